@@ -31,7 +31,8 @@ var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
-	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
+	{"graph", []string{"graph/internal/..."}, []string{"github.com/gomlx/compute/..."}},
+	{"graph/internal/...", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
@@ -54,6 +55,7 @@ var rooms = []room{
 	{"rollout/run/runfolder", []string{"graph", "graph/safetensors", "rollout/run/runfolder"},
 		[]string{"golang.org/x/sys/unix", "google.golang.org/protobuf/encoding/protowire"}},
 	{"rollout/run/runfolder/...", []string{"rollout/run/runfolder"}, []string{}},
+	{"rollout/run/session", append(below, "rollout/episode", "rollout/run"), []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // AssociativeScan is the running combination of the elements of xs along axis 0: element i of the result is f(f(f(x0,
 // x1), x2) … xi), computed in about 2 log2(n) steps over many elements each instead of n steps over one (Ladner and
 // Fischer, "Parallel prefix computation", 1980). f maps two elements, without the axis, to one of the same structure
@@ -37,13 +39,6 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 		}
 		return out
 	})
-	each := func(v []*Array, f func(x *Array) *Array) []*Array {
-		out := make([]*Array, len(v))
-		for i, x := range v {
-			out[i] = f(x)
-		}
-		return out
-	}
 	reverse := cumulativeOptions(name, "", leaves[0], 0, opts).reverse
 	flip := func(x *Array) *Array { return Reverse(x, 0) }
 	if reverse {
@@ -70,10 +65,7 @@ func prefixes(pairs func(a, b []*Array) []*Array, xs []*Array) []*Array {
 	between := (n - 1) / 2 // elements at even places but the first
 	var even []*Array
 	if between > 0 {
-		before := make([]*Array, len(odd))
-		for i, x := range odd {
-			before[i] = SliceAxis(x, 0, 0, between)
-		}
+		before := each(odd, func(x *Array) *Array { return SliceAxis(x, 0, 0, between) })
 		even = pairs(before, every2(2, between))
 	}
 	for i, x := range xs {
@@ -88,16 +80,11 @@ func prefixes(pairs func(a, b []*Array) []*Array, xs []*Array) []*Array {
 
 // everySecond takes count rows at places from, from+2, ….
 func everySecond(xs []*Array, from, count int) []*Array {
-	out := make([]*Array, len(xs))
-	for i, x := range xs {
-		start, limit, stride := make([]int, x.Rank()), append([]int(nil), x.Dims()...), make([]int, x.Rank())
-		for k := range stride {
-			stride[k] = 1
-		}
+	return each(xs, func(x *Array) *Array {
+		start, limit, stride := make([]int, x.Rank()), slices.Clone(x.Dims()), slices.Repeat([]int{1}, x.Rank())
 		start[0], limit[0], stride[0] = from, from+2*count-1, 2
-		out[i] = StridedSlice(x, start, limit, stride)
-	}
-	return out
+		return StridedSlice(x, start, limit, stride)
+	})
 }
 
 // interleave puts the rows of a at even places and those of b, as many or one fewer, at odd ones.

@@ -6,7 +6,7 @@ import "slices"
 type batching struct {
 	size int
 	axis string
-	last bool // lanes are kept behind the other axes where the rule has a choice, else in front
+	last bool // where the rule has a choice, lanes are the last axis, else the first
 }
 
 // place is where the lane axis goes on an array of the given unbatched rank.
@@ -53,9 +53,7 @@ func LanesLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
 // gets one more axis. The function is traced once, unbatched.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
-	return func(a A) R {
-		return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(args[0].(A)) })
-	}
+	return func(a A) R { return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(args[0].(A)) }) }
 }
 
 // VMap2 is VMap for functions of two arguments.
@@ -114,9 +112,8 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	}
 	b := &batching{size: size, axis: c.name, last: c.last}
 	var outTree *Tree
-	g, captured := buildGraph(shapes, []*axis{{name: c.name, size: size}}, func(params []*Array) []*Array {
-		outs, t := Flatten(f(tree.Unflatten(params).([]any)))
-		outTree = t
+	g, captured := buildGraph(shapes, []*axis{{name: c.name, size: size}}, func(params []*Array) (outs []*Array) {
+		outs, outTree = Flatten(f(tree.Unflatten(params).([]any)))
 		return outs
 	})
 	in := append(slices.Clone(captured), leaves...)
@@ -128,7 +125,7 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	return unflattenAs[R](outTree, outs)
 }
 
-// flattenArgs tells for every leaf to which argument it belongs.
+// flattenArgs returns the leaves of all arguments, and for each leaf the number of its argument.
 func flattenArgs(args []any) (leaves []*Array, arg []int) {
 	for i, a := range args {
 		l := Leaves(a)
@@ -190,7 +187,7 @@ func (b *batching) closed(g *Graph, batched, force []bool) (*Graph, []bool) {
 		}
 	}
 	flags := make([]bool, len(g.Results))
-	body, captured := buildGraph(shapes, nil, func(params []*Array) []*Array {
+	body := closedGraph("VMap", shapes, func(params []*Array) []*Array {
 		outs, outDims := b.graph(g, params, dims)
 		for i := range outs {
 			flags[i] = outDims[i] >= 0 || force != nil && force[i]
@@ -200,9 +197,6 @@ func (b *batching) closed(g *Graph, batched, force []bool) (*Graph, []bool) {
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("VMap", "internal: batching a closed body captured %d values", len(captured))
-	}
 	return body, flags
 }
 
@@ -231,8 +225,8 @@ func (b *batching) moveTo(a *Array, from, to int) *Array {
 	return MoveAxis(a, from, to)
 }
 
-// behind gives the number that an axis has once the lane axis stands at d.
-func behind(d int) func(axis int) int {
+// shifted returns the number that an axis has after a new axis is inserted at d.
+func shifted(d int) func(axis int) int {
 	return func(axis int) int {
 		if axis >= d {
 			return axis + 1

@@ -19,10 +19,7 @@ func Mul(x, y any) *Array { return binaryCall("mul", x, y) }
 
 // Div is x / y; integers are divided as float32 numbers (see FloorDiv and Quo for integer quotients).
 func Div(x, y any) *Array {
-	a := operands("div", x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("div", x, y)
 	return apply1(op("div"), nil, a[0], a[1])
 }
 
@@ -103,10 +100,7 @@ func integerPow(x *Array, n int64) *Array {
 
 // NextAfter is the float next to x in the direction of y.
 func NextAfter(x, y any) *Array {
-	a := operands("nextafter", x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("nextafter", x, y)
 	return apply1(op("nextafter"), nil, a...)
 }
 
@@ -118,10 +112,7 @@ func Min(x, y any) *Array { return binaryCall("min", x, y) }
 
 // LogAddExp is log(exp(x) + exp(y)) without overflow.
 func LogAddExp(x, y any) *Array {
-	a := operands("LogAddExp", x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("LogAddExp", x, y)
 	// Written by selection, not by Max and Abs, whose corners at x = y would hide the second derivative there.
 	first := Ge(a[0], a[1])
 	large, small := Select(first, a[0], a[1]), Select(first, a[1], a[0])
@@ -132,10 +123,7 @@ func LogAddExp(x, y any) *Array {
 
 // Atan2 is the angle of the point (y, x), in radians; integers are read as float32.
 func Atan2(y, x any) *Array {
-	a := operands("atan2", y, x)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("atan2", y, x)
 	return apply1(op("atan2"), nil, a...)
 }
 

@@ -26,14 +26,12 @@ func Digitize(x, edges *Array, right bool) *Array { return SearchSorted(edges, x
 
 // Histogram counts how many elements of x (any shape) lie in each of so many equal intervals from lo to hi, numbers or
 // scalar arrays (ReduceMin(x), ReduceMax(x)), int32, and gives the bins+1 edges. Intervals are closed below and open
-// above, but for the last, which is closed. What lies outside, and NaN, is dropped.
+// above, except the last, which is closed. What lies outside, and NaN, is dropped.
 func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 	if bins < 1 {
 		throw("Histogram", "got %d intervals, want at least 1", bins)
 	}
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	ends := operands("Histogram", lo, hi, Full(Shape{DType: x.DType()}, 0))
 	if ends[0].Rank() != 0 {
 		throw("Histogram", "got limits %s, want scalars", ends[0].shape)

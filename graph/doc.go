@@ -48,6 +48,12 @@
 // same at each start, and compiled programs are cached by it. Dump and "xlarun inspect --phase" show the program after
 // each pass. TargetCPUKernelsAlways calls kernels for the smallest arrays too, for tests.
 //
+// Package internal/stablehlo writes the text: SSA names, operations, regions, functions, types and attributes. It knows
+// nothing of graphs, and only Emit rules and emit.go use it. The passes stay in this package. They rewrite nodes with
+// the same functions that users and derivatives call (Mul, Transpose, Scan), read the attributes of ops, and run Lower
+// rules that stand in the ops' blocks. A package below would need all of these exported. The files lower*.go hold the
+// passes; no transform (batch.go, jvp.go, linearize.go, transpose.go) calls them.
+//
 // A kernel for an op is called in its Lower rule, where the target has kernels (kernelCall). Code outside of this
 // package has WithKernel, which takes ops for all targets and a kernel that computes the same.
 //

@@ -2,26 +2,23 @@ package graph
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
-// emitter writes a Graph as a StableHLO module in MLIR's generic text form.
+// emitter writes a Graph as a StableHLO module. The text is stablehlo.Writer's part; the emitter knows which SSA name
+// each array has.
 type emitter struct {
-	w        *strings.Builder
+	*stablehlo.Writer
 	names    map[*Array]string
-	next     int
-	indent   string
-	funcs    map[string]string // private functions by name
-	order    []string
 	gathered *value // the result of the last gather (lower_gathers.go); nil: there was none
 }
 
 // emitModule writes the module: a public @main over g's parameters. donated maps parameter to the result whose buffer
 // it may become.
 func emitModule(name string, g *Graph, donated map[int]int, replicas int) string {
-	e := &emitter{w: new(strings.Builder), names: map[*Array]string{}, funcs: map[string]string{}}
-	e.indent = "    "
+	e := &emitter{Writer: stablehlo.NewWriter(), names: map[*Array]string{}}
 	params := make([]string, len(g.Params))
 	for i, p := range g.Params {
 		e.names[p] = fmt.Sprintf("%%arg%d", i)
@@ -31,58 +28,22 @@ func emitModule(name string, g *Graph, donated map[int]int, replicas int) string
 		}
 	}
 	e.nodes(g)
-	body := e.w.String()
-	var m strings.Builder
-	fmt.Fprintf(&m, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
-		mlirName(name), replicas)
-	fmt.Fprintf(&m, "  func.func public @main(%s) -> (%s) {\n%s", strings.Join(params, ", "), types(g.Results), body)
-	fmt.Fprintf(&m, "    \"func.return\"(%s) : (%s) -> ()\n  }\n", e.refs(g.Results), types(g.Results))
-	for _, f := range e.order {
-		m.WriteString(e.funcs[f])
-	}
-	m.WriteString("}\n")
-	return m.String()
+	e.Return("func.return", e.refs(g.Results), types(g.Results))
+	return e.Module(name, replicas, strings.Join(params, ", "), types(g.Results))
 }
 
-func mlirName(s string) string {
-	return "xlarun_" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
-			return r
-		}
-		return '_'
-	}, s)
-}
-
-func mlirElem(d DType) string {
-	switch d {
-	case Bool:
-		return "i1"
-	case Uint8, Uint16, Uint32, Uint64:
-		return "ui" + dtypeName(d)[1:]
-	}
-	return dtypeName(d)
-}
-
-func mlirType(s Shape) string {
-	b := append(make([]byte, 0, 32), "tensor<"...)
-	for _, d := range s.Dims {
-		b = append(strconv.AppendInt(b, int64(d), 10), 'x')
-	}
-	return string(append(append(b, mlirElem(s.DType)...), '>'))
-}
+func mlirType(s Shape) string { return stablehlo.Type(s.DType, s.Dims...) }
 
 func types(arrays []*Array) string {
-	parts := make([]string, len(arrays))
-	for i, a := range arrays {
-		parts[i] = mlirType(a.shape)
-	}
-	return strings.Join(parts, ", ")
+	return joined(arrays, func(a *Array) string { return mlirType(a.shape) })
 }
 
-func (e *emitter) refs(arrays []*Array) string {
+func (e *emitter) refs(arrays []*Array) string { return joined(arrays, e.ref) }
+
+func joined(arrays []*Array, text func(*Array) string) string {
 	parts := make([]string, len(arrays))
 	for i, a := range arrays {
-		parts[i] = e.ref(a)
+		parts[i] = text(a)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -93,12 +54,6 @@ func (e *emitter) ref(a *Array) string {
 		throw("emit", "internal: a %s has no name", a.shape)
 	}
 	return s
-}
-
-// fresh is a new SSA name.
-func (e *emitter) fresh() string {
-	e.next++
-	return "%" + strconv.Itoa(e.next)
 }
 
 func (e *emitter) nodes(g *Graph) {
@@ -114,9 +69,12 @@ func (e *emitter) nodes(g *Graph) {
 	}
 }
 
-// bind names n's results, as one result group where there are several, and returns the text left of "=".
+// bind names n's results, as one result group if there are several, and returns the text left of "=".
 func (e *emitter) bind(outs []*Array) string {
-	base := e.fresh()
+	if len(outs) == 0 {
+		return ""
+	}
+	base := e.Fresh()
 	if len(outs) == 1 {
 		e.names[outs[0]] = base
 		return base
@@ -132,134 +90,50 @@ func (e *emitter) generic(n *Node, op, attrs string, regions ...string) {
 	e.raw(n.Outs, op, n.Inputs, attrs, regions...)
 }
 
-// generic0 writes n as an op without operands.
-func (e *emitter) generic0(n *Node, op, attrs string) { e.raw(n.Outs, op, nil, attrs) }
-
 func (e *emitter) raw(outs []*Array, op string, in []*Array, attrs string, regions ...string) {
-	refs, ins := e.refs(in), types(in)
-	if len(outs) > 0 {
-		e.write(e.indent, e.bind(outs), ` = "`)
-	} else {
-		e.write(e.indent, `"`)
-	}
-	e.write(op, `"(`, refs, ")")
-	if len(regions) > 0 {
-		e.write(" (", strings.Join(regions, ", "), ")")
-	}
-	if attrs != "" {
-		e.write(" {", attrs, "}")
-	}
-	e.write(" : (", ins, ") -> (", types(outs), ")\n")
+	refs := e.refs(in)
+	e.Ops(e.bind(outs), op, refs, attrs, types(in), types(outs), regions...)
 }
 
-// write is Fprint for strings: programs have thousands of lines.
-func (e *emitter) write(parts ...string) {
-	for _, p := range parts {
-		e.w.WriteString(p)
-	}
-}
-
-// line writes one free-form op with a single result of the given type and returns its name.
-func (e *emitter) line(op, args, attrs, in, out string) string {
-	name := e.fresh()
-	if attrs != "" {
-		attrs = " {" + attrs + "}"
-	}
-	e.write(e.indent, name, ` = "`, op, `"(`, args, ")", attrs, " : (", in, ") -> ", out, "\n")
-	return name
-}
-
-// region writes a body whose parameters are block arguments, from the capture on: the first len(outer) parameters
-// stand for outer values, which MLIR regions may use as they are. The lines in first stand in front of the body's ops.
-func (e *emitter) region(g *Graph, outer []*Array, ret string, first ...string) string {
+// region writes a body whose parameters are block arguments. The first len(outer) parameters stand for outer values,
+// which MLIR regions may use as they are. The lines in first stand in front of the body's ops.
+func (e *emitter) region(g *Graph, outer []*Array, first ...string) string {
 	for i, a := range outer {
 		e.names[g.Params[i]] = e.ref(a)
 	}
 	// The next region may be another branch, which does not see this one's gathers.
 	gathered := e.gathered
 	defer func() { e.gathered = gathered }()
-	args := g.Params[len(outer):]
-	header := "{\n"
-	if len(args) > 0 {
-		parts := make([]string, len(args))
-		for i, p := range args {
-			e.names[p] = e.fresh()
-			parts[i] = e.names[p] + ": " + mlirType(p.shape)
-		}
-		header = "{\n" + e.indent + "^bb0(" + strings.Join(parts, ", ") + "):\n"
+	params := g.Params[len(outer):]
+	argTypes := make([]string, len(params))
+	for i, p := range params {
+		argTypes[i] = mlirType(p.shape)
 	}
-	return header + e.block(func() {
+	return e.Region(argTypes, func(args []string) {
+		for i, p := range params {
+			e.names[p] = args[i]
+		}
 		for _, line := range first {
-			e.write(e.indent, line, "\n")
+			e.Print(line)
 		}
 		e.nodes(g)
-		fmt.Fprintf(e.w, "%s%q(%s) : (%s) -> ()\n", e.indent, ret, e.refs(g.Results), types(g.Results))
-	}) + e.indent + "}"
-}
-
-// block collects what f writes, one level deeper.
-func (e *emitter) block(f func()) string {
-	w, indent := e.w, e.indent
-	e.w, e.indent = new(strings.Builder), indent+"  "
-	f()
-	text := e.w.String()
-	e.w, e.indent = w, indent
-	return text
-}
-
-// combiner writes a region over two scalars (or 2k for k operands) with one op, for reductions and scatters.
-func (e *emitter) combiner(op string, d DType) string {
-	t := mlirType(Shape{DType: d})
-	return e.scalarRegion([]string{t, t}, func(args []string) ([]string, []string) {
-		return []string{e.line(op, args[0]+", "+args[1], "", t+", "+t, t)}, []string{t}
+		e.Return("stablehlo.return", e.refs(g.Results), types(g.Results))
 	})
 }
 
-func (e *emitter) scalarRegion(argTypes []string, f func(args []string) (results, resultTypes []string)) string {
-	names := make([]string, len(argTypes))
-	parts := make([]string, len(argTypes))
-	for i, t := range argTypes {
-		names[i] = e.fresh()
-		parts[i] = names[i] + ": " + t
-	}
-	return "{\n" + e.indent + "^bb0(" + strings.Join(parts, ", ") + "):\n" + e.block(func() {
-		r, t := f(names)
-		fmt.Fprintf(e.w, "%s\"stablehlo.return\"(%s) : (%s) -> ()\n", e.indent, strings.Join(r, ", "),
-			strings.Join(t, ", "))
-	}) + e.indent + "}"
+// literal writes a tensor as a constant of the text.
+func literal(t *Tensor) string { return stablehlo.Dense(t.Shape.DType, t.Shape.Dims, t.bytes()) }
+
+// constant writes a scalar or array of known elements and returns its name.
+func (e *emitter) constant(t *Tensor) string { return e.Constant(literal(t), mlirType(t.Shape)) }
+
+// splat writes an array of a shape whose elements are all x, a float, and returns its name.
+func (e *emitter) splat(s Shape, x float64) string {
+	c := newTensor(Shape{DType: s.DType})
+	c.SetF(0, x)
+	return e.Op("stablehlo.broadcast_in_dim", e.constant(c), "broadcast_dimensions = array<i64>", mlirType(c.Shape),
+		mlirType(s))
 }
 
 // hlo is the Emit rule of ops that map to one StableHLO op without attributes.
-func hlo(op string) func(*emitter, *Node) {
-	return func(e *emitter, n *Node) { e.generic(n, op, "") }
-}
-
-func i64s(v []int) string {
-	if len(v) == 0 {
-		return "array<i64>"
-	}
-	return "array<i64: " + joinInts(v, ", ") + ">"
-}
-
-func bools(v []bool) string {
-	if len(v) == 0 {
-		return "array<i1>"
-	}
-	parts := make([]string, len(v))
-	for i, x := range v {
-		parts[i] = fmt.Sprint(x)
-	}
-	return "array<i1: " + strings.Join(parts, ", ") + ">"
-}
-
-// pairs writes [[lo, hi], …] as the two-column tensor that padding attributes take.
-func pairs(v [][2]int) string {
-	if len(v) == 0 {
-		return "dense<> : tensor<0x2xi64>"
-	}
-	parts := make([]string, len(v))
-	for i, p := range v {
-		parts[i] = fmt.Sprintf("[%d, %d]", p[0], p[1])
-	}
-	return fmt.Sprintf("dense<[%s]> : tensor<%dx2xi64>", strings.Join(parts, ", "), len(v))
-}
+func hlo(op string) func(*emitter, *Node) { return func(e *emitter, n *Node) { e.generic(n, op, "") } }

@@ -10,7 +10,7 @@ type Error struct {
 	Where string // file:line of the user's code, empty where it is not known
 	Op    string // the op or function that refused
 	Msg   string // what it got, what it wants, what to do
-	// TooLarge tells that an array would have more bytes than an int64 counts.
+	// TooLarge reports that an array would have more bytes than an int64 counts.
 	TooLarge bool
 }
 

@@ -65,8 +65,8 @@ func loopBound(name string, x any) (bound any, known bool) {
 }
 
 // WhileBounded is While with at most maxTrips turns, and derivatives of both modes: it stops when cond fails or after
-// maxTrips turns, whichever is first. Run by itself it takes as many turns as it needs. Its derivative keeps what it
-// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those behind the last turn are skipped. Under VMap
+// maxTrips turns, whichever is first. Run on its own it takes as many turns as it needs. Its derivative keeps what it
+// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those after the last turn are skipped. Under VMap
 // the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"
@@ -107,16 +107,13 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	graphs[1].Params = slices.Concat(graphs[1].Params, scanOwn)
 	in := slices.Concat(captured, leaves)
 	// The derivative is that of the scan, as the custom derivative of the loop.
-	derivative, rest := buildGraph(slices.Concat(shapesOf(in), shapesOf(in)), nil, func(p []*Array) []*Array {
+	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
 		for i := range ts {
 			ts[i] = orZeros(ts[i], outs[i].shape)
 		}
 		return slices.Concat(outs, ts)
 	})
-	if len(rest) > 0 {
-		throw(name, "internal: the derivative captured %d values", len(rest))
-	}
 	return unflattenAs[C](tree, apply(op("custom_jvp"), customAttrs{}, in, graphs[0], derivative))
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // IndexMode says what happens to indices out of range. In Take, TakeAlongAxis and the row scatters negative indices
-// count from the end first (but for WrapIndex), so that those from -n to n-1 are in range.
+// count from the end first (except for WrapIndex), so that those from -n to n-1 are in range.
 type IndexMode int
 
 const (
@@ -105,7 +105,7 @@ func Take(x, indices *Array, axis int, mode ...IndexMode) *Array {
 }
 
 // TakeAlongAxis picks elements of x along an axis, with one index array for all other axes: x and indices have equal
-// rank, and equal dims (or 1 in indices' place) but for the axis. Indices are read as in Take.
+// rank, and equal dims (or 1 in indices' place) except for the axis. Indices are read as in Take.
 func TakeAlongAxis(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	axis = checkAxis("TakeAlongAxis", axis, x.Rank())
 	if indices.Rank() != x.Rank() {

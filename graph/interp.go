@@ -54,6 +54,24 @@ func (n *Node) eval(in []*Tensor, hook Hook) []*Tensor {
 	return n.Op.Eval(n, in)
 }
 
+// newTensors makes a tensor for each array.
+func newTensors(arrays []*Array) []*Tensor {
+	out := make([]*Tensor, len(arrays))
+	for i, a := range arrays {
+		out[i] = newTensor(a.shape)
+	}
+	return out
+}
+
+// evalInto is the Eval rule of ops whose reference fills its results, as a kernel does.
+func evalInto(fill func(in, out []*Tensor)) func(n *Node, in []*Tensor) []*Tensor {
+	return func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensors(n.Outs)
+		fill(in, out)
+		return out
+	}
+}
+
 // evalLazy computes a lazy array.
 func evalLazy(a *Array) Data {
 	var leaf func(x *Array) *Tensor

@@ -62,24 +62,27 @@ func jvpGraph(g *Graph, active, force []bool) (d *Graph, out []bool) {
 		}
 	}
 	out = make([]bool, len(g.Results))
-	d, captured := buildGraph(params, nil, func(p []*Array) []*Array {
+	d = closedGraph("Jvp", params, func(p []*Array) []*Array {
 		outs, ts := jvp(g, p[:len(g.Params)], spread(p[len(g.Params):], active))
 		for i, t := range ts {
 			out[i] = t != nil || force != nil && force[i]
 			if !out[i] {
 				continue
 			}
-			if t == nil {
-				t = ZerosLike(g.Results[i])
-			}
-			outs = append(outs, t)
+			outs = append(outs, orZeros(t, g.Results[i].shape))
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("Jvp", "internal: the derivative of a closed body captured %d values", len(captured))
-	}
 	return d, out
+}
+
+// linearJVP is the JVP rule of ops that are linear in all inputs together: the op itself, of the tangents.
+func linearJVP(n *Node, in, out, t []*Array) []*Array {
+	full := make([]*Array, len(t))
+	for i := range t {
+		full[i] = orZeros(t[i], in[i].shape)
+	}
+	return apply(n.Op, n.Attrs, full)
 }
 
 // spread puts values at the places that flags mark, nil elsewhere.
@@ -126,12 +129,8 @@ func not(flags []bool) []bool {
 func instantiate(t, like []*Array, flags []bool) []*Array {
 	var out []*Array
 	for i, f := range flags {
-		switch {
-		case !f:
-		case t[i] == nil:
-			out = append(out, ZerosLike(like[i]))
-		default:
-			out = append(out, t[i])
+		if f {
+			out = append(out, orZeros(t[i], like[i].shape))
 		}
 	}
 	return out

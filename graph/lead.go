@@ -1,12 +1,10 @@
 package graph
 
-// Ops whose inputs all begin with the same number of leading axes, of which one of size 1 is the same for all indices
-// of the others'.
+// Ops whose inputs all begin with the same number of leading axes. An axis of size 1 is the same for all indices of the
+// other inputs' axis.
 
-// sharedLead are the leading axes of an op's result: those of its inputs, as many as the first has but for its last
-// axis.
-func sharedLead(op string, in []Shape) []int {
-	n := in[0].Rank() - 1
+// sharedLead returns the leading axes of an op's result: each of the inputs has n of them.
+func sharedLead(op string, n int, in []Shape) []int {
 	var leads [][]int
 	for _, s := range in {
 		leads = append(leads, s.Dims[:n])
@@ -24,5 +22,39 @@ func batchLead(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) 
 			front[i] = b.moveTo(a, dims[i], 0)
 		}
 	}
-	return apply(n.Op, n.Attrs, front), []int{0}
+	return apply(n.Op, n.Attrs, front), make([]int, len(n.Outs))
+}
+
+// forLead calls f for each index of the leading axes, with the place of the first element that each tensor has there.
+// own is how many axes each tensor has after the leading ones.
+func forLead(tensors []*Tensor, own []int, f func(at []int)) {
+	var leads [][]int
+	for i, t := range tensors {
+		leads = append(leads, t.Shape.Dims[:t.Shape.Rank()-own[i]])
+	}
+	forEach(BroadcastDims("reference", leads...), func(_ int, index []int) {
+		at := make([]int, len(tensors))
+		for i, t := range tensors {
+			for axis, place := range strides(t.Shape.Dims)[:len(index)] {
+				if t.Shape.Dims[axis] > 1 {
+					at[i] += index[axis] * place
+				}
+			}
+		}
+		f(at)
+	})
+}
+
+// sumTo sums over the axes that have size 1 in an array of this shape.
+func sumTo(x *Array, s Shape) *Array {
+	var axes []int
+	for i, d := range s.Dims {
+		if d == 1 && x.Dim(i) != 1 {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) == 0 {
+		return x
+	}
+	return Reshape(Sum(x, axes...), s.Dims...)
 }

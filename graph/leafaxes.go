@@ -18,7 +18,7 @@ func InAxesAt(arg int, path string, axis int) VMapOption {
 	return func(c *vmapConfig) { c.at = append(c.at, leafAxis{arg, path, axis}) }
 }
 
-// leafAxes gives the axis of every leaf: the argument's, but for what InAxesAt names. paths are the leaves' in the
+// leafAxes gives the axis of every leaf: the argument's, except for what InAxesAt names. paths are the leaves' in the
 // slice of all arguments: "[0].W".
 func (c *vmapConfig) leafAxes(tree *Tree, perArg []int, args int) []int {
 	axes := make([]int, len(perArg))
@@ -52,7 +52,7 @@ func (c *vmapConfig) leafAxes(tree *Tree, perArg []int, args int) []int {
 	return axes
 }
 
-// below tells whether a leaf's path is the given one or goes on from it.
+// below reports whether a leaf's path is the given one or goes on from it.
 func below(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || prefix == "" || rest[0] == '.' || rest[0] == '[')

@@ -1,9 +1,12 @@
 package graph
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
-// linear is what remains of a graph when the values that do not depend on its unknown parameters have been computed:
-// nodes over unknown values, which are linear in the unknown parameters if the graph is a derivative.
+// linear is the part of a graph that depends on its unknown parameters; the other values have been computed. If the
+// graph is a derivative, the nodes are linear in the unknown parameters.
 type linear struct {
 	params  []*Array          // the unknown parameters
 	nodes   []*Node           // in order
@@ -11,7 +14,7 @@ type linear struct {
 	known   map[*Array]*Array // graph value -> its value in the scope that linearized it (a residual)
 }
 
-// unknownOuts tells which results of a node depend on unknown inputs.
+// unknownOuts returns which results of a node depend on unknown inputs.
 func unknownOuts(n *Node, unknown []bool) []bool {
 	switch {
 	case !slices.Contains(unknown, true):
@@ -54,30 +57,18 @@ func linearizeGraph(g *Graph, values []*Array) *linear {
 			l.known[p] = values[i]
 		}
 	}
-	defer positions()()
-	t := currentTrace()
-	for _, n := range g.Nodes {
-		in := make([]*Array, len(n.Inputs))
-		unknown := make([]bool, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = l.known[a]
-			unknown[i] = in[i] == nil
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		if !slices.Contains(unknown, true) {
-			for i, o := range apply(n.Op, n.Attrs, in, n.Bodies...) {
-				l.known[n.Outs[i]] = o
-			}
-			continue
-		}
-		if n.Op.Split != nil {
+	replay(g.Nodes, l.known, func(n *Node, in []*Array) []*Array {
+		unknown := not(notNil(in))
+		switch {
+		case !slices.Contains(unknown, true):
+			return again(n, in)
+		case n.Op.Split != nil:
 			n.Op.Split(l, n, in, unknown)
-		} else {
+		default:
 			l.nodes = append(l.nodes, n)
 		}
-	}
+		return nil
+	})
 	return l
 }
 
@@ -87,8 +78,7 @@ func (l *linear) residual(v *Array) *Array {
 	return v
 }
 
-// found records the values of those results of a node that are not unknown, which outs begins with, and returns the
-// rest of outs.
+// found records the values of a node's known results, with which outs begins, and returns the rest of outs.
 func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
 	for i, o := range n.Outs {
 		if !unknown[i] {
@@ -98,7 +88,7 @@ func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
 	return outs
 }
 
-// needed lists the known values that the unknown nodes and the given results take, each once, in order.
+// needed lists the known values that the unknown nodes and the given results read, each once, in order.
 func (l *linear) needed(results []*Array) []*Array {
 	var out []*Array
 	seen := map[*Array]bool{}
@@ -119,7 +109,7 @@ func (l *linear) needed(results []*Array) []*Array {
 	return out
 }
 
-// inputs are what a node that is being split takes: residuals for known inputs, the graph's own values for the others.
+// inputs returns the inputs of the rest of a node: residuals for known inputs, the graph's own values for the others.
 func (l *linear) inputs(n *Node, in []*Array) []*Array {
 	out := make([]*Array, len(in))
 	for i, v := range in {
@@ -133,56 +123,15 @@ func (l *linear) inputs(n *Node, in []*Array) []*Array {
 
 // eval applies the unknown part in the current scope to values for the unknown parameters; known gives the residuals.
 func (l *linear) eval(params []*Array, known map[*Array]*Array, results []*Array) []*Array {
-	env := make(map[*Array]*Array, len(l.nodes))
+	values := maps.Clone(known)
 	for i, p := range l.params {
-		env[p] = params[i]
+		values[p] = params[i]
 	}
-	get := func(a *Array) *Array {
-		if v := env[a]; v != nil {
-			return v
-		}
-		return known[a]
-	}
-	defer positions()()
-	t := currentTrace()
-	for _, n := range l.nodes {
-		in := make([]*Array, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = get(a)
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		for i, o := range apply(n.Op, n.Attrs, in, n.Bodies...) {
-			env[n.Outs[i]] = o
-		}
-	}
-	out := make([]*Array, len(results))
-	for i, r := range results {
-		out[i] = get(r)
-	}
-	return out
+	replay(l.nodes, values, again)
+	return lookUp(values, results)
 }
 
-// replay applies nodes in the current scope to values and adds their results to them.
-func replay(nodes []*Node, values map[*Array]*Array) {
-	defer positions()()
-	t := currentTrace()
-	for _, n := range nodes {
-		in := make([]*Array, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = values[a]
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		for i, o := range apply(n.Op, n.Attrs, in) {
-			values[n.Outs[i]] = o
-		}
-	}
-}
-
-// isAxisOp tells whether a node depends on a lane or device axis, and so must stay where it is.
+// isAxisOp reports whether a node depends on a lane or device axis, and so must stay where it is.
 func isAxisOp(n *Node) bool {
 	_, ok := n.Attrs.(interface{ axisName() string })
 	return ok

@@ -35,7 +35,7 @@ func (g *Graph) ShortLoops() float64 {
 // way takes half as long again to compile.
 const mostShort = .25
 
-// WholeLoops tells whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
+// WholeLoops reports whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
 // of the two ways in which XLA's CPU compiler writes code (xlabridge's cpu.go): where nothing large is written to in
 // part, for which that way copies it, and where loops are not short.
 func (g *Graph) WholeLoops(t Target) bool {
@@ -116,13 +116,7 @@ func (g *Graph) SmallProducts() float64 {
 func (g *Graph) products() (small, all float64) {
 	for _, n := range g.Nodes {
 		if n.Op.Name == "dot_general" {
-			x, y := n.Inputs[0].shape, n.Inputs[1].shape
-			a := n.Attrs.(dotAttrs)
-			inner := a.contracted(x)
-			left, right := a.free(x.Rank(), y.Rank())
-			rows, columns := product(mapInts(left, func(i int) int {
-				return x.Dims[i]
-			})), product(mapInts(right, func(i int) int { return y.Dims[i] }))
+			rows, inner, columns := productSizes(n)
 			if rows < 2 || columns < 2 || inner < 3 {
 				continue
 			}

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Sums over a loop that can wait until it is over. The cotangent of a loop's constant is the sum of what each step adds
 // to it. Where a step adds a matrix product, usually that of weights, its operands are stacked instead. One large
 // product after the loop contracts the steps together with the axes that each step contracts: there are fewer and
@@ -20,10 +22,10 @@ func newLoopSum() *loopSum {
 	return &loopSum{xs: map[*Array]*Array{}, after: map[int]func() *Array{}, whole: map[*Array]*Array{}}
 }
 
-// start begins the body: slices are a step's slices of the scanned inputs xs.
-func (s *loopSum) start(slices, xs []*Array) {
+// start begins the body: steps are a step's slices of the scanned inputs xs.
+func (s *loopSum) start(steps, xs []*Array) {
 	s.scope = currentTrace().cur
-	for i, x := range slices {
+	for i, x := range steps {
 		s.xs[x] = xs[i]
 		s.limit += x.shape.Bytes()
 	}
@@ -82,7 +84,7 @@ func (s *loopSum) product(q *Array) func() *Array {
 			return nil
 		}
 		a := n.Attrs.(dotAttrs)
-		shift := func(axes []int) []int { return mapInts(axes, func(x int) int { return x + 1 }) }
+		shift := func(axes []int) []int { return mapInts(axes, shifted(0)) }
 		contract := func(axes []int) []int { return append([]int{0}, shift(axes)...) }
 		a = dotAttrs{shift(a.leftBatch), shift(a.rightBatch), contract(a.leftContract), contract(a.rightContract)}
 		return func() *Array { return apply1(n.Op, a, s.whole[x], s.whole[y]) }
@@ -108,10 +110,8 @@ func (s *loopSum) stacked(x *Array) bool {
 	case x.scope != s.scope || x.node == nil:
 		return false
 	default:
-		for _, y := range s.stack {
-			if y == x {
-				return true
-			}
+		if slices.Contains(s.stack, x) {
+			return true
 		}
 		s.stack, s.bytes = append(s.stack, x), s.bytes+x.shape.Bytes()
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Lowering makes of a simplified program one of ops that a target takes. It is a list of passes over the graph (see
-// passes). What one op becomes is said in the op's own block (Op.Lower); what depends on the whole program is a pass of
-// its own. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is
-// found by name.
+// Lowering turns a simplified program into one of ops that a target takes. It is a list of passes over the graph (see
+// passes). Op.Lower, in the op's block, says what one op becomes. A decision that depends on the whole program is a
+// pass. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is found
+// by name.
 
-// Target is what a program is lowered for: a platform of a PJRT plugin, and what it can call. Others than those below
-// take what any compiler takes.
+// Target is what a program is lowered for: a platform of a PJRT plugin, and whether it can call kernels. A name other
+// than those below gets ops that every compiler takes.
 type Target string
 
 // The targets that there are passes for.
@@ -34,12 +34,17 @@ func (t Target) kernels() bool { return t == TargetCPUKernels || t == TargetCPUK
 
 func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
 
-// atLeast is a size from which on a kernel pays.
+// atLeast returns the size from which a kernel pays: size, or 0 for the target that always calls kernels.
 func (t Target) atLeast(size int) int {
 	if t == TargetCPUKernelsAlways {
 		return 0
 	}
 	return size
+}
+
+// paysKernel reports whether a kernel is called for so many elements: it pays from least elements on.
+func (t Target) paysKernel(size, least int) bool {
+	return t.kernels() && size >= max(1, t.atLeast(least))
 }
 
 // pass is one step of lowering.
@@ -63,8 +68,7 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
-	{name: PhaseLowered, run: lowerOps,
-		what: "replace ops that the target does not take by others"},
+	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
@@ -97,7 +101,7 @@ type Lowered struct {
 	Seconds float64
 }
 
-// Lower gives the program for a target. What was lowered once is kept.
+// Lower returns the program for a target. The result is kept for later calls.
 func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	defer catch(&err)
 	p.mu.Lock()
@@ -118,7 +122,7 @@ func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	return l, nil
 }
 
-// lowerTo runs the passes up to the named one, it included.
+// lowerTo runs the passes up to and including the named one.
 func (p *Program) lowerTo(last Phase, t Target) *Graph {
 	g := p.Graph
 	for _, pass := range passes {
@@ -130,24 +134,24 @@ func (p *Program) lowerTo(last Phase, t Target) *Graph {
 	return g
 }
 
-// Uses tells whether one of the ops stands in the graph or in a body of it.
+// Uses reports whether the graph or a body of it has a node of one of the ops.
 func (g *Graph) Uses(ops ...string) bool {
 	return g.any(func(n *Node) bool { return slices.Contains(ops, n.Op.Name) })
 }
 
-// any tells whether f holds for a node of the graph or of its bodies.
+// any reports whether f is true for a node of the graph or of its bodies.
 func (g *Graph) any(f func(*Node) bool) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return f(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(f) })
 	})
 }
 
-// lowerOps puts what Op.Lower says in the place of every op that has the rule, until none has more to say.
+// lowerOps replaces nodes by what Op.Lower makes of them, until no rule returns anything.
 func lowerOps(g *Graph, t Target) *Graph {
 	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
 }
 
-// lowerRule gives a node's results, made by other ops in the open scope; nil if the node stays as it is.
+// lowerRule returns a node's results, made by other ops in the open scope, or nil if the node stays as it is.
 type lowerRule func(l *lowering, n *Node, in []*Array) []*Array
 
 // lowering is a pass that rewrites nodes one by one.
@@ -155,18 +159,18 @@ type lowering struct {
 	target  Target
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
-	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
+	done    map[*Node]bool // nodes whose rule returned nil and whose bodies are rewritten
 	loop    *Graph         // the body of the innermost loop around, before the pass
 	trace   *trace
 	unset   int   // see the op unset
-	huge    *bool // whether the program has products that are too large for tiles; nil: not looked at yet
+	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet
 }
 
 func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
 	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
 }
 
-// concerns tells whether a node has to be looked at.
+// concerns reports whether a node has to be looked at.
 func (l *lowering) concerns(n *Node) bool {
 	if l.done[n] {
 		return false
@@ -181,42 +185,31 @@ func (l *lowering) graph(g *Graph) *Graph {
 	if !slices.ContainsFunc(g.Nodes, l.concerns) {
 		return g
 	}
-	out, captured := buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
+	return closedGraph("Lower", shapesOf(g.Params), func(p []*Array) []*Array {
 		if l.trace == nil {
 			l.trace = currentTrace()
 			defer positions()()
 		}
 		return l.inline(g, p)
 	})
-	if len(captured) > 0 {
-		throw("Lower", "internal: a lowered graph takes %d values from around it", len(captured))
-	}
-	return out
 }
 
-// inline puts the nodes of g, rewritten, into the open scope, and returns g's results for args.
+// inline adds the rewritten nodes of g to the open scope and returns g's results for args.
 func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
 	for i, p := range g.Params {
 		env[p] = args[i]
 	}
-	at := func(arrays []*Array) []*Array {
-		out := make([]*Array, len(arrays))
-		for i, a := range arrays {
-			out[i] = env[a]
-		}
-		return out
-	}
 	for _, n := range g.Nodes {
 		l.trace.pos = n.pos
-		for i, o := range l.node(n, at(n.Inputs)) {
+		for i, o := range l.node(n, lookUp(env, n.Inputs)) {
 			env[n.Outs[i]] = o
 		}
 	}
-	return at(g.Results)
+	return lookUp(env, g.Results)
 }
 
-// node puts a node over the inputs in, rewritten, into the open scope, and returns its results.
+// node adds a rewritten node over the inputs in to the open scope and returns its results.
 func (l *lowering) node(n *Node, in []*Array) []*Array {
 	s := l.trace.cur
 	before := len(s.nodes)
@@ -250,7 +243,7 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 	return c.Outs
 }
 
-// again rewrites what a rule made, the scope's nodes from the given place on, and returns what became of its results.
+// again rewrites what a rule made, which are the scope's nodes from a place on, and returns its results rewritten.
 func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
 	made := slices.Clone(s.nodes[from:])
 	s.nodes = s.nodes[:from]
@@ -283,9 +276,6 @@ func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.B
 // lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two
 // axes.
 func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
-	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
-	if len(captured) > 0 {
-		throw("Lower", "internal: a factorisation takes %d values from around it", len(captured))
-	}
+	g := closedGraph("Lower", shapesOf(in), func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
 	return l.inline(g.Simplify(), in)
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // Devices of a CPU are threads of one process. XLA's all_gather takes them 15 to 60 microseconds, a kernel one or two
@@ -66,9 +68,9 @@ func (e *emitter) gather(n *Node) {
 	if e.gathered == nil {
 		e.gathered = &value{e.ref(x), mlirType(x.shape)}
 	}
-	e.names[n.Outs[0]] = e.line("stablehlo.custom_call", e.ref(x)+", "+device+", "+e.gathered.name,
+	e.names[n.Outs[0]] = e.Op("stablehlo.custom_call", e.ref(x)+", "+device+", "+e.gathered.name,
 		fmt.Sprintf("call_target_name = \"xlarun_gather\", api_version = 4 : i32, has_side_effect = false, "+
-			"backend_config = {config = %s}", i64s([]int{a.size, a.rendezvous})),
+			"backend_config = {config = %s}", stablehlo.Int64s([]int{a.size, a.rendezvous})),
 		mlirType(x.shape)+", tensor<i32>, "+e.gathered.kind, mlirType(n.Outs[0].shape))
 	e.gathered = &value{e.ref(n.Outs[0]), mlirType(n.Outs[0].shape)}
 }
@@ -88,7 +90,7 @@ func (e *emitter) afterGather(n *Node, write func()) {
 	}
 	if x := smallest(n.Inputs); x != nil && e.gathered != nil {
 		name, kind := e.ref(x), mlirType(x.shape)
-		e.names[x] = e.line("stablehlo.custom_call", name+", "+e.gathered.name,
+		e.names[x] = e.Op("stablehlo.custom_call", name+", "+e.gathered.name,
 			"call_target_name = \"xlarun_after\", api_version = 4 : i32, has_side_effect = false, backend_config = {}",
 			kind+", "+e.gathered.kind, kind)
 		defer func() { e.names[x] = name }()

@@ -26,33 +26,32 @@ type Op struct {
 	NotDifferentiable string
 	// NotLinear says why there is no Transpose.
 	NotLinear string
-	// Unknown tells which results depend on the inputs that unknown marks, one of them at least; nil: all.
+	// Unknown returns which results depend on the inputs that unknown marks (at least one); nil: all.
 	Unknown func(n *Node, unknown []bool) []bool
-	// Split computes what of n does not depend on the inputs that unknown marks, and leaves a node for the rest in l;
-	// nil: all of n is left. in are the values of the other inputs.
+	// Split computes the part of n that does not depend on the inputs that unknown marks, and adds a node for the rest
+	// to l; nil: n itself is added. in are the values of the other inputs.
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
-	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
+	// Prune returns n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
-	// Loop tells how a node of the op is a loop over a carry; nil: the op is none. Loops' carries are split, and the
-	// work in them weighs more.
+	// Loop describes a node as a loop over a carry; nil: the op is no loop. Carries are split (split.go), and work in
+	// loops counts more (loops.go).
 	Loop func(n *Node) loopForm
-	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
+	// Lower makes the results from other ops if the target does not take the op; nil: every target takes it.
 	Lower lowerRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
-	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be
-	// copied for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
+	// WritesParts reports that XLA's CPU compiler writes the result part by part, into an array that is too large to be
+	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See lowerWrites.
 	WritesParts func(n *Node, t Target) bool
 	Write       lowerRule
-	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth
-	// it.
+	// WriteSeconds is the least time of a loop's step from which the call that Write makes in it pays.
 	WriteSeconds func(n *Node) float64
-	// Apart tells that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it
+	// Apart reports that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it
 	// slowly there. See lowerLoops.
 	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
-	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
+	// Run is Eval for ops that run their bodies; hook is called for the bodies' nodes.
 	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
 	// Cost is the work of a node, see Graph.Cost.
 	Cost costRule
@@ -63,15 +62,15 @@ type Op struct {
 	distinct bool // not to be merged
 }
 
-// loopForm is how a loop passes its carry on: inputs[at:at+carry] is what goes in, the results begin with what comes
-// out.
+// loopForm describes how a loop passes its carry on: inputs[at:at+carry] is the carry before the first step, and the
+// results begin with the carry after the last.
 type loopForm struct {
 	at, carry int
-	// consts is, for each body, the number of its parameters in front of those that are the carry.
+	// consts is, for each body, the number of its parameters before the carry.
 	consts []int
 	// step is the number of the body whose results begin with the next carry.
 	step int
-	// resized are the node's attributes for a carry of so many arrays.
+	// resized returns the node's attributes for a carry of another number of arrays.
 	resized func(carry int) any
 }
 
@@ -156,7 +155,7 @@ func (e *ExtremeInputs) Input(c Case, argument int, s Shape) *Array {
 	return t.Array()
 }
 
-// Complete tells whether each argument had every value, in a case of each of its dtypes.
+// Complete reports whether each argument had every value, in a case of each of its dtypes.
 func (e *ExtremeInputs) Complete() bool {
 	for a, n := range e.next {
 		if n < len(extremeValues(a.dtype, e.kind)) {

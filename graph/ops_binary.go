@@ -72,13 +72,11 @@ var numeric = []DType{Float32, Int32, Uint8}
 var (
 	addOp = binaryOp("add", anything, "stablehlo.add", binaryKernels{
 		func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y },
-		func(x, y uint64) uint64 { return x + y }},
-		domain{-2, 2}, false, numeric,
+		func(x, y uint64) uint64 { return x + y }}, domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{addTangents(t[0], t[1])} })
 	subOp = binaryOp("sub", numbers, "stablehlo.subtract", binaryKernels{
 		func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y },
-		func(x, y uint64) uint64 { return x - y }},
-		domain{-2, 2}, false, numeric,
+		func(x, y uint64) uint64 { return x - y }}, domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array {
 			if t[1] == nil {
 				return t[:1]
@@ -90,8 +88,7 @@ var (
 		})
 	mulOp = binaryOp("mul", anything, "stablehlo.multiply", binaryKernels{
 		func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y },
-		func(x, y uint64) uint64 { return x * y }},
-		domain{-2, 2}, false, numeric,
+		func(x, y uint64) uint64 { return x * y }}, domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{addTangents(scaled(t[0], func() *Array { return in[1] }),
 				scaled(t[1], func() *Array { return in[0] }))}

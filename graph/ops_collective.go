@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // DeviceAxis is the name of the axis that runs over the devices of a program, unless a Mesh names others.
@@ -52,6 +53,8 @@ type collectiveAttrs struct {
 
 func (a collectiveAttrs) axisName() string { return a.axis }
 
+func (a collectiveAttrs) collective() collectiveAttrs { return a }
+
 // groups lists the devices that run one collective together: those that differ in this axis only.
 func (a collectiveAttrs) groups() [][]int {
 	var out [][]int
@@ -69,13 +72,7 @@ func (a collectiveAttrs) groups() [][]int {
 
 // replicaGroups writes the groups as the attribute of a StableHLO collective.
 func (a collectiveAttrs) replicaGroups() string {
-	groups := a.groups()
-	rows := make([]string, len(groups))
-	for i, g := range groups {
-		rows[i] = "[" + joinInts(g, ", ") + "]"
-	}
-	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(groups),
-		a.size)
+	return "replica_groups = " + stablehlo.Matrix(a.groups(), a.size)
 }
 
 // collective makes the attributes of a call over a named axis: a vmapped one around the call, or one of the devices.
@@ -92,7 +89,7 @@ func collective(name, axisName string) collectiveAttrs {
 
 // oneDevice refuses collectives over several devices in the reference interpreter, which has one.
 func oneDevice(n *Node) {
-	if a := n.Attrs.(collectiveAttrs); a.size != 1 {
+	if a := n.Attrs.(interface{ collective() collectiveAttrs }).collective(); a.size != 1 {
 		throw(n.Op.Name, "the reference interpreter runs one device, the program was traced for %d along %q", a.size,
 			a.axis)
 	}
@@ -106,7 +103,7 @@ func overLanes(f func(x *Array, n *Node) *Array, outDim int, shift int) func(*ba
 		if nameOf(n) == b.axis {
 			return []*Array{f(b.moveTo(in[0], dims[0], 0), n)}, []int{outDim}
 		}
-		if shift >= 0 { // the op acts on axis 0: lanes go behind it
+		if shift >= 0 { // the op acts on axis 0: lanes go after it
 			return apply(n.Op, n.Attrs, []*Array{b.moveTo(in[0], dims[0], 1)}), []int{shift}
 		}
 		return apply(n.Op, n.Attrs, in), dims
@@ -147,17 +144,15 @@ var _ = register(&Op{
 
 // deviceIndex writes the number of the device that runs, along an axis.
 func (e *emitter) deviceIndex(a collectiveAttrs) string {
-	t := "tensor<i32>"
-	con := func(v int) string {
-		return e.line("stablehlo.constant", "", fmt.Sprintf("value = dense<%d> : %s", v, t), "", t)
-	}
+	const t = "tensor<i32>"
+	constant := func(v int) string { return e.Constant(fmt.Sprintf("dense<%d> : %s", v, t), t) }
 	if a.size == 1 {
-		return con(0)
+		return constant(0)
 	}
-	id := e.line("stablehlo.replica_id", "", "", "", "tensor<ui32>")
-	id = e.line("stablehlo.convert", id, "", "tensor<ui32>", t)
-	id = e.line("stablehlo.divide", id+", "+con(a.stride), "", t+", "+t, t)
-	return e.line("stablehlo.remainder", id+", "+con(a.size), "", t+", "+t, t)
+	id := e.Op("stablehlo.replica_id", "", "", "", "tensor<ui32>")
+	id = e.Op("stablehlo.convert", id, "", "tensor<ui32>", t)
+	id = e.Binary("stablehlo.divide", id, constant(a.stride), t)
+	return e.Binary("stablehlo.remainder", id, constant(a.size), t)
 }
 
 // AxisIndex is the number of the lane or device that runs, along a named axis: an int32 scalar.
@@ -174,16 +169,14 @@ func AxisIndex(axis string) *Array {
 var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "all_gather",
-	Shape: func(c *call) []Shape {
-		return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)}
-	},
+	Shape: func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if nameOf(n) == b.axis {
 			return []*Array{b.moveTo(in[0], dims[0], 0)}, []int{-1}
 		}
 		return apply(n.Op, n.Attrs, in), []int{dims[0] + 1}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
 		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]),
@@ -197,9 +190,9 @@ var _ = register(&Op{
 		}
 		x := n.Inputs[0].shape
 		one, all := mlirType(x.insert(0, 1)), mlirType(n.Outs[0].shape)
-		r := e.line("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), one)
+		r := e.Op("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), one)
 		if a.size > 1 {
-			r = e.line("stablehlo.all_gather", r, "all_gather_dim = 0 : i64, "+a.replicaGroups(), one, all)
+			r = e.Op("stablehlo.all_gather", r, "all_gather_dim = 0 : i64, "+a.replicaGroups(), one, all)
 		}
 		e.names[n.Outs[0]] = r
 	},
@@ -242,9 +235,7 @@ var _ = register(&Op{
 		sum := preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "sum"}
 		return []*Array{Div(apply1(n.Op, sum, Mul(at, t[0])), apply1(n.Op, sum, at))}
 	},
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	Transpose: selfTranspose,
 	// Between devices XLA's maximum drops NaN, or not, by their order.
 	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(preduceAttrs), in[0]
@@ -261,14 +252,11 @@ var _ = register(&Op{
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
-		e.generic(n, "stablehlo.all_reduce", a.replicaGroups(), e.combiner(reduceKinds[a.kind].emit,
-			n.Inputs[0].DType()))
+		e.generic(n, "stablehlo.all_reduce", a.replicaGroups(),
+			e.Combiner(reduceKinds[a.kind].emit, stablehlo.Type(n.Inputs[0].DType())))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		if n.Attrs.(preduceAttrs).size != 1 {
-			throw("preduce", "the reference interpreter runs one device, the program was traced for %d",
-				n.Attrs.(preduceAttrs).size)
-		}
+		oneDevice(n)
 		return in
 	},
 	Cost: costOf(inputElements),
@@ -332,33 +320,28 @@ var _ = register(&Op{
 		}
 		return Stack(rows, 0)
 	}, 0, -1),
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(ppermuteAttrs)
 		return apply(n.Op, ppermuteAttrs{a.collectiveAttrs, a.to, a.from}, cts)
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(ppermuteAttrs)
-		var rows []string
+		var pairs [][]int
 		for _, g := range a.groups() {
 			for i := range a.from {
-				rows = append(rows, fmt.Sprintf("[%d, %d]", g[a.from[i]], g[a.to[i]]))
+				pairs = append(pairs, []int{g[a.from[i]], g[a.to[i]]})
 			}
 		}
-		if len(rows) == 0 {
-			z := n.Outs[0].shape
-			e.generic0(n, "stablehlo.constant", "value = "+denseLiteral(z, make([]byte, z.Bytes())))
+		if len(pairs) == 0 {
+			e.raw(n.Outs, "stablehlo.constant", nil, "value = "+literal(newTensor(n.Outs[0].shape)))
 			return
 		}
-		e.generic(n, "stablehlo.collective_permute", fmt.Sprintf("source_target_pairs = dense<[%s]> : tensor<%dx2xi64>",
-			strings.Join(rows, ", "), len(rows)))
+		e.generic(n, "stablehlo.collective_permute", "source_target_pairs = "+stablehlo.Matrix(pairs, 2))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a := n.Attrs.(ppermuteAttrs)
-		if a.size != 1 {
-			throw("ppermute", "the reference interpreter runs one device, the program was traced for %d", a.size)
-		}
-		if len(a.from) == 0 {
+		oneDevice(n)
+		if len(n.Attrs.(ppermuteAttrs).from) == 0 {
 			return []*Tensor{newTensor(in[0].Shape)}
 		}
 		return in
@@ -409,10 +392,8 @@ var _ = register(&Op{
 	Batch: overLanes(func(x *Array, n *Node) *Array {
 		return Transpose(x, append([]int{1, 0}, rangeInts(2, x.Rank())...)...)
 	}, 0, 1),
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	JVP:       linearJVP,
+	Transpose: selfTranspose,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
 		if a.size == 1 {
@@ -447,13 +428,11 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		return apply(n.Op, nil, in), dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return t },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return cts
-	},
-	Emit: hlo("stablehlo.optimization_barrier"),
-	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
-	Cost: costFree,
+	JVP:       func(n *Node, in, out, t []*Array) []*Array { return t },
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
+	Emit:      hlo("stablehlo.optimization_barrier"),
+	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost:      costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array {
 			return Sin(Barrier(x[0])[0])

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // convAttrs: a convolution of any layout. The specs list axes: of x batch, feature, spatial…; of the kernel output
@@ -83,8 +85,7 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		conv := func(name string, x, w []int, opts ...WindowOption) Case {
 			return Case{Name: name, Inputs: []Shape{ShapeOf(Float32, x...), ShapeOf(Float32, w...)}, Lo: -1, Hi: 1,
-				Tol: 1e-5,
-				Fn:  func(in []*Array) *Array { return Conv(in[0], in[1], opts...) }}
+				Tol: 1e-5, Fn: func(in []*Array) *Array { return Conv(in[0], in[1], opts...) }}
 		}
 		whole := conv("i32", []int{1, 5, 2}, []int{3, 2, 2})
 		whole.Inputs[0].DType, whole.Inputs[1].DType, whole.Rough, whole.Lo, whole.Hi = Int32, Int32, true, -5, 5
@@ -157,11 +158,11 @@ func emitConv(e *emitter, n *Node) {
 	e.generic(n, "stablehlo.convolution", fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, "+
 		"rhs_dilation = %s, window_reversal = %s, "+
 		"dimension_numbers = #stablehlo.conv<%sx%s->%s>, feature_group_count = %d : i64, batch_group_count = %d : i64",
-		i64s(a.geometry.strides), pairs(a.geometry.padding), i64s(a.geometry.baseDilation),
-		i64s(a.geometry.windowDilation),
-		bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"),
-		labels(a.out, "b", "f"),
-		a.featureGroups, a.batchGroups))
+		stablehlo.Int64s(a.geometry.strides), stablehlo.Matrix(a.geometry.pads(), 2),
+		stablehlo.Int64s(a.geometry.baseDilation),
+		stablehlo.Int64s(a.geometry.windowDilation),
+		stablehlo.Bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"),
+		labels(a.out, "b", "f"), a.featureGroups, a.batchGroups))
 }
 
 func evalConv(n *Node, in []*Tensor) []*Tensor {
@@ -203,9 +204,7 @@ func evalConv(n *Node, in []*Tensor) []*Tensor {
 }
 
 // swapped is a spec with its first two roles (batch and feature, output and input) exchanged.
-func swapped(spec []int) []int {
-	return append([]int{spec[1], spec[0]}, spec[2:]...)
-}
+func swapped(spec []int) []int { return append([]int{spec[1], spec[0]}, spec[2:]...) }
 
 // convTransposeX carries ct back to x: a convolution with the kernel turned around and its features exchanged.
 func convTransposeX(a convAttrs, x Shape, ct, w *Array) *Array {
@@ -339,9 +338,7 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 }
 
 // convLetters lists the spatial axes of a layout, in order.
-func convLetters(layout string) string {
-	return strings.NewReplacer("N", "", "C", "").Replace(layout)
-}
+func convLetters(layout string) string { return strings.NewReplacer("N", "", "C", "").Replace(layout) }
 
 // convSpec finds the axes of a layout in the order of roles.
 func convSpec(layout, roles string, rank int) []int {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 type cumulativeAttrs struct {
@@ -55,7 +57,7 @@ var _ = register(&Op{
 	// On the CPU one core walks through the axis, faster than a tree of windows is written into memory and read again.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(cumulativeAttrs), in[0].shape
-		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastCumulative)) ||
+		if !l.target.paysKernel(x.Size(), leastCumulative) ||
 			!slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
 			return nil
 		}
@@ -72,19 +74,20 @@ var _ = register(&Op{
 		}
 		window := slices.Repeat([]int{1}, x.Rank())
 		window[a.axis] = size
-		padding := make([][2]int, x.Rank())
+		padding := make([][]int, x.Rank())
+		for i := range padding {
+			padding[i] = []int{0, 0}
+		}
 		// One window over the whole axis looks quadratic, but XLA rewrites it as a tree on every backend: measured on
 		// the CPU, 0.06 ms for 10,000 elements and 0.5 ms for 100,000, faster than log2(n) shifted additions.
-		padding[a.axis] = [2]int{size - 1, 0}
+		padding[a.axis] = []int{size - 1, 0}
 		if a.reverse {
-			padding[a.axis] = [2]int{0, size - 1}
+			padding[a.axis] = []int{0, size - 1}
 		}
-		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, padding = %s", i64s(window),
-			pairs(padding)))
+		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, padding = %s",
+			stablehlo.Int64s(window), stablehlo.Matrix(padding, 2)))
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])}
-	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])} },
 	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
@@ -115,9 +118,7 @@ var _ = register(&Op{
 			Case{Name: "log sum exp reverse=true", Inputs: []Shape{ShapeOf(Float32, 5)}, Lo: -9, Hi: 9, Tol: 1e-5,
 				Fn: logs(Reversed())})
 		return append(cases, Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 5)}, Lo: -9, Hi: 9, Rough: true,
-			Fn: func(x []*Array) *Array {
-				return CumSum(x[0], 0)
-			}})
+			Fn: func(x []*Array) *Array { return CumSum(x[0], 0) }})
 	},
 })
 
@@ -152,14 +153,11 @@ func (a cumulativeAttrs) eval(x *Tensor) *Tensor {
 
 // reduceWindow writes a stablehlo.reduce_window of x.
 func (e *emitter) reduceWindow(out, x *Array, kind, attrs string) {
-	d := x.DType()
-	start := e.identity(kind, d)
-	region := e.combiner(reduceKinds[kind].emit, d)
-	name := e.fresh()
-	fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce_window\"(%s, %s) (%s) {%s} : (%s, %s) -> %s\n", e.indent, name,
-		e.ref(x), start, region, attrs,
-		mlirType(x.shape), mlirType(Shape{DType: d}), mlirType(out.shape))
-	e.names[out] = name
+	t := stablehlo.Type(x.DType())
+	start := e.identity(kind, x.DType())
+	region := e.Combiner(reduceKinds[kind].emit, t)
+	e.names[out] = e.Op("stablehlo.reduce_window", e.ref(x)+", "+start, attrs, mlirType(x.shape)+", "+t,
+		mlirType(out.shape), region)
 }
 
 // CumulativeOption changes the direction of CumSum, CumProd, CumMax, CumMin and CumLogSumExp.
@@ -204,9 +202,7 @@ func CumMin(x *Array, axis int, opts ...CumulativeOption) *Array {
 
 // CumLogSumExp is log(CumSum(exp(x))) along an axis, without overflow.
 func CumLogSumExp(x *Array, axis int, opts ...CumulativeOption) *Array {
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	a := cumulativeOptions("CumLogSumExp", "", x, axis, opts)
 	for step := 1; step < x.shape.Dims[a.axis]; step *= 2 {
 		x = LogAddExp(x, shiftAxis(x, a.axis, step, math.Inf(-1), a.reverse))

@@ -20,7 +20,7 @@ func bodyShape(c *call) []Shape {
 var _ = register(&Op{
 	Name: "stop_gradient", Shape: func(c *call) []Shape { return slices.Clone(c.in) }, Batch: batchElementwise,
 	JVP: zeroJVP,
-	// A tangent may pass one too: as a linear function it is the identity, unless nobody takes its value.
+	// A tangent may pass one too: as a linear function it is the identity, unless nothing reads its value.
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		if n.Attrs == (stopAttrs{unused: true}) {
 			return []*Array{nil}
@@ -71,9 +71,8 @@ func Checkpoint[A, R any](f func(A) R) func(A) R {
 	return func(a A) R {
 		leaves, tree := Flatten(a)
 		var outTree *Tree
-		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		return unflattenAs[R](outTree, apply(op("checkpoint"), nil, slices.Concat(captured, leaves), g))
@@ -92,7 +91,7 @@ func jvpCheckpoint(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	return outs, spread(ts, out)
 }
 
-// transposeCheckpoint computes the body again behind a barrier, which keeps the compiler from sharing it with the
+// transposeCheckpoint computes the body again after a barrier, which keeps the compiler from sharing it with the
 // forward pass after all, and transposes what is linear.
 func transposeCheckpoint(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	known := choose(in, not(lin))
@@ -178,9 +177,8 @@ func CustomJvp[A, R any](f func(A) R, jvp func(a, t A) (R, R)) func(A) R {
 		leaves, tree := Flatten(a)
 		shapes := shapesOf(leaves)
 		var outTree *Tree
-		fg, fc := buildGraph(shapes, nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomJvp", "function", fc)
@@ -242,9 +240,8 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		leaves, tree := Flatten(a)
 		shapes := shapesOf(leaves)
 		var outTree, resTree *Tree
-		fg, fc := buildGraph(shapes, nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomVjp", "function", fc)

@@ -3,7 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // Kernel is a function outside of the compiler that programs call by name. Kernels of one name are the same kernel.
@@ -12,9 +13,9 @@ type Kernel struct {
 	Target string
 	// Eval is the reference: it fills out from in.
 	Eval func(in, out []*Tensor)
-	// InPlace tells that the only result has the first input's shape and may get its memory.
+	// InPlace reports that the only result has the first input's shape and may get its memory.
 	InPlace bool
-	// Leading tells that the kernel does the same for each index of axes in front, which all arrays then share.
+	// Leading reports that the kernel does the same for each index of axes in front, which all arrays then share.
 	Leading bool
 
 	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers
@@ -74,7 +75,7 @@ var _ = register(&Op{
 		a := n.Attrs.(customCallAttrs)
 		config, aliases := "", ""
 		if a.config != nil {
-			config = "config = " + i64s(a.config)
+			config = "config = " + stablehlo.Int64s(a.config)
 		}
 		if a.kernel.InPlace {
 			aliases = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], " +
@@ -86,10 +87,7 @@ var _ = register(&Op{
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(customCallAttrs)
-		out := make([]*Tensor, len(a.outs))
-		for i, s := range a.outs {
-			out[i] = newTensor(s)
-		}
+		out := newTensors(n.Outs)
 		if a.kernel.evalConfig != nil {
 			a.kernel.evalConfig(a.config, in, out)
 		} else {
@@ -110,19 +108,9 @@ var _ = register(&Op{
 	},
 })
 
-// rowMajor writes the layouts of arrays as XLA's kernels expect them: the last axis runs fastest.
+// rowMajor writes the layouts of arrays as XLA's kernels expect them.
 func rowMajor(arrays []*Array) string {
-	parts := make([]string, len(arrays))
-	for i, a := range arrays {
-		order := rangeInts(0, a.Rank())
-		slices.Reverse(order)
-		text := "dense<> : tensor<0xindex>"
-		if a.Rank() > 0 {
-			text = fmt.Sprintf("dense<[%s]> : tensor<%dxindex>", joinInts(order, ", "), a.Rank())
-		}
-		parts[i] = text
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return "[" + joined(arrays, func(a *Array) string { return stablehlo.RowMajor(a.Rank()) }) + "]"
 }
 
 // CustomCall calls a kernel: a C function that reads arrays and writes arrays of the shapes outs, row-major all. It

@@ -40,9 +40,8 @@ var _ = register(&Op{
 	JVP: zeroJVP, NotLinear: "it has no result",
 	Emit: func(e *emitter, n *Node) {
 		message := n.Attrs.(debugAttrs).message()
-		s := ShapeOf(Uint8, len(message))
-		text := &Array{shape: s}
-		e.names[text] = e.line("stablehlo.constant", "", "value = "+denseLiteral(s, message), "", mlirType(s))
+		text := &Array{shape: ShapeOf(Uint8, len(message))}
+		e.names[text] = e.constant(tensorFromBytes(text.shape, message))
 		in := append([]*Array{text}, n.Inputs...)
 		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
 			"has_side_effect = true, backend_config = {}, operand_layouts = %s, result_layouts = %s",
@@ -221,7 +220,7 @@ func TensorFromBytes(s Shape, b []byte) (*Tensor, error) {
 	return tensorFromBytes(s, b), nil
 }
 
-// hasEffect tells whether the graph or a body in it has an op that is more than its results.
+// hasEffect reports whether the graph or a body in it has an op that is more than its results.
 func (g *Graph) hasEffect() bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // dotAttrs pairs axes of the two operands. The result's axes are: batch, then the left's others, then the right's.
@@ -51,14 +53,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(dotAttrs)
-		shift := func(v []int, at int) []int {
-			return mapInts(v, func(x int) int {
-				if x >= at {
-					return x + 1
-				}
-				return x
-			})
-		}
+		shift := func(v []int, at int) []int { return mapInts(v, shifted(at)) }
 		lf, _ := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 		switch {
 		case dims[1] < 0: // the lane axis is one more free axis of the left
@@ -130,14 +125,13 @@ var _ = register(&Op{
 		out := newTensor(n.Outs[0].shape)
 		lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
 		ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-		pick := func(v, axes []int) []int { return mapInts(axes, func(x int) int { return v[x] }) }
 		nb := len(a.leftBatch)
-		contract := pick(l.Shape.Dims, a.leftContract)
+		contract := sizesAt(l.Shape.Dims, a.leftContract)
 		forEach(out.Shape.Dims, func(i int, idx []int) {
 			batch, fl, fr := idx[:nb], idx[nb:nb+len(lf)], idx[nb+len(lf):]
-			lo := dot(batch, pick(ls, a.leftBatch)) + dot(fl, pick(ls, lf))
-			ro := dot(batch, pick(rs, a.rightBatch)) + dot(fr, pick(rs, rf))
-			lc, rc := pick(ls, a.leftContract), pick(rs, a.rightContract)
+			lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
+			ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
+			lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
 			var f float64
 			var u uint64
 			forEach(contract, func(_ int, k []int) {
@@ -162,29 +156,21 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		return []Case{
 			{Name: "matmul", Inputs: []Shape{ShapeOf(Float32, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5,
-				Fn: func(x []*Array) *Array {
-					return Dot(x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
 			{Name: "batched", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2, 5)}, Lo: -1, Hi: 1,
-				Tol: 1e-5,
-				Fn:  func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
+				Tol: 1e-5, Fn: func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
 			{Name: "two contracted", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 5, 2)}, Lo: -1,
 				Hi: 1, Tol: 1e-5,
 				Fn: func(x []*Array) *Array { return DotGeneral(x[0], x[1], nil, nil, []int{0, 2}, []int{2, 0}) }},
 			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return Dot(x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
 			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array {
 				return Einsum("iij", x[0])
 			}},
 			{Name: "ellipsis", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1,
-				Tol: 1e-5,
-				Fn:  func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
+				Tol: 1e-5, Fn: func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
 			{Name: "outer", Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 2)}, Lo: -1, Hi: 1,
-				Fn: func(x []*Array) *Array {
-					return Einsum("i,j->ij", x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Einsum("i,j->ij", x[0], x[1]) }},
 		}
 	},
 })
@@ -205,9 +191,7 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 // the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
-func (a dotAttrs) contracted(left Shape) int {
-	return product(mapInts(a.leftContract, func(x int) int { return left.Dims[x] }))
-}
+func (a dotAttrs) contracted(left Shape) int { return product(sizesAt(left.Dims, a.leftContract)) }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term
 // multiplies slices whose last axis is the lanes. The compiler fuses the terms into one loop over lanes.
@@ -363,10 +347,10 @@ var turnKernel = &Kernel{Target: "xlarun_turn", Eval: func(in, out []*Tensor) {
 
 // text is the attribute of a StableHLO dot_general.
 func (a dotAttrs) text() string {
-	list := func(v []int) string { return "[" + joinInts(v, ", ") + "]" }
 	return fmt.Sprintf("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = %s, rhs_batching_dimensions "+
 		"= %s, lhs_contracting_dimensions = %s, rhs_contracting_dimensions = %s>",
-		list(a.leftBatch), list(a.rightBatch), list(a.leftContract), list(a.rightContract))
+		stablehlo.Ints(a.leftBatch), stablehlo.Ints(a.rightBatch), stablehlo.Ints(a.leftContract),
+		stablehlo.Ints(a.rightContract))
 }
 
 // paired gives b's entries in the order that sorts a: a and b hold the axes of two operands that are contracted

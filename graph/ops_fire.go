@@ -6,7 +6,7 @@ import (
 )
 
 // fireAttrs: derivative stands in for that of a spike at a distance from the threshold; name is what equal ones are
-// known by. before tells that the potentials are a result too.
+// known by. before reports that the potentials are a result too.
 type fireAttrs struct {
 	name       string
 	derivative func(distance *Array) *Array
@@ -24,7 +24,7 @@ func (a fireAttrs) GoString() string { return a.String() }
 //	s = 1 where v - threshold > 0, else 0
 //	v' = beta*v + x - s*threshold
 //
-// Leading axes of size 1 are the same for all indices of the others'. Nobody but derivatives asks for the potentials.
+// Leading axes of size 1 are the same for all indices of the others'. Only derivatives ask for the potentials.
 var _ = register(&Op{
 	Name: "integrate_fire",
 	Shape: func(c *call) []Shape {
@@ -37,15 +37,12 @@ var _ = register(&Op{
 		if !ok {
 			c.fail("got %s, %s, %s and %s, want floats [n], [steps, n], [n] and [n]", v, x, c.in[2], c.in[3])
 		}
-		all := leadOf("integrate_fire", []int{lead, lead, lead, lead}, c.in)
+		all := sharedLead("integrate_fire", lead, c.in)
 		last, along := x.dims(append(slices.Clone(all), x.Dims[lead+1])...),
 			x.dims(slices.Concat(all, x.Dims[lead:])...)
 		return []Shape{last, along, along}[:2+number(c.attrs.(fireAttrs).before)]
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		outs, _ := batchLead(b, n, in, dims)
-		return outs, make([]int, len(outs))
-	},
+	Batch: batchLead,
 	// With the derivative g of spikes s: ds = g*(dv - dthreshold), dv' = (beta - threshold*g)*dv + dbeta*v + dx +
 	// (threshold*g - s)*dthreshold.
 	Derivative: func(n *Node, in, t []*Array) (outs, tangents []*Array) {
@@ -85,7 +82,7 @@ var _ = register(&Op{
 	// As of recurrence: once through memory.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(fireAttrs), n.Outs[1].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
 			return kernelCall(fireKernel, nil, shapesOf(n.Outs), in...)
 		}
@@ -101,14 +98,7 @@ var _ = register(&Op{
 		}
 		return outs
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		var outs []*Tensor
-		for _, o := range n.Outs {
-			outs = append(outs, newTensor(o.shape))
-		}
-		evalFire(in, outs)
-		return outs
-	},
+	Eval: evalInto(evalFire),
 	Cost: costOf(func(n *Node) float64 { return 5 * float64(n.Outs[1].Size()) }),
 	Cases: func() []Case {
 		f := func(dims ...int) Shape { return ShapeOf(Float32, dims...) }
@@ -138,7 +128,7 @@ var fireKernel = &Kernel{Target: "xlarun_integrate_fire", Eval: evalFire}
 func evalFire(in, out []*Tensor) {
 	d := out[1].Shape.Dims
 	steps, n := d[len(d)-2], d[len(d)-1]
-	alongSteps(in, out, []int{1, 2, 1, 1, 1, 2, 2}[:len(in)+len(out)], func(at []int) {
+	forLead(slices.Concat(in, out), []int{1, 2, 1, 1, 1, 2, 2}[:len(in)+len(out)], func(at []int) {
 		for u := range n {
 			v, beta, threshold := in[0].F(at[0]+u), in[2].F(at[2]+u), in[3].F(at[3]+u)
 			for t := range steps {
@@ -174,9 +164,7 @@ func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, b
 	}
 	d := promote(promote(v.DType(), x.DType()), promote(beta.DType(), threshold.DType()))
 	dims := v.Dims()
-	each := func(a *Array) *Array {
-		return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims))
-	}
+	each := func(a *Array) *Array { return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims)) }
 	outs := apply(op("integrate_fire"), fireAttrs{name, derivative, false},
 		[]*Array{each(v), Reshape(Convert(x, d), x.Dim(0), product(dims)), each(beta), each(threshold)})
 	return Reshape(outs[0], dims...), Reshape(outs[1], x.Dims()...)

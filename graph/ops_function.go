@@ -24,32 +24,27 @@ var _ = register(&Op{
 		const number = "tensor<i32>"
 		name, body := fmt.Sprintf("function_%d", n.Attrs.(functionAttrs).number), n.Bodies[0]
 		tuple, results := "tuple<"+list(types(body.Params), number)+">", list(types(body.Results), number)
-		indent := e.indent
-		e.indent = "  "
-		text := e.block(func() {
+		text := e.Body(func() {
 			input := func(i int, kind string) string {
-				return e.line("stablehlo.get_tuple_element", "%inputs", fmt.Sprintf("index = %d : i32", i), tuple, kind)
+				return e.Op("stablehlo.get_tuple_element", "%inputs", fmt.Sprintf("index = %d : i32", i), tuple, kind)
 			}
 			for i, p := range body.Params {
 				e.names[p] = input(i, mlirType(p.shape))
 			}
 			read := input(len(body.Params), number)
 			e.nodes(body)
-			e.write(e.indent, `"func.return"(`, list(e.refs(body.Results), read), ") : (", results, ") -> ()\n")
+			e.Return("func.return", list(e.refs(body.Results), read), results)
 		})
-		e.indent = indent
-		e.order = append(e.order, name)
-		e.funcs[name] = fmt.Sprintf("  func.func private @%s(%%inputs: %s) -> (%s) {\n%s  }\n", name, tuple, results,
-			text)
-		zero := e.line("stablehlo.constant", "", "value = dense<0> : "+number, "", number)
-		inputs := e.line("stablehlo.tuple", list(e.refs(n.Inputs), zero), "", list(types(n.Inputs), number), tuple)
-		outs := e.fresh()
+		e.Function(name, "%inputs: "+tuple, results, text)
+		zero := e.Constant("dense<0> : "+number, number)
+		inputs := e.Op("stablehlo.tuple", list(e.refs(n.Inputs), zero), "", list(types(n.Inputs), number), tuple)
+		outs := e.Fresh()
 		for i, o := range n.Outs {
 			e.names[o] = fmt.Sprintf("%s#%d", outs, i)
 		}
-		e.write(e.indent, fmt.Sprintf("%s:%d", outs, len(n.Outs)+1), " = func.call @", name, "(", inputs,
-			`) {mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}} : (`,
-			tuple, ") -> (", results, ")\n")
+		e.Print(outs, fmt.Sprintf(":%d = func.call @%s(%s) ", len(n.Outs)+1, name, inputs),
+			`{mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}} : (`,
+			tuple, ") -> (", results, ")")
 	},
 	Run:  func(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[0], slices.Clone(in), hook) },
 	Cost: func(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) },

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // gatherAttrs are StableHLO's dimension numbers of gather and scatter. The last axis of the indices holds the index
@@ -97,7 +99,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 	out := ""
 	for i, v := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
 		if len(v) > 0 {
-			out += names[i] + " = [" + joinInts(v, ", ") + "], "
+			out += names[i] + " = " + stablehlo.Ints(v) + ", "
 		}
 	}
 	return fmt.Sprintf("#stablehlo.%s<%sindex_vector_dim = %d>", kind, out, indexRank-1)
@@ -105,10 +107,9 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 
 // batched adds one leading batch axis to operand, indices and result.
 func (a gatherAttrs) batched(size int) gatherAttrs {
-	up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
+	up := func(v []int) []int { return mapInts(v, shifted(0)) }
 	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
-		append([]int{0}, up(a.indexBatch)...),
-		up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
+		append([]int{0}, up(a.indexBatch)...), up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
 }
 
 var _ = register(&Op{
@@ -121,12 +122,11 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(gatherAttrs)
 		if dims[0] < 0 { // one operand for all lanes: the lanes are more indices
-			a.offset = mapInts(a.offset, func(x int) int { return x + 1 })
-			a.indexBatch = mapInts(a.indexBatch, func(x int) int { return x + 1 })
+			a.offset, a.indexBatch = mapInts(a.offset, shifted(0)), mapInts(a.indexBatch, shifted(0))
 			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
 		}
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
+			up := func(v []int) []int { return mapInts(v, shifted(0)) }
 			a.offset = append([]int{0}, up(a.offset)...)
 			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap),
 				append([]int{b.size}, a.sizes...)
@@ -135,12 +135,7 @@ var _ = register(&Op{
 		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		if t[0] == nil {
-			return []*Array{nil}
-		}
-		return apply(n.Op, n.Attrs, []*Array{t[0], in[1]})
-	},
+	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
 		a.kind = "sum"
@@ -151,7 +146,7 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
 		e.generic(n, "stablehlo.gather", fmt.Sprintf("dimension_numbers = %s, slice_sizes = %s, indices_are_sorted "+
-			"= false", a.numbers("gather", n.Inputs[1].Rank()), i64s(a.sizes)))
+			"= false", a.numbers("gather", n.Inputs[1].Rank()), stablehlo.Int64s(a.sizes)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(gatherAttrs)
@@ -165,18 +160,13 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		return []Case{
 			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6,
-				Fn: func(x []*Array) *Array {
-					return Take(x[0], x[1], 0)
-				}},
+				Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
 			{Name: "along", Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32, 4, 2)}, Lo: 0, Hi: 4,
-				Fn: func(x []*Array) *Array {
-					return TakeAlongAxis(x[0], x[1], 1)
-				}},
+				Fn: func(x []*Array) *Array { return TakeAlongAxis(x[0], x[1], 1) }},
 			{Name: "window", Inputs: []Shape{ShapeOf(Float32, 4, 6), ShapeOf(Int32, 3, 1)}, Lo: -1, Hi: 6,
 				Fn: func(x []*Array) *Array {
 					return apply1(op("gather"), gatherAttrs{offset: []int{1, 2}, indexMap: []int{1}, sizes: []int{
-						2, 3}},
-						x[0], x[1])
+						2, 3}}, x[0], x[1])
 				}},
 		}
 	},
@@ -207,13 +197,7 @@ var _ = register(&Op{
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
-		x, u := t[0], t[2]
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if u == nil {
-			u = ZerosLike(in[2])
-		}
+		x, u := orZeros(t[0], in[0].shape), orZeros(t[2], in[2].shape)
 		switch a.kind {
 		case "sum":
 			return []*Array{apply1(n.Op, a, x, in[1], u)}
@@ -260,17 +244,15 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
-		d := n.Inputs[0].DType()
-		t := mlirType(Shape{DType: d})
+		t := stablehlo.Type(n.Inputs[0].DType())
 		var region string
 		if a.kind == "set" {
-			region = e.scalarRegion([]string{t, t}, func(v []string) ([]string, []string) { return v[1:], []string{t} })
+			region = e.Region([]string{t, t}, func(v []string) { e.Return("stablehlo.return", v[1], t) })
 		} else {
-			region = e.combiner(reduceKinds[a.kind].emit, d)
+			region = e.Combiner(reduceKinds[a.kind].emit, t)
 		}
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
-			"unique_indices = %t",
-			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
+			"unique_indices = %t", a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
 	WritesParts:  alwaysWritesParts,
 	Write:        scatterWithKernel,
@@ -287,8 +269,7 @@ var _ = register(&Op{
 				}})
 		}
 		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5),
-			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4,
-			Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
+			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
 	},
 })
 
@@ -328,8 +309,7 @@ func batchDynamicUpdateSlice(b *batching, in []*Array, dims []int) []*Array {
 	x, u := b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0)
 	rank := x.Rank() - 1
 	a := gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0},
-		indexMap: rangeInts(1, rank+1),
-		sizes:    append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
+		indexMap: rangeInts(1, rank+1), sizes: append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
 	return []*Array{apply1(op("scatter"), a, x, clampIndices(a, stackStarts(b, in[2:], dims[2:]), x.Dims()), u)}
 }
 

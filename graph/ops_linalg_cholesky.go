@@ -54,13 +54,11 @@ var _ = register(&Op{
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 4} {
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
-					Lo: -1, Hi: 1, Tol: 1e-5,
-					Fn: func(x []*Array) *Array { return Cholesky(positive(x[0])) }})
+					Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return Cholesky(positive(x[0])) }})
 			}
 		}
 		return append(cases, Case{Name: "not positive", Inputs: []Shape{ShapeOf(Float32, 3, 3)}, Lo: 1, Hi: 2,
-			Rough: true,
-			Fn:    func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
+			Rough: true, Fn: func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
 	},
 })
 
@@ -69,9 +67,7 @@ var choleskyKernel = matrixKernel("xlarun_cholesky", func(_ []int, in []dense) [
 })
 
 // positive makes a positive definite matrix of any square one, for samples.
-func positive(x *Array) *Array {
-	return Add(MatMul(x, MatrixTranspose(x)), Eye(x.DType(), x.Dim(0)))
-}
+func positive(x *Array) *Array { return Add(MatMul(x, MatrixTranspose(x)), Eye(x.DType(), x.Dim(0))) }
 
 // choleskyReference is Golub and Van Loan, "Matrix computations" (4th ed.), algorithm 4.2.2; all NaN where a pivot is
 // not positive.
@@ -113,9 +109,7 @@ func (m dense) lower() dense {
 // Cholesky is the lower triangular L [n, n] with positive diagonal and L L^T = x, for a symmetric positive definite x
 // [n, n]; its symmetric part is taken. Where x is not positive definite the lower triangle is NaN. As
 // jax.numpy.linalg.cholesky.
-func Cholesky(x *Array) *Array {
-	return apply1(op("cholesky"), nil, symmetric(square("Cholesky", x)))
-}
+func Cholesky(x *Array) *Array { return apply1(op("cholesky"), nil, symmetric(square("Cholesky", x))) }
 
 // CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].
 func CholeskySolve(l, b *Array) *Array {

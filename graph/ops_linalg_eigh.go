@@ -39,9 +39,7 @@ var _ = register(&Op{
 			return []*Array{w, v}
 		})
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		return evalMatrices(n, in, evalEigh)
-	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor { return evalMatrices(n, in, evalEigh) },
 	Cost: costMatrix(9),
 	Cases: func() []Case {
 		var cases []Case
@@ -67,9 +65,7 @@ func evalEigh(in []dense) [][]float64 {
 }
 
 // apart adds 0, 3, 6 … to the diagonal of a square matrix: samples whose eigenvalues lie well apart.
-func apart(x *Array) *Array {
-	return Add(x, Diag(Mul(Convert(Iota(x.Dim(0)), x.DType()), 3)))
-}
+func apart(x *Array) *Array { return Add(x, Diag(Mul(Convert(Iota(x.Dim(0)), x.DType()), 3))) }
 
 // jacobiEigh diagonalises a symmetric matrix by two-sided rotations. The expansion that XLA has itself ("Eigh") stops
 // at 1e-8 in float64 and takes longer to compile.

@@ -48,13 +48,11 @@ var _ = register(&Op{
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 2, 5} {
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
-					Lo: -1, Hi: 1, Tol: 2e-5,
-					Fn: func(x []*Array) *Array { lu, _, _ := LU(x[0]); return lu }})
+					Lo: -1, Hi: 1, Tol: 2e-5, Fn: func(x []*Array) *Array { lu, _, _ := LU(x[0]); return lu }})
 			}
 		}
 		return append(cases, Case{Name: "permutation", Inputs: []Shape{ShapeOf(Float32, 5, 5)}, Lo: -1, Hi: 1,
-			Rough: true,
-			Fn:    func(x []*Array) *Array { _, p, q := LU(x[0]); return Stack([]*Array{p, q}, 0) }})
+			Rough: true, Fn: func(x []*Array) *Array { _, p, q := LU(x[0]); return Stack([]*Array{p, q}, 0) }})
 	},
 })
 

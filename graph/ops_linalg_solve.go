@@ -84,8 +84,7 @@ var _ = register(&Op{
 			{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 4, 4), ShapeOf(Float32, 4)}, Lo: -1, Hi: 1, Tol: 2e-5,
 				Fn: func(x []*Array) *Array { return Solve(apart(x[0]), x[1]) }},
 			{Name: "columns", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4, 2)}, Lo: -1, Hi: 1,
-				Tol: 1e-11,
-				Fn:  func(x []*Array) *Array { return Solve(Reverse(apart(x[0]), 0), x[1]) }},
+				Tol: 1e-11, Fn: func(x []*Array) *Array { return Solve(Reverse(apart(x[0]), 0), x[1]) }},
 			{Name: "transposed", Inputs: []Shape{ShapeOf(Float32, 3, 3), ShapeOf(Float32, 3, 2)}, Lo: -1, Hi: 1,
 				Tol: 2e-5,
 				Fn: func(x []*Array) *Array {

@@ -89,8 +89,7 @@ var _ = register(&Op{
 			way = "TRANSPOSE"
 		}
 		e.generic(n, "stablehlo.triangular_solve", fmt.Sprintf("left_side = %t, lower = %t, unit_diagonal = %t, "+
-			"transpose_a = #stablehlo<transpose %s>",
-			!a.right, !a.upper, a.unit, way))
+			"transpose_a = #stablehlo<transpose %s>", !a.right, !a.upper, a.unit, way))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(triangularAttrs)

@@ -20,7 +20,7 @@ var _ = register(&Op{
 		if a.Dims[n] != b.Dims[n] || x.Dims[n] != a.Dims[n+1] || y.Dims[n] != b.Dims[n+1] {
 			c.fail("got y %s, x %s, a %s and b %s, want [out], [in], [rank, in] and [rank, out]", y, x, a, b)
 		}
-		return []Shape{y.dims(append(sharedLead("low_rank", c.in), y.Dims[n])...)}
+		return []Shape{y.dims(append(sharedLead("low_rank", n, c.in), y.Dims[n])...)}
 	},
 	Batch: batchLead,
 	// It is linear in each of its inputs.
@@ -45,17 +45,13 @@ var _ = register(&Op{
 	// walks through both while they are in the nearest cache.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		y, out := in[0], n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) ||
+		if !l.target.paysKernel(out.Size(), leastLowRank) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {
 			return []*Array{addLowRank(in)}
 		}
 		return kernelCall(lowRankKernel, nil, []Shape{out}, append([]*Array{BroadcastTo(y, out.Dims...)}, in[1:]...)...)
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		out := newTensor(n.Outs[0].shape)
-		evalLowRank(in, []*Tensor{out})
-		return []*Tensor{out}
-	},
+	Eval: evalInto(evalLowRank),
 	Cost: costOf(func(n *Node) float64 {
 		a := n.Inputs[2].shape
 		rank, in, out := a.Dims[a.Rank()-2], a.Dims[a.Rank()-1], n.Outs[0].shape
@@ -88,21 +84,10 @@ func addLowRank(in []*Array) *Array {
 }
 
 func evalLowRank(in, out []*Tensor) {
-	shape := out[0].Shape
-	lead := shape.Dims[:shape.Rank()-1]
-	rank, inputs, outputs := in[2].Shape.Dims[len(lead)], in[1].Shape.Dims[len(lead)], shape.Dims[len(lead)]
-	forEach(lead, func(i int, index []int) {
-		at := func(t *Tensor) int { // the first number of an input's part for this index
-			place := strides(t.Shape.Dims)
-			first := 0
-			for axis, k := range index {
-				if t.Shape.Dims[axis] > 1 {
-					first += k * place[axis]
-				}
-			}
-			return first
-		}
-		y, x, a, b, scale := at(in[0]), at(in[1]), at(in[2]), at(in[3]), in[4].F(at(in[4]))
+	lead := out[0].Shape.Rank() - 1
+	rank, inputs, outputs := in[2].Shape.Dims[lead], in[1].Shape.Dims[lead], out[0].Shape.Dims[lead]
+	forLead(slices.Concat(in, out), []int{1, 1, 2, 2, 0, 1}, func(at []int) {
+		y, x, a, b, scale := at[0], at[1], at[2], at[3], in[4].F(at[4])
 		for o := range outputs {
 			sum := in[0].F(y + o)
 			for r := range rank {
@@ -112,12 +97,12 @@ func evalLowRank(in, out []*Tensor) {
 				}
 				sum += scale * t * in[3].F(b+r*outputs+o)
 			}
-			out[0].SetF(i*outputs+o, sum)
+			out[0].SetF(at[5]+o, sum)
 		}
 	})
 }
 
-// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives behind a matrix whose product with x is y, [out], once
+// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives after a matrix whose product with x is y, [out], once
 // the matrix has changed by scale·aᵀ·b of low rank; a is [rank, in], b [rank, out], scale a scalar. Under VMap the
 // matrix itself may be the same for all lanes, so that one product serves them all.
 func AddLowRank(y, x, a, b, scale *Array) *Array {

@@ -13,7 +13,7 @@ var _ = register(&Op{
 	Name:  "no_derivative",
 	Shape: func(c *call) []Shape { return c.in[:1] },
 	Batch: batchElementwise,
-	JVP:   func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP:   linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		refuseDerivative(n)
 		return nil

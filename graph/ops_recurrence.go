@@ -26,13 +26,10 @@ var _ = register(&Op{
 		if start.Dims[lead] != b.Dims[lead+1] {
 			c.fail("got %s and the start %s, want as many numbers in a step", b, start)
 		}
-		all := leadOf("recurrence", []int{lead, lead, lead}, c.in)
+		all := sharedLead("recurrence", lead, c.in)
 		return []Shape{b.dims(slices.Concat(all, b.Dims[lead:])...), b.dims(append(all, b.Dims[lead+1])...)}
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		outs, _ := batchLead(b, n, in, dims)
-		return outs, []int{0, 0}
-	},
+	Batch: batchLead,
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		db := t[1]
 		if t[0] != nil {
@@ -52,7 +49,7 @@ var _ = register(&Op{
 	// The kernel goes once through memory; a compiler's loop starts its bodies anew in each step.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(recurrenceAttrs), n.Outs[0].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
 			return kernelCall(recurrenceKernel, a.config(), shapesOf(n.Outs), in...)
 		}
@@ -68,7 +65,7 @@ var _ = register(&Op{
 		return []*Array{MoveAxis(before, 0, steps), last}
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		outs := []*Tensor{newTensor(n.Outs[0].shape), newTensor(n.Outs[1].shape)}
+		outs := newTensors(n.Outs)
 		evalRecurrence(n.Attrs.(recurrenceAttrs).config(), in, outs)
 		return outs
 	},
@@ -102,7 +99,7 @@ var recurrenceKernel = &Kernel{Target: "xlarun_recurrence", evalConfig: evalRecu
 func evalRecurrence(config []int, in, out []*Tensor) {
 	d := out[0].Shape.Dims
 	steps, n := d[len(d)-2], d[len(d)-1]
-	alongSteps(in, out, []int{2, 2, 1, 2, 1}, func(at []int) {
+	forLead(slices.Concat(in, out), []int{2, 2, 1, 2, 1}, func(at []int) {
 		a := in[0].Shape.Dims
 		wide, long := number(a[len(a)-1] > 1), number(a[len(a)-2] > 1)*a[len(a)-1]
 		for u := range n {
@@ -118,50 +115,6 @@ func evalRecurrence(config []int, in, out []*Tensor) {
 			out[1].SetF(at[4]+u, state)
 		}
 	})
-}
-
-// alongSteps calls f for each index of the leading axes, with the first element's place in each input and result; own
-// are how many axes each has behind the leading ones.
-func alongSteps(in, out []*Tensor, own []int, f func(at []int)) {
-	all := slices.Concat(in, out)
-	first := len(in) // the first result, whose leading axes are all indices
-	lead := all[first].Shape.Dims[:all[first].Shape.Rank()-own[first]]
-	forEach(lead, func(_ int, index []int) {
-		at := make([]int, len(all))
-		for i, t := range all {
-			place := strides(t.Shape.Dims)
-			for axis, k := range index {
-				if t.Shape.Dims[axis] > 1 {
-					at[i] += k * place[axis]
-				}
-			}
-		}
-		f(at)
-	})
-}
-
-// leadOf are the leading axes of an op's result: of each input so many, of which those of size 1 are the same for all
-// indices of the others'.
-func leadOf(op string, lead []int, in []Shape) []int {
-	var all [][]int
-	for i, s := range in {
-		all = append(all, s.Dims[:lead[i]])
-	}
-	return slices.Clone(BroadcastDims(op, all...))
-}
-
-// sumTo sums over the axes along which an array of this shape is the same.
-func sumTo(x *Array, s Shape) *Array {
-	var axes []int
-	for i, d := range s.Dims {
-		if d == 1 && x.Dim(i) != 1 {
-			axes = append(axes, i)
-		}
-	}
-	if len(axes) == 0 {
-		return x
-	}
-	return Reshape(Sum(x, axes...), s.Dims...)
 }
 
 // LinearRecurrence solves state' = a*state + b along axis 0 from a start: b [steps, …], start […], and a as b or with

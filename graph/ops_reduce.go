@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // reduceKind is what a reduction, a window, a scatter or a running total combines with.
@@ -90,9 +92,7 @@ func smaller(x, y float64) float64 {
 
 // identity writes the kind's neutral scalar as a constant and returns its name.
 func (e *emitter) identity(kind string, d DType) string {
-	t := reduceKinds[kind].start(d)
-	ty := mlirType(t.Shape)
-	return e.line("stablehlo.constant", "", "value = "+denseLiteral(t.Shape, t.bytes()), "", ty)
+	return e.constant(reduceKinds[kind].start(d))
 }
 
 // accumulator is the dtype in which the elements of d are summed or multiplied: 16-bit floats as float32, since a long
@@ -121,12 +121,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(reduceAttrs)
-		axes := mapInts(a.axes, func(x int) int {
-			if x >= dims[0] {
-				return x + 1
-			}
-			return x
-		})
+		axes := mapInts(a.axes, shifted(dims[0]))
 		before := 0
 		for _, x := range axes {
 			if x < dims[0] {
@@ -159,16 +154,14 @@ var _ = register(&Op{
 		xt, ot := mlirType(x.shape.with(d)), mlirType(out.with(d))
 		in := e.ref(x)
 		if d != x.DType() {
-			in = e.line("stablehlo.convert", in, "", mlirType(x.shape), xt)
+			in = e.Op("stablehlo.convert", in, "", mlirType(x.shape), xt)
 		}
-		start := e.identity(a.kind, d)
-		region := e.combiner(reduceKinds[a.kind].emit, d)
-		name := e.fresh()
-		fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce\"(%s, %s) (%s) {dimensions = %s} : (%s, %s) -> %s\n", e.indent,
-			name,
-			in, start, region, i64s(a.axes), xt, mlirType(Shape{DType: d}), ot)
+		start, scalar := e.identity(a.kind, d), stablehlo.Type(d)
+		region := e.Combiner(reduceKinds[a.kind].emit, scalar)
+		name := e.Op("stablehlo.reduce", in+", "+start, "dimensions = "+stablehlo.Int64s(a.axes), xt+", "+scalar, ot,
+			region)
 		if d != x.DType() {
-			name = e.line("stablehlo.convert", name, "", ot, mlirType(out))
+			name = e.Op("stablehlo.convert", name, "", ot, mlirType(out))
 		}
 		e.names[n.Outs[0]] = name
 	},
@@ -189,25 +182,21 @@ var _ = register(&Op{
 		var cases []Case
 		for _, kind := range []string{"sum", "prod"} {
 			cases = append(cases, Case{Name: kind + " bf16", Inputs: []Shape{ShapeOf(BFloat16, 3, 40)}, Lo: .9, Hi: 1.1,
-				Rough: true, Tol: 1e-2,
-				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Tol: 1e-2, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"sum", "prod", "max", "min"} {
 			for _, d := range numeric {
 				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 2, 3, 2)},
-					Lo: -2, Hi: 2, Tol: 1e-5,
-					Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{0, 2}) }})
+					Lo: -2, Hi: 2, Tol: 1e-5, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{0, 2}) }})
 			}
 		}
 		for _, kind := range []string{"and", "or", "xor", "max"} {
 			cases = append(cases, Case{Name: kind + " bool", Inputs: []Shape{ShapeOf(Bool, 3, 4)}, Lo: -1, Hi: 1,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"and", "or", "xor"} {
 			cases = append(cases, Case{Name: kind + " i32", Inputs: []Shape{ShapeOf(Int32, 3, 4)}, Lo: -9, Hi: 9,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		return cases
 	},
@@ -230,22 +219,14 @@ func broadcastReduced(r, like *Array, axes []int) *Array {
 // that zeros do no harm.
 func productOfOthers(x *Array, axes []int) *Array {
 	keep := dropAxes(rangeInts(0, x.Rank()), axes)
-	flat := Reshape(Transpose(x, append(slices.Clone(keep), axes...)...), append(mapInts(keep, func(k int) int {
-		return x.shape.Dims[k]
-	}), -1)...)
+	order := slices.Concat(keep, axes)
+	flat := Reshape(Transpose(x, order...), append(sizesAt(x.Dims(), keep), -1)...)
 	last := flat.Rank() - 1
 	n := flat.shape.Dims[last]
 	one := OnesLike(SliceAxis(flat, last, 0, min(1, n)))
 	up := Concatenate(last, one, CumProd(SliceAxis(flat, last, 0, max(0, n-1)), last))
 	down := Concatenate(last, Reverse(CumProd(Reverse(SliceAxis(flat, last, min(1, n), n), last), last), last), one)
-	others := Reshape(Mul(up, down), mapInts(append(slices.Clone(keep), axes...), func(k int) int {
-		return x.shape.Dims[k]
-	})...)
-	inverse := make([]int, x.Rank())
-	for i, k := range append(slices.Clone(keep), axes...) {
-		inverse[k] = i
-	}
-	return Transpose(others, inverse...)
+	return unorder(Reshape(Mul(up, down), sizesAt(x.Dims(), order)...), order)
 }
 
 // Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in
@@ -297,10 +278,10 @@ func someElements(name string, x *Array, axes []int) {
 	}
 }
 
-// All tells whether every element is true, over the given axes or all.
+// All reports whether every element is true, over the given axes or all.
 func All(x *Array, axes ...int) *Array { return reduce("and", Convert(x, Bool), axes) }
 
-// Any tells whether some element is true, over the given axes or all.
+// Any reports whether some element is true, over the given axes or all.
 func Any(x *Array, axes ...int) *Array { return reduce("or", Convert(x, Bool), axes) }
 
 // ReduceAnd is the bitwise (for bools the logical) and of all elements, over the given axes or all.
@@ -313,7 +294,7 @@ func ReduceOr(x *Array, axes ...int) *Array { return reduce("or", x, axes) }
 // or all.
 func ReduceXor(x *Array, axes ...int) *Array { return reduce("xor", x, axes) }
 
-// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded behind the division,
+// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded after the division,
 // so that a large sum does not overflow.
 func Mean(x *Array, axes ...int) *Array {
 	d := meanType(x)
@@ -395,7 +376,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(argAttrs)
-		axis := behind(dims[0])(a.axis)
+		axis := shifted(dims[0])(a.axis)
 		out := dims[0]
 		if axis < out {
 			out--
@@ -408,37 +389,29 @@ var _ = register(&Op{
 		x := n.Inputs[0]
 		d := x.DType()
 		it, xt := mlirType(x.shape.with(Int32)), mlirType(x.shape)
-		si, sx := mlirType(Shape{DType: Int32}), mlirType(Shape{DType: d})
-		idx := e.line("stablehlo.iota", "", fmt.Sprintf("iota_dimension = %d : i64", a.axis), "", it)
+		si, sx := stablehlo.Type(Int32), stablehlo.Type(d)
+		const mask = "tensor<i1>"
+		idx := e.Op("stablehlo.iota", "", fmt.Sprintf("iota_dimension = %d : i64", a.axis), "", it)
 		startX := e.identity(a.kind, d)
-		startI := e.line("stablehlo.constant", "", "value = dense<0> : "+si, "", si)
+		startI := e.Constant("dense<0> : "+si, si)
 		dir := map[string]string{"max": "GT", "min": "LT"}[a.kind]
-		cmp := func(dir, kind, x, y, t string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir, kind), t+
-				", "+t, "tensor<i1>")
-		}
-		bin := func(op, x, y, t string) string { return e.line(op, x+", "+y, "", t+", "+t, t) }
-		kind := compareKind(d)
-		region := e.scalarRegion([]string{sx, si, sx, si}, func(v []string) ([]string, []string) {
-			better := cmp(dir, kind, v[0], v[2], sx)
+		compare := func(dir, x, y string) string { return e.Compare(dir, d, x, y, sx, mask) }
+		region := e.Region([]string{sx, si, sx, si}, func(v []string) {
+			better := compare(dir, v[0], v[2])
 			if isFloat(d) { // a NaN wins, as in NumPy
-				better = bin("stablehlo.or", better, cmp("NE", kind, v[0], v[0], sx), "tensor<i1>")
+				better = e.Binary("stablehlo.or", better, compare("NE", v[0], v[0]), mask)
 			}
-			lower := bin("stablehlo.and", cmp("EQ", kind, v[0], v[2], sx), cmp("LT", "SIGNED", v[1], v[3], si),
-				"tensor<i1>")
-			pickI := bin("stablehlo.or", better, lower, "tensor<i1>")
-			sel := func(p, x, y, t string) string {
-				return e.line("stablehlo.select", p+", "+x+", "+y, "", "tensor<i1>, "+t+", "+t, t)
-			}
-			return []string{sel(better, v[0], v[2], sx), sel(pickI, v[1], v[3], si)}, []string{sx, si}
+			lower := e.Binary("stablehlo.and", compare("EQ", v[0], v[2]), e.Compare("LT", Int32, v[1], v[3], si, mask),
+				mask)
+			first := e.Binary("stablehlo.or", better, lower, mask)
+			e.Return("stablehlo.return", e.Select(better, v[0], v[2], mask, sx)+", "+
+				e.Select(first, v[1], v[3], mask, si), sx+", "+si)
 		})
-		base := e.fresh()
+		base := e.Fresh()
 		out := n.Outs[0].shape
-		fmt.Fprintf(e.w, "%s%s:2 = \"stablehlo.reduce\"(%s, %s, %s, %s) (%s) {dimensions = %s} : (%s, %s, %s, %s) -> "+
-			"(%s, %s)\n", e.indent, base,
-			e.ref(x), idx, startX, startI, region, i64s([]int{a.axis}), xt, it, sx, si, mlirType(out.with(d)),
-			mlirType(out))
+		e.Ops(base+":2", "stablehlo.reduce", e.ref(x)+", "+idx+", "+startX+", "+startI,
+			"dimensions = "+stablehlo.Int64s([]int{a.axis}), xt+", "+it+", "+sx+", "+si,
+			mlirType(out.with(d))+", "+mlirType(out), region)
 		e.names[n.Outs[0]] = base + "#1"
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -470,7 +443,7 @@ var _ = register(&Op{
 	},
 })
 
-// better tells whether x[i] replaces best[j]: strictly better, or the first NaN.
+// better reports whether x[i] replaces best[j]: strictly better, or the first NaN.
 func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 	d := x.Shape.DType
 	if isFloat(d) && math.IsNaN(best.F(j)) {
@@ -479,40 +452,17 @@ func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 	if isFloat(d) && math.IsNaN(x.F(i)) {
 		return true
 	}
-	less := func(a *Tensor, i int, b *Tensor, j int) bool {
-		switch {
-		case isFloat(d):
-			return a.F(i) < b.F(j)
-		case isSigned(d):
-			return a.I(i) < b.I(j)
-		}
-		return a.U(i) < b.U(j)
-	}
 	if kind == "max" {
 		return less(best, j, x, i)
 	}
 	return less(x, i, best, j)
 }
 
-func compareKind(d DType) string {
-	switch {
-	case isFloat(d):
-		return "FLOAT"
-	case isUnsigned(d) || d == Bool:
-		return "UNSIGNED"
-	}
-	return "SIGNED"
-}
-
 // ArgMax is the int32 index of the first largest element along an axis; a NaN counts as largest.
-func ArgMax(x *Array, axis int) *Array {
-	return argReduce("ArgMax", "max", x, axis)
-}
+func ArgMax(x *Array, axis int) *Array { return argReduce("ArgMax", "max", x, axis) }
 
 // ArgMin is the int32 index of the first smallest element along an axis; a NaN counts as smallest.
-func ArgMin(x *Array, axis int) *Array {
-	return argReduce("ArgMin", "min", x, axis)
-}
+func ArgMin(x *Array, axis int) *Array { return argReduce("ArgMin", "min", x, axis) }
 
 func argReduce(name, kind string, x *Array, axis int) *Array {
 	axis = checkAxis(name, axis, x.Rank())

@@ -1,8 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"math"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // compareAttrs is the direction of a comparison: EQ, NE, LT, LE, GT, GE.
@@ -32,9 +33,7 @@ var _ = register(&Op{
 	},
 	Batch: batchElementwise,
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.compare", fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, "+
-			"compare_type = #stablehlo<comparison_type %s>",
-			n.Attrs.(compareAttrs).dir, compareKind(n.Inputs[0].DType())))
+		e.generic(n, "stablehlo.compare", stablehlo.Comparison(n.Attrs.(compareAttrs).dir, n.Inputs[0].DType()))
 	},
 	NotDifferentiable: "its result is discrete", NotLinear: "nonlinear",
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -73,22 +72,22 @@ func compare(name, dir string, x, y any) *Array {
 	return apply1(op("compare"), compareAttrs{dir}, a[0], a[1])
 }
 
-// Eq tells where x == y.
+// Eq returns whether x == y, element by element.
 func Eq(x, y any) *Array { return compare("Eq", "EQ", x, y) }
 
-// Ne tells where x != y.
+// Ne returns whether x != y, element by element.
 func Ne(x, y any) *Array { return compare("Ne", "NE", x, y) }
 
-// Lt tells where x < y.
+// Lt returns whether x < y, element by element.
 func Lt(x, y any) *Array { return compare("Lt", "LT", x, y) }
 
-// Le tells where x <= y.
+// Le returns whether x <= y, element by element.
 func Le(x, y any) *Array { return compare("Le", "LE", x, y) }
 
-// Gt tells where x > y.
+// Gt returns whether x > y, element by element.
 func Gt(x, y any) *Array { return compare("Gt", "GT", x, y) }
 
-// Ge tells where x >= y.
+// Ge returns whether x >= y, element by element.
 func Ge(x, y any) *Array { return compare("Ge", "GE", x, y) }
 
 var _ = register(&Op{
@@ -104,14 +103,7 @@ var _ = register(&Op{
 	},
 	Batch: batchElementwise, Emit: hlo("stablehlo.select"),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		a, b := t[1], t[2]
-		if a == nil {
-			a = ZerosLike(out[0])
-		}
-		if b == nil {
-			b = ZerosLike(out[0])
-		}
-		return []*Array{Select(in[0], a, b)}
+		return []*Array{Select(in[0], orZeros(t[1], out[0].shape), orZeros(t[2], out[0].shape))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		z := ZerosLike(cts[0])
@@ -130,8 +122,7 @@ var _ = register(&Op{
 	Cost: costLogic,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Bool, 3, 4), ShapeOf(Float32, 3, 4), ShapeOf(Float32, 3, 4)}, Lo: -1,
-			Hi: 1,
-			Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
+			Hi: 1, Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
 	},
 })
 
@@ -152,7 +143,7 @@ func Where(cond, yes, no any) *Array { return Select(cond, yes, no) }
 var _ = register(&Op{
 	Name: "clamp", Shape: sameShape(numbers), Batch: batchElementwise, Emit: hlo("stablehlo.clamp"),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		// hi where it is below lo, too; nobody where one of the three is NaN.
+		// hi too where it is below lo; none where one of the three is NaN
 		inside := And(Ge(in[1], in[0]), Le(in[1], in[2]))
 		low := And(Lt(in[1], in[0]), Le(in[0], in[2]))
 		high := Or(And(Gt(in[1], in[2]), Eq(in[0], in[0])), And(Gt(in[0], in[2]), Eq(in[1], in[1])))
@@ -251,9 +242,7 @@ var _ = register(&Op{
 					cases = append(cases, Case{Name: dtypeName(from) + " to " + dtypeName(to), Inputs: []Shape{
 						ShapeOf(from, 5)}, Lo: lo, Hi: 3,
 						Rough: ItemSize(from) < 4 || ItemSize(to) < 4 || !isFloat(from) || !isFloat(to),
-						Fn: func(x []*Array) *Array {
-							return Convert(x[0], to)
-						}})
+						Fn:    func(x []*Array) *Array { return Convert(x[0], to) }})
 				}
 			}
 		}
@@ -314,8 +303,7 @@ var _ = register(&Op{
 		for _, p := range [][2]DType{{Float32, Uint32}, {Int32, Float32}, {Float64, Uint64}, {Float16, Uint16},
 			{Uint8, Int8}} {
 			cases = append(cases, Case{Name: dtypeName(p[0]), Inputs: []Shape{ShapeOf(p[0], 5)}, Lo: 0, Hi: 9,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
+				Rough: true, Fn: func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
 		}
 		return cases
 	},

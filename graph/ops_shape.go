@@ -3,9 +3,11 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
-// gatherTensor builds a tensor whose element at flat index i is in's element from(i).
+// moveTensor builds a tensor whose element at an index is in's element number from(index).
 func moveTensor(shape Shape, in *Tensor, from func(idx []int) int) *Tensor {
 	out := newTensor(shape)
 	forEach(shape.Dims, func(i int, idx []int) { out.V[i] = in.V[from(idx)] })
@@ -51,7 +53,7 @@ func init() {
 		JVP:   zeroJVP, NotLinear: "it has no inputs",
 		Emit: func(e *emitter, n *Node) {
 			c := n.Attrs.(constantAttrs)
-			e.generic(n, "stablehlo.constant", "value = "+denseLiteral(c.shape, []byte(c.bytes)))
+			e.generic(n, "stablehlo.constant", "value = "+stablehlo.Dense(c.shape.DType, c.shape.Dims, []byte(c.bytes)))
 		},
 		Eval: func(n *Node, in []*Tensor) []*Tensor {
 			c := n.Attrs.(constantAttrs)
@@ -77,54 +79,6 @@ func init() {
 // noInputs is the vmap rule of ops without array inputs: they are never batched.
 func noInputs(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 	return apply(n.Op, n.Attrs, in), slices.Repeat([]int{-1}, len(n.Outs))
-}
-
-// denseLiteral writes elements as an MLIR attribute: as raw bits, so that every value, NaN included, stays exact.
-func denseLiteral(s Shape, b []byte) string {
-	size := ItemSize(s.DType)
-	elem := func(i int) string {
-		if s.DType == Bool {
-			return fmt.Sprint(b[i] != 0)
-		}
-		if !isFloat(s.DType) {
-			t := tensorFromBytes(Shape{DType: s.DType}, b[i*size:(i+1)*size])
-			return t.format()
-		}
-		v := uint64(0)
-		for k := size - 1; k >= 0; k-- {
-			v = v<<8 | uint64(b[i*size+k])
-		}
-		return fmt.Sprintf("0x%0*X", 2*size, v)
-	}
-	n := s.Size()
-	t := mlirType(s)
-	if n == 0 {
-		return "dense<> : " + t
-	}
-	splat := true
-	for i := size; i < len(b) && splat; i++ {
-		splat = b[i] == b[i-size]
-	}
-	if splat {
-		return "dense<" + elem(0) + "> : " + t
-	}
-	i := 0
-	var list func(axis int) string
-	list = func(axis int) string {
-		if axis == len(s.Dims) {
-			i++
-			return elem(i - 1)
-		}
-		out := "["
-		for k := range s.Dims[axis] {
-			if k > 0 {
-				out += ", "
-			}
-			out += list(axis + 1)
-		}
-		return out + "]"
-	}
-	return "dense<" + list(0) + "> : " + t
 }
 
 type iotaAttrs struct {
@@ -202,10 +156,10 @@ var _ = register(&Op{
 			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))},
 				[]int{r}
 		}
-		axes := append([]int{0}, mapInts(a.axes, func(x int) int { return x + 1 })...)
+		axes := append([]int{0}, mapInts(a.axes, shifted(0))...)
 		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.dims...), axes)}, []int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(broadcastAttrs)
 		var sum []int
@@ -231,7 +185,8 @@ var _ = register(&Op{
 		})...), x.Dims...)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+i64s(n.Attrs.(broadcastAttrs).axes))
+		axes := n.Attrs.(broadcastAttrs).axes
+		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(broadcastAttrs)
@@ -295,7 +250,7 @@ var _ = register(&Op{
 		return []*Array{Reshape(b.moveTo(in[0], dims[0], b.place(n.Inputs[0].Rank())),
 			slices.Insert(to, at, b.size)...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return []*Array{Reshape(cts[0], n.Inputs[0].Dims()...)}
 	},
@@ -346,26 +301,16 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		d := dims[0]
-		p := mapInts(n.Attrs.(permAttrs).perm, func(i int) int {
-			if i >= d {
-				return i + 1
-			}
-			return i
-		})
+		p := mapInts(n.Attrs.(permAttrs).perm, shifted(d))
 		at := b.place(len(p))
 		return []*Array{Transpose(in[0], slices.Insert(p, at, d)...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		p := n.Attrs.(permAttrs).perm
-		inverse := make([]int, len(p))
-		for i, x := range p {
-			inverse[x] = i
-		}
-		return []*Array{Transpose(cts[0], inverse...)}
+		return []*Array{unorder(cts[0], n.Attrs.(permAttrs).perm)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.transpose", "permutation = "+i64s(n.Attrs.(permAttrs).perm))
+		e.generic(n, "stablehlo.transpose", "permutation = "+stablehlo.Int64s(n.Attrs.(permAttrs).perm))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		p := n.Attrs.(permAttrs).perm
@@ -413,15 +358,13 @@ var _ = register(&Op{
 		return c.in[:1]
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		axes := mapInts(n.Attrs.(axesAttrs).axes, behind(dims[0]))
+		axes := mapInts(n.Attrs.(axesAttrs).axes, shifted(dims[0]))
 		return []*Array{apply1(n.Op, axesAttrs{axes}, in[0])}, dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	JVP:       linearJVP,
+	Transpose: selfTranspose,
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.reverse", "dimensions = "+i64s(n.Attrs.(axesAttrs).axes))
+		e.generic(n, "stablehlo.reverse", "dimensions = "+stablehlo.Int64s(n.Attrs.(axesAttrs).axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		s := in[0].Shape

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 type axisAttrs struct{ axis int }
@@ -34,18 +36,9 @@ var _ = register(&Op{
 		for i, a := range in {
 			args[i] = b.moveTo(a, dims[i], at)
 		}
-		return []*Array{apply1(n.Op, axisAttrs{behind(at)(axis)}, args...)}, []int{at}
+		return []*Array{apply1(n.Op, axisAttrs{shifted(at)(axis)}, args...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		full := make([]*Array, len(t))
-		for i := range t {
-			full[i] = t[i]
-			if t[i] == nil {
-				full[i] = ZerosLike(in[i])
-			}
-		}
-		return apply(n.Op, n.Attrs, full)
-	},
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		axis := n.Attrs.(axisAttrs).axis
 		out := make([]*Array, len(in))
@@ -160,16 +153,7 @@ var _ = register(&Op{
 			Select(inside, padded,
 				Reshape(in[1], append([]int{b.size}, slices.Repeat([]int{1}, inside.Rank())...)...))}, []int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		x, v := t[0], t[1]
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if v == nil {
-			v = ZerosLike(in[1])
-		}
-		return []*Array{apply1(n.Op, n.Attrs, x, v)}
-	},
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(padAttrs)
 		out := make([]*Array, 2)
@@ -188,8 +172,8 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(padAttrs)
 		e.generic(n, "stablehlo.pad",
-			fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", i64s(a.low),
-				i64s(a.high), i64s(a.interior)))
+			fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", stablehlo.Int64s(a.low),
+				stablehlo.Int64s(a.high), stablehlo.Int64s(a.interior)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(padAttrs)
@@ -261,7 +245,7 @@ var _ = register(&Op{
 		with := func(v []int, x int) []int { return slices.Insert(slices.Clone(v), at, x) }
 		return []*Array{StridedSlice(in[0], with(a.start, 0), with(a.limit, b.size), with(a.stride, 1))}, dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a, x := n.Attrs.(sliceAttrs), n.Inputs[0].shape
 		high, interior := make([]int, x.Rank()), make([]int, x.Rank())
@@ -275,7 +259,7 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sliceAttrs)
 		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s",
-			i64s(a.start), i64s(a.limit), i64s(a.stride)))
+			stablehlo.Int64s(a.start), stablehlo.Int64s(a.limit), stablehlo.Int64s(a.stride)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(sliceAttrs)
@@ -402,9 +386,6 @@ var _ = register(&Op{
 		return batchDynamicSlice(b, sizes, in, dims), []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		if t[0] == nil {
-			return []*Array{nil}
-		}
 		return apply(n.Op, n.Attrs, append([]*Array{t[0]}, in[1:]...))
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -414,7 +395,7 @@ var _ = register(&Op{
 		return out
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.dynamic_slice", "slice_sizes = "+i64s(n.Attrs.(sizesAttrs).sizes))
+		e.generic(n, "stablehlo.dynamic_slice", "slice_sizes = "+stablehlo.Int64s(n.Attrs.(sizesAttrs).sizes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		x := in[0]
@@ -484,17 +465,8 @@ var _ = register(&Op{
 		return batchDynamicUpdateSlice(b, in, dims), []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		x, u := t[0], t[1]
-		if x == nil && u == nil {
-			return []*Array{nil}
-		}
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if u == nil {
-			u = ZerosLike(in[1])
-		}
-		return apply(n.Op, nil, append([]*Array{x, u}, in[2:]...))
+		x, update := orZeros(t[0], in[0].shape), orZeros(t[1], in[1].shape)
+		return apply(n.Op, nil, append([]*Array{x, update}, in[2:]...))
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		out := make([]*Array, len(in))

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
-	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // sortAttrs: the first keys operands decide the order along axis, in lexicographic order; equal ones keep theirs.
@@ -61,36 +63,29 @@ var _ = register(&Op{
 	// time.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(sortAttrs), in[0].shape
-		if !l.target.kernels() || a.keys != 1 || x.Size() < max(1, l.target.atLeast(leastSort)) || len(in) >
+		if !l.target.paysKernel(x.Size(), leastSort) || a.keys != 1 || len(in) >
 			mostSorted ||
 			slices.ContainsFunc(in, func(x *Array) bool {
 				return x.DType() != Float32 && x.DType() != Int32 && x.DType() != Uint32
 			}) {
 			return nil
 		}
-		descending := 0
-		if a.descending {
-			descending = 1
-		}
-		return kernelCall(sortKernel, []int{a.axis, descending}, shapesOf(in), in...)
+		return kernelCall(sortKernel, []int{a.axis, number(a.descending)}, shapesOf(in), in...)
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sortAttrs)
 		var args []string
 		for _, x := range n.Inputs {
-			t := mlirType(Shape{DType: x.DType()})
+			t := stablehlo.Type(x.DType())
 			args = append(args, t, t)
 		}
-		region := e.scalarRegion(args, func(v []string) ([]string, []string) {
-			return []string{e.sortsBefore(a, n.Inputs, v)}, []string{"tensor<i1>"}
+		region := e.Region(args, func(v []string) {
+			e.Return("stablehlo.return", e.sortsBefore(a, n.Inputs, v), "tensor<i1>")
 		})
 		e.generic(n, "stablehlo.sort", fmt.Sprintf("dimension = %d : i64, is_stable = true", a.axis), region)
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		outs := make([]*Tensor, len(in))
-		for k, x := range in {
-			outs[k] = newTensor(x.Shape)
-		}
+		outs := newTensors(n.Outs)
 		evalSort(n.Attrs.(sortAttrs), in, outs)
 		return outs
 	},
@@ -177,32 +172,19 @@ func sortedPermutation(n *Node, in, out []*Array) *Array {
 
 // sortsLess orders elements i and j: -0 and 0 are equal, NaNs are equal and come last.
 func sortsLess(t *Tensor, i, j int) bool {
-	switch d := t.Shape.DType; {
-	case isFloat(d):
-		x, y := t.F(i), t.F(j)
-		return x < y || y != y && x == x
-	case isSigned(d):
-		return t.I(i) < t.I(j)
-	}
-	return t.U(i) < t.U(j)
+	return less(t, i, t, j) || isFloat(t.Shape.DType) && math.IsNaN(t.F(j)) && !math.IsNaN(t.F(i))
 }
 
 // sortsBefore writes the comparator: whether the left elements v[0], v[2], … come before the right ones v[1], v[3], ….
 func (e *emitter) sortsBefore(a sortAttrs, operands []*Array, v []string) string {
-	logic := func(op string, in ...string) string {
-		ts := slices.Repeat([]string{"tensor<i1>"}, len(in))
-		return e.line("stablehlo."+op, strings.Join(in, ", "), "", strings.Join(ts, ", "), "tensor<i1>")
-	}
+	const mask = "tensor<i1>"
+	or := func(x, y string) string { return e.Binary("stablehlo.or", x, y, mask) }
+	and := func(x, y string) string { return e.Binary("stablehlo.and", x, y, mask) }
 	less := func(d DType, x, y string) string {
-		t := mlirType(Shape{DType: d})
-		cmp := func(dir, x, y string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir,
-				compareKind(d)), t+", "+t, "tensor<i1>")
-		}
-		lt := cmp("LT", x, y)
+		compare := func(dir, x, y string) string { return e.Compare(dir, d, x, y, stablehlo.Type(d), mask) }
+		lt := compare("LT", x, y)
 		if isFloat(d) {
-			return logic("or", lt, logic("and", cmp("NE", y, y), cmp("EQ", x, x)))
+			return or(lt, and(compare("NE", y, y), compare("EQ", x, x)))
 		}
 		return lt
 	}
@@ -217,7 +199,7 @@ func (e *emitter) sortsBefore(a sortAttrs, operands []*Array, v []string) string
 			before = lt
 			continue
 		}
-		before = logic("or", lt, logic("and", logic("not", less(d, y, x)), before))
+		before = or(lt, and(e.Op("stablehlo.not", less(d, y, x), "", mask, mask), before))
 	}
 	return before
 }

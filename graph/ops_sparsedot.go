@@ -15,7 +15,7 @@ var _ = register(&Op{
 		if n < 0 || w.Rank() != n+2 || w.Dims[n] != x.Dims[n] {
 			c.fail("got x %s and w %s, want [in] and [in, out]", x, w)
 		}
-		return []Shape{w.dims(append(sharedLead("sparse_dot", c.in), w.Dims[n+1])...)}
+		return []Shape{w.dims(append(sharedLead("sparse_dot", n, c.in), w.Dims[n+1])...)}
 	},
 	Batch: batchLead,
 	// Tangents of x are not sparse.
@@ -40,17 +40,13 @@ var _ = register(&Op{
 	// A kernel skips the zeros; compilers multiply them.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out := n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{densely(in)}
 		}
 		return kernelCall(sparseDotKernel, nil, []Shape{out}, in...)
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		out := newTensor(n.Outs[0].shape)
-		evalSparseDot(in, []*Tensor{out})
-		return []*Tensor{out}
-	},
+	Eval: evalInto(evalSparseDot),
 	Cost: costOf(func(n *Node) float64 {
 		x := n.Inputs[0].shape
 		return 2 * resultElements(n) * float64(x.Dims[x.Rank()-1])
@@ -66,9 +62,7 @@ var _ = register(&Op{
 				return SparseDot(x[0], x[1])
 			}},
 			{Name: "bool", Inputs: []Shape{f(3, 21), f(21, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return SparseDot(Gt(x[0], 0), x[1])
-				}},
+				Fn: func(x []*Array) *Array { return SparseDot(Gt(x[0], 0), x[1]) }},
 		}
 	},
 })
@@ -83,7 +77,7 @@ func densely(in []*Array) *Array {
 	x, w := Convert(in[0], in[1].DType()), in[1]
 	n := x.Rank() - 1
 	var batch, rows, own []int // own: axes of w that are not dropped
-	lead := sharedLead("sparse_dot", []Shape{x.shape, w.shape})
+	lead := sharedLead("sparse_dot", n, []Shape{x.shape, w.shape})
 	for k := range n {
 		if w.Dim(k) == 1 {
 			rows = append(rows, k)
@@ -98,27 +92,15 @@ func densely(in []*Array) *Array {
 }
 
 func evalSparseDot(in, out []*Tensor) {
-	shape := out[0].Shape
-	lead := shape.Dims[:shape.Rank()-1]
-	inputs, outputs := in[1].Shape.Dims[len(lead)], shape.Dims[len(lead)]
-	forEach(lead, func(i int, index []int) {
-		at := func(t *Tensor) int { // the first number of an input's part for this index
-			place := strides(t.Shape.Dims)
-			first := 0
-			for axis, k := range index {
-				if t.Shape.Dims[axis] > 1 {
-					first += k * place[axis]
-				}
-			}
-			return first
-		}
-		x, w := at(in[0]), at(in[1])
+	lead := out[0].Shape.Rank() - 1
+	inputs, outputs := in[1].Shape.Dims[lead], out[0].Shape.Dims[lead]
+	forLead(slices.Concat(in, out), []int{1, 2, 1}, func(at []int) {
 		for o := range outputs {
 			sum := 0.
 			for k := range inputs {
-				sum += in[0].float(x+k) * in[1].F(w+k*outputs+o)
+				sum += in[0].float(at[0]+k) * in[1].F(at[1]+k*outputs+o)
 			}
-			out[0].SetF(i*outputs+o, sum)
+			out[0].SetF(at[2]+o, sum)
 		}
 	})
 }
@@ -136,7 +118,7 @@ var _ = register(&Op{
 		if x.DType != y.DType && x.DType != Bool || !isFloat(y.DType) || x.Rank() != n+1 || y.Rank() != n+1 {
 			c.fail("got %s and %s, want floats of one dtype, or the first bool, [in] and [out]", x, y)
 		}
-		for k, all := range sharedLead("sparse_outer", c.in) {
+		for k, all := range sharedLead("sparse_outer", n, c.in) {
 			if lead[k] != all && lead[k] != 1 {
 				c.fail("got %s and %s for the leading axes %v", x, y, lead)
 			}
@@ -166,20 +148,16 @@ var _ = register(&Op{
 	},
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out, lead := n.Outs[0].shape, n.Attrs.(sparseOuterAttrs).lead
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{outerDensely(lead, in[0], in[1])}
 		}
 		return kernelCall(sparseOuterKernel, nil, []Shape{out}, in...)
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		out := newTensor(n.Outs[0].shape)
-		evalSparseOuter(in, []*Tensor{out})
-		return []*Tensor{out}
-	},
+	Eval: evalInto(evalSparseOuter),
 	Cost: costOf(func(n *Node) float64 {
 		y := n.Inputs[1].shape
-		return 2 * float64(product(sharedLead("sparse_outer", shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*
+		return 2 * float64(product(sharedLead("sparse_outer", y.Rank()-1, shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*
 			y.Dims[y.Rank()-1])
 	}),
 	Cases: func() []Case {
@@ -211,7 +189,7 @@ var sparseOuterKernel = &Kernel{Target: "xlarun_sparse_outer", Eval: evalSparseO
 // outerDensely is sparse_outer made of other ops.
 func outerDensely(lead []int, x, y *Array) *Array {
 	n := len(lead)
-	all := sharedLead("sparse_outer", []Shape{x.shape, y.shape})
+	all := sharedLead("sparse_outer", n, []Shape{x.shape, y.shape})
 	x, y = BroadcastTo(Convert(x, y.DType()), append(slices.Clone(all), x.Dim(n))...),
 		BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
 	var own, summed []int
@@ -226,20 +204,10 @@ func outerDensely(lead []int, x, y *Array) *Array {
 }
 
 func evalSparseOuter(in, out []*Tensor) {
-	shape := out[0].Shape
-	n := shape.Rank() - 2
-	inputs, outputs := shape.Dims[n], shape.Dims[n+1]
+	lead := out[0].Shape.Rank() - 2
+	inputs, outputs := out[0].Shape.Dims[lead], out[0].Shape.Dims[lead+1]
 	sums := make([]float64, len(out[0].V))
-	places := [][]int{strides(in[0].Shape.Dims), strides(in[1].Shape.Dims), strides(shape.Dims)}
-	forEach(sharedLead("sparse_outer", []Shape{in[0].Shape, in[1].Shape}), func(_ int, index []int) {
-		var at [3]int
-		for i, t := range []*Tensor{in[0], in[1], out[0]} {
-			for axis, k := range index {
-				if t.Shape.Dims[axis] > 1 {
-					at[i] += k * places[i][axis]
-				}
-			}
-		}
+	forLead(slices.Concat(in, out), []int{1, 1, 2}, func(at []int) {
 		for i := range inputs {
 			for o := range outputs {
 				sums[at[2]+i*outputs+o] += in[0].float(at[0]+i) * in[1].F(at[1]+o)

@@ -64,7 +64,7 @@ var _ = register(&Op{
 			// Branches that only print: compilers want a result.
 			outs, bodies = []*Array{{shape: Shape{DType: Int32}}}, slices.Clone(bodies)
 			for i, g := range bodies {
-				bodies[i], _ = buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
+				bodies[i] = closedGraph("switch", shapesOf(g.Params), func(p []*Array) []*Array {
 					inline(g, p)
 					return []*Array{Zeros(Shape{DType: Int32})}
 				})
@@ -72,7 +72,7 @@ var _ = register(&Op{
 		}
 		regions := make([]string, len(bodies))
 		for i, g := range bodies {
-			regions[i] = e.region(g, n.Inputs[1:], "stablehlo.return")
+			regions[i] = e.region(g, n.Inputs[1:])
 		}
 		e.raw(outs, "stablehlo.case", n.Inputs[:1], "", regions...)
 	},
@@ -174,9 +174,8 @@ func branch[R any](name string, index *Array, called func(i int) string, branche
 	captured := make([][]*Array, len(branches))
 	trees := make([]*Tree, len(branches))
 	for i, f := range branches {
-		graphs[i], captured[i] = buildGraph(nil, nil, func([]*Array) []*Array {
-			outs, t := Flatten(f())
-			trees[i] = t
+		graphs[i], captured[i] = buildGraph(nil, nil, func([]*Array) (outs []*Array) {
+			outs, trees[i] = Flatten(f())
 			return outs
 		})
 		mustMatch(name, "result of "+called(0), trees[0], "result of "+called(i), trees[i])
@@ -286,25 +285,21 @@ type splitBranch struct {
 
 func newSplitBranch(body *Graph, known, outUnknown []bool) *splitBranch {
 	b := &splitBranch{body: body, results: choose(body.Results, outUnknown)}
-	b.known, _ = buildGraph(choose(shapesOf(body.Params), known), nil, func(p []*Array) []*Array {
+	b.known = closedGraph("switch", choose(shapesOf(body.Params), known), func(p []*Array) []*Array {
 		b.rest = linearizeGraph(body, spread(p, known))
 		for _, v := range b.rest.needed(b.results) {
 			if !slices.Contains(body.Params, v) {
 				b.residuals = append(b.residuals, v)
 			}
 		}
-		var outs []*Array
-		for _, v := range slices.Concat(choose(body.Results, not(outUnknown)), b.residuals) {
-			outs = append(outs, b.rest.known[v])
-		}
-		return outs
+		return lookUp(b.rest.known, slices.Concat(choose(body.Results, not(outUnknown)), b.residuals))
 	})
 	return b
 }
 
 // fill returns the known part with the residuals in their slots and zeros in the other slots.
 func (b *splitBranch) fill(slotOf []int, slots []Shape) *Graph {
-	g, _ := buildGraph(shapesOf(b.known.Params), nil, func(p []*Array) []*Array {
+	return closedGraph("switch", shapesOf(b.known.Params), func(p []*Array) []*Array {
 		outs, residuals := cut(inline(b.known, p), len(b.known.Results)-len(b.residuals))
 		filled := make([]*Array, len(slots))
 		for i, r := range residuals {
@@ -317,12 +312,11 @@ func (b *splitBranch) fill(slotOf []int, slots []Shape) *Graph {
 		}
 		return append(outs, filled...)
 	})
-	return g
 }
 
 // unknownPart returns the rest as a graph over the branch's parameters and the slots.
 func (b *splitBranch) unknownPart(params []Shape, slotOf []int) *Graph {
-	g, _ := buildGraph(params, nil, func(p []*Array) []*Array {
+	return closedGraph("switch", params, func(p []*Array) []*Array {
 		own, slots := cut(p, len(b.body.Params))
 		values := map[*Array]*Array{}
 		for i, q := range b.body.Params {
@@ -331,13 +325,8 @@ func (b *splitBranch) unknownPart(params []Shape, slotOf []int) *Graph {
 		for i, v := range b.residuals {
 			values[v] = slots[slotOf[i]]
 		}
-		unknown := make([]*Array, len(b.rest.params))
-		for i, q := range b.rest.params {
-			unknown[i] = values[q]
-		}
-		return b.rest.eval(unknown, values, b.results)
+		return b.rest.eval(lookUp(values, b.rest.params), values, b.results)
 	})
-	return g
 }
 
 // fitSlots gives each value a slot of its shape, no two values the same slot, and adds slots where there are too few.
@@ -365,7 +354,7 @@ func transposeSwitch(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	ct := choose(cts, hasCt)
 	bodies := make([]*Graph, len(n.Bodies))
 	for b, body := range n.Bodies {
-		bodies[b], _ = buildGraph(slices.Concat(shapesOf(known), shapesOf(ct)), nil, func(p []*Array) []*Array {
+		bodies[b] = closedGraph("switch", slices.Concat(shapesOf(known), shapesOf(ct)), func(p []*Array) []*Array {
 			d := transposeGraph(body, spread(p[:len(known)], not(lo)), spread(p[len(known):], hasCt))
 			var outs []*Array
 			for i, f := range lo {

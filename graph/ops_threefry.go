@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // threefryRotations are the rotation distances of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as
@@ -41,13 +43,12 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		t := mlirType(n.Inputs[0].shape)
 		name := "threefry2x32_" + strings.NewReplacer("tensor<", "", ">", "").Replace(t)
-		if _, ok := e.funcs[name]; !ok {
-			e.funcs[name] = threefryFunc(name, t)
-			e.order = append(e.order, name)
+		if !e.HasFunction(name) {
+			params := fmt.Sprintf("%%k0: %s, %%k1: %s, %%x0: %s, %%x1: %s", t, t, t, t)
+			e.Function(name, params, t+", "+t, threefryBody(t))
 		}
-		base := e.bind(n.Outs)
-		fmt.Fprintf(e.w, "%s%s = func.call @%s(%s) : (%s) -> (%s, %s)\n", e.indent, base, name, e.refs(n.Inputs),
-			types(n.Inputs), t, t)
+		e.Print(e.bind(n.Outs), " = func.call @", name, "(", e.refs(n.Inputs), ") : (", types(n.Inputs), ") -> (", t,
+			", ", t, ")")
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a, b := newTensor(in[0].Shape), newTensor(in[0].Shape)
@@ -69,27 +70,25 @@ var _ = register(&Op{
 	},
 })
 
-// threefryFunc writes the 20 rounds as a private function over tensors of type t.
-func threefryFunc(name, t string) string {
-	e := &emitter{w: new(strings.Builder), indent: "    "}
-	bin := func(op, x, y string) string { return e.line("stablehlo."+op, x+", "+y, "", t+", "+t, t) }
-	con := func(v uint32) string {
-		return e.line("stablehlo.constant", "", fmt.Sprintf("value = dense<%d> : %s", v, t), "", t)
-	}
-	ks := [3]string{"%k0", "%k1", bin("xor", bin("xor", "%k0", "%k1"), con(threefryParity))}
-	x0, x1 := bin("add", "%x0", ks[0]), bin("add", "%x1", ks[1])
-	for round := range 5 {
-		for _, r := range threefryRotations[round%2] {
-			x0 = bin("add", x0, x1)
-			x1 = bin("or", bin("shift_left", x1, con(uint32(r))), bin("shift_right_logical", x1, con(uint32(32-r))))
-			x1 = bin("xor", x1, x0)
+// threefryBody writes the 20 rounds as the body of a function over tensors of type t.
+func threefryBody(t string) string {
+	w := stablehlo.NewWriter()
+	bin := func(op, x, y string) string { return w.Binary("stablehlo."+op, x, y, t) }
+	con := func(v uint32) string { return w.Constant(fmt.Sprintf("dense<%d> : %s", v, t), t) }
+	return w.Body(func() {
+		ks := [3]string{"%k0", "%k1", bin("xor", bin("xor", "%k0", "%k1"), con(threefryParity))}
+		x0, x1 := bin("add", "%x0", ks[0]), bin("add", "%x1", ks[1])
+		for round := range 5 {
+			for _, r := range threefryRotations[round%2] {
+				x0 = bin("add", x0, x1)
+				x1 = bin("or", bin("shift_left", x1, con(uint32(r))), bin("shift_right_logical", x1, con(uint32(32-r))))
+				x1 = bin("xor", x1, x0)
+			}
+			x0 = bin("add", x0, ks[(round+1)%3])
+			x1 = bin("add", x1, bin("add", ks[(round+2)%3], con(uint32(round)+1)))
 		}
-		x0 = bin("add", x0, ks[(round+1)%3])
-		x1 = bin("add", x1, bin("add", ks[(round+2)%3], con(uint32(round)+1)))
-	}
-	return fmt.Sprintf("  func.func private @%s(%%k0: %s, %%k1: %s, %%x0: %s, %%x1: %s) -> (%s, %s) {\n%s    return "+
-		"%s, %s : %s, %s\n  }\n",
-		name, t, t, t, t, t, t, e.w.String(), x0, x1, t, t)
+		w.Print("return ", x0, ", ", x1, " : ", t, ", ", t)
+	})
 }
 
 // ThreeFry2x32 is the counter-based generator of 20 rounds: two uint32 words of output for a key and a counter of two

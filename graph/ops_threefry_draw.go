@@ -51,7 +51,7 @@ var _ = register(&Op{
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, s := n.Attrs.(threefryAttrs), n.Outs[0].shape
 		draws := in[0].shape.dims(a.dims...)
-		if l.target.kernels() && s.Size() >= max(1, l.target.atLeast(leastThreefry)) {
+		if l.target.paysKernel(s.Size(), leastThreefry) {
 			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last)}, shapesOf(n.Outs), in...)
 		}
 		keys := rangeInts(0, in[0].Rank())
@@ -71,12 +71,8 @@ var _ = register(&Op{
 		return []*Array{Xor(x, y)}
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a := n.Attrs.(threefryAttrs)
-		out := make([]*Tensor, len(n.Outs))
-		for i := range out {
-			out[i] = newTensor(n.Outs[i].shape)
-		}
-		a.draw(in, out)
+		out := newTensors(n.Outs)
+		n.Attrs.(threefryAttrs).draw(in, out)
 		return out
 	},
 	Cost: costOf(func(n *Node) float64 { return 65 * float64(n.Outs[0].Size()) }),

@@ -27,15 +27,13 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		return apply(n.Op, n.Attrs, b.front(in, dims)), []int{0, 0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		return []*Array{TakeAlongAxis(t[0], out[1], -1), nil}
-	},
+	JVP:       func(n *Node, in, out, t []*Array) []*Array { return []*Array{TakeAlongAxis(t[0], out[1], -1), nil} },
 	NotLinear: "nonlinear",
 	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the
 	// backend's partial sort.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		x := in[0].shape
-		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastTopK)) || x.DType != Float32 && x.DType !=
+		if !l.target.paysKernel(x.Size(), leastTopK) || x.DType != Float32 && x.DType !=
 			Int32 {
 			return nil
 		}
@@ -48,21 +46,20 @@ var _ = register(&Op{
 		last := x.Rank() - 1
 		size := x.Dims[last]
 		flat := x.dims(product(x.Dims[:last]), size)
-		v := e.line("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), mlirType(flat))
+		v := e.Op("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), mlirType(flat))
 		if isFloat(x.DType) {
 			v = e.oneSign(v, flat)
 		}
 		t, ti := mlirType(flat.dims(flat.Dims[0], k)), mlirType(flat.with(Int32).dims(flat.Dims[0], k))
-		both := e.fresh()
-		fmt.Fprintf(e.w, "%s%s:2 = \"chlo.top_k\"(%s) {k = %d : i64} : (%s) -> (%s, %s)\n", e.indent, both, v, k,
-			mlirType(flat), t, ti)
-		e.names[n.Outs[0]] = e.line("stablehlo.reshape", both+"#0", "", t, mlirType(n.Outs[0].shape))
-		e.names[n.Outs[1]] = e.line("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
+		both := e.Fresh()
+		e.Ops(both+":2", "chlo.top_k", v, fmt.Sprintf("k = %d : i64", k), mlirType(flat), t+", "+ti)
+		e.names[n.Outs[0]] = e.Op("stablehlo.reshape", both+"#0", "", t, mlirType(n.Outs[0].shape))
+		e.names[n.Outs[1]] = e.Op("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		values, indices := newTensor(n.Outs[0].shape), newTensor(n.Outs[1].shape)
-		evalTopK(n.Attrs.(topKAttrs).k, in[0], values, indices)
-		return []*Tensor{values, indices}
+		out := newTensors(n.Outs)
+		evalTopK(n.Attrs.(topKAttrs).k, in[0], out[0], out[1])
+		return out
 	},
 	Cost: costOf(sortOperations),
 	Cases: func() []Case {
@@ -119,23 +116,11 @@ func evalTopK(k int, x, values, indices *Tensor) {
 func (e *emitter) oneSign(v string, s Shape) string {
 	t, mask := mlirType(s), mlirType(s.with(Bool))
 	where := func(dir, x, y, yes string) string {
-		on := e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-			"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type FLOAT>", dir), t+", "+t,
-			mask)
-		return e.line("stablehlo.select", on+", "+yes+", "+v, "", mask+", "+t+", "+t, t)
+		return e.Select(e.Compare(dir, s.DType, x, y, t, mask), yes, v, mask, t)
 	}
 	zero := e.splat(s, 0)
 	v = where("EQ", v, zero, zero)
 	return where("NE", v, v, e.splat(s, math.NaN()))
-}
-
-// splat is a float value of one number, as wide as s.
-func (e *emitter) splat(s Shape, x float64) string {
-	c := newTensor(Shape{DType: s.DType})
-	c.SetF(0, x)
-	one := e.line("stablehlo.constant", "", "value = "+denseLiteral(c.Shape, c.bytes()), "", mlirType(c.Shape))
-	return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape),
-		mlirType(s))
 }
 
 // TopK gives the k largest elements along the last axis, largest first, and their int32 indices; of equal elements the

@@ -59,9 +59,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 	if derivative == nil {
 		o.JVP, o.Cost = zeroJVP, costElements // piecewise constant
 	} else {
-		o.JVP = func(n *Node, in, out, t []*Array) []*Array {
-			return []*Array{Mul(t[0], derivative(in[0], out[0]))}
-		}
+		o.JVP = func(n *Node, in, out, t []*Array) []*Array { return []*Array{Mul(t[0], derivative(in[0], out[0]))} }
 	}
 	return register(o)
 }
@@ -115,9 +113,7 @@ var (
 	_ = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array {
 		return Div(1, Sub(1, Square(x)))
 	})
-	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array {
-		return Div(.5, y)
-	})
+	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
 	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
 		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
 	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array {
@@ -163,16 +159,11 @@ func init() {
 	digammaOp.Emit = func(e *emitter, n *Node) {
 		x := n.Inputs[0]
 		s, t, mask := x.shape, mlirType(x.shape), mlirType(x.shape.with(Bool))
-		y := e.line("chlo.digamma", e.ref(x), "", t, t)
-		down := e.line("stablehlo.floor", e.ref(x), "", t, t)
-		compare := func(dir, a, b string) string {
-			return e.line("stablehlo.compare", a+", "+b, "comparison_direction = #stablehlo<comparison_direction "+dir+
-				">, compare_type = #stablehlo<comparison_type FLOAT>", t+", "+t, mask)
-		}
-		pole := e.line("stablehlo.and", compare("EQ", down, e.ref(x))+", "+compare("LE", e.ref(x), e.splat(s, 0)), "",
-			mask+", "+mask, mask)
-		e.names[n.Outs[0]] = e.line("stablehlo.select", pole+", "+e.splat(s, math.NaN())+", "+y, "", mask+", "+t+", "+t,
-			t)
+		y := e.Op("chlo.digamma", e.ref(x), "", t, t)
+		down := e.Op("stablehlo.floor", e.ref(x), "", t, t)
+		compare := func(dir, a, b string) string { return e.Compare(dir, s.DType, a, b, t, mask) }
+		pole := e.Binary("stablehlo.and", compare("EQ", down, e.ref(x)), compare("LE", e.ref(x), e.splat(s, 0)), mask)
+		e.names[n.Outs[0]] = e.Select(pole, e.splat(s, math.NaN()), y, mask, t)
 	}
 }
 
@@ -254,35 +245,29 @@ var (
 			return x
 		}, func(x int64) int64 { return int64(compareOrdered(x, 0)) }, nil))
 	_ = unaryOp("not", bitty, "stablehlo.not", domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			for i, v := range in[0].V {
-				if out.Shape.DType == Bool {
-					out.V[i] = 1 - v
-				} else {
-					out.SetI(i, int64(^v))
-				}
+		evalBits(func(v uint64, d DType) uint64 {
+			if d == Bool {
+				return 1 - v
 			}
-			return []*Tensor{out}
-		})
+			return ^v
+		}))
 	_ = unaryOp("popcnt", ints, "stablehlo.popcnt", domain{-9, 99}, true, []DType{Int32, Uint32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			for i, v := range in[0].V {
-				out.V[i] = uint64(bits.OnesCount64(v & widthMask(out.Shape.DType)))
-			}
-			return []*Tensor{out}
-		})
+		evalBits(func(v uint64, d DType) uint64 { return uint64(bits.OnesCount64(v)) }))
 	_ = unaryOp("clz", ints, "stablehlo.count_leading_zeros", domain{-9, 99}, true, []DType{Int32, Uint32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			w := 8 * ItemSize(out.Shape.DType)
-			for i, v := range in[0].V {
-				out.V[i] = uint64(bits.LeadingZeros64(v&widthMask(out.Shape.DType)) - (64 - w))
-			}
-			return []*Tensor{out}
-		})
+		evalBits(func(v uint64, d DType) uint64 { return uint64(bits.LeadingZeros64(v) - (64 - 8*ItemSize(d))) }))
 )
+
+// evalBits is the Eval rule of ops on the bits of an element, as many as its dtype has.
+func evalBits(f func(v uint64, d DType) uint64) func(*Node, []*Tensor) []*Tensor {
+	return func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(in[0].Shape)
+		d := out.Shape.DType
+		for i, v := range in[0].V {
+			out.V[i] = wrapInt(d, f(v&widthMask(d), d))
+		}
+		return []*Tensor{out}
+	}
+}
 
 func widthMask(d DType) uint64 { return ^uint64(0) >> (64 - 8*ItemSize(d)) }
 

@@ -67,13 +67,13 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(whileAttrs)
 		in := splitWhileParts(a, n.Inputs)
-		cond := e.region(n.Bodies[0], in.cond, "stablehlo.return")
+		cond := e.region(n.Bodies[0], in.cond)
 		var first []string
 		if a.apart {
 			first = []string{fmt.Sprintf("\"stablehlo.custom_call\"() {call_target_name = %q, api_version = 4 : i32, "+
 				"has_side_effect = true, backend_config = {}} : () -> ()", apartTarget)}
 		}
-		body := e.region(n.Bodies[1], in.body, "stablehlo.return", first...)
+		body := e.region(n.Bodies[1], in.body, first...)
 		if len(in.carry) == 0 {
 			return
 		}
@@ -237,15 +237,9 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	known := splitWhileParts(a, not(unknown))
 	known.carry = not(outUnknown)
 	knownPart := func(g *Graph, params, results []bool) *Graph {
-		part, _ := buildGraph(choose(shapesOf(g.Params), params), nil, func(p []*Array) []*Array {
-			values := linearizeGraph(g, spread(p, params)).known
-			var outs []*Array
-			for _, r := range choose(g.Results, results) {
-				outs = append(outs, values[r])
-			}
-			return outs
+		return closedGraph("while", choose(shapesOf(g.Params), params), func(p []*Array) []*Array {
+			return lookUp(linearizeGraph(g, spread(p, params)).known, choose(g.Results, results))
 		})
-		return part
 	}
 	cond := knownPart(n.Bodies[0], known.ofCond(), []bool{true})
 	body := knownPart(n.Bodies[1], known.ofBody(), known.carry)

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // windowAttrs: windows of the given dims slide over every axis (size 1, stride 1 along those that are to stay).
@@ -77,8 +79,9 @@ var _ = register(&Op{
 		a := n.Attrs.(windowAttrs)
 		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, window_strides = %s, "+
 			"base_dilations = %s, window_dilations = %s, padding = %s",
-			i64s(a.window), i64s(a.geometry.strides), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation),
-			pairs(a.geometry.padding)))
+			stablehlo.Int64s(a.window), stablehlo.Int64s(a.geometry.strides),
+			stablehlo.Int64s(a.geometry.baseDilation), stablehlo.Int64s(a.geometry.windowDilation),
+			stablehlo.Matrix(a.geometry.pads(), 2)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a, x, out := n.Attrs.(windowAttrs), in[0], newTensor(n.Outs[0].shape)
@@ -118,9 +121,7 @@ var _ = register(&Op{
 		pool := []Shape{ShapeOf(Float32, 5, 4, 2)}
 		return append(cases,
 			Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 6)}, Lo: -9, Hi: 9, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return ReduceWindow(x[0], "max", []int{3})
-				}},
+				Fn: func(x []*Array) *Array { return ReduceWindow(x[0], "max", []int{3}) }},
 			Case{Name: "max pool", Inputs: pool, Fn: func(x []*Array) *Array {
 				return MaxPool(x[0], []int{2, 2}, Strides(2, 2))
 			}},
@@ -188,9 +189,7 @@ func MinPool(x *Array, window []int, opts ...WindowOption) *Array {
 // AvgPool takes the mean of each window, see MaxPool. Padding counts as zeros unless ExcludePadding is given.
 func AvgPool(x *Array, window []int, opts ...WindowOption) *Array {
 	c := windowOptions(opts)
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	sum := pool("AvgPool", "sum", x, window, c)
 	if !c.excludePad {
 		return Div(sum, float64(product(window)))

@@ -44,7 +44,7 @@ func NewPacking(tree any, class func(leaf Shape) DType) *Packing {
 	return p
 }
 
-// packs tells whether elements of one dtype become elements of another, and themselves again, without losing a bit.
+// packs reports whether elements of one dtype become elements of another, and themselves again, without losing a bit.
 func packs(from, to DType) bool {
 	return from == to || ItemSize(from) == 4 && ItemSize(to) == 4 ||
 		(from == Bool || from.IsInt() && ItemSize(from) < 4) && (to == Int32 || to == Uint32)

@@ -9,7 +9,7 @@ import (
 // Simplify returns the graph without dead nodes and with equal nodes merged, bodies included.
 func (g *Graph) Simplify() *Graph { return g.mergeEqual().dropDead() }
 
-// dropDead removes nodes whose results nobody uses, and from control flow the results that nobody uses.
+// dropDead removes nodes whose results nothing uses, and from control flow the results that nothing uses.
 func (g *Graph) dropDead() *Graph {
 	live := map[*Array]bool{}
 	for _, r := range g.Results {

@@ -62,7 +62,7 @@ var users = struct {
 	known map[uintptr]bool
 }{known: map[uintptr]bool{}}
 
-// isUsers tells whether a return address, as runtime.Callers gives it, lies outside of the library.
+// isUsers reports whether a return address, as runtime.Callers gives it, lies outside of the library.
 func isUsers(pc uintptr) bool {
 	users.RLock()
 	is, known := users.known[pc]
@@ -84,7 +84,7 @@ var libraryFolders = func() []string {
 	return []string{root + "/graph/", root + "/xlabridge/"}
 }()
 
-// outside tells whether a frame is the user's. It goes by files: the functions that Go makes of a generic one bear the
+// outside reports whether a frame is the user's. It compares files: functions that Go makes of a generic one have the
 // name of the package that calls it.
 func outside(f runtime.Frame) bool {
 	library := slices.ContainsFunc(libraryFolders, func(folder string) bool {

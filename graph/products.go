@@ -82,17 +82,14 @@ func Convolve(x, y *Array, mode string) *Array {
 // Percentile is Quantile with the fraction in percent.
 func Percentile(x *Array, percent float64, axis int) *Array { return Quantile(x, percent/100, axis) }
 
-// IsClose tells where |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
+// IsClose returns whether |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
 func IsClose(x, y any, rtol, atol float64) *Array {
-	a := operands("IsClose", x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("IsClose", x, y)
 	near := Le(Abs(Sub(a[0], a[1])), Add(atol, Mul(rtol, Abs(a[1]))))
 	return Or(Eq(a[0], a[1]), And(near, And(IsFinite(a[0]), IsFinite(a[1]))))
 }
 
-// AllClose tells whether IsClose holds everywhere: a bool scalar.
+// AllClose reports whether IsClose holds everywhere: a bool scalar.
 func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rtol, atol)) }
 
 // Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of
@@ -103,8 +100,7 @@ func Expm(x *Array) *Array {
 	b, most := []float64{17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}, 3.925724783138660
 	if x.DType() == Float64 {
 		b = []float64{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
-			10559470521600, 670442572800,
-			33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
+			10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
 		most = 5.371920351148152
 	}
 	const mostSquarings = 32

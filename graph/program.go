@@ -13,21 +13,18 @@ type Program struct {
 	Graph    *Graph      // the verified, simplified program; see Lower for what a compiler gets
 	Inputs   []Shape     // flat arguments, then captured arrays
 	Outputs  []Shape     // flat results
-	Captured []*Array    // concrete arrays that the function took from around it, to be passed behind the arguments
+	Captured []*Array    // concrete arrays that the function took from outside, passed after the arguments
 	Donated  map[int]int // input whose buffer the program may reuse -> the output it becomes
 	Replicas int         // devices that run it together, along DeviceAxis
 	// TraceSeconds is the time to trace and transform.
 	TraceSeconds float64
 
-	inTree, outTree *Tree
-	traced          *Graph // before it was simplified; see Dump
+	outTree *Tree
+	traced  *Graph // before it was simplified; see Dump
 
 	mu      sync.Mutex
 	lowered map[Target]*Lowered
 }
-
-// InTree is the structure of the arguments, a slice of them.
-func (p *Program) InTree() *Tree { return p.inTree }
 
 // OutTree is the structure of the result.
 func (p *Program) OutTree() *Tree { return p.outTree }
@@ -75,14 +72,13 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	traced := g
 	g = g.Simplify().splitAxes().Simplify()
 	g.any(func(n *Node) bool {
-		if n.Op.Name == "custom_lin" { // nobody took its transpose
+		if n.Op.Name == "custom_lin" { // nothing took its transpose
 			customForward(n)
 		}
 		return false
 	})
 	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results),
-		Captured: captured,
-		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
+		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {
 		for i := range leaves {

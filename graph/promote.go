@@ -147,6 +147,18 @@ func operands(op string, xs ...any) []*Array {
 	return arrays
 }
 
+// floatOperands is operands for float functions: integers and bools become float32.
+func floatOperands(op string, xs ...any) []*Array { return each(operands(op, xs...), asFloat) }
+
+// asFloat returns x, converted to float32 unless it is a float.
+func asFloat(x *Array) *Array {
+	if isFloat(x.DType()) {
+		return x
+	}
+	return Convert(x, Float32)
+}
+
+// dtypeOf reads operands into arrays and scalars, and returns the dtype of an op over them.
 func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 	d := DType(0)
 	for i, x := range xs {
@@ -175,7 +187,7 @@ func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 	return d
 }
 
-// broadcasts tells whether an array of dims from broadcasts to the dims to.
+// broadcasts reports whether an array of dims from broadcasts to the dims to.
 func broadcasts(from, to []int) bool {
 	if len(from) > len(to) {
 		return false

@@ -1,7 +1,7 @@
 package graph
 
-// Dead results of control flow: derivatives leave loops that compute what nobody asks for. A loop keeps the results
-// that are used and the parts of its carry that those need.
+// Dead results of control flow. Derivatives leave loops with results that nothing reads. A loop keeps the results that
+// are read and the parts of its carry that those need.
 
 // prune returns n without the results that live does not mark, or n itself if it needs them all. The results that stay
 // are the same values.

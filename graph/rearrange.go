@@ -85,9 +85,7 @@ func Quantile(x *Array, q float64, axis int) *Array {
 		throw("Quantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q,
 			axis, x.shape, n)
 	}
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	s := Sort(x, axis)
 	at := q * float64(n-1)
 	low := int(at)

@@ -2,9 +2,8 @@ package graph
 
 import "slices"
 
-// Which values a loop keeps for its derivative. A value that is cheap to compute again from others that are kept is not
-// kept: every value less is a stack over all steps less to write and to read, while the little arithmetic melts into
-// the loops that the backward pass runs anyway.
+// Which values a loop keeps for its derivative. A value that is cheap to compute again from kept values is not kept:
+// that saves writing and reading a stack over all steps, and the backward pass fuses the arithmetic into its own loops.
 
 // cheapOps are computed again rather than kept: a few instructions an element, and the results no larger than what it
 // takes to make them.
@@ -18,8 +17,8 @@ var cheapOps = map[string]bool{
 	"stop_gradient": true, "sub": true, "xor": true,
 }
 
-// residuals chooses what of a body's values to keep so that all needed ones are at hand: kept are the values to keep,
-// again the nodes to run once more, in order. free tells which values cost nothing.
+// residuals chooses which values of a body to keep, so that all needed ones are available: kept are the values to keep,
+// again the nodes to run once more, in order. free reports whether a value is available at no cost.
 func residuals(body *Graph, needed []*Array, free func(*Array) bool) (kept []*Array, again []*Node) {
 	r := &residualSet{maker: map[*Array]*Node{}, kept: map[*Array]bool{}, free: free}
 	place := map[*Array]int{}
@@ -93,8 +92,8 @@ func (r *residualSet) regroup(source *Array, groups map[*Array][]*Array, order [
 	return append(order, source)
 }
 
-// sources lists the values that would have to be kept for v to be computed again: none if all are at hand, v itself if
-// that cannot be.
+// sources lists the values that have to be kept so that v can be computed again: none if all are available, v itself if
+// it cannot be computed again.
 func (r *residualSet) sources(v *Array) []*Array {
 	var out []*Array
 	seen := map[*Array]bool{}
@@ -122,7 +121,7 @@ func (r *residualSet) sources(v *Array) []*Array {
 	return out
 }
 
-// chain marks the nodes that compute v from what is at hand.
+// chain marks the nodes that compute v from available values.
 func (r *residualSet) chain(v *Array, run map[*Node]bool) {
 	n := r.maker[v]
 	if r.kept[v] || r.free(v) || n == nil || run[n] {

@@ -154,7 +154,7 @@ func (s *scanSplit) runKnown() {
 		everyStep[p] = true
 	}
 	output := map[*Array]int{} // body value -> the known part's result that stacks it
-	body, captured := buildGraph(shapesOf(choose(params.concat(), known.concat())), nil, func(p []*Array) []*Array {
+	body := closedGraph("scan", shapesOf(choose(params.concat(), known.concat())), func(p []*Array) []*Array {
 		s.rest = linearizeGraph(s.body, spread(p, known.concat()))
 		var outs []*Array
 		for _, r := range choose(results.carry, outKnown.carry) {
@@ -174,9 +174,6 @@ func (s *scanSplit) runKnown() {
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("scan", "internal: the known part of a loop captured %d values", len(captured))
-	}
 	args := map2ScanParts(s.in, known, choose)
 	outs := apply(s.node.Op, s.attrs.sized(args), args.concat(), body)
 	s.l.found(s.node, s.outUnknown.concat(), outs)
@@ -206,17 +203,13 @@ func (s *scanSplit) leaveRest() {
 	}
 	values, inputs := map2ScanParts(params, taken, choose), map2ScanParts(s.inputs, taken, choose)
 	values.xs, inputs.xs = append(values.xs, s.stacked...), append(inputs.xs, s.stacks...)
-	body, _ := buildGraph(shapesOf(values.concat()), nil, func(p []*Array) []*Array {
+	body := closedGraph("scan", shapesOf(values.concat()), func(p []*Array) []*Array {
 		known := map[*Array]*Array{}
 		for i, v := range values.concat() {
 			known[v] = p[i]
 		}
-		replay(s.again, known)
-		params := make([]*Array, len(s.rest.params))
-		for i, q := range s.rest.params {
-			params[i] = known[q]
-		}
-		return s.rest.eval(params, known, s.unknownResults())
+		replay(s.again, known, again)
+		return s.rest.eval(lookUp(known, s.rest.params), known, s.unknownResults())
 	})
 	s.l.nodes = append(s.l.nodes, &Node{Op: s.node.Op, Attrs: s.attrs.sized(inputs), Inputs: inputs.concat(),
 		Outs: choose(s.node.Outs, s.outUnknown.concat()), Bodies: []*Graph{body}, pos: s.node.pos})
@@ -233,13 +226,8 @@ func hoist(body *Graph, params scanParts[*Array], consts []*Array) (rest *Graph,
 	}
 	var inside, outside []*Node
 	for _, n := range body.Nodes {
-		ok := !n.Op.effect && len(n.Bodies) == 0 && !isAxisOp(n)
-		args := make([]*Array, len(n.Inputs))
-		for i, x := range n.Inputs {
-			args[i] = invariant[x]
-			ok = ok && args[i] != nil
-		}
-		if !ok {
+		args := lookUp(invariant, n.Inputs)
+		if n.Op.effect || len(n.Bodies) > 0 || isAxisOp(n) || slices.Contains(args, nil) {
 			inside = append(inside, n)
 			continue
 		}
@@ -347,12 +335,9 @@ func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	for i, x := range shapes.xs {
 		shapes.xs[i] = x.remove(0)
 	}
-	g, captured := buildGraph(shapes.concat(), nil, func(p []*Array) []*Array {
+	g := closedGraph("scan", shapes.concat(), func(p []*Array) []*Array {
 		return step(splitScanParts(reverse, p)).concat()
 	})
-	if len(captured) > 0 {
-		throw("scan", "internal: the transpose of a loop body captured %d values", len(captured))
-	}
 	outs := splitScanResults(reverse, apply(n.Op, reverse, args.concat(), g))
 	dCarry, dConsts := cut(outs.carry, a.carry)
 	dXs, stacks := cut(outs.ys, count(linear.xs))

@@ -48,9 +48,7 @@ func dtypeName(d DType) string {
 	return d.String()
 }
 
-func isFloat(d DType) bool {
-	return d == Float32 || d == Float64 || d == Float16 || d == BFloat16
-}
+func isFloat(d DType) bool    { return d == Float32 || d == Float64 || d == Float16 || d == BFloat16 }
 func isSigned(d DType) bool   { return d == Int8 || d == Int16 || d == Int32 || d == Int64 }
 func isUnsigned(d DType) bool { return d == Uint8 || d == Uint16 || d == Uint32 || d == Uint64 }
 func isInt(d DType) bool      { return isSigned(d) || isUnsigned(d) }
@@ -87,7 +85,7 @@ func (s Shape) Size() int { return product(s.Dims) }
 // Bytes is the size of the elements on the host.
 func (s Shape) Bytes() int { return s.Size() * ItemSize(s.DType) }
 
-// countable tells whether Size and Bytes do not overflow; sizes are at least 0.
+// countable reports whether Size and Bytes do not overflow; sizes are at least 0.
 func (s Shape) countable() bool {
 	n := uint64(ItemSize(s.DType))
 	for _, d := range s.Dims {
@@ -104,9 +102,7 @@ func (s Shape) countable() bool {
 func (s Shape) Equal(t Shape) bool { return s.DType == t.DType && slices.Equal(s.Dims, t.Dims) }
 
 // String prints the shape as in "f32[2,3]".
-func (s Shape) String() string {
-	return dtypeName(s.DType) + "[" + joinInts(s.Dims, ",") + "]"
-}
+func (s Shape) String() string { return dtypeName(s.DType) + "[" + joinInts(s.Dims, ",") + "]" }
 
 func (s Shape) with(d DType) Shape     { return Shape{d, s.Dims} }
 func (s Shape) dims(dims ...int) Shape { return Shape{s.DType, dims} }

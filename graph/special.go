@@ -11,10 +11,7 @@ func XLog1pY(x, y any) *Array { return timesLog("XLog1pY", x, y, Log1p, -1) }
 
 // timesLog is x log(y), where log is defined above least.
 func timesLog(name string, x, y any, log func(any) *Array, least float64) *Array {
-	a := operands(name, x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands(name, x, y)
 	// Where the logarithm is finite the product is right for x = 0 too, and so is its derivative.
 	plain := And(Gt(a[1], least), Lt(a[1], math.Inf(1)))
 	safe := Or(Or(plain, Ne(a[0], 0)), IsNaN(a[1]))

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// A state vector of three numbers, read by Index and made by Stack, is an axis of size three: loops over it are too
-// short for vector registers, and what joins and cuts it costs more than the arithmetic. splitAxes keeps the elements
-// of such an axis as arrays of their own, through elementwise ops, sums over the axis, and the carries of loops; where
-// an op needs the whole, it is joined. Values are the same.
+// A state vector of three numbers, read by Index and made by Stack, is an axis of size three. Loops over it are too
+// short for vector registers, and joining and cutting it costs more than the arithmetic. splitAxes keeps the elements
+// of such an axis as separate arrays through elementwise ops, sums over the axis, and the carries of loops. Where an op
+// needs the whole array, the pieces are joined. Values are the same.
 //
-// It goes backwards first, for what would rather have an array in pieces (wants), then forwards, to make those
-// (splitter.node).
+// A backward walk finds the arrays that are better in pieces (wants). A forward walk makes the pieces (splitter.node).
 
 // mostPieces is the longest axis that is split.
 const mostPieces = 16
@@ -22,18 +21,18 @@ func (g *Graph) splitAxes() *Graph {
 	return out
 }
 
-// axes says along which axis arrays are wanted in pieces.
+// axes holds the axis along which an array is wanted in pieces.
 type axes map[*Array]int
 
-// want notes that a would rather be in pieces along axis, if that is short; the first wish counts.
+// want records that a is wanted in pieces along axis, if the axis is short. The first call for an array counts.
 func (w axes) want(a *Array, axis int) {
 	if _, ok := w[a]; !ok && axis >= 0 && a.shape.Dims[axis] >= 2 && a.shape.Dims[axis] <= mostPieces {
 		w[a] = axis
 	}
 }
 
-// wants goes backwards through g, whose results are wanted as in results (nil: as they are). A sum over an axis takes
-// pieces where there are some, but is no reason for a loop to keep them: sums tells whether it counts.
+// wants walks g backwards. results are the axes along which its results are wanted in pieces (nil: whole). A sum over
+// an axis reads pieces if there are some, but is no reason for a loop to carry them; sums is whether it counts.
 func (g *Graph) wants(results []int, sums bool) axes {
 	w := axes{}
 	for i, axis := range results {
@@ -45,7 +44,7 @@ func (g *Graph) wants(results []int, sums bool) axes {
 	return w
 }
 
-// node notes what n wants of its inputs.
+// node records what n wants of its inputs.
 func (w axes) node(n *Node, sums bool) {
 	if n.Op.Loop != nil {
 		_, carry := n.carryWants()
@@ -102,8 +101,8 @@ func (w axes) node(n *Node, sums bool) {
 	}
 }
 
-// carryWants is what the bodies of a loop want of their parameters, and along which axes its carry is wanted in pieces
-// (-1: whole): where a body wants it so, and so also its next value.
+// carryWants returns what the step of a loop wants of its parameters, and the axes along which the carry is split (-1:
+// whole). A part of the carry is split if a body wants it so; its next value is then split too.
 func (n *Node) carryWants() (body axes, carry []int) {
 	l := n.Op.Loop(n)
 	step, consts := n.Bodies[l.step], l.consts[l.step]
@@ -133,7 +132,7 @@ func (n *Node) carryWants() (body axes, carry []int) {
 	}
 }
 
-// elementwise tells whether n computes each element of its one result from the same element of its inputs.
+// elementwise reports whether n computes each element of its one result from the same element of its inputs.
 func elementwise(n *Node) bool {
 	return len(n.Outs) == 1 && reflect.ValueOf(n.Op.Batch).Pointer() == elementwiseRule && len(n.Bodies) == 0
 }
@@ -147,8 +146,8 @@ func init() {
 	pairwise = map[string]func(x, y any) *Array{"sum": Add, "max": Max, "min": Min, "prod": Mul, "and": And, "or": Or}
 }
 
-// sameAxis is the axis of the dims to that holds what axis of from holds, where a reshape only adds or drops axes of
-// size one; -1 elsewhere.
+// sameAxis returns which axis of the dims to is axis of the dims from after a reshape that only adds or drops axes of
+// size one, or -1.
 func sameAxis(from, to []int, axis int) int {
 	place := func(dims []int) (wide []int) {
 		for i, d := range dims {
@@ -166,7 +165,7 @@ func sameAxis(from, to []int, axis int) int {
 	return t[i]
 }
 
-// pieces of an array: its slices along an axis, which they do not have.
+// pieceList holds the slices of an array along an axis; the slices do not have that axis.
 type pieceList struct {
 	axis int
 	of   []*Array
@@ -179,8 +178,9 @@ type splitter struct {
 	parts map[*Array]pieceList // likewise
 }
 
-// split rewrites g in a scope of its own. Parameters with an axis in params (-1 or nil: none) come in pieces, one new
-// parameter each; results with one in results leave so. whole are the numbers of those results that had to be cut.
+// split rewrites g as a new graph. Parameters with an axis in params (-1 or nil: none) become one new parameter for
+// each piece, and results with an axis in results one new result for each piece. whole are the numbers of the results
+// that came whole and had to be cut.
 func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 	var shapes []Shape
 	for i, p := range g.Params {
@@ -190,7 +190,7 @@ func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 			shapes = append(shapes, p.shape)
 		}
 	}
-	out, captured := buildGraph(shapes, nil, func(in []*Array) []*Array {
+	out = closedGraph("split", shapes, func(in []*Array) []*Array {
 		s := &splitter{g.wants(results, true), map[*Array]*Array{}, map[*Array]pieceList{}}
 		for i, p := range g.Params {
 			if params != nil && params[i] >= 0 {
@@ -220,13 +220,10 @@ func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("split", "internal: a closed graph captured %d values", len(captured))
-	}
 	return out, whole
 }
 
-// get is a as a whole.
+// get returns a as a whole.
 func (s *splitter) get(a *Array) *Array {
 	if x := s.whole[a]; x != nil {
 		return x
@@ -236,7 +233,7 @@ func (s *splitter) get(a *Array) *Array {
 	return s.whole[a]
 }
 
-// pieces are a's pieces along axis.
+// pieces returns a's pieces along axis.
 func (s *splitter) pieces(a *Array, axis int) []*Array {
 	if p, ok := s.parts[a]; ok && p.axis == axis {
 		return p.of
@@ -253,13 +250,7 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 			if i >= 0 {
 				x, to = Squeeze(x, i), slices.Delete(to, i, i+1)
 			}
-			to = mapInts(to, func(j int) int {
-				if j > axis {
-					return j - 1
-				}
-				return j
-			})
-			return slices.Repeat([]*Array{broadcastInDim(x, slices.Delete(slices.Clone(b.dims), axis, axis+1), to)},
+			return slices.Repeat([]*Array{broadcastInDim(x, dropAxes(b.dims, []int{axis}), mapInts(to, without(axis)))},
 				len(out))
 		}
 	}
@@ -269,13 +260,23 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 	return out
 }
 
-// isSplit tells whether a stands in pieces along axis.
+// without returns the number that another axis has after axis d is removed.
+func without(d int) func(axis int) int {
+	return func(axis int) int {
+		if axis > d {
+			return axis - 1
+		}
+		return axis
+	}
+}
+
+// isSplit reports whether a is in pieces along axis.
 func (s *splitter) isSplit(a *Array, axis int) bool {
 	p, ok := s.parts[a]
 	return ok && p.axis == axis
 }
 
-// node makes n's results, in pieces where they are wanted so and come so by themselves.
+// node makes n's results, in pieces if they are wanted so and no cut is needed.
 func (s *splitter) node(n *Node) {
 	if n.Op.Loop != nil {
 		s.loop(n)
@@ -296,15 +297,7 @@ func (s *splitter) node(n *Node) {
 	for i, b := range n.Bodies {
 		bodies[i] = b.splitAxes()
 	}
-	s.put(n, apply(n.Op, n.Attrs, s.all(n.Inputs), bodies...))
-}
-
-func (s *splitter) all(arrays []*Array) []*Array {
-	out := make([]*Array, len(arrays))
-	for i, a := range arrays {
-		out[i] = s.get(a)
-	}
-	return out
+	s.put(n, apply(n.Op, n.Attrs, each(n.Inputs, s.get), bodies...))
 }
 
 func (s *splitter) put(n *Node, outs []*Array) {
@@ -313,7 +306,7 @@ func (s *splitter) put(n *Node, outs []*Array) {
 	}
 }
 
-// cut makes what takes one or some pieces of an array, or their sum; it tells whether n does.
+// cut makes the result of a node that takes some pieces of an array, or their sum. It reports whether n is one.
 func (s *splitter) cut(n *Node) bool {
 	if len(n.Inputs) != 1 {
 		return false
@@ -359,7 +352,7 @@ func (s *splitter) cut(n *Node) bool {
 	return true
 }
 
-// splitNode gives the pieces of n's result along axis, nil where they do not come by themselves.
+// splitNode returns the pieces of n's result along axis, or nil if they would have to be cut.
 func (s *splitter) splitNode(n *Node, axis int) []*Array {
 	out := n.Outs[0]
 	switch a := n.Attrs.(type) {
@@ -374,24 +367,14 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 		return of
 	case permAttrs:
 		if from := a.perm[axis]; s.isSplit(n.Inputs[0], from) {
-			perm := mapInts(slices.Delete(slices.Clone(a.perm), axis, axis+1), func(i int) int {
-				if i > from {
-					return i - 1
-				}
-				return i
-			})
+			perm := mapInts(dropAxes(a.perm, []int{axis}), without(from))
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Transpose(x, perm...) })
 		}
 	case broadcastAttrs:
 		i := slices.Index(a.axes, axis)
 		if i >= 0 && n.Inputs[0].Dims()[i] != 1 && s.isSplit(n.Inputs[0], i) {
-			to := mapInts(slices.Delete(slices.Clone(a.axes), i, i+1), func(j int) int {
-				if j > axis {
-					return j - 1
-				}
-				return j
-			})
-			dims := slices.Delete(slices.Clone(a.dims), axis, axis+1)
+			to := mapInts(dropAxes(a.axes, []int{i}), without(axis))
+			dims := dropAxes(a.dims, []int{axis})
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return broadcastInDim(x, dims, to) })
 		}
 	case dimsAttrs:
@@ -399,7 +382,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 			return nil
 		}
 		if from := sameAxis(out.Dims(), n.Inputs[0].Dims(), axis); from >= 0 && s.isSplit(n.Inputs[0], from) {
-			dims := slices.Delete(slices.Clone(out.Dims()), axis, axis+1)
+			dims := dropAxes(out.Dims(), []int{axis})
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Reshape(x, dims...) })
 		}
 	default:
@@ -423,6 +406,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 	return nil
 }
 
+// each applies f to every array.
 func each(in []*Array, f func(x *Array) *Array) []*Array {
 	out := make([]*Array, len(in))
 	for i, x := range in {
@@ -431,7 +415,8 @@ func each(in []*Array, f func(x *Array) *Array) []*Array {
 	return out
 }
 
-// loop makes a loop: parts of its carry that are wanted in pieces, and whose next values come so, become several.
+// loop makes a loop. A part of its carry that is wanted in pieces, and whose next value comes in pieces, becomes
+// several parts.
 func (s *splitter) loop(n *Node) {
 	l := n.Op.Loop(n)
 	_, carry := n.carryWants()

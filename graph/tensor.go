@@ -221,6 +221,17 @@ func (t *Tensor) float(i int) float64 {
 	return float64(t.U(i))
 }
 
+// less compares elements of two tensors of one dtype.
+func less(a *Tensor, i int, b *Tensor, j int) bool {
+	switch d := a.Shape.DType; {
+	case isFloat(d):
+		return a.F(i) < b.F(j)
+	case isSigned(d):
+		return a.I(i) < b.I(j)
+	}
+	return a.U(i) < b.U(j)
+}
+
 func (t *Tensor) format() string {
 	parts := make([]string, len(t.V))
 	for i := range parts {

@@ -122,7 +122,7 @@ func (s *scope) axis(name string) *axis {
 	return nil
 }
 
-// isDifferentiated tells whether a derivative will be taken of what s records.
+// isDifferentiated reports whether a derivative will be taken of what s records.
 func (s *scope) isDifferentiated() bool {
 	for ; s != nil; s = s.parent {
 		if s.diff {
@@ -170,6 +170,15 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 	return s.close(results)
 }
 
+// closedGraph is buildGraph for a function that takes nothing from outside.
+func closedGraph(name string, params []Shape, f func(params []*Array) []*Array) *Graph {
+	g, captured := buildGraph(params, nil, f)
+	if len(captured) > 0 {
+		throw(name, "internal: a graph that must be closed takes %d values from outside", len(captured))
+	}
+	return g
+}
+
 // close turns the scope into a Graph.
 func (s *scope) close(results []*Array) (*Graph, []*Array) {
 	var captured, inner []*Array
@@ -199,36 +208,44 @@ func (s *scope) close(results []*Array) (*Graph, []*Array) {
 }
 
 // inline applies g to args in the current scope and returns its results.
-func inline(g *Graph, args []*Array) []*Array {
-	return rewrite(g, args, func(n *Node, in []*Array) []*Array { return apply(n.Op, n.Attrs, in, n.Bodies...) })
+func inline(g *Graph, args []*Array) []*Array { return rewrite(g, args, again) }
+
+// rewrite walks g in order and returns its results with each node replaced by f, which gets the values that earlier
+// calls returned. What f makes gets the node's position, so that errors and dumps still name the user's line.
+func rewrite(g *Graph, args []*Array, f func(n *Node, in []*Array) []*Array) []*Array {
+	values := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
+	for i, p := range g.Params {
+		values[p] = args[i]
+	}
+	replay(g.Nodes, values, f)
+	return lookUp(values, g.Results)
 }
 
-// rewrite walks g in order and lets f stand in for each node, over the values that earlier calls of f gave. What f
-// makes gets the node's position, so that errors and dumps keep pointing at the user's line.
-func rewrite(g *Graph, args []*Array, f func(n *Node, in []*Array) []*Array) []*Array {
-	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
-	for i, p := range g.Params {
-		env[p] = args[i]
-	}
+// replay calls f for each of the nodes with the values of its inputs (nil: there is none), and stores what f returns as
+// the values of its results.
+func replay(nodes []*Node, values map[*Array]*Array, f func(n *Node, in []*Array) []*Array) {
 	defer positions()()
 	t := currentTrace()
-	for _, n := range g.Nodes {
-		in := make([]*Array, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = env[a]
-		}
+	for _, n := range nodes {
 		if t != nil {
 			t.pos = n.pos
 		}
-		for i, o := range f(n, in) {
-			env[n.Outs[i]] = o
+		for i, o := range f(n, lookUp(values, n.Inputs)) {
+			values[n.Outs[i]] = o
 		}
 	}
-	outs := make([]*Array, len(g.Results))
-	for i, r := range g.Results {
-		outs[i] = env[r]
+}
+
+// again applies a node's op to other inputs.
+func again(n *Node, in []*Array) []*Array { return apply(n.Op, n.Attrs, in, n.Bodies...) }
+
+// lookUp lists the values of arrays.
+func lookUp(values map[*Array]*Array, arrays []*Array) []*Array {
+	out := make([]*Array, len(arrays))
+	for i, a := range arrays {
+		out[i] = values[a]
 	}
-	return outs
+	return out
 }
 
 // currentTrace is the trace that is open on this goroutine, or nil.

@@ -74,6 +74,12 @@ func transposeGraph(g *Graph, values, cts []*Array) []*Array {
 	return out
 }
 
+// selfTranspose is the Transpose rule of linear ops that are their own transpose.
+func selfTranspose(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+	return apply(n.Op, n.Attrs, cts)
+}
+
+// orZeros returns a, or zeros if a is nil, which stands for zero.
 func orZeros(a *Array, s Shape) *Array {
 	if a == nil {
 		return Zeros(s)

@@ -199,7 +199,7 @@ func walk(v reflect.Value, path string, leaf func(string, *Array), key *strings.
 	}
 }
 
-// absent tells that an optional leaf is not there.
+// absent reports that an optional leaf is not there.
 func absent(f reflect.StructField, v reflect.Value) bool {
 	return f.Type == arrayType && v.IsNil() && f.Tag.Get("tree") == "optional"
 }

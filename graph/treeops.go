@@ -7,9 +7,7 @@ func SelectTree[T any](cond *Array, yes, no T) T {
 }
 
 // AddTree returns the sum of two trees of the same structure, leaf by leaf.
-func AddTree[T any](x, y T) T {
-	return MapTree2(func(x, y *Array) *Array { return Add(x, y) }, x, y)
-}
+func AddTree[T any](x, y T) T { return MapTree2(func(x, y *Array) *Array { return Add(x, y) }, x, y) }
 
 // ZerosLikeTree returns a tree of zeros with the shapes and dtypes of another.
 func ZerosLikeTree[T any](tree T) T { return MapTree(ZerosLike, tree) }

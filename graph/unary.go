@@ -10,13 +10,7 @@ func unaryCall(name string, x any) *Array { return apply1(op(name), nil, operand
 func floatCall(name string, x any) *Array { return apply1(op(name), nil, floatOf(name, x)) }
 
 // floatOf reads an operand of a float function.
-func floatOf(name string, x any) *Array {
-	a := operands(name, x)[0]
-	if !isFloat(a.DType()) {
-		a = Convert(a, Float32)
-	}
-	return a
-}
+func floatOf(name string, x any) *Array { return floatOperands(name, x)[0] }
 
 // Exp is e to the x.
 func Exp(x any) *Array { return floatCall("exp", x) }
@@ -127,7 +121,7 @@ func Round(x any) *Array { return floatCall("round", x) }
 // RoundAway rounds to the nearest integer, halves away from zero.
 func RoundAway(x any) *Array { return floatCall("round_away", x) }
 
-// IsFinite tells where a float is neither infinite nor NaN.
+// IsFinite returns whether a float is neither infinite nor NaN.
 func IsFinite(x any) *Array { return floatCall("is_finite", x) }
 
 // Neg is -x; unsigned integers wrap.
@@ -175,7 +169,7 @@ func Trunc(x any) *Array {
 	return Select(Lt(a, 0), Ceil(a), Floor(a))
 }
 
-// IsInf tells where a float is infinite.
+// IsInf returns whether a float is infinite.
 func IsInf(x any) *Array { return Eq(Abs(x), math.Inf(1)) }
 
 // Square is x * x.
@@ -184,7 +178,7 @@ func Square(x any) *Array { return Mul(x, x) }
 // Reciprocal is 1 / x.
 func Reciprocal(x any) *Array { return Div(1, x) }
 
-// IsNaN tells where a float is not a number.
+// IsNaN returns whether a float is not a number.
 func IsNaN(x any) *Array { return Ne(x, x) }
 
 // Relu is max(x, 0), with gradient 0 at 0; NaN stays NaN.

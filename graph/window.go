@@ -57,6 +57,15 @@ func (g windowGeometry) withoutCut(i int) (cut [2]int, left windowGeometry) {
 	return cut, g
 }
 
+// pads are the paddings as rows of a matrix.
+func (g windowGeometry) pads() [][]int {
+	rows := make([][]int, len(g.padding))
+	for i := range rows {
+		rows[i] = g.padding[i][:]
+	}
+	return rows
+}
+
 // insert is the geometry with one more axis, along which nothing slides.
 func (g windowGeometry) insert(at int) windowGeometry {
 	ins := func(v []int) []int { return slices.Insert(slices.Clone(v), at, 1) }

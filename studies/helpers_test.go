@@ -47,8 +47,10 @@ func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
 	return &bowling{bowl: b}, nil
 }
 
-// Measures are the names of its metrics.
-func (b *bowl) Measures() []string { return []string{"loss", "x"} }
+// About has the names of its metrics.
+func (b *bowl) About() run.About {
+	return run.About{Measures: func() []string { return []string{"loss", "x"} }}
+}
 
 // LaneNumbers are the settings that lanes may differ in.
 func (b *bowl) LaneNumbers() []string { return []string{"x"} }

@@ -32,12 +32,12 @@ func (s *Spec) Check(runs Runs) error {
 		if err := s.checkRungs(e.Last()); err != nil {
 			return err
 		}
-		m, ok := e.(run.Measured)
-		if !ok {
+		measures := e.About().Measures
+		if measures == nil {
 			continue
 		}
 		for _, name := range s.Metrics() {
-			if has := m.Measures(); name != stepMetric && !slices.Contains(has, name) {
+			if has := measures(); name != stepMetric && !slices.Contains(has, name) {
 				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind,
 					stepMetric, strings.Join(has, ", "))
 			}

@@ -45,8 +45,8 @@ func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any)
 
 // fetchAndOpen downloads what an experiment needs and opens its backend.
 func fetchAndOpen(ctx context.Context, runs Runs, e run.Experiment) (xlabridge.Backend, error) {
-	if f, ok := e.(run.Fetcher); ok {
-		if err := f.Fetch(ctx, quiet{}); err != nil {
+	if fetch := e.About().Fetch; fetch != nil {
+		if err := fetch(ctx, quiet{}); err != nil {
 			return nil, err
 		}
 	}

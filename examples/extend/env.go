@@ -11,24 +11,23 @@ import (
 
 func init() { envs.MustRegister(TMaze{}) }
 
-// TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002): a sign at the start of a
-// corridor tells on which side of the junction at its end the reward is. Who does not remember it gets half of them.
+// TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002). A sign at the start of a
+// corridor shows on which side of the junction at its end the reward is. A policy without memory gets half of the
+// rewards.
 type TMaze struct{}
 
-// TMazeParams are the parameters of a maze.
-// i32[]: cells from the start to the junction; steps of an episode
+// TMazeParams has the cells from the start to the junction, and the steps of an episode, each i32[].
 type TMazeParams struct{ Length, MaxSteps *graph.Array }
 
-// TMazeState is where the walker stands.
+// TMazeState is the position of the walker.
 type TMazeState struct {
 	Sign  *graph.Array // f32[]: the side of the reward, -1 left, 1 right
 	Place *graph.Array // i32[]: the cell, from 0 to Length
-	Side  *graph.Array // f32[]: the arm of the junction that was taken, 0 before
+	Side  *graph.Array // f32[]: the arm of the junction that the walker took; 0: none yet
 	Time  *graph.Array // i32[]
 }
 
-// Spec has the observation (the sign where it is seen, whether this is the junction) and the actions left, ahead,
-// right.
+// Spec has the observation (the sign, or 0 after the first cell; 1 at the junction) and the actions left, ahead, right.
 func (TMaze) Spec() envs.Spec {
 	return envs.Spec{ID: "TMaze-v0", Observation: envs.Symmetric(1, 1), Action: envs.Discrete{N: 3}, MaxSteps: 12,
 		RewardThreshold: .95}
@@ -46,14 +45,14 @@ func (m TMaze) Reset(key random.Key, p TMazeParams) (TMazeState, *graph.Array) {
 	return s, m.Observe(s, p)
 }
 
-// Observe shows the sign in the first cell alone.
+// Observe shows the sign only in the first cell.
 func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 	sign := graph.Select(graph.Eq(s.Place, 0), s.Sign, 0.)
 	return graph.Stack([]*graph.Array{sign, graph.Convert(graph.Ge(s.Place, p.Length), graph.Float32)}, 0)
 }
 
-// Step walks on in the corridor and turns at the junction; whatever else is tried, the walker stays. The right arm
-// gives 1.
+// Step goes ahead in the corridor and turns at the junction. With any other action, the walker stays. The arm of the
+// sign gives 1.
 func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
 	p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(m.Spec(), action)

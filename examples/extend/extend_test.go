@@ -125,7 +125,7 @@ func TestSearch(t *testing.T) {
 	require.Positive(t, best, "a member that found a reward")
 	snapshot, err := x.Snapshot()
 	require.NoError(t, err)
-	members, err := x.(run.Chooser).Candidates(snapshot)
+	members, err := x.(run.Members).Candidates(snapshot)
 	require.NoError(t, err)
 	for i, leaf := range graph.Leaves(members[0].Params) {
 		want, err := graph.Floats(graph.Leaves(params)[i])

@@ -30,13 +30,15 @@ type Search struct {
 	Rounds  int `set:"rounds" program:"no" resume:"any" min:"1" max:"1073741823" help:"rounds at most"`
 }
 
+var _ run.Player = (*Search)(nil) // its members are judged, played and drawn
+
 // Last is the last round.
 func (s *Search) Last() int64 { return int64(s.Rounds) }
 
 // Board shows the best return so far and the mean of a round.
 func (s *Search) Board() []run.Row { return run.Curves("best_return", "mean_return") }
 
-// State is what a round hands to the next.
+// State is the state of the search.
 type State struct {
 	Key    random.Key
 	Round  *graph.Array // i32[]: rounds done
@@ -67,7 +69,7 @@ func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
 	}), nil
 }
 
-// round draws members and plays them. It keeps their returns alone: the best is drawn again.
+// round draws members and plays them. It keeps only their returns, and draws the best again from its key.
 func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *graph.Array) {
 	key := random.FoldIn(s.Key, s.Round)
 	member := func(_ *graph.Array, key random.Key) any { return play.Policy.Init(key) }

@@ -38,7 +38,7 @@ func (m *Memory) Init(key random.Key) any {
 // Start is an empty memory, f32[Units].
 func (*Memory) Start(params any) any { return params.(MemoryParams).Cell.Start() }
 
-// Act takes the observation into the memory and answers from there.
+// Act updates the memory by the observation, and computes the action from it.
 func (m *Memory) Act(params, carry any, observation *graph.Array, _ random.Key) (next any, out policy.Output) {
 	p := params.(MemoryParams)
 	memory := p.Cell.Step(carry.(*graph.Array), policy.Flat(m.observation, observation))

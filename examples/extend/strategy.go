@@ -12,8 +12,8 @@ func init() {
 	strategy.MustRegister("parents", func() strategy.Strategy { return &Parents{Parents: 32, Sigma: settings.Num(.5)} })
 }
 
-// Parents is a (μ/μ, λ) evolution strategy: the next mean is made of the best members, the better the more they weigh.
-// Its genomes are trees, as the policy draws them, and so is its state: the mean.
+// Parents is a (μ/μ, λ) evolution strategy: the next mean is the weighted mean of the best members. Better members
+// have larger weights. Its genomes are trees, as the policy draws them. Its state is the mean, a tree too.
 type Parents struct {
 	Parents int             `set:"parents" min:"1" max:"16777216" help:"best members, of which the next mean is made"`
 	Sigma   settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`

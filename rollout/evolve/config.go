@@ -39,14 +39,6 @@ func DefaultConfig() Config {
 		PoolSettings: PoolSettings{MigrationSettings: generation.DefaultMigration()}, Keys: KeysGlobal}
 }
 
-// Bound lists the settings that a resumed run has to keep: with keys of devices, their number.
-func (c *Config) Bound() []string {
-	if c.Keys == KeysDevice {
-		return []string{"devices"}
-	}
-	return nil
-}
-
 // With returns the config with one more setting of a part: With("strategy.sigma", .2).
 func (c Config) With(name string, value any) Config {
 	c.Search = c.Search.With(name, value)
@@ -154,8 +146,8 @@ func (c *Config) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]r
 	return x.Remake(b, s, numbers)
 }
 
-// Members returns the size of the population after a state.
-func (c *Config) Members(s run.Snapshot) (int, error) {
+// MemberCount returns the size of the population after a state.
+func (c *Config) MemberCount(s run.Snapshot) (int, error) {
 	c, err := c.searchOf(s)
 	if err != nil {
 		return 0, err

@@ -122,6 +122,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		{Name: "lanes_last", Value: x.Layout.LanesLast}, {Name: "unroll", Value: x.Layout.Unroll},
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
 	e.profile.Chosen = x.Chosen()
+	e.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: e.MemberAt}
 	if c.Keys == KeysDevice { // results depend on it
 		e.profile.Chosen["devices"] = e.profile.Devices
 	}
@@ -190,12 +191,6 @@ func (e *Evolution) Ending(last run.Metrics) string {
 		return fmt.Sprintf("mean %s of the %s wanted", generation.Number(mean), generation.Number(e.target))
 	}
 	return fmt.Sprintf("mean %s, the target is %s", generation.Number(mean), generation.Number(e.target))
-}
-
-// Lanes returns the number of members in a tile, and whether they lie along the last axis.
-func (e *Evolution) Lanes() (n int, last bool) {
-	r := e.program.Rollout.Plan
-	return r.Tile, r.LanesLast
 }
 
 // MemberAt returns the number of the member that plays in a lane (0 … tile-1) of a tile; -1 for padding.

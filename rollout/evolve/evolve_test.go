@@ -343,13 +343,12 @@ func TestMemberAt(t *testing.T) {
 	p := e.Profile()
 	require.Equal(t, 4, p.Fact("tile"))
 	require.Equal(t, 3, p.Fact("tiles"))
-	lanes, last := e.Lanes()
-	require.Equal(t, 4, lanes)
-	require.False(t, last)
+	require.Equal(t, 4, p.Placement.Lanes)
+	require.False(t, p.Placement.LanesLast)
 	var members []int
 	for tile := range 3 {
-		for lane := range lanes {
-			members = append(members, e.MemberAt(tile, lane))
+		for lane := range p.Placement.Lanes {
+			members = append(members, p.Placement.Member(tile, lane))
 		}
 	}
 	require.Equal(t, []int{0, 1, 5, 6, 2, 3, 7, 8, 4, -1, 9, -1}, members)

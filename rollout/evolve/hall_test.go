@@ -142,5 +142,5 @@ func TestPatienceFromNowOn(t *testing.T) {
 	patient := start(t, &xlabridge.Reference{}, c)
 	require.NoError(t, patient.Restore(s))
 	require.Equal(t, int64(generation)+1, patient.patience.Since)
-	var _ run.Famous = patient
+	var _ run.Members = patient
 }

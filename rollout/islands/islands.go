@@ -166,22 +166,9 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 	return x, each, nil
 }
 
-// Setup describes the run.
-func (c *Islands) Setup() string {
-	return fmt.Sprintf("%d islands (%s, %d every %d generations), each %s", c.Islands, c.Topology, c.Migrants,
-		c.MigrateEvery, c.one().Setup())
-}
-
 // Purpose describes the program.
 func (c *Islands) Purpose() string {
 	return fmt.Sprintf("%d islands (%s, %d travel), each %s", c.Islands, c.Topology, c.Migrants, c.one().Purpose())
-}
-
-// Programs returns the text of all settings that the program depends on.
-func (c *Islands) Programs() string {
-	one := c.one()
-	return fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology, c.Migrants,
-		c.Explore, c.several()) + settings.Program(one)
 }
 
 // several lists the Numbers that differ between islands, or none if they are wrong.
@@ -238,8 +225,8 @@ func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 // first state on the devices.
 func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchipelago(b, *c) }
 
-// Members returns the number of members on all islands.
-func (c *Islands) Members(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }
+// MemberCount returns the number of members on all islands.
+func (c *Islands) MemberCount(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }
 
 // eachName returns the name in a snapshot of a Number that differs between islands.
 func eachName(name string) string {

@@ -78,16 +78,6 @@ func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(),
 // stops reports whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
 
-// Setup returns a line for people that says what is run.
-func (c *Config) Setup() string {
-	agents := ""
-	if c.Agents > 1 {
-		agents = fmt.Sprintf("%d agents, ", c.Agents)
-	}
-	return fmt.Sprintf("%s%s, %d environments x %d steps, %d x %d minibatches, seed %d", agents, c.Policy, c.Envs,
-		c.Horizon, c.Epochs, c.Minibatches, c.Seed)
-}
-
 // Purpose says in a few words what the program is for: everything that its shapes depend on. Settings with a default
 // are named only if they differ from it.
 func (c *Config) Purpose() string {

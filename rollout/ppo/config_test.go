@@ -73,7 +73,7 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) {
 			c.Env = "Bare-v0"
 		},
-			`env: got "Bare-v0", want an environment that says what it takes and gives: ` +
+			`env: got "Bare-v0", want an environment whose Spec is complete: ` +
 				`the Spec of "Bare-v0": Observation: got none`},
 		{func(c *Config) { c.Policy = "mlq:4" }, `policy: got "mlq:4"`},
 		{func(c *Config) { c.Env = "CartPole" }, `env: got "CartPole"`},

@@ -71,9 +71,6 @@ func (q *PQN) config() Config {
 	return c
 }
 
-// Setup returns a line for people that says what is run.
-func (q *PQN) Setup() string { c := q.config(); return c.Setup() }
-
 // Purpose says in a few words what the program is for.
 func (q *PQN) Purpose() string {
 	c, usual := q.config(), DefaultPQN()

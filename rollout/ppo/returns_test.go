@@ -71,4 +71,4 @@ func TestTableOfReturns(t *testing.T) {
 	require.True(t, strings.HasPrefix(lines[len(lines)-2], "all"))
 }
 
-var _ run.Tabled = (*Training)(nil)
+var _ run.Results = (*Training)(nil)

@@ -15,16 +15,16 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Loop is a Run made of a state on the devices and a compiled program that makes the next state of it. Most runs embed
-// one and have some of their methods in the place of the loop's. The state is the same on every device; the program may
-// be run by several (graph.DeviceAxis).
+// Loop is a Run made of a state on the devices and a compiled program that computes the next state. Most runs embed a
+// Loop and override some of its methods. The state is the same on every device; several devices may run the program
+// (graph.DeviceAxis).
 type Loop struct {
 	options LoopOptions
 	backend xlabridge.Backend
 	devices int
 	program *xlabridge.Compiled
 	packing *graph.Packing
-	state   []*graph.Array // on the devices, packed; nil after Close, or after a call that failed and took it along
+	state   []*graph.Array // on the devices, packed; nil after Close, or after a failed call that consumed it
 	inputs  []*graph.Array // packed
 	names   []string
 	step    int64
@@ -32,32 +32,32 @@ type Loop struct {
 	profile Profile
 }
 
-// ErrGone is what calls get after Close, or after a round that failed and took the state with it.
-var ErrGone = errors.New("the run was closed, or a round of it failed and took its state along: start a new one, or " +
+// ErrGone is the error of calls after Close, or after a round that failed and consumed the state.
+var ErrGone = errors.New("the run was closed, or a round of it failed and its state is lost: start a new one, or " +
 	"resume it")
 
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
 	Name    string    // of the program: "generation"
-	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
+	Purpose string    // what the program is for, as the cache shows it: About.Purpose
 	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
-	// Computed: the first state is computed on the devices, by a program of its own. Else the interpreter computes it,
-	// which takes less time for small states, and for large ones more time and memory.
+	// Computed: a program of its own computes the first state on the devices. Otherwise the interpreter computes it. It
+	// takes less time for small states, and more time and memory for large ones.
 	Computed bool
-	// Undivided: one device does all there is, so that all cores work on what is large.
+	// Undivided: one device does all the work, so that all cores share its large ops.
 	Undivided bool
-	// Packed: the small arrays of the state, and the inputs, are handed over as one each (packing.go), for programs
-	// that take a few milliseconds.
+	// Packed: the small arrays of the state are passed to the program as one array, and so are the inputs (packing.go).
+	// This pays for programs that take a few milliseconds.
 	Packed bool
-	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
+	// Only Loop.Step uses the fields below.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
-	Goal    Value    // the run ends when this metric reaches the number; NaN, and no name: never
+	Goal    Value    // the run ends when this metric reaches the number; NaN or no name: never
 }
 
-// NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a
-// tree) and inputs that stay the same the next state, of the same structure and shapes, and results for the host. A
-// state of which two leaves would have the same LeafName is refused.
+// NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced. From a state (a tree)
+// and inputs that stay the same, it computes the next state, with the same structure and shapes, and results for the
+// host. NewLoop refuses a state with two leaves of the same LeafName.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	step func(S, I) (S, R)) (*Loop, error) {
 	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
@@ -132,7 +132,7 @@ func (l *Loop) computed(options xlabridge.CompileOptions, state any) ([]*graph.A
 	return program.Call(nil)
 }
 
-// leafNames are the names of a state's leaves, no two alike: a snapshot knows them by nothing else.
+// leafNames returns the names of a state's leaves. They are unique: a snapshot has nothing else to tell leaves apart.
 func leafNames(program string, state any) (names []string, err error) {
 	err = graph.Try(func() {
 		leaves, tree := graph.Flatten(state)
@@ -151,7 +151,7 @@ func leafNames(program string, state any) (names []string, err error) {
 	return names, err
 }
 
-// LeafName is the name of a leaf in a snapshot, of its path in the tree: ".Strategy.LearningRate" is
+// LeafName returns a leaf's name in a snapshot, from its path in the tree: ".Strategy.LearningRate" becomes
 // "strategy.learning_rate".
 func LeafName(path string) string {
 	name := []rune(safetensors.Name(path))
@@ -166,7 +166,7 @@ func LeafName(path string) string {
 	return b.String()
 }
 
-// Advance runs the program once and gives its results, on the devices: read them, then free them.
+// Advance runs the program once and returns its results, on the devices. The caller frees them.
 func (l *Loop) Advance() ([]*graph.Array, error) {
 	if l.state == nil {
 		return nil, ErrGone
@@ -183,7 +183,7 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 	return out[n:], nil
 }
 
-// Numbers is Advance, with the numbers of all results, leaf after leaf, on the host.
+// Numbers runs the program once and returns the numbers of all results on the host, leaf after leaf.
 func (l *Loop) Numbers() (all []float64, err error) {
 	out, err := l.Advance()
 	if err != nil {
@@ -200,7 +200,7 @@ func (l *Loop) Numbers() (all []float64, err error) {
 	return all, nil
 }
 
-// Step is one round, with the results as LoopOptions.Metrics.
+// Step runs one round. Its results are the numbers of LoopOptions.Metrics.
 func (l *Loop) Step() (Metrics, error) {
 	all, err := l.Numbers()
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *Loop) Step() (Metrics, error) {
 	return m, nil
 }
 
-// Ending is the metric of the goal, of a loop with none the first, beside what was wanted.
+// Ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.
 func (l *Loop) Ending(last Metrics) string {
 	goal := l.options.Goal
 	if x, ok := last.Get(goal.Name); ok && !math.IsNaN(goal.Number) {
@@ -231,22 +231,34 @@ func (l *Loop) Ending(last Metrics) string {
 	return fmt.Sprintf("%s %.4g", words(last.Values[0].Name), last.Values[0].Number)
 }
 
-// words are a metric's name for people.
+// Table returns no table.
+func (l *Loop) Table() []string { return nil }
+
+// Files returns no files.
+func (l *Loop) Files(bool) ([]File, error) { return nil, nil }
+
+// Phases returns no phases: a loop does not know the parts of its step.
+func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
+
+// Cost returns zero: a loop does not know how many units its program computes.
+func (l *Loop) Cost() graph.Cost { return graph.Cost{} }
+
+// words returns a metric's name as words.
 func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
 
-// WithCandidates is a loop as a Run whose members may be the best: of a state, on the host, candidates gives those that
-// may be, the one that stands for the whole search first.
+// WithCandidates makes a loop a Run with Members. candidates returns those of a state on the host; see
+// Members.Candidates.
 func WithCandidates[S any](l *Loop, candidates func(state S) []Candidate) Run {
-	return choosing[S]{l, candidates}
+	return loopWithMembers[S]{l, candidates}
 }
 
-type choosing[S any] struct {
+type loopWithMembers[S any] struct {
 	*Loop
 	candidates func(state S) []Candidate
 }
 
-// Candidates are those of a snapshot.
-func (c choosing[S]) Candidates(s Snapshot) ([]Candidate, error) {
+// Candidates returns those of a snapshot.
+func (c loopWithMembers[S]) Candidates(s Snapshot) ([]Candidate, error) {
 	state, err := c.Unflatten(s)
 	if err != nil {
 		return nil, err
@@ -254,10 +266,13 @@ func (c choosing[S]) Candidates(s Snapshot) ([]Candidate, error) {
 	return c.candidates(state.(S)), nil
 }
 
-// Steps is the number of calls of Advance that the state has behind it.
+// Fame returns nil: there is no hall of fame.
+func (c loopWithMembers[S]) Fame(Snapshot) ([]Famed, error) { return nil, nil }
+
+// Steps returns the number of rounds that led to the state.
 func (l *Loop) Steps() int64 { return l.step }
 
-// State is the state on the devices; of a loop that packs, the small arrays are on the host.
+// State returns the state, on the devices. In a loop with LoopOptions.Packed, small arrays are on the host.
 func (l *Loop) State() (any, error) {
 	if l.state == nil {
 		return nil, ErrGone
@@ -265,7 +280,7 @@ func (l *Loop) State() (any, error) {
 	return l.packing.UnpackHost(l.state)
 }
 
-// Inputs are the inputs on the devices, in the order of their leaves, or packed.
+// Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 
 // Snapshot copies the state to the host.
@@ -288,7 +303,7 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// Restore puts a snapshot in the place of the state, also of one that is gone with a round that failed.
+// Restore replaces the state by a snapshot, also after a failed round.
 func (l *Loop) Restore(s Snapshot) error {
 	if l.closed {
 		return ErrGone
@@ -306,7 +321,7 @@ func (l *Loop) Restore(s Snapshot) error {
 	return nil
 }
 
-// Unflatten is a snapshot as the tree that the state is, on the host.
+// Unflatten returns a snapshot as the tree of the state, on the host.
 func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	leaves := make([]*graph.Array, len(l.names))
 	shapes := l.packing.Shapes()
@@ -325,10 +340,10 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	return l.packing.Tree().Unflatten(leaves), nil
 }
 
-// Profile says what was compiled.
+// Profile returns what was compiled.
 func (l *Loop) Profile() Profile { return l.profile }
 
-// Compiled is the program, to look at.
+// Compiled returns the program.
 func (l *Loop) Compiled() *xlabridge.Compiled { return l.program }
 
 // Close frees the state and the program.
@@ -339,8 +354,8 @@ func (l *Loop) Close() error {
 	return l.program.Close()
 }
 
-// WarmUp runs one round and puts the state back as it was, to the bit: the next Step is the one that it would have
-// been, and finds code, memory and caches warm. It returns the seconds that the round took.
+// WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It
+// returns the seconds that the round took.
 func WarmUp(r Run) (seconds float64, err error) {
 	before, err := r.Snapshot()
 	if err != nil {

@@ -14,54 +14,71 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Scene is what is played, and by whom: the settings that have to be the same where a member is played again. Of an
-// experiment that embeds it the policy's own settings are among its settings, and Title is done.
+// Scene has the environment and the policy: the settings that a member needs to be played again. An experiment that
+// embeds it has the policy's settings among its own, and the method Title.
 type Scene struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
-	// EnvParam are parameters of the environment by name: a number, or a range as "0.1..0.3", from which each episode
-	// of each member draws one.
-	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
+	// EnvParam has parameters of the environment by name: a number, or a range such as "0.1..0.3", from which each
+	// episode of each member draws one.
+	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own"`
+	_        struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
+	_        struct{}       `help:"parameter of the environment and its value, walls=0.2, or a range from which each"`
+	_        struct{}       `help:"episode draws, walls=0.1..0.3; repeatable"`
 	Policy   string         `set:"policy" help:"network of a member"`
 	// Parted are the settings of the parts: "policy.hidden".
 	Parted settings.Values
 }
 
-// Aim is when a run whose members play is done, and how they are judged. Goal is done.
+// Aim says when a run whose members play is done, and how members are judged.
 type Aim struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
-	// Judge is the number of fresh episodes by which members are judged before one is called the best.
-	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	Target string   `set:"target" program:"no" resume:"goal" number:""`
+	_      struct{} `wants:"a mean return, 0 for none, or auto for the environment's"`
+	_      struct{} `help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	// Judge is the number of fresh episodes that judge a member.
+	Judge int      `set:"judge" program:"no" resume:"any" min:"1" max:"65536"`
+	_     struct{} `help:"fresh episodes by which members are judged before one of them is called the best"`
 }
 
-// Playing are the settings of experiments whose members play episodes. An experiment that embeds it is a Player, its
-// policy's own settings are among its settings, and Title, Goal, Rollout and Spread are done.
+// Playing has the settings of experiments whose members play episodes. An experiment that embeds it is a Player, has
+// the policy's settings among its own, and has the methods Title, Goal, Rollout and Spread.
 type Playing struct {
 	Scene
 	Steps    int `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
 	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	Aim
 	// Sample is the number of members whose trajectories are written at the run's end.
-	Sample int `set:"sample" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
+	Sample int      `set:"sample" program:"no" resume:"any" min:"0" max:"1000"`
+	_      struct{} `help:"members of the population whose episodes are written to trajectories.safetensors at the"`
+	_      struct{} `help:"run's end: observations, actions, rewards"`
 }
 
-// Parts is the policy. An experiment with further parts has a method of its own.
+// Parts returns the policy. An experiment with further parts overrides it.
 func (s *Scene) Parts() []settings.Part { return []settings.Part{policy.Part()} }
 
-// Own are the settings of the parts.
+// Own returns the settings of the parts.
 func (s *Scene) Own() *settings.Values { return &s.Parted }
 
-// Title is the environment's id.
+// Title returns the environment's id.
 func (s *Scene) Title() string { return s.Env }
 
-// Judged is the number of fresh episodes.
+// Sampled returns 0: no episodes are written.
+func (s *Scene) Sampled() int { return 0 }
+
+// MemberCount returns 0: members cannot be made again.
+func (s *Scene) MemberCount(Snapshot) (int, error) { return 0, nil }
+
+// Remake makes no members.
+func (s *Scene) Remake(xlabridge.Backend, Snapshot, []int) ([]Sampled, error) { return nil, nil }
+
+// Judged returns the number of fresh episodes that judge a member.
 func (a *Aim) Judged() int { return a.Judge }
 
-// Sampled is the number of members whose trajectories are written.
+// Sampled returns the number of members whose trajectories are written.
 func (p *Playing) Sampled() int { return p.Sample }
 
-// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what
-// Rollout has checked.
+// Goal returns the mean return at which the run ends; NaN, which no return reaches, if there is none. Rollout has
+// checked the setting.
 func (a *Aim) Goal(spec envs.Spec) float64 {
 	x, err := a.goal(spec)
 	if err != nil {
@@ -84,16 +101,17 @@ func (a *Aim) goal(spec envs.Spec) (float64, error) {
 	return x, nil
 }
 
-// auto is the Target that stands for the environment's.
+// auto is the Target for the environment's own threshold.
 const auto = "auto"
 
-// Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. Its
-// errors are *settings.Error where a setting is wrong.
+// Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. An
+// error of a setting is a *settings.Error.
 func (p *Playing) Rollout() (*episode.Rollout, error) {
 	return p.Scene.Rollout(&p.Aim, p.Steps, p.Episodes)
 }
 
-// Rollout is Playing's, of so many episodes with so many steps at most.
+// Rollout makes environment, policy and head for a number of episodes with at most so many steps each; see
+// Playing.Rollout.
 func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
 	env, err := envs.Make(s.Env)
 	if err != nil {
@@ -101,7 +119,7 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 	}
 	spec := env.Spec()
 	if err := spec.Check(); err != nil {
-		return nil, settings.Wrong("env", s.Env, "an environment that says what it takes and gives: %s", err)
+		return nil, settings.Wrong("env", s.Env, "an environment whose Spec is complete: %s", err)
 	}
 	if spec.Players > 1 {
 		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and "+
@@ -121,7 +139,8 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 	return &episode.Rollout{Env: env, Given: given, Policy: net, Head: head, Steps: steps, Episodes: episodes}, nil
 }
 
-// Spread is Rollout for a population of so many members, by the rule's plan on the first devices (0: all) of a backend.
+// Spread is Rollout for a population of so many members. It is laid out by the plan's rule on the first devices of a
+// backend; 0: on all.
 func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Spread, error) {
 	if err := settings.Check(p); err != nil {
 		return nil, err

@@ -102,7 +102,8 @@ func TestPlaying(t *testing.T) {
 		{11, func(x *turns) {
 			x.Env = "Duel-v0"
 		},
-			`env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
+			`env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each ` +
+				`member plays by itself`},
 	} {
 		x := newTurns()
 		c.change(x)
@@ -235,10 +236,10 @@ func TestLoopAsRun(t *testing.T) {
 	steps(t, r, 2)
 	s, err := r.Snapshot()
 	require.NoError(t, err)
-	candidates, err := r.(Chooser).Candidates(s)
+	candidates, err := r.(Members).Candidates(s)
 	require.NoError(t, err)
 	require.Equal(t, "it", candidates[0].Name)
 	require.Equal(t, 28., must(graph.Float(candidates[0].Params.(*graph.Array))))
-	_, err = r.(Chooser).Candidates(Snapshot{})
+	_, err = r.(Members).Candidates(Snapshot{})
 	require.ErrorContains(t, err, "restore what the same settings made")
 }

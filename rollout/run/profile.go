@@ -9,24 +9,26 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Profile says what was compiled, how it is laid out, and where both came from.
+// Profile says what was compiled, by which plan, and where both came from.
 type Profile struct {
 	plan.Choice
 	TraceSeconds   float64 `json:"trace_seconds"`
-	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
-	Cache          string  `json:"cache"`           // "hit" where all programs were hits
+	CompileSeconds float64 `json:"compile_seconds"` // of compiling or loading
+	Cache          string  `json:"cache"`           // "hit" if all programs were hits
 	CacheReason    string  `json:"cache_reason,omitempty"`
-	// what the largest program needs of one device; 0 where the backend does not say
+	// PeakMemoryBytes is the memory that the largest program needs on one device; 0 if the backend does not say.
 	PeakMemoryBytes int64     `json:"peak_memory_bytes"`
 	Devices         int       `json:"devices"`
 	PlannedBytes    int64     `json:"planned_memory_bytes"` // the plan's estimate for the run's arrays on all devices
-	MemoryBudget    int64     `json:"memory_budget_bytes"`  // what they may take; 0: not known
+	MemoryBudget    int64     `json:"memory_budget_bytes"`  // for these arrays; 0: not known
 	Programs        []Program `json:"programs"`
-	// Facts are further figures of a kind of run, beside the others in JSON.
+	// Facts are further values of a kind of run. MarshalJSON writes them beside the fields.
 	Facts []Fact `json:"-"`
-	// Chosen are the settings that were chosen for the run: with them, it repeats to the byte whatever is stored or
-	// free then.
+	// Chosen are the settings that were chosen for the run. With them, the run repeats to the byte, whatever plans are
+	// stored and whatever memory is free.
 	Chosen settings.Values `json:"-"`
+	// Placement says where the members play; nil: not known.
+	Placement *Placement `json:"-"`
 }
 
 // Fact is a named value that JSON can hold.
@@ -35,7 +37,7 @@ type Fact struct {
 	Value any
 }
 
-// Fact is the value of a name, nil where there is none.
+// Fact returns the value of a name; nil if there is none.
 func (p Profile) Fact(name string) any {
 	for _, f := range p.Facts {
 		if f.Name == name {
@@ -72,15 +74,15 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 type Program struct {
 	Name           string  `json:"name"`
 	TraceSeconds   float64 `json:"trace_seconds"`
-	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
+	CompileSeconds float64 `json:"compile_seconds"` // of compiling or loading
 	Cache          string  `json:"cache"`
 	Reason         string  `json:"reason,omitempty"` // why it is not a hit
-	Stored         bool    `json:"stored"`           // it lies in the cache
+	Stored         bool    `json:"stored"`           // it is in the cache
 	Bytes          int     `json:"bytes"`            // of the compiled program
-	MemoryBytes    int64   `json:"memory_bytes"`     // that it needs of one device; 0 where the backend does not say
+	MemoryBytes    int64   `json:"memory_bytes"`     // on one device; 0 if the backend does not say
 }
 
-// ProgramOf says what a compiled program is.
+// ProgramOf describes a compiled program.
 func ProgramOf(x *xlabridge.Compiled) Program {
 	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: xlabridge.CacheOff}
 	if x.Executable != nil {
@@ -111,7 +113,7 @@ func (p *Profile) Account(c Program) {
 	p.PeakMemoryBytes = max(p.PeakMemoryBytes, c.MemoryBytes)
 }
 
-// Bytes is the size of all compiled programs.
+// Bytes returns the size of all compiled programs.
 func (p Profile) Bytes() (n int) {
 	for _, c := range p.Programs {
 		n += c.Bytes
@@ -119,10 +121,17 @@ func (p Profile) Bytes() (n int) {
 	return n
 }
 
-// PlanNotice is what is worth telling of how the plan came about: that a stored one could not be read, "" for nothing.
+// PlanNotice returns a line about the choice of the plan, such as that a stored one cannot be read; "" for none.
 func (p Profile) PlanNotice() string {
 	if p.Source == plan.Static && p.Choice.Reason != "" {
 		return p.Choice.Reason + "; the plan is the rule's"
 	}
 	return p.Choice.Reason
+}
+
+// Placement says where a run's members play: in which lane of which tile.
+type Placement struct {
+	Lanes     int                      // members of a tile
+	LanesLast bool                     // they lie along the last axis
+	Member    func(tile, lane int) int // the member in a lane of a tile, both from 0; -1: padding
 }

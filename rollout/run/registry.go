@@ -15,7 +15,7 @@ var registry struct {
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// Register makes a kind of run known, and so a command of it.
+// Register registers a kind of run. It becomes a command.
 func Register(k Kind) error {
 	if !namePattern.MatchString(k.Name) || k.New == nil || k.Unit == "" || k.Version < 1 {
 		return fmt.Errorf("run.Register: got the kind %q, want a name of small letters, a Unit, a Version from 1 on "+
@@ -41,14 +41,14 @@ func MustRegister(k Kind) {
 	}
 }
 
-// Kinds lists the registered kinds by name.
+// Kinds returns the registered kinds, sorted by name.
 func Kinds() []Kind {
 	registry.RLock()
 	defer registry.RUnlock()
 	return slices.Clone(registry.kinds)
 }
 
-// Lookup finds a kind by its name.
+// Lookup returns the kind with a name.
 func Lookup(name string) (Kind, bool) {
 	for _, k := range Kinds() {
 		if k.Name == name {

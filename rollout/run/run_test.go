@@ -23,7 +23,8 @@ func TestRegister(t *testing.T) {
 		want   string
 	}{
 		{func(k *Kind) { k.Name = "" },
-			`run.Register: got the kind "", want a name of small letters, a Unit, a Version from 1 on and a function New`},
+			`run.Register: got the kind "", want a name of small letters, a Unit, a Version from 1 on and a ` +
+				`function New`},
 		{func(k *Kind) { k.Name = "Walk" }, `got the kind "Walk"`},
 		{func(k *Kind) { k.Name = "-walk" }, "want a name"},
 		{func(k *Kind) { k.Name = "wa/lk" }, "want a name"},

@@ -121,24 +121,10 @@ func (c *Config) Title() string {
 // Last returns the number of iterations.
 func (c *Config) Last() int64 { return int64(c.NumIterations) }
 
-// Setup says what is run.
-func (c *Config) Setup() string {
-	return fmt.Sprintf("%s, %s, %d games an iteration, %d simulations (%s), batches of %d, seed %d", c.Title(),
-		c.Network, c.NumEpisodes, c.NumSimulations, c.Search, c.TrainingBatchSize, c.Seed)
-}
-
 // Purpose says in a few words what the programs are for.
 func (c *Config) Purpose() string {
 	return fmt.Sprintf("selfplay %s, %s, %d games, %d at a time, %d simulations (%s), batch %d", c.Title(), c.Network,
 		c.NumEpisodes, c.GameBatchSize, c.NumSimulations, c.Search, c.TrainingBatchSize)
-}
-
-// Bound: a rate that falls over the iterations is another one where there are more of them.
-func (c *Config) Bound() []string {
-	if c.Schedule == "constant" {
-		return nil
-	}
-	return []string{"num-iterations"}
 }
 
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
@@ -198,8 +184,8 @@ func (c *Config) program() (*program, error) {
 	return p, p.resolve()
 }
 
-// Idle are the settings of the games of cliques where another one is played.
-func (c *Config) Idle() (names []string, wants string) {
+// idle returns the settings of the clique games if another game is played, and what to give instead.
+func (c *Config) idle() (names []string, wants string) {
 	if c.Game == clique {
 		return nil, ""
 	}
@@ -210,7 +196,7 @@ func (c *Config) Idle() (names []string, wants string) {
 // checkIdle refuses idle settings that differ from their defaults. The command line refuses all that are set.
 func (c *Config) checkIdle() error {
 	usual := DefaultConfig()
-	names, wants := c.Idle()
+	names, wants := c.idle()
 	for _, name := range names {
 		now, _ := settings.Lookup(c, name)
 		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {

@@ -51,19 +51,6 @@ func (e *Experiment) Title() string { return "sparse" }
 // Last returns the number of steps.
 func (e *Experiment) Last() int64 { return int64(e.Steps) }
 
-// Measures lists the names of a run's metrics.
-func (e *Experiment) Measures() []string {
-	return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss", "best_test_accuracy",
-		"mean_test_accuracy"}
-}
-
-// Setup describes the run.
-func (e *Experiment) Setup() string {
-	density, _ := settings.Lookup(e, "density")
-	return fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(),
-		e.Batch, e.Steps, e.DType, e.Seed)
-}
-
 // Purpose describes the programs, without layers before the data is read.
 func (e *Experiment) Purpose() string {
 	if e.Data.Train.Len() == 0 {
@@ -71,15 +58,6 @@ func (e *Experiment) Purpose() string {
 	}
 	return e.Config.Purpose(e.Shape(e.Data))
 }
-
-// Programs returns the text of all settings that the programs depend on.
-func (e *Experiment) Programs() string {
-	c := e.Config.Programs()
-	return e.Folder + settings.Program(&c)
-}
-
-// Check finds the first mistake.
-func (e *Experiment) Check(on plan.Machine) error { return e.Config.Check(on) }
 
 // Fetch reads the data. It downloads MNIST if it is missing.
 func (e *Experiment) Fetch(ctx context.Context, p run.Progress) (err error) {

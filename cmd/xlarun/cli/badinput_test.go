@@ -101,7 +101,8 @@ func TestBadInput(t *testing.T) {
 		{"prune", "cache prune --max lots", "", []string{`--max got "lots", wants a size such as 500M or 2G`}},
 		{"1: an environment's parameter out of its range", "evolve --env-param max-steps=-3", "",
 			[]string{
-				`--env-param got "max-steps=-3", wants a whole number from 1 to 2147483647 for max-steps of CartPole-v1`}},
+				`--env-param got "max-steps=-3", wants a whole number from 1 to 2147483647 for max-steps of ` +
+					`CartPole-v1`}},
 		{"2: rates in the wrong order", "evolve --strategy samrga --sigma-min 5 --sigma-max 1", "",
 			[]string{"--strategy.sigma-min got 5, wants at most strategy.sigma-max, 1"}},
 		{"3: a table of parameters with a name", "evolve --config file.toml", "[env-param]\nname = 3",

@@ -24,7 +24,7 @@ func cacheCommand(a *App) *cobra.Command {
 		cacheClearCommand(a), cachePruneCommand(a))
 }
 
-// openCache is the cache of programs; plans stand beside it.
+// openCache opens the cache of programs. Plans are in a folder beside it.
 func openCache() (*cache.Cache, error) {
 	dir, err := xlabridge.DefaultCacheDir()
 	if err != nil {
@@ -33,9 +33,9 @@ func openCache() (*cache.Cache, error) {
 	return cache.New(dir), nil
 }
 
-// kept is what lies in the cache.
+// kept lists the content of the cache.
 type kept struct {
-	Folder   string      `json:"folder"` // of the folders of programs and plans
+	Folder   string      `json:"folder"` // has the folders of programs and plans
 	Bytes    int64       `json:"bytes"`
 	Damaged  int         `json:"damaged"`
 	Foreign  int         `json:"foreign,omitempty"` // of other users
@@ -49,13 +49,13 @@ type keptEntry struct {
 	cache.Entry
 }
 
-// tally is how many entries of a kind there are, and their bytes.
+// tally has the number of entries of a kind, and their bytes.
 type tally struct {
 	entries int
 	bytes   int64
 }
 
-// readKept looks at all that is kept, with (*cache.Cache).List or Verify.
+// readKept lists the cache by (*cache.Cache).List or Verify.
 func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 	c, err := openCache()
 	if err != nil {
@@ -88,7 +88,7 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 	return k, nil
 }
 
-// keptText is "2 programs, 1.2 MB, and 1 plan, 700 B".
+// keptText returns "2 programs, 1.2 MB, and 1 plan, 700 B".
 func keptText(programs, plans tally) string {
 	text := fmt.Sprintf("%s, %s", console.Count(programs.entries, "program", "programs"), display.Bytes(programs.bytes))
 	if plans.entries > 0 {

@@ -1,9 +1,9 @@
-// Package cli is the command line of xlarun as a library: a main function of one's own registers environments,
-// policies and strategies and then calls Main, and every command knows them.
+// Package cli is the command line of xlarun as a library. Your main function registers environments, policies,
+// strategies and kinds of run, and then calls Main. Every command knows them.
 //
-// A command ends with status 0, with 1 when something failed while it ran, with 2 when its input was wrong (nothing was
-// compiled or written then), and with 130 when it was interrupted; xlarun work with 3 where there is no server, or it
-// refuses. Errors are one sentence on stderr; a good run leaves stderr empty.
+// A command ends with status 0; with 1 if something failed while it ran; with 2 if its input was wrong, in which case
+// nothing was compiled or written; and with 130 if it was interrupted. xlarun work ends with 3 if there is no server,
+// or the server refuses. An error is one sentence on stderr. Without an error, stderr is empty.
 package cli
 
 import (
@@ -23,13 +23,15 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/handover"
 	"xlarun/cmd/xlarun/plots"
-	_ "xlarun/envs/all" // what --env knows
+	_ "xlarun/envs/all" // environments
 	_ "xlarun/rollout/evolve"
 	_ "xlarun/rollout/islands" // kinds of run
 	_ "xlarun/rollout/ppo"
 	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/session"
 	_ "xlarun/rollout/selfplay"
 	_ "xlarun/rollout/sparse"
+	"xlarun/xlabridge"
 )
 
 // Exit statuses.
@@ -40,14 +42,14 @@ const (
 	StatusInterrupted = console.StatusInterrupted // Ctrl-C, or a request to terminate
 )
 
-// Streams are what a command reads and writes, apart from files.
+// Streams are the standard streams and the environment of a command.
 type Streams = console.Streams
 
-// App is what the commands of a program share: the streams, and what tests replace.
+// App has what all commands of a program share: the streams, and functions that tests replace.
 type App struct {
 	Streams
 	OpenBackend console.Opener
-	preload     func(console.BackendFlags) // nil: backends are opened when they are needed
+	preload     func(console.BackendFlags) // starts to open a backend in the background; nil: does not
 	now         func() time.Time
 	disk        runfolder.Disk // nil: the operating system's
 	// find returns the path of another program, and exec runs one in place of this process.
@@ -58,7 +60,7 @@ type App struct {
 
 // Main runs the command line of this process and exits.
 func Main() {
-	// A pipe that nobody reads any more fails the write, and does not kill what may have a state to save.
+	// A write to a pipe without a reader must fail, not kill the process: it may have a state to save.
 	signal.Ignore(syscall.SIGPIPE)
 	status := Run(untilSignal(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 	exit(status)
@@ -66,20 +68,20 @@ func Main() {
 
 var ending sync.Once
 
-// exit ends the process with the status of the first call: ending itself may take longer than lastMoment, as with the
+// exit ends the process with the status of the first call. os.Exit may take longer than lastMoment, such as with the
 // race detector.
 func exit(status int) { ending.Do(func() { os.Exit(status) }) }
 
 const (
-	// oneSignal is the time within which signals count as one: a shell, a terminal that is closed, a supervisor may
-	// send theirs to the process and again to its group.
+	// oneSignal is the time within which signals count as one. A shell, a closing terminal or a supervisor may send a
+	// signal to the process and again to its group.
 	oneSignal = 100 * time.Millisecond
-	// lastMoment is when an interrupted process ends in any case: nobody may be reading what it wants to say at last.
+	// lastMoment is the time after which an interrupted process ends in any case: a reader of its output may block it.
 	lastMoment = console.Grace + 100*time.Millisecond
 )
 
-// untilSignal is a context that ends with the first signal to end; the second one ends the process. Signals that the
-// process was started to ignore, as nohup does, stay ignored.
+// untilSignal returns a context that ends with the first signal. The second signal ends the process. Signals that were
+// ignored when the process started, as by nohup, stay ignored.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 8)
@@ -102,8 +104,8 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has
-// a moment to put its state on disk; it may not have returned by then, so the process should end soon.
+// Run runs one command line, without the program's name, and returns its exit status. When ctx ends, the command has
+// console.Grace to put its state on the disk. A call may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
 	a := &App{Streams: s, OpenBackend: openBackend, preload: console.Preload, now: time.Now,
 		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec}
@@ -115,8 +117,7 @@ func (a *App) run(ctx context.Context, args []string) int {
 	return console.Run(ctx, newRoot(a), joinBools(args), a.Streams)
 }
 
-// joinBools lets the value of a flag that is true or false stand behind a blank, as that of every other flag may: --jit
-// false.
+// joinBools lets users write a blank before the value of a boolean flag, as before any other value: --jit false.
 func joinBools(args []string) (out []string) {
 	for i, arg := range args {
 		if arg == "--" {
@@ -130,6 +131,14 @@ func joinBools(args []string) (out []string) {
 		out = append(out, arg)
 	}
 	return out
+}
+
+// openBackend opens what o names. The interpreter stops at the first NaN.
+func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
+	if o.Backend == console.Reference {
+		return session.NewNaNFinder(), nil
+	}
+	return console.OpenBackend(ctx, o, l)
 }
 
 func newRoot(a *App) *cobra.Command {
@@ -166,7 +175,7 @@ func newRoot(a *App) *cobra.Command {
 	return root
 }
 
-// notEmpty refuses arguments, and names of files, that are given as nothing: of a variable that was not set.
+// notEmpty refuses empty arguments and names of files, which come from variables that are not set.
 func notEmpty(cmd *cobra.Command, args []string) (err error) {
 	for i, arg := range args {
 		if arg == "" {

@@ -296,7 +296,7 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 				table, _, _ = strings.Cut(table, "\n[")
 				require.Equal(t, 1, strings.Count("\n"+table, "\nname = "), c.Name)
 				for _, f := range settings.Fields(c.Settings) {
-					if !argued(x.Experiment, c, f) {
+					if !run.InChoice(x.Experiment, c, f) {
 						require.Equal(t, 1, strings.Count("\n"+table, "\n"+f.Name+" = "), f.Name)
 					}
 				}

@@ -16,25 +16,25 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Keys of a config file that are no settings.
+// Keys of a config file that are not settings.
 const (
 	kindKey    = "kind"         // the kind of run
 	formatKey  = "kind_version" // Kind.Version
 	programKey = "xlarun"       // the version of xlarun that wrote it
 )
 
-// configFile is a config file: settings by name, those of parts as "strategy.sigma".
+// configFile is a config file that was read: settings by name; those of parts have names such as "strategy.sigma".
 type configFile struct {
 	path   string
 	values map[string]any
 	head   map[string]any // kind, format, program
 }
 
-// largestConfig is the size from which a file is no config.
+// largestConfig is the largest size in bytes of a config file.
 const largestConfig = 1 << 20
 
-// readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores; those of a part stand in a
-// table of the part's name.
+// readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores. Settings of a part are in a
+// table with the part's name.
 func readConfig(path string) (*configFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -96,8 +96,8 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			c.values[name] = values[key]
 			continue
 		}
-		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes". An
-		// environment's parameters are no part: one of them may be called so.
+		// A part is a table with its choice as name: [strategy] name = "openes". An environment's parameters are not
+		// a part: one of them may have the name "name".
 		for _, inner := range slices.Sorted(maps.Keys(table)) {
 			if err := plain(path, key+"."+inner, table[inner]); err != nil {
 				return nil, err
@@ -116,7 +116,7 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 	return c, nil
 }
 
-// plain refuses values that no setting has.
+// plain refuses values of types that no setting has.
 func plain(path, key string, value any) error {
 	switch v := value.(type) {
 	case time.Time, toml.LocalDate, toml.LocalDateTime, toml.LocalTime:
@@ -138,7 +138,7 @@ func plain(path, key string, value any) error {
 	return nil
 }
 
-// kind is the kind that the file names, "" for none; one that does not exist, or another format, is refused.
+// kind returns the kind that the file names; "" for none. It refuses a kind that does not exist, and another version.
 func (c *configFile) kind() (string, error) {
 	value, ok := c.head[kindKey]
 	if !ok {
@@ -167,7 +167,7 @@ func (c *configFile) kind() (string, error) {
 	return name, nil
 }
 
-// writer is the version of the program that wrote the file, " (0.1.0)"; "" where it does not say.
+// writer returns the version of the program that wrote the file, " (0.1.0)"; "" if the file does not say.
 func (c *configFile) writer() string {
 	if v, ok := c.head[programKey]; ok {
 		return fmt.Sprintf(" (%s)", console.ShortText(fmt.Sprint(v)))
@@ -175,7 +175,7 @@ func (c *configFile) writer() string {
 	return ""
 }
 
-// config is the config file that repeats a task: every setting with its value.
+// config returns the config file that repeats a task: every setting with its value.
 func (t *task) config() (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
@@ -187,7 +187,7 @@ func (t *task) config() (string, error) {
 	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
 	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {
-		// they have tables of their own
+		// parts and pairs have tables of their own
 		if f.Type != "pairs" && !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
@@ -203,7 +203,7 @@ func (t *task) config() (string, error) {
 		fmt.Fprintf(&b, "\n[%s]\n", c.Name)
 		err = errors.Join(err, write("name", f.Value()))
 		for _, f := range settings.Fields(c.Settings) {
-			if !argued(t.Experiment, c, f) {
+			if !run.InChoice(t.Experiment, c, f) {
 				err = errors.Join(err, write(f.Name, f.Value()))
 			}
 		}
@@ -211,8 +211,10 @@ func (t *task) config() (string, error) {
 	return b.String(), err
 }
 
-// argued tells whether a part's setting stands behind the colon of its choice.
-func argued(e run.Experiment, c settings.Chosen, f settings.Field) bool {
-	own, ok := settings.Lookup(e, c.Name)
-	return ok && strings.Contains(own.Text(), ":") && f.IsArgument()
+// configWith sets the settings that a run chose, and returns the config file that repeats it.
+func (t *task) configWith(chosen settings.Values) (string, error) {
+	if err := t.apply(maps.Clone(map[string]any(chosen)), "", nil); err != nil {
+		return "", err
+	}
+	return t.config()
 }

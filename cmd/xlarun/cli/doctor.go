@@ -41,7 +41,7 @@ func doctorCommand(a *App) *cobra.Command {
 	return cmd
 }
 
-// doctor prints its findings as they come.
+// doctor prints each finding at once.
 type doctor struct {
 	*App
 	style    display.Style
@@ -80,14 +80,14 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	return nil
 }
 
-// folder looks whether plugins and programs can be kept.
+// folder checks whether plugins and programs can be stored.
 func (d *doctor) folder() {
 	dir, err := fetch.CacheDir()
 	if err != nil {
 		d.problem("folder", "%s", console.OneLine(err))
 		return
 	}
-	// A folder that is not there yet is as good as the nearest one that is.
+	// If the folder does not exist yet, its nearest parent is checked.
 	at := dir
 	for !console.Exists(at) && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
@@ -103,7 +103,7 @@ func (d *doctor) folder() {
 	d.ok("folder", "%s keeps plugins and compiled programs", dir)
 }
 
-// plugins lists them; a plugin that is damaged is only a problem where it is needed.
+// plugins lists the plugins. A damaged plugin is a problem only for its own backend.
 func (d *doctor) plugins(needed string) {
 	entries, err := plugin.List()
 	if err != nil {
@@ -136,7 +136,7 @@ func gpus() []string {
 
 func (d *doctor) cache() {
 	if _, err := openCache(); err != nil {
-		return // said of the folder already
+		return // the check of the folder has said so
 	}
 	k, err := readKept((*cache.Cache).Verify)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *doctor) cache() {
 	d.ok("cache", "%s", keptText(k.programs, k.plans))
 }
 
-// backend opens the backend without a download and runs a small program on it.
+// backend opens the backend without a download, and runs a small program on it.
 func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	start := time.Now()
 	var b xlabridge.Backend
@@ -193,7 +193,7 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
 }
 
-// smallProgram sums the squares of 0 to 99 by a matrix product and a loop, and compares.
+// smallProgram computes the sum of the squares of 0 to 99 by a matrix product and by a loop, and compares them.
 func smallProgram(b xlabridge.Backend) error {
 	f := xlabridge.Jit1(b, func(x *graph.Array) *graph.Array {
 		total, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {

@@ -54,10 +54,14 @@ var fakes struct {
 // fakeExperiment has the settings of evolve, and becomes a fakeRun.
 type fakeExperiment struct{ evolve.Config }
 
-func (e *fakeExperiment) Purpose() string { return "drift of " + e.Config.Purpose() }
+func (e *fakeExperiment) About() run.About {
+	a := e.Config.About()
+	a.Purpose = "drift of " + a.Purpose
+	return a
+}
 
-// Remake is none: the kind is no run.Sampler, as its Config would make it.
-func (e *fakeExperiment) Remake() {}
+// MemberCount says that members cannot be made again, unlike those of its Config.
+func (e *fakeExperiment) MemberCount(run.Snapshot) (int, error) { return 0, nil }
 
 func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if tune := fakes.shape.tune; tune != nil {
@@ -73,7 +77,7 @@ func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
 	if start := fakes.shape.start; start != nil {
 		if err := start(e.Config); err != nil {
-			return nil, err
+			return (*fakeRun)(nil), err // as kinds do whose Start returns what a function of their own type returned
 		}
 	}
 	fakes.Lock()
@@ -89,6 +93,7 @@ type fakeRun struct {
 	config  evolve.Config
 	done    int // generations of the state
 	stepped int // calls of Step
+	closed  bool
 }
 
 func (r *fakeRun) Step() (run.Metrics, error) {
@@ -158,14 +163,19 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 	return candidates, nil
 }
 
+func (r *fakeRun) Fame(run.Snapshot) ([]run.Famed, error) { return nil, nil }
+
 func (r *fakeRun) Phases(int) ([]run.Phase, error) {
 	return []run.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007},
 		{Name: "tell", Seconds: .0002, Best: .0001}}, nil
 }
 
-func (r *fakeRun) Cost() graph.Cost          { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
-func (r *fakeRun) Ending(run.Metrics) string { return "well blown" }
-func (r *fakeRun) Close() error              { return nil }
+func (r *fakeRun) Cost() graph.Cost               { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
+func (r *fakeRun) Ending(run.Metrics) string      { return "well blown" }
+func (r *fakeRun) Table() []string                { return nil }
+func (r *fakeRun) Files(bool) ([]run.File, error) { return nil, nil }
+func (r *fakeRun) Compiled() *xlabridge.Compiled  { return nil }
+func (r *fakeRun) Close() error                   { r.closed = true; return nil }
 
 func must[T any](v T, err error) T {
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/runfolder/disktest"
@@ -42,10 +41,12 @@ func countingKind(step func(n int64) error) run.Kind {
 	}}
 }
 
-func (c *counting) Check(plan.Machine) error                 { return nil }
-func (c *counting) Title() string                            { return "counting" }
-func (c *counting) Setup() string                            { return "ten figures" }
-func (c *counting) Purpose() string                          { return "counting" }
+func (c *counting) Title() string { return "counting" }
+func (c *counting) About() run.About {
+	return run.About{Setup: "ten figures", Purpose: "counting"}
+}
+func (c *counting) Ending(run.Metrics) string                { return "" }
+func (c *counting) Table() []string                          { return nil }
 func (c *counting) Last() int64                              { return int64(c.Steps) }
 func (c *counting) Board() []run.Row                         { return nil }
 func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }
@@ -108,11 +109,7 @@ func (c *count) run(t *testing.T) error {
 	}
 	task, err := (&flagValues{values: values}).resolve(countingKind(c.step), "", nil)
 	require.NoError(t, err)
-	s, err := newSession(a, task, ownFlags{out: c.out, resume: c.resume})
-	if err != nil {
-		return err
-	}
-	return s.supervise(c.ctx)
+	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume})
 }
 
 // left is what of a run must not differ, by name.
@@ -369,7 +366,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 				f()
 			}
 			if n > during {
-				time.Sleep(2 * memoryEvery / 5)
+				time.Sleep(200 * time.Millisecond) // the session looks for the folder every 500 ms
 			}
 			return nil
 		}
@@ -379,7 +376,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	c := &count{out: at("moved")}
 	c.step = slow(5, func() { require.NoError(t, os.Rename(at("moved"), at("there"))) })
 	require.NoError(t, c.run(t))
-	require.Contains(t, c.stdout.String(), "the run's folder was moved: what comes now is written to "+at("there"))
+	require.Contains(t, c.stdout.String(), "the run's folder was moved: new files are written to "+at("there"))
 	require.Contains(t, c.stdout.String(), "run folder: "+at("there")+"\n")
 	require.True(t, strings.HasSuffix(c.stdout.String(), "the run is in "+at("there")+"\n"), c.stdout.String())
 	require.NoDirExists(t, at("moved"))

@@ -13,13 +13,12 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// flagValues holds what a command line says of the settings of experiments: texts by name. They are read once the kind
-// of run is known.
+// flagValues holds the settings on a command line: texts by name. They are parsed when the kind of run is known.
 type flagValues struct {
 	values map[string]string
-	// own are the flags of the call, which no config file holds.
+	// own are the flags of the call. They have no keys in a config file.
 	own ownFlags
-	// opening hears which backend will be opened, as soon as that is known; nil: nobody does.
+	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }
 
@@ -31,7 +30,7 @@ type ownFlags struct {
 	resume string
 }
 
-// setting is one flag. It takes any text: what it wants is said by the setting itself.
+// setting is one flag. It takes any text: the setting itself checks the value later.
 type setting struct {
 	flags *flagValues
 	name  string
@@ -39,7 +38,7 @@ type setting struct {
 }
 
 func (s setting) Set(text string) error {
-	if before, ok := s.flags.values[s.name]; ok && s.kind == "pairs" { // each flag has some
+	if before, ok := s.flags.values[s.name]; ok && s.kind == "pairs" { // each flag adds some
 		text = before + "," + text
 	}
 	s.flags.values[s.name] = text
@@ -53,7 +52,7 @@ func (s setting) String() string {
 	return s.flags.values[s.name]
 }
 
-// Type is the word for the value in the help.
+// Type returns the word for the value in the help.
 func (s setting) Type() string { return s.kind }
 
 func (s setting) add(f *pflag.FlagSet, short, help, value string, hidden bool) {
@@ -67,7 +66,7 @@ func (s setting) add(f *pflag.FlagSet, short, help, value string, hidden bool) {
 	}
 }
 
-// addSettings adds the flags of kinds of run: those of the first are shown.
+// addSettings adds the flags of kinds of run. The help shows those of the first kind.
 func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 	g.values = map[string]string{}
 	f.SortFlags = false
@@ -91,7 +90,7 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 	}
 }
 
-// choices are the names that a setting may have where it names a part.
+// choices returns the names that a setting accepts if it names a part; nil if it does not.
 func choices(s any, name string) []string {
 	h, ok := s.(settings.HasParts)
 	if !ok {
@@ -105,7 +104,7 @@ func choices(s any, name string) []string {
 	return nil
 }
 
-// addParts adds the flags of the parts' settings. Their names without the part's are flags too, hidden ones.
+// addParts adds the flags of the parts' settings. Their names without the part's name are hidden flags.
 func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 	h, ok := e.(settings.HasParts)
 	if !ok {
@@ -114,8 +113,8 @@ func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 	for _, p := range h.Parts() {
 		type use struct {
 			settings.Field
-			helps []string            // what it is, which choices may say differently
-			by    map[string][]string // the choices that say so, with their defaults
+			helps []string            // the help texts: choices may have different ones
+			by    map[string][]string // by help text: the choices with it, and their defaults
 		}
 		var order []string
 		uses := map[string]*use{}
@@ -149,7 +148,7 @@ func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 	}
 }
 
-// addCall adds the flags of the call itself; title ends the name of the run's folder.
+// addCall adds the flags of the call. title ends the name of the run's folder; "": the command makes no run.
 func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 	o := &g.own
 	f.StringVar(&o.file, "config", "", "TOML file of such settings; those of the command line win")
@@ -161,7 +160,7 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 }
 
-// settingError words an error of settings with the name of the flag, or of the file's key.
+// settingError makes an error of a setting one that names the flag, or the key if the value comes from the file.
 func settingError(err error, file string, fromFile map[string]any) error {
 	e, ok := asSetting(err)
 	if !ok {

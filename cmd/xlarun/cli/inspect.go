@@ -56,8 +56,8 @@ func inspectCommand(a *App) *cobra.Command {
 				return settingError(err, "", nil)
 			}
 			defer func() { _ = r.Close() }()
-			x, ok := r.(run.Inspected)
-			if !ok {
+			x, ok := r.(run.Profiled)
+			if !ok || x.Compiled() == nil {
 				return fmt.Errorf("runs of %s show no program", t.Name)
 			}
 			if phase == phaseOptimized {
@@ -68,7 +68,7 @@ func inspectCommand(a *App) *cobra.Command {
 				return err
 			}
 			if phase != "" {
-				target := graph.TargetCPU // the interpreter's programs are lowered for none
+				target := graph.TargetCPU // the interpreter does not lower programs
 				if l := x.Compiled().Lowered; l != nil {
 					target = l.Target
 				}
@@ -86,16 +86,17 @@ func inspectCommand(a *App) *cobra.Command {
 
 // inspection is the line that --json ends with.
 type inspection struct {
-	Experiment  string                   `json:"experiment"`
-	Backend     string                   `json:"backend"`
-	Devices     int                      `json:"devices"`
-	Target      graph.Target             `json:"target,omitempty"`      // what it was lowered for
-	Fingerprint string                   `json:"fingerprint,omitempty"` // of the text that the compiler got
-	Ops         []graph.OpCount          `json:"ops"`
-	Total       int                      `json:"total_ops"`
-	Counted     graph.Cost               `json:"counted"`  // from the traced program: each loop of unknown length once
-	Compiler    map[string]float64       `json:"compiler"` // the compiler's own figures; absent where it gives none
-	Memory      *xlabridge.ProgramMemory `json:"memory"`
+	Experiment  string          `json:"experiment"`
+	Backend     string          `json:"backend"`
+	Devices     int             `json:"devices"`
+	Target      graph.Target    `json:"target,omitempty"`      // that it was lowered for
+	Fingerprint string          `json:"fingerprint,omitempty"` // of the text that the compiler got
+	Ops         []graph.OpCount `json:"ops"`
+	Total       int             `json:"total_ops"`
+	// Counted is the work in the traced program. A loop of unknown length counts as one turn.
+	Counted  graph.Cost               `json:"counted"`
+	Compiler map[string]float64       `json:"compiler"` // the compiler's own numbers; absent if it gives none
+	Memory   *xlabridge.ProgramMemory `json:"memory"`
 }
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection {

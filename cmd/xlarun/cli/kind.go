@@ -17,7 +17,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// kindCommand is the command of a kind of run.
+// kindCommand returns the command of a kind of run.
 func kindCommand(a *App, k run.Kind) *cobra.Command {
 	g := &flagValues{opening: a.preload}
 	use, title := k.Name, k.Name
@@ -43,11 +43,7 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := newSession(a, t, g.own)
-			if err != nil {
-				return err
-			}
-			return s.supervise(cmd.Context())
+			return a.runTask(cmd.Context(), t, g.own)
 		},
 	}
 	g.addSettings(cmd.Flags(), k)
@@ -93,21 +89,21 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 	return t, err
 }
 
-// checkTune refuses to measure plans where one is given. The config that a run resolved has both, what was asked for
-// and what was chosen.
+// checkTune refuses to measure plans if the plan is given by flags or a file. The config of a run has both the wanted
+// tuning and the plan that was chosen, so only the flag --tune counts.
 func (g *flagValues) checkTune(t *task) error {
 	wanted := g.values["tune"]
-	if e, ok := t.Experiment.(run.Giver); ok && (wanted == plan.TuneQuick || wanted == plan.TuneFull) {
-		if names := e.Given(); len(names) > 0 {
-			return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
-				"leave one of them out", wanted, strings.Join(names, ", "))
-		}
+	if wanted != plan.TuneQuick && wanted != plan.TuneFull {
+		return nil
+	}
+	if names := t.About().Given; len(names) > 0 {
+		return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
+			"leave one of them out", wanted, strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// readResume resolves the settings of a run that goes on: those of its folder, but for a few that change nothing of
-// what was computed.
+// readResume resolves the settings of a resumed run: those in its folder, except the few that flags may change.
 func (g *flagValues) readResume(k run.Kind) (*task, error) {
 	path := filepath.Join(g.own.resume, "config.toml")
 	if !console.Exists(path) {
@@ -136,7 +132,7 @@ func (g *flagValues) readResume(k run.Kind) (*task, error) {
 			"--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now,
 			g.own.resume, was[name].Text())
 	}
-	for _, name := range settings.Names(before.Experiment) { // of another part the file's settings would be wrong
+	for _, name := range settings.Names(before.Experiment) { // the settings in the file belong to its parts
 		if text, ok := g.values[name]; ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
 			return nil, changed(name, text)
 		}
@@ -158,8 +154,8 @@ func (g *flagValues) readResume(k run.Kind) (*task, error) {
 	return t, nil
 }
 
-// resumeConfig reads the config of a run that goes on. Where the file is empty, the newest checkpoint has what was in
-// it.
+// resumeConfig reads the config of a run that is resumed. If the file is empty, it takes the config in the newest
+// checkpoint, and returns a notice about that.
 func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 	c, err = readConfig(path)
 	if err != nil || len(c.head)+len(c.values) > 0 {
@@ -179,15 +175,12 @@ func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 		"written again", path, newest.Step), err
 }
 
-// mayChange tells whether a run of the task may go on with another value of a setting.
+// mayChange reports whether a resumed run of the task may have another value of a setting.
 func (t *task) mayChange(f settings.Field) bool {
-	if b, ok := t.Experiment.(run.Bound); ok && slices.Contains(b.Bound(), f.Name) {
-		return false
-	}
-	return f.MayChange()
+	return f.MayChange() && !slices.Contains(t.About().Bound, f.Name)
 }
 
-// all are the settings of a task by name. Those of where it runs may always change.
+// all returns the settings of a task by name, without those of the session, which may always change.
 func (t *task) all() map[string]settings.Field {
 	fields := map[string]settings.Field{}
 	for _, f := range settings.Fields(t.Experiment) {

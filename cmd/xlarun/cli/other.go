@@ -13,12 +13,12 @@ import (
 type other struct {
 	name, short string
 	program     string
-	own         string // how a user's own program gets the command
+	own         string // what a user's own program imports to have the command
 }
 
 const ownStudies = "import xlarun/cmd/xlarun-study/command in its main package"
 
-// others are the commands of the other programs. A program that has one of them shows it with the same text.
+// others are the commands of the other programs. Those programs show them with the same text.
 var others = []other{
 	{"study", "Search hyper-parameters: trials in worker processes or as lanes of one program, kept in a database " +
 		"that Optuna opens", handover.Study, ownStudies},
@@ -27,7 +27,7 @@ var others = []other{
 	{"bench", "Time named workloads, beside what others need for them", handover.Bench, "run xlarun bench"},
 }
 
-// addOthers adds the commands of other programs that this one does not have.
+// addOthers adds the commands of other programs, unless this program has them itself.
 func addOthers(a *App, root *cobra.Command) {
 	has := map[string]*cobra.Command{}
 	for _, c := range root.Commands() {
@@ -42,10 +42,10 @@ func addOthers(a *App, root *cobra.Command) {
 	}
 }
 
-// handoverKey is the annotation of a command that another program has.
+// handoverKey is the annotation of a command of another program.
 const handoverKey = "program"
 
-// command returns a command that hands the command line over as it is: the other program has the flags, the help and
+// command returns a command that hands the command line over unchanged: the other program has the flags, the help and
 // the completion.
 func (o other) command(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: o.name, Short: o.short, DisableFlagParsing: true,
@@ -65,13 +65,13 @@ func (o other) command(a *App) *cobra.Command {
 	return cmd
 }
 
-// ownProgram tells whether the program is a user's, made of another module.
+// ownProgram reports whether the program is a user's own, of another module.
 func ownProgram() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && info.Main.Path != "" && info.Main.Path != "xlarun"
 }
 
-// handOver continues as another program with the same command line. It returns only where that fails.
+// handOver replaces this process by another program with the same command line. It returns only if that fails.
 func (a *App) handOver(program string) error {
 	path, err := a.find(program)
 	if err != nil {

@@ -28,13 +28,11 @@ func TestConfigRecordsThePlan(t *testing.T) {
 	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
 	require.Equal(t, settings.Bytes(2e9), x.Experiment.(run.Planned).Planned().Memory)
-	s := &session{
-		task: x, state: state{profile: run.Profile{Chosen: settings.Values{"tile": 48, "lanes-last": true, "unroll": 2,
-			"vector-width": 512}}}}
-	require.NoError(t, s.record())
+	text, err := x.configWith(settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512})
+	require.NoError(t, err)
 	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n",
 		"tune = 'quick'\n", "memory = '2000000000'\n"} {
-		require.Contains(t, s.text, line)
+		require.Contains(t, text, line)
 	}
 }
 
@@ -47,11 +45,14 @@ func TestBadPlanFlags(t *testing.T) {
 		{"--unroll", "99", `--unroll got 99, wants a whole number from 1 to 64, 0 for the default`},
 		{"--vector-width", "5", `--vector-width got 5, wants a whole number from 128 to 4096, 0 for the default`},
 		{"--checkpoint-every", "often",
-			`--checkpoint-every got "often", wants a time such as 10s or 5m, or a number of generations, updates, … such as 100`},
+			`--checkpoint-every got "often", wants a time such as 10s or 5m, or a number of ` +
+				`generations, updates, … such as 100`},
 		{"--checkpoint-every", "0",
-			`--checkpoint-every got "0", wants a time such as 10s or 5m, or a number of generations, updates, … such as 100`},
+			`--checkpoint-every got "0", wants a time such as 10s or 5m, or a number of ` +
+				`generations, updates, … such as 100`},
 		{"--checkpoint-every", "-3s",
-			`--checkpoint-every got "-3s", wants a time such as 10s or 5m, or a number of generations, updates, … such as 100`},
+			`--checkpoint-every got "-3s", wants a time such as 10s or 5m, or a number of ` +
+				`generations, updates, … such as 100`},
 		{"--keep", "0", `--keep got 0, wants a whole number from 1 to 1000000`},
 	} {
 		_, err := resolve(c.flag, c.value)

@@ -69,7 +69,7 @@ func licences(e plugin.Entry) string {
 	return e.Licence + ", " + e.SupportLicence
 }
 
-// pluginBackend is the backend that a plugin command is about: its argument or its flag.
+// pluginBackend returns the backend that a plugin command is about: its argument or its flag.
 func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, error) {
 	name := flag
 	if len(args) > 0 {
@@ -85,7 +85,7 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 	return name, nil
 }
 
-// aboutBackend makes a command on one backend's plugin: the argument, or --backend.
+// aboutBackend returns a command about the plugin of one backend, which the argument or --backend names.
 func aboutBackend(use, short string, run func(ctx context.Context, backend string) error) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{

@@ -54,7 +54,7 @@ func profileCommand(a *App) *cobra.Command {
 	return cmd
 }
 
-// oneExperiment checks the arguments of a command on one experiment.
+// oneExperiment refuses more than one argument.
 func oneExperiment(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return console.BadInput("got %d arguments (%s), wants one config file, environment or kind of run", len(args),
@@ -83,7 +83,7 @@ type experimentProfile struct {
 	ToHostSeconds   float64       `json:"state_to_host_seconds"`
 	FirstSeconds    float64       `json:"first_round_seconds"`
 	RoundSeconds    float64       `json:"round_seconds"`
-	UnitSeconds     float64       `json:"unit_seconds"` // of one of what the kind counts: a generation, a step of SGD
+	UnitSeconds     float64       `json:"unit_seconds"` // of one Kind.Unit: a generation, a step of SGD
 	Phases          []run.Phase   `json:"phases"`
 	StepsPerSecond  float64       `json:"steady_steps_per_second"`
 	PredictedBytes  int64         `json:"predicted_memory_bytes_per_device"`
@@ -92,8 +92,8 @@ type experimentProfile struct {
 	Roofline        *roofline     `json:"roofline,omitempty"`
 }
 
-// measure runs everything. The machine's own speed is measured right after the steady rounds, so that both saw the same
-// neighbours.
+// measure runs everything. It measures the machine's own speed right after the steady rounds, so that the load of other
+// processes is the same for both.
 func (p *profiler) measure(ctx context.Context) error {
 	r := &p.profile
 	if err := p.fetch(ctx, p.App); err != nil {
@@ -151,18 +151,18 @@ func (p *profiler) measure(ctx context.Context) error {
 	if r.Machine, err = machine.Measure(b, p.devices); err != nil {
 		return err
 	}
-	if t, ok := x.(run.Timed); ok {
-		if r.Phases, err = t.Phases(min(p.repeats, 5)); err != nil {
-			return err
-		}
+	profiled, ok := x.(run.Profiled)
+	if !ok {
+		return nil
 	}
-	if c, ok := x.(run.Costed); ok {
-		r.Roofline = rooflineOf(c.Cost(), r.UnitSeconds, r.Machine)
+	if cost := profiled.Cost(); cost != (graph.Cost{}) {
+		r.Roofline = rooflineOf(cost, r.UnitSeconds, r.Machine)
 	}
-	return nil
+	r.Phases, err = profiled.Phases(min(p.repeats, 5))
+	return err
 }
 
-// transfer times the way of the state to the host and back.
+// transfer times the copy of the state to the host and back.
 func (p *profiler) transfer(x run.Run) (run.Snapshot, error) {
 	start := time.Now()
 	s, err := x.Snapshot()
@@ -176,17 +176,17 @@ func (p *profiler) transfer(x run.Run) (run.Snapshot, error) {
 	return s, err
 }
 
-// roofline puts the work of a unit beside what the machine can do.
+// roofline compares the speed of the work of a unit with the machine's speed.
 type roofline struct {
-	FLOPs          float64 `json:"flops"` // of a generation or step, all devices
-	Bytes          float64 `json:"bytes"` // that its operations read and write, as if none were fused
+	FLOPs          float64 `json:"flops"` // of a generation or step, on all devices
+	Bytes          float64 `json:"bytes"` // that the ops read and write, as if none were fused
 	GFLOPs         float64 `json:"gflops_per_second"`
 	GBs            float64 `json:"gb_per_second"`
 	ArithmeticPart float64 `json:"part_of_matmul"`
 	MemoryPart     float64 `json:"part_of_memory"` // above 1: most of the data never leaves the caches and registers
 }
 
-// rooflineOf holds what was done in so many seconds against the machine.
+// rooflineOf compares work that took so many seconds with the machine's speed.
 func rooflineOf(c graph.Cost, seconds float64, m machine.Speed) *roofline {
 	r := &roofline{FLOPs: c.FLOPs, Bytes: c.Bytes}
 	r.GFLOPs, r.GBs = r.FLOPs/seconds/1e9, r.Bytes/seconds/1e9

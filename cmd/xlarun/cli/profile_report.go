@@ -9,7 +9,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// peakMemory is the most memory that was in use: of the device where it keeps a count, else of the process.
+// peakMemory returns the peak memory of the device if it is known, else of the process.
 func peakMemory(b xlabridge.Backend) int64 {
 	if c, ok := b.(*xlabridge.Client); ok {
 		if m, err := c.Memory(0); err == nil {
@@ -23,7 +23,7 @@ func peakMemory(b xlabridge.Backend) int64 {
 	return m.Peak
 }
 
-// print writes the figures.
+// print prints the profile.
 func (p *profiler) print(json bool) error {
 	r, e := p.profile, p.profile.Program
 	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, console.DevicesText(e.Devices, r.Backend))

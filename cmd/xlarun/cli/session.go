@@ -11,203 +11,162 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/cmd/xlarun/play"
+	"xlarun/cmd/xlarun/plots"
+	"xlarun/envs"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/session"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
-const (
-	// memoryEvery is how often the display's figure of memory is read.
-	memoryEvery = 500 * time.Millisecond
-	// snapshotEvery is how old the state held for an interrupt may get; a shorter time would cost short rounds a
-	// transfer each.
-	snapshotEvery = 200 * time.Millisecond
-	// holdShare is how much longer a run goes on between two copies of its state than one copy takes, at least.
-	holdShare = 50
-	// largeState is the size from which the memory of a copy that is no longer held is collected at once: left to
-	// itself, the collector waits until there is as much garbage as there is in use.
-	largeState = 4 << 20
-	// workGrace is how long an interrupt waits for the work to end by itself, and saveGrace how long it may take until
-	// the state is on the disk; what comes last has lastGrace for each file.
-	workGrace, saveGrace, lastGrace = console.Grace / 4, 3 * console.Grace / 4, console.Grace / 32
-	// phasesAfter is the time after which the parts of a round are timed once, for the display.
-	phasesAfter = 5 * time.Second
-)
+// pictureFrames is the largest number of frames of best.gif. A longer episode is shown with steps left out.
+const pictureFrames = 200
 
-// Keys of a checkpoint's further facts.
-const (
-	infoProgram = "xlarun" // the version that wrote it
-	infoDone    = "done"   // whether the goal is reached: "true", "false", or "stalled" where the run ended without
-	infoRound   = "round"  // the number of rounds so far
-)
-
-// stalled is the infoDone of a run that no longer got better.
-const stalled = "stalled"
-
-// session is a run under way, of any kind, with the folder, log and display that it feeds.
-type session struct {
-	*App
-	*task
-	folder  *runfolder.Folder     // nil: none is wanted
-	resumed *runfolder.Checkpoint // the one that the run goes on from; nil: it is new
-	skipped []string              // why newer ones were not taken
-	before  *task                 // the settings that it was written with; nil: they cannot be read
-	json    bool
-	start   time.Time // of the process
-	report  display.Reporter
-	live    bool // somebody may be watching a screen
-	out     *reader
-
-	// Used by work alone.
-	run          run.Run
-	judge        *judge
-	filing       time.Duration // that the kind's further files took the last time
-	heldAt       time.Time
-	holding      time.Duration // that the last copy of the state took
-	checkpointAt time.Time
-	checkpointed int64 // the step of the last one
-	memoryAt     time.Time
-	memoryNow    int64  // when it was read last
-	shown        string // where the display says that the folder is
-
-	mu sync.Mutex
-	state
-}
-
-// state is what finish reads while work may be inside a call. Only work changes it, by update, so work reads it without
-// the lock.
-type state struct {
-	backend  xlabridge.Backend
-	profile  run.Profile
-	logger   *runfolder.Logger
-	held     *runfolder.Checkpoint // a copy of the run's state on the host
-	last     run.Metrics
-	values   map[string]float64 // the last value of each metric
-	pace     pace
-	firstEnd time.Duration // from the process's start to the end of the first round
-	lastEnd  time.Duration // and to the end of the last one
-	first    float64       // seconds of the first round
-	work0    float64       // its work
-	steady   float64       // seconds of all rounds except the first
-	work1    float64       // their work
-	rounds   int           // of this process
-	round    int64         // of the run, those before it was resumed included
-	peak     int64
-	phases   []run.Phase
-	best     *bestMember
-	fame     []*fameMember // the hall of fame, the one that did best on fresh episodes first
-	centreAt int64         // the step of the centre that was written last
-	ending   string        // what the run says of itself
-	table    []string      // what it shows after its end
-	ended    bool          // finish runs: work writes nothing more
-}
-
-// update changes the state under the lock. change must not wait for the disk, a device or whoever reads stdout.
-func (s *session) update(change func(*state)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(&s.state)
-}
-
-// newSession makes the folder of a new run, or opens that of one that goes on.
-func newSession(a *App, t *task, o ownFlags) (*session, error) {
-	s := &session{App: a, task: t, json: o.json, start: machine.ProcessStart(),
-		state: state{values: map[string]float64{}}}
+// runTask runs a task: a new run, or one that o.resume names.
+func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
+	screen := &screen{app: a, json: o.json}
+	options := runfolder.Options{Keep: t.session.Keep, Disk: a.disk, Notice: screen.Notice}
+	var folder *runfolder.Folder
+	var resume *runfolder.Checkpoint
+	var skipped []string // notices about checkpoints that cannot be used
 	var err error
-	options := runfolder.Options{Keep: t.session.Keep, Disk: a.disk, Notice: s.Notice}
 	switch {
 	case o.resume != "":
-		err = s.reopen(o, options)
+		folder, resume, skipped, err = t.reopen(o.resume, options)
 	case o.out != "none":
-		s.folder, err = a.newFolder(o.out, t.title(), options)
+		folder, err = a.newFolder(o.out, t.title(), options)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
+	left := screen.open(t, folder)
+	if t.notice != "" {
+		skipped = append(skipped, t.notice)
+	}
+	for _, line := range skipped {
+		screen.Notice(line)
+	}
+	_, live := display.Terminal(a.Out, a.Getenv)
+	_, err = session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Folder: folder, Resume: resume,
+		Cadence: t.cadence, Version: console.Version(), Observer: screen, TimePhases: live, Draw: drawEpisode,
+		Curves: drawCurves, Start: machine.ProcessStart(), Stop: left, Grace: console.Grace,
+		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
+			p.Notice("opening the " + t.on().Backend + " backend")
+			b, err := a.OpenBackend(ctx, t.on(), p)
+			if err == console.ErrInterrupted {
+				err = session.ErrInterrupted
+			}
+			return b, err
+		},
+		Config: func(chosen settings.Values) (string, error) {
+			if resume != nil {
+				return t.text, nil
+			}
+			return t.configWith(chosen)
+		}})
+	return sessionError(err)
+}
+
+// sessionError converts an error of a session to one of the command line.
+func sessionError(err error) error {
+	if errors.As(err, new(session.InterruptedError)) {
+		return console.InterruptedError{Err: err}
+	}
+	if _, ok := err.(*settings.Error); ok {
+		return settingError(err, "", nil)
+	}
+	return err
+}
+
+// screen is the display of a run, as the observer of its session.
+type screen struct {
+	display.Reporter // nil before open
+	app              *App
+	json             bool // end with a line of JSON
+}
+
+// open makes the display. The channel that it returns is closed when nobody reads stdout any more.
+func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
 	b := display.Board{Command: t.Name + " " + t.Title(), Setup: run.Setup(t.Experiment), Unit: t.Unit, Last: t.Last(),
-		Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
+		Rows: t.Board(), Round: t.Round, Work: t.Work, Start: machine.ProcessStart()}
 	if t.Title() == t.Name {
 		b.Command = t.Name
 	}
-	if s.folder != nil {
-		s.shown = s.folder.Dir()
-		b.Folder = s.shown
+	if folder != nil {
+		b.Folder = folder.Dir()
 	}
-	out := a.Out
-	if _, s.live = display.Terminal(out, a.Getenv); !s.live {
-		s.out = &reader{Writer: out, left: make(chan struct{})}
-		out = s.out
+	out := s.app.Out
+	if _, live := display.Terminal(out, s.app.Getenv); !live {
+		r := &pipe{Writer: out, left: make(chan struct{})}
+		out, left = r, r.left
 	}
-	s.report = display.NewReporter(out, a.Getenv, b)
-	return s, nil
+	s.Reporter = display.NewReporter(out, s.app.Getenv, b)
+	return left
 }
 
-// Download and Notice make the session a listener.
-func (s *session) Download(done, total int64) { s.report.Download(done, total) }
-
-// Notice says something that is worth knowing.
-func (s *session) Notice(line string) {
-	if s.report != nil {
-		s.report.Notice(line)
+// Notice shows a line. Before open, it is dropped.
+func (s *screen) Notice(line string) {
+	if s.Reporter != nil {
+		s.Reporter.Notice(line)
 	}
 }
 
-// progress is the session as what tells of slow beginnings.
-type progress struct{ display.Reporter }
+// News shows the numbers of a round.
+func (s *screen) News(n session.News) {
+	p := n.Profile
+	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
+	s.Reporter.News(display.News{Metrics: n.Metrics, StepsPerSecond: n.StepsPerSecond,
+		RoundsPerSecond: n.RoundsPerSecond, Devices: console.DevicesText(p.Devices, n.Backend), Plan: p.Plan,
+		Cache: p.Cache, Trace: seconds(p.TraceSeconds), Compile: seconds(p.CompileSeconds), Memory: n.Memory,
+		Phases: n.Phases})
+}
 
-func (p progress) Notice(line string) { p.Phase(line) }
+// Close shows the summary, and writes the line of JSON.
+func (s *screen) Close(o *session.Outcome) error {
+	s.Reporter.Close(o.Summary...)
+	if s.json && o.JSON != nil {
+		return s.app.PrintJSON(o.JSON)
+	}
+	return nil
+}
 
-// Warn says what must stay readable: that the cache is damaged, or cannot be written.
-func (p progress) Warn(line string) { p.Reporter.Notice(line) }
-
-// reader is stdout as a pipe, whose reader may leave: a run that nobody reads any more ends as if it had been
-// interrupted.
-type reader struct {
+// pipe is stdout without a terminal. Its reader may leave: then the run ends as if it had been interrupted.
+type pipe struct {
 	io.Writer
 	once sync.Once
 	left chan struct{}
 }
 
 // Write implements io.Writer.
-func (r *reader) Write(p []byte) (int, error) {
-	n, err := r.Writer.Write(p)
+func (p *pipe) Write(b []byte) (int, error) {
+	n, err := p.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		r.once.Do(func() { close(r.left) })
+		p.once.Do(func() { close(p.left) })
 	}
 	return n, err
 }
 
-// supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
-// devices is under way; finish gets what work ended with, or nil while it is still inside a call.
-func (s *session) supervise(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- s.work(ctx) }()
-	var left <-chan struct{}
-	if s.out != nil {
-		left = s.out.left
+// drawEpisode draws an episode of a run's best member.
+func drawEpisode(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error) {
+	return play.Draw(env, rec, seed, pictureFrames)
+}
+
+// curvesAfter is the least time that a run computes before its learning curves are drawn at its end. Drawing takes a
+// tenth of a second, by which a short run would end later. It is a variable for tests.
+var curvesAfter = 5 * time.Second
+
+// drawCurves draws the learning curves of a run; nil if it was short, or they cannot be drawn.
+func drawCurves(dir string, metrics []string, computed time.Duration) (picture []byte) {
+	if computed < curvesAfter {
+		return nil
 	}
-	select {
-	case err := <-done:
-		defer s.release()
-		if s.folder != nil { // at its end, too, a run may wait for a disk that is full, or that does not answer
-			context.AfterFunc(ctx, s.folder.StopWaiting)
-		}
-		return s.interruptible(ctx, s.finish(err, false, after(ctx, saveGrace)))
-	case <-ctx.Done():
-	case <-left:
-		cancel()
+	defer func() { _ = recover() }() // from the drawing library
+	picture, err := plots.Curves(dir, metrics)
+	if err != nil {
+		return nil
 	}
-	over := after(ctx, saveGrace)
-	if s.folder != nil {
-		s.folder.StopWaiting()
-	}
-	select {
-	case err := <-done:
-		defer s.release()
-		return s.finish(err, true, over)
-	case <-time.After(workGrace):
-		return s.finish(nil, true, over)
-	}
+	return picture
 }

@@ -238,7 +238,8 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 		"--steps", "3", "--generations", "100000", "--target", "0", "--out", "run", "--json"))
 	require.Regexp(
 		t,
-		`^xlarun drift: interrupted after generation (\d+); the state of generation \d+ is in run/checkpoints/\d+\.safetensors\n$`, b.err.String())
+		`^xlarun drift: interrupted after generation (\d+); the state of generation \d+ is in `+
+			`run/checkpoints/\d+\.safetensors\n$`, b.err.String())
 	r := result(t, b)
 	files, err := filepath.Glob("run/checkpoints/*")
 	require.NoError(t, err)
@@ -273,8 +274,8 @@ func TestInterruptInsideALongCall(t *testing.T) {
 	}
 	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1",
 		"--steps", "3", "--target", "0", "--out", "run"))
-	held := regexp.MustCompile(
-		`interrupted after generation 2; the state of generation [12] is in (run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
+	held := regexp.MustCompile(`interrupted after generation 2; the state of generation [12] is in ` +
+		`(run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
 	require.NotNil(t, held, "%s", b.err)
 	require.FileExists(t, held[1])
 	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/centre.safetensors"),

@@ -8,10 +8,11 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/session"
 	"xlarun/rollout/settings"
 )
 
-// sessionSettings say where a run runs and how it is kept: settings that no kind of run needs to know.
+// sessionSettings are the settings of the session: the backend and the checkpoints. No kind of run knows them.
 type sessionSettings struct {
 	Backend string `set:"backend" help:"what to run on: cpu, cuda, tpu, reference"`
 	Plugin  string `set:"plugin" help:"PJRT plugin file to use instead of the pinned one"`
@@ -24,43 +25,30 @@ func defaultSessionSettings() sessionSettings {
 	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3}
 }
 
-// cadence is how often a checkpoint is written: after a time, or after so many steps.
-type cadence struct {
-	time  time.Duration
-	steps int64
-}
-
-// due tells whether a checkpoint is due, the last one being of step `last`, written a time ago.
-func (c cadence) due(step, last int64, ago time.Duration) bool {
-	if c.steps > 0 {
-		return step/c.steps > last/c.steps
-	}
-	return ago >= c.time
-}
-
-// check reads the cadence and settles the backend. givenBackend tells whether somebody named one.
-func (p *sessionSettings) check(givenBackend bool) (cadence, error) {
+// check parses the cadence, and sets the backend to the interpreter without --jit. givenBackend reports whether the
+// user named a backend.
+func (p *sessionSettings) check(givenBackend bool) (session.Cadence, error) {
 	if err := settings.Check(p); err != nil {
-		return cadence{}, err
+		return session.Cadence{}, err
 	}
 	if !p.JIT {
 		if givenBackend && p.Backend != console.Reference {
-			return cadence{}, console.BadInput("--jit=false interprets, so it does not go with --backend %s: leave "+
-				"one of them out", p.Backend)
+			return session.Cadence{}, console.BadInput("--jit=false interprets, so it does not go with --backend %s: "+
+				"leave one of them out", p.Backend)
 		}
 		p.Backend = console.Reference
 	}
 	if n, err := strconv.ParseInt(p.Every, 10, 64); err == nil && n > 0 {
-		return cadence{steps: n}, nil
+		return session.Cadence{Steps: n}, nil
 	}
 	if d, err := time.ParseDuration(strings.TrimSpace(p.Every)); err == nil && d > 0 {
-		return cadence{time: d}, nil
+		return session.Cadence{Time: d}, nil
 	}
-	return cadence{}, settings.Wrong("checkpoint-every", p.Every, "a time such as 10s or 5m, or a number of "+
+	return session.Cadence{}, settings.Wrong("checkpoint-every", p.Every, "a time such as 10s or 5m, or a number of "+
 		"generations, updates, … such as 100")
 }
 
-// flags are the backend's, for a run with the common settings c.
+// flags returns the flags of the backend, for a run with the common settings c.
 func (p sessionSettings) flags(c *run.Common) console.BackendFlags {
 	return console.BackendFlags{Backend: p.Backend, Plugin: p.Plugin, Devices: c.Devices}
 }

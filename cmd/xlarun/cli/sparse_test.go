@@ -119,7 +119,8 @@ func TestSparseTooLarge(t *testing.T) {
 	require.Equal(t, StatusUsage, status, "%s", b.err)
 	require.Regexp(
 		t,
-		`--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about .* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
+		`--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about `+
+			`.* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
 	require.Equal(t, before, b.files(t))
 }
 

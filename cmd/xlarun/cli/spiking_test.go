@@ -98,13 +98,15 @@ func TestSpikingBadInput(t *testing.T) {
 	}{
 		{1, []string{"--dynamics", "mecanistic"}, `--policy.dynamics got "mecanistic", wants one of fast, `},
 		{2, []string{"--dt", "2"},
-			`--policy.dt got 2, wants at most policy.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
+			`--policy.dt got 2, wants at most policy.synapse-min, 1.25: a substep that is longer than a time ` +
+				`constant oversteps it`},
 		{3, []string{"--policy.tau-min", "-3"}, `--policy.tau-min got -3, wants a number above 0 that a float32 holds`},
 		{4, []string{"--substeps", "0"}, `--policy.substeps got 0, wants a whole number from 1 to 4096`},
 		{5, []string{"--encoder", "poisson"},
 			`--policy.encoder got "poisson", wants one of current, rate, regular, latency, delta, population`},
 		{6, []string{"--surrogate", "sigmoid"},
-			`--policy.surrogate got "sigmoid", wants one of fast-sigmoid, arctan, triangular, boxcar, straight-through`},
+			`--policy.surrogate got "sigmoid", wants one of fast-sigmoid, arctan, triangular, boxcar, ` +
+				`straight-through`},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--out", "none"}, c.args...)

@@ -11,44 +11,42 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/session"
 	"xlarun/rollout/settings"
 )
 
-// task is an experiment of some kind with all its settings, from the command line, a file and the defaults, checked.
+// task is an experiment with all its settings, from the command line, a file and the defaults. They are checked.
 type task struct {
 	run.Kind
 	run.Experiment
 	session sessionSettings
-	cadence cadence
-	source  string // the argument that it came from
-	text    string // the config file that repeats it
-	notice  string // what is to be said of where it came from
+	cadence session.Cadence
+	source  string // the argument on the command line
+	text    string // the config file that repeats the task
+	notice  string // a line about the source of its settings
 }
 
-// on are the flags of its backend.
+// on returns the flags of its backend.
 func (t *task) on() console.BackendFlags { return t.session.flags(t.On()) }
 
-// Purpose says what its programs are for.
+// Purpose says what the programs are for.
 func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
 
-// programs is what the programs of the task follow from: tasks of the same text need the same ones.
+// programs returns a text that is equal for tasks that need the same programs.
 func (t *task) programs() string {
 	text := t.Name + " "
 	if p, ok := t.Experiment.(run.Player); ok {
 		text += fmt.Sprintf("judge=%d ", p.Judged())
 	}
-	if p, ok := t.Experiment.(run.Programmed); ok {
-		return text + p.Programs()
-	}
-	return text + settings.Program(t.Experiment)
+	return text + run.Programs(t.Experiment)
 }
 
-// defaultKind is the kind of an argument or a file that does not name one.
+// defaultKind is the kind if neither the argument nor the file names one.
 const defaultKind = "evolve"
 
 // readTask resolves one argument of a command on experiments: a config file (a name that ends in .toml, or a file that
-// exists), a folder of a run, the name of a kind of run, or what the default kind takes as its argument. The flags of
-// the command line hold for every argument.
+// exists), the folder of a run, the name of a kind of run, or the argument of the default kind. The flags of the
+// command line apply to every argument.
 func (g *flagValues) readTask(arg string) (*task, error) {
 	file := g.own.file
 	if path, ok := configOf(arg); ok {
@@ -83,7 +81,7 @@ func (g *flagValues) readTask(arg string) (*task, error) {
 	return g.resolve(kind, arg, nil)
 }
 
-// configOf is the config file that an argument means: itself, or that of a run's folder.
+// configOf returns the config file that an argument means: the argument, or the file in a run's folder.
 func configOf(arg string) (path string, ok bool) {
 	if strings.HasSuffix(arg, ".toml") {
 		return arg, true
@@ -100,8 +98,8 @@ func configOf(arg string) (path string, ok bool) {
 	return arg, true
 }
 
-// resolve puts the settings together: the defaults, then the file's, then those of the command line, and the argument.
-// It checks all that can be checked before a backend is opened or data read.
+// resolve collects the settings: the defaults, then the file, then the command line and the argument. It checks
+// everything that can be checked before a backend is opened or data is read.
 func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg}
 	path := ""
@@ -134,7 +132,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		}
 		values[kind.Argument] = arg
 	}
-	inFile := maps.Clone(fromFile) // whose errors name the file
+	inFile := maps.Clone(fromFile) // errors of these settings name the file
 	for name := range g.values {
 		delete(inFile, name)
 	}
@@ -170,24 +168,20 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	return t, err
 }
 
-// idle refuses flags of settings that mean nothing as the others stand. A file may have them: the config of a run has
-// all settings.
+// idle refuses flags of settings that have no effect together with the others. A file may have them: the config of a
+// run has all settings.
 func (g *flagValues) idle(e run.Experiment) error {
-	s, ok := e.(run.Selective)
-	if !ok {
-		return nil
-	}
-	names, wants := s.Idle()
-	for _, name := range names {
+	about := e.About()
+	for _, name := range about.Idle {
 		if text, is := g.values[name]; is {
-			return &settings.Error{Key: name, Got: text, Wants: wants}
+			return &settings.Error{Key: name, Got: text, Wants: about.IdleWants}
 		}
 	}
 	return nil
 }
 
-// gather puts the pairs of a file, whose tables are there as "env-param.walls", together with those of the command
-// line, which win.
+// gather merges the pairs of a file, which are keys such as "env-param.walls", with those of the command line, which
+// win.
 func (t *task) gather(values, file, fromFile map[string]any, flags map[string]string) error {
 	for _, f := range settings.Fields(t.Experiment) {
 		if f.Type != "pairs" {
@@ -198,11 +192,12 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 			if inner, ok := strings.CutPrefix(name, f.Name+"."); ok {
 				table[inner] = value
 				delete(values, name)
-				fromFile[f.Name] = value // whose errors name the file
+				fromFile[f.Name] = value // an error of it names the file
 			}
 		}
 		text, ok := values[f.Name]
-		if own, is := file[f.Name].(string); is && flags[f.Name] != "" && len(table) == 0 { // written as a text there
+		// The file may have the pairs as one text.
+		if own, is := file[f.Name].(string); is && flags[f.Name] != "" && len(table) == 0 {
 			pairs, fine := settings.ParsePairs(own)
 			if !fine {
 				return f.Set(own)
@@ -236,8 +231,7 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 	return nil
 }
 
-// apply sets the settings. Names without a part's are taken for the part's that is chosen, where one has such a
-// setting.
+// apply sets the settings. A name without a part is taken for a setting of a chosen part, if a part has it.
 func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
 	later := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -253,7 +247,7 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 			return err
 		}
 	}
-	level := func(name string) int { // where a setting comes from: what comes later counts
+	level := func(name string) int { // the source of a setting: the higher level wins
 		if _, ok := values[name]; !ok {
 			return 0
 		}
@@ -262,13 +256,13 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 		}
 		return 2
 	}
-	if len(later) > 0 { // a part that there is not has no settings that could be looked for
+	if len(later) > 0 { // settings cannot be looked up in a part that does not exist
 		if err := t.checkChoices(); err != nil {
 			return err
 		}
 	}
 	chosen := settings.ChosenParts(t.Experiment)
-	for _, ofFile := range []bool{true, false} { // what is set by another name on the command line wins, too
+	for _, ofFile := range []bool{true, false} { // the command line wins, also under another name of a setting
 		names := map[string]string{} // by full name
 		for _, name := range slices.Sorted(maps.Keys(later)) {
 			if _, is := fromFile[name]; is != ofFile {
@@ -298,7 +292,7 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 	return nil
 }
 
-// checkChoices refuses parts that there are not.
+// checkChoices refuses parts that do not exist.
 func (t *task) checkChoices() error {
 	h, ok := t.Experiment.(settings.HasParts)
 	if !ok {
@@ -317,8 +311,7 @@ func (t *task) checkChoices() error {
 	return nil
 }
 
-// withoutArgument takes away what stands behind the colon of a part's choice, where the setting that is given stands
-// there.
+// withoutArgument removes the argument after the colon of a part's choice if it is the same setting as the given one.
 func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) error {
 	choice, ok := settings.Lookup(t.Experiment, part)
 	if !ok {
@@ -334,7 +327,7 @@ func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) erro
 	return nil
 }
 
-// partOf is the full name of a setting of a part.
+// partOf returns the full name of a setting of a part.
 func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFile map[string]any) (string, error) {
 	part, rest, dotted := strings.Cut(name, ".")
 	var names []string
@@ -375,7 +368,7 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 	return "", console.BadInput("%s has no --%s%s: leave it out", what, shortKey(name), hint)
 }
 
-// shortKey is a key as it can be shown.
+// shortKey shortens a long key for errors.
 func shortKey(name string) string {
 	if len(name) > 60 {
 		return name[:40] + "…"
@@ -383,7 +376,7 @@ func shortKey(name string) string {
 	return name
 }
 
-// title is what ends the name of the run's folder, safe in a path.
+// title returns the end of the name of the run's folder, safe in a path.
 func (t *task) title() string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == 0 {

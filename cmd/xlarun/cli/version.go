@@ -9,7 +9,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// versionText is the line of xlarun version and xlarun --version.
+// versionText returns the line of xlarun version and xlarun --version.
 func versionText() string {
 	return fmt.Sprintf("xlarun %s, %s %s/%s\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -18,6 +18,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/session"
 	"xlarun/xlabridge"
 )
 
@@ -58,7 +59,7 @@ func warmupCommand(a *App) *cobra.Command {
 					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg,
 						console.Reference)
 				}
-				// what auto finds stored is stored here
+				// a run with auto later finds the plan that is stored here
 				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto {
 					p.Planned().Tune = plan.TuneQuick
 				}
@@ -71,15 +72,14 @@ func warmupCommand(a *App) *cobra.Command {
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	tune := cmd.Flags().Lookup("tune")
-	tune.Usage = "how what is not given of the plan is chosen: off (the rule), quick (the default: what is stored, " +
-		"else measure for up to 3 s and\n" +
-		"store), full (up to 60 s)"
+	tune.Usage = "how the settings of the plan that are not given are chosen: off (by the rule), quick (the " +
+		"default:\nas stored, else measure for up to 3 s and store), full (up to 60 s)"
 	tune.DefValue = plan.TuneQuick
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
 	return cmd
 }
 
-// allKinds are the kinds of run, the default one first.
+// allKinds returns the kinds of run, the default one first.
 func allKinds() []run.Kind {
 	first, _ := run.Lookup(defaultKind)
 	kinds := []run.Kind{first}
@@ -100,26 +100,26 @@ type warmup struct {
 	tasks []*warmupTask
 }
 
-// warmupTask are the programs of an experiment, and what came of them.
+// warmupTask has the programs of an experiment, and the results of warming up.
 type warmupTask struct {
 	*task `json:"-"`
 	warm  run.Run
-	judge *judge
+	judge *session.Judge
 	err   error
 
 	Program     string   `json:"program"`
-	Experiments []string `json:"experiments"` // the arguments that need it
+	Experiments []string `json:"experiments"` // the arguments that need the program
 	plan.Choice
 	Cache           string  `json:"cache"`
-	Reason          string  `json:"reason,omitempty"` // why it is not a hit, or is not kept
+	Reason          string  `json:"reason,omitempty"` // why it is not a hit, or is not stored
 	TraceSeconds    float64 `json:"trace_seconds"`
-	CompileSeconds  float64 `json:"compile_seconds"` // of compiling, or of loading
-	Bytes           int     `json:"bytes"`           // of what was compiled
+	CompileSeconds  float64 `json:"compile_seconds"` // of compiling or loading
+	Bytes           int     `json:"bytes"`           // of the compiled programs
 	WarmUpSeconds   float64 `json:"warm_up_seconds"` // of one round
 	PredictedMemory int64   `json:"predicted_memory_bytes_per_device"`
 }
 
-// add takes an experiment in, with one that needs the same programs already if there is one.
+// add adds an experiment. Experiments that need the same programs share a warmupTask.
 func (w *warmup) add(e *task) {
 	for _, t := range w.tasks {
 		if t.on() == e.on() && t.programs() == e.programs() {
@@ -130,7 +130,7 @@ func (w *warmup) add(e *task) {
 	w.tasks = append(w.tasks, &warmupTask{task: e, Experiments: []string{e.source}})
 }
 
-// run reads the data, opens each backend once and works on its tasks.
+// run reads the data, opens each backend once and warms up its tasks.
 func (w *warmup) run(ctx context.Context) error {
 	w.start = w.now()
 	groups := map[console.BackendFlags][]*warmupTask{}
@@ -171,13 +171,13 @@ func (w *warmup) run(ctx context.Context) error {
 	return err
 }
 
-// fetch reads the experiment's data, where it has some.
+// fetch reads the experiment's data, if it has any.
 func (t *task) fetch(ctx context.Context, a *App) error {
-	f, ok := t.Experiment.(run.Fetcher)
-	if !ok {
+	fetch := t.About().Fetch
+	if fetch == nil {
 		return nil
 	}
-	if err := f.Fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
+	if err := fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
 		if ctx.Err() != nil {
 			return console.ErrInterrupted
 		}
@@ -186,8 +186,8 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 	return nil
 }
 
-// onBackend measures the tasks' plans one by one, since a neighbour would disturb the measurement, compiles their
-// programs several at a time, and then warms all up one by one: each uses all of its devices.
+// onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
+// several at a time. Then it runs them one by one, as each uses all devices.
 func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
 	b, err := w.OpenBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
@@ -242,7 +242,8 @@ func (t *warmupTask) choose(b xlabridge.Backend) {
 	}
 }
 
-// compile makes the programs, beside others, by the plan that choose stored, and that which judges the members.
+// compile compiles the programs, by the plan that choose stored, and the program that judges the members. Several tasks
+// compile at a time.
 func (t *warmupTask) compile(b xlabridge.Backend) {
 	tune := new(string)
 	if p, ok := t.Experiment.(run.Planned); ok {
@@ -272,21 +273,21 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		t.Choice.Reason = profile.Choice.Reason
 	}
 	for _, p := range profile.Programs {
-		if p.Cache != xlabridge.CacheHit && !p.Stored { // the next start compiles it again
+		if p.Cache != xlabridge.CacheHit && !p.Stored { // the next start would compile it again
 			t.err = fmt.Errorf("program %s is not kept (%s)", p.Name, p.Reason)
 			return
 		}
 	}
 	p, plays := t.Experiment.(run.Player)
-	c, chooses := r.(run.Chooser)
-	if !plays || !chooses {
+	m, has := r.(run.Members)
+	if !plays || !has {
 		return
 	}
 	s, err := r.Snapshot()
 	if err == nil {
 		var candidates []run.Candidate
-		if candidates, err = c.Candidates(s); err == nil && len(candidates) > 0 {
-			t.judge, err = newJudge(b, p, t.Purpose(), candidates, true)
+		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
+			t.judge, err = session.NewJudge(b, p, t.Purpose(), candidates, true)
 		}
 	}
 	t.err = err
@@ -327,7 +328,7 @@ func (w *warmup) print() error {
 	return w.PrintJSON(map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed})
 }
 
-// printPlan says which plan the program has, where it came from, and what else was tried.
+// printPlan prints the plan of the program, its source, and the other plans that were tried.
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {

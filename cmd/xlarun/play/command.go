@@ -18,6 +18,7 @@ import (
 	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -207,7 +208,7 @@ func Judge(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (ep
 		return episode.Judgement{}, err
 	}
 	defer func() { _ = judge.Close() }()
-	all, err := judge.Play([]any{m.Params}, Key(seed))
+	all, err := judge.Play([]any{m.Params}, run.EpisodesKey(seed))
 	if err != nil {
 		return episode.Judgement{}, err
 	}

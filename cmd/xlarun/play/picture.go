@@ -14,14 +14,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
 const (
-	// playKey is folded into the seed's key for episodes after training. So they differ from the episodes of training
-	// and from those that chose the run's best member.
-	playKey    = 0x706c6179
 	frameDelay = 30 * time.Millisecond
 	lastDelay  = time.Second // of the last frame; it shows the end before the GIF repeats
 )
@@ -29,27 +27,14 @@ const (
 // size is the size of a picture with its caption.
 var size = image.Pt(320, 200)
 
-// Key returns the key of the episodes of a seed. Episode e, from 0, has the key FoldIn(Key(seed), e).
-func Key(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }
-
 // Record plays episode 0 of a seed.
 func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*episode.Recording, error) {
-	return episode.Record(b, r, params, random.FoldIn(Key(seed), 0))
+	return episode.Record(b, r, params, random.FoldIn(run.EpisodesKey(seed), 0))
 }
 
-// Picture returns a GIF of episode 0 of a seed. The caption of a frame has the step, the return so far and the seed.
-// The GIF has at most `frames` frames, the first and the last among them; 0 means one for each step. r records members
-// in env, which can be drawn.
-func Picture(r *episode.Recorder, env envs.Environment, params any, seed int64, frames int) ([]byte, error) {
-	rec, err := r.Record(params, random.FoldIn(Key(seed), 0))
-	if err != nil {
-		return nil, err
-	}
-	return Draw(env, rec, seed, frames)
-}
-
-// Draw returns the GIF of a recording, as Picture does, or nil if the environment cannot be drawn. It ends before the
-// first state that is not finite.
+// Draw returns the GIF of a recording, or nil if the environment cannot be drawn. The caption of a frame has the step,
+// the return so far and the seed. The GIF has at most `frames` frames, the first and the last among them; 0 means one
+// for each step. It ends before the first state that is not finite.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
 	if _, ok := envs.DrawerOf(env); !ok {
 		return nil, nil

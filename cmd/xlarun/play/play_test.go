@@ -31,6 +31,7 @@ import (
 	"xlarun/rollout/episode"
 	_ "xlarun/rollout/evolve" // whose runs are played
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -134,7 +135,7 @@ func TestPlayIsALoop(t *testing.T) {
 		var returns, lengths []float64
 		mean, length, spread := 0., 0., 0.
 		for e := range n {
-			s, err := graph.Eval(r.Episode(params, random.FoldIn(Key(3), e)))
+			s, err := graph.Eval(r.Episode(params, random.FoldIn(run.EpisodesKey(3), e)))
 			require.NoError(t, err)
 			x, err := graph.Floats(s.Return)
 			require.NoError(t, err)
@@ -531,7 +532,9 @@ func pictured(t *testing.T, r *episode.Rollout, params any, seed int64) []byte {
 	recorder, err := episode.NewRecorder(&xlabridge.Reference{}, r, params)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, recorder.Close()) }()
-	data, err := Picture(recorder, r.Env, params, seed, 0)
+	rec, err := recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
+	require.NoError(t, err)
+	data, err := Draw(r.Env, rec, seed, 0)
 	require.NoError(t, err)
 	return data
 }

@@ -2,7 +2,6 @@ package play
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,15 +18,6 @@ import (
 	"xlarun/rollout/run"
 )
 
-// The members that a run saves, each in a file with its name.
-const (
-	Best   = "best"   // the member with the best return on fresh episodes
-	Centre = "centre" // the centre of the search
-)
-
-// Fame returns the name of the n-th best member of the hall of fame, n from 1: "fame-1".
-func Fame(n int) string { return fmt.Sprintf("fame-%d", n) }
-
 var famePattern = regexp.MustCompile(`^fame-[1-9][0-9]{0,3}$`)
 
 const suffix = ".safetensors"
@@ -42,13 +32,13 @@ type Saved struct {
 	Metadata map[string]string
 }
 
-// Open reads a member from a run's folder or from a file. The run may be in progress. which is Best, Centre, a Fame, or
-// "", which means the best member, or the centre if there is no best one yet. Errors are usage errors.
+// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "centre",
+// "fame-N", or "", which means the best member, or the centre if there is no best one yet. Errors are usage errors.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != Best && which != Centre && !famePattern.MatchString(which) {
+	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
-			Best, Centre, Fame(1), Fame(2),
-			console.DidYouMean(which, []string{Best, Centre, Fame(1)}))
+			run.BestMember, run.CentreMember, run.FameMember(1), run.FameMember(2),
+			console.DidYouMean(which, []string{run.BestMember, run.CentreMember, run.FameMember(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
 		path = filepath.Dir(path)
@@ -57,7 +47,7 @@ func Open(path, which string) (*Saved, error) {
 	switch {
 	case err != nil:
 		return nil, console.BadInput("%s cannot be read (%w): give the folder of a run, or a member's file such as %s",
-			path, console.Cause(err), filepath.Join("RUN", Best+suffix))
+			path, console.Cause(err), filepath.Join("RUN", run.BestMember+suffix))
 	case info.IsDir():
 		return openRun(path, which)
 	case which != "":
@@ -73,9 +63,9 @@ func openRun(folder, which string) (*Saved, error) {
 	there := func(name string) bool { return console.Exists(filepath.Join(folder, name)) }
 	s := &Saved{Run: folder, Which: which}
 	if which == "" {
-		s.Which = Best
-		if !there(Best+suffix) && there(Centre+suffix) {
-			s.Which, s.Notice = Centre, "the run has judged no best member yet: this is its centre"
+		s.Which = run.BestMember
+		if !there(run.BestMember+suffix) && there(run.CentreMember+suffix) {
+			s.Which, s.Notice = run.CentreMember, "the run has judged no best member yet: this is its centre"
 		}
 	}
 	s.Path = filepath.Join(folder, s.Which+suffix)
@@ -83,10 +73,10 @@ func openRun(folder, which string) (*Saved, error) {
 		return s, s.read()
 	}
 	var others []string
-	for i := 1; there(Fame(i) + suffix); i++ {
-		others = append(others, Fame(i))
+	for i := 1; there(run.FameMember(i) + suffix); i++ {
+		others = append(others, run.FameMember(i))
 	}
-	for _, other := range []string{Centre, Best} {
+	for _, other := range []string{run.CentreMember, run.BestMember} {
 		if there(other + suffix) {
 			others = append([]string{other}, others...)
 		}
@@ -98,7 +88,8 @@ func openRun(folder, which string) (*Saved, error) {
 	if there("config.toml") {
 		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
 	}
-	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, Best, suffix)
+	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, run.BestMember,
+		suffix)
 }
 
 // read reads the file.

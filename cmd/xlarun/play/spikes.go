@@ -11,6 +11,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -77,7 +78,7 @@ func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []p
 		return nil, nil, 0, err
 	}
 	defer func() { _ = recorder.Close() }()
-	key := Key(seed)
+	key := run.EpisodesKey(seed)
 	rec, err := recorder.Record(m.Params, key)
 	if err != nil {
 		return nil, nil, 0, err

@@ -18,24 +18,23 @@ import (
 
 const (
 	checkpointFormat = "xlarun checkpoint"
-	// checkpointVersion is the version of what a checkpoint's metadata means; what its arrays mean is the kind's
-	// Format.
+	// checkpointVersion is the version of the metadata. Checkpoint.Format is the version of the arrays.
 	checkpointVersion = 2
 	checkpointSuffix  = ".safetensors"
 )
 
-// Checkpoint is the whole state of a run after a step. A run that went on from one and a run that was never stopped
-// write the same bytes, so that nothing in it may follow from the time or the machine.
+// Checkpoint is the whole state of a run after a step. A resumed run and a run that was never stopped write the same
+// bytes, so nothing in it may depend on the time or the machine.
 type Checkpoint struct {
 	Step int64
-	// Kind is the kind of run, and Format the version of what its arrays and Info mean.
+	// Kind is the kind of run, and Format the version of its arrays and Info.
 	Kind   string
 	Format int
 	// Config is the resolved config, as in config.toml.
 	Config string
-	// Info are further facts: counters, versions.
+	// Info has counters and versions.
 	Info map[string]string
-	// Arrays is the state by name: parameters, optimiser state, keys.
+	// Arrays is the state, by name: parameters, optimiser state, keys.
 	Arrays map[string]*graph.Array
 }
 
@@ -55,16 +54,17 @@ func checkpointName(step int64) string {
 	return path.Join(checkpointDir, fmt.Sprintf("%06d%s", step, checkpointSuffix))
 }
 
-// checkpointStep is the step of a checkpoint's name.
+// checkpointStep returns the step in a checkpoint's name.
 func checkpointStep(name string) (step int64, ok bool) {
 	digits, ok := strings.CutSuffix(path.Base(name), checkpointSuffix)
 	step, err := strconv.ParseInt(digits, 10, 64)
 	return step, ok && err == nil && step >= 0 && checkpointName(step) == name
 }
 
-// SaveCheckpoint writes checkpoints/NNNNNN.safetensors, and then removes older ones beyond the newest few. All rows up
-// to its step have to be logged before; they are brought to the disk first. The file's metadata holds format ("xlarun
-// checkpoint"), version, kind, kind_format, step, config, rows (of the logs, up to the step), checksum and c.Info.
+// SaveCheckpoint writes checkpoints/NNNNNN.safetensors, and then removes all but the newest Options.Keep checkpoints.
+// All rows up to its step must have been logged; they are written to the disk first. The file's metadata holds format
+// ("xlarun checkpoint"), version, kind, kind_format, step, config, rows (of the logs, up to the step), checksum and
+// c.Info.
 func (f *Folder) SaveCheckpoint(c Checkpoint) (path string, err error) {
 	name := checkpointName(c.Step)
 	if err := f.saveCheckpoint(name, c); err != nil {
@@ -107,7 +107,7 @@ func (f *Folder) saveCheckpoint(name string, c Checkpoint) error {
 	})
 }
 
-// removeOldCheckpoints removes all but the newest. What cannot be removed now is tried again with the next one.
+// removeOldCheckpoints removes all but the newest. If one cannot be removed, the next call tries again.
 func (f *Folder) removeOldCheckpoints() {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -121,7 +121,7 @@ func (f *Folder) removeOldCheckpoints() {
 	}
 }
 
-// forgetOldCheckpoints takes checkpoints that would not have been kept from what is lost.
+// forgetOldCheckpoints removes from f.lost the checkpoints that would have been removed anyway.
 func (f *Folder) forgetOldCheckpoints(oldest int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *Folder) removeCheckpoint(step int64) error {
 	return nil
 }
 
-// checkpointSteps lists the steps that have a checkpoint, whole or not, the newest first.
+// checkpointSteps returns the steps with a checkpoint, whole or not, the newest first.
 func (f *Folder) checkpointSteps() (steps []int64, err error) {
 	entries, err := f.list(checkpointDir)
 	for _, e := range entries {
@@ -155,11 +155,11 @@ func (f *Folder) checkpointSteps() (steps []int64, err error) {
 	return steps, err
 }
 
-// ErrNoCheckpoint is what Newest says of a run that was stopped before its first checkpoint.
+// ErrNoCheckpoint is the error of Newest for a run that was stopped before its first checkpoint.
 var ErrNoCheckpoint = errors.New("the run has no checkpoint yet")
 
-// Newest reads the newest checkpoint that is whole. skipped has a sentence about each newer one, and why it is not.
-// Where there is none the error says so; it is ErrNoCheckpoint where no file is there at all.
+// Newest reads the newest checkpoint that is whole. skipped has a sentence for each newer one that says why it is not.
+// The error is ErrNoCheckpoint if there is no file at all.
 func (f *Folder) Newest() (c Checkpoint, skipped []string, err error) {
 	const tries = 10 // a run that is under way may remove the files that were just listed
 	for range tries {
@@ -188,7 +188,7 @@ func (f *Folder) Newest() (c Checkpoint, skipped []string, err error) {
 	return c, skipped, fmt.Errorf("no checkpoint in %s can be used", f.Path(checkpointDir))
 }
 
-// readCheckpoint reads a checkpoint, every byte of it compared with its checksum.
+// readCheckpoint reads a checkpoint and checks its checksum.
 func (f *Folder) readCheckpoint(step int64) (c Checkpoint, err error) {
 	err = f.openArrays(checkpointName(step), func(in *safetensors.File, file io.ReaderAt, size int64) error {
 		if c, _, err = checkpointHead(in); err != nil {
@@ -206,7 +206,7 @@ func (f *Folder) readCheckpoint(step int64) (c Checkpoint, err error) {
 	return c, err
 }
 
-// checkpointHead is a checkpoint without its arrays, and the rows that the logs had then.
+// checkpointHead returns a checkpoint without its arrays, and the number of rows that the logs had at its step.
 func checkpointHead(in *safetensors.File) (c Checkpoint, rows int, err error) {
 	m := in.Metadata()
 	number := func(key string) int64 {
@@ -232,7 +232,7 @@ func checkpointHead(in *safetensors.File) (c Checkpoint, rows int, err error) {
 	return c, rows, err
 }
 
-// rowsAt is how many rows the logs had when the checkpoint of a step was written.
+// rowsAt returns the number of rows that the logs had when the checkpoint of a step was written.
 func (f *Folder) rowsAt(step int64) (rows int, err error) {
 	err = f.openArrays(checkpointName(step), func(in *safetensors.File, _ io.ReaderAt, _ int64) error {
 		_, rows, err = checkpointHead(in)
@@ -244,8 +244,8 @@ func (f *Folder) rowsAt(step int64) (rows int, err error) {
 	return rows, err
 }
 
-// removeCheckpointsBeyond removes checkpoints of later steps: those that were damaged when the run went on from step.
-// The logs are about to be cut there, and no checkpoint may be ahead of them.
+// removeCheckpointsBeyond removes checkpoints of later steps, which were damaged when the run was resumed from step.
+// The logs are about to be cut after step, and no checkpoint may be ahead of them.
 func (f *Folder) removeCheckpointsBeyond(step int64) error {
 	steps, err := f.checkpointSteps()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Disk is the file system as a run's folder uses it: every call that the package makes goes through it, so that tests
-// can let each of them fail. Its paths are those of the operating system.
+// Disk is the file system that a run's folder uses. Every call of the package goes through it, so that tests can make
+// each of them fail. Paths are those of the operating system.
 type Disk interface {
 	// Stat follows symbolic links.
 	Stat(path string) (fs.FileInfo, error)
@@ -20,30 +20,30 @@ type Disk interface {
 	Mkdir(path string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
-	// SyncDir makes what was made, renamed and removed in a folder last.
+	// SyncDir writes the entries of a folder to the disk: what was made, renamed and removed in it.
 	SyncDir(path string) error
-	// OpenRoot opens a folder, wherever it is moved from then on.
+	// OpenRoot opens a folder. The Root stays with the folder if that is moved.
 	OpenRoot(path string) (Root, error)
 }
 
-// Root is an open folder. Names are relative to it, with slashes; none may lead out of it.
+// Root is an open folder. Names are relative to it, with slashes. A name must not lead out of it.
 type Root interface {
-	// Path is where the folder is now. It does not wait for the disk.
+	// Path returns the present path of the folder. It does not wait for the disk.
 	Path() string
-	// Gone tells whether the folder was removed.
+	// Gone reports whether the folder was removed.
 	Gone() (bool, error)
-	// Lock keeps others from locking the folder until Close, ErrLocked where another holds it.
+	// Lock locks the folder until Close. It returns ErrLocked if another process holds the lock.
 	Lock() error
 	Stat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
 	Mkdir(name string) error
 	// Open opens a regular file for reading.
 	Open(name string) (File, error)
-	// Create opens a file for reading and writing, and makes it where there is none; what it holds stays.
+	// Create opens a file for reading and writing, and makes it if there is none. It does not change its content.
 	Create(name string) (File, error)
-	// Holds tells whether name still is the file that was opened.
+	// Holds reports whether name is still the file that was opened.
 	Holds(name string, file File) (bool, error)
-	// Rename replaces what is there.
+	// Rename replaces the file `to` if there is one.
 	Rename(from, to string) error
 	Remove(name string) error
 	SyncDir(name string) error
@@ -60,10 +60,10 @@ type File interface {
 	Close() error
 }
 
-// ErrLocked is Root.Lock's where another holds the lock.
+// ErrLocked is the error of Root.Lock if another process holds the lock.
 var ErrLocked = errors.New("another process is writing to it: wait until that has ended, or stop it")
 
-// lockName is the file that is locked where the folder itself cannot be.
+// lockName is the file that is locked if the folder itself cannot be locked.
 const lockName = ".lock"
 
 // OSDisk is the operating system's file system.
@@ -101,18 +101,18 @@ func (osDisk) OpenRoot(path string) (Root, error) {
 	return r, nil
 }
 
-// osRoot is a folder by its descriptor.
+// osRoot is a folder with an open descriptor.
 type osRoot struct {
 	*os.Root
 	dir    *os.File
-	opened string   // the absolute path that it was opened by
-	lock   *os.File // beside dir, where the file system locks files only
+	opened string   // the absolute path under which it was opened
+	lock   *os.File // the locked file if the file system does not lock folders; else nil
 }
 
-// deleted is what Linux puts behind the path of a descriptor whose file was removed.
+// deleted ends the path of a descriptor in Linux if the file was removed.
 const deleted = " (deleted)"
 
-// Path asks the kernel; where it cannot be asked, the folder is where it was opened.
+// Path returns the path that the kernel knows, or else the one under which the folder was opened.
 func (r *osRoot) Path() string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.dir.Fd()))
 	if err != nil || strings.HasSuffix(path, deleted) {
@@ -136,7 +136,7 @@ func (r *osRoot) Gone() (bool, error) {
 	if err != nil || !strings.HasSuffix(path, deleted) {
 		return false, nil
 	}
-	now, err := os.Stat(path) // a folder may be called so
+	now, err := os.Stat(path) // the folder's own name may end so
 	return err != nil || !os.SameFile(info, now), nil
 }
 
@@ -147,7 +147,7 @@ func (r *osRoot) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() { // to open a pipe would wait for who writes to it
+	if !info.IsDir() { // opening a pipe would wait for its writer
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
 	return fs.ReadDir(r.FS(), name)

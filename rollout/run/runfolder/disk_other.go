@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// errStale is no error here.
+// errStale never occurs on this system.
 var errStale = errors.New("stale folder")
 
 func full(error) bool          { return false }

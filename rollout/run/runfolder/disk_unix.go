@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errStale is what a network's file system says of a folder that another machine removed.
+// errStale is the error of a network file system for a folder that another machine removed.
 const errStale = syscall.ESTALE
 
-// full tells whether an error means that the disk, or the user's share of it, has no room.
+// full reports whether an error means that the disk, or the user's quota, has no room.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// links is the number of a file's names; a removed folder has none.
+// links returns the number of a file's names. A removed folder has none.
 func links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)
@@ -27,8 +27,8 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// Lock locks the folder itself, so that no file is left behind. A network's file system may lock only files that are
-// open for writing: there it is a file, which stays.
+// Lock locks the folder itself, so that no lock file is left. A network file system may lock only files that are open
+// for writing: there it locks the file lockName, which stays.
 func (r *osRoot) Lock() error { return r.lockBy(tryLock) }
 
 func (r *osRoot) lockBy(tryLock func(*os.File) error) error {
@@ -39,7 +39,7 @@ func (r *osRoot) lockBy(tryLock func(*os.File) error) error {
 		}
 	}
 	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		return nil // nothing can be locked there
+		return nil // this file system has no locks
 	}
 	return err
 }

@@ -15,11 +15,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A TensorBoard event file is a row of records (TensorFlow, lib/io/record_writer.h):
+// A TensorBoard event file is a sequence of records (TensorFlow, lib/io/record_writer.h):
 //
 //	uint64 length, uint32 masked crc32c of the length, the bytes, uint32 masked crc32c of the bytes
 //
-// and the bytes are an Event message (tensorflow/core/util/event.proto).
+// The bytes are an Event message (tensorflow/core/util/event.proto).
 
 // Field numbers of Event, SessionLog, Summary and Summary.Value.
 const (
@@ -42,8 +42,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // eventsPrefix begins the name of every event file.
 const eventsPrefix = "events.out.tfevents."
 
-// eventsName is the name of a new event file: TensorBoard reads a folder's files in the order of their names, so it
-// comes behind those that are there.
+// eventsName returns the name of a new event file. It sorts after the files that are there: TensorBoard reads a
+// folder's files in the order of their names.
 func eventsName(there []fs.DirEntry, now time.Time) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -60,7 +60,7 @@ func eventsName(there []fs.DirEntry, now time.Time) string {
 	return fmt.Sprintf("%s%010d.%s.%d.0", eventsPrefix, second, filepath.Base(host), os.Getpid())
 }
 
-// eventsHead is what an event file begins with.
+// eventsHead returns the first record of an event file.
 func eventsHead(start time.Time) []byte {
 	head := appendWallTime(nil, start)
 	head = protowire.AppendTag(head, eventFileVersion, protowire.BytesType)
@@ -68,7 +68,7 @@ func eventsHead(start time.Time) []byte {
 	return record(head)
 }
 
-// eventsRestart is the record that makes TensorBoard forget what earlier files say of this and later steps.
+// eventsRestart returns the record after which TensorBoard ignores this and later steps of earlier files.
 func eventsRestart(start time.Time, step int64) []byte {
 	session := protowire.AppendTag(nil, sessionStatus, protowire.VarintType)
 	session = protowire.AppendVarint(session, sessionStart)
@@ -80,7 +80,7 @@ func eventsRestart(start time.Time, step int64) []byte {
 	return record(event)
 }
 
-// eventRecord is the record of one row: every value is a scalar of its name.
+// eventRecord returns the record of a row: every value is a scalar with its name.
 func eventRecord(r Row) []byte {
 	size := 0
 	for _, values := range [][]Value{r.Metrics, r.Timings} {
@@ -107,7 +107,7 @@ func eventRecord(r Row) []byte {
 	return record(event)
 }
 
-// valueSize is the length of a Summary.Value: two tags of a byte, a name and four bytes.
+// valueSize returns the length of a Summary.Value: two tags of a byte each, a name and four bytes.
 func valueSize(v Value) int {
 	return 1 + protowire.SizeBytes(len(v.Name)) + 1 + protowire.SizeFixed32()
 }
@@ -117,7 +117,7 @@ func appendWallTime(b []byte, t time.Time) []byte {
 	return protowire.AppendFixed64(b, math.Float64bits(float64(t.UnixMicro())/1e6))
 }
 
-// record frames the bytes of one event.
+// record returns the bytes of one event as a record.
 func record(data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, len(data)+16), uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, maskedCRC(b))
@@ -125,7 +125,7 @@ func record(data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, maskedCRC(data))
 }
 
-// maskedCRC is TensorFlow's crc32c of data that may itself hold checksums: rotated right by 15 bits, plus a constant
+// maskedCRC is TensorFlow's crc32c for data that may contain checksums: rotated right by 15 bits, plus a constant
 // (lib/hash/crc32c.h).
 func maskedCRC(data []byte) uint32 {
 	crc := crc32.Checksum(data, castagnoli)

@@ -1,16 +1,15 @@
-// Package runfolder writes and reads the folder that a run leaves behind: the resolved config, metrics as JSON lines
-// and as TensorBoard events, checkpoints, and whatever else a run puts there.
+// Package runfolder writes and reads the folder of a run: the resolved config, metrics as JSON lines and as TensorBoard
+// events, checkpoints, and further files.
 //
-//	config.toml                     what the run was, readable by --config
-//	metrics.jsonl                   one line a row; the same bytes for the same config, whatever the devices
-//	timings.jsonl                   one line a row: what differs from run to run
+//	config.toml                     the settings of the run, for --config
+//	metrics.jsonl                   one line a row; the same bytes for the same config, on any number of devices
+//	timings.jsonl                   one line a row: numbers that differ from run to run
 //	events.out.tfevents.*           both, for TensorBoard
 //	checkpoints/NNNNNN.safetensors  the whole state after step NNNNNN; the newest few are kept
 //
-// Files that are not logs appear whole or not at all. A checkpoint appears when the rows up to its step are on the
-// disk, so that a run which is killed at any moment goes on from its newest checkpoint as if it had never stopped.
-// Writes wait while the disk is full; a folder that is moved is written to in its new place, one that is removed is
-// made again.
+// Files that are not logs appear whole or not at all. A checkpoint appears after the rows up to its step are on the
+// disk: a run that is killed at any time resumes exactly from its newest checkpoint. If the disk is full, writes wait.
+// If the folder is moved, files go to its new path. If it is removed, it is made again.
 package runfolder
 
 import (
@@ -28,20 +27,19 @@ import (
 const (
 	configName    = "config.toml"
 	checkpointDir = "checkpoints"
-	// temporaryName is what a file is called, in its folder, while it is being written. The folder's lock and the
-	// folder's mutex see to it that there is one at a time.
+	// temporaryName is the name of a file, in its folder, while it is being written. The folder's lock and its mutex
+	// ensure that there is one at a time.
 	temporaryName = ".xlarun-unfinished"
 )
 
-// Options are the same for folders that are made, opened and read.
+// Options are those of Create, Open and Read.
 type Options struct {
-	// Keep is how many of the newest checkpoints stay; 0: 3.
+	// Keep is the number of checkpoints that are kept, the newest ones; 0: 3.
 	Keep int
 	// Disk is the file system; nil: the operating system's.
 	Disk Disk
-	// Notice gets one sentence about each thing that the user should know while the run works: a disk that is full, and
-	// that has room again, a folder that was moved or removed. It is called from any goroutine, and must not call the
-	// folder. nil: nobody is told.
+	// Notice gets one sentence about each event that the user should know of: the disk is full, or has room again; the
+	// folder was moved or removed. It is called from any goroutine, and must not call the folder. nil: no notices.
 	Notice func(line string)
 }
 
@@ -51,26 +49,26 @@ type Folder struct {
 	options Options
 	disk    Disk
 	made    []string // the folders that Create made, outermost first
-	begun   bool     // it held a run when it was opened
+	begun   bool     // the folder held a run when it was opened
 	reading bool
 
-	// waiting is closed when writes shall no longer wait for room.
+	// waiting is closed when writes must no longer wait for room.
 	waiting  chan struct{}
 	stopOnce sync.Once
 
 	writing sync.Mutex // held while a file is written: one at a time
 
-	// making is held while the folder is looked after, see base; it guards config, and life.
+	// making is held while base checks the folder. It guards config and life.
 	making sync.Mutex
-	config []byte // config.toml, once it is written
+	config []byte // config.toml, after it was written
 	life   int    // how many times the folder was emptied or made again
 
-	mu     sync.Mutex // held for a moment only, never during a call of the disk
+	mu     sync.Mutex // never held during a call of the disk
 	root   Root
-	born   string          // where the folder was first
-	at     string          // where it was last seen
-	files  map[string]bool // what was written into it and not removed by the package
-	lost   map[string]bool // what of these vanished
+	born   string          // the first path of the folder
+	at     string          // the last known path of the folder
+	files  map[string]bool // files that the package wrote and did not remove
+	lost   map[string]bool // those of files that vanished
 	logger *Logger
 	full   int // writes that wait for room
 	closed bool
@@ -93,8 +91,8 @@ func newFolder(dir string, o Options) *Folder {
 		lost: map[string]bool{}}
 }
 
-// Create makes the folder of a new run, with its parents, locks it, and makes sure that files can be written there; no
-// file stays. It refuses a folder that holds a run already. Errors do not name the folder.
+// Create makes the folder of a new run with its parents, locks it, and checks that files can be written there. It
+// leaves no file, and refuses a folder that holds a run. Errors do not name the folder.
 func Create(dir string, o Options) (*Folder, error) {
 	f := newFolder(dir, o)
 	if err := f.create(dir); err != nil {
@@ -137,11 +135,11 @@ func (f *Folder) create(dir string) error {
 
 var errHoldsRun = errors.New("it holds a run already")
 
-// ErrNoRun is what Open and Read say of a folder without a config: a run was stopped before it began, or there was
-// none.
+// ErrNoRun is the error of Open and Read for a folder without a config: a run was stopped before its first round, or
+// there was none.
 var ErrNoRun = errors.New("it holds no run: there is no " + configName + " in it")
 
-// missing lists the folders of a path that do not exist, outermost first.
+// missing returns the folders of a path that do not exist, outermost first.
 func (f *Folder) missing(dir string) (folders []string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -167,13 +165,13 @@ func (f *Folder) makeDirs(folders []string, made *[]string) error {
 	for _, p := range folders {
 		err := f.disk.Mkdir(p)
 		if errors.Is(err, fs.ErrExist) {
-			continue // another process was faster, with a run beside this one
+			continue // another process made it meanwhile, for a run of its own
 		}
 		if err != nil {
 			return err
 		}
 		*made = append(*made, p)
-		// A folder that may not be read can have no last entry; what is in it is written all the same.
+		// A folder without permission to read cannot be synced. Files in it can be written.
 		if err := f.disk.SyncDir(filepath.Dir(p)); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
@@ -181,12 +179,12 @@ func (f *Folder) makeDirs(folders []string, made *[]string) error {
 	return nil
 }
 
-// Open opens the folder of a run that shall go on, locks it, and removes what killed processes left half-written.
-// Errors do not name the folder.
+// Open opens the folder of a run to resume it. It locks the folder, and removes files that a killed process has left
+// half-written. Errors do not name the folder.
 func Open(dir string, o Options) (*Folder, error) { return openRun(dir, o, false) }
 
-// Read opens the folder of a run to read from it; no permission to write is needed, and the run may be under way.
-// Errors do not name the folder.
+// Read opens the folder of a run to read from it. It needs no permission to write, and the run may be under way. Errors
+// do not name the folder.
 func Read(dir string, o Options) (*Folder, error) { return openRun(dir, o, true) }
 
 func openRun(dir string, o Options, reading bool) (*Folder, error) {
@@ -231,7 +229,7 @@ func (f *Folder) openRun(dir string) error {
 	return nil
 }
 
-// open opens the folder, and locks it unless it is only read.
+// open opens the folder, and locks it unless it is opened for reading.
 func (f *Folder) open(dir string) (err error) {
 	if f.root, err = f.disk.OpenRoot(dir); err != nil {
 		return err
@@ -244,7 +242,7 @@ func (f *Folder) open(dir string) (err error) {
 	return f.root.Lock()
 }
 
-// clean removes what a killed process was writing.
+// clean removes files that a killed process has left half-written.
 func (f *Folder) clean() error {
 	for _, dir := range []string{".", checkpointDir} {
 		entries, err := f.list(dir)
@@ -272,7 +270,7 @@ func (f *Folder) current() Root {
 	return f.root
 }
 
-// list reads a folder's names; one that does not exist has none.
+// list returns the entries of a folder; none if it does not exist.
 func (f *Folder) list(dir string) ([]fs.DirEntry, error) {
 	entries, err := f.current().ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -281,7 +279,7 @@ func (f *Folder) list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// reason is an error without the operation and the path, for sentences that name the file.
+// reason returns an error without the operation and the path, for sentences that name the file.
 func reason(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -292,7 +290,8 @@ func reason(err error) error {
 	return err
 }
 
-// Dir is where the folder is: as it was named, or, if it was moved since, its path now. It does not wait for the disk.
+// Dir returns the name under which the folder was opened or, if it was moved since, its path. It does not wait for the
+// disk.
 func (f *Folder) Dir() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -306,11 +305,11 @@ func (f *Folder) Dir() string {
 	return at
 }
 
-// Path is the path of a file in the folder.
+// Path returns the path of a file in the folder.
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), filepath.FromSlash(name)) }
 
-// Lost is nil, or says which files are gone since the folder, or what is in it, was removed while the run worked: a
-// command whose run lost files has not succeeded.
+// Lost returns an error that names the files which are lost because the folder, or files in it, were removed while the
+// run was under way; nil if there are none.
 func (f *Folder) Lost() error {
 	f.mu.Lock()
 	closed, logger := f.closed || f.reading, f.logger
@@ -326,7 +325,7 @@ func (f *Folder) Lost() error {
 		if err != nil {
 			return fmt.Errorf("the run's folder %s cannot be looked at: %w", f.Dir(), reason(err))
 		}
-		if logger != nil { // it brings back what it has
+		if logger != nil { // it writes the logs again
 			if err := logger.durable(); err != nil {
 				return err
 			}
@@ -349,12 +348,12 @@ func (f *Folder) Lost() error {
 	case n > 2:
 		text += fmt.Sprintf(" and %d more of its files", n-1)
 	}
-	return fmt.Errorf("the run's folder %s, or what was in it, was removed while the run worked: %s cannot be had back",
-		f.name, text)
+	return fmt.Errorf("the run's folder %s, or what was in it, was removed while the run worked: %s cannot be "+
+		"recovered", f.name, text)
 }
 
-// Abandon closes the folder and removes the folders that Create made, as far as they are empty: what a run that never
-// began leaves behind.
+// Abandon closes the folder, and removes the folders that Create made if they are empty. It is for runs that end before
+// their first round.
 func (f *Folder) Abandon() {
 	f.StopWaiting()
 	f.mu.Lock()
@@ -374,12 +373,12 @@ func (f *Folder) Abandon() {
 	}
 }
 
-// StopWaiting makes writes fail that find the disk full, those that wait for room now and all later ones: for a run
-// that was interrupted.
+// StopWaiting makes writes fail if the disk is full, both those that wait now and later ones. It is for interrupted
+// runs.
 func (f *Folder) StopWaiting() { f.stopOnce.Do(func() { close(f.waiting) }) }
 
-// Close waits until what is being written is done, or has failed, and unlocks the folder: later writes fail, so that a
-// goroutine that is still running cannot write into a folder that was reported as final. Close the logger first.
+// Close waits for the write under way, and unlocks the folder. Later writes fail, so that a goroutine that still runs
+// cannot change a folder that was reported as final. Close the logger first.
 func (f *Folder) Close() error {
 	f.StopWaiting()
 	f.writing.Lock()
@@ -402,7 +401,7 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// CloseBefore is Close that gives up at the end of ctx, where the disk does not answer.
+// CloseBefore is Close, but gives up when ctx ends: the disk may not answer.
 func (f *Folder) CloseBefore(ctx context.Context) error {
 	return Before(ctx, f.Close, func() error {
 		return fmt.Errorf("the disk of %s does not answer: a file that is being written may be missing, or the old one",
@@ -410,7 +409,7 @@ func (f *Folder) CloseBefore(ctx context.Context) error {
 	})
 }
 
-// Before calls f, and at the end of ctx returns what late says instead of waiting any longer; f then goes on unheard.
+// Before calls f and returns its error. When ctx ends first, it returns late's, and f goes on in its goroutine.
 func Before(ctx context.Context, f, late func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Animation gathers the frames of a GIF. It keeps of a frame only the rectangle that differs from the frame before, as
-// runs of one colour, so that long ones fit into memory.
+// Animation collects the frames of a GIF. Of each frame it keeps only the rectangle that differs from the frame before,
+// as runs of one colour, so that long animations fit into memory.
 type Animation struct {
 	size   image.Rectangle
 	last   *image.RGBA // the last frame, whole
@@ -34,7 +34,7 @@ type run struct {
 	pixels int32
 }
 
-// Add appends a frame of the size of those before, which is shown for the delay. The frame is copied.
+// Add appends a frame, which is shown for the delay. All frames have the same size. The frame is copied.
 func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 	b := frame.Bounds()
 	if a.last == nil {
@@ -50,12 +50,12 @@ func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 	}
 	a.last = now
 	a.parts = append(a.parts, part{r, runsOf(now, r)})
-	a.delays = append(a.delays, max(2, int(delay/(10*time.Millisecond)))) // what is below 20 ms, viewers slow down
+	a.delays = append(a.delays, max(2, int(delay/(10*time.Millisecond)))) // viewers slow down shorter delays
 	return nil
 }
 
-// GIF encodes the frames as an endless animation of their 256 most frequent colours; other colours become the nearest
-// of these.
+// GIF encodes the frames as an endless animation with their 256 most frequent colours. Other colours become the nearest
+// one of these.
 func (a *Animation) GIF() ([]byte, error) {
 	if len(a.parts) == 0 {
 		return nil, errors.New("no frames to make a GIF of")
@@ -87,7 +87,7 @@ func (a *Animation) GIF() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// runsOf is a rectangle of an image as runs: pictures of environments are mostly ground.
+// runsOf returns a rectangle of an image as runs: pictures of environments are mostly background.
 func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
 	var last run
 	for y := rect.Min.Y; y < rect.Max.Y; y++ {
@@ -103,7 +103,7 @@ func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
 	return append(runs, last)
 }
 
-// frequentColours lists the parts' colours, the most frequent first, at most 256.
+// frequentColours returns at most 256 colours of the parts, the most frequent first.
 func frequentColours(parts []part) color.Palette {
 	count := map[color.RGBA]int{}
 	for _, p := range parts {
@@ -122,7 +122,7 @@ func frequentColours(parts []part) color.Palette {
 	return colours
 }
 
-// changed is the smallest rectangle outside of which two images are the same, one pixel where they do not differ.
+// changed returns the smallest rectangle that contains all pixels that differ, or one pixel if none does.
 func changed(a, b *image.RGBA) image.Rectangle {
 	r := image.Rectangle{}
 	for y := range b.Rect.Dy() {

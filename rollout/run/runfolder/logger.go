@@ -11,41 +11,41 @@ import (
 	"time"
 )
 
-// Logger writes rows in a goroutine of its own, in order, so that the run does not wait for the disk, however long that
-// takes to answer. It keeps what the logs hold, which is bounded (see Kept): rows that could not be written are written
-// with the next, and all of them into a folder that was made again.
+// Logger writes rows in a goroutine of its own, in order: the run does not wait for the disk. It keeps the text of the
+// logs, which is bounded (see Kept). It writes rows that could not be written together with the next, and all rows into
+// a folder that was made again.
 type Logger struct {
 	folder *Folder
 	unit   string
 
-	wake chan struct{} // something is to be done
+	wake chan struct{} // there is something to do
 	soon chan struct{} // somebody waits for it
 	done chan struct{} // the goroutine has ended
-	made bool          // files were made whose names are not known to be on the disk; the goroutine's
+	made bool          // the folder must be synced, as files were made; only the goroutine uses it
 
-	closed sync.Mutex // held while files are looked at after the goroutine has ended
+	closed sync.Mutex // held while files are checked after the goroutine has ended
 
 	mu      sync.Mutex // never held during a call of the disk
 	logs    []*logFile // metrics, timings, events
 	steps   []int64    // of the rows that are in the logs
 	wanted  []chan error
 	closing bool
-	err     error // of the last try to write
+	err     error // of the last write
 }
 
-// logFile is one log. Its text grows under the logger's mutex; the rest is the goroutine's.
+// logFile is one log. Its text grows under the logger's mutex; only the goroutine uses the other fields.
 type logFile struct {
 	name string
-	text []byte // all that the file shall hold
+	text []byte // the whole content that the file must have
 
 	file            File
-	life            int // of the folder that file is in
+	life            int // Folder.life when the file was opened
 	written, synced int // bytes of text
 }
 
-// NewLogger opens the folder's logs. unit is the name of Row.Step in the JSON lines. A run that goes on from the
-// checkpoint of step after has rows beyond it, and what a killed process half wrote, cut off; it is an error where rows
-// up to it are missing. With 0, the run begins.
+// NewLogger opens the folder's logs. unit is the name of Row.Step in the JSON lines. after is the step of the
+// checkpoint from which the run is resumed; 0: the run is new. Rows after that step are cut off, as is a row that a
+// killed process has left half-written. Missing rows up to that step are an error.
 func (f *Folder) NewLogger(unit string, after int64) (*Logger, error) {
 	l := &Logger{folder: f, unit: unit, wake: make(chan struct{}, 1), soon: make(chan struct{}, 1),
 		done: make(chan struct{})}
@@ -73,7 +73,7 @@ func (l *Logger) open(after int64) error {
 		if metrics.text, l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
 			return err
 		}
-		// nothing follows from it
+		// the timings of a resumed run may be missing: nothing depends on them
 		if _, err = f.current().Stat(timings.name); errors.Is(err, fs.ErrNotExist) && rows > 0 {
 			f.options.Notice(fmt.Sprintf("%s is gone: it begins again", f.Path(timings.name)))
 		} else if timings.text, _, err = f.readRows(timings.name, l.unit, after, rows); err != nil {
@@ -87,7 +87,7 @@ func (l *Logger) open(after int64) error {
 		if err := f.removeCheckpointsBeyond(after); err != nil {
 			return err
 		}
-		f.removeOldCheckpoints() // a run that was killed may not have come to that
+		f.removeOldCheckpoints() // a run may have been killed before it did
 	}
 	there, err := f.list(".")
 	if err != nil {
@@ -100,14 +100,14 @@ func (l *Logger) open(after int64) error {
 	}
 	f.mu.Lock()
 	for _, log := range []*logFile{metrics, timings} {
-		delete(f.files, log.name) // it can be written again
+		delete(f.files, log.name) // the logger can write it again
 	}
 	f.mu.Unlock()
 	l.logs = []*logFile{metrics, timings, events}
 	return l.bring(l.texts(), true)
 }
 
-// Log queues a row, unless it is one of those that Kept leaves out. It does not wait for the disk.
+// Log queues a row, unless Kept leaves it out. It does not wait for the disk.
 func (l *Logger) Log(r Row) {
 	if !r.kept() {
 		return
@@ -124,7 +124,7 @@ func (l *Logger) Log(r Row) {
 	l.kick()
 }
 
-// LastRow is the last line of metrics.jsonl, written or not.
+// LastRow returns the last line of metrics.jsonl, written or not.
 func (l *Logger) LastRow() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,14 +132,14 @@ func (l *Logger) LastRow() []byte {
 	return bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-// Err is why the last rows could not be written, if so.
+// Err returns why the last rows could not be written; nil if they were.
 func (l *Logger) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Close writes what is queued and closes the logs; rows that are logged later are dropped.
+// Close writes the queued rows and closes the logs. Rows that are logged later are dropped.
 func (l *Logger) Close() error {
 	l.mu.Lock()
 	l.closing = true
@@ -149,7 +149,7 @@ func (l *Logger) Close() error {
 	return l.Err()
 }
 
-// CloseBefore is Close that gives up at the end of ctx, where the disk does not answer.
+// CloseBefore is Close, but gives up when ctx ends: the disk may not answer.
 func (l *Logger) CloseBefore(ctx context.Context) error {
 	return Before(ctx, l.Close, func() error {
 		return fmt.Errorf("the disk of %s does not answer: the last rows of its logs are not written", l.folder.Dir())
@@ -167,14 +167,14 @@ func (l *Logger) rowsUpTo(step int64) int {
 	return rows
 }
 
-// durable brings all rows that were logged to the disk.
+// durable waits until all rows that were logged are on the disk.
 func (l *Logger) durable() error {
 	l.mu.Lock()
 	if l.closing {
 		texts := l.texts()
 		l.mu.Unlock()
 		<-l.done
-		// The files are nobody's now. They are looked at again, as the folder may have been made again since.
+		// The goroutine has ended. The files are written again here, as the folder may have been made again since.
 		l.closed.Lock()
 		defer l.closed.Unlock()
 		err := l.bring(texts, true)
@@ -187,7 +187,7 @@ func (l *Logger) durable() error {
 	return <-done
 }
 
-// kick wakes the goroutine, now or when it has done what it is doing.
+// kick wakes the goroutine, at once or after its present work.
 func (l *Logger) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -195,7 +195,7 @@ func (l *Logger) kick() {
 	}
 }
 
-// hurry is kick that waits for no further rows.
+// hurry wakes the goroutine, and does not let it wait for further rows.
 func (l *Logger) hurry() {
 	select {
 	case l.soon <- struct{}{}:
@@ -204,8 +204,8 @@ func (l *Logger) hurry() {
 	l.kick()
 }
 
-// gathered is the time between two writes at least, unless somebody waits for one: rows that come faster are written
-// together. By itself each would cost a dozen calls of the disk, a twentieth of what a short round takes.
+// gathered is the least time between two writes, unless somebody waits for one. Rows that come faster are written
+// together: alone, each would cost a dozen calls of the disk, a twentieth of the time of a short round.
 const gathered = 100 * time.Millisecond
 
 func (l *Logger) work() {
@@ -240,7 +240,7 @@ func (l *Logger) work() {
 	}
 }
 
-// failed is the sentence about a failure to write.
+// failed makes an error of the disk a sentence.
 func (l *Logger) failed(err error) error {
 	if err == nil {
 		return nil
@@ -248,7 +248,8 @@ func (l *Logger) failed(err error) error {
 	return fmt.Errorf("the run's logs in %s cannot be written: %w", l.folder.Dir(), reason(err))
 }
 
-// texts is what the logs shall hold; needs the mutex. What is there is never written to again, only behind.
+// texts returns the contents that the logs must have. The caller holds the mutex. The bytes do not change later: texts
+// only grow.
 func (l *Logger) texts() (texts [][]byte) {
 	for _, log := range l.logs {
 		texts = append(texts, log.text)
@@ -256,7 +257,7 @@ func (l *Logger) texts() (texts [][]byte) {
 	return texts
 }
 
-// bring brings texts into the files, and with sync onto the disk.
+// bring writes texts into the files and, with sync, syncs them.
 func (l *Logger) bring(texts [][]byte, sync bool) error {
 	return l.folder.patiently(l.logs[0].name, func() (wanted int64, err error) {
 		for i, log := range l.logs {
@@ -282,7 +283,7 @@ func (l *Logger) bring(texts [][]byte, sync bool) error {
 	})
 }
 
-// bring brings text into the file. made becomes true where the file had to be made or opened.
+// bring writes text into the file. It sets made if it had to make or open the file.
 func (g *logFile) bring(root Root, life int, text []byte, sync bool, made *bool) error {
 	there := g.life == life
 	if there && g.file != nil {
@@ -328,8 +329,8 @@ func (g *logFile) bring(root Root, life int, text []byte, sync bool, made *bool)
 	return nil
 }
 
-// drop closes the file after a failure: what is not known to be on the disk is written again. After a failed sync the
-// kernel counts as written what it could not write.
+// drop closes the file after a failure. Bytes that are not known to be on the disk are written again: after a failed
+// sync, the kernel takes them for written although they are not.
 func (g *logFile) drop() {
 	if g.file != nil {
 		_ = g.file.Close()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// base is the folder to write into. It notices when the folder was moved, and makes it again when it was removed or
-// emptied: under the name that it had, with the config; the logs follow with the logger's next write, as life differs.
+// base returns the folder to write into. It notices that the folder was moved. If the folder was removed or emptied, it
+// makes it again at its last path, with the config, and raises life: then the logger writes the logs again.
 func (f *Folder) base() (root Root, life int, err error) {
 	f.making.Lock()
 	defer f.making.Unlock()
@@ -35,7 +35,7 @@ func (f *Folder) base() (root Root, life int, err error) {
 		f.mu.Lock()
 		f.at = at
 		f.mu.Unlock()
-		f.options.Notice(fmt.Sprintf("the run's folder was moved: what comes now is written to %s", at))
+		f.options.Notice(fmt.Sprintf("the run's folder was moved: new files are written to %s", at))
 	}
 	if f.config != nil {
 		if _, err = root.Stat(configName); errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func (f *Folder) base() (root Root, life int, err error) {
 	return root, f.life, nil
 }
 
-// makeAgain makes a folder that was removed, under a further name where its own was taken meanwhile.
+// makeAgain makes a folder that was removed. If something else has its path now, the path gets a number.
 func (f *Folder) makeAgain() (Root, error) {
 	dir := f.at
 	var missing []string
@@ -84,12 +84,12 @@ func (f *Folder) makeAgain() (Root, error) {
 	f.mu.Unlock()
 	_ = old.Close()
 	f.options.Notice(fmt.Sprintf("the run's folder was removed: %s was made again, with the config, the logs and "+
-		"what comes from now on", dir))
+		"all new files", dir))
 	return root, nil
 }
 
-// missed finds out which files are missing, and gives their names. Checkpoints
-// may be removed by anybody, unless the whole folder was emptied.
+// missed finds the files that are missing, and returns their names. Checkpoints do not count unless the whole folder
+// was emptied: users may remove them.
 func (f *Folder) missed(root Root, emptied bool) (lost []string) {
 	f.mu.Lock()
 	names := slices.Sorted(maps.Keys(f.files))
@@ -109,7 +109,7 @@ func (f *Folder) missed(root Root, emptied bool) (lost []string) {
 	return lost
 }
 
-// refill writes the config of a folder that lacks it, and finds out what else is missing.
+// refill writes the config into a folder that lacks it, and finds out what else is missing.
 func (f *Folder) refill(root Root) error {
 	_, err := replace(root, configName, func(s *sink) error {
 		_, err := s.Write(f.config)

@@ -13,19 +13,19 @@ const (
 	timingsName = "timings.jsonl"
 )
 
-// Value is one named number of a row. Not-a-number and the infinities are null in JSON lines.
+// Value is one named number of a row. NaN and infinities are null in JSON lines.
 type Value struct {
 	Name   string
 	Number float64
 }
 
-// Row is what is known after a step.
+// Row has the numbers of a step.
 type Row struct {
-	Step int64 // from 1, larger than that of the row before
-	// Round counts the rows of a run that has no row after every step, from 1; 0: it is Step. Rows are thinned by it.
+	Step int64 // from 1, larger than in the row before
+	// Round counts rows, from 1, in runs without a row after every step; 0: it is Step. Kept depends on it.
 	Round int64
 	Time  time.Time
-	// Metrics follow from the config alone; Timings differ from run to run.
+	// Metrics depend on the config alone; Timings differ from run to run.
 	Metrics, Timings []Value
 }
 
@@ -36,25 +36,24 @@ func (r Row) kept() bool {
 	return Kept(r.Step)
 }
 
-// Rows are thinned as a run gets longer: all up to keptRows, then, from each power of two to the next, keptPerOctave at
-// equal distances. That makes 30,000 rows up to the largest step there is, and 28 MB in the three logs with ten metrics
-// a row.
+// The logs get all rows up to keptRows and then, from each power of two to the next, keptPerOctave rows at equal
+// distances. There are 30,000 rows up to the largest possible step: 28 MB in the three logs with ten metrics a row.
 const (
 	keptRows      = 4096
 	keptPerOctave = 512
 )
 
-// Kept tells whether the row of a step goes into the logs. It depends on the step alone, so that two runs still
-// compare.
+// Kept reports whether the row of a step goes into the logs. It depends on the step alone, so that the rows of two runs
+// can be compared.
 func Kept(step int64) bool {
 	if step <= keptRows {
 		return true
 	}
-	every := int64(1) << (bits.Len64(uint64(step/keptPerOctave)) - 1) // the largest power of two that is not above
+	every := int64(1) << (bits.Len64(uint64(step/keptPerOctave)) - 1) // a power of two
 	return step%every == 0
 }
 
-// line is one JSON object and a newline, its members in the order of values.
+// line returns a JSON object with members in the order of values, and a newline.
 func line(step string, at int64, values []Value) []byte {
 	b := make([]byte, 0, 64+40*len(values))
 	b = append(appendQuoted(append(b, '{'), step), ':')
@@ -74,7 +73,7 @@ func line(step string, at int64, values []Value) []byte {
 	return append(b, '}', '\n')
 }
 
-// appendQuoted appends a string's JSON form. Names are letters, digits and underscores nearly always, and rows many.
+// appendQuoted appends a string as JSON. It is fast for names of letters, digits and underscores.
 func appendQuoted(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' {

@@ -8,7 +8,7 @@ import (
 	"xlarun/graph/safetensors"
 )
 
-// ReadFile is what a file of the folder holds.
+// ReadFile reads a file of the folder.
 func (f *Folder) ReadFile(name string) ([]byte, error) {
 	file, err := f.current().Open(name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (f *Folder) ReadArrays(name string) (arrays map[string]*graph.Array, metada
 	return arrays, metadata, nil
 }
 
-// openArrays opens a safetensors file, of size bytes, while read reads it.
+// openArrays opens a safetensors file, which has size bytes, and calls read.
 func (f *Folder) openArrays(name string, read func(in *safetensors.File, file io.ReaderAt, size int64) error) error {
 	file, err := f.current().Open(name)
 	if err != nil {

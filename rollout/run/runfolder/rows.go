@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readRows reads the first rows of a log, up to step after: there have to be as many as wanted, their steps growing.
-// What comes behind them, other rows or half of one, is left out.
+// readRows reads the first rows of a log, up to step after. There must be as many as wanted, with rising steps. Later
+// rows, or half of one, are left out.
 func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []byte, steps []int64, err error) {
 	all, err := f.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []by
 	return bytes.Clone(all[:len(all)-len(rest)]), steps, nil
 }
 
-// rowStep is the step of a line as line writes it.
+// rowStep returns the step of a line of a log.
 func rowStep(row []byte, unit string) (step int64, ok bool) {
 	begin := append(appendQuoted([]byte{'{'}, unit), ':')
 	digits, ok := bytes.CutPrefix(row, begin)

@@ -9,20 +9,21 @@ import (
 	"io"
 )
 
-// A checkpoint's checksum is the CRC-32C of the whole file, in hexadecimal, where the checksum's own digits count as
-// zeros. It stands in the metadata, in front of what it is the sum of, so that the file is gone through once: it is
-// written with zeros, and the digits are put in at the end.
+// A checkpoint's checksum is the CRC-32C of the whole file, in hexadecimal, with zeros for the checksum's own digits.
+// It is part of the metadata, before the arrays. The file is written once, with zeros there; at the end, the digits
+// replace them.
 const (
 	noChecksum = "00000000"
-	// beforeChecksum is what precedes the digits in the header; in a string of the header its quotes have backslashes.
+	// beforeChecksum precedes the digits in the header. It cannot be part of a value: quotes in values have
+	// backslashes.
 	beforeChecksum = `"` + keyChecksum + `":"`
 )
 
-// sealer passes a safetensors file on and sums it up.
+// sealer passes a safetensors file on and computes its checksum.
 type sealer struct {
 	to   *sink
 	sum  uint32
-	head []byte // the file's begin, up to the end of the header
+	head []byte // the start of the file, up to the end of the header
 }
 
 // Write implements io.Writer.
@@ -35,7 +36,7 @@ func (s *sealer) Write(p []byte) (int, error) {
 	return s.to.Write(p)
 }
 
-// headLength is how long a file's begin is, up to the end of its header, as far as that is known.
+// headLength returns the length of a file's start up to the end of its header, or 8 if its length is not known yet.
 func headLength(begin []byte) int {
 	if len(begin) < 8 {
 		return 8
@@ -43,20 +44,20 @@ func headLength(begin []byte) int {
 	return 8 + int(binary.LittleEndian.Uint64(begin))
 }
 
-// seal puts the digits in.
+// seal writes the digits.
 func (s *sealer) seal() error {
 	at := checksumPlace(s.head)
 	if at < 0 {
 		return errors.New("the header has no place for the checksum")
 	}
 	if s.to.err != nil {
-		return nil // the sink tells
+		return nil // sink.fill returns it
 	}
 	_, err := s.to.file.WriteAt(fmt.Appendf(nil, "%08x", s.sum), int64(at))
 	return err
 }
 
-// checksumPlace is where the digits stand in a file's begin, or -1.
+// checksumPlace returns the offset of the digits in a file's start, or -1.
 func checksumPlace(head []byte) int {
 	if at := bytes.Index(head, []byte(beforeChecksum)); at >= 0 && at+len(beforeChecksum)+len(noChecksum) <= len(head) {
 		return at + len(beforeChecksum)
@@ -64,7 +65,7 @@ func checksumPlace(head []byte) int {
 	return -1
 }
 
-// checkSeal sums a file of size bytes up again; the header is known to fit in it.
+// checkSeal computes the checksum of a file of size bytes again. The header is known to fit into the file.
 func checkSeal(file io.ReaderAt, size int64, want string) error {
 	head := make([]byte, 8)
 	if _, err := file.ReadAt(head, 0); err != nil {

@@ -216,7 +216,7 @@ func TestMovedFolder(t *testing.T) {
 	require.NoError(t, f.Lost())
 	require.NoError(t, f.Close())
 	require.Equal(t, moved, f.Dir(), "after the end too")
-	require.Equal(t, []string{"the run's folder was moved: what comes now is written to " + moved}, n.lines)
+	require.Equal(t, []string{"the run's folder was moved: new files are written to " + moved}, n.lines)
 	require.NoDirExists(t, filepath.Join(base, "run"))
 	text, err := os.ReadFile(filepath.Join(moved, "metrics.jsonl"))
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestRemovedFolder(t *testing.T) {
 			require.Empty(t, n.lines)
 		} else {
 			require.EqualError(t, lost, "the run's folder "+dir+
-				", or what was in it, was removed while the run worked: "+c.lost+" cannot be had back", "%d: %s", i+1,
+				", or what was in it, was removed while the run worked: "+c.lost+" cannot be recovered", "%d: %s", i+1,
 				c.what)
 			require.Len(t, n.lines, 1, "%d: %s", i+1, c.what)
 			require.True(t, strings.HasPrefix(n.lines[0], c.notice), n.lines[0])
@@ -525,6 +525,6 @@ func TestRemovedFileIsMissed(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "best.gif")))
 	require.NoError(t, os.Remove(filepath.Join(dir, "checkpoints", "000001.safetensors")))
 	require.NoError(t, l.Close())
-	require.ErrorContains(t, f.Lost(), "was removed while the run worked: best.gif cannot be had back")
+	require.ErrorContains(t, f.Lost(), "was removed while the run worked: best.gif cannot be recovered")
 	require.NoError(t, f.Close())
 }

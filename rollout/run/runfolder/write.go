@@ -27,8 +27,8 @@ func (f *Folder) Write(name string, data []byte) error {
 	return err
 }
 
-// WriteArrays puts a safetensors file of a tree's arrays in the folder, whole or not at all. Arrays go to the file one
-// after the other: those that have to be copied to the host first are there one at a time. The metadata gets a digest.
+// WriteArrays puts a safetensors file of a tree's arrays in the folder, whole or not at all. It copies arrays from the
+// devices to the host one at a time. It adds a digest to the metadata.
 func (f *Folder) WriteArrays(name string, tree any, metadata map[string]string) error {
 	metadata, err := safetensors.WithDigest(tree, metadata)
 	if err != nil {
@@ -37,20 +37,20 @@ func (f *Folder) WriteArrays(name string, tree any, metadata map[string]string) 
 	return f.WriteFrom(name, func(w io.Writer) error { return safetensors.Write(w, tree, metadata) })
 }
 
-// WriteFrom puts what write writes in the folder, whole or not at all. Where the disk is full or the folder was removed
-// meanwhile, write is called again, and has to write the same.
+// WriteFrom puts the output of write in the folder, whole or not at all. If the disk is full, or the folder is removed
+// meanwhile, it calls write again, which must write the same.
 func (f *Folder) WriteFrom(name string, write func(w io.Writer) error) error {
 	return f.put(name, nil, func(s *sink) error { return buffered(s, write) })
 }
 
-// errReading and errClosed end sentences.
+// errReading and errClosed say why nothing can be written.
 var (
 	errReading = errors.New("the folder was opened for reading")
 	errClosed  = errors.New("the folder is closed")
 )
 
-// put writes a file whole, when there is room and a folder for it. first, if any, is called before, again for a folder
-// that was made again.
+// put writes a file whole, once there is room and a folder for it. It calls first, if that is not nil, before; and once
+// more if the folder had to be made again.
 func (f *Folder) put(name string, first func() error, fill func(s *sink) error) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -71,7 +71,7 @@ func (f *Folder) put(name string, first func() error, fill func(s *sink) error) 
 	return nil
 }
 
-// ready is the folder to write into once first was called for it.
+// ready calls first, and returns the folder to write into.
 func (f *Folder) ready(first func() error) (Root, error) {
 	root, life, err := f.base()
 	for first != nil && err == nil {
@@ -86,10 +86,10 @@ func (f *Folder) ready(first func() error) (Root, error) {
 	return root, err
 }
 
-// vanished tells whether an error comes from a folder that is no longer there.
+// vanished reports whether an error means that the folder no longer exists.
 func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errStale) }
 
-// withoutVanishing calls try again where the folder vanished meanwhile: base makes it again.
+// withoutVanishing calls try again if the folder vanished meanwhile: base makes it again.
 func withoutVanishing(try func() error) (err error) {
 	const tries = 3
 	for range tries {
@@ -100,8 +100,8 @@ func withoutVanishing(try func() error) (err error) {
 	return err
 }
 
-// replace writes a file under a temporary name, brings the bytes to the disk and renames: after a crash the file is the
-// old one or the new one.
+// replace writes a file under a temporary name, syncs and renames it: after a crash, the file is the old one or the new
+// one.
 func replace(root Root, name string, fill func(s *sink) error) (wanted int64, err error) {
 	dir := path.Dir(name)
 	if err := mkdirAll(root, dir); err != nil {
@@ -121,7 +121,7 @@ func replace(root Root, name string, fill func(s *sink) error) (wanted int64, er
 		err = root.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = root.Remove(temporary) // it makes room; what stays is removed when the folder is opened
+		_ = root.Remove(temporary) // to make room; if this fails, it is removed when the folder is opened
 		return s.at, err
 	}
 	return s.at, root.SyncDir(dir)
@@ -133,7 +133,7 @@ func mkdirAll(root Root, dir string) error {
 		return nil
 	}
 	if _, err := root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // where it is a file, what is put into it fails
+		return err // if it is a file, the write into it fails
 	}
 	if err := mkdirAll(root, path.Dir(dir)); err != nil {
 		return err
@@ -144,7 +144,7 @@ func mkdirAll(root Root, dir string) error {
 	return root.SyncDir(path.Dir(dir))
 }
 
-// sink writes to a file. When there is no more room it goes on counting, so that the bytes wanted can be told.
+// sink writes to a file. After the disk is full it only counts, so that the notice has the number of bytes.
 type sink struct {
 	file File
 	at   int64
@@ -177,14 +177,14 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A write that finds the disk full is tried again after firstPause, then after twice that time, and so on.
+// If the disk is full, a write is tried again after firstPause, then after twice that time, up to longestPause.
 const (
 	firstPause   = time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// patiently calls try until it fails for another reason than a full disk, or a folder that vanished meanwhile, or not
-// at all. wanted is the size of what try writes, in bytes.
+// patiently calls try until it succeeds, or fails for a reason other than a full disk or a vanished folder. wanted is
+// the number of bytes that try writes.
 func (f *Folder) patiently(name string, try func() (wanted int64, err error)) error {
 	waits := false
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -212,7 +212,7 @@ func (f *Folder) patiently(name string, try func() (wanted int64, err error)) er
 	}
 }
 
-// noRoomError is what a write ends with that must not wait for room any longer.
+// noRoomError is the error of a write that must not wait for room any longer.
 type noRoomError struct {
 	wanted int64
 	cause  error
@@ -224,7 +224,7 @@ func (e *noRoomError) Error() string {
 
 func (e *noRoomError) Unwrap() error { return e.cause }
 
-// beginWait says that the disk is full, once however many writes wait for room.
+// beginWait says that the disk is full. It says so once, however many writes wait.
 func (f *Folder) beginWait(name string, wanted int64) {
 	f.mu.Lock()
 	f.full++
@@ -236,7 +236,7 @@ func (f *Folder) beginWait(name string, wanted int64) {
 	}
 }
 
-// endWait says that the run goes on, when the last write that waited has been written.
+// endWait says that there is room again, after the last waiting write.
 func (f *Folder) endWait(name string, err error) {
 	f.mu.Lock()
 	f.full--
@@ -247,7 +247,7 @@ func (f *Folder) endWait(name string, err error) {
 	}
 }
 
-// buffered calls write with a buffer in front of the sink; what is larger than the buffer goes through as it is.
+// buffered calls write with a buffer before the sink.
 func buffered(s *sink, write func(w io.Writer) error) error {
 	b := bufio.NewWriter(s)
 	if err := write(b); err != nil {

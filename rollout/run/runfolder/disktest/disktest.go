@@ -1,5 +1,5 @@
-// Package disktest has disks for tests of what is written to run folders: one that fails as told, and one in memory
-// that loses, when the power fails, what was not synced.
+// Package disktest has disks for tests of run folders: one whose calls fail on request, and one in memory that loses
+// what was not synced when the power fails.
 package disktest
 
 import (
@@ -14,21 +14,21 @@ import (
 type Call struct {
 	N    int    // from 1
 	Op   string // the method's name, with "File." before those of files
-	Name string // as it was given; of a file, the one that it was opened by
+	Name string // the name in the call; of a file, the name under which it was opened
 }
 
 // Faulty is a disk of which each call may fail.
 type Faulty struct {
 	runfolder.Disk
-	// Fail is asked before each call, and may take its time; the call is not made where it returns an error, except for
-	// two: a write is made with half of its bytes, and Close is made.
+	// Fail is called before each call, and may block. If it returns an error, the call returns it and does nothing,
+	// with two exceptions: a write writes half of its bytes, and Close closes.
 	Fail func(Call) error
 
 	mu    sync.Mutex
 	calls []Call
 }
 
-// Calls lists what was called until now.
+// Calls returns the calls so far.
 func (d *Faulty) Calls() []Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,7 +229,7 @@ func (f *faultyFile) Close() error {
 	return errors.Join(f.disk.call("File.Close", f.name), f.File.Close())
 }
 
-// FailAt lets the n-th call fail with err.
+// FailAt makes the n-th call fail with err.
 func FailAt(n int, err error) func(Call) error {
 	return func(c Call) error {
 		if c.N == n {
@@ -239,7 +239,7 @@ func FailAt(n int, err error) func(Call) error {
 	}
 }
 
-// FailFrom lets the n-th call and all later ones fail with err: for a process, that is to be killed.
+// FailFrom makes the n-th call and all later ones fail with err, as if the process were killed.
 func FailFrom(n int, err error) func(Call) error {
 	return func(c Call) error {
 		if c.N >= n {

@@ -17,12 +17,12 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// Memory is a disk in memory. It knows what was synced, so that it can fail as disks do when the power goes: see
+// Memory is a disk in memory. It knows what was synced, so that it can lose data as disks do when the power fails; see
 // PowerCut.
 type Memory struct {
 	mu   sync.Mutex
 	root *node
-	room int64 // bytes that the files may take together; 0: any number
+	room int64 // bytes for all files together; 0: no limit
 }
 
 // node is a file or a folder.
@@ -31,27 +31,27 @@ type node struct {
 	syncedEntries map[string]*node
 	data          []byte // of a file
 	syncedData    []byte
-	parent        *node // nil for the root, and for what was removed
+	parent        *node // nil for the root, and after removal
 	name          string
 	locked        bool
 }
 
-// NewMemory is an empty disk.
+// NewMemory returns an empty disk.
 func NewMemory() *Memory { return &Memory{root: newFolder(nil, "/")} }
 
 func newFolder(parent *node, name string) *node {
 	return &node{entries: map[string]*node{}, syncedEntries: map[string]*node{}, parent: parent, name: name}
 }
 
-// SetRoom limits the bytes that files may take together; 0: any number.
+// SetRoom limits the bytes of all files together; 0: no limit.
 func (m *Memory) SetRoom(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.room = bytes
 }
 
-// PowerCut is the disk after a loss of power: what was synced is there, and of the rest what choose(n), a whole number
-// below n, says. Locks are gone.
+// PowerCut returns the disk after a loss of power. What was synced is there. choose(n), a whole number from 0 to n-1,
+// decides about the rest. Locks are gone.
 func (m *Memory) PowerCut(choose func(n int) int) *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (n *node) afterPowerCut(parent *node, choose func(n int) int) *node {
 			for i := len(n.syncedData) + choose(max(1, len(data)-len(n.syncedData)+1)); i < len(data); i++ {
 				data[i] = 0
 			}
-		case 2: // a part
+		case 2: // a part of the bytes
 			if more := len(data) - len(n.syncedData); more > 0 {
 				data = data[:len(n.syncedData)+choose(more+1)]
 			}
@@ -97,7 +97,7 @@ func (n *node) afterPowerCut(parent *node, choose func(n int) int) *node {
 	return out
 }
 
-// walk finds a node; needs the mutex.
+// walk finds a node. The caller holds the mutex.
 func (n *node) walk(name string) (*node, error) {
 	for _, part := range strings.Split(path.Clean(name), "/") {
 		if part == "" || part == "." {
@@ -115,7 +115,7 @@ func (n *node) walk(name string) (*node, error) {
 	return n, nil
 }
 
-// folderOf finds the folder that a name is in.
+// folderOf returns the folder that contains a name.
 func (n *node) folderOf(name string) (*node, string, error) {
 	dir, base := path.Split(path.Clean(name))
 	in, err := n.walk(dir)
@@ -167,7 +167,7 @@ func (n *node) sync(name string) error {
 	return err
 }
 
-// gone tells whether a folder was removed: nothing leads from it to a root.
+// gone reports whether a folder was removed: no parent leads from it to a root.
 func (n *node) gone() bool { return n.parent == nil && n.name != "/" }
 
 func (n *node) path() string {
@@ -257,7 +257,7 @@ func (n *node) empty() {
 	}
 }
 
-// ReadFile is what a file holds.
+// ReadFile returns the content of a file.
 func (m *Memory) ReadFile(name string) (data []byte, err error) {
 	err = m.at("read", name, func() error {
 		n, err := m.root.walk(name)
@@ -269,7 +269,7 @@ func (m *Memory) ReadFile(name string) (data []byte, err error) {
 	return data, err
 }
 
-// WriteFile replaces what a file holds, and syncs it.
+// WriteFile replaces the content of a file, and syncs it.
 func (m *Memory) WriteFile(name string, data []byte) error {
 	return m.at("write", name, func() error {
 		in, base, err := m.root.folderOf(name)
@@ -310,7 +310,7 @@ func (n *node) rename(from, to string) error {
 type memoryRoot struct {
 	disk   *Memory
 	node   *node
-	path   string // last seen
+	path   string // the last known one
 	locked bool
 }
 
@@ -449,7 +449,7 @@ func (f *memoryFile) ReadAt(p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes as much as there is room for.
+// WriteAt writes as many bytes as there is room for.
 func (f *memoryFile) WriteAt(p []byte, at int64) (n int, err error) {
 	err = f.disk.at("write", f.name, func() error {
 		n = len(p)
@@ -491,7 +491,7 @@ func (f *memoryFile) Sync() error {
 
 func (f *memoryFile) Close() error { return nil }
 
-// nodeInfo is what Stat knows of a file.
+// nodeInfo is the fs.FileInfo of a node.
 type nodeInfo struct {
 	name string
 	size int64

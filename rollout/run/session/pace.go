@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"math"
@@ -8,27 +8,27 @@ import (
 	"xlarun/rollout/run"
 )
 
-// keptRounds is the number of rounds whose times are kept: the last ones.
+// keptRounds is the number of rounds, the last ones, whose times are kept.
 const keptRounds = 1 << 14
 
-// pace is how long rounds took, and how much of the time the devices had none to compute: while metrics were shown,
-// logs and checkpoints written.
+// pace has the times of rounds, and the time between rounds, in which the devices are idle while metrics, logs and
+// checkpoints are written.
 type pace struct {
 	seconds []float64 // of the last keptRounds rounds, in a ring
 	next    int
-	idle    time.Duration // between the end of a round and the start of the next, of all rounds but the first
-	whole   time.Duration // of these and of the rounds behind them
-	ended   time.Time     // of the last round
-	// recent are the last recentRounds of seconds, in order: what the logs have of every round.
+	idle    time.Duration // from the end of a round to the start of the next, in sum
+	whole   time.Duration // from the end of the first round to the end of the last
+	ended   time.Time     // the end of the last round
+	// recent are the times of the last recentRounds rounds, sorted. The logs get their quantiles.
 	recent []float64
 }
 
-// recentRounds is the number of rounds whose times the quantiles of a row are of.
+// recentRounds is the number of rounds that the quantiles in a row of the logs cover.
 const recentRounds = 128
 
-// add takes a round into account.
+// add adds a round.
 func (p *pace) add(started, ended time.Time) {
-	if !p.ended.IsZero() { // the first round has allocations behind it that no other has
+	if !p.ended.IsZero() { // the first round is left out: it allocates
 		p.idle += started.Sub(p.ended)
 		p.whole += ended.Sub(p.ended)
 		seconds := ended.Sub(started).Seconds()
@@ -49,8 +49,8 @@ func (p *pace) add(started, ended time.Time) {
 	p.ended = ended
 }
 
-// facts are the median and the 99th percentile of the rounds' times, and the part of the time that the devices were
-// idle; null before the second round.
+// facts returns the median and the 99th percentile of the rounds' times, and the share of the time in which the devices
+// were idle; nil before the second round.
 func (p *pace) facts(round string) []run.Fact {
 	var facts []run.Fact
 	for _, v := range p.quantiles(round, slices.Sorted(slices.Values(p.seconds))) {
@@ -63,8 +63,8 @@ func (p *pace) facts(round string) []run.Fact {
 	return facts
 }
 
-// row is what a row of the logs has of them, where the quantiles are of the last recentRounds rounds; NaN before the
-// second round.
+// row returns the same for a row of the logs, with quantiles of the last recentRounds rounds; NaN before the second
+// round.
 func (p *pace) row(round string) []run.Value { return p.quantiles(round, p.recent) }
 
 func (p *pace) quantiles(round string, sorted []float64) []run.Value {

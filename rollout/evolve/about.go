@@ -1,0 +1,21 @@
+package evolve
+
+import "xlarun/rollout/run"
+
+var (
+	_ run.Player   = (*Config)(nil)
+	_ run.Planned  = (*Config)(nil)
+	_ run.Laned    = (*Config)(nil)
+	_ run.Members  = (*Evolution)(nil)
+	_ run.Results  = (*Evolution)(nil)
+	_ run.Profiled = (*Evolution)(nil)
+)
+
+// About describes the experiment.
+func (c *Config) About() run.About {
+	a := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	if c.Keys == KeysDevice { // the keys, and so the results, depend on the number of devices
+		a.Bound = []string{"devices"}
+	}
+	return a
+}

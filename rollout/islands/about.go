@@ -1,0 +1,28 @@
+package islands
+
+import (
+	"fmt"
+
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+var (
+	_ run.Player  = (*Islands)(nil)
+	_ run.Planned = (*Islands)(nil)
+	_ run.Members = (*Archipelago)(nil)
+	_ run.Results = (*Archipelago)(nil)
+)
+
+// About describes the experiment.
+func (c *Islands) About() run.About {
+	one := c.one()
+	return run.About{
+		Setup: fmt.Sprintf("%d islands (%s, %d every %d generations), each %s", c.Islands, c.Topology, c.Migrants,
+			c.MigrateEvery, one.Setup()),
+		Purpose: c.Purpose(),
+		Programs: fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology,
+			c.Migrants, c.Explore, c.several()) + settings.Program(one),
+		Measures: c.Measures, Check: c.Check, Given: c.Given(),
+	}
+}

@@ -1,0 +1,148 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Experiment is a pointer to a struct of settings (package settings) that embeds Common. Its Start makes a Run. If it
+// has parts (settings.HasParts), their settings are among its own.
+type Experiment interface {
+	// Title ends the name of the run's folder: "CartPole-v1".
+	Title() string
+	// Last is the last step that the run may take.
+	Last() int64
+	// Board returns the rows of the display.
+	Board() []Row
+	// On returns the settings that all kinds of run have.
+	On() *Common
+	// About describes the experiment, as its settings are now.
+	About() About
+	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
+	// on the devices. With an error there is no run, whatever the Run holds: a kind may return a nil pointer of its own
+	// type.
+	Start(b xlabridge.Backend) (Run, error)
+}
+
+// About describes an experiment. Every field may be empty.
+type About struct {
+	// Setup says in a line what is run. "": all settings that the programs depend on, and the seed.
+	Setup string
+	// Purpose says in a few words what the programs are for, with everything that their shapes depend on. A tuner
+	// stores its plan under this name. "": the kind, and all settings that the programs depend on.
+	Purpose string
+	// Programs is a text that is equal for experiments that need the same programs. "": settings.Program.
+	Programs string
+	// Measures returns the names of all metrics that Metrics.Values may have. nil: they are not known before the run.
+	Measures func() []string
+	// Check returns the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or
+	// compiled. nil: the ranges of the settings are checked and, of a Player, its Rollout.
+	Check func(on plan.Machine) error
+	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
+	// none.
+	Fetch func(ctx context.Context, p Progress) error
+	// Idle are the settings that have no effect together with the others. IdleWants ends the error of a command line
+	// that gives one of them: what to give instead, and why.
+	Idle      []string
+	IdleWants string
+	// Bound are settings that a resumed run cannot change, although their tags allow it.
+	Bound []string
+	// Given are the settings by which the user gives the plan of a Planned experiment, or a part of it.
+	Given []string
+}
+
+// Progress is told of slow starts.
+type Progress interface {
+	Download(done, total int64) // bytes
+	Notice(line string)
+}
+
+// Common are the settings that all kinds of run have.
+type Common struct {
+	Seed    int64    `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core"`
+	_       struct{} `help:"devices to run on; 0 for all, on cpu one a core"`
+}
+
+// On returns c.
+func (c *Common) On() *Common { return c }
+
+// About is that of an experiment that leaves all of it to the defaults.
+func (*Common) About() About { return About{} }
+
+// Planned is an Experiment that chooses a plan. It embeds Planning.
+type Planned interface {
+	Planned() *Planning
+	// ChoosePlan chooses the plan as Start would, and stores it if it was measured. It compiles nothing that stays: a
+	// Start with plan.TuneAuto then finds the plan.
+	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
+}
+
+// Planning are the settings of a Planned experiment: Common, and how the plan is chosen.
+type Planning struct {
+	Common
+	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free"`
+	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
+	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
+	_      struct{}       `help:"(default what is free)"`
+	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full"`
+	_      struct{}       `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
+	_      struct{}       `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
+	_      struct{}       `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
+}
+
+// Planned returns p.
+func (p *Planning) Planned() *Planning { return p }
+
+// Defaults returns the default settings.
+func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
+
+// Check returns the first mistake in an experiment's settings, a *settings.Error if it is in one of them.
+func Check(e Experiment, on plan.Machine) error {
+	if check := e.About().Check; check != nil {
+		return check(on)
+	}
+	if err := settings.Check(e); err != nil {
+		return err
+	}
+	if p, ok := e.(Player); ok {
+		_, err := p.Rollout()
+		return err
+	}
+	return nil
+}
+
+// Setup returns About.Setup, or its default.
+func Setup(e Experiment) string {
+	if text := e.About().Setup; text != "" {
+		return text
+	}
+	return fmt.Sprintf("%s, seed %d", settings.Words(e), e.On().Seed)
+}
+
+// Purpose returns About.Purpose, or its default for an experiment of a kind.
+func Purpose(kind string, e Experiment) string {
+	if text := e.About().Purpose; text != "" {
+		return text
+	}
+	return kind + " " + settings.Words(e)
+}
+
+// Programs returns About.Programs, or its default.
+func Programs(e Experiment) string {
+	if text := e.About().Programs; text != "" {
+		return text
+	}
+	return settings.Program(e)
+}
+
+// InChoice reports whether a part's setting is given after the colon of its choice, as in "mlp:16,16".
+func InChoice(e Experiment, c settings.Chosen, f settings.Field) bool {
+	choice, ok := settings.Lookup(e, c.Name)
+	return ok && strings.Contains(choice.Text(), ":") && f.IsArgument()
+}

@@ -1,0 +1,21 @@
+package run
+
+// Kind is a kind of run. It becomes a command with its name.
+type Kind struct {
+	Name    string // "evolve"
+	Short   string // one line of help
+	Long    string // a paragraph of help, in lines of at most 130 characters
+	Example string // command lines, indented by two blanks
+	// Argument is the setting that the command's argument gives; "": the command takes no argument.
+	Argument string
+	// Version is the version of the state and of the settings' meaning, from 1. A checkpoint of another version is
+	// refused. Raise it when the names or the meaning of the state's arrays change. It covers the kind's own arrays;
+	// strategy.Register and policy.Register say what holds for strategies and policies.
+	Version int
+	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
+	Unit, Round string
+	// Work names the steps of steps/s: "environment steps of all members".
+	Work string
+	// New returns an experiment with the default settings.
+	New func() Experiment
+}

@@ -1,0 +1,39 @@
+package run
+
+import (
+	"context"
+
+	"xlarun/xlabridge"
+)
+
+// Laned is an Experiment of which many can run as lanes of one program: hundreds of small runs are compiled once.
+type Laned interface {
+	// LaneNumbers lists the settings that may differ between lanes; settings of parts have dots. They are inputs of the
+	// program.
+	LaneNumbers() []string
+	// LaneCost estimates one run. An error names the setting that keeps the run from being a lane.
+	LaneCost() (LaneCost, error)
+	// OpenLanes compiles a program of up to `most` runs at a time, each with its own values of the named settings.
+	OpenLanes(b xlabridge.Backend, names []string, most int) (Lanes, error)
+}
+
+// Lanes is a program whose lanes are runs.
+type Lanes interface {
+	// Run runs all lanes to their ends. If there are more than fit at a time, they take turns. A run's result does not
+	// depend on how many run beside it. onMetrics is called after each step of each lane; it returns true to end that
+	// lane.
+	Run(ctx context.Context, all []Lane, onMetrics func(lane int, m Metrics) (stop bool)) error
+	Close() error
+}
+
+// LaneCost is an estimate of one run.
+type LaneCost struct {
+	Work  float64 // multiplications by parameters in the whole run
+	Bytes int64   // of memory
+}
+
+// Lane has the seed and the numbers of one run. All lanes have numbers with the same names.
+type Lane struct {
+	Seed    int64
+	Numbers map[string]float64
+}

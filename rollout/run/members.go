@@ -1,0 +1,76 @@
+package run
+
+import (
+	"fmt"
+
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/xlabridge"
+)
+
+// Player is an Experiment whose members play episodes: they can be judged, played, drawn and sampled. An experiment
+// that embeds Playing, or Scene and Aim, is a Player. Its members cannot be made again unless it defines MemberCount
+// and Remake.
+type Player interface {
+	// Rollout returns how a member plays.
+	Rollout() (*episode.Rollout, error)
+	// Judged returns the number of fresh episodes that judge a member.
+	Judged() int
+	// Sampled returns the number of members whose episodes are written at the end of the run.
+	Sampled() int
+	// MemberCount returns the size of the population that plays after a snapshot; 0: Remake cannot make it.
+	MemberCount(s Snapshot) (int, error)
+	// Remake makes members of that population again, by their numbers from 0, each with the key of its episodes; see
+	// episode.Rollout.Member.
+	Remake(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
+}
+
+// Members is a Run whose members are saved and, if its experiment is a Player, judged. Both methods read only the
+// snapshot and what does not change in a run: they may be called while Step runs in another goroutine.
+type Members interface {
+	// Candidates returns the members of a snapshot that may be the best, on the host. The first stands for the whole
+	// search.
+	Candidates(s Snapshot) ([]Candidate, error)
+	// Fame returns the hall of fame of a snapshot, on the host, the highest fitness first; nil if the run has none.
+	Fame(s Snapshot) ([]Famed, error)
+}
+
+// Candidate is a member's parameters.
+type Candidate struct {
+	Name   string // "centre", "best_ever"
+	Params any    // a tree, on the host
+}
+
+// Famed is a member of a hall of fame.
+type Famed struct {
+	Candidate
+	Fitness float64 // in the generation in which it entered the hall
+	Step    int64   // that generation
+}
+
+// Sampled is a member that was made again.
+type Sampled struct {
+	Candidate
+	Number int
+	Key    random.Key
+}
+
+// The members that a run saves, each in a file NAME.safetensors of its folder.
+const (
+	BestMember   = "best"   // the member with the highest mean return on fresh episodes
+	CentreMember = "centre" // the member that stands for the whole search
+)
+
+// FameMember is the name of the n-th member of the hall of fame, from 1: "fame-1" has the highest mean return.
+func FameMember(n int) string { return fmt.Sprintf("fame-%d", n) }
+
+const (
+	// JudgeKey is folded into the seed's key for the episodes on which members are judged. No training uses it.
+	JudgeKey = 0x6a756467
+	// playKey is folded into the seed's key for the episodes that are played after training.
+	playKey = 0x706c6179
+)
+
+// EpisodesKey is the key of the episodes that are played after training with a seed: neither training nor judging uses
+// it. Episode e, from 0, has the key FoldIn(EpisodesKey(seed), e).
+func EpisodesKey(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }

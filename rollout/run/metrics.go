@@ -1,0 +1,31 @@
+package run
+
+// Metrics are the numbers of a round.
+type Metrics struct {
+	Step   int64   // of the Kind's Unit, from 1
+	Values []Value // in the order in which they are written; the same bytes for the same settings
+	Work   float64 // of this round: what steps/s counts
+	// Timings are numbers of this round that differ from run to run, such as parts of its time. They are shown, and
+	// written into timings.jsonl.
+	Timings []Value
+	Done    bool // the goal is reached: the run ends
+	Stalled bool // the run no longer gets better: it ends
+}
+
+// Value is a named number.
+type Value struct {
+	Name   string
+	Number float64
+}
+
+// Get returns the number with a name. ok is false if there is none.
+func (m Metrics) Get(name string) (x float64, ok bool) {
+	for _, values := range [][]Value{m.Values, m.Timings} {
+		for _, v := range values {
+			if v.Name == name {
+				return v.Number, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,83 @@
+package session
+
+import (
+	"runtime"
+	"strconv"
+	"time"
+
+	"xlarun/rollout/run/runfolder"
+)
+
+// keep copies the state to the host, and writes it to the disk, when each is due.
+func (s *session) keep() error {
+	if s.Folder == nil {
+		return nil
+	}
+	now := time.Now()
+	due := s.checkpointAt.IsZero() || s.Cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
+	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
+		if err := s.hold(); err != nil {
+			return err
+		}
+		s.heldAt = time.Now()
+		s.holding = s.heldAt.Sub(now)
+	}
+	if !due {
+		return nil
+	}
+	s.checkpointAt, s.checkpointed = now, s.last.Step
+	// Before the checkpoint: after a kill, the kind's files are never older than the state. A run that is resumed after
+	// its last step cannot write all of them again.
+	if err := s.writeFiles(false); err != nil {
+		return err
+	}
+	if s.judge == nil && s.player() != nil { // the judge is compiled first, and the state does not wait for that
+		if err := s.checkpoint(); err != nil {
+			return err
+		}
+		return s.result(false, 0)
+	}
+	// before the checkpoint: after a kill, the best member is never older than the state
+	if err := s.result(false, 0); err != nil {
+		return err
+	}
+	return s.checkpoint()
+}
+
+// hold copies the state to the host.
+func (s *session) hold() error {
+	if s.Folder == nil && s.player() == nil {
+		return nil
+	}
+	snapshot, err := s.run.Snapshot()
+	if err != nil {
+		return err
+	}
+	done := strconv.FormatBool(s.last.Done)
+	if s.last.Stalled && !s.last.Done {
+		done = stalled
+	}
+	held := &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Kind.Name, Format: s.Kind.Version, Config: s.text,
+		Arrays: snapshot.Arrays, Info: map[string]string{InfoVersion: s.Version, InfoDone: done,
+			infoRound: strconv.FormatInt(s.round, 10)}}
+	s.update(func(x *state) { x.held = held })
+	size := 0
+	for _, a := range snapshot.Arrays {
+		size += a.Shape().Bytes()
+	}
+	if size >= largeState {
+		runtime.GC()
+	}
+	return nil
+}
+
+// checkpoint puts the held state on the disk. It may wait for a disk that is full, so the lock is not held.
+func (s *session) checkpoint() error {
+	var ended bool
+	s.update(func(x *state) { ended = x.ended })
+	if s.held == nil || s.Folder == nil || ended {
+		return nil
+	}
+	_, err := s.Folder.SaveCheckpoint(*s.held)
+	return err
+}

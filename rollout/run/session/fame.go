@@ -1,0 +1,65 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+)
+
+// judgeFame judges the hall of fame of a state on the same fresh episodes as the candidates, with the same program. It
+// sorts the members by mean return; equal ones stay in the order of their fitness.
+func (s *session) judgeFame(held *runfolder.Checkpoint, together int) ([]*Member, error) {
+	famed, err := s.run.(run.Members).Fame(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	if err != nil {
+		return nil, err
+	}
+	fame, err := s.play(famed, together)
+	slices.SortStableFunc(fame, func(a, b *Member) int {
+		switch {
+		case a.Judgement.Mean > b.Judgement.Mean:
+			return -1
+		case a.Judgement.Mean < b.Judgement.Mean:
+			return 1
+		}
+		return 0
+	})
+	return fame, err
+}
+
+// writeFame writes the hall of fame, one file a member.
+func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
+	for i, f := range fame {
+		m := s.describeJudged(held.Step, f.Candidate, &f.Judgement)
+		m["fitness"], m["fitness_"+s.Kind.Unit] = fmt.Sprint(f.Fitness), strconv.FormatInt(f.Step, 10)
+		if err := s.Folder.WriteArrays(run.FameMember(i+1)+".safetensors", f.Params, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fameJSON returns the hall of fame for the outcome's JSON.
+func (s *session) fameJSON() []Object {
+	all := []Object{}
+	for i, f := range s.fame {
+		all = append(all, Object{{Name: "member", Value: run.FameMember(i + 1)},
+			{Name: "fitness", Value: finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
+			{Name: "mean_return", Value: finite(f.Judgement.Mean)},
+			{Name: "standard_error", Value: finite(f.Judgement.Error)}})
+	}
+	return all
+}
+
+// fameText returns the hall of fame, which has a member at least, as a line.
+func (s *session) fameText() string {
+	n := len(s.fame)
+	first, last := s.fame[0].Judgement, s.fame[n-1].Judgement
+	if n == 1 {
+		return fmt.Sprintf("hall of fame: %s, mean return %.4g ± %.2g", run.FameMember(1), first.Mean, first.Error)
+	}
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %.4g ± %.2g to %.4g ± %.2g", run.FameMember(1),
+		run.FameMember(n), first.Mean, first.Error, last.Mean, last.Error)
+}

@@ -1,0 +1,104 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/settings"
+)
+
+// describe returns the metadata of a member, with which episode.Load makes it act again.
+func (s *session) describe(step int64, name string) map[string]string {
+	own := settings.Values{}
+	spec := ""
+	for _, c := range settings.ChosenParts(s.Experiment) {
+		if c.Name != "policy" {
+			continue
+		}
+		f, _ := settings.Lookup(s.Experiment, c.Name)
+		spec = f.Text()
+		for _, x := range settings.Fields(c.Settings) {
+			if !run.InChoice(s.Experiment, c, x) {
+				own[x.Name] = x.Value()
+			}
+		}
+	}
+	env, steps := "", 0
+	var params []episode.EnvParam
+	var network policy.Policy
+	if p, ok := s.Experiment.(run.Player); ok {
+		if r, err := p.Rollout(); err == nil {
+			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
+		}
+	}
+	m := episode.Describe(env, spec, own, steps)
+	episode.DescribeParams(m, params)
+	episode.DescribeNormalized(m, network)
+	maps.Copy(m, map[string]string{"kind": s.Kind.Name, "member": name, s.Kind.Unit: strconv.FormatInt(step, 10),
+		"seed": strconv.FormatInt(s.Experiment.On().Seed, 10), "xlarun": s.Version})
+	return m
+}
+
+// describeJudged returns the metadata of a candidate with its result; j is nil if it was not judged.
+func (s *session) describeJudged(step int64, c run.Candidate, j *episode.Judgement) map[string]string {
+	m := s.describe(step, c.Name)
+	if j != nil {
+		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error),
+			strconv.Itoa(len(j.Return))
+	}
+	return m
+}
+
+// writeMember writes a candidate with its result; j is nil if it was not judged.
+func (s *session) writeMember(file string, held *runfolder.Checkpoint, c run.Candidate, j *episode.Judgement) error {
+	return s.Folder.WriteArrays(file+".safetensors", c.Params, s.describeJudged(held.Step, c, j))
+}
+
+// writeCentre writes the centre of a state without judging it: nothing on the devices is touched.
+func (s *session) writeCentre(held *runfolder.Checkpoint) error {
+	if s.player() == nil {
+		return nil
+	}
+	candidates, err := s.candidates(held)
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	return s.writeMember(run.CentreMember, held, candidates[0], nil)
+}
+
+// writeFiles writes the kind's further files.
+func (s *session) writeFiles(ended bool) error {
+	f, ok := s.run.(run.Results)
+	if !ok || s.Folder == nil {
+		return nil
+	}
+	start := time.Now()
+	defer func() { s.filing = time.Since(start) }()
+	files, err := f.Files(ended)
+	if err != nil {
+		return err
+	}
+	for _, x := range files {
+		switch {
+		case x.Data != nil:
+			err = s.Folder.Write(x.Name, x.Data)
+		case x.Arrays != nil:
+			m := map[string]string{}
+			maps.Copy(m, x.Metadata)
+			m["xlarun"] = s.Version
+			err = s.Folder.WriteArrays(x.Name, x.Arrays, m)
+		default:
+			err = s.Folder.WriteJSON(x.Name, x.JSON)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Outcome says how far a run came and how good its members are.
+type Outcome struct {
+	Step    int64              // of Kind.Unit: the last one
+	EndedBy string             // "goal", "patience", "last" (step) or "stopped"; "" if no round was done
+	Metrics map[string]float64 // the last value of each metric
+	Best    *Member            // nil: no members were judged
+	Fame    []*Member          // the hall of fame, the highest mean return first
+	Folder  string             // "" for none
+	Summary []string           // lines for people; none if no round was done and the run was not at its end
+	// JSON are the settings, the metrics, the best member and what the run cost; nil as Summary.
+	JSON Object
+}
+
+// Member is a member of a run and its result on fresh episodes.
+type Member struct {
+	run.Famed // of the best member only the Candidate
+	Judgement episode.Judgement
+}
+
+// Object is a JSON object whose members keep their order. Of two members with one name the first counts.
+type Object []run.Fact
+
+// MarshalJSON writes the object.
+func (o Object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	seen := map[string]bool{}
+	for _, f := range o {
+		if seen[f.Name] {
+			continue
+		}
+		seen[f.Name] = true
+		name, _ := json.Marshal(f.Name) // a text: it cannot fail
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// finite is x as a value for JSON: nil if x is not finite.
+func finite(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return x
+}
+
+// outcome returns the outcome. stopped means that the run was interrupted or failed.
+func (s *session) outcome(stopped bool) *Outcome {
+	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, Fame: s.fame,
+		Summary: s.summary(stopped)}
+	if s.Folder != nil {
+		o.Folder = s.Folder.Dir()
+	}
+	o.JSON = s.json(o)
+	return o
+}
+
+// json returns the kind, the settings, the last values of all metrics under their names in metrics.jsonl, the best
+// member's result, and what the run cost.
+func (s *session) json(outcome *Outcome) Object {
+	kind := s.Kind
+	o := Object{{Name: "kind", Value: kind.Name}, {Name: kind.Unit + "s", Value: s.last.Step}}
+	add := func(name string, value any) { o = append(o, run.Fact{Name: name, Value: value}) }
+	set := func(name string, value any) {
+		name = strings.ReplaceAll(name, "-", "_")
+		if _, metric := s.values[name]; metric { // the metric keeps its name
+			name = "settings." + name
+		}
+		add(name, value)
+	}
+	for _, f := range settings.Fields(s.Experiment) {
+		switch f.Name {
+		case "devices", "memory", kind.Unit + "s": // these are requests; the results are below
+		case "pop":
+			set("population", f.Value())
+		default:
+			set(f.Name, f.Value())
+		}
+	}
+	for _, c := range settings.ChosenParts(s.Experiment) {
+		for _, f := range settings.Fields(c.Settings) {
+			if !run.InChoice(s.Experiment, c, f) {
+				set(c.Name+"."+f.Name, f.Value())
+			}
+		}
+	}
+	for _, v := range s.last.Values {
+		add(v.Name, finite(v.Number))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.values)) { // metrics that are not measured in every round
+		add(name, finite(s.values[name]))
+	}
+	if b := s.best; b != nil {
+		add("best_member", b.Name)
+		add("best_member_mean_return", finite(b.Judgement.Mean))
+		add("best_member_standard_error", finite(b.Judgement.Error))
+		add("best_member_episodes", len(b.Judgement.Return))
+	}
+	if s.fame != nil {
+		add("fame", s.fameJSON())
+	}
+	add("ended_by", outcome.EndedBy)
+	add("steps_per_second", finite(s.stepsPerSecond()))
+	add("trace_seconds", s.profile.TraceSeconds)
+	add("compile_seconds", s.profile.CompileSeconds)
+	add("cache", s.profile.Cache)
+	add("time_to_first_"+kind.Round+"_seconds", s.firstEnd.Seconds())
+	add("wall_seconds", time.Since(s.Start).Seconds())
+	add("peak_memory_bytes", s.peak)
+	add("devices", s.profile.Devices)
+	add("folder", outcome.Folder)
+	return slices.Concat(o, s.pace.facts(kind.Round), s.profile.Facts)
+}
+
+// stepsPerSecond returns the speed of all rounds except the first, or of the first if it is the only one.
+func (s *session) stepsPerSecond() float64 {
+	switch {
+	case s.rounds == 0:
+		return 0
+	case s.rounds == 1 || s.steady == 0:
+		return s.work0 / s.first
+	}
+	return s.work1 / s.steady
+}
+
+// endedBy returns why the run is over.
+func (s *session) endedBy() string {
+	switch {
+	case s.last.Done:
+		return "goal"
+	case s.last.Stalled:
+		return "patience"
+	case s.last.Step >= s.Experiment.Last():
+		return "last"
+	}
+	return "stopped"
+}
+
+// summary returns the outcome as lines for people.
+func (s *session) summary(stopped bool) []string {
+	ending := ""
+	if s.ending != "" {
+		ending = ": " + s.ending
+	}
+	unit, step := s.Kind.Unit, s.last.Step
+	var text string
+	switch {
+	case s.rounds == 0:
+		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", unit, step)
+	case s.last.Done:
+		text = fmt.Sprintf("solved in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
+	case s.last.Stalled:
+		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
+	case stopped:
+		text = fmt.Sprintf("stopped after %s %d%s", unit, step, ending)
+	default:
+		text = fmt.Sprintf("stopped at the last of %d %ss%s", step, unit, ending)
+	}
+	lines := append([]string{text}, s.table...)
+	if b := s.best; b != nil {
+		lines = append(lines,
+			fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
+				strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+	}
+	if len(s.fame) > 0 {
+		lines = append(lines, s.fameText())
+	}
+	if s.Folder != nil {
+		lines = append(lines, "the run is in "+s.Folder.Dir())
+	}
+	return lines
+}
+
+// writeProfile writes profile.json.
+func (s *session) writeProfile() error {
+	text, err := json.Marshal(s.profile)
+	if err != nil {
+		return err
+	}
+	var p map[string]any
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	p["steady_steps_per_second"] = finite(s.stepsPerSecond())
+	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstEnd.Seconds()
+	p["wall_seconds"] = time.Since(s.Start).Seconds()
+	p["process_peak_memory_bytes"] = s.peak
+	p["backend"] = s.backend.Backend()
+	for _, f := range s.pace.facts(s.Kind.Round) {
+		p[f.Name] = f.Value
+	}
+	if c, ok := s.backend.(*xlabridge.Client); ok {
+		p["plugin"] = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
+		p["device_names"], _ = c.DeviceDescriptions()
+	}
+	return s.Folder.WriteJSON("profile.json", p)
+}

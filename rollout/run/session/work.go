@@ -1,0 +1,325 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// work runs from the data to the last round, in phases. finish writes what it leaves in memory.
+func (s *session) work(ctx context.Context) error {
+	for _, phase := range []func(context.Context) error{s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
+		if err := phase(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch downloads the data that the experiment needs.
+func (s *session) fetch(ctx context.Context) error {
+	fetch := s.Experiment.About().Fetch
+	if fetch == nil {
+		return nil
+	}
+	err := fetch(ctx, opening{s.Observer})
+	if err != nil && ctx.Err() != nil {
+		return ErrInterrupted
+	}
+	return err
+}
+
+// open opens the backend.
+func (s *session) open(ctx context.Context) error {
+	b, err := s.Open(ctx, opening{s.Observer})
+	if err != nil {
+		return err
+	}
+	s.update(func(x *state) { x.backend = b })
+	return nil
+}
+
+// start compiles the run.
+func (s *session) start(context.Context) error {
+	phase := "tracing and compiling"
+	if p, ok := s.Experiment.(run.Planned); ok {
+		if tune := p.Planned().Tune; tune == plan.TuneQuick || tune == plan.TuneFull {
+			phase = "measuring plans, then " + phase
+		}
+	}
+	s.Observer.Phase(phase)
+	r, err := s.Experiment.Start(s.backend)
+	if err != nil { // r may be a nil pointer in a run.Run that is not nil
+		return err
+	}
+	s.run = r
+	return nil
+}
+
+// restore puts the checkpoint of a resumed run into it, and opens its logs.
+func (s *session) restore(context.Context) error {
+	if s.Resume != nil {
+		if err := s.run.Restore(run.Snapshot{Step: s.Resume.Step, Arrays: s.Resume.Arrays}); err != nil {
+			return fmt.Errorf("%s: %w", s.Folder.Dir(), err)
+		}
+	}
+	s.update(func(x *state) { x.profile = s.run.Profile() })
+	if err := s.configure(); err != nil {
+		return err
+	}
+	if f, ok := s.backend.(*NaNFinder); ok {
+		f.follow(s.run)
+	}
+	if reason := s.profile.PlanNotice(); reason != "" {
+		s.Observer.Notice(reason)
+	}
+	if s.Resume == nil {
+		s.Observer.Phase("the first " + s.Kind.Round)
+		return nil
+	}
+	if err := s.resumeLogs(); err != nil {
+		return err
+	}
+	s.Observer.Phase(fmt.Sprintf("going on after %s %d", s.Kind.Unit, s.last.Step))
+	return nil
+}
+
+// configure gets the text of the config. It holds what was chosen for the run, so that the run repeats to the byte
+// whatever is stored or free then. A resumed run keeps its config, and so the settings that were chosen at first.
+func (s *session) configure() (err error) {
+	if s.Config == nil {
+		return nil
+	}
+	var chosen settings.Values
+	if s.Resume == nil {
+		chosen = settings.Values{}
+		for name, value := range s.profile.Chosen {
+			chosen[name] = value
+		}
+	}
+	s.text, err = s.Config(chosen)
+	return err
+}
+
+// resumeLogs opens the logs where the checkpoint left them.
+func (s *session) resumeLogs() error {
+	held := *s.Resume
+	held.Config = s.text
+	round, _ := strconv.ParseInt(held.Info[infoRound], 10, 64)
+	s.checkpointAt, s.checkpointed = time.Now(), held.Step
+	s.update(func(x *state) {
+		x.held, x.round = &held, round
+		x.last.Step, x.last.Done, x.last.Stalled = held.Step, held.Info[InfoDone] == "true",
+			held.Info[InfoDone] == stalled
+	})
+	if err := s.openLogs(held.Step); err != nil {
+		return err
+	}
+	return s.lastRow()
+}
+
+// lastRow takes the metrics of the last round from the log, for the outcome of a run that has nothing left to do.
+func (s *session) lastRow() error {
+	var row map[string]*float64
+	if err := json.Unmarshal(s.logger.LastRow(), &row); err != nil {
+		return fmt.Errorf("%s: %w", s.Folder.Path("metrics.jsonl"), err)
+	}
+	s.update(func(now *state) {
+		for name, x := range row {
+			if name == s.Kind.Unit {
+				continue
+			}
+			now.values[name] = math.NaN()
+			if x != nil {
+				now.values[name] = *x
+			}
+		}
+	})
+	return nil
+}
+
+// loop runs rounds until the last one, until the run says that it is done, or until ctx ends.
+func (s *session) loop(ctx context.Context) error {
+	for s.last.Step < s.Experiment.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled {
+		started := time.Now()
+		m, err := s.run.Step()
+		if err != nil {
+			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, err)
+		}
+		now := time.Now()
+		if s.rounds == 0 {
+			if err := s.firstRound(now); err != nil {
+				return err
+			}
+		}
+		s.update(func(x *state) { x.pace.add(started, now) })
+		s.note(m, now, now.Sub(started).Seconds())
+		if err := s.keep(); err != nil {
+			return err
+		}
+		s.timePhases()
+	}
+	return nil
+}
+
+// end copies the last state to the host, and writes the members and the kind's files.
+func (s *session) end(ctx context.Context) error {
+	interrupted := ctx.Err() != nil
+	if s.rounds == 0 && s.Resume == nil {
+		if interrupted {
+			return ErrInterrupted
+		}
+		return nil
+	}
+	if r, ok := s.run.(run.Results); ok {
+		lines := r.Table()
+		s.update(func(x *state) { x.table = lines })
+	}
+	if err := s.hold(); err != nil {
+		return err
+	}
+	if interrupted {
+		if err := s.result(true, s.workGrace()/2); err != nil {
+			return InterruptedError{err}
+		}
+		return ErrInterrupted
+	}
+	if err := s.result(true, 0); err != nil {
+		return err
+	}
+	return s.writeTrajectories()
+}
+
+// firstRound opens the logs after the first round, so that a run that fails before it leaves nothing.
+func (s *session) firstRound(end time.Time) error {
+	var needed bool
+	s.update(func(x *state) {
+		x.firstEnd = end.Sub(s.Start)
+		needed = s.Folder != nil && !x.ended && x.logger == nil
+	})
+	if !needed {
+		return nil
+	}
+	return s.openLogs(0)
+}
+
+// openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
+// lock is not held meanwhile.
+func (s *session) openLogs(after int64) error {
+	if s.Config != nil {
+		if err := s.Folder.Write("config.toml", []byte(s.text)); err != nil {
+			return err
+		}
+	}
+	logger, err := s.Folder.NewLogger(s.Kind.Unit, after)
+	s.update(func(x *state) { x.logger = logger })
+	return err
+}
+
+// note records a round's metrics and shows them.
+func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
+	if news, ok := s.record(m, now, seconds); ok {
+		s.Observer.News(news) // the observer may wait for a reader, so the lock is not held
+	}
+	if s.Folder != nil && s.memoryAt.Equal(now) {
+		if dir := s.Folder.Dir(); dir != s.shown {
+			s.shown = dir
+			s.Observer.Moved(dir)
+		}
+	}
+}
+
+// record puts a round's metrics into the state and the logs, and returns them for the observer; false if the run has
+// ended meanwhile.
+func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news News, ok bool) {
+	s.update(func(x *state) {
+		if ok = !x.ended; !ok {
+			return
+		}
+		if r, ok := s.run.(run.Results); ok {
+			x.ending = r.Ending(m)
+		}
+		x.add(m, seconds)
+		x.lastEnd = now.Sub(s.Start)
+		news = s.news(m, seconds, now)
+		if x.logger != nil {
+			x.logger.Log(s.row(m, seconds, now))
+		}
+	})
+	return news, ok
+}
+
+// add counts a round.
+func (x *state) add(m run.Metrics, seconds float64) {
+	if x.rounds == 0 {
+		x.first, x.work0 = seconds, m.Work
+	} else {
+		x.steady += seconds
+		x.work1 += m.Work
+	}
+	x.rounds++
+	x.round++
+	x.last = m
+	for _, v := range slices.Concat(m.Values, m.Timings) {
+		x.values[v.Name] = v.Number
+	}
+}
+
+// news returns what the observer gets of a round.
+func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
+	shown := m
+	shown.Values = slices.Concat(m.Values, m.Timings)
+	return News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
+		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases}
+}
+
+// row returns what the logs get of a round.
+func (s *session) row(m run.Metrics, seconds float64, now time.Time) runfolder.Row {
+	timings := []runfolder.Value{{Name: "seconds", Number: seconds},
+		{Name: "steps_per_second", Number: m.Work / seconds}}
+	return runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
+		Timings: slices.Concat(timings, rowValues(s.pace.row(s.Kind.Round)), rowValues(m.Timings))}
+}
+
+func rowValues(values []run.Value) []runfolder.Value {
+	out := make([]runfolder.Value, len(values))
+	for i, v := range values {
+		out[i] = runfolder.Value{Name: v.Name, Number: v.Number}
+	}
+	return out
+}
+
+// memory returns the bytes that the process uses. It reads them at most every memoryEvery.
+func (s *session) memory(now time.Time) int64 {
+	if now.Sub(s.memoryAt) > memoryEvery {
+		if m, err := xlabridge.ProcessMemory(); err == nil {
+			s.memoryNow = m.InUse
+		}
+		s.memoryAt = now
+	}
+	return s.memoryNow
+}
+
+// timePhases times the parts of a round once.
+func (s *session) timePhases() {
+	p, ok := s.run.(run.Profiled)
+	if !ok || s.phases != nil || !s.TimePhases || time.Since(s.Start) < phasesAfter ||
+		s.last.Step >= s.Experiment.Last() {
+		return
+	}
+	phases, err := p.Phases(1)
+	if err != nil || phases == nil {
+		phases = []run.Phase{} // they are not timed again
+	}
+	s.update(func(x *state) { x.phases = phases })
+}

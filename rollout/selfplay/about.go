@@ -1,0 +1,39 @@
+package selfplay
+
+import (
+	"fmt"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/rollout/run"
+)
+
+var (
+	_ run.Results  = (*Training)(nil)
+	_ run.Profiled = (*Training)(nil)
+)
+
+// About describes the experiment.
+func (c *Config) About() run.About {
+	a := run.About{
+		Setup: fmt.Sprintf("%s, %s, %d games an iteration, %d simulations (%s), batches of %d, seed %d", c.Title(),
+			c.Network, c.NumEpisodes, c.NumSimulations, c.Search, c.TrainingBatchSize, c.Seed),
+		Purpose: c.Purpose(),
+		Measures: func() []string { // of puzzles and of games for two
+			return slices.Concat(playMetrics, trainMetrics, []string{"training_steps", "elo", "score_random",
+				"score_search", "score_untrained", "score_older", "wins_kept"})
+		},
+		Check: c.Check,
+	}
+	a.Idle, a.IdleWants = c.idle()
+	if c.Schedule != "constant" { // with more iterations, the learning rate of each would be another
+		a.Bound = []string{"num-iterations"}
+	}
+	return a
+}
+
+// Table returns no table.
+func (t *Training) Table() []string { return nil }
+
+// Cost returns zero: the work of an iteration depends on the games that are played.
+func (t *Training) Cost() graph.Cost { return graph.Cost{} }

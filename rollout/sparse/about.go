@@ -1,0 +1,34 @@
+package sparse
+
+import (
+	"fmt"
+
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+var (
+	_ run.Planned  = (*Experiment)(nil)
+	_ run.Results  = (*training)(nil)
+	_ run.Profiled = (*training)(nil)
+)
+
+// About describes the experiment. The programs depend on the sizes of the data, so on its folder.
+func (e *Experiment) About() run.About {
+	density, _ := settings.Lookup(e, "density")
+	programs := e.Config.Programs()
+	return run.About{
+		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(),
+			e.Batch, e.Steps, e.DType, e.Seed),
+		Purpose:  e.Purpose(),
+		Programs: e.Folder + settings.Program(&programs),
+		Measures: func() []string {
+			return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
+				"best_test_accuracy", "mean_test_accuracy"}
+		},
+		Check: e.Config.Check, Fetch: e.Fetch, Given: e.Given(),
+	}
+}
+
+// Table returns no table.
+func (t *training) Table() []string { return nil }
