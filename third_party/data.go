@@ -2,7 +2,7 @@ package thirdparty
 
 import _ "embed"
 
-// DataPins is the TOML text of data.toml; the head of that file says what each field means.
+// DataPins is the text of data.toml. The comment at the top of the file describes the fields.
 //
 //go:embed data.toml
 var DataPins []byte

@@ -1,12 +1,10 @@
-// Package thirdparty carries the pins of what the project fetches from
-// outside: which wheel of which distribution, with its checksum, size and
-// licence. It imports nothing and decides nothing; xlabridge/plugin reads it.
+// Package thirdparty embeds the pins of the files that the project downloads: distribution, file, checksum, size and
+// licence. It also embeds the comparison programs.
 package thirdparty
 
 import _ "embed"
 
-// PluginPins is the TOML text of plugins.toml; the head of that file says what
-// each field means.
+// PluginPins is the text of plugins.toml. The comment at the top of the file describes the fields.
 //
 //go:embed plugins.toml
 var PluginPins []byte

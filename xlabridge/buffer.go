@@ -23,7 +23,7 @@ type Buffer struct {
 	err   error
 }
 
-// newBuffer takes go-xla's buffer of so many bytes over, which the caller counts in buffers.
+// newBuffer wraps go-xla's buffer of a number of bytes, which the caller counts in buffers.
 func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
 	h := &handle{client: c, free: inner.Destroy, bytes: bytes}
 	if err := c.remember(h); err != nil {
@@ -35,8 +35,8 @@ func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer
 	return b, nil
 }
 
-// ToDevice copies an array to a device's memory. data holds the elements in row-major order, in the
-// host's byte order; its length must be that of dims in dtype. The copy is done when it returns.
+// ToDevice copies an array to a device's memory. data holds the elements in row-major order, in the host's byte order.
+// Its length must fit dims and dtype. The copy is complete when ToDevice returns.
 func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
 	if device < 0 || device >= c.NumDevices() {
 		return nil, fmt.Errorf("xlabridge: transfer to device %d, but there are %d (numbered from 0)", device,
@@ -59,7 +59,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	}
 	defer done()
 	if len(data) == 0 {
-		data = make([]byte, 1) // the plugin wants an address even for no bytes
+		data = make([]byte, 1) // the plugin needs an address even for no bytes
 	}
 	inner, err := c.inner.BufferFromHost().FromRawData(data, dtype, dims).ToDeviceNum(device).Done()
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	return b, nil
 }
 
-// use begins a use of the buffer; the caller releases it.
+// use marks a use of the buffer. The caller releases it.
 func (b *Buffer) use() error {
 	if b == nil {
 		return fmt.Errorf("xlabridge: the buffer is nil")
@@ -85,10 +85,10 @@ func (b *Buffer) use() error {
 	return nil
 }
 
-// Device is the number of the device that holds the buffer.
+// Device returns the number of the buffer's device.
 func (b *Buffer) Device() int { return b.device }
 
-// Shape gives the element type and the dimensions. The caller must not change dims.
+// Shape returns the element type and the dimensions. The caller must not change dims.
 func (b *Buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
 	if b == nil {
 		return dtypes.InvalidDType, nil, b.use()
@@ -105,7 +105,7 @@ func (b *Buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
 	return b.dtype, b.dims, b.err
 }
 
-// Size is the number of bytes that ToHost writes.
+// Size returns the number of bytes that ToHost writes.
 func (b *Buffer) Size() (int, error) {
 	dtype, dims, err := b.Shape()
 	if err != nil {
@@ -138,7 +138,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 	return nil
 }
 
-// Bytes is a copy of the buffer's elements on the host, in row-major order.
+// Bytes returns a copy of the buffer's elements on the host, in row-major order.
 func (b *Buffer) Bytes() ([]byte, error) {
 	size, err := b.Size()
 	if err != nil {
@@ -148,8 +148,8 @@ func (b *Buffer) Bytes() ([]byte, error) {
 	return dst, b.ToHost(dst)
 }
 
-// Close frees the device's memory, after the calls that use it. Closing twice, or after a donation,
-// is fine.
+// Close frees the device's memory after the calls that use it. A second Close, or a Close after a donation, does
+// nothing.
 func (b *Buffer) Close() error {
 	if b == nil {
 		return nil

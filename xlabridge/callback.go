@@ -10,39 +10,41 @@ import (
 	"xlarun/graph"
 )
 
-// CallbackPanic is what a call of a program panics with when a callback (graph.RegisterCallback) did: the callback ran
-// on a thread of the plugin, whose stack is not the caller's. A *graph.Error is returned as the call's error instead.
+// CallbackPanic is the value that a program's call panics with after a callback (graph.RegisterCallback) panicked. The
+// callback ran on a thread of the plugin, so its stack is not the caller's. If the callback panicked with a
+// *graph.Error, the call returns that as its error.
 type CallbackPanic struct {
-	Value any    // what the callback panicked with
-	Stack []byte // where it did
+	Value any    // of the callback's panic
+	Stack []byte // of the callback
 }
 
-// Error implements error: Go prints it for a panic that nobody recovers.
+// Error implements error. Go prints it if the panic is not recovered.
 func (p *CallbackPanic) Error() string {
 	return fmt.Sprintf("xlabridge: a callback panicked: %v\n\nThe callback's stack:\n%s", p.Value, p.Stack)
 }
 
-// Unwrap is the value, where that is an error.
+// Unwrap returns the value if it is an error.
 func (p *CallbackPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// callbackPanics are the panics on their way from the plugin's thread to the caller. XLA passes on nothing but text, so
-// the text names them by number.
+// callbackPanics holds the panics that have not yet reached the caller. XLA passes only text to the caller, so the text
+// has the panic's number.
 var callbackPanics = struct {
 	sync.Mutex
 	waiting map[uint64]*CallbackPanic
 	number  uint64
 }{waiting: map[uint64]*CallbackPanic{}}
 
-// mostCallbackPanics bounds those that wait: of the replicas of a program all may panic, but XLA passes on one error.
+// mostCallbackPanics is the largest number of panics that are kept. All replicas of a program may panic, but XLA passes
+// one error to the caller.
 const mostCallbackPanics = 256
 
 var callbackPanicText = regexp.MustCompile(`callback panic (\d+) of this process`)
 
-// runDebug is graph.RunDebug, with a panic of the user's kept for callbackPanicOf. It runs in a goroutine of its own:
-// neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the frames of the plugin below.
+// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf. It uses a separate goroutine: neither a panic nor
+// runtime.Goexit (a test's FailNow) may unwind through the plugin's frames.
 func runDebug(c debugCall) (err error) {
 	err = fmt.Errorf("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, " +
 		"or panic")
@@ -70,7 +72,7 @@ func keepCallbackPanic(p *CallbackPanic) error {
 	return fmt.Errorf("callback panic %d of this process", w.number)
 }
 
-// callbackPanicOf is the panic that an error of a call tells of, nil if it tells of none.
+// callbackPanicOf returns the panic whose number is in an error of a call, or nil.
 func callbackPanicOf(err error) *CallbackPanic {
 	if err == nil {
 		return nil

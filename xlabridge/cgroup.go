@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// FreeMemory is the memory in bytes that this process may still take: what the machine has available, or what is left
-// below the limit of a control group that the process is in, if that is less. 0 where the kernel does not tell.
+// FreeMemory returns the memory in bytes that this process can still use: the machine's available memory, or less if a
+// control group of the process has a lower limit. 0 means not known.
 func FreeMemory() int64 { return freeMemory("/") }
 
-// freeMemory is FreeMemory of a machine whose file tree begins at root.
+// freeMemory is FreeMemory with the machine's files below root.
 func freeMemory(root string) int64 {
 	text, err := os.ReadFile(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
@@ -28,7 +28,7 @@ func freeMemory(root string) int64 {
 	return free
 }
 
-// memoryLimit is the least limit of the process's control groups in bytes, or math.MaxInt64.
+// memoryLimit returns the lowest limit of the process's control groups in bytes, or math.MaxInt64.
 func memoryLimit(root string) int64 {
 	limit := int64(math.MaxInt64)
 	for _, g := range memoryGroups(root) {
@@ -40,11 +40,11 @@ func memoryLimit(root string) int64 {
 // memoryGroup is a control group with a limit.
 type memoryGroup struct {
 	limit int64
-	used  int64 // what the kernel cannot take back at will: without cached files
+	used  int64 // without cached files, which the kernel can drop
 }
 
-// memoryGroups are the control groups with a memory limit that the process is in, of either version: its own and those
-// around it, as far as they are mounted.
+// memoryGroups returns the process's control groups, of version 1 or 2, that have a memory limit and are mounted. They
+// include the parents of its own group.
 func memoryGroups(root string) []memoryGroup {
 	own, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -82,8 +82,8 @@ func memoryGroups(root string) []memoryGroup {
 	return groups
 }
 
-// groupMount finds in a mountinfo text where the groups are mounted, and the path of the group below that place. Inside
-// a container the mount may begin at the container's own group.
+// groupMount returns the mount point of the groups in a mountinfo text, and the path of the group below it. Inside a
+// container, the mount may begin at the container's group.
 func groupMount(mounts string, version2 bool, group string) (at, within string) {
 	for line := range strings.Lines(mounts) {
 		// number parent device root mount-point options [tags] - kind source options
@@ -97,24 +97,24 @@ func groupMount(mounts string, version2 bool, group string) (at, within string) 
 		}
 		within, err := filepath.Rel(fields[3], group)
 		if err != nil || !filepath.IsLocal(within) {
-			within = "." // the group lies outside of what is mounted
+			within = "." // the group is not below the mount
 		}
 		return unescapeMount(fields[4]), within
 	}
 	return "", ""
 }
 
-// unescapeMount undoes the octal escapes of a mountinfo path.
+// unescapeMount decodes the octal escapes of a mountinfo path.
 func unescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// hasWord tells whether a list with commas has the word.
+// hasWord reports whether a list with commas contains the word.
 func hasWord(list, word string) bool {
 	return strings.Contains(","+list+",", ","+word+",")
 }
 
-// readGroup reads a group's limit and use; ok is false where it has no limit.
+// readGroup reads a group's limit and use. ok is false if it has no limit.
 func readGroup(dir string, version2 bool) (g memoryGroup, ok bool) {
 	limits, used, cached := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", []string{"total_inactive_file",
 		"total_active_file"}
@@ -147,7 +147,7 @@ func readGroup(dir string, version2 bool) (g memoryGroup, ok bool) {
 	return g, true
 }
 
-// readNumber reads a file that holds one number.
+// readNumber reads a file with one number.
 func readNumber(path string) (n int64, ok bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

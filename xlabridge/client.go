@@ -28,28 +28,26 @@ type Client struct {
 	inner    *pjrt.Client
 	raw      *C.xp_client
 	devices  []*C.xp_device
-	store    *cache.Cache // nil: no cache
+	store    *cache.Cache // nil means no cache
 	storeNo  string       // why there is no cache
-	cudaData string       // the folder of CUDA's tools, "" where the plugin finds them itself
-	target   graph.Target // where tests want another one than Target finds
+	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
+	target   graph.Target // set by tests to override Target
 
 	warning sync.Mutex
-	warn    func(line string) // nil: nobody listens
-	warned  map[string]bool   // the lines that were said
+	warn    func(line string) // may be nil
+	warned  map[string]bool   // the lines that were passed to warn
 
 	mu     sync.Mutex
-	idle   *sync.Cond // signalled when live gets empty
+	idle   *sync.Cond // signalled when live is empty
 	closed bool
 	live   map[*handle]struct{}
 }
 
-// clients keeps every client that is not closed reachable: go-xla would destroy one that is not,
-// in no order with the programs and buffers that were made with it.
+// clients keeps all open clients reachable. Otherwise, go-xla could destroy a client before its programs and buffers.
 var clients sync.Map // *Client -> struct{}
 
-// Open opens the backend's plugin, once a process, and makes a client of its own on it. The
-// context bounds the look-up and installation of the plugin and the wait for its client, not the client's
-// life.
+// Open opens the backend's plugin, once in a process, and makes a new client on it. The context bounds the installation
+// of the plugin and the creation of the client. The client may outlive it.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Backend == "" {
 		o.Backend = "cpu"
@@ -85,9 +83,9 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// MaxCPUDevices is the most devices that a CPU can be cut into. XLA runs the replicas of a program in a pool of at most
-// 256 threads, and each waits in its thread for the others: with more replicas than threads a program with a collective
-// waits for ever.
+// MaxCPUDevices is the largest number of devices of a CPU. XLA runs the replicas of a program in a pool of at most 256
+// threads, and each waits in its thread for the others: with more replicas than threads, a program with a collective
+// would never end.
 const MaxCPUDevices = 256
 
 // create makes the plugin's client.
@@ -102,14 +100,14 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		}
 		options[name] = value
 	}
-	// Not c's own fields: a call that is given up may end when nobody looks any more.
+	// These are not fields of c: an abandoned call may end after c is gone.
 	type made struct {
 		inner *pjrt.Client
 		raw   *C.xp_client
 	}
 	client := make(chan made, 1)
 	text, err := quietly(ctx, o.Backend, func() error {
-		// The trampoline leaves the raw client with the thread that made it.
+		// The trampoline stores the raw client for the thread that made it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		inner, err := c.lib.plugin.NewClient(options)
@@ -141,7 +139,7 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		strings.TrimRight(reason, ".; "))
 }
 
-// check holds the client against what was asked for.
+// check compares the client with the options.
 func (c *Client) check(o Options) error {
 	if got := c.Platform(); (o.Backend == "cpu" || o.Backend == "cuda" || o.Backend == "tpu") && got != o.Backend {
 		return fmt.Errorf("backend %s: plugin %s is one for %q; name another plugin, or use --backend %s", o.Backend,
@@ -154,7 +152,7 @@ func (c *Client) check(o Options) error {
 	return nil
 }
 
-// openStore decides where compiled programs go.
+// openStore opens the cache of compiled programs.
 func (c *Client) openStore(o Options, limit int64) {
 	if o.NoCache {
 		c.storeNo = "turned off"
@@ -173,7 +171,7 @@ func (c *Client) openStore(o Options, limit int64) {
 	c.lib.setStore(c.store)
 }
 
-// tell passes a trouble on to Options.Warn, each once.
+// tell passes a problem to Options.Warn, each once.
 func (c *Client) tell(trouble string) {
 	c.warning.Lock()
 	defer c.warning.Unlock()
@@ -184,8 +182,8 @@ func (c *Client) tell(trouble string) {
 	c.warn(trouble)
 }
 
-// Close closes every buffer and executable of the client that is still open, waits for the calls
-// that use them, and then the client itself. Closing twice is fine.
+// Close closes all buffers and executables of the client, waits for the calls that use them, and closes the client. A
+// second Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -209,10 +207,10 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// errClosed is what calls on a closed client get.
+// errClosed is the error of calls on a closed client.
 var errClosed = errors.New("xlabridge: the client was closed; open another")
 
-// remember makes Close wait for the object, or refuses when the client is closed already.
+// remember makes Close wait for the object. It returns an error if the client is closed.
 func (c *Client) remember(h *handle) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +230,7 @@ func (c *Client) forget(h *handle) {
 	}
 }
 
-// busy is a handle for a call on the client itself, so that Close waits for the call's end.
+// busy marks a call on the client, so that Close waits for its end.
 func (c *Client) busy() (done func(), err error) {
 	h := &handle{client: c, free: func() error { return nil }, holds: 1}
 	if err := c.remember(h); err != nil {
@@ -244,31 +242,31 @@ func (c *Client) busy() (done func(), err error) {
 	}, nil
 }
 
-// Backend is the backend's name as it was asked for: "cpu", "cuda", "tpu".
+// Backend returns the name in Options: "cpu", "cuda" or "tpu".
 func (c *Client) Backend() string { return c.backend }
 
-// NumDevices is the number of devices that programs can run on.
+// NumDevices returns the number of devices.
 func (c *Client) NumDevices() int { return len(c.devices) }
 
-// Platform is the plugin's name of its platform, "cpu" or "cuda".
+// Platform returns the plugin's name of its platform, "cpu" or "cuda".
 func (c *Client) Platform() string { return c.inner.Platform() }
 
-// PlatformVersion is the plugin's own version text; for CUDA it names the CUDA release.
+// PlatformVersion returns the plugin's version. For CUDA, it contains the CUDA release.
 func (c *Client) PlatformVersion() string { return c.inner.PlatformVersion() }
 
-// PluginPath is the plugin's file, symbolic links resolved.
+// PluginPath returns the plugin's file with symbolic links resolved.
 func (c *Client) PluginPath() string { return c.lib.path }
 
-// PluginAPI is the version of the PJRT ABI that the plugin speaks.
+// PluginAPI returns the version of the plugin's PJRT ABI.
 func (c *Client) PluginAPI() (major, minor int) { return c.lib.major, c.lib.minor }
 
-// Fingerprint identifies the build of the plugin; programs in the cache are bound to it.
+// Fingerprint identifies the build of the plugin. It is part of the keys of the cache.
 func (c *Client) Fingerprint() string { return c.lib.fingerprint }
 
-// Cache is the cache of compiled programs, nil where there is none.
+// Cache returns the cache of compiled programs, or nil.
 func (c *Client) Cache() *cache.Cache { return c.store }
 
-// DeviceDescriptions has one line a device: the plugin's description of it.
+// DeviceDescriptions returns the plugin's description of each device.
 func (c *Client) DeviceDescriptions() ([]string, error) {
 	done, err := c.busy()
 	if err != nil {
@@ -290,7 +288,7 @@ func (c *Client) DeviceDescriptions() ([]string, error) {
 	return lines, nil
 }
 
-// pluginText is the plugin's message in an error of go-xla, less go-xla's wrapping.
+// pluginText returns the plugin's message in an error of go-xla.
 func pluginText(err error) string {
 	text := err.Error()
 	if _, after, ok := strings.Cut(text, "PJRT error (code="); ok {

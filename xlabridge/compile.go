@@ -28,32 +28,31 @@ const (
 	CacheOff  = "off"  // compiled; there is no cache
 )
 
-// CompileInfo says how a program came to be executable.
+// CompileInfo describes how a program was compiled or loaded.
 type CompileInfo struct {
 	// Cache is CacheHit, CacheMiss or CacheOff.
 	Cache string `json:"cache"`
-	// Reason is why it is not a hit, why it was not stored where that failed, and what of our own
-	// options the plugin did not take.
+	// Reason says why it is not a hit, why it was not stored, and which default options the plugin did not accept.
 	Reason string `json:"reason,omitempty"`
-	// Stored says that the program lies in the cache now.
+	// Stored reports whether the program is in the cache.
 	Stored bool `json:"stored"`
-	// Trouble is what of Reason is not in order, as one sentence for the user: an entry that was damaged
-	// or is not run, a cache that cannot be written. Empty where all is well.
+	// Trouble is a problem in Reason as one sentence for the user: an entry that is damaged or not trusted, or a cache
+	// that cannot be written. It may be empty.
 	Trouble string `json:"trouble,omitempty"`
-	// Key is the program's key in the cache, empty without one.
+	// Key is the program's key in the cache; empty without a cache.
 	Key string `json:"key,omitempty"`
-	// Seconds is the time that lowering, and loading or compiling, took.
+	// Seconds is the time of lowering and of loading or compiling.
 	Seconds float64 `json:"seconds"`
-	// Bytes is the size of the serialized program; 0 where it was not serialized.
+	// Bytes is the size of the serialized program; 0 if it was not serialized.
 	Bytes int `json:"bytes"`
 }
 
-// request is one CompileText on its way through go-xla to the trampoline.
+// request holds the arguments and results of a CompileText, which passes through go-xla to the trampoline.
 type request struct {
 	name      string
 	purpose   string
 	overrides map[string]any
-	asked     map[string]any // those of them that the caller asked for
+	asked     map[string]any // the overrides of the caller
 	extra     string         // the value of extraOptions
 	store     *cache.Cache
 	storeNo   string
@@ -62,18 +61,17 @@ type request struct {
 	raw  *C.xp_loaded // out
 }
 
-// requests finds the request of a program by the address of its text, which go-xla hands through
-// unchanged and which is unique while the request is under way. A program that is not here was
-// compiled by someone else in the process.
+// requests holds the requests by the address of their text. go-xla passes the address on unchanged, and it is unique
+// during the request. A text that is not here is compiled by other code in the process.
 var requests sync.Map // uintptr -> *request
 
-// CompileText compiles a StableHLO module as it is, or loads it from the cache. The name appears in
-// errors and in the cache's list.
+// CompileText compiles a StableHLO module, or loads it from the cache. The name appears in errors and in the cache's
+// list.
 func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executable, error) {
 	return c.compileText(name, stablehlo, c.defaultOptions(o), o)
 }
 
-// compileText is CompileText with options of our own, which the caller's override.
+// compileText is CompileText with default options, which the caller's options override.
 func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o CompileOptions) (*Executable, error) {
 	if stablehlo == "" {
 		return nil, fmt.Errorf("xlabridge: compile %s: the program is empty", name)
@@ -116,7 +114,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
 }
 
-// xlabridgeCompile is PJRT_Client_Compile as go-xla sees it.
+// xlabridgeCompile replaces PJRT_Client_Compile for go-xla.
 //
 //export xlabridgeCompile
 func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
@@ -130,7 +128,7 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	}
 	start := time.Now()
 	defer func() {
-		// A panic must not unwind through the caller's C frames; what it cost is the cache only.
+		// A panic must not unwind through the caller's C frames. It only costs the use of the cache.
 		if p := recover(); p != nil && args.executable == nil {
 			r.info.Reason = fmt.Sprintf("the cache failed: %v", p)
 			err = C.xb_compile(slot, args, args.compile_options, args.compile_options_size)
@@ -141,9 +139,9 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	return l.compile(r, args, code)
 }
 
-// compile answers the call from the cache, or with the plugin's compiler. It sets args.executable. What the plugin does
-// not take of our own options it compiles without: slower, to the same program. The key of what is stored has the
-// options that it was compiled with.
+// compile loads the program from the cache or compiles it, and sets args.executable. It leaves out default options that
+// the plugin does not accept; they change only the speed. The key of the stored program contains the options that were
+// used.
 func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
 	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
 	platform := ""
@@ -153,7 +151,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			r.store, r.info.Reason = nil, fmt.Sprintf("the plugin does not say what it runs on: %v", err)
 		}
 	}
-	without := "" // what it is compiled without, and why
+	without := "" // the options that are left out, and why
 	for {
 		options := append(optionsOf(args), r.serialized()...)
 		key, hit := l.lookUp(r, args, code, options, platform)
@@ -210,13 +208,13 @@ func optionsOf(args *C.xp_compile_args) []byte {
 		int(args.compile_options_size))...)
 }
 
-// serialized are the overrides, to be appended to a CompileOptionsProto.
+// serialized returns the overrides in a form that can be appended to a CompileOptionsProto.
 func (r *request) serialized() []byte {
 	options, _ := appendOverrides(nil, r.overrides) // checked by compileText
 	return options
 }
 
-// lookUp finds the program's key in the cache, and sets args.executable where there is an entry.
+// lookUp searches the cache for the program's key, and sets args.executable if there is an entry.
 func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte,
 	platform string) (key cache.Key, hit bool) {
 	if r.store == nil {
@@ -240,7 +238,7 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []by
 	return key, true
 }
 
-// notStored words that programs are not kept, without naming one: it is so for all.
+// notStored returns the sentence for a cache that cannot be written. It names no program, because it holds for all.
 func notStored(dir string, err error) string {
 	var path *fs.PathError
 	var link *os.LinkError

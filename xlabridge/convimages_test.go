@@ -10,8 +10,8 @@ import (
 	"xlarun/graph"
 )
 
-// Convolutions of images and their gradients are those of Conv, whatever part of a register, of a piece of windows or
-// of a group of images a size fills.
+// Convolutions of images and their gradients equal those of Conv, also for sizes that fill only a part of a register,
+// of a block of windows or of a group of images.
 func TestConvImages(t *testing.T) {
 	b := open(t, Options{})
 	type arrays = []*graph.Array

@@ -124,8 +124,8 @@ func TestWriteKernel(t *testing.T) {
 	}
 }
 
-// Scatters by the kernel are those of the reference, to the bit: every kind and type, windows and shared axes, indices
-// outside, repeated and none, NaN and infinities.
+// Scatters by the kernel equal the reference to the bit: all kinds and types, windows and shared axes, no indices,
+// indices out of range and repeated ones, NaN and infinities.
 func TestScatterKernel(t *testing.T) {
 	c := always(open(t, Options{}))
 	nan := math.NaN()
@@ -304,7 +304,7 @@ func TestOptionsThatAreNotTaken(t *testing.T) {
 	require.Equal(t, CacheHit, info.Cache)
 	require.Equal(t, plain, info.Key)
 
-	// 2: the failure is not kept, and what was compiled without is not found in the place of what is compiled with.
+	// 2: the failure is not kept, and a program compiled without the options has another key.
 	c.lib.options.fail = nil
 	info = run(with(wanted), CompileOptions{})
 	require.Equal(t, CacheMiss, info.Cache)

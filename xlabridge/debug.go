@@ -13,7 +13,7 @@ import (
 	"xlarun/graph"
 )
 
-// ffiDTypes are the FFI's numbers of element types.
+// ffiDTypes maps the FFI's numbers to element types.
 var ffiDTypes = map[C.int]graph.DType{
 	1: graph.Bool, 2: graph.Int8, 3: graph.Int16, 4: graph.Int32, 5: graph.Int64, 6: graph.Uint8, 7: graph.Uint16,
 	8: graph.Uint32, 9: graph.Uint64,

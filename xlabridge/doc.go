@@ -1,10 +1,9 @@
 // Package xlabridge runs XLA programs through a PJRT plugin: it opens the plugin, compiles through
 // a persistent cache, loads and runs programs on one or many devices, and moves arrays.
 //
-// It stands on github.com/gomlx/go-xla and reaches under it: the plugin's function table is copied,
-// entries that need more than go-xla offers are replaced, and the copy is what go-xla is given. So
-// every program of the process that goes through that plugin has the cache.
+// It uses github.com/gomlx/go-xla with a changed copy of the plugin's function table: entries that need more than
+// go-xla offers are replaced. So all programs of the process that use this plugin also use the cache.
 //
-// Objects are freed by Close; Client.Close closes what is left. Closing an object that is in use
-// by another goroutine frees it after that use.
+// Close frees an object; Client.Close closes all objects of the client. If another goroutine uses an object, Close
+// frees it after that use.
 package xlabridge

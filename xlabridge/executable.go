@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 )
 
-// Executable is a compiled program, loaded on one device or, with replicas, on several.
+// Executable is a compiled program, loaded on one device, or on several with replicas.
 type Executable struct {
 	name     string
 	client   *Client
@@ -26,7 +26,7 @@ type Executable struct {
 	sizes    atomic.Pointer[[]int64] // see resultSizes
 }
 
-// newExecutable takes go-xla's executable over.
+// newExecutable wraps go-xla's executable.
 func (c *Client) newExecutable(name string, inner *pjrt.LoadedExecutable, r *request,
 	replicas int) (*Executable, error) {
 	if inner.NumOutputs == 0 {
@@ -51,24 +51,24 @@ func (c *Client) newExecutable(name string, inner *pjrt.LoadedExecutable, r *req
 	return e, nil
 }
 
-// Name is the name that the program was compiled under.
+// Name returns the name of the program.
 func (e *Executable) Name() string { return e.name }
 
-// Info says whether the program came from the cache, and how long that took.
+// Info describes how the program was compiled or loaded.
 func (e *Executable) Info() CompileInfo { return e.info }
 
-// Replicas is the number of devices that the program runs on together.
+// Replicas returns the number of devices that run the program together.
 func (e *Executable) Replicas() int { return e.replicas }
 
-// NumOutputs is the number of results that each device returns.
+// NumOutputs returns the number of results on each device.
 func (e *Executable) NumOutputs() int { return e.outputs }
 
-// Client is the client that compiled the program.
+// Client returns the client that compiled the program.
 func (e *Executable) Client() *Client { return e.client }
 
-// resultSizes are the bytes of each result, the same in every run: those of the first are asked for. Without the pool,
-// the first result counts for the temporaries, too: it is allocated where they lie on the C library's heap, so that
-// their room is not one piece any more, and the next call takes more, until the result is freed.
+// resultSizes returns the bytes of each result. All runs have the same sizes, so only the first run is asked for them.
+// Without the pool, the size of the first result includes the temporaries: the result takes a part of their space on
+// the C library's heap, so the next call needs new space until the result is freed.
 func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 	if sizes := e.sizes.Load(); sizes != nil {
 		return *sizes, nil
@@ -93,7 +93,7 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 	return sizes, nil
 }
 
-// use begins a use of the program; the caller releases it.
+// use marks a use of the program. The caller releases it.
 func (e *Executable) use() error {
 	if gone := e.h.hold(); gone != "" {
 		return fmt.Errorf("xlabridge: program %s %s", e.name, gone)
@@ -101,7 +101,7 @@ func (e *Executable) use() error {
 	return nil
 }
 
-// Close frees the program, after the calls that use it. Closing twice is fine.
+// Close frees the program after the calls that use it. A second Close does nothing.
 func (e *Executable) Close() error {
 	if e == nil {
 		return nil

@@ -11,14 +11,13 @@ import (
 	"xlarun/graph"
 )
 
-// Execute runs the program once and waits for its end. inputs is [replica][argument]; the arguments
-// of replica r are on device r, those of a program of one replica all on one device, where it runs.
-// donate lists the numbers of arguments, for every replica the same, whose buffers are given to the
-// program: after a call that succeeded they cannot be used any more, and their memory may hold its
-// results. The answer is [replica][output].
+// Execute runs the program once and waits for its end. inputs is [replica][argument]. The arguments of replica r are on
+// device r; a program of one replica runs on the device of its arguments. donate lists the numbers of the arguments
+// that are donated by all replicas: after a successful call they cannot be used, and their memory may hold results. The
+// result is [replica][output].
 //
-// A panic of a callback goes on here as a *CallbackPanic, after the arguments were released as after an error; where it
-// is a *graph.Error, that is the error.
+// If a callback panics, Execute releases the arguments as after an error, and panics with a *CallbackPanic. If the
+// callback panicked with a *graph.Error, Execute returns that as its error.
 func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buffer, err error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -44,14 +43,14 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 	return c.rows(results)
 }
 
-// call is one run of a program: its arguments, flat in the order [replica][argument].
+// call holds the arguments of a run of a program, flat in the order [replica][argument].
 type call struct {
 	exe    *Executable
 	args   []*pjrt.Buffer
 	held   []*handle // those of args that are held so far
 	given  []bool    // whether the argument is donated
-	device int       // where a program of one replica runs
-	gave   int64     // bytes of donated arguments that are gone
+	device int       // device of a program with one replica
+	gave   int64     // bytes of the donated arguments
 }
 
 // hold checks the arguments and begins the use of each.
@@ -125,7 +124,7 @@ func (c *call) take(b *Buffer, give bool, device int) error {
 	return nil
 }
 
-// run hands the call to go-xla, whose panics are errors.
+// run makes the call with go-xla, and turns its panics into errors.
 func (c *call) run() (results []*pjrt.Buffer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -139,9 +138,8 @@ func (c *call) run() (results []*pjrt.Buffer, err error) {
 	return config.Done()
 }
 
-// end ends the use of all arguments. Donated ones are gone for good when the run was well; after an
-// error they are left to their owner, and where the plugin took them all the same it says so at
-// their next use. A second call does nothing.
+// end ends the use of all arguments. After a successful run, donated arguments are gone. After an error they stay with
+// their owner; if the plugin has used them up, their next use returns an error. A second call does nothing.
 func (c *call) end(well bool) {
 	for i, h := range c.held {
 		if c.given[i] && !well {
@@ -156,8 +154,8 @@ func (c *call) end(well bool) {
 	c.held = nil
 }
 
-// rows makes buffers of the results, [replica][output]. It fails when the client was closed during
-// the run; then there are none.
+// rows returns buffers of the results, [replica][output]. If the client was closed during the run, it returns an error
+// and no buffers.
 func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 	e := c.exe
 	rows := make([][]*Buffer, e.replicas)
@@ -172,7 +170,7 @@ func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 		for o := range rows[r] {
 			b, err := e.client.newBuffer(results[r*e.outputs+o], device, sizes[o])
 			if err != nil {
-				failed = err // the others are taken over all the same, so that Close frees them
+				failed = err // wrap the others too, so that Close frees them
 			} else {
 				come += sizes[o]
 			}

@@ -42,7 +42,7 @@ func TestExecuteOnDevice(t *testing.T) {
 }
 
 func TestReplicasGather(t *testing.T) {
-	c := open(t, Options{Devices: 2, CacheDir: t.TempDir()}) // the first program is compiled
+	c := openAlone(t, Options{Devices: 2})
 	for _, cached := range []string{CacheMiss, CacheHit} {
 		e, err := c.CompileText("gather", gatherText, CompileOptions{Replicas: 2})
 		require.NoError(t, err)

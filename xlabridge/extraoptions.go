@@ -25,24 +25,29 @@ const (
 	fieldExtraOptions = 500
 )
 
-// extraOptions is a compiler option that cannot be overridden by name like others; CompileOptions.XLA takes it
-// nevertheless, as NAME or NAME=VALUE between commas.
+// extraOptions is a compiler option that XLA does not let override by name. CompileOptions.XLA accepts it as NAME or
+// NAME=VALUE, separated by commas.
 const extraOptions = "xla_backend_extra_options"
 
-// leastModule is the smallest program there is, compiled to learn the compiler's own options.
-const leastModule = `module @least { func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<0> : tensor<i32> return %0 : tensor<i32> } }`
+// leastModule is a smallest program, which is compiled to learn the compiler's default options.
+const leastModule = `module @least {
+  func.func @main() -> tensor<i32> {
+    %0 = stablehlo.constant dense<0> : tensor<i32>
+    return %0 : tensor<i32>
+  }
+}`
 
-// knownOptions keeps what is known of the compiler's options.
+// knownOptions caches the compiler's default options.
 type knownOptions struct {
 	sync.Mutex
-	own   []byte          // the compiler's own (a serialized DebugOptions); nil as long as nobody has asked
-	taken map[string]bool // whether the plugin takes an option with a value
-	fail  func() error    // where not nil, stands before every question for the compiler's own: for tests
+	own   []byte          // the compiler's default options (a serialized DebugOptions); nil before the first use
+	taken map[string]bool // whether the plugin accepts an option with a value
+	fail  func() error    // tests set it to make the query of the default options fail
 }
 
-// withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a
-// serialized CompileOptionsProto. They cannot be overridden by name as others can: they are a map inside DebugOptions,
-// and a DebugOptions that is handed over stands for all of the compiler's own, so those are asked for first.
+// withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a serialized
+// CompileOptionsProto. XLA does not let them override by name: they are a map inside DebugOptions, and a given
+// DebugOptions replaces all default options. So the default options are read first.
 func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []string) ([]byte, error) {
 	own, err := l.debugOptions(args)
 	if err != nil {
@@ -56,11 +61,11 @@ func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []str
 		own = protowire.AppendBytes(protowire.AppendTag(own, fieldExtraOptions, protowire.BytesType), entry)
 	}
 	build := protowire.AppendBytes(protowire.AppendTag(nil, fieldDebugOptions, protowire.BytesType), own)
-	// Messages that appear twice in a serialized one are merged, so the rest of the build options stays.
+	// If a message appears twice, protobuf merges both, so the other build options stay.
 	return protowire.AppendBytes(protowire.AppendTag(options, fieldBuildOptions, protowire.BytesType), build), nil
 }
 
-// debugOptions is a copy of the compiler's own options. A failure is not kept: the next program asks again.
+// debugOptions returns a copy of the compiler's default options. A failure is not cached.
 func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
 	l.options.Lock()
 	defer l.options.Unlock()
@@ -79,8 +84,8 @@ func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
 	return append([]byte(nil), l.options.own...), nil
 }
 
-// unknownOptions lists those of our own options that the plugin does not take, in alphabetical order. It asks by
-// compiling the smallest program with each; where that fails without any too, nothing is known.
+// unknownOptions lists the options that the plugin does not accept, in alphabetical order. It compiles the smallest
+// program with each option. If that fails without any option too, it returns none.
 func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 	l.options.Lock()
 	defer l.options.Unlock()
@@ -112,7 +117,7 @@ func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 	return unknown
 }
 
-// compilesLeast tells whether the smallest program compiles with the same arguments and the overrides.
+// compilesLeast reports whether the smallest program compiles with the same arguments and the overrides.
 func (l *library) compilesLeast(args *C.xp_compile_args, overrides map[string]any) bool {
 	loaded, err := l.compileLeast(args, overrides)
 	if err == nil {
@@ -121,7 +126,7 @@ func (l *library) compilesLeast(args *C.xp_compile_args, overrides map[string]an
 	return err == nil
 }
 
-// compileLeast compiles the smallest program; the caller destroys it.
+// compileLeast compiles the smallest program. The caller destroys it.
 func (l *library) compileLeast(args *C.xp_compile_args, overrides map[string]any) (*C.xp_loaded, error) {
 	options, err := appendOverrides(optionsOf(args), overrides)
 	if err != nil {
@@ -138,10 +143,9 @@ func (l *library) compileLeast(args *C.xp_compile_args, overrides map[string]any
 	return loaded, err
 }
 
-// learnDebugOptions compiles the smallest program with the same arguments and reads back what options it was compiled
-// with.
+// learnDebugOptions compiles the smallest program with the same arguments and reads the options of the result.
 func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
-	// The plugin fills in its own options only where one of them is overridden. Level 3 is XLA's default.
+	// The plugin adds its default options only if one of them is overridden. Level 3 is XLA's default.
 	loaded, err := l.compileLeast(args, map[string]any{"xla_backend_optimization_level": 3})
 	if err != nil {
 		return nil, err
@@ -167,7 +171,7 @@ func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
 	return append([]byte(nil), own...), nil
 }
 
-// protoField is the last value of a length-delimited field of a serialized message.
+// protoField returns the last value of a length-delimited field of a serialized message.
 func protoField(message []byte, field protowire.Number) ([]byte, error) {
 	var found []byte
 	for len(message) > 0 {

@@ -29,7 +29,7 @@ type kernel struct {
 	handler unsafe.Pointer
 }
 
-// RegisterKernel registers a C function under the name by which graph.CustomCall calls it. handler is an XLA FFI
+// RegisterKernel registers a C function under a name for graph.CustomCall. handler is an XLA FFI
 // handler (xf_handler of third_party/pjrt/ffi_abi.h) for programs on the CPU. Call it from an init function, before any
 // plugin is opened.
 func RegisterKernel(name string, handler unsafe.Pointer) {

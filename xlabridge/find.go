@@ -18,8 +18,8 @@ import (
 	"xlarun/xlabridge/plugin"
 )
 
-// findPlugin looks the backend's plugin up, and installs it if need be and allowed. Where the backend's device is not
-// on this machine it says so before it downloads anything.
+// findPlugin returns the backend's plugin, and installs it if necessary and allowed. If the machine lacks the backend's
+// device, it returns an error before any download.
 func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	return plugin.Find(ctx, plugin.Request{
 		Backend:  o.Backend,
@@ -31,8 +31,8 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	})
 }
 
-// Preload begins to load a plugin that is installed, in the background: an Open that follows finds it loaded, or waits
-// for the rest. Nothing is installed, and what fails here is left for Open to say.
+// Preload loads an installed plugin in the background. A later Open uses it, or waits until it is loaded. Preload
+// installs nothing, and leaves errors to Open.
 func Preload(o Options) {
 	o.Offline = true
 	go func() {
@@ -43,7 +43,7 @@ func Preload(o Options) {
 	}()
 }
 
-// deviceReady says what a backend lacks to have any device.
+// deviceReady returns an error if the backend has no device or its driver is missing.
 func deviceReady(backend string) error {
 	if err := plugin.Device(backend); err != nil {
 		return err
@@ -54,7 +54,7 @@ func deviceReady(backend string) error {
 	return nil
 }
 
-// driverLoads opens the library that an NVIDIA driver brings, as the plugin will.
+// driverLoads opens the library of the NVIDIA driver, as the plugin will.
 func driverLoads(library string) error {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
@@ -65,11 +65,11 @@ func driverLoads(library string) error {
 	return nil
 }
 
-// EnvCacheMax is the variable that says how much the cache of compiled programs and plans may take: a size such as 500M
-// or 2GiB, or none for no limit.
+// EnvCacheMax is the environment variable that limits the size of the cache of compiled programs and plans. Its value
+// is a size such as 500M or 2GiB, or "none".
 const EnvCacheMax = "XLARUN_CACHE_MAX"
 
-// cacheLimit is that limit in bytes, 0 for none.
+// cacheLimit returns the limit in bytes; 0 means none.
 func cacheLimit() (int64, error) {
 	text := os.Getenv(EnvCacheMax)
 	switch text {
@@ -85,8 +85,7 @@ func cacheLimit() (int64, error) {
 	return limit, nil
 }
 
-// DefaultCacheDir is the folder of compiled programs where Options name none: programs in the
-// folder that plugins are installed under too (fetch.CacheDir).
+// DefaultCacheDir is the default folder of compiled programs: "programs" in fetch.CacheDir.
 func DefaultCacheDir() (string, error) {
 	base, err := fetch.CacheDir()
 	if err != nil {

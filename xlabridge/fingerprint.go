@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// fileFingerprint identifies a plugin's build by its contents without reading all of its hundreds
-// of megabytes: size, the first page and 127 pages spread evenly, to the last one. Another build moves
-// code and so changes nearly every page; the file's date and place do not count.
+// fileFingerprint identifies the build of a plugin by its size, its first page and 127 pages spread evenly up to the
+// last one. So it need not read hundreds of megabytes: another build moves code, which changes nearly all pages. The
+// file's date and path are not part of it.
 func fileFingerprint(path string) (string, error) {
 	const page, samples = 4096, 128
 	f, err := os.Open(path)
@@ -39,19 +39,17 @@ func fileFingerprint(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// hostFingerprint identifies the kind of CPU, since XLA compiles for the instructions that the
-// host has.
+// hostFingerprint identifies the kind of CPU, because XLA compiles for the host's instructions.
 var hostFingerprint = sync.OnceValue(func() string {
 	return runtime.GOOS + "/" + runtime.GOARCH + "\n" + cpuKind()
 })
 
-// HostFingerprint identifies the kind of machine that programs are compiled for: system, architecture and CPU. It says
-// nothing of how many cores there are.
+// HostFingerprint identifies the kind of machine that programs are compiled for: system, architecture and CPU. It does
+// not depend on the number of cores.
 func HostFingerprint() string { return hostFingerprint() }
 
-// cpuKind is the description of the first processor that the kernel lists, less the fields that
-// change from moment to moment or from socket to socket. Only the head of the file is read: on a
-// machine of many cores the rest repeats it and takes the kernel milliseconds.
+// cpuKind returns the kernel's description of the first processor, without the fields that change over time or between
+// sockets. It reads only the start of the file: on a machine with many cores, the rest takes the kernel milliseconds.
 func cpuKind() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -122,8 +122,7 @@ func TestDroppedObjects(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// The C library takes what it is told of the memory that it keeps, before there is a thread that has memory of its own;
-// what somebody else has told it stays.
+// The C library accepts the settings for kept memory before any thread has an arena. Settings of the user stay.
 func TestMemoryIsKept(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_TUNED") != "" {
 		require.False(t, keptMemory())

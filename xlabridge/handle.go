@@ -2,24 +2,24 @@ package xlabridge
 
 import "sync"
 
-// wasClosed is why an object cannot be used after Close.
+// wasClosed is the reason why an object cannot be used after Close.
 const wasClosed = "was closed"
 
-// handle guards one object of the plugin: it counts the calls that are using the object, so that
-// closing it while another goroutine uses it frees it after that use and not under it.
+// handle counts the calls that use an object of the plugin. If the object is closed while another goroutine uses it,
+// the handle frees it after that use.
 type handle struct {
 	client *Client
 	free   func() error // set once, called once
-	bytes  int64        // what it counts in buffers
+	bytes  int64        // the size that is counted in buffers
 
 	mu    sync.Mutex
 	holds int
-	gone  string // why it cannot be used any more (wasClosed); empty: it can
+	gone  string // why it cannot be used, such as wasClosed; empty if it can
 	freed bool
-	lost  bool // nobody refers to it any more
+	lost  bool // the garbage collector found it unreachable
 }
 
-// hold begins a use; the answer is why the object cannot be used, or "".
+// hold begins a use. It returns "", or why the object cannot be used.
 func (h *handle) hold() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *handle) hold() string {
 	return h.gone
 }
 
-// holdLast begins the use that gives the object away. It is refused while others use the object.
+// holdLast begins the use of a donation. It fails while others use the object.
 func (h *handle) holdLast(gone string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *handle) holdLast(gone string) string {
 	return ""
 }
 
-// release ends a use. After an object was closed the last release frees it.
+// release ends a use. The last release after Close frees the object.
 func (h *handle) release() {
 	h.mu.Lock()
 	h.holds--
@@ -57,7 +57,7 @@ func (h *handle) release() {
 	}
 }
 
-// drop frees the object; it is called once, without the lock: the object may be found lost meanwhile.
+// drop frees the object. It is called once, without the lock, because lose may be called at the same time.
 func (h *handle) drop(lost bool) error {
 	err := h.free()
 	if lost {
@@ -69,7 +69,7 @@ func (h *handle) drop(lost bool) error {
 	return err
 }
 
-// keep ends a holdLast that came to nothing: the object is as it was.
+// keep ends a holdLast whose donation failed. The object can be used again.
 func (h *handle) keep() {
 	h.mu.Lock()
 	h.gone = ""
@@ -77,7 +77,7 @@ func (h *handle) keep() {
 	h.release()
 }
 
-// lose is close for what the garbage collector found.
+// lose is close for an object that the garbage collector found.
 func (h *handle) lose() {
 	h.mu.Lock()
 	h.lost = true
@@ -85,7 +85,7 @@ func (h *handle) lose() {
 	_ = h.close()
 }
 
-// close frees the object now, or when its last user is done. Closing twice is fine.
+// close frees the object now or after its last use. A second close does nothing.
 func (h *handle) close() error {
 	h.mu.Lock()
 	free := h.holds == 0 && !h.freed

@@ -8,22 +8,23 @@ package xlabridge
 #include <malloc.h>
 #endif
 
-// The size from which an allocation goes to the kernel: the largest that glibc takes on 64 bits.
+// Larger allocations come directly from the kernel. This is the largest value that glibc allows on 64 bits.
 #define DIRECT_MEMORY (32 << 20)
-// How much freed memory the C library may keep for what is allocated next.
+// The freed memory that the C library may keep for later allocations.
 #define KEPT_MEMORY (512 << 20)
-// How many cores share one of the C library's arenas.
+// The number of cores that share an arena of the C library.
 #define ARENA_CORES 16
 
 static int xb_kept = 0;
 
 static int xb_memory_kept(void) { return xb_kept; }
 
-// Runs before any thread has allocated anything: an arena that a thread has by then stays its own, and what such an arena is given
-// back, it unmaps.
+// Runs before any thread has allocated memory: a thread keeps the arena that it already has, and such an arena unmaps
+// memory that is freed.
 __attribute__((constructor)) static void xb_keep_memory(void) {
 #ifdef __GLIBC__
-	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
+	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
+		"MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
 	const char *tunables = getenv("GLIBC_TUNABLES");
 	int tuned = tunables && strstr(tunables, "glibc.malloc.");
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);

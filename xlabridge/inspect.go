@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 )
 
-// Inspection is what XLA's compiler writes down about a program, as its own text.
+// Inspection holds the texts that XLA's compiler writes about a program.
 type Inspection struct {
 	// Before and After are the program as HLO text before and after the compiler's passes.
 	Before string
 	After  string
-	// Memory is the compiler's report of the largest buffers; empty where the backend writes none.
+	// Memory is the compiler's report of the largest buffers. Some backends write none.
 	Memory string
 }
 
-// Inspect compiles the module anew, past the cache, and returns the compiler's texts.
+// Inspect compiles the module without the cache and returns the compiler's texts.
 func (c *Client) Inspect(name, stablehlo string, o CompileOptions) (Inspection, error) {
 	return c.inspect(name, stablehlo, c.defaultOptions(o), o)
 }

@@ -21,15 +21,14 @@ import (
 	"xlarun/xlabridge/plugin"
 )
 
-// least is the number of table entries that go-xla and this package call without asking whether
-// the plugin has them; a plugin whose table is shorter cannot be used.
+// least is the number of table entries that go-xla and this package need. A plugin with a shorter table cannot be used.
 const least = C.XP_EXECUTABLE_MEMORY_STATS + 1
 
-// padded is the number of entries of the table copy. go-xla reads entries of its own, newer header
-// and treats NULL as "not there", so the copy must reach past the end of that header.
+// padded is the number of entries in the copy of the table. go-xla uses a newer header and reads entries up to its end,
+// so the copy must be longer than that header. A missing entry is NULL.
 const padded = 256
 
-// library is one opened plugin file. It is never closed: XLA does not survive dlclose.
+// library is an opened plugin file. It is never closed, because XLA crashes after dlclose.
 type library struct {
 	path        string // absolute, symbolic links resolved
 	slot        C.int
@@ -37,26 +36,26 @@ type library struct {
 	fingerprint string
 	major       int
 	minor       int
-	kernels     bool // it knows the kernels of RegisterKernel
-	pooled      bool // its large allocations come out of the pool
-	stuck       bool // its loading was given up and still goes on
+	kernels     bool // the kernels of RegisterKernel are registered
+	pooled      bool // its large allocations use the pool
+	stuck       bool // its loading was abandoned and still runs
 
 	options knownOptions
 
 	mu    sync.Mutex
-	store *cache.Cache // where programs compiled by others in the process go; nil: nowhere
+	store *cache.Cache // cache for programs that other code in the process compiles; nil means none
 }
 
-// libraries holds the opened plugins by slot; the plugins themselves are never unloaded.
+// libraries holds the opened plugins by slot. Plugins are never unloaded.
 var libraries struct {
 	sync.Mutex
 	bySlot [C.XB_SLOTS]*library
 	count  int
 }
 
-// openLibrary opens the plugin file, or returns the one already open under that path. It checks
-// the ABI, interposes the table and registers the copy with go-xla under the file's absolute path,
-// so that pjrt.GetPlugin(path) of any other user in the process finds ours.
+// openLibrary opens the plugin file, or returns the library that is already open at that path. It checks the ABI,
+// copies and changes the table, and registers the copy with go-xla under the file's absolute path. So
+// pjrt.GetPlugin(path) returns the copy to all code in the process.
 func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*library, error) {
 	path := found.Path
 	real, err := pluginFile(path)
@@ -79,11 +78,11 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	}
 	slot := libraries.count
 	l := &library{path: real, slot: C.int(slot), fingerprint: found.SHA256}
-	// In its place before go-xla knows it, since others may then compile through it at once.
+	// Store it before go-xla has it: other code may then compile with it immediately.
 	libraries.bySlot[slot] = l
 	text, err := quietly(ctx, found.Backend, func() error { return l.load(found, preload) })
 	if errors.Is(err, errStuck) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		// Its thread still works in this place, which nobody else can have.
+		// Its thread still uses this slot, so no other library may have it.
 		l.stuck = true
 		libraries.count++
 		if ctx.Err() != nil {
@@ -98,7 +97,7 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	return l, nil
 }
 
-// pluginFile resolves the path and refuses what is plainly no plugin.
+// pluginFile resolves the path and returns an error if it is clearly not a plugin.
 func pluginFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("no plugin file was named; set Options.PluginPath (--plugin PATH) or run `xlarun " +
@@ -125,7 +124,7 @@ func pluginFile(path string) (string, error) {
 	return real, nil
 }
 
-// load does the work of openLibrary for a file that is not open yet.
+// load is openLibrary for a file that is not yet open.
 func (l *library) load(found plugin.Found, folders []string) error {
 	setLogLevel()
 	preload(found.Libraries)
@@ -172,7 +171,7 @@ func (l *library) load(found plugin.Found, folders []string) error {
 	return err
 }
 
-// checkABI refuses tables that go-xla or this package would misread.
+// checkABI returns an error for tables that go-xla or this package would misread.
 func (l *library) checkABI(api *C.xp_api) error {
 	const tableHead = C.size_t(unsafe.Sizeof(C.xp_api{}))
 	const want = tableHead + least*C.size_t(unsafe.Sizeof(uintptr(0)))
@@ -192,9 +191,9 @@ func (l *library) checkABI(api *C.xp_api) error {
 	return nil
 }
 
-// preloadAll opens every shared library in the folders, for plugins that find their vendor's
-// libraries by name only. Libraries need each other in an order that their names do not tell, so
-// passes are made as long as one more opens; what stays closed is the plugin's to complain about.
+// preloadAll opens all shared libraries in the folders, for plugins that load their vendor's libraries by name. The
+// libraries depend on each other in an unknown order, so it repeats until no more libraries open. The plugin reports
+// libraries that are still missing.
 func preloadAll(folders []string) {
 	var files []string
 	for _, folder := range folders {
@@ -210,7 +209,7 @@ func preloadAll(folders []string) {
 	}
 }
 
-// preload opens the shared libraries in order and returns those that did not open.
+// preload opens shared libraries in order and returns those that cannot be opened.
 func preload(files []string) (left []string) {
 	for _, file := range files {
 		cfile := C.CString(file)
@@ -222,7 +221,7 @@ func preload(files []string) (left []string) {
 	return left
 }
 
-// setStore makes the cache the one for programs that others in the process compile.
+// setStore sets the cache for programs that other code in the process compiles.
 func (l *library) setStore(c *cache.Cache) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

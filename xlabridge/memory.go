@@ -14,27 +14,27 @@ import (
 	"unsafe"
 )
 
-// ProgramMemory is what a program needs of one device, in bytes, as its compiler computed it.
+// ProgramMemory is the memory that a program needs on one device, in bytes, as computed by the compiler.
 type ProgramMemory struct {
-	// Code is the size of the machine code; some plugins say 0.
+	// Code is the size of the machine code; some plugins report 0.
 	Code int64 `json:"code"`
-	// Arguments and Outputs are the sizes of the arrays that go in and come out.
+	// Arguments and Outputs are the sizes of the arguments and the results.
 	Arguments int64 `json:"arguments"`
 	Outputs   int64 `json:"outputs"`
-	// Aliases is the part of Outputs that lies in donated arguments.
+	// Aliases is the size of the results that reuse donated arguments.
 	Aliases int64 `json:"aliases"`
-	// Temporaries is the room for everything in between.
+	// Temporaries is the size of all intermediate values.
 	Temporaries int64 `json:"temporaries"`
-	// Peak is the most that is in use at a time; 0 where the plugin does not say.
+	// Peak is the largest use at any time; 0 means not known.
 	Peak int64 `json:"peak"`
 }
 
-// Total is what has to be free for the program to run.
+// Total is the memory that must be free to run the program.
 func (m ProgramMemory) Total() int64 {
 	return m.Code + m.Arguments + m.Outputs - m.Aliases + m.Temporaries
 }
 
-// Memory is what the program needs of one device.
+// Memory returns the memory that the program needs on one device.
 func (e *Executable) Memory() (ProgramMemory, error) {
 	if err := e.use(); err != nil {
 		return ProgramMemory{}, err
@@ -54,9 +54,9 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 	}, nil
 }
 
-// Cost is the compiler's count of the program's work by its own names ("flops",
-// "bytes accessed", "transcendentals", ...), a loop's body counted once.
-// Plugins that do not count (CPU) give an error that wraps a PluginError of code 12.
+// Cost returns the compiler's counts of the program's work, by the compiler's names ("flops", "bytes accessed",
+// "transcendentals", ...). A loop's body is counted once. Plugins without counts (CPU) return an error that wraps a
+// PluginError of code 12.
 func (e *Executable) Cost() (map[string]float64, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (e *Executable) Cost() (map[string]float64, error) {
 	return cost, nil
 }
 
-// Optimized is the program after the compiler's passes. format is the plugin's name of its form,
-// "hlo" or "hlo_with_config" (a serialized HloModuleProto, bare or as field 1) or "mlir".
+// Optimized returns the program after the compiler's passes. format is "hlo", "hlo_with_config" (a serialized
+// HloModuleProto, alone or as field 1) or "mlir".
 func (e *Executable) Optimized() (format string, code []byte, err error) {
 	if err := e.use(); err != nil {
 		return "", nil, err
@@ -92,7 +92,7 @@ func (e *Executable) Optimized() (format string, code []byte, err error) {
 	program := (*C.xp_program)(C.calloc(1, C.size_t(unsafe.Sizeof(C.xp_program{}))))
 	defer C.free(unsafe.Pointer(program))
 	program.struct_size = C.size_t(unsafe.Sizeof(C.xp_program{}))
-	// The first call, without room for the code, asks for its size.
+	// The first call returns only the size of the code.
 	err = lib.takeError(C.xb_optimized(lib.slot, e.raw, program))
 	if err == nil && program.code_size > 0 {
 		program.code = (*C.char)(C.malloc(program.code_size))
@@ -108,17 +108,17 @@ func (e *Executable) Optimized() (format string, code []byte, err error) {
 
 // DeviceMemory is the use of a device's memory, in bytes.
 type DeviceMemory struct {
-	// InUse is the use now, Peak the most since the client (of a CPU: the process) was started.
+	// InUse is the current use, Peak the largest since the start of the client, or on CPU of the process.
 	InUse int64 `json:"in_use"`
 	Peak  int64 `json:"peak"`
-	// Limit is what there is; 0 where nobody says.
+	// Limit is the available memory; 0 means not known.
 	Limit int64 `json:"limit"`
-	// Process says that the figures are those of the whole process: a CPU's devices share its
-	// memory, and the plugin keeps no count.
+	// Process reports that the numbers are of the whole process. On CPU, the devices share memory that the plugin does
+	// not count.
 	Process bool `json:"process"`
 }
 
-// Memory is the use of one device's memory; on CPU it is the process's.
+// Memory returns the memory use of a device, or on CPU of the process.
 func (c *Client) Memory(device int) (DeviceMemory, error) {
 	if device < 0 || device >= c.NumDevices() {
 		return DeviceMemory{}, fmt.Errorf("xlabridge: memory of device %d, but there are %d (numbered from 0)", device,
@@ -146,8 +146,8 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 	return m, nil
 }
 
-// ProcessMemory is the process's resident memory, now and at its peak, and the machine's memory, or
-// what a control group leaves of it, as the limit. Where the kernel does not tell, the figures are 0.
+// ProcessMemory returns the process's resident memory and its peak. The limit is the memory of the machine or of the
+// control group. Numbers that the kernel does not report are 0.
 func ProcessMemory() (DeviceMemory, error) {
 	m := DeviceMemory{Process: true}
 	status, err := os.ReadFile("/proc/self/status")
@@ -175,7 +175,7 @@ func ProcessMemory() (DeviceMemory, error) {
 	return m, nil
 }
 
-// kilobytes finds a line "name  123 kB" and returns it in bytes.
+// kilobytes returns the number in a line "name  123 kB", in bytes.
 func kilobytes(text, name string) (int64, error) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {

@@ -8,55 +8,52 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Options say which plugin to open and how. The zero value is the CPU plugin with one device and
-// the user's own compile cache.
+// Options holds the options of Open. The zero value is the CPU plugin with one device and the user's compile cache.
 type Options struct {
-	// Backend is "cpu" (also ""), "cuda" or "tpu".
+	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
 	Backend string
-	// PluginPath is the plugin's shared library, or a folder that holds it; empty: looked up, and
-	// installed if need be.
+	// PluginPath is the plugin's shared library or its folder. If it is empty, the plugin is searched for, and
+	// installed if necessary.
 	PluginPath string
-	// LibraryDirs are folders of shared libraries to open before the plugin (NVIDIA's, for cuda);
-	// a plugin that is looked up brings its own.
+	// LibraryDirs are folders of shared libraries to open before the plugin, such as NVIDIA's for cuda. They are not
+	// needed for an installed plugin.
 	LibraryDirs []string
-	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 is 1. Other
-	// backends have the devices that the machine has.
+	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 means 1. Other backends
+	// have all devices of the machine.
 	Devices int
-	// CacheDir is the folder of compiled programs; empty: DefaultCacheDir(). XLARUN_CACHE_MAX limits
-	// its size.
+	// CacheDir is the folder of compiled programs; "" means DefaultCacheDir(). XLARUN_CACHE_MAX limits its size.
 	CacheDir string
-	// NoCache compiles every program anew and stores none.
+	// NoCache compiles every program and stores none.
 	NoCache bool
 	// Offline forbids the download of a plugin that is not installed.
 	Offline bool
-	// Progress and Notice, where not nil, hear of a plugin's download (see plugin.Request).
+	// Progress and Notice, if not nil, receive the progress of a plugin's download (see plugin.Request).
 	Progress func(done, total int64)
 	Notice   func(line string)
-	// Warn, where not nil, hears one sentence of each entry of the cache that was damaged, and once of a
-	// cache that cannot be written. It is called by whoever compiles, never by two at once.
+	// Warn, if not nil, receives one sentence for each damaged entry of the cache, and one if the cache cannot be
+	// written. Its calls come from any goroutine that compiles, one at a time.
 	Warn func(line string)
-	// Client holds further options for the plugin's client, by the plugin's names. Values are
-	// string, bool, int, int64, []int64 or float32.
+	// Client holds further options of the plugin's client, by the plugin's names. Values are string, bool, int, int64,
+	// []int64 or float32.
 	Client map[string]any
 }
 
-// CompileOptions hold for one program.
+// CompileOptions holds the options for compiling a program.
 type CompileOptions struct {
-	// Replicas is the number of devices that run the program together; 0 is 1.
+	// Replicas is the number of devices that run the program together; 0 means 1.
 	Replicas int
-	// AllCores lets a CPU device split its loops over all cores, for a program that runs alone: a
-	// training step on one device. Matrix products and convolutions use all cores in any case.
+	// AllCores lets a CPU device split its loops over all cores. It is for a program that runs alone, such as a
+	// training step on one device. Matrix products and convolutions always use all cores.
 	AllCores bool
 	// XLA overrides compiler options by XLA's names without dashes
 	// ("xla_cpu_enable_fast_math": true). Values are string, bool, int, int64 or float64.
 	XLA map[string]any
-	// NoCache compiles anew and stores nothing.
+	// NoCache compiles the program and does not store it.
 	NoCache bool
-	// Purpose is what the program is for, in a few words, for the cache's list. It changes nothing else.
+	// Purpose describes the use of the program in a few words, for the cache's list only.
 	Purpose string
 
-	// alone is set by ForJit: nothing has to give the same last digits from one version of the compiler's options to
-	// the next.
+	// alone is set by ForJit: the last digits of the results may change with the compiler's options.
 	alone bool
 }
 

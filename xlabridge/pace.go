@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers
-// to that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop
-// over a program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the
-// kernel has to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held
-// have doubled since the last collection, within bounds, the next one begins, in the background, while programs run.
+// Go's garbage collector frees a buffer when its Go value is unreachable. But the collector runs by the size of Go's
+// heap, in which a buffer takes about a hundred bytes. A loop over a program with results of a megabyte would hold
+// gigabytes before the next collection, in pages that the kernel must map and clear. So buffers are counted as if they
+// were in Go's heap: when their bytes have doubled since the last collection, within bounds, the next one starts in the
+// background.
 
 const (
-	// leastGrowth and mostGrowth bound how many bytes more than after the last collection start the next: a collection
-	// costs 2 to 5 ms of processor time, as much as some programs' call, and the programs' threads wait for it.
+	// leastGrowth and mostGrowth bound the growth in bytes that starts a collection. A collection takes 2 to 5 ms of
+	// processor time, as much as a call of some programs, and the programs' threads wait for it.
 	leastGrowth, mostGrowth = 32 << 20, 64 << 20
-	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
-	// unless slack more is held than starts one. Where the collection cannot keep up, on a machine that is busy with
-	// something else, whoever would hold twice slack more waits for its end: of large results a few are a gigabyte.
+	// collectEvery bounds the cost of collections: the pause between two is at least this multiple of the time of the
+	// last one, except if the bytes exceed the limit by slack. If they exceed it by twice slack, because the machine
+	// is busy, the caller waits for the end of the collection: a few large results are a gigabyte.
 	collectEvery = 3
 	slack        = 16 << 20
 )
 
-// pace decides when to collect. Its times are nanoseconds since started.
+// pace decides when to collect. Times are nanoseconds since started.
 type pace struct {
-	held    atomic.Int64 // bytes of buffers that are not freed
-	least   atomic.Int64 // the least that was held since the last collection: what is freed after it comes bit by bit
-	next    atomic.Int64 // when to collect at the earliest
+	held    atomic.Int64 // bytes of all buffers
+	least   atomic.Int64 // smallest held since the last collection, which frees buffers one by one
+	next    atomic.Int64 // earliest time of the next collection
 	busy    atomic.Bool
-	over    atomic.Pointer[chan struct{}] // closed at the end of the last collection that began
+	over    atomic.Pointer[chan struct{}] // closed at the end of the last collection
 	started time.Time
 }
 
-// buffers are those of all clients.
+// buffers counts the buffers of all clients.
 var buffers = pace{started: time.Now()}
 
-// add counts a new buffer, and starts a collection where it is time for one.
+// add counts a new buffer, and starts a collection if it is time for one.
 func (p *pace) add(bytes int64) {
 	held, least := p.held.Add(bytes), p.least.Load()
 	limit := least + min(max(least, leastGrowth), mostGrowth)
@@ -53,19 +53,19 @@ func (p *pace) add(bytes int64) {
 	}
 }
 
-// free counts a buffer that is gone, since nobody referred to it any more.
+// free counts a buffer that the garbage collector has freed.
 func (p *pace) free(bytes int64) {
 	held := p.held.Add(-bytes)
 	for least := p.least.Load(); held < least && !p.least.CompareAndSwap(least, held); least = p.least.Load() {
 	}
 }
 
-// giveBack counts a buffer that was freed on purpose. It says nothing of how much the program holds when it is left to
-// itself, so that a loop which frees its large results starts no collection after each.
+// giveBack counts a buffer that the program has freed. It does not lower `least`: otherwise a loop that frees its large
+// results would start a collection after each.
 func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
 
-// turn counts a call that took some buffers along and made others, as one change: a state that is donated and comes
-// back, round after round, is no growth.
+// turn counts a call that used up some buffers and made others as one change. So a donated state that is returned in
+// each round does not count as growth.
 func (p *pace) turn(gone, come int64) {
 	if come >= gone {
 		p.add(come - gone)
@@ -74,12 +74,12 @@ func (p *pace) turn(gone, come int64) {
 	}
 }
 
-// collect runs a collection and what it cleans up, and sets the pace of the next.
+// collect runs a collection and its cleanups, and sets the limits for the next.
 func (p *pace) collect(over chan struct{}) {
 	defer close(over)
 	defer p.busy.Store(false)
 	began := time.Now()
-	last := new([32]byte) // cleaned up about when the buffers are
+	last := new([32]byte) // cleaned up at about the same time as the buffers
 	done := make(chan struct{})
 	runtime.AddCleanup(last, func(done chan struct{}) { close(done) }, done)
 	runtime.GC()

@@ -7,8 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has, but of
-// the whole where ShardMap cut it.
+// ToHost returns a copy of an array in the host's memory. For an array on several devices it copies the first device's
+// value, or the whole array if ShardMap split it.
 func ToHost(a *graph.Array) (*graph.Array, error) {
 	data, err := a.Data()
 	if err != nil {
@@ -24,9 +24,9 @@ func ToHost(a *graph.Array) (*graph.Array, error) {
 	return graph.FromBytes(a.Shape(), b), nil
 }
 
-// PartToHost copies what one device has of an array to dst, which has exactly the array's bytes: of an array that a
-// program with several replicas returned, every device may have another content. Of an array that ShardMap cut, it
-// copies the device's part, and dst has exactly the part's bytes. On the reference backend there is device 0 only.
+// PartToHost copies one device's value of an array to dst, which must have exactly the array's bytes. The devices'
+// values may differ in a result of a program with several replicas. If ShardMap split the array, it copies the device's
+// part, and dst must have exactly the part's bytes. The reference backend has only device 0.
 func PartToHost(a *graph.Array, device int, dst []byte) error {
 	data, err := a.Data()
 	if err != nil {
@@ -51,8 +51,8 @@ func PartToHost(a *graph.Array, device int, dst []byte) error {
 	return nil
 }
 
-// PutParts makes an array whose content on device d is part(d), row-major bytes of the shape on each of n devices. A
-// part may use the memory of the part before. On the reference backend, n is 1.
+// PutParts makes an array on n devices. Its value on device d is part(d), row-major bytes of the shape. A part may
+// reuse the memory of the previous part. On the reference backend, n is 1.
 func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte) (*graph.Array, error) {
 	c, ok := b.(*Client)
 	if !ok {

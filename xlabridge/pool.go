@@ -7,24 +7,25 @@ import "C"
 
 import "unsafe"
 
-// The plugin's CPU client allocates a program's results and temporaries with posix_memalign, anew for each call. From
-// the C library's heap that goes wrong in two ways. A result of some kilobytes that is kept is allocated in the room
-// that the last call's temporaries left, splits it, and the next call's temporaries go elsewhere; results that wait for
-// Go's collector leave holes of many sizes, which the next ones do not fit. Memory grows, and what is written next is
-// never what the caches still hold.
+// The plugin's CPU client allocates a program's results and temporaries with posix_memalign in each call. On the C
+// library's heap, memory then grows for two reasons. A small result that is kept takes a part of the space of the last
+// call's temporaries, so the next call's temporaries need new space. And results that wait for Go's garbage collector
+// leave holes of many sizes, which later results do not fit. New data is also never in memory that is still in the
+// processor's caches.
 //
-// So allocations from 64 KiB to 256 MiB of a CPU plugin come out of a pool with a list of free blocks for each size,
-// the last freed first: beside glibc's heap the programs of bench jax with large temporaries and results peak at 10 to
-// 30 % less, at the same speed or better (docs/notes/language-speed.md), and programs whose temporaries are larger than
-// what glibc keeps are spared the faults of fresh pages in each call, a third of the time of ppo on Breakout. The
-// plugin's own calls of the C library are led there, by the entries of its table of imported functions; nothing else in
-// the process is touched. Where that cannot be done, or whoever runs the program has tuned glibc (see keptMemory), all
-// stays as it was.
+// So a CPU plugin's allocations from 64 KiB to 256 MiB come from a pool. It has a list of free blocks for each size,
+// and reuses the last freed block first. The programs of bench jax with large temporaries and results then use 10 to 30
+// % less memory at their peak than with glibc's heap, at the same speed or better (docs/notes/language-speed.md). If
+// the temporaries are larger than the memory that glibc keeps, the pool also avoids page faults in each call, which are
+// a third of the time of ppo on Breakout.
+//
+// The pool replaces the C functions in the plugin's table of imported functions, and changes nothing else in the
+// process. If that is impossible, or the user has tuned glibc (see keptMemory), the plugin uses the C library's heap.
 
-// openPool gives the library that an address lies in the pool. It tells whether that could be done.
+// openPool replaces the allocator of the library that contains an address by the pool. It reports whether it did.
 func openPool(address unsafe.Pointer) bool { return keptMemory() && C.xb_pool_open(address) != 0 }
 
-// pooled is what the pool holds: blocks in use, their bytes, and the bytes kept for what comes next.
+// pooled returns the number of blocks in use, their bytes, and the bytes of free blocks.
 func pooled() (blocks, used, kept int64) {
 	var b, u, k C.size_t
 	C.xb_pool_count(&b, &u, &k)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -50,12 +51,16 @@ func TestPool(t *testing.T) {
 		4, 256 << 20} {
 		pooledSize := c.lib.pooled && size >= 64<<10 && size < 256<<20
 		blocks, used, _ := pooled()
-		data := make([]float32, size/4)
-		for j := range data {
-			data[j] = float32(i + j%1021)
+		pattern := make([]float32, 1021)
+		for j := range pattern {
+			pattern[j] = float32(i + j)
 		}
-		b := f32(t, c, 0, data...)
-		require.True(t, slices.Equal(data, host(t, b)), "%d bytes", size)
+		data := bytes.Repeat(f32Bytes(pattern...), size/(4*1021)+1)[:size]
+		b, err := c.ToDevice(data, dtypes.Float32, []int{size / 4}, 0)
+		require.NoError(t, err)
+		back, err := b.Bytes()
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, back), "%d bytes", size)
 		if pooledSize {
 			require.Eventually(t, func() bool {
 				now, _, _ := pooled()
@@ -76,8 +81,11 @@ func TestPool(t *testing.T) {
 	blocks, used, _ := pooled()
 	if c.lib.pooled { // what is kept is bounded, and is of the sizes that were used last
 		var large []*Buffer
+		zeros := make([]byte, 30<<20)
 		for range 18 {
-			large = append(large, f32(t, c, 0, make([]float32, 30<<18)...))
+			b, err := c.ToDevice(zeros, dtypes.Float32, []int{30 << 18}, 0)
+			require.NoError(t, err)
+			large = append(large, b)
 		}
 		for _, b := range large {
 			require.NoError(t, b.Close())

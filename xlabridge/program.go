@@ -12,19 +12,19 @@ import (
 type Backend interface {
 	// Backend is "cpu", "cuda", "tpu" or "reference".
 	Backend() string
-	// NumDevices is the number of devices that programs can run on.
+	// NumDevices returns the number of devices.
 	NumDevices() int
-	// Compile makes a program ready to be called.
+	// Compile compiles a program.
 	Compile(p *graph.Program, o CompileOptions) (*Compiled, error)
-	// Close frees what the backend holds.
+	// Close frees the backend's resources.
 	Close() error
 }
 
-// Compiled is a program that can be called, as often as wanted and from several goroutines.
+// Compiled is a program that can be called many times and from several goroutines.
 type Compiled struct {
-	// Program is what was compiled.
+	// Program is the traced program.
 	Program *graph.Program
-	// Lowered is the program as the compiler got it; nil on the reference backend.
+	// Lowered is the program for the compiler; nil on the reference backend.
 	Lowered *graph.Lowered
 	// Executable is the compiled code; nil on the reference backend.
 	Executable *Executable
@@ -36,11 +36,11 @@ type Compiled struct {
 	hook     graph.Hook
 
 	mu     sync.Mutex
-	uses   int // calls that are under way, or about to be
+	uses   int // calls that run or are about to run
 	closed bool
 }
 
-// use begins a use of the program, which release ends: what Close frees waits for it.
+// use begins a use of the program, and release ends it. Close waits for it.
 func (x *Compiled) use() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +61,7 @@ func (x *Compiled) release() {
 	}
 }
 
-// Optimized is the program as the compiler's own text after its passes. It compiles the program once more.
+// Optimized returns the compiler's text of the program after its passes. It compiles the program again.
 func (x *Compiled) Optimized() (string, error) {
 	if x.Executable == nil {
 		return "", fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so %s has no optimized text",
@@ -72,7 +72,7 @@ func (x *Compiled) Optimized() (string, error) {
 	return i.After, err
 }
 
-// Compile compiles a traced program, through the cache. What the function captured is transferred once.
+// Compile compiles a traced program, or loads it from the cache. It transfers the captured arrays once.
 func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) {
 	if p.Replicas > c.NumDevices() {
 		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the backend has %d: open it with more, or "+
@@ -104,9 +104,9 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 	return x, nil
 }
 
-// Call runs the program on flat arguments, in the order of the arguments' leaves, and waits for it. On several devices
-// every device gets the same arguments, and the results are those of device 0 (and of the others, kept beside it:
-// passed to the next call they stay where they are). Arguments that the program was traced to donate are gone after it.
+// Call runs the program on flat arguments, in the order of the arguments' leaves, and waits for it. All devices get the
+// same arguments. A result has the value of device 0; it also holds the values of the other devices, which the next
+// call uses without moving them. Donated arguments cannot be used after the call.
 func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
 	if err := x.use(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
 	return x.call(args)
 }
 
-// call is Call for those who use the program already.
+// call is Call for a caller that already uses the program.
 func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	p := x.Program
 	want := p.Inputs[:len(p.Inputs)-len(p.Captured)]
@@ -159,7 +159,7 @@ func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	return results, nil
 }
 
-// run executes the program on data that lies on its devices.
+// run executes the program on data on its devices.
 func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 	data = append(data, x.captured...)
 	rows := make([][]*Buffer, x.Program.Replicas)
@@ -183,7 +183,7 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 	return outs, nil
 }
 
-// Close frees the compiled code and what it captured, after the calls that are under way. Closing twice is fine.
+// Close frees the compiled code and the captured arrays after the running calls. A second Close does nothing.
 func (x *Compiled) Close() error {
 	x.mu.Lock()
 	free := !x.closed && x.uses == 0
@@ -205,10 +205,10 @@ func (x *Compiled) free() error {
 	return x.Executable.Close()
 }
 
-// deviceData is the content of an array on devices: the same elements on each.
+// deviceData holds an array on devices, usually with the same elements on each.
 type deviceData struct {
 	client  *Client
-	buffers []*Buffer // one a device, from device 0 on
+	buffers []*Buffer // one for each device from device 0
 }
 
 // HostBytes copies device 0's elements to the host.
@@ -220,7 +220,7 @@ func (d *deviceData) close() {
 	}
 }
 
-// onDevice gives a's device data if it is on enough devices of c already.
+// onDevice returns a's device data if it is already on enough devices of c.
 func (c *Client) onDevice(a *graph.Array, devices int) (*deviceData, bool) {
 	if !a.Concrete() {
 		return nil, false
@@ -233,8 +233,8 @@ func (c *Client) onDevice(a *graph.Array, devices int) (*deviceData, bool) {
 	return d, err == nil && d != nil && d.client == c && len(d.buffers) >= devices
 }
 
-// deviceDataOf is what lies on devices of an array's content, the whole of it or (of a *shardedData) a part on each;
-// nil: the content is on the host.
+// deviceDataOf returns an array's data on devices, or nil if the data is on the host. Each device of a *shardedData has
+// a part, else each has the whole array.
 func deviceDataOf(data graph.Data) *deviceData {
 	switch d := data.(type) {
 	case *deviceData:
@@ -265,7 +265,7 @@ func (c *Client) put(a *graph.Array, devices int) (*deviceData, error) {
 	return d, nil
 }
 
-// Put transfers every leaf of a tree to the first n devices of a backend, so that calls find it there. On the
+// Put transfers all leaves of a tree to the first n devices of a backend, so that calls need no transfer. On the
 // reference backend it only computes lazy leaves.
 func Put[T any](b Backend, n int, v T) (out T, err error) {
 	c, ok := b.(*Client)
@@ -289,7 +289,7 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	return out, nil
 }
 
-// checkDevices refuses to put something on the first n devices where there are not so many, or none.
+// checkDevices returns an error if the backend does not have n devices, or n is below 1.
 func (c *Client) checkDevices(name string, n int) error {
 	if n < 1 || n > c.NumDevices() {
 		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n,
@@ -298,7 +298,7 @@ func (c *Client) checkDevices(name string, n int) error {
 	return nil
 }
 
-// Free gives up the device memory of every leaf of a tree at once, instead of when the garbage collector finds it.
+// Free frees the device memory of all leaves of a tree now, without waiting for the garbage collector.
 func Free(v any) {
 	for _, a := range graph.Leaves(v) {
 		if a.IsTraced() || !a.Concrete() {
@@ -312,19 +312,19 @@ func Free(v any) {
 	}
 }
 
-// Reference is the backend that interprets programs op by op on the host: slow, exact, and open to inspection.
+// Reference is the backend that interprets programs op by op on the host. It is slow and exact.
 type Reference struct {
-	// Hook, where not nil, sees every op that runs.
+	// Hook, if not nil, is called with each op that runs.
 	Hook graph.Hook
 }
 
-// Backend is "reference".
+// Backend returns "reference".
 func (r *Reference) Backend() string { return "reference" }
 
-// NumDevices is 1.
+// NumDevices returns 1.
 func (r *Reference) NumDevices() int { return 1 }
 
-// Compile keeps the program; there is nothing to compile.
+// Compile stores the program; the interpreter compiles nothing.
 func (r *Reference) Compile(p *graph.Program, _ CompileOptions) (*Compiled, error) {
 	if p.Replicas > 1 {
 		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the reference interpreter has 1: use "+
@@ -336,16 +336,16 @@ func (r *Reference) Compile(p *graph.Program, _ CompileOptions) (*Compiled, erro
 // Close does nothing.
 func (r *Reference) Close() error { return nil }
 
-// JitOptions say how Jit traces and compiles.
+// JitOptions holds the options of tracing and compiling.
 type JitOptions struct {
 	Name    string // of the program; default "jit"
 	Trace   graph.TraceOptions
 	Compile CompileOptions
-	// Programs keeps the compiled programs, where others want to close them or to keep more; nil: the function's own.
+	// Programs keeps the compiled programs, so that the caller can close them or keep more; nil means a private one.
 	Programs *Programs
 }
 
-// jit compiles a function anew for each structure and set of shapes of the arguments.
+// jit compiles a function for each structure and set of shapes of the arguments.
 type jit struct {
 	backend Backend
 	options JitOptions
@@ -397,8 +397,8 @@ func (j *jit) call(args []any) (any, error) {
 	return x.Program.OutTree().Unflatten(outs), nil
 }
 
-// program is the compiled program of the shapes that key names; the caller releases it. It is compiled once, while
-// calls of other shapes go on.
+// program returns the compiled program of the shapes in key. The caller releases it. Calls with other shapes run while
+// it is compiled.
 func (j *jit) program(key string, args []any) (*Compiled, error) {
 	kept := programKey{j, key}
 	for {
@@ -420,7 +420,7 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	}
 	j.underWay[key] = ended
 	j.mu.Unlock()
-	defer func() { // after a panic of f's too
+	defer func() { // also after a panic of f
 		j.mu.Lock()
 		delete(j.underWay, key)
 		j.mu.Unlock()
@@ -448,16 +448,16 @@ func (j *jit) trace(args []any) (*graph.Program, error) {
 }
 
 const (
-	// sharedArray is the number of elements from which on Jit lets one CPU device work on an array with all cores.
+	// sharedArray is the smallest number of elements of an array for which Jit lets one CPU device use all cores.
 	sharedArray = 1 << 20
-	// sharedGrain and sharedWork are the elements that an op works on, in the mean, and the operations of a call from
-	// which on it does so for smaller arrays, too: to hand parts of a loop to other threads and to wait for them costs
-	// some microseconds. Of the programs of bench jax those below take up to half as long again if all get all cores.
+	// sharedGrain and sharedWork are the smallest mean number of elements of an op, and of operations of a call, for
+	// which Jit uses all cores for smaller arrays too. Starting and joining other threads takes some microseconds.
+	// Smaller programs of bench jax take up to 1.5 times as long with all cores.
 	sharedGrain, sharedWork = 1 << 15, 1e8
 )
 
-// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them,
-// and products of small matrices by the way that is faster for them.
+// ForJit returns the options with which Jit compiles a program. It uses all cores if there is enough work for each, and
+// the faster code for products of small matrices.
 func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 	o.alone = true
 	if b.NumDevices() == 1 {
@@ -466,8 +466,8 @@ func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 	return o
 }
 
-// ForOne is what a program is compiled with that one device runs while the others of a client have nothing to do: all
-// cores work on what is large enough for that. It changes no result.
+// ForOne returns the options for a program that runs on one device while the client's other devices are idle. It uses
+// all cores if there is enough work for each. It changes no result.
 func (o CompileOptions) ForOne(p *graph.Program) CompileOptions {
 	if !o.AllCores {
 		grain, work := p.Graph.Grain()
@@ -481,9 +481,9 @@ func result[R any](v any, err error) (R, error) {
 	return r, err
 }
 
-// Jit1 compiles a function of one argument: traced and compiled once for each structure and shape of its argument, then
-// run on the backend. Concrete arrays in, concrete arrays out. A mistake in f (*graph.Error) is returned; any other
-// panic of f's own passes through, with its stack.
+// Jit1 compiles a function of one argument, once for each structure and shape of the argument, and runs it on the
+// backend. Arguments and results are concrete arrays. A *graph.Error in f is returned as the error. Other panics of f
+// pass through with their stack.
 func Jit1[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
 	j := newJit(b, options, func(args []any) any { return f(args[0].(A)) })
 	return func(a A) (R, error) { return result[R](j.call([]any{a})) }

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Programs keeps the programs that functions of Jit and ShardMap compiled, one for each function, structure and set of
-// shapes, the most recently used ones. The zero value is ready.
+// Programs keeps the most recently used programs of Jit and ShardMap, one for each function, structure and set of
+// shapes. The zero value is ready.
 type Programs struct {
-	// Most is how many are kept; 0: 128. One that is not kept is freed when nobody uses it any more, and compiled
-	// again, from the cache, when it is wanted again.
+	// Most is the largest number of programs; 0 means 128. A program that is not kept is freed after its last use. A
+	// later call compiles it again, or loads it from the cache.
 	Most int
 
 	mu   sync.Mutex
 	kept map[programKey]*keptProgram
-	uses int // of all, so far
+	uses int // of all programs
 }
 
 type programKey struct {
@@ -27,14 +27,14 @@ type keptProgram struct {
 	used int // the number of its last use
 }
 
-// Len is how many programs are kept.
+// Len returns the number of programs that are kept.
 func (p *Programs) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.kept)
 }
 
-// Close frees all programs that are kept, after the calls that use them. Functions that are called later compile again.
+// Close frees all programs after the calls that use them. Functions that are called later compile again.
 func (p *Programs) Close() error {
 	p.mu.Lock()
 	kept := p.kept
@@ -47,7 +47,7 @@ func (p *Programs) Close() error {
 	return errors.Join(errs...)
 }
 
-// get is the program that is kept, if there is one; the caller releases it.
+// get returns a program that is kept, or nil. The caller releases it.
 func (p *Programs) get(key programKey) *Compiled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func (p *Programs) get(key programKey) *Compiled {
 	return x.Compiled
 }
 
-// put keeps a program. The one that has to go is left to the garbage collector: a call may be about to use it.
+// put keeps a program. It leaves the one that it drops to the garbage collector, because a call may be about to use it.
 func (p *Programs) put(key programKey, x *Compiled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

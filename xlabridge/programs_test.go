@@ -147,7 +147,7 @@ func onOne(t *testing.T, c *Client, a *array) *deviceData {
 	return d
 }
 
-// slowBackend is the interpreter, but compiles when it is told to.
+// slowBackend is the interpreter with compilations that wait for a signal of the test.
 type slowBackend struct {
 	Reference
 	started, compile chan struct{}

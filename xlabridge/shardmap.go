@@ -7,12 +7,11 @@ import (
 	"xlarun/graph"
 )
 
-// ShardMap runs a per-device function on a mesh of real devices: what graph.ShardMap means. Each leaf of the argument
-// is cut over the mesh as in says (a leaf that lies there already, as the result of an earlier call, stays where it
-// is), f runs on every device at once, and each leaf of the result is a global array whose parts lie as out says. The
-// function is traced and compiled once for each structure and set of shapes. The call runs at once, so it is not to be
-// traced, mapped or differentiated itself: transforms belong inside of f (see graph.ShardMap for what a gradient means
-// there), or around graph.ShardMap.
+// ShardMap is graph.ShardMap on a mesh of real devices. It splits each leaf of the argument over the mesh by the spec
+// in, runs f on all devices at the same time, and returns global arrays whose parts have the spec out. A leaf that is
+// already split in this way, such as an earlier result, is not moved. f is traced and compiled once for each structure
+// and set of shapes. The call runs immediately, so it cannot be traced, mapped or differentiated. Use transforms inside
+// f (see graph.ShardMap for their gradients), or around graph.ShardMap.
 func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec,
 	options ...JitOptions) func(A) (R, error) {
 	var o JitOptions
@@ -27,7 +26,7 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 			if x.IsTraced() {
 				return r, fmt.Errorf("xlabridge: ShardMap: leaf %s of the argument is a %s, but the call runs at "+
 					"once and cannot be compiled, mapped or differentiated: "+
-					"transform the function that it is given, or use graph.ShardMap here", tree.Path(i), x)
+					"transform the function inside, or use graph.ShardMap here", tree.Path(i), x)
 			}
 		}
 		parts := make([]*graph.Array, len(leaves))
@@ -75,7 +74,7 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 	}
 }
 
-// whole is the global shape of parts that lie as spec says.
+// whole returns the global shape of an array whose parts have a spec.
 func whole(spec graph.Spec, m graph.Mesh, part graph.Shape) (graph.Shape, error) {
 	if len(spec) > part.Rank() {
 		return part, fmt.Errorf("xlabridge: ShardMap: the result spec %v names %d axes of a result %s", []string(spec),
@@ -96,7 +95,7 @@ func whole(spec graph.Spec, m graph.Mesh, part graph.Shape) (graph.Shape, error)
 	return graph.ShapeOf(part.DType, dims...), nil
 }
 
-// shardedData is an array whose parts lie on the devices of a mesh.
+// shardedData is an array whose parts are on the devices of a mesh.
 type shardedData struct {
 	deviceData
 	mesh        graph.Mesh
@@ -104,12 +103,12 @@ type shardedData struct {
 	part, shape graph.Shape
 }
 
-// HostBytes puts the parts together on the host.
+// HostBytes joins the parts on the host.
 func (d *shardedData) HostBytes() ([]byte, error) {
 	out := make([]byte, d.shape.Bytes())
 	for device, b := range d.buffers {
 		if !first(device, d.mesh, d.spec) {
-			continue // the same as another part
+			continue // equal to another part
 		}
 		bytes, err := b.Bytes()
 		if err != nil {
@@ -120,7 +119,7 @@ func (d *shardedData) HostBytes() ([]byte, error) {
 	return out, nil
 }
 
-// shard cuts an array over the mesh; moved tells whether the parts are new.
+// shard splits an array over the mesh. moved reports whether the parts are new.
 func (c *Client) shard(a *graph.Array, m graph.Mesh, spec graph.Spec) (d *deviceData, moved bool, err error) {
 	data, err := a.Data()
 	if err != nil {
@@ -148,7 +147,7 @@ func (c *Client) shard(a *graph.Array, m graph.Mesh, spec graph.Spec) (d *device
 	return d, true, nil
 }
 
-// coordinate is the place of a device along a mesh axis.
+// coordinate returns the position of a device along a mesh axis.
 func coordinate(device int, m graph.Mesh, axis int) int {
 	for i := len(m) - 1; i > axis; i-- {
 		device /= m[i].Size
@@ -156,7 +155,7 @@ func coordinate(device int, m graph.Mesh, axis int) int {
 	return device % m[axis].Size
 }
 
-// corner is the index of a device's first element in the global array.
+// corner returns the index of a device's first element in the global array.
 func corner(device int, m graph.Mesh, spec graph.Spec, part graph.Shape) []int {
 	at := make([]int, part.Rank())
 	for i, name := range spec {
@@ -167,7 +166,7 @@ func corner(device int, m graph.Mesh, spec graph.Spec, part graph.Shape) []int {
 	return at
 }
 
-// first tells whether no device before holds the same part: the device is 0 along all axes that cut nothing.
+// first reports whether no earlier device has the same part: the device is 0 along all axes that are not in spec.
 func first(device int, m graph.Mesh, spec graph.Spec) bool {
 	for i, a := range m {
 		if !slices.Contains(spec, a.Name) && coordinate(device, m, i) != 0 {

@@ -167,8 +167,8 @@ func TestGradientOfMeanOverDevices(t *testing.T) {
 		"once and cannot be compiled, mapped or differentiated")
 }
 
-// 1: what is largest and smallest over devices is NaN where one is, and the gradients beside it are those of the lanes
-// of one device.
+// 1: the largest and smallest value over devices are NaN if one value is. The other gradients equal those of lanes on
+// one device.
 func TestExtremesOverDevicesKeepNaN(t *testing.T) {
 	const n = 4
 	client := open(t, Options{Devices: n})

@@ -13,15 +13,15 @@ import (
 	"unsafe"
 )
 
-// PluginError is an error that the plugin itself reported.
+// PluginError is an error that the plugin reported.
 type PluginError struct {
 	// Code is the canonical status code (3 invalid argument, 8 resource exhausted, 12 unimplemented, ...).
 	Code int
-	// Message is the plugin's text, often of several lines.
+	// Message is the plugin's text, which may have several lines.
 	Message string
 }
 
-// Error gives the plugin's text.
+// Error returns the plugin's text.
 func (e *PluginError) Error() string { return e.Message }
 
 // takeError turns the plugin's error into a Go error and frees it; nil stays nil.
@@ -38,7 +38,7 @@ func (l *library) takeError(e *C.xp_error) error {
 	return err
 }
 
-// clientText asks for one of the texts that a client has (its platform's name or version).
+// clientText returns a text of a client: the name or the version of its platform.
 func (l *library) clientText(which C.int, client *C.xp_client) (string, error) {
 	var text *C.char
 	var size C.size_t
@@ -48,7 +48,7 @@ func (l *library) clientText(which C.int, client *C.xp_client) (string, error) {
 	return C.GoStringN(text, C.int(size)), nil
 }
 
-// devices are the client's addressable devices; the client owns them.
+// devices returns the client's addressable devices. The client owns them.
 func (l *library) devices(client *C.xp_client) ([]*C.xp_device, error) {
 	var first **C.xp_device
 	var count C.size_t
@@ -58,7 +58,7 @@ func (l *library) devices(client *C.xp_client) ([]*C.xp_device, error) {
 	return append([]*C.xp_device(nil), unsafe.Slice(first, int(count))...), nil
 }
 
-// deviceKind is the vendor's name of the kind of device, "cpu" or "NVIDIA H100 80GB HBM3".
+// deviceKind returns the vendor's name of the kind of device, "cpu" or "NVIDIA H100 80GB HBM3".
 func (l *library) deviceKind(device *C.xp_device) (string, error) {
 	var text *C.char
 	var size C.size_t
@@ -68,8 +68,8 @@ func (l *library) deviceKind(device *C.xp_device) (string, error) {
 	return C.GoStringN(text, C.int(size)), nil
 }
 
-// platform describes what a compiled program depends on beside the plugin: platform name, its
-// version (for CUDA that names the CUDA release) and the kind of the first device.
+// platform describes what a compiled program depends on apart from the plugin: the platform's name and version (which
+// contains the CUDA release) and the kind of the first device.
 func (l *library) platform(client *C.xp_client) (string, error) {
 	name, err := l.clientText(C.XP_CLIENT_PLATFORM_NAME, client)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// logLevel is what both logs of a plugin read; 3 lets only fatal messages through.
+// logLevel is the environment variable of both logs of a plugin. Level 3 shows only fatal messages.
 const logLevel = "TF_CPP_MIN_LOG_LEVEL"
 
-// setLogLevel asks the plugin's logging for silence, before the plugin is loaded and unless the user
-// asked for something else. The plugin reads C's environment, so C's setenv sets it.
+// setLogLevel turns off the plugin's logging, except if the user set a log level. It must be called before the plugin
+// is loaded. The plugin reads C's environment, so it is set with C's setenv.
 func setLogLevel() {
 	name, value := C.CString(logLevel), C.CString("3")
 	C.setenv(name, value, 0)
@@ -30,22 +30,21 @@ func setLogLevel() {
 	C.free(unsafe.Pointer(value))
 }
 
-// quiet keeps two redirections from undoing each other.
+// quiet allows one redirection at a time.
 var quiet sync.Mutex
 
-// startLimit is how long a plugin may take to load, and then to make a client, before it is given up: one for a TPU
-// waits for ever where there is none.
+// startLimit is the time limit for loading a plugin, and for making a client. A TPU's plugin waits for ever if there is
+// no TPU.
 var startLimit = 2 * time.Minute
 
-// errStuck is the error of a call into a plugin that was given up. The call goes on in its thread, and cannot be ended.
+// errStuck is the error of an abandoned call into a plugin. The call continues in its thread and cannot be ended.
 var errStuck = errors.New("it does not answer")
 
-// quietly runs f, a call into the plugin, and returns what the plugin wrote to stderr meanwhile, in place of showing
-// it. It gives f up when ctx ends, with ctx's error, or after startLimit, with errStuck.
+// quietly runs f, a call into the plugin, and returns the text that the plugin wrote to stderr. It abandons f when ctx
+// ends, with ctx's error, or after startLimit, with errStuck.
 //
-// The CPU plugin heeds the log level and needs no more; those of other backends bring libraries that write before they
-// know it, so for them file descriptor 2 is led into an unnamed file. A user who set a log level wants to see the log,
-// and sees it.
+// For the CPU plugin, the log level is enough. The plugins of other backends load libraries that write before they read
+// the log level, so file descriptor 2 is redirected to an unnamed file. If the user set a log level, the log is shown.
 func quietly(ctx context.Context, backend string, f func() error) (text string, err error) {
 	if _, asked := os.LookupEnv(logLevel); asked || backend == "cpu" {
 		return "", within(ctx, f)
@@ -67,7 +66,7 @@ func quietly(ctx context.Context, backend string, f func() error) (text string, 
 		return "", within(ctx, f)
 	}
 	err = func() error {
-		// Deferred, so that a panic in f is printed where the user sees it.
+		// Deferred, so that the user sees a panic in f.
 		defer func() { _ = unix.Dup2(saved, 2) }()
 		return within(ctx, f)
 	}()
@@ -76,7 +75,7 @@ func quietly(ctx context.Context, backend string, f func() error) (text string, 
 	return string(said[:n]), err
 }
 
-// within runs f in a goroutine of its own and waits for it, for ctx, and for startLimit. A panic of f is passed on.
+// within runs f in a new goroutine and waits for its end, for ctx or for startLimit. It passes on a panic of f.
 func within(ctx context.Context, f func() error) error {
 	type end struct {
 		err   error
@@ -106,14 +105,14 @@ func within(ctx context.Context, f func() error) error {
 	}
 }
 
-// stuck words errStuck for a plugin.
+// stuck returns errStuck with advice for a plugin.
 func stuck(backend, path string) error {
 	return fmt.Errorf("backend %s: plugin %s did not answer within %s, as if it waited for a device that is not "+
 		"there: use --backend cpu, or make the device visible to this process",
 		backend, path, startLimit)
 }
 
-// withChatter adds the last thing that the plugin logged to an error, where it logged anything.
+// withChatter adds the last line of the plugin's log to an error.
 func withChatter(err error, text string) error {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {

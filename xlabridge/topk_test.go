@@ -12,8 +12,8 @@ import (
 	"xlarun/graph"
 )
 
-// The kernel for the largest elements agrees with a stable sort, whatever the order that the elements come in, whatever
-// is equal among them, from one row of one element to more than its room for candidates.
+// The kernel for the largest elements agrees with a stable sort, for any order of the elements and any equal elements.
+// The sizes go from one row of one element to more elements than the kernel holds as candidates.
 func TestTopK(t *testing.T) {
 	c := open(t, Options{})
 	draw := rand.New(rand.NewPCG(1, 2))

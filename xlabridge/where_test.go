@@ -9,7 +9,7 @@ import (
 	"xlarun/graph"
 )
 
-// What Jit finds wrong behind the user's function is reported at the user's line too.
+// An error that Jit finds after the user's function has returned also names the user's line.
 func TestJitNamesTheUsersLine(t *testing.T) {
 	var kept *graph.Array
 	_, err := Jit1(&Reference{}, func(x *graph.Array) *graph.Array {

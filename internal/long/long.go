@@ -1,5 +1,5 @@
-// Package long says whether tests run in their long form. A check that takes long has two forms: a short one that still
-// fails when the code is wrong, which `go test` runs, and a long one for XLARUN_LONG=1.
+// Package long reports whether tests run in their long form. A slow check has two forms: a short one for `go test`,
+// which still fails when the code is wrong, and a long one for XLARUN_LONG=1.
 package long
 
 import (

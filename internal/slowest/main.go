@@ -23,13 +23,13 @@ type event struct {
 	Elapsed                       float64 // seconds
 }
 
-// timing is how long a top-level test took.
+// timing is the duration of a top-level test.
 type timing struct {
 	name    string
 	seconds float64
 }
 
-// report is what was read.
+// report holds the results of all tests.
 type report struct {
 	timings []timing
 	failed  []string // tests, packages and builds
@@ -38,7 +38,7 @@ type report struct {
 // read copies the lines of packages, and the output of failed tests, to out.
 func read(in io.Reader, out io.Writer) (report, error) {
 	var r report
-	output := map[string][]string{} // of a test that is running
+	output := map[string][]string{} // of running tests
 	lines := bufio.NewReader(in)
 	for {
 		text, err := lines.ReadString('\n')
@@ -83,7 +83,7 @@ func (r *report) add(e event, output map[string][]string, out io.Writer) {
 	}
 }
 
-// print writes the n slowest tests and says what failed.
+// print writes the n slowest tests and the failures.
 func (r report) print(out io.Writer, n int) {
 	slices.SortStableFunc(r.timings, func(a, b timing) int { return int(1000 * (b.seconds - a.seconds)) })
 	var total float64

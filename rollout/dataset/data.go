@@ -131,7 +131,7 @@ type store struct {
 
 func openStore(dir string, getenv func(string) string) *store {
 	return &store{Store: fetch.Store{Dir: dir, Package: "data", Noun: "data set"}, getenv: getenv,
-		client: fetch.NewClient(fetch.NewTransport())}
+		client: fetch.NewClient()}
 }
 
 // folder is [Folder] in this store.
@@ -154,38 +154,33 @@ func (s *store) folder(ctx context.Context, d *set, req Request) (string, error)
 	if d.whole(ctx, site) { // another process may have fetched it while it held the lock
 		return site, nil
 	}
-	need := a.Size + a.Unpacked
-	stage, remove, err := s.Stage("the data set "+d.Name, need)
-	if err != nil {
-		return "", err
+	progress := func(done int64) {
+		if req.Progress != nil {
+			req.Progress(done, a.Size)
+		}
 	}
-	defer remove()
-	file, out := filepath.Join(stage, a.File), filepath.Join(stage, "unpacked")
-	p := fetch.Progress{Report: req.Progress, Total: a.Size}
-	if err = fetch.Fetch(ctx, a, file, s.ways(), &p, req.Notice); err == nil {
-		err = d.unpack(ctx, file, out)
-	}
-	var write fetch.WriteError
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case errors.As(err, &write):
-		return "", s.Writing(need, write)
-	case err != nil:
-		return "", fetch.Absent(fmt.Errorf("data: cannot get the data set %s (%s): %w: %s", d.Name, a.Label(), err,
-			advice))
-	}
-	// One rename makes the folder appear with all files.
-	if err := os.RemoveAll(site); err != nil {
-		return "", s.Writing(need, err)
-	}
-	if err := os.Rename(out, site); err != nil {
-		return "", s.Writing(need, err)
-	}
-	if err := fetch.SyncDir(s.Dir); err != nil {
-		return "", s.Writing(need, err)
-	}
-	return site, nil
+	return site, s.Stage("the data set "+d.Name, a.Size+a.Unpacked, func(stage string) error {
+		file, out := filepath.Join(stage, a.File), filepath.Join(stage, "unpacked")
+		err := fetch.Fetch(ctx, a, file, s.sources(), progress, req.Notice)
+		if err == nil {
+			err = d.unpack(ctx, file, out)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fetch.Absent(fmt.Errorf("data: cannot get the data set %s (%s): %w: %s", d.Name, a.Label(), err,
+				advice))
+		}
+		// One rename makes the folder appear with all files.
+		if err := os.RemoveAll(site); err != nil {
+			return err
+		}
+		if err := os.Rename(out, site); err != nil {
+			return err
+		}
+		return fetch.SyncDir(s.Dir)
+	})
 }
 
 // whole reports whether all files are present, as pinned.
@@ -215,7 +210,7 @@ func (d *set) unpack(ctx context.Context, path, out string) error {
 		return fmt.Errorf("the archive cannot be opened: %w", err)
 	}
 	if err := os.Mkdir(out, 0o755); err != nil {
-		return fetch.WriteError{Err: err}
+		return err
 	}
 	for t := tar.NewReader(z); ; {
 		h, err := t.Next()
@@ -229,19 +224,8 @@ func (d *set) unpack(ctx context.Context, path, out string) error {
 			if h.Name != want.Path || h.Typeflag != tar.TypeReg {
 				continue
 			}
-			dst, err := fetch.NewSink(filepath.Join(out, want.Name), &fetch.Artefact{
-				Size: want.Size, SHA256: want.SHA256}, func(int64) {})
-			if err != nil {
-				return fetch.WriteError{Err: err}
-			}
-			if err = dst.CopyFrom(ctx, t); err == nil {
-				err = dst.Finish()
-			}
-			if err == nil {
-				err = dst.Sync()
-			}
-			dst.Close()
-			if err != nil {
+			pin := &fetch.Artefact{Size: want.Size, SHA256: want.SHA256}
+			if err := fetch.WriteFile(ctx, filepath.Join(out, want.Name), pin, t); err != nil {
 				return fmt.Errorf("%s in the archive: %w", want.Path, err)
 			}
 		}

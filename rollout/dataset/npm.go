@@ -12,11 +12,11 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// ways lists the ways to fetch an npm package's archive.
-func (s *store) ways() []fetch.Way {
-	var ways []fetch.Way
+// sources lists the sources of an npm package's archive.
+func (s *store) sources() []fetch.Source {
+	var sources []fetch.Source
 	if registry := npmRegistry(s.getenv, os.ReadFile); registry != "" {
-		ways = append(ways, fetch.Way{Name: "the registry of npm's configuration", Get: func(ctx context.Context,
+		sources = append(sources, fetch.Source{Name: "the registry of npm's configuration", Get: func(ctx context.Context,
 			a *fetch.Artefact, dst *fetch.Sink) error {
 			address, err := url.Parse(registry)
 			if err != nil || (address.Scheme != "http" && address.Scheme != "https") {
@@ -25,7 +25,7 @@ func (s *store) ways() []fetch.Way {
 			return s.client.Download(ctx, address.JoinPath(a.Name, "-", a.File), dst)
 		}})
 	}
-	return append(ways, fetch.Way{Name: "npm pack", Get: fromNPM})
+	return append(sources, fetch.Source{Name: "npm pack", Get: fromNPM})
 }
 
 // npmRegistry returns the registry of npm's configuration: the environment, the project's .npmrc, or the user's. ""

@@ -99,7 +99,7 @@ func (a Array) Ints() []int64 {
 	return out
 }
 
-// Floats gives the elements of any array as float64, exactly but for integers beyond 2^53.
+// Floats returns the elements of any array as float64. Integers beyond 2^53 are rounded.
 func (a Array) Floats() []float64 {
 	out := make([]float64, a.Len())
 	ints := a.Ints()

@@ -1,14 +1,12 @@
-// Package cache keeps compiled programs in a folder, one file an entry, so that the next process
-// loads in milliseconds what this one compiled in seconds; and beside them the plans that tuners measured.
+// Package cache stores compiled programs in a folder, one file for each, so that later processes load them in
+// milliseconds. It also stores the plans that tuners measured.
 //
-// An entry is found by its content-addressed Key and is believed only after every byte of it was
-// checked against the checksum in its header. Whatever is wrong with an entry makes it a miss with
-// a reason, and the next Put repairs it. Files appear under their name by rename only, after their
-// bytes are on disk, so that processes writing at the same time never see each other's halves.
+// An entry has a content-addressed Key and is used only after all its bytes were checked against the checksum in its
+// header. An entry with any defect is a miss with a reason, and the next Put repairs it. A file gets its name by a
+// rename after its bytes are on disk, so processes never read files that others are still writing.
 //
-// Entries are code that will run. In a folder that several users share, each is served what they put
-// there themselves, and what root did, unless others can write to the file; the entries of other users
-// are no use and no damage, and are not pruned.
+// Entries are code that will run. In a shared folder, a user gets only their own entries and root's, and only if others
+// cannot write to the file. The entries of other users are misses without damage, and are not pruned.
 package cache
 
 import (
@@ -25,10 +23,10 @@ import (
 	"time"
 )
 
-// Key is the content address of a program: the hash of all that the compiled bytes depend on.
+// Key is the content address of a program: a hash of everything that the compiled bytes depend on.
 type Key [sha256.Size]byte
 
-// String is the key in hexadecimal.
+// String returns the key in hexadecimal.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
 // ParseKey reads a key as String writes it.
@@ -41,8 +39,8 @@ func ParseKey(text string) (Key, error) {
 	return Key(bytes), nil
 }
 
-// NewKey hashes the parts, each with its length, so that moving a byte from one part to the next
-// gives another key. The version of the entry format is part of it.
+// NewKey hashes the version of the entry format and the parts. Each part is hashed with its length, so moving a byte
+// from one part to the next gives another key.
 func NewKey(parts ...[]byte) Key {
 	h := sha256.New()
 	writePart(h, fmt.Appendf(nil, "xlarun program cache %d", formatVersion))
@@ -57,64 +55,63 @@ func writePart(h hash.Hash, part []byte) {
 	h.Write(part)
 }
 
-// Metadata describes an entry to people; no decision hangs on it.
+// Metadata describes an entry for users. It is not used otherwise.
 type Metadata struct {
-	// Name is the program's, or a plan in words.
+	// Name is the name of the program, or a description of the plan.
 	Name string `json:"name"`
-	// Purpose is what the program was compiled for, such as an experiment; empty where nobody said.
+	// Purpose describes the use of the program, such as an experiment. It may be empty.
 	Purpose string `json:"purpose,omitempty"`
-	// Created is when the entry was written, UTC.
+	// Created is the time when the entry was written, in UTC.
 	Created time.Time `json:"created"`
-	// CompileSeconds is what the entry saves: the time of compiling, or of measuring plans.
+	// CompileSeconds is the time of compiling, or of measuring plans, which the entry saves.
 	CompileSeconds float64 `json:"compile_seconds"`
-	// Plugin is the fingerprint of the plugin that compiled it, or that a plan was measured with.
+	// Plugin is the fingerprint of the plugin that compiled the program or ran the measurements of a plan.
 	Plugin string `json:"plugin"`
 	// Platform is the plugin's name of its platform, "cpu" or "cuda".
 	Platform string `json:"platform"`
 }
 
-// Cache is a folder of compiled programs, or of plans. Its methods may be called from many goroutines
-// and, on the same folder, from many processes.
+// Cache is a folder of compiled programs or of plans. Many goroutines and processes may use the same folder.
 type Cache struct {
 	dir, suffix string
-	limit       int64 // bytes that a Put leaves, of this cache and its plans together; 0: any
+	limit       int64 // largest size of this cache and its plans together after a Put, in bytes; 0 means none
 }
 
-// New is the cache of programs in the folder, which the first Put makes.
+// New returns the cache of programs in a folder. The first Put makes the folder.
 func New(dir string) *Cache { return &Cache{dir: dir, suffix: programSuffix} }
 
-// Limited is the cache, where each Put removes what was used longest ago, of programs and plans
-// together, until at most limit bytes are left; 0 is without limit. What was just put stays.
+// Limited returns the cache with a limit in bytes; 0 means none. Each Put removes the least recently used programs and
+// plans until the rest fits. The new entry stays.
 func (c *Cache) Limited(limit int64) *Cache { return &Cache{c.dir, c.suffix, limit} }
 
-// Plans is the cache of plans that stands beside a cache of programs: in the folder "plans" next to it.
+// Plans returns the cache of plans that belongs to a cache of programs, in the folder "plans" beside it.
 func (c *Cache) Plans() *Cache {
 	return &Cache{dir: filepath.Join(filepath.Dir(c.dir), "plans"), suffix: planSuffix}
 }
 
-// Dir is the cache's folder.
+// Dir returns the cache's folder.
 func (c *Cache) Dir() string { return c.dir }
 
-// DefaultLimit is what a cache of programs and its plans may take where nobody says otherwise, in bytes.
+// DefaultLimit is the default limit of a cache of programs and its plans, in bytes.
 const DefaultLimit = 2_000_000_000
 
 const (
 	programSuffix = ".xlaprogram"
 	planSuffix    = ".xlaplan"
 	tmpPrefix     = ".tmp-"
-	// usedInterval keeps a hit from writing to the disk each time.
+	// usedInterval is the precision of the time of last use. It limits the writes to disk.
 	usedInterval = time.Minute
-	// tmpAge is how old a temporary file is that nobody has locked for certain: what a process that died left.
+	// tmpAge is the age from which an unlocked temporary file must be of a killed process.
 	tmpAge = time.Minute
 )
 
 func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+c.suffix) }
 
-// ErrAbsent is the miss of a program that was never stored.
+// ErrAbsent is the error of Get for a program that was never stored.
 var ErrAbsent = errors.New("not in the cache yet")
 
-// Get returns the compiled bytes under the key. Any error is a miss and says why; ErrAbsent is
-// the ordinary one. The entry counts as used now.
+// Get returns the compiled bytes under the key, and updates the entry's time of last use. Any error is a miss with a
+// reason, usually ErrAbsent.
 func (c *Cache) Get(key Key) ([]byte, Metadata, error) {
 	path := c.path(key)
 	data, err := readEntry(path)
@@ -136,8 +133,8 @@ func (c *Cache) Get(key Key) ([]byte, Metadata, error) {
 	return e.payload, e.meta, nil
 }
 
-// touch makes the file's modification time the time of its last use. A folder that cannot be
-// written to serves hits all the same.
+// touch sets the file's modification time, which is the time of its last use. It ignores errors: a read-only folder
+// still has hits.
 func touch(path string) {
 	now := time.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > usedInterval {
@@ -145,8 +142,7 @@ func touch(path string) {
 	}
 }
 
-// Put stores the compiled bytes under the key, over whatever was there, and keeps the cache within its
-// limit.
+// Put stores the compiled bytes under the key, replaces an old entry, and keeps the cache within its limit.
 func (c *Cache) Put(key Key, meta Metadata, payload []byte) error {
 	data, err := encode(entry{key: key, meta: meta, payload: payload})
 	if err != nil {
@@ -160,13 +156,13 @@ func (c *Cache) Put(key Key, meta Metadata, payload []byte) error {
 		return err
 	}
 	if c.limit > 0 {
-		// What cannot be removed is said by whoever prunes by hand.
+		// Errors are ignored here. Prune reports them.
 		_, _ = prune(c.limit, c.path(key), c, c.Plans())
 	}
 	return nil
 }
 
-// write makes the file path of the bytes, whole or not at all.
+// write writes the file path. A failure leaves the old file.
 func (c *Cache) write(path string, data []byte) (err error) {
 	f, err := createTemp(c.dir)
 	if err != nil {
@@ -178,16 +174,16 @@ func (c *Cache) write(path string, data []byte) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	lockFile(f) // until it is closed: the file is somebody's
+	lockFile(f) // until it is closed, so that sweep of another process leaves the file
 	if _, err = f.Write(data); err != nil {
 		return err
 	}
-	// Without it a crash after the rename may leave a whole name on half a file.
+	// Without Sync, a crash after the rename may leave half a file under the final name.
 	if err = f.Sync(); err != nil {
 		return err
 	}
 	if err = os.Rename(f.Name(), path); err != nil && isFolder(path) {
-		// The name is the cache's own: whatever the folder is, it is no entry.
+		// A folder with the name of an entry is removed.
 		if err = os.RemoveAll(path); err == nil {
 			err = os.Rename(f.Name(), path)
 		}
@@ -201,8 +197,7 @@ func (c *Cache) write(path string, data []byte) (err error) {
 	return syncDir(c.dir)
 }
 
-// createTemp makes a new file in the folder, as readable as the user lets files be: others may be served from a folder
-// that is root's.
+// createTemp makes a new file in the folder. Other users may read it, because they may use a folder of root.
 func createTemp(dir string) (*os.File, error) {
 	for {
 		name := filepath.Join(dir, fmt.Sprintf("%s%016x", tmpPrefix, rand.Uint64()))
@@ -213,27 +208,27 @@ func createTemp(dir string) (*os.File, error) {
 	}
 }
 
-// sweep removes the temporary files of processes that died.
+// sweep removes the temporary files of killed processes.
 func (c *Cache) sweep() {
 	files, _ := os.ReadDir(c.dir)
 	for _, file := range files {
 		if !strings.HasPrefix(file.Name(), tmpPrefix) || !file.Type().IsRegular() {
 			continue
 		}
-		// A file that is older and that nobody has locked is nobody's: its maker locks it as soon as it is there.
+		// Its process locks a file as soon as it exists, so an older unlocked file is of a killed process.
 		if info, err := file.Info(); err == nil && time.Since(info.ModTime()) > tmpAge {
 			removeUnlocked(filepath.Join(c.dir, file.Name()))
 		}
 	}
 }
 
-// isFolder tells whether the path is a folder, and no link to one.
+// isFolder reports whether the path is a folder, not a link to one.
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// syncDir makes a rename in the folder last through a crash.
+// syncDir makes a rename in the folder durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -243,12 +238,12 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// Remove takes the entry away; one that is not there is no error.
+// Remove deletes an entry. A missing entry is no error.
 func (c *Cache) Remove(key Key) error {
 	return remove(c.path(key))
 }
 
-// remove takes the file away, or the folder that lies in its place.
+// remove deletes a file, or a folder in its place.
 func remove(path string) error {
 	err := os.Remove(path)
 	switch {

@@ -12,7 +12,7 @@ import (
 // formatVersion is part of every key and header. It rises when the layout below changes.
 const formatVersion = 1
 
-// An entry file, all numbers little-endian:
+// The layout of an entry file. All numbers are little-endian.
 //
 //	 0  magic        8 bytes
 //	 8  version      uint32
@@ -34,7 +34,7 @@ type entry struct {
 	payload []byte
 }
 
-// checksum is the SHA-256 of the file less the place of the checksum.
+// checksum returns the SHA-256 of the file without its checksum.
 func checksum(file []byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(file[:checksumAt])
@@ -79,7 +79,7 @@ func head(file []byte, size int64) (metaLen uint64, err error) {
 	return metaLen, nil
 }
 
-// decode checks all of the file. The payload is part of the file's bytes, not a copy.
+// decode checks a whole file. The payload is a slice of the file's bytes, not a copy.
 func decode(file []byte) (entry, error) {
 	metaLen, err := head(file, int64(len(file)))
 	if err != nil {

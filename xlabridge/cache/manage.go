@@ -11,31 +11,30 @@ import (
 	"time"
 )
 
-// Entry is one file of the cache as List and Verify show it.
+// Entry describes a file of the cache for List and Verify.
 type Entry struct {
 	// Key is the name of the entry in hexadecimal, 64 digits.
 	Key string `json:"key"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
-	// LastUsed is when the entry was last stored or hit, to the minute.
+	// LastUsed is the time of the last Put or Get, to the minute.
 	LastUsed time.Time `json:"last_used"`
-	// Meta is what the entry says of itself, the zero value where Defect is set.
+	// Meta is the entry's metadata, or the zero value if Defect is set.
 	Meta Metadata `json:"metadata"`
-	// Defect is why the entry is of no use; empty: it is well.
+	// Defect says why the entry cannot be used; "" means that it can.
 	Defect string `json:"defect,omitempty"`
-	// Foreign says that another user made the entry, which is of no use here and was not looked at.
+	// Foreign reports that another user made the entry. It is not used and was not read.
 	Foreign bool `json:"foreign,omitempty"`
 }
 
 // Age is the time since the entry was stored.
 func (e Entry) Age() time.Duration { return time.Since(e.Meta.Created) }
 
-// List gives the cache's entries, the last used first. Metadata is read, programs are not:
-// damage beyond an entry's header is for Verify to find. A folder that is not there is empty.
+// List returns the cache's entries, the most recently used first. It reads only headers and metadata, so it does not
+// find damage in programs; Verify does. A missing folder is empty.
 func (c *Cache) List() ([]Entry, error) { return c.list(readHead) }
 
-// Verify reads every entry whole and says which are damaged. It repairs nothing: the next use of
-// the program does, and Clear or Prune remove.
+// Verify is List that reads all bytes of the entries. It repairs nothing: the next use of a program does that.
 func (c *Cache) Verify() ([]Entry, error) {
 	return c.list(func(path string) (entry, error) {
 		data, err := readEntry(path)
@@ -46,7 +45,7 @@ func (c *Cache) Verify() ([]Entry, error) {
 	})
 }
 
-// list looks at each entry with read.
+// list reads each entry with read.
 func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 	files, err := c.files()
 	if err != nil {
@@ -85,8 +84,8 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 	return entries, nil
 }
 
-// files are the cache's own files in its folder, entries and temporary ones, and what lies in the place of an entry;
-// others are let be.
+// files returns the entries and temporary files in the folder, and folders with the name of an entry. It skips other
+// files.
 func (c *Cache) files() ([]fs.DirEntry, error) {
 	all, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,28 +106,27 @@ func (c *Cache) files() ([]fs.DirEntry, error) {
 	return own, nil
 }
 
-// Clear removes every entry and returns how many, and their bytes.
+// Clear removes all entries and returns their number and their bytes.
 func (c *Cache) Clear() (entries int, bytes int64, err error) { return c.Prune(-1) }
 
-// Prune removes the entries used longest ago until at most limit bytes are left, and what dead
-// processes left half-written. It returns how many entries went, and their bytes.
+// Prune is the function Prune for one cache. It returns the number of removed entries and their bytes.
 func (c *Cache) Prune(limit int64) (entries int, bytes int64, err error) {
 	removed, err := Prune(limit, c)
 	return removed[0].Entries, removed[0].Bytes, err
 }
 
-// Removed is what Prune took from one cache.
+// Removed counts the entries that Prune removed from a cache.
 type Removed struct {
 	Entries int   `json:"entries"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// Prune removes the entries used longest ago, in whichever of the caches they are, until all of them
-// together hold at most limit bytes; and what dead processes left half-written. It returns what it
-// took from each, up to an error too. The entries of other users neither count nor go, except for root.
+// Prune removes the least recently used entries of several caches until they hold at most limit bytes together. It also
+// removes the temporary files of killed processes. With an error too, it returns what it removed so far. The entries of
+// other users do not count and stay, except if root prunes.
 func Prune(limit int64, caches ...*Cache) ([]Removed, error) { return prune(limit, "", caches...) }
 
-// prune is Prune, which spares one path.
+// prune is Prune that keeps the path spared.
 func prune(limit int64, spared string, caches ...*Cache) ([]Removed, error) {
 	removed := make([]Removed, len(caches))
 	type sized struct {
@@ -156,7 +154,7 @@ func prune(limit int64, spared string, caches ...*Cache) ([]Removed, error) {
 			}
 			used := info.ModTime()
 			if !info.Mode().IsRegular() {
-				used = time.Time{} // of no use
+				used = time.Time{} // not an entry: removed first
 			}
 			left = append(left, sized{i, path, info.Size(), used})
 			total += info.Size()

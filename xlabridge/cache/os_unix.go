@@ -16,7 +16,7 @@ func owner(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}
-	return nobodyKnows
+	return unknownOwner
 }
 
 // lockFile locks a file until it is closed, or its process ends.

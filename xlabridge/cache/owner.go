@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// foreign is the miss of an entry that another user made.
+// foreign is the error for an entry that another user made.
 type foreign struct{ uid int }
 
 func (e foreign) Error() string {
@@ -16,8 +16,8 @@ func (e foreign) Error() string {
 		"entry was made by user %d, whose programs are not run: set XLARUN_CACHE to a folder of your own", e.uid)
 }
 
-// openEntry opens the file of an entry for reading, and refuses what is none and what someone else could have made or
-// changed. It does not wait for whoever writes to a pipe.
+// openEntry opens the file of an entry for reading. It refuses a file that is not regular, or that an untrusted user
+// made or can change. It does not wait for the writer of a pipe.
 func openEntry(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -46,7 +46,7 @@ func openEntry(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// kind names what is no regular file.
+// kind names the type of a file that is not regular.
 func kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -71,14 +71,14 @@ func readEntry(path string) ([]byte, error) {
 	return data, nil
 }
 
-// euid is the user whose process this is; tests put another in its place.
+// euid is the user of this process. Tests replace it.
 var euid = os.Geteuid()
 
-// trusted tells whether what the user made is run: one's own and root's.
-func trusted(uid int) bool { return uid == euid || uid == 0 || uid == nobodyKnows }
+// trusted reports whether the files of a user are used: the process's user and root.
+func trusted(uid int) bool { return uid == euid || uid == 0 || uid == unknownOwner }
 
-// mine tells whether this process looks after the user's files: its own, and root after all.
-func mine(uid int) bool { return uid == euid || euid == 0 || uid == nobodyKnows }
+// mine reports whether this process manages the files of a user: its own, and as root all.
+func mine(uid int) bool { return uid == euid || euid == 0 || uid == unknownOwner }
 
-// nobodyKnows is the owner where the system tells none.
-const nobodyKnows = -1
+// unknownOwner is the owner on systems without owners.
+const unknownOwner = -1

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What lies in the place of an entry, or can be changed by others, is a miss with a reason at once, is listed, and the
-// next Put repairs it.
+// An entry that is not a regular file, or that others can change, is a miss with a reason and is listed. The next Put
+// repairs it.
 func TestNoEntryInItsPlace(t *testing.T) {
 	for _, c := range []struct {
 		number int

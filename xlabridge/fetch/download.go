@@ -14,42 +14,35 @@ import (
 // Client downloads by HTTP.
 type Client struct {
 	HTTP *http.Client
-	// Stall is how long a download may bring nothing before it is tried again.
-	Stall time.Duration
 	// Waits are the pauses between attempts at one file.
 	Waits []time.Duration
 }
 
-// Waits and stall of a [NewClient].
+// stallLimit is how long a download may bring nothing before it is tried again.
 const stallLimit = 60 * time.Second
 
-var retryWaits = []time.Duration{500 * time.Millisecond, 2 * time.Second, 5 * time.Second}
-
-// NewTransport is a transport of its own with limits for each step.
-func NewTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: 30 * time.Second,
-		IdleConnTimeout:       30 * time.Second,
-		ForceAttemptHTTP2:     true,
+// NewClient returns a client with a time limit for each step of a request.
+func NewClient() *Client {
+	return &Client{
+		HTTP: &http.Client{Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   15 * time.Second,
+			ResponseHeaderTimeout: 30 * time.Second,
+			IdleConnTimeout:       30 * time.Second,
+			ForceAttemptHTTP2:     true,
+		}},
+		Waits: []time.Duration{500 * time.Millisecond, 2 * time.Second, 5 * time.Second},
 	}
-}
-
-// NewClient is a client over t.
-func NewClient(t http.RoundTripper) *Client {
-	return &Client{HTTP: &http.Client{Transport: t}, Stall: stallLimit, Waits: retryWaits}
 }
 
 var errStalled = errors.New("nothing came for a while")
 
-// Download writes the file at address into dst. A broken connection is taken up again where it broke, as often as there
-// are waits.
+// Download writes the file at address into dst. It resumes an interrupted download, once after each wait.
 func (c *Client) Download(ctx context.Context, address *url.URL, dst *Sink) error {
 	for attempt := 0; ; attempt++ {
-		again, err := c.once(ctx, address, dst)
-		if err == nil || !again || ctx.Err() != nil || attempt == len(c.Waits) {
+		retry, err := c.request(ctx, address, dst)
+		if err == nil || !retry || ctx.Err() != nil || attempt == len(c.Waits) {
 			return err
 		}
 		select {
@@ -60,12 +53,17 @@ func (c *Client) Download(ctx context.Context, address *url.URL, dst *Sink) erro
 	}
 }
 
-// once makes one request for what dst still lacks. again says that the same request may succeed later.
-func (c *Client) once(ctx context.Context, address *url.URL, dst *Sink) (again bool, err error) {
+// request makes one request for the bytes that dst lacks. retry means that the same request may succeed later.
+func (c *Client) request(ctx context.Context, address *url.URL, dst *Sink) (retry bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(c.Stall, func() { cancel(errStalled) })
+	stall := time.AfterFunc(stallLimit, func() { cancel(errStalled) })
 	defer stall.Stop()
+	defer func() {
+		if err != nil && context.Cause(ctx) == errStalled {
+			err = errStalled
+		}
+	}()
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -76,57 +74,38 @@ func (c *Client) once(ctx context.Context, address *url.URL, dst *Sink) (again b
 	}
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
-		return true, stalled(ctx, err)
+		return true, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch {
-	case resp.StatusCode == http.StatusPartialContent && continues(resp, dst.n):
+	case resp.StatusCode == http.StatusPartialContent && firstByte(resp) == dst.n:
 	case resp.StatusCode == http.StatusOK:
 		if err := dst.reset(); err != nil {
 			return false, err
 		}
-	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
-		return true, fmt.Errorf("the server of the file answers %s", resp.Status)
 	default:
-		return false, fmt.Errorf("the server of the file answers %s", resp.Status)
+		retry = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
+		return retry, fmt.Errorf("the server of the file answers %s", resp.Status)
 	}
 	err = dst.CopyFrom(ctx, readerFunc(func(p []byte) (int, error) {
 		n, err := resp.Body.Read(p)
 		if n > 0 {
-			stall.Reset(c.Stall)
+			stall.Reset(stallLimit)
 		}
 		return n, err
 	}))
-	var write WriteError
-	switch {
-	case err == nil && dst.n < dst.a.Size:
-		// A server that sends no length ends a broken answer like a whole one.
-		return true, fmt.Errorf("it ended after %d of %d bytes", dst.n, dst.a.Size)
-	case err == nil:
-		return false, nil
-	case errors.As(err, &write), errors.Is(err, errTooLong):
-		return false, err
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	if (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && dst.n < dst.a.Size {
+		// Without a content length, a broken answer ends like a whole one.
 		return true, fmt.Errorf("it ended after %d of %d bytes", dst.n, dst.a.Size)
 	}
-	return true, stalled(ctx, err)
+	return !isLocal(err) && !errors.Is(err, errTooLong), err
 }
 
-// stalled tells an end by the stall timer from the caller's own.
-func stalled(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errStalled {
-		return errStalled
+// firstByte returns the position of a partial answer in the file, or -1.
+func firstByte(resp *http.Response) int64 {
+	var first int64
+	if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &first); err != nil {
+		return -1
 	}
-	return err
+	return first
 }
-
-// continues reports whether a partial answer begins at byte n.
-func continues(resp *http.Response, n int64) bool {
-	var from int64
-	_, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from)
-	return err == nil && from == n
-}
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

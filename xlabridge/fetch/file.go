@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// WriteJSON replaces path by v's JSON: whole or not at all.
+// WriteJSON replaces the file path by v's JSON. A reader sees either the old file or the whole new one.
 func WriteJSON(path string, v any) (err error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -35,7 +35,7 @@ func WriteJSON(path string, v any) (err error) {
 	if _, err = f.Write(append(text, '\n')); err != nil {
 		return err
 	}
-	// A cache folder may be shared: what is said of an artefact is as readable as the artefact.
+	// A cache folder may be shared with users who read it.
 	if err = f.Chmod(0o644); err != nil {
 		return err
 	}
@@ -51,14 +51,14 @@ func WriteJSON(path string, v any) (err error) {
 	return SyncDir(dir)
 }
 
-// newPrefix begins the names of files that WriteJSON has not renamed yet; one that is older than newAge is a killed
-// process's.
+// newPrefix begins the names of files that WriteJSON has not yet renamed. Those older than newAge are of killed
+// processes.
 const (
 	newPrefix = ".new-"
 	newAge    = 10 * time.Minute
 )
 
-// sweepNew removes what killed processes left of WriteJSON.
+// sweepNew removes the files of killed processes.
 func sweepNew(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, newPrefix+"*"))
 	for _, path := range left {
@@ -68,7 +68,7 @@ func sweepNew(dir string) {
 	}
 }
 
-// SyncDir makes the names in dir durable.
+// SyncDir makes the names of the files in dir durable.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func SyncDir(dir string) error {
 	return d.Sync()
 }
 
-// HashFile is the sha256 of a file in hex; it stops when ctx ends.
+// HashFile returns the sha256 of a file in hex. It stops when ctx ends.
 func HashFile(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,22 +92,16 @@ func HashFile(ctx context.Context, path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Reader reads r until ctx ends. It hides r's other methods, so that a copy goes through Read and sees the end at once.
-func Reader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+// Reader reads r until ctx ends.
+func Reader(ctx context.Context, r io.Reader) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
 }
 
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+type readerFunc func(p []byte) (int, error)
 
-// WriterFunc is a function as an io.Writer.
-type WriterFunc func(p []byte) (int, error)
-
-func (f WriterFunc) Write(p []byte) (int, error) { return f(p) }
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

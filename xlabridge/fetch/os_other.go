@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Inode is the file's number on its disk, 0 where there is none.
+// Inode returns the file's inode number, or 0 if there is none.
 func Inode(fs.FileInfo) uint64 { return 0 }
 
 const nonblock = 0

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Inode is the file's number on its disk, 0 where there is none.
+// Inode returns the file's inode number, or 0 if there is none.
 func Inode(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ino
@@ -18,7 +18,7 @@ func Inode(info fs.FileInfo) uint64 {
 
 const nonblock = syscall.O_NONBLOCK
 
-// owner is the number of the user who owns a file; ok is false where it cannot be told.
+// owner returns the number of the user who owns a file; ok is false if the system does not say.
 func owner(info fs.FileInfo) (uid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -27,8 +27,7 @@ func owner(info fs.FileInfo) (uid int, ok bool) {
 	return int(st.Uid), true
 }
 
-// freeSpace is the room for this user on dir's disk in bytes; ok is false where
-// it cannot be told.
+// freeSpace returns the bytes that this user can write to dir's disk; ok is false if the system does not say.
 func freeSpace(dir string) (n int64, ok bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
@@ -37,7 +36,7 @@ func freeSpace(dir string) (n int64, ok bool) {
 	return int64(st.Bavail) * int64(st.Bsize), true
 }
 
-// ownGroup lets cancelling cmd end the processes that it started as well.
+// ownGroup makes a cancelled cmd end the processes that it started too.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Trusted is an error, a few words, where someone other than the user who runs this and root has made the file or can
-// change it: what lies in a folder that users share is code.
+// Trusted returns an error if a user other than root and the current one owns the file or can change it. The files of a
+// plugin are code, and its folder may be shared.
 func Trusted(info fs.FileInfo) error {
 	if uid, ok := owner(info); ok && uid != 0 && uid != os.Geteuid() {
 		return fmt.Errorf("it belongs to user %d", uid)
@@ -19,8 +19,8 @@ func Trusted(info fs.FileInfo) error {
 	return nil
 }
 
-// ReadRegular reads a file of at most limit bytes, and tells what it is. It refuses anything but a file at once, rather
-// than wait for whoever writes to a pipe.
+// ReadRegular reads a regular file of at most limit bytes. It refuses other files without waiting for the writer of a
+// pipe.
 func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -35,7 +35,7 @@ func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("%s is no regular file", path)
 	}
 	if info.Size() > limit {
-		return nil, nil, fmt.Errorf("%s has %d bytes, more than the %d that there can be", path, info.Size(), limit)
+		return nil, nil, fmt.Errorf("%s has %d bytes, more than the %d that are allowed", path, info.Size(), limit)
 	}
 	text, err := io.ReadAll(f)
 	return text, info, err

@@ -13,19 +13,18 @@ import (
 	"time"
 )
 
-// FromProgram leaves the download of dst's artefact to its registry's own client, which knows ways (keyrings, client
-// certificates) that this package does not. command gives the program and its arguments, and what to add to the
-// environment, for a folder into which the client shall put the file. All that it writes goes beside dst's file, so
-// that it is removed with it.
+// FromProgram downloads dst's artefact with its registry's own client, which supports keyrings, client certificates and
+// settings that this package does not. command returns the program with its arguments, and additions to the
+// environment, for a folder that the client puts the file into. That folder lies beside dst's file.
 func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args, env []string)) error {
 	dir, err := os.MkdirTemp(filepath.Dir(dst.f.Name()), "program-")
 	if err != nil {
-		return WriteError{err}
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(tmp, 0o700); err != nil {
-		return WriteError{err}
+		return err
 	}
 	args, env := command(dir)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -35,7 +34,7 @@ func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args,
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 
-	// Such a client tells its progress to terminals only; its files tell it as well.
+	// Clients print their progress to terminals only; the sizes of their files show it too.
 	var watcher sync.WaitGroup
 	ended := make(chan struct{})
 	watcher.Go(func() {
@@ -46,7 +45,7 @@ func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args,
 			case <-ended:
 				return
 			case <-tick.C:
-				dst.done(min(folderSize(dir), dst.a.Size))
+				dst.report(min(folderSize(dir), dst.a.Size))
 			}
 		}
 	})
@@ -59,14 +58,15 @@ func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args,
 	if err != nil {
 		return fmt.Errorf("it says: %s", lastLine(output.String(), err))
 	}
-	file := filepath.Join(dir, dst.a.File)
-	if _, err := os.Stat(file); err != nil {
+	file, err := os.Open(filepath.Join(dir, dst.a.File))
+	if err != nil {
 		return fmt.Errorf("it brought no %s", dst.a.File)
 	}
-	return dst.CopyFile(ctx, file)
+	defer func() { _ = file.Close() }()
+	return dst.CopyFrom(ctx, file)
 }
 
-// lastLine is the last line of a program's output with a word in it, else err.
+// lastLine returns the last line of a program's output, or err's text if there is no output.
 func lastLine(output string, err error) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
@@ -75,7 +75,7 @@ func lastLine(output string, err error) string {
 	return err.Error()
 }
 
-// folderSize is the size of the files below dir in bytes.
+// folderSize returns the total size of the files below dir in bytes.
 func folderSize(dir string) int64 {
 	var n int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

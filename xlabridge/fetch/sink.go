@@ -12,58 +12,59 @@ import (
 	"strings"
 )
 
-// Sink is the file that an artefact is downloaded into. It is hashed as it is written, and takes no more bytes than are
-// pinned.
+// Sink is the file that an artefact is downloaded into. It accepts at most the pinned number of bytes.
 type Sink struct {
-	a    *Artefact
-	f    *os.File
-	h    hash.Hash
-	n    int64
-	done func(n int64)
+	a        *Artefact
+	f        *os.File
+	h        hash.Hash
+	n        int64 // bytes written since the last reset
+	reported int64
+	progress func(done int64)
 }
 
-// errTooLong: more bytes came than the pin allows.
 var errTooLong = errors.New("more bytes came than are pinned")
 
-// NewSink makes the file path, which must not exist, for an artefact of which Size and SHA256 count. done hears of the
-// bytes that are there.
-func NewSink(path string, a *Artefact, done func(n int64)) (*Sink, error) {
+func newSink(path string, a *Artefact, progress func(done int64)) (*Sink, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{a: a, f: f, h: sha256.New(), done: done}, nil
+	return &Sink{a: a, f: f, h: sha256.New(), progress: progress}, nil
 }
+
+func (s *Sink) close() { _ = s.f.Close() }
 
 func (s *Sink) Write(p []byte) (int, error) {
 	if s.n+int64(len(p)) > s.a.Size {
 		return 0, errTooLong
 	}
-	s.h.Write(p)
 	n, err := s.f.Write(p)
+	s.h.Write(p[:n])
 	s.n += int64(n)
-	if err != nil {
-		return n, WriteError{err}
-	}
-	s.done(s.n)
-	return n, nil
+	s.report(s.n)
+	return n, err
 }
 
-// reset empties the sink, for the next attempt.
+// report passes n bytes on to progress, except when a new attempt has not yet reached the bytes of an earlier one.
+func (s *Sink) report(n int64) {
+	if s.progress != nil && n > s.reported {
+		s.reported = n
+		s.progress(n)
+	}
+}
+
+// reset empties the sink for the next attempt.
 func (s *Sink) reset() error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
-		return WriteError{err}
-	}
-	if err := s.f.Truncate(0); err != nil {
-		return WriteError{err}
+		return err
 	}
 	s.h.Reset()
 	s.n = 0
-	return nil
+	return s.f.Truncate(0)
 }
 
-// Finish checks what was written.
-func (s *Sink) Finish() error {
+// check compares the bytes written with the pinned size and sha256.
+func (s *Sink) check() error {
 	if s.n < s.a.Size {
 		return fmt.Errorf("it ended after %d of %d bytes", s.n, s.a.Size)
 	}
@@ -73,29 +74,8 @@ func (s *Sink) Finish() error {
 	return nil
 }
 
-// Sync makes the file durable.
-func (s *Sink) Sync() error {
-	if err := s.f.Sync(); err != nil {
-		return WriteError{err}
-	}
-	return nil
-}
-
-// Close closes the file.
-func (s *Sink) Close() { _ = s.f.Close() }
-
-// CopyFrom fills the sink from r until ctx ends.
+// CopyFrom copies r into the sink. It stops when ctx ends.
 func (s *Sink) CopyFrom(ctx context.Context, r io.Reader) error {
-	_, err := io.CopyBuffer(WriterFunc(s.Write), Reader(ctx, r), make([]byte, 256<<10))
+	_, err := io.CopyBuffer(s, Reader(ctx, r), make([]byte, 256<<10))
 	return err
-}
-
-// CopyFile fills the sink from a file on this machine.
-func (s *Sink) CopyFile(ctx context.Context, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	return s.CopyFrom(ctx, f)
 }

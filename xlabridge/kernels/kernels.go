@@ -19,7 +19,7 @@ import "unsafe"
 type Kernel struct {
 	Name    string         // the Target of a graph.Kernel
 	Source  string         // its C file
-	Sets    []string       // the instruction sets that it is built for; none: only the compiler's default
+	Sets    []string       // the instruction sets that it is built for; nil means the compiler's default
 	Handler unsafe.Pointer // the C function
 }
 
@@ -64,7 +64,7 @@ var All = []Kernel{
 // SparseSets returns the instruction sets of xlarun_sparse that this processor runs, by default the last.
 func SparseSets() []string { return avx512[:int(C.xs_paths())] }
 
-// UseSparseSet makes the xlarun_sparse kernels of the process run on the set of that number. -1 restores the default.
+// UseSparseSet makes the xlarun_sparse kernels of the process use a set. -1 restores the default.
 func UseSparseSet(set int) { C.xs_use(C.int(set)) }
 
 // SparseIndexSize returns the length of the index that xlarun_sparse_index makes of a layer.

@@ -120,20 +120,16 @@ func TestDamagedInstallation(t *testing.T) {
 	}
 }
 
-func TestListAndRemove(t *testing.T) {
+func TestList(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
 	ix := newIndex(t, body)
 	s := testStore(t, pinSet{pinFor(body)}, ix.env())
-	require.NoError(t, s.remove(background, "cpu"), "there is nothing to remove")
 	found, err := s.install(background, Request{Backend: "cpu"})
 	require.NoError(t, err)
 	require.Equal(t, []Entry{{
 		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", Licence: "free", Path: found.Path,
 		DownloadSize: int64(len(body)), UnpackedSize: 1 << 20, Installed: true, SupportInstalled: true,
 	}}, s.list(background))
-	require.NoError(t, s.remove(background, "cpu"))
-	requireNothingLeft(t, s)
-	require.ErrorContains(t, s.remove(background, "tpu"), "no tpu plugin is pinned")
 }
 
 // A plugin that others can change is believed by its pinned checksum, taken each time, and by nothing that lies beside

@@ -104,8 +104,7 @@ func testStore(t *testing.T, pins pinSet, env map[string]string) *store {
 
 func storeIn(dir string, pins pinSet, env map[string]string) *store {
 	s := &store{
-		Store: storeAt(dir), waits: []time.Duration{time.Millisecond, time.Millisecond}, pins: pins, goos: "testos",
-		goarch: "testarch",
+		Store: storeAt(dir), client: fetch.NewClient(), pins: pins, goos: "testos", goarch: "testarch",
 		getenv: func(key string) string {
 			if key == "PIP_CONFIG_FILE" && env[key] == "" {
 				return os.DevNull
@@ -115,8 +114,9 @@ func storeIn(dir string, pins pinSet, env map[string]string) *store {
 		visible:    func(string) bool { return false },
 		systemCUDA: func(*store) ([]string, string, bool) { return nil, "", false },
 	}
-	s.ways = func() []fetch.Way {
-		all := s.defaultWays()
+	s.client.Waits = []time.Duration{time.Millisecond, time.Millisecond}
+	s.sources = func() []fetch.Source {
+		all := s.defaultSources()
 		return all[:len(all)-2]
 	}
 	return s

@@ -12,8 +12,7 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// manifest records one unpacked wheel. It is written last, so that files
-// without one are not taken for an installation.
+// manifest describes an unpacked wheel. It is written last: without it, the wheel is not installed.
 type manifest struct {
 	Name        string         `json:"name"`
 	Version     string         `json:"version"`
@@ -22,9 +21,8 @@ type manifest struct {
 	Files       []unpackedFile `json:"files"`
 }
 
-// unpackedFile is a file as it was when it was checked. While size and time
-// stay the same the checksum is believed, so that a warm start does not read
-// hundreds of megabytes.
+// unpackedFile describes a file when it was checked. If its size and time are unchanged, it is not read again: a start
+// would otherwise read hundreds of megabytes.
 type unpackedFile struct {
 	Path    string `json:"path"` // below the site, with slashes
 	Size    int64  `json:"size"` // bytes
@@ -32,7 +30,7 @@ type unpackedFile struct {
 	SHA256  string `json:"sha256"`
 }
 
-// manifestsName is the folder of a site that holds its manifests, manifestLimit the most bytes of one.
+// manifestsName is the folder of a site's manifests; manifestLimit is their largest size in bytes.
 const (
 	manifestsName = "manifests"
 	manifestLimit = 1 << 20
@@ -42,14 +40,12 @@ func manifestPath(site string, w *wheel) string {
 	return filepath.Join(site, manifestsName, w.Name+".json")
 }
 
-// errAbsent: the wheel has no manifest in the site, as opposed to a damaged one.
+// errAbsent means that a wheel has no manifest in the site.
 var errAbsent = errors.New("not installed")
 
-// verify returns the manifest of w in site if all its files are as they were
-// unpacked; a file whose size or time differs is read and compared by checksum.
-// Files that another user made or can change are code of that user's: of these
-// only a plugin counts, and only if its checksum, taken now, is the pinned one.
-// An error other than errAbsent says what is damaged.
+// verify returns the manifest of w in site if all files are unchanged since they were unpacked. It reads a file whose
+// time has changed, and compares the checksum. If another user owns or can change a file, verify accepts only a plugin
+// with a pinned checksum, and reads it each time. An error other than errAbsent says what is damaged.
 func verify(ctx context.Context, site string, w *wheel) (*manifest, error) {
 	text, info, err := fetch.ReadRegular(manifestPath(site, w), manifestLimit)
 	if errors.Is(err, os.ErrNotExist) {
@@ -105,17 +101,16 @@ func verify(ctx context.Context, site string, w *wheel) (*manifest, error) {
 		return verifyPinned(ctx, site, w, distrust)
 	}
 	if touched {
-		// Copied or touched, but whole. A read-only cache only costs a rehash
-		// at each start.
+		// The files are whole but have new times. In a read-only cache they are read again at each start.
 		_ = fetch.WriteJSON(manifestPath(site, w), &m)
 	}
 	return &m, nil
 }
 
-// verifyPinned is verify where nothing that was recorded can be believed.
+// verifyPinned is verify for files that other users can change. It trusts no record in the cache.
 func verifyPinned(ctx context.Context, site string, w *wheel, distrust error) (*manifest, error) {
 	if w.Library == "" || w.LibrarySHA256 == "" || len(w.Files) > 0 {
-		return nil, fmt.Errorf("it is not believed, since %w", distrust)
+		return nil, fmt.Errorf("it is not trusted, since %w", distrust)
 	}
 	path := filepath.Join(site, filepath.FromSlash(w.Library))
 	sum, err := fetch.HashFile(ctx, path)
@@ -129,7 +124,7 @@ func verifyPinned(ctx context.Context, site string, w *wheel, distrust error) (*
 		{Path: w.Library, SHA256: sum}}}, nil
 }
 
-// sha256Of is the recorded checksum of a file of the manifest, or "".
+// sha256Of returns the checksum of a file of the manifest, or "".
 func (m *manifest) sha256Of(path string) string {
 	for _, f := range m.Files {
 		if f.Path == path {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// addCUDALibraries fills in the libraries that lie in site, laid out as in the
-// wheels; where there are none, those of the system. Without a GPU nothing is
-// added: loading gigabytes of libraries would serve nobody.
+// addCUDALibraries adds the CUDA libraries in site, at their paths in the wheels, or else the system's. It adds none
+// without a GPU: they would take gigabytes of memory for nothing.
 func (s *store) addCUDALibraries(found *Found, site string) {
 	if !s.visible("cuda") {
 		return
@@ -51,9 +50,8 @@ func hasLibdevice(cudaDir string) bool {
 	return err == nil
 }
 
-// cudaOnSystem looks for the CUDA libraries where the system's loader and
-// NVIDIA's own installer keep them. It is all or nothing: libraries of two CUDA
-// releases in one process are asking for trouble.
+// cudaOnSystem returns the CUDA libraries in the folders of the system's loader and of NVIDIA's installer. ok is false
+// if one is missing: one process must not mix the libraries of two CUDA releases.
 func (s *store) cudaOnSystem() (libraries []string, dataDir string, ok bool) {
 	var roots []string
 	for _, root := range []string{s.getenv("CUDA_HOME"), s.getenv("CUDA_PATH"), "/usr/local/cuda",
@@ -102,8 +100,7 @@ func inDirs(dirs []string, base string) string {
 	return ""
 }
 
-// loaderDirs reads the folders that an ld.so.conf file names, following its
-// include lines to a small depth.
+// loaderDirs returns the folders in an ld.so.conf file and in the files that it includes, up to a small depth.
 func loaderDirs(file string, depth int) []string {
 	f, err := os.Open(file)
 	if err != nil || depth > 4 {

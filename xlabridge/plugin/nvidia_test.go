@@ -44,8 +44,8 @@ func cudaWorld(t *testing.T) (s *store, fetched *[]string) {
 	}
 	fetched = new([]string)
 	s = testStore(t, pins, nil)
-	s.ways = func() []fetch.Way {
-		return []fetch.Way{{Name: "map", Get: func(_ context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+	s.sources = func() []fetch.Source {
+		return []fetch.Source{{Name: "map", Get: func(_ context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 			*fetched = append(*fetched, a.Name)
 			_, err := dst.Write(bodies[a.Name])
 			return err

@@ -15,7 +15,7 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// wheel is one pinned wheel; third_party/plugins.toml documents the fields.
+// wheel is a pinned wheel. third_party/plugins.toml documents the fields.
 type wheel struct {
 	fetch.Artefact
 	Backend       string   `toml:"backend"`
@@ -88,8 +88,8 @@ func (w *wheel) check() error {
 	return nil
 }
 
-// forPlatform returns the plugin wheel of a backend and the wheels that support
-// it, in the order of the file; the plugin is nil where none is pinned.
+// forPlatform returns the plugin wheel of a backend, nil if none is pinned, and its supporting wheels in the order of
+// the file.
 func (p pinSet) forPlatform(backend, goos, goarch string) (plugin *wheel, support []*wheel) {
 	for i := range p {
 		w := &p[i]
@@ -106,7 +106,7 @@ func (p pinSet) forPlatform(backend, goos, goarch string) (plugin *wheel, suppor
 	return plugin, support
 }
 
-// byLibrary returns the wheel whose plugin has the checksum sum, or nil.
+// byLibrary returns the wheel whose shared object has the checksum sum, or nil.
 func (p pinSet) byLibrary(sum string) *wheel {
 	for i := range p {
 		if p[i].Library != "" && strings.EqualFold(p[i].LibrarySHA256, sum) {

@@ -73,13 +73,13 @@ func TestReadPipConfig(t *testing.T) {
 	require.EqualError(t, err, "PIP_CONFIG_FILE names /not/there, which cannot be read: no such file or directory")
 }
 
-// A fault in pip's settings is reported, and stops only the way that needs them. Settings that only pip follows make
-// pip the first way.
-func TestWaysFollowTheConfiguration(t *testing.T) {
+// An error in pip's settings is reported, and stops only the source that needs them. Settings that only pip supports
+// make pip the first source.
+func TestSourcesFollowTheConfiguration(t *testing.T) {
 	names := func(env map[string]string) (all []string) {
 		s := testStore(t, nil, env)
-		for _, way := range s.defaultWays() {
-			all = append(all, way.Name)
+		for _, source := range s.defaultSources() {
+			all = append(all, source.Name)
 		}
 		return all
 	}
@@ -93,7 +93,7 @@ func TestWaysFollowTheConfiguration(t *testing.T) {
 
 	body := buildWheel(t, fakeEntries())
 	s := testStore(t, pinSet{pinFor(body)}, map[string]string{"PIP_CONFIG_FILE": "/not/there"})
-	s.ways = func() []fetch.Way { return s.defaultWays()[:1] }
+	s.sources = func() []fetch.Source { return s.defaultSources()[:1] }
 	_, err := s.find(background, Request{})
 	require.ErrorIs(t, err, fetch.ErrNotInstalled)
 	require.ErrorContains(t, err, "PIP_CONFIG_FILE names /not/there, which cannot be read: no such file")
@@ -125,19 +125,19 @@ func TestPipArguments(t *testing.T) {
 
 func tail(args []string, n int) []string { return args[len(args)-n:] }
 
-// A stand-in for pip, to see how its end is told.
+// A script in place of pip shows how each of its ends is reported.
 func TestRunPip(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
-	source := put(t, string(body), t.TempDir(), fakeFile)
-	script := func(text string) []fetch.Way {
+	wheel := put(t, string(body), t.TempDir(), fakeFile)
+	script := func(text string) []fetch.Source {
 		path := put(t, "dest() { while [ \"$1\" != --dest ]; do shift; done; echo \"$2\"; }\n"+text, t.TempDir(),
 			"pip.sh")
-		return []fetch.Way{{Name: "pip", Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+		return []fetch.Source{{Name: "pip", Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 			return runPip(ctx, []string{"sh", path}, a, dst)
 		}}}
 	}
 	for _, c := range []struct{ name, script, want string }{
-		{"brings the wheel", "cp " + source + " \"$(dest \"$@\")\"", ""},
+		{"brings the wheel", "cp " + wheel + " \"$(dest \"$@\")\"", ""},
 		{"brings another", "echo other > \"$(dest \"$@\")/" + fakeFile + "\"", "pip: it ended after 6 of"},
 		{"brings nothing", "exit 0", "pip: it brought no " + fakeFile},
 		{"fails", "echo 'Looking'; echo 'ERROR: No matching distribution' >&2; exit 1",
@@ -146,8 +146,8 @@ func TestRunPip(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := testStore(t, pinSet{pinFor(body)}, nil)
-			ways := script(c.script)
-			s.ways = func() []fetch.Way { return ways }
+			sources := script(c.script)
+			s.sources = func() []fetch.Source { return sources }
 			found, err := s.find(background, Request{})
 			if c.want == "" {
 				require.NoError(t, err)
@@ -161,8 +161,8 @@ func TestRunPip(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		mark := filepath.Join(t.TempDir(), "begun")
 		s := testStore(t, pinSet{pinFor(body)}, nil)
-		ways := script("sleep 600 & echo begun > " + mark + "; wait")
-		s.ways = func() []fetch.Way { return ways }
+		sources := script("sleep 600 & echo begun > " + mark + "; wait")
+		s.sources = func() []fetch.Source { return sources }
 		ctx, cancel := context.WithCancel(background)
 		go func() {
 			for {
@@ -179,16 +179,15 @@ func TestRunPip(t *testing.T) {
 	})
 }
 
-// What several ways said is told in their order; a defect of this machine ends
-// the attempts.
-func TestWaysInOrder(t *testing.T) {
+// The error lists the failures of the sources in their order. A failure to write on this machine ends the attempts.
+func TestSourcesInOrder(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
 	s := testStore(t, pinSet{pinFor(body)}, nil)
-	fail := func(name string, err error) fetch.Way {
-		return fetch.Way{Name: name, Get: func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err }}
+	fail := func(name string, err error) fetch.Source {
+		return fetch.Source{Name: name, Get: func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err }}
 	}
-	s.ways = func() []fetch.Way {
-		return []fetch.Way{fail("first", errors.New("no")), fail("second", errors.New("neither"))}
+	s.sources = func() []fetch.Source {
+		return []fetch.Source{fail("first", errors.New("no")), fail("second", errors.New("neither"))}
 	}
 	var notices []string
 	_, err := s.find(background, Request{Notice: func(line string) { notices = append(notices, line) }})
@@ -196,15 +195,15 @@ func TestWaysInOrder(t *testing.T) {
 	require.Len(t, notices, 2)
 	require.Contains(t, notices[0], "getting Fake.pjrt 1.2 (1 MB) by first")
 
-	s.ways = func() []fetch.Way {
-		return []fetch.Way{fail("first", fetch.WriteError{Err: os.ErrPermission}),
+	s.sources = func() []fetch.Source {
+		return []fetch.Source{fail("first", &os.PathError{Op: "write", Path: "x", Err: os.ErrPermission}),
 			fail("second", errors.New("not reached"))}
 	}
 	_, err = s.find(background, Request{})
 	require.ErrorContains(t, err, "cannot write to the cache folder "+s.Dir+" (permission denied)")
 	requireNothingLeft(t, s)
 
-	s.ways = func() []fetch.Way { return nil }
+	s.sources = func() []fetch.Source { return nil }
 	_, err = s.find(background, Request{})
 	require.ErrorContains(t, err, "there is no way to download it")
 }

@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,28 +12,28 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// pipConfig is the part of pip's configuration that matters for a download.
+// pipConfig holds pip's settings for a download.
 type pipConfig struct {
 	indexes []string // index-url, then extra-index-url
 	noIndex bool
-	pipOnly bool // there are settings that only pip follows
+	pipOnly bool // there are settings that only pip supports
 }
 
-// readPipConfig reads pip's configuration as pip does: the files from the system's to the user's to the virtual
-// environment's, then the file that PIP_CONFIG_FILE names, then the PIP_ variables. Later settings win.
+// readPipConfig reads pip's configuration in pip's order: the files of the system, of the user and of the virtual
+// environment, the file in PIP_CONFIG_FILE, then the PIP_ variables. Later settings win.
 func readPipConfig(getenv func(string) string, readFile func(string) ([]byte, error)) (pipConfig, error) {
 	settings := map[string]string{}
-	for _, file := range pipConfigFiles(getenv) {
-		if text, err := readFile(file); err == nil {
-			parsePipConfig(text, settings)
+	named := getenv("PIP_CONFIG_FILE")
+	if named != os.DevNull { // /dev/null turns all files off
+		for _, file := range append(pipConfigFiles(getenv), named) {
+			text, err := readFile(file)
+			if err == nil {
+				parsePipConfig(text, settings)
+			} else if file == named && named != "" {
+				return pipConfig{}, fmt.Errorf("PIP_CONFIG_FILE names %s, which cannot be read: %w", file,
+					fetch.Cause(err))
+			}
 		}
-	}
-	if file := getenv("PIP_CONFIG_FILE"); file != "" && file != os.DevNull {
-		text, err := readFile(file)
-		if err != nil {
-			return pipConfig{}, fmt.Errorf("PIP_CONFIG_FILE names %s, which cannot be read: %w", file, fetch.Cause(err))
-		}
-		parsePipConfig(text, settings)
 	}
 	setting := func(key string) string {
 		if v := getenv("PIP_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))); v != "" {
@@ -46,32 +48,23 @@ func readPipConfig(getenv func(string) string, readFile func(string) ([]byte, er
 	}, nil
 }
 
-// pipConfigFiles lists the files that pip reads by itself, the weakest first.
+// pipConfigFiles lists pip's default configuration files. Later files win.
 func pipConfigFiles(getenv func(string) string) []string {
-	if getenv("PIP_CONFIG_FILE") == os.DevNull {
-		return nil // tells pip to read none
-	}
-	or := func(value, otherwise string) string {
-		if value == "" {
-			return otherwise
-		}
-		return value
-	}
 	var files []string
-	for _, dir := range filepath.SplitList(or(getenv("XDG_CONFIG_DIRS"), "/etc/xdg")) {
+	for _, dir := range filepath.SplitList(cmp.Or(getenv("XDG_CONFIG_DIRS"), "/etc/xdg")) {
 		files = append(files, filepath.Join(dir, "pip", "pip.conf"))
 	}
 	home := getenv("HOME")
 	files = append(files, "/etc/pip.conf", filepath.Join(home, ".pip", "pip.conf"),
-		filepath.Join(or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "pip", "pip.conf"))
+		filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "pip", "pip.conf"))
 	if dir := getenv("VIRTUAL_ENV"); dir != "" {
 		files = append(files, filepath.Join(dir, "pip.conf"))
 	}
 	return files
 }
 
-// parsePipConfig adds the settings of the sections global and download (which wins), in the format of Python's
-// configparser: "key = value" or "key: value". Indented lines continue a value.
+// parsePipConfig adds the settings of the sections global and download to into; download wins. It reads the format of
+// Python's configparser: "key = value" or "key: value"; indented lines continue a value.
 func parsePipConfig(text []byte, into map[string]string) {
 	sections := map[string]map[string]string{"global": {}, "download": {}}
 	var section map[string]string
@@ -95,8 +88,6 @@ func parsePipConfig(text []byte, into map[string]string) {
 		}
 	}
 	for _, name := range []string{"global", "download"} {
-		for k, v := range sections[name] {
-			into[k] = v
-		}
+		maps.Copy(into, sections[name])
 	}
 }

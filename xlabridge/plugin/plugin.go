@@ -1,31 +1,31 @@
-// Package plugin finds the PJRT plugin that a backend runs on, and installs
-// the pinned one into the user's cache folder where there is none.
+// Package plugin finds the PJRT plugin of a backend. If there is none, it installs the pinned plugin into the user's
+// cache folder.
 //
-// A plugin is looked for, in this order:
+// It looks for a plugin in this order:
 //
-//  1. at the path that the caller gives (--plugin),
-//  2. along PJRT_PLUGIN_LIBRARY_PATH (plugin files, or folders that hold them),
-//  3. in the cache folder ([fetch.CacheDir]),
-//  4. in the pinned Python wheel, which is downloaded, checked and unpacked.
+//  1. the path that the caller gives (--plugin),
+//  2. PJRT_PLUGIN_LIBRARY_PATH, a list of plugin files and of folders with plugin files,
+//  3. the cache folder ([fetch.CacheDir]),
+//  4. the pinned Python wheel, which is downloaded, checked and unpacked.
 //
-// The pins (name, version, file, sha256) live in third_party/plugins.toml. The
-// checksum decides whether a download is taken, whatever way it came. The
-// package opens no plugin: whether a file is one is for the loader to say.
+// The pins (name, version, file, sha256) are in third_party/plugins.toml. The checksum decides whether a download is
+// accepted. The package does not load plugins, so it does not check that a file is one.
 package plugin
 
 import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Backends are the names that [Request.Backend] takes.
 var Backends = []string{"cpu", "cuda", "tpu"}
 
-// Source says where a plugin was found.
+// Source is where a plugin was found.
 type Source string
 
-// The places that [Find] looks at, in their order.
+// The sources in the order in which [Find] tries them.
 const (
 	SourceFlag      Source = "flag"      // Request.Path
 	SourceEnv       Source = "env"       // PJRT_PLUGIN_LIBRARY_PATH
@@ -33,62 +33,49 @@ const (
 	SourceInstalled Source = "installed" // downloaded by this call
 )
 
-// EnvPath is the variable that names plugin files or folders, separated as in
-// PATH.
+// EnvPath is the environment variable that lists plugin files and folders, separated as in PATH.
 const EnvPath = "PJRT_PLUGIN_LIBRARY_PATH"
 
-// Request says which plugin is wanted and how.
+// Request describes the plugin that is wanted.
 type Request struct {
-	// Backend is "cpu" (also meant by ""), "cuda" or "tpu".
+	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
 	Backend string
-	// Path, where not empty, is the plugin file, or a folder that holds it;
-	// nothing else is looked at.
+	// Path, if not empty, is the plugin file or its folder. No other place is searched then.
 	Path string
 	// Offline forbids downloads.
 	Offline bool
-	// Ready, where not nil, is asked before the cache is looked into and anything
-	// is downloaded, unless the user named a plugin; its error is the call's.
-	// [Device] is one such question.
+	// Ready, if not nil, is called before the cache is searched, unless the user named a plugin. Find returns its
+	// error. [Device] is such a check.
 	Ready func() error
-	// Progress, where not nil, is called during a download with the bytes
-	// fetched so far and the bytes to fetch in all, from the calling goroutine
-	// or another one, never from two at once. done never falls; it stands
-	// still while a failed way of download is followed by the next.
+	// Progress, if not nil, is called during a download with the bytes fetched so far and the bytes to fetch in
+	// all. Calls come from any goroutine, one at a time. done never falls, even if a download starts again.
 	Progress func(done, total int64)
-	// Notice, where not nil, is called with a short line when something slow
-	// begins: a download by the next way, or waiting for another process.
+	// Notice, if not nil, is called with a line of text when something slow begins: a download from a source, or
+	// waiting for another process.
 	Notice func(line string)
 }
 
-// Found is a plugin on this machine, ready to be opened.
+// Found is a plugin on this machine.
 type Found struct {
-	// Backend is the backend asked for.
 	Backend string
-	// Path is the absolute path of the plugin's shared object.
-	Path string
-	// Source says where it came from.
+	// Path is the absolute path of the shared object.
+	Path   string
 	Source Source
-	// SHA256 is the checksum of the shared object, in hex: the plugin's part
-	// of a compile cache's key. It is not computed anew as long as the
-	// file's size, time and inode stay as they were.
+	// SHA256 is the checksum of the shared object, in hex. It is part of the compile cache's key.
 	SHA256 string
-	// Name and Version are the pinned distribution's; both are empty for a
-	// file that matches no pin.
+	// Name and Version name the pinned distribution. Both are empty for a file that matches no pin.
 	Name, Version string
-	// Libraries are shared objects to load (RTLD_NOW|RTLD_GLOBAL) before the
-	// plugin, in this order, absolute. Only CUDA has any, and only where a GPU
-	// is visible.
+	// Libraries are absolute paths of shared objects to load (RTLD_NOW|RTLD_GLOBAL) before the plugin, in this
+	// order. Only CUDA needs any, and only on a machine with a GPU.
 	Libraries []string
 	// LibraryDirs are the folders of Libraries, each once.
 	LibraryDirs []string
-	// CUDADataDir holds bin/ptxas and nvvm/libdevice, or is empty where the
-	// plugin is left to find them itself.
+	// CUDADataDir is the folder of bin/ptxas and nvvm/libdevice. If it is empty, the plugin searches for them.
 	CUDADataDir string
 }
 
-// Find returns the plugin for req, installing the pinned one if need be. The
-// error is one sentence that says what to do; it wraps [fetch.ErrNotInstalled] where
-// no plugin could be had, and ctx's error where ctx ended first.
+// Find returns the plugin for req, and installs the pinned one if necessary. The error is one sentence with advice. It
+// matches [fetch.ErrNotInstalled] if no plugin is available, and ctx's error if ctx ended first.
 func Find(ctx context.Context, req Request) (Found, error) {
 	s, err := openStore()
 	if err != nil {
@@ -97,8 +84,7 @@ func Find(ctx context.Context, req Request) (Found, error) {
 	return s.find(ctx, req)
 }
 
-// Install puts the pinned plugin of backend, and what it needs on this machine,
-// into the cache folder unless it is there already. progress may be nil.
+// Install installs the pinned plugin of backend, and the libraries that it needs on this machine. progress may be nil.
 func Install(ctx context.Context, backend string, progress func(done, total int64)) (Found, error) {
 	s, err := openStore()
 	if err != nil {
@@ -114,7 +100,7 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 	}
 	req.Backend = backend
 	if req.Path != "" {
-		return s.given(ctx, backend, req.Path, SourceFlag)
+		return s.named(ctx, backend, req.Path, SourceFlag)
 	}
 	if list := s.getenv(EnvPath); list != "" {
 		path, err := searchList(list, backend)
@@ -122,7 +108,7 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 			return Found{}, err
 		}
 		if path != "" {
-			return s.given(ctx, backend, path, SourceEnv)
+			return s.named(ctx, backend, path, SourceEnv)
 		}
 	}
 	if req.Ready != nil {
@@ -133,13 +119,13 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 	return s.install(ctx, req)
 }
 
-// given describes a plugin that the user named, by flag or environment.
-func (s *store) given(ctx context.Context, backend, path string, source Source) (Found, error) {
+// named describes a plugin that the user named by flag or environment variable.
+func (s *store) named(ctx context.Context, backend, path string, source Source) (Found, error) {
 	file, err := pluginFile(path, backend, source)
 	if err != nil {
 		return Found{}, err
 	}
-	sum, err := s.identity(ctx, file)
+	sum, err := s.checksum(ctx, file)
 	if err != nil {
 		return Found{}, fmt.Errorf("plugin: cannot read %s: %w", file, err)
 	}
@@ -148,8 +134,7 @@ func (s *store) given(ctx context.Context, backend, path string, source Source) 
 		found.Name, found.Version = w.Name, w.Version
 	}
 	if backend == "cuda" {
-		// The layout of an installed wheel: site/jax_plugins/xla_cuda13/plugin.so
-		// beside site/nvidia/*/lib.
+		// An installed wheel has site/jax_plugins/xla_cuda13/plugin.so and site/nvidia/*/lib.
 		site := filepath.Dir(filepath.Dir(filepath.Dir(file)))
 		s.addCUDALibraries(&found, site)
 	}
@@ -160,10 +145,8 @@ func checkBackend(name string) (string, error) {
 	if name == "" {
 		return Backends[0], nil
 	}
-	for _, b := range Backends {
-		if b == name {
-			return b, nil
-		}
+	if slices.Contains(Backends, name) {
+		return name, nil
 	}
 	return "", fmt.Errorf("plugin: backend %q is none of cpu, cuda, tpu: choose one of them, or --backend reference, "+
 		"which needs no plugin", name)

@@ -5,14 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 
 	"xlarun/xlabridge/fetch"
 )
 
-// pluginNames matches the base names that plugin builders give their shared
-// objects; the first group, where there is one, names the backend.
+// pluginNames match the usual file names of plugins. The first group names the backend.
 var pluginNames = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:lib)?pjrt_c_api_(.+)_plugin\.(?:so|dylib)$`),
 	regexp.MustCompile(`^pjrt[-_]plugin[-_](.+)\.(?:so|dylib)$`),
@@ -20,8 +18,7 @@ var pluginNames = []*regexp.Regexp{
 	regexp.MustCompile(`^lib(tpu)\.so$`),
 }
 
-// backendOfName tells the backend that a plugin's file name speaks of, "" where
-// it speaks of none.
+// backendOfName returns the backend in a plugin's file name, or "".
 func backendOfName(base string) string {
 	for _, re := range pluginNames {
 		m := re.FindStringSubmatch(base)
@@ -42,10 +39,8 @@ func backendOfName(base string) string {
 	return ""
 }
 
-// searchList looks for backend's plugin along a list of files and folders. A
-// file that by its name serves another backend is passed over, since one
-// variable may name the plugins of several. An empty path without an error
-// means that the list holds none.
+// searchList returns the first plugin of backend in a list of files and folders, or "". It skips a file whose name
+// contains another backend: the list may hold the plugins of several backends.
 func searchList(list, backend string) (string, error) {
 	for _, entry := range filepath.SplitList(list) {
 		if entry == "" {
@@ -71,27 +66,18 @@ func searchList(list, backend string) (string, error) {
 	return "", nil
 }
 
-// searchDir returns the first file of dir, by name, that is named as a plugin of
-// backend, or "".
+// searchDir returns the first file of dir with the name of a plugin of backend, or "".
 func searchDir(dir, backend string) string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ""
-	}
-	var names []string
+	entries, _ := os.ReadDir(dir) // sorted by name
 	for _, e := range entries {
 		if !e.IsDir() && backendOfName(e.Name()) == backend {
-			names = append(names, e.Name())
+			return filepath.Join(dir, e.Name())
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	sort.Strings(names)
-	return filepath.Join(dir, names[0])
+	return ""
 }
 
-// pluginFile turns what the user named into the absolute path of a plugin file.
+// pluginFile returns the absolute path of the plugin at path, a file or a folder that the user named.
 func pluginFile(path, backend string, source Source) (string, error) {
 	from := "--plugin"
 	if source == SourceEnv {

@@ -110,7 +110,7 @@ func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, "plugin", dir, "p.so")
 	s := testStore(t, nil, nil)
-	sum, err := s.identity(background, path)
+	sum, err := s.checksum(background, path)
 	require.NoError(t, err)
 	require.Equal(t, sumOf([]byte("plugin")), sum)
 
@@ -122,13 +122,13 @@ func TestIdentity(t *testing.T) {
 	require.NoError(t, err)
 	marked := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(records[0], []byte(strings.Replace(string(text), sum, marked, 1)), 0o600))
-	again, err := s.identity(background, path)
+	again, err := s.checksum(background, path)
 	require.NoError(t, err)
 	require.Equal(t, marked, again)
 
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(path, later, later))
-	again, err = s.identity(background, path)
+	again, err = s.checksum(background, path)
 	require.NoError(t, err)
 	require.Equal(t, sum, again)
 
@@ -136,16 +136,16 @@ func TestIdentity(t *testing.T) {
 	other := put(t, "nigulp", dir, "other.so")
 	require.NoError(t, os.Chtimes(other, later, later))
 	require.NoError(t, os.Rename(other, path))
-	again, err = s.identity(background, path)
+	again, err = s.checksum(background, path)
 	require.NoError(t, err)
 	require.Equal(t, sumOf([]byte("nigulp")), again)
 
 	// A broken record, and a store that cannot be written, cost time only.
 	require.NoError(t, os.WriteFile(records[0], []byte("{"), 0o600))
-	_, err = s.identity(background, path)
+	_, err = s.checksum(background, path)
 	require.NoError(t, err)
 	file := put(t, "", dir, "file")
-	again, err = storeIn(filepath.Join(file, "plugins"), nil, nil).identity(background, path)
+	again, err = storeIn(filepath.Join(file, "plugins"), nil, nil).checksum(background, path)
 	require.NoError(t, err)
 	require.Equal(t, sumOf([]byte("nigulp")), again)
 }

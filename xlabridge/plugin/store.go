@@ -5,20 +5,19 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"xlarun/xlabridge/fetch"
 )
 
-// store is the plugin folder with what its rules depend on, so that tests can put a machine of their own in its place.
+// store is the folder of installed plugins. Its fields describe the machine, so that tests can replace them.
 type store struct {
-	fetch.Store  // in <cache>/plugins
+	fetch.Store  // <cache>/plugins
 	pins         pinSet
 	goos, goarch string
 	getenv       func(string) string
-	waits        []time.Duration // between attempts at a download; nil: the client's
-	ways         func() []fetch.Way
-	visible      func(backend string) bool // its device
+	client       *fetch.Client
+	sources      func() []fetch.Source
+	visible      func(backend string) bool // reports whether the machine has the backend's device
 	systemCUDA   func(*store) (libraries []string, dataDir string, ok bool)
 }
 
@@ -37,10 +36,11 @@ func openStore() (*store, error) {
 		goos:       runtime.GOOS,
 		goarch:     runtime.GOARCH,
 		getenv:     os.Getenv,
-		visible:    func(backend string) bool { return deviceVisible("/", backend) },
+		client:     fetch.NewClient(),
+		visible:    func(backend string) bool { return Device(backend) == nil },
 		systemCUDA: (*store).cudaOnSystem,
 	}
-	s.ways = s.defaultWays
+	s.sources = s.defaultSources
 	return s, nil
 }
 
@@ -48,9 +48,8 @@ func storeAt(dir string) fetch.Store {
 	return fetch.Store{Dir: dir, Package: "plugin", Noun: "plugin"}
 }
 
-// site is the folder that a plugin and its supporting wheels are unpacked into,
-// each file at the place that it has in its wheel: the plugin and NVIDIA's
-// libraries find each other by relative paths.
+// site returns the folder of a plugin and its supporting wheels. Each file keeps its path in its wheel: the plugin and
+// NVIDIA's libraries find each other by relative paths.
 func (s *store) site(plugin *wheel) string {
 	return filepath.Join(s.Dir, strings.Join([]string{plugin.Name, plugin.Version, plugin.OS, plugin.Arch}, "-"))
 }

@@ -22,9 +22,10 @@ func isLicence(name string) bool {
 	return strings.Contains(name, ".dist-info/licenses/") || licenceName.MatchString(path.Base(name))
 }
 
-// unpack writes what w is wanted for, and the licence texts, from the wheel file into the folder out. files describes
-// the former, extra names the latter. The wheel's checksum has been checked, so its entries are as they were pinned.
-func unpack(ctx context.Context, file string, w *wheel, out string) (files []unpackedFile, extra []string, err error) {
+// unpack writes the wanted files of w and the licence texts from the wheel file into the folder out. files describes
+// the wanted files. licences lists the paths of the licence texts.
+func unpack(ctx context.Context, file string, w *wheel, out string) (files []unpackedFile, licences []string,
+	err error) {
 	z, err := zip.OpenReader(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot be opened: %w", fetch.Cause(err))
@@ -43,7 +44,7 @@ func unpack(ctx context.Context, file string, w *wheel, out string) (files []unp
 		case wanted:
 			files = append(files, f)
 		default:
-			extra = append(extra, f.Path)
+			licences = append(licences, f.Path)
 		}
 		if f.Path == w.Library {
 			library = f.SHA256
@@ -58,10 +59,10 @@ func unpack(ctx context.Context, file string, w *wheel, out string) (files []unp
 	case w.LibrarySHA256 != "" && library != w.LibrarySHA256:
 		return nil, nil, fmt.Errorf("holds a %s of sha256 %s, pinned is %s", w.Library, library, w.LibrarySHA256)
 	}
-	return files, extra, nil
+	return files, licences, nil
 }
 
-// unpackFile writes one entry below out.
+// unpackFile writes an entry of a wheel below out.
 func unpackFile(ctx context.Context, entry *zip.File, out string) (unpackedFile, error) {
 	local := filepath.FromSlash(entry.Name)
 	if !filepath.IsLocal(local) || !entry.Mode().IsRegular() {
@@ -74,7 +75,7 @@ func unpackFile(ctx context.Context, entry *zip.File, out string) (unpackedFile,
 	defer func() { _ = r.Close() }()
 	target := filepath.Join(out, local)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return unpackedFile{}, fetch.WriteError{Err: err}
+		return unpackedFile{}, err
 	}
 	mode := os.FileMode(0o644)
 	if path.Base(path.Dir(entry.Name)) == "bin" {
@@ -82,29 +83,21 @@ func unpackFile(ctx context.Context, entry *zip.File, out string) (unpackedFile,
 	}
 	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return unpackedFile{}, fetch.WriteError{Err: err}
+		return unpackedFile{}, err
 	}
 	defer func() { _ = f.Close() }()
 	h := sha256.New()
-	written := fetch.WriterFunc(func(p []byte) (int, error) {
-		h.Write(p)
-		n, err := f.Write(p)
-		if err != nil {
-			err = fetch.WriteError{Err: err}
-		}
-		return n, err
-	})
-	n, err := io.CopyBuffer(written, fetch.Reader(ctx, r), make([]byte, 1<<20))
+	n, err := io.CopyBuffer(io.MultiWriter(h, f), fetch.Reader(ctx, r), make([]byte, 1<<20))
 	if err != nil {
 		return unpackedFile{}, fmt.Errorf("is corrupt at %s: %w", entry.Name, err)
 	}
 	if err := f.Sync(); err != nil {
-		return unpackedFile{}, fetch.WriteError{Err: err}
+		return unpackedFile{}, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return unpackedFile{}, fetch.WriteError{Err: err}
+		return unpackedFile{}, err
 	}
-	return unpackedFile{Path: entry.Name, Size: n, ModTime: info.ModTime().UnixNano(), SHA256: hex.EncodeToString(
-		h.Sum(nil))}, nil
+	return unpackedFile{Path: entry.Name, Size: n, ModTime: info.ModTime().UnixNano(),
+		SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }

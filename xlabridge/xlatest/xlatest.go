@@ -15,7 +15,7 @@ import (
 )
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
-// xlarun. It is made where it does not exist.
+// xlarun. It makes the folder if it does not exist.
 func CacheDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("XLARUN_TEST_CACHE")
@@ -28,8 +28,8 @@ func CacheDir(t testing.TB) string {
 	return dir
 }
 
-// Open opens the CPU with a number of devices, 0 for one a core, and the shared cache. The client is closed when the
-// test ends.
+// Open opens the CPU with the shared cache and a number of devices; 0 means one for each core. It closes the client
+// when the test ends.
 func Open(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
 	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: CacheDir(t)})

@@ -23,7 +23,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// asProgram makes a test's binary the program itself, so that processes can be started without a second build.
+// asProgram makes the test binary run the program, so that processes need no second build.
 const asProgram = "XLARUN_TEST_IS_PROGRAM"
 
 // Main is the TestMain of a package whose tests start processes of the program main.
@@ -31,7 +31,7 @@ func Main(m *testing.M, main func()) {
 	if os.Getenv(asProgram) != "" {
 		main() // it exits
 	}
-	// Started by nohup, this process ignores hang-ups, and those that it starts would inherit that.
+	// If this process was started by nohup, its children would inherit the ignored hang-up signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(m.Run())
 }
@@ -40,7 +40,7 @@ func Main(m *testing.M, main func()) {
 type Shell struct {
 	Dir     string
 	Cache   string // of compiled programs
-	Program string // the one that is started; "": this one
+	Program string // the file that is started; "" means the test binary
 }
 
 // New returns a shell whose processes use the cache of compiled programs that all tests share.
@@ -92,9 +92,9 @@ func (p *Process) Ended() int {
 	return p.ProcessState.ExitCode()
 }
 
-// Signalled sends a signal at a random time of a process's life, and returns its exit status. If the process ends by
-// itself first, the life is shortened: it was measured while the machine did other work, and most signals would come
-// too late.
+// Signalled sends a signal at a random time of a process's life, and returns its exit status. If the process ends
+// before the signal, it shortens the life: otherwise most signals would come too late on a machine that has become
+// faster.
 func (p *Process) Signalled(random *rand.Rand, life *time.Duration, signal os.Signal) (status int) {
 	began, over := time.Now(), make(chan int, 1)
 	go func() { over <- p.Ended() }()
@@ -108,7 +108,7 @@ func (p *Process) Signalled(random *rand.Rand, life *time.Duration, signal os.Si
 	return status
 }
 
-// Do runs a command that has to succeed, and returns what it printed.
+// Do runs a command that must succeed, and returns its output.
 func (s *Shell) Do(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	p := s.Command(args...)
@@ -127,7 +127,7 @@ func (s *Shell) Result(t *testing.T, args ...string) map[string]any {
 	return r
 }
 
-// Refused runs a command whose input is wrong, and returns the one sentence that it says.
+// Refused runs a command with wrong input, and returns its error, one sentence.
 func (s *Shell) Refused(t *testing.T, args ...string) string {
 	t.Helper()
 	p := s.Command(args...)

@@ -1,11 +1,10 @@
-// Package boardgame plays and draws the networks that runs of selfplay save: against a person in the terminal, against
-// chance, as pictures.
+// Package boardgame plays with the networks of selfplay runs, against a person in the terminal or a random player, and
+// draws their games.
 package boardgame
 
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -24,10 +23,10 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Kind is the kind of run whose networks these are.
+// Kind is the kind of run that saves these networks.
 const Kind = "selfplay"
 
-// options are those of one call.
+// options holds the flags.
 type options struct {
 	console.BackendFlags
 	saved       *play.Saved
@@ -66,8 +65,7 @@ func (o *options) open(ctx context.Context, streams console.Streams,
 	return v, b, nil
 }
 
-// Saved is the network of a run's folder or a file; ok is false where it is of another kind of run, or nothing that can
-// be read.
+// Saved reads the network of a run's folder or a file. ok is false if it cannot be read or is of another kind of run.
 func Saved(path string) (saved *play.Saved, ok bool) {
 	s, err := play.Open(path, "")
 	if err != nil || s.Metadata["kind"] != Kind {
@@ -107,14 +105,14 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	return cmd
 }
 
-// person plays one game with whoever is at the other end of the streams.
+// person plays one game against the user of the streams.
 func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	in, out := bufio.NewScanner(streams.In), streams.Out
 	p, err := v.Start()
 	if err != nil {
 		return err
 	}
-	me, puzzle := 0, v.Config().Variant == "ramsey" && v.Config().Game == "clique"
+	me, puzzle := 0, isPuzzle(v)
 	if o.second {
 		me = 1
 	}
@@ -123,14 +121,9 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 		fmt.Fprintf(out, ", Elo %.0f", elo)
 	}
 	fmt.Fprintf(out, "\n%s\n", v.Rules())
-	if !puzzle {
-		for a, legal := range p.Legal {
-			if legal {
-				fmt.Fprintf(out, "you are %c; write a move as %s, ? for what the search thinks, quit to end\n",
-					"xo"[me], v.Name(a))
-				break
-			}
-		}
+	if legal := legalActions(p); !puzzle && len(legal) > 0 {
+		fmt.Fprintf(out, "you are %c; write a move as %s, ? for what the search thinks, quit to end\n", "xo"[me],
+			v.Name(legal[0]))
 	}
 	for !p.Over {
 		fmt.Fprint(out, v.Text(p))
@@ -160,7 +153,11 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 		default:
 			action, ok := v.Action(p, text)
 			if !ok {
-				fmt.Fprintf(out, "%q is no legal move; those are %s\n", text, strings.Join(names(v, p), " "))
+				var names []string
+				for _, a := range legalActions(p) {
+					names = append(names, v.Name(a))
+				}
+				fmt.Fprintf(out, "%q is no legal move; the legal moves are %s\n", text, strings.Join(names, " "))
 				continue
 			}
 			if p, err = v.Move(p, action); err != nil {
@@ -186,16 +183,22 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	return nil
 }
 
-func names(v *selfplay.Viewer, p selfplay.Position) (all []string) {
-	for a, legal := range p.Legal {
-		if legal {
-			all = append(all, v.Name(a))
-		}
-	}
-	return all
+// isPuzzle reports whether the game has a single player.
+func isPuzzle(v *selfplay.Viewer) bool {
+	c := v.Config()
+	return c.Game == "clique" && c.Variant == "ramsey"
 }
 
-// advise writes what the search thinks of a position.
+func legalActions(p selfplay.Position) (actions []int) {
+	for a, legal := range p.Legal {
+		if legal {
+			actions = append(actions, a)
+		}
+	}
+	return actions
+}
+
+// advise writes the search's values and visits of a position.
 func advise(out io.Writer, v *selfplay.Viewer, p selfplay.Position) error {
 	a, err := v.Ask(p)
 	if err != nil {
@@ -224,12 +227,32 @@ type Result struct {
 	Won   int     `json:"won"`
 	Drawn int     `json:"drawn"`
 	Lost  int     `json:"lost"`
-	Score float64 `json:"score"` // won, and half of the drawn; of a puzzle the mean part that is done
+	Score float64 `json:"score"` // wins and half the draws, as a fraction; of a puzzle the mean coloured fraction
 	Gif   string  `json:"gif,omitempty"`
 }
 
-// MatchCommand makes a command, play or render, take networks of selfplay too. draws tells that it draws a game, else
-// it plays a match against chance.
+// addGame adds the score of a game for the first player. second means that the network was the second player.
+func (r *Result) addGame(score float64, puzzle, second bool) {
+	if puzzle {
+		r.Score += score / float64(r.Games)
+		return
+	}
+	if second {
+		score = -score
+	}
+	switch {
+	case score > 0:
+		r.Won++
+	case score < 0:
+		r.Lost++
+	default:
+		r.Drawn++
+	}
+	r.Score += (1 + score) / 2 / float64(r.Games)
+}
+
+// MatchCommand extends the command play or render to networks of selfplay runs. With draws, the command draws a game of
+// the network against itself; else it plays a match against a random player.
 func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
 	others := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -268,7 +291,7 @@ func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Open
 	return cmd
 }
 
-// defaultGames is the number of games of a match against chance.
+// defaultGames is the number of games of a match.
 const defaultGames = 20
 
 func text(cmd *cobra.Command, flag string) string {
@@ -278,13 +301,12 @@ func text(cmd *cobra.Command, flag string) string {
 	return ""
 }
 
-// match plays games against a player who draws moves, beginning every other one, or, where it is drawn, one against
-// itself.
+// match plays games of the network against a random player and reports the result. The network begins every other game.
+// With itself, it plays one game against itself. The picture shows the first game.
 func (o *options) match(ctx context.Context, streams console.Streams, v *selfplay.Viewer, itself bool) error {
-	c := v.Config()
-	puzzle := c.Game == "clique" && c.Variant == "ramsey"
+	puzzle := isPuzzle(v)
 	r := Result{File: o.saved.Path, Kind: Kind, Game: o.saved.Metadata["game"], Games: o.games}
-	chance := rand.New(rand.NewPCG(uint64(o.seed), 5))
+	rng := rand.New(rand.NewPCG(uint64(o.seed), 5))
 	var frames []image.Image
 	for game := range o.games {
 		p, err := v.Start()
@@ -305,42 +327,22 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 			if ctx.Err() != nil {
 				return console.ErrInterrupted
 			}
-			action := 0
+			var action int
 			if itself || puzzle || p.Player == game%2 {
-				a, err := v.Ask(p)
+				answer, err := v.Ask(p)
 				if err != nil {
 					return err
 				}
-				action = a.Action
+				action = answer.Action
 			} else {
-				var open []int
-				for a, legal := range p.Legal {
-					if legal {
-						open = append(open, a)
-					}
-				}
-				action = open[chance.IntN(len(open))]
+				legal := legalActions(p)
+				action = legal[rng.IntN(len(legal))]
 			}
 			if p, err = v.Move(p, action); err != nil {
 				return err
 			}
 		}
-		score := p.Score
-		if game%2 == 1 && !puzzle {
-			score = -score
-		}
-		switch {
-		case puzzle:
-			r.Score += score / float64(o.games)
-			continue
-		case score > 0:
-			r.Won++
-		case score < 0:
-			r.Lost++
-		default:
-			r.Drawn++
-		}
-		r.Score += (1 + score) / 2 / float64(o.games)
+		r.addGame(p.Score, puzzle, game%2 == 1)
 	}
 	switch {
 	case puzzle:
@@ -357,7 +359,7 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 			return err
 		}
 		if err := console.WriteFile(o.gif, data); err != nil {
-			return errors.Join(fmt.Errorf("the picture %s cannot be written (%w)", o.gif, console.Cause(err)))
+			return fmt.Errorf("the picture %s cannot be written (%w)", o.gif, console.Cause(err))
 		}
 		r.Gif = o.gif
 		fmt.Fprintf(streams.Out, "picture: %s\n", o.gif)

@@ -101,7 +101,7 @@ func TestPersonPlaysGameToTheEnd(t *testing.T) {
 					slices.Reverse(moves)
 				}
 				text := sits(t, o, v, "0-0\n"+strings.Repeat(strings.Join(moves, "\n")+"\n", 2))
-				require.Contains(t, text, `"0-0" is no legal move; those are `, "case %d", number)
+				require.Contains(t, text, `"0-0" is no legal move; the legal moves are `, "case %d", number)
 				me := byte("xo"[map[bool]int{true: 1}[second]])
 				require.Contains(t, text, fmt.Sprintf("you are %c; write a move as 0-1", me), "case %d", number)
 				closed := triangle(text, 5)

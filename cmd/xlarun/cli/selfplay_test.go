@@ -83,7 +83,7 @@ func TestSelfplayFolder(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
 	selfplays(t, "", "export", "run", "--out", "network.safetensors")
 	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
-	for _, want := range []string{"your move: worth", `"0-9" is no legal move; those are 0-1 0-2`,
+	for _, want := range []string{"your move: worth", `"0-9" is no legal move; the legal moves are 0-1 0-2`,
 		"the network plays"} {
 		require.Contains(t, text, want)
 	}

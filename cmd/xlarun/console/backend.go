@@ -22,11 +22,11 @@ const Reference = "reference"
 // backends are the values of --backend.
 var backends = append(slices.Clone(plugin.Backends), Reference)
 
-// BackendFlags are the flags that say what programs run on.
+// BackendFlags holds the flags that choose the backend and its devices.
 type BackendFlags struct {
 	Backend string
-	Plugin  string // path, "" to look it up
-	Devices int    // 0: all cores of a CPU, all devices of anything else
+	Plugin  string // path; "" means search for it
+	Devices int    // 0 means all; a CPU has one for each core
 	NoCache bool
 }
 
@@ -42,7 +42,7 @@ func (o *BackendFlags) AddDevices(f *pflag.FlagSet) {
 	f.IntVar(&o.Devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
 }
 
-// Check refuses values that no backend takes.
+// Check returns an error for values that no backend supports.
 func (o *BackendFlags) Check() error {
 	if !slices.Contains(backends, o.Backend) {
 		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
@@ -58,7 +58,7 @@ func (o *BackendFlags) Check() error {
 	return nil
 }
 
-// LikeBackend is DidYouMean for backends, one of which goes by other names elsewhere.
+// LikeBackend is DidYouMean for backends. It also knows other names of cuda.
 func LikeBackend(name string, known []string) string {
 	if slices.Contains([]string{"gpu", "nvidia"}, strings.ToLower(name)) {
 		return ", did you mean cuda?"
@@ -66,17 +66,18 @@ func LikeBackend(name string, known []string) string {
 	return DidYouMean(name, known)
 }
 
-// Listener hears of a slow start. One with a method Warn(line string) hears there of a cache that is damaged or cannot
-// be written, else as a notice.
+// Listener receives the progress of a slow start. If it has a method Warn(line string), that receives the problems of
+// the cache; else Notice does.
 type Listener interface {
 	Download(done, total int64)
 	Notice(line string)
 }
 
-// Opener opens what o names; l hears of what takes its time.
+// Opener opens the backend that o chooses. l receives the progress.
 type Opener func(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Backend, error)
 
-// OpenBackend is the Opener of this machine. A plugin that the user chose and that cannot be used is bad input.
+// OpenBackend is the Opener for this machine. If the user named a plugin that cannot be used, the error is a usage
+// error.
 func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Backend, error) {
 	if o.Backend == Reference {
 		return &xlabridge.Reference{}, nil
@@ -102,15 +103,15 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	return nil, err
 }
 
-// Preload begins what OpenBackend will do, where that may be done in the background: a plugin for cpu logs nothing
-// meanwhile.
+// Preload loads the plugin of the cpu backend in the background, for a later OpenBackend. Other plugins write logs
+// while they load.
 func Preload(o BackendFlags) {
 	if o.Backend == "cpu" {
 		xlabridge.Preload(xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin})
 	}
 }
 
-// AskFor is the number of devices to ask the backend for: on cpu a core each, unless the user said otherwise.
+// AskFor returns the number of devices to request from the backend. The default on cpu is one for each core.
 func (o BackendFlags) AskFor() int {
 	if o.Backend == "cpu" && o.Devices == 0 {
 		return min(runtime.GOMAXPROCS(0), xlabridge.MaxCPUDevices)
@@ -118,7 +119,7 @@ func (o BackendFlags) AskFor() int {
 	return o.Devices
 }
 
-// Expect is the number of devices that the backend will have, 0 where only it can tell.
+// Expect returns the number of devices that the backend will have, or 0 if that is not known.
 func (o BackendFlags) Expect() int {
 	if o.Backend == Reference {
 		return 1
@@ -126,7 +127,7 @@ func (o BackendFlags) Expect() int {
 	return o.AskFor()
 }
 
-// DevicesText is "2 cpu devices".
+// DevicesText returns a text such as "2 cpu devices".
 func DevicesText(n int, backend string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s device", backend)

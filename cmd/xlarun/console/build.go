@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// release is the version of a release's build, which sets it: -ldflags "-X xlarun/cmd/xlarun/console.release=1.2.3".
+// release is the version of a release. Its build sets it by -ldflags "-X xlarun/cmd/xlarun/console.release=1.2.3".
 var release string
 
-// nextRelease is the version that the sources are on the way to.
+// nextRelease is the version that follows this source.
 const nextRelease = "0.1.0"
 
-// Version is the release, or the version of the module that Go built it from, or the one on the way with the commit of
-// the checkout.
+// Version returns the release, or the version of the module that Go built, or the next release with the commit of the
+// checkout.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -26,21 +26,21 @@ func versionOf(release string, info *debug.BuildInfo) string {
 	if release != "" {
 		return release
 	}
-	// In a program of one's own this module is one that it depends on.
+	// In a user's own program, this module is a dependency.
 	module := info.Main
 	for _, dep := range info.Deps {
 		if dep.Path == path {
 			module = *dep
 		}
 	}
-	// Go makes v0.0.0-TIME-COMMIT of a checkout without tags: the settings say the same better.
+	// For a checkout without tags, Go makes v0.0.0-TIME-COMMIT; the settings below have the commit too.
 	own := info.Main.Path == path
 	if strings.HasPrefix(module.Version, "v") && !(own && strings.HasPrefix(module.Version, "v0.0.0-")) {
 		return strings.TrimPrefix(module.Version, "v")
 	}
 	v := nextRelease + "-dev"
 	if !own {
-		return v // the commit is that of another checkout
+		return v // the commit is of the user's checkout
 	}
 	settings := map[string]string{}
 	for _, s := range info.Settings {

@@ -1,5 +1,5 @@
-// Package console is what the commands of xlarun have in common: streams and exit statuses, how errors are worded, the
-// flags that say what programs run on, and units. Package cli says what the statuses mean to a user.
+// Package console holds what the commands of xlarun share: streams, exit statuses, error messages, the flags of the
+// backend, and units. Package cli documents the statuses.
 package console
 
 import (
@@ -21,15 +21,15 @@ const (
 	StatusInterrupted = 130 // Ctrl-C, or a request to terminate
 )
 
-// Streams are what a command reads and writes, apart from files.
+// Streams holds the standard streams and the environment of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Env looks an environment variable up; nil: none is set.
+	// Env returns an environment variable. nil means that none is set.
 	Env func(name string) string
 }
 
-// Getenv is an environment variable, "" where it is not set.
+// Getenv returns an environment variable, or "" if it is not set.
 func (s Streams) Getenv(name string) string {
 	if s.Env == nil {
 		return ""
@@ -47,11 +47,11 @@ func (s Streams) PrintJSON(value any) error {
 	return err
 }
 
-// helpFailed is the annotation of a command whose help was asked for what does not exist.
+// helpFailed is the annotation of a command for which FailHelp was called.
 const helpFailed = "xlarun_help_failed"
 
-// FailHelp makes the command line fail with an error of usage after the help of a command: help functions of cobra
-// return no error.
+// FailHelp makes the command line fail with a usage error after the help of a command. It is needed because cobra's
+// help functions return no error.
 func FailHelp(cmd *cobra.Command, err error) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -59,13 +59,13 @@ func FailHelp(cmd *cobra.Command, err error) {
 	cmd.Annotations[helpFailed] = err.Error()
 }
 
-// Grace is how long an interrupted command may take to put its state on disk.
+// Grace is the time in which an interrupted command may save its state.
 const Grace = 800 * time.Millisecond
 
-// Run runs one command line of the root command, without the program's name, and returns its exit status. When ctx ends
-// the command has a moment to put its state on disk; it may not have returned by then, so the process should end soon.
+// Run runs a command line, without the program's name, and returns its exit status. When ctx ends, the command has the
+// time Grace to save its state. It may still run when Run returns, so the process should end soon.
 func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int {
-	root.SetArgs(append([]string{}, args...)) // of nil, cobra would take the process's
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra uses the arguments of the process
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -87,7 +87,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	case <-ctx.Done():
 		select {
 		case o = <-done:
-		case <-time.After(Grace): // inside a call that cannot be stopped: a compiler's, a device's
+		case <-time.After(Grace): // a call of the compiler or a device cannot be stopped
 			o = outcome{root, ErrInterrupted}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"xlarun/envs"
 )
 
-// UsageError is a mistake in what the user gave.
+// UsageError is a mistake in the user's input.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
@@ -18,13 +18,13 @@ func (e UsageError) Unwrap() error { return e.Err }
 // BadInput makes a UsageError.
 func BadInput(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// InterruptedError says what an interrupted command leaves behind.
+// InterruptedError is the error of an interrupted command. It describes what the command has saved.
 type InterruptedError struct{ Err error }
 
 func (e InterruptedError) Error() string { return e.Err.Error() }
 func (e InterruptedError) Unwrap() error { return e.Err }
 
-// ErrInterrupted is the end of an interrupted command that leaves nothing behind.
+// ErrInterrupted is the error of an interrupted command that has saved nothing.
 var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 
 // StatusError ends a command with a status of its own.
@@ -52,10 +52,10 @@ func StatusOf(ctx context.Context, err error) int {
 	return StatusFailed
 }
 
-// OneLine is the error as one line.
+// OneLine returns the text of an error as one line.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// DidYouMean is ", did you mean NAME?" with the known name nearest to a mistyped one, "" where none is near.
+// DidYouMean returns ", did you mean NAME?" with the known name nearest to a mistyped one, or "" if none is near.
 func DidYouMean(name string, known []string) string {
 	if near := envs.Nearest(name, known); near != "" {
 		return fmt.Sprintf(", did you mean %s?", near)

@@ -1,33 +1,28 @@
 package console
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"xlarun/xlabridge/fetch"
 )
 
-// Cause is an error without the operation and the path, for sentences that name the file.
-func Cause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
-}
+// Cause returns an error without the operation and the path, for sentences that name the file.
+func Cause(err error) error { return fetch.Cause(err) }
 
-// Exists tells whether there is anything at a path; a link counts, wherever it leads.
+// Exists reports whether the path exists. A dangling link exists.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// WriteFile puts a file at a path, whole or not at all.
+// WriteFile writes the file at a path. A failure leaves the old file.
 func WriteFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone where all went well
+	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename
 	_, err = f.Write(data)
 	if err == nil {
 		err = f.Chmod(0o644)

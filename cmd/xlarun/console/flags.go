@@ -10,12 +10,12 @@ import (
 	"xlarun/envs"
 )
 
-// NormalizeFlag lets flags be written with dashes or underscores.
+// NormalizeFlag accepts underscores in place of dashes in a flag.
 func NormalizeFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }
 
-// flagError words pflag's errors: what it got, what it wants.
+// flagError rewords pflag's errors.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -65,7 +65,7 @@ func example(value, other string) string {
 	return value
 }
 
-// OneArgument refuses any other number of arguments than one, and says what it stands for.
+// OneArgument accepts exactly one argument. what describes it in the error.
 func OneArgument(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

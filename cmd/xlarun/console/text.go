@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Number is a float64 that is null in JSON where it is not finite.
+// Number is a float64 that is null in JSON if it is not finite.
 type Number float64
 
 // MarshalJSON writes the number, or null.
@@ -18,7 +18,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// ShortText returns a text of a file in a length that an error can show.
+// ShortText shortens a text for an error.
 func ShortText(s string) string {
 	const most = 200
 	if len(s) <= most {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ago is a time that passed, in its largest unit.
+// Ago describes how long ago something was, in the largest unit.
 func Ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -18,7 +18,7 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// Count is "1 program", "3 programs".
+// Count returns a text such as "1 program" or "3 programs".
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

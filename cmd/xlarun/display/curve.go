@@ -7,17 +7,17 @@ import (
 	"xlarun/rollout/run"
 )
 
-// history is a metric's course, of bounded length however long the run: once it is full, neighbours become their mean,
-// and from then on twice as many values become one.
+// history holds a metric's values over a run in bounded memory. When it is full, each pair of neighbours becomes its
+// mean, and each later entry averages twice as many values.
 type history struct {
 	kept  []float64
-	every int // values that become one of kept; 0 is 1
+	every int // number of values in each entry of kept; 0 means 1
 	sum   float64
-	count int // of the values in sum
+	count int // number of values in sum
 }
 
-// most is the number of kept values: more than a terminal has columns.
-const most = 1024
+// maxHistory is the largest number of entries: more than a terminal has columns.
+const maxHistory = 1024
 
 func (h *history) add(x float64) {
 	h.every = max(1, h.every)
@@ -28,17 +28,17 @@ func (h *history) add(x float64) {
 	}
 	h.kept = append(h.kept, h.sum/float64(h.count))
 	h.sum, h.count = 0, 0
-	if len(h.kept) < most {
+	if len(h.kept) < maxHistory {
 		return
 	}
-	for i := range most / 2 {
+	for i := range maxHistory / 2 {
 		h.kept[i] = (h.kept[2*i] + h.kept[2*i+1]) / 2
 	}
-	h.kept = h.kept[:most/2]
+	h.kept = h.kept[:maxHistory/2]
 	h.every *= 2
 }
 
-// values are the kept ones and the mean of those that came since.
+// values returns the entries, and the mean of the values after the last entry.
 func (h *history) values() []float64 {
 	if h.count == 0 {
 		return h.kept
@@ -46,8 +46,8 @@ func (h *history) values() []float64 {
 	return append(h.kept[:len(h.kept):len(h.kept)], h.sum/float64(h.count))
 }
 
-// columns averages values into at most width of them, and gives the least and the greatest that is a number; lo > hi
-// where none is.
+// columns averages values into at most width means. lo and hi are the smallest and largest finite mean; lo > hi if
+// there is none.
 func columns(values []float64, width int) (means []float64, lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	means = make([]float64, max(0, min(width, len(values))))
@@ -67,8 +67,8 @@ func columns(values []float64, width int) (means []float64, lo, hi float64) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Sparkline draws values as a row of at most width columns; more values are averaged into fewer columns. Values that
-// are not numbers leave a gap.
+// Sparkline draws values as a row of at most width columns. If there are more values, each column is a mean. Values
+// that are not finite leave a gap.
 func Sparkline(values []float64, width int, style Style) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if !style.Unicode {
@@ -83,7 +83,7 @@ func Sparkline(values []float64, width int, style Style) string {
 		case hi == lo:
 			b.WriteRune(levels[0])
 		default:
-			// Halves, because hi-lo may be more than a number can be.
+			// Halves, because hi-lo may overflow.
 			part := (m/2 - lo/2) / (hi/2 - lo/2)
 			b.WriteRune(levels[max(0, min(len(levels)-1, int(part*float64(len(levels)))))])
 		}
@@ -91,7 +91,7 @@ func Sparkline(values []float64, width int, style Style) string {
 	return b.String()
 }
 
-// axis says what the bottom and the top of a curve of that width stand for: "9.2 to 484.2".
+// axis returns the values at the bottom and the top of a curve of a width: "9.2 to 484.2".
 func axis(values []float64, width int, f run.Format) string {
 	_, lo, hi := columns(values, width)
 	switch {

@@ -162,19 +162,19 @@ func TestShares(t *testing.T) {
 
 // A run of any length has a curve of its whole length in bounded memory.
 func TestHistoryIsThinned(t *testing.T) {
-	for _, n := range []int{0, 1, most - 1, most, most + 1, 100_003, 1_000_000} {
+	for _, n := range []int{0, 1, maxHistory - 1, maxHistory, maxHistory + 1, 100_003, 1_000_000} {
 		var h history
 		for i := range n {
 			h.add(float64(i))
 		}
 		got := h.values()
-		require.LessOrEqual(t, len(got), most)
-		require.LessOrEqual(t, cap(h.kept), 2*most)
+		require.LessOrEqual(t, len(got), maxHistory)
+		require.LessOrEqual(t, cap(h.kept), 2*maxHistory)
 		if n == 0 {
 			require.Empty(t, got)
 			continue
 		}
-		require.GreaterOrEqual(t, len(got), min(n, most/2), "%d", n)
+		require.GreaterOrEqual(t, len(got), min(n, maxHistory/2), "%d", n)
 		sum := 0.
 		for i, x := range got {
 			of := min(h.every, n-i*h.every) // values in this one
@@ -187,8 +187,8 @@ func TestHistoryIsThinned(t *testing.T) {
 
 func TestHistoryKeepsGaps(t *testing.T) {
 	var h history
-	for i := range 4 * most {
-		if i == most {
+	for i := range 4 * maxHistory {
+		if i == maxHistory {
 			h.add(math.NaN())
 		} else {
 			h.add(1)
@@ -253,7 +253,7 @@ func TestPace(t *testing.T) {
 	known(&p, 1503+600, 107, 60)
 
 	// The time of a stop does not.
-	p.again(at(5000))
+	p.resume(at(5000))
 	unknown(&p, 5000)
 	p.add(1504, at(5002))
 	known(&p, 1514, 5002, 20)
@@ -270,7 +270,7 @@ func TestPace(t *testing.T) {
 	require.Equal(t, "about 1:00:00", timeLeft(3599700*time.Millisecond))
 	require.Equal(t, "about 0:00", timeLeft(0))
 	var none pace
-	none.again(at(1))
+	none.resume(at(1))
 	unknown(&none, 2)
 }
 

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// DownloadBar is a progress bar for one download: redrawn in place on a terminal, a line for each tenth otherwise.
+// DownloadBar shows the progress of a download: a bar on a terminal, else a line for each tenth.
 type DownloadBar struct {
 	out    io.Writer
-	screen *screen // nil: plain lines
+	screen *screen // nil means plain lines
 
 	mu     sync.Mutex
 	drawn  time.Time
 	tenths int64
 }
 
-// NewDownloadBar shows a download on out once it begins.
+// NewDownloadBar returns a bar on out. It shows nothing before the first call of Download.
 func NewDownloadBar(out io.Writer, env func(string) string) *DownloadBar {
 	d := &DownloadBar{out: out, tenths: -1}
 	if fd, ok := Terminal(out, env); ok {
@@ -26,7 +26,7 @@ func NewDownloadBar(out io.Writer, env func(string) string) *DownloadBar {
 	return d
 }
 
-// Download shows that done of total bytes are there.
+// Download shows that done of total bytes have arrived.
 func (d *DownloadBar) Download(done, total int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,17 +46,17 @@ func (d *DownloadBar) Download(done, total int64) {
 	})
 }
 
-// Notice shows a line about something slow that begins.
+// Notice shows a line of text when something slow begins.
 func (d *DownloadBar) Notice(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.screen != nil {
-		d.screen.drawn = 0 // what was drawn stays above
+		d.screen.drawn = 0 // the lines on the screen stay above
 	}
 	fmt.Fprintln(d.out, text)
 }
 
-// downloadLine has a bar where there is room for one, and needs to know the total for it.
+// downloadLine shows a bar if the total is known and the line is wide enough.
 func downloadLine(done, total int64, width int, style Style) line {
 	if total <= 0 {
 		return line{{Bytes(done), plain}}

@@ -23,7 +23,7 @@ func Count(x float64) string {
 	return fmt.Sprintf("%.3g T", x)
 }
 
-// rate is a Count of things that may take longer than a second each.
+// rate is Count for numbers per second, which may be below 1.
 func rate(x float64) string {
 	if math.Abs(x) < 9.95 {
 		return fmt.Sprintf("%.2g", x)
@@ -55,7 +55,7 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// Fitness writes a return with one decimal, more where it is small, fewer digits where it is huge.
+// Fitness writes a return with one decimal. Small numbers have more decimals, huge numbers fewer digits.
 func Fitness(x float64) string {
 	switch size := math.Abs(x); {
 	case x != 0 && size < 1:
@@ -66,10 +66,10 @@ func Fitness(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// Percent writes a part of 1.
+// Percent writes a fraction as a percentage.
 func Percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
 
-// number writes x as a part of a row asks for.
+// number writes x in a format.
 func number(x float64, f run.Format) string {
 	switch f {
 	case run.Percent:
@@ -88,7 +88,7 @@ func number(x float64, f run.Format) string {
 	return Fitness(x)
 }
 
-// shares says which part of a round each phase takes: "ask 3", …, "tell 5 %", nothing where that is not known.
+// shares returns each phase's share of a round: "ask 3", …, "tell 5 %". It returns nil if the durations are not known.
 func shares(phases []run.Phase) []string {
 	sum := 0.
 	for _, p := range phases {
@@ -110,11 +110,11 @@ func shares(phases []run.Phase) []string {
 	return texts
 }
 
-// values are the metrics as they were last heard of.
+// values holds the last value of each metric.
 type values map[string]float64
 
-// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before; of a rare row,
-// never before.
+// add stores the metrics m. It reports whether a plain row has a metric that was not in the metrics before. For a rare
+// row, appeared is true only at the metric's first value.
 func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
 	for _, r := range rows {
 		for _, p := range r.Parts {
@@ -132,7 +132,7 @@ func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
 	return appeared
 }
 
-// pieces are the parts of a row that are known, without the words that join the first to what is missing before it.
+// pieces returns the parts of a row whose values are known. The first has no comma before it.
 func (v values) pieces(r run.Row) []string {
 	var known []string
 	for _, p := range r.Parts {
@@ -152,8 +152,8 @@ func (v values) pieces(r run.Row) []string {
 	return known
 }
 
-// words tells that a row has no numbers: it explains others.
-func words(r run.Row) bool {
+// textOnly reports whether a row has no numbers.
+func textOnly(r run.Row) bool {
 	for _, p := range r.Parts {
 		if p.Metric != "" {
 			return false
@@ -162,7 +162,7 @@ func words(r run.Row) bool {
 	return r.Curve == ""
 }
 
-// curveFormat is how the numbers on a curve's axis are written: as the metric itself is.
+// curveFormat returns the number format of a curve's axis, which is its metric's.
 func curveFormat(r run.Row) run.Format {
 	for _, p := range r.Parts {
 		if p.Metric == r.Curve {

@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/run"
 )
 
-// live is a run on a live screen: a head, what the run is busy with until there is news, then the news. It redraws at a
-// fixed pace, whatever the pace of the news.
+// live shows a run on a live screen: a head, the phase of the run until the first news, then the news. It redraws at a
+// fixed rate.
 type live struct {
 	board  Board
 	screen *screen
@@ -21,11 +21,11 @@ type live struct {
 	done   chan struct{}
 	once   sync.Once
 
-	mu             sync.Mutex // never held while the terminal is written to: it may block
+	mu             sync.Mutex // not held while writing to the terminal, which may block
 	phase          string
-	fetched, total int64 // of a download, in bytes
+	fetched, total int64 // bytes of a download
 	notices        []string
-	above          []string // notices for which there is no room any more
+	above          []string // older notices, to be written above the screen
 	last           News
 	known          values
 	curves         map[string]*history // by metric
@@ -44,8 +44,8 @@ func newLive(s *screen, b Board, now func() time.Time) *live {
 	return l
 }
 
-// redraw draws at each tick until Close, and when the process goes on after a stop or the terminal's size changed: then
-// from a clean screen.
+// redraw draws at each tick until Close. It also draws, on a clean screen, when a stopped process continues and when
+// the terminal's size changes.
 func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal) {
 	defer close(l.done)
 	for drawn := l.now(); ; drawn = l.now() {
@@ -53,13 +53,13 @@ func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal
 		case <-l.stop:
 			return
 		case <-continued:
-			l.again()
+			l.resume()
 		case <-resized:
 		case <-tick:
-			if l.now().Sub(drawn) > 3*redrawEvery { // it may have been stopped, and the signal be on its way
+			if l.now().Sub(drawn) > 3*redrawEvery { // the process was perhaps stopped, and the signal is late
 				select {
 				case <-continued:
-					l.again()
+					l.resume()
 				case <-time.After(redrawEvery):
 				}
 			}
@@ -68,32 +68,33 @@ func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal
 	}
 }
 
-// again begins anew after a stop: the shell wrote to the terminal, and the time does not count.
-func (l *live) again() {
+// resume starts a new screen after a stop, in which the shell may have written to the terminal. The time of the stop
+// does not count.
+func (l *live) resume() {
 	l.screen.anew, l.screen.top = true, false
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pace.again(l.now())
+	l.pace.resume(l.now())
 }
 
-// Phase says what the run is busy with.
+// Phase shows what the run does.
 func (l *live) Phase(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.phase, l.total, l.fetched = text, 0, 0
 }
 
-// Download shows how much of a download is there.
+// Download shows the progress of a download.
 func (l *live) Download(done, total int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fetched, l.total = done, total
 }
 
-// shownNotices is how many notices the screen holds. Older ones stand above it.
+// shownNotices is the number of notices on the screen. Older ones are written above it.
 const shownNotices = 3
 
-// Notice shows a line that stays: on the screen until it is driven out by later ones, and then above it.
+// Notice shows a line on the screen. Later notices move it above the screen.
 func (l *live) Notice(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,14 +108,14 @@ func (l *live) Notice(text string) {
 	}
 }
 
-// Moved shows where the run's folder is now.
+// Moved shows the new path of the run's folder.
 func (l *live) Moved(folder string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.board.Folder = folder
 }
 
-// News takes in what is known after a round.
+// News shows the state after a round.
 func (l *live) News(n News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +133,7 @@ func (l *live) News(n News) {
 	l.fetched, l.total = 0, 0
 }
 
-// Close draws for the last time and writes notices and summary below.
+// Close draws the last screen, and writes the notices and the summary below it.
 func (l *live) Close(summary ...string) {
 	l.once.Do(func() {
 		close(l.stop)
@@ -155,7 +156,7 @@ func (l *live) Close(summary ...string) {
 	})
 }
 
-// The ranks of lines, from those that stay to those that go first where the terminal is low.
+// The ranks of lines. If the terminal has too few rows, lines of the highest rank are left out first.
 const (
 	rankHead = iota
 	rankNow
@@ -170,12 +171,12 @@ const (
 
 const (
 	setupRows   = 3
-	noticeRows  = 5 // of the last; earlier ones have one
+	noticeRows  = 5 // of the last notice; earlier ones have one row
 	notKnownYet = "not known yet"
 	noneNow     = "none now"
 )
 
-// frame is the screen.
+// frame returns the lines of the screen.
 func (l *live) frame(width int) (above []string, lines []ranked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +186,7 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	}
 	l.above = nil
 	clock := line{{Clock(l.now().Sub(l.board.Start)), plain}}
-	lines = append(lines, ranked{apart(line{{"xlarun " + clean(l.board.Command, style), bold}}, clock, width, style),
+	lines = append(lines, ranked{justify(line{{"xlarun " + clean(l.board.Command, style), bold}}, clock, width, style),
 		rankHead})
 	for _, text := range wrapAll(clean(cut(l.board.Setup, setupRows*width+1), style), width, setupRows, style) {
 		lines = append(lines, ranked{line{{text, dim}}, rankSetup})
@@ -221,7 +222,7 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	return above, lines
 }
 
-// metrics are the rows of the board, below how far the run is.
+// metrics returns the run's progress and the rows of the board.
 func (l *live) metrics(g grid) []ranked {
 	step, end := l.last.Metrics.Step, l.board.Last
 	progress := course{label: l.board.Unit, text: fmt.Sprint(step)}
@@ -256,7 +257,7 @@ func (l *live) metrics(g grid) []ranked {
 		lines = append(lines, g.text("time left", text, rankPace))
 	}
 	for i, r := range rows {
-		if !words(r) {
+		if !textOnly(r) {
 			lines = append(lines, ranked{drawn[i+1], rankMetrics})
 			continue
 		}
@@ -277,7 +278,7 @@ func colourOf(name string) string {
 	return dim
 }
 
-// effort is what the run costs and what it runs on.
+// effort returns the lines about speed, program, devices and memory.
 func (l *live) effort(g grid) []ranked {
 	n := l.last
 	var speed []string
@@ -319,7 +320,7 @@ func seconds(name string, d time.Duration) string {
 	return fmt.Sprintf("%s %.2f s", name, d.Seconds())
 }
 
-// listed puts commas between pieces.
+// listed adds commas between pieces.
 func listed(pieces []string) []string {
 	for i := 1; i < len(pieces); i++ {
 		pieces[i] = ", " + pieces[i]
@@ -327,25 +328,25 @@ func listed(pieces []string) []string {
 	return pieces
 }
 
-// grid is where labels end, and where the curves begin.
+// grid is the layout of the columns.
 type grid struct {
 	width, labels int
 	style         Style
 }
 
 const (
-	// Columns of labels: at least, at most, and at most on a terminal narrower than narrowWidth.
+	// Columns of labels: minimum, maximum, and maximum on a terminal narrower than narrowWidth.
 	leastLabels, mostLabels, narrowLabels = 12, 20, 12
-	// Columns of a row's text before its curve: on wide terminals, and on narrow ones.
+	// Columns of a row's text before its curve, on wide and on narrow terminals.
 	textColumns, narrowTextColumns = 24, 15
 	narrowWidth                    = 64
-	// What is narrower than this is not drawn.
+	// A narrower curve is not drawn.
 	leastCurve = 4
-	// What is left of a curve beside the numbers on its axis, at least.
+	// The axis is left out if the curve would be narrower.
 	leastCurveWithAxis = 8
 )
 
-// grid makes room for the longest label.
+// grid returns a layout that fits the longest label.
 func (l *live) grid(width int) grid {
 	g := grid{width: width, labels: max(leastLabels, 1+textWidth(l.board.Unit)), style: l.screen.style}
 	for _, r := range l.board.Rows {
@@ -369,7 +370,7 @@ func (g grid) text(name, text string, rank int) ranked {
 	return ranked{line{g.label(name), {text, plain}}, rank}
 }
 
-// pieces joins as many of them as there is room for, at least one: a number that is cut would be another number.
+// pieces joins as many pieces as fit, at least one. It cuts none: a cut number would be another number.
 func (g grid) pieces(pieces []string) string {
 	text := ""
 	for _, p := range pieces {
@@ -382,17 +383,17 @@ func (g grid) pieces(pieces []string) string {
 	return text
 }
 
-// course is a row with a curve, with numbers on its axis, or a bar.
+// course is a row with a curve and its axis, or with a bar.
 type course struct {
 	label, text string
 	bar         bool
-	part        float64 // of the bar
+	part        float64 // the filled fraction of the bar
 	curve       []float64
 	format      run.Format
 	colour      string
 }
 
-// courses draws rows below each other: all curves begin and end in the same columns.
+// courses draws rows whose curves begin and end in the same columns.
 func (g grid) courses(rows []course) []line {
 	column := textColumns
 	if g.width < narrowWidth {
@@ -429,8 +430,8 @@ func (g grid) courses(rows []course) []line {
 	return lines
 }
 
-// axes is the room that the numbers on the curves' axes need behind curves that leave `reserved` columns; 0 where too
-// little would be left of the curves.
+// axes returns the columns that the axes need if the curves leave `reserved` columns, or 0 if the curves would become
+// too narrow.
 func (g grid) axes(rows []course, room, reserved int) int {
 	longest := reserved - 1
 	for _, c := range rows {

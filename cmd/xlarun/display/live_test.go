@@ -117,7 +117,7 @@ folder      elsewhere/cartpole
 now         writing a checkpoint`), screenOf(l))
 }
 
-// A metric that is told now and then stays, one that was never told does not stand there as a number.
+// A metric without a new value keeps its last one. A metric that never had a value is not shown as a number.
 func TestMetricsStayUntilTheNext(t *testing.T) {
 	l, _ := at(90, 30, steps(), newClock())
 	for i := range int64(8) {
@@ -286,7 +286,7 @@ func TestDownloadsAreShown(t *testing.T) {
 	require.NotContains(t, screenOf(l), "download")
 }
 
-// events are those of a screen, sent by hand.
+// events holds the channels of a screen, which the test sends on.
 type events struct {
 	tick               chan time.Time
 	continued, resized chan os.Signal

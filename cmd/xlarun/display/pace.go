@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// pace estimates how long a run goes on, from the steps of the last half minute to minute: early rounds, and what a run
-// waited for before its first news, count no more than that long.
+// pace estimates the time left of a run from the steps of the last 30 to 60 seconds. So slow early rounds and the wait
+// before the first news count only at the start.
 type pace struct {
 	from, next, last mark
-	round            int64 // steps between the last two marks
+	round            int64 // steps between the last two calls of add
 }
 
-// mark is a step and when it was done.
+// mark is a step and its time.
 type mark struct {
 	step int64
 	at   time.Time
@@ -20,10 +20,10 @@ type mark struct {
 
 const (
 	paceOver = 30 * time.Second
-	paceFrom = time.Second // less tells nothing
+	paceFrom = time.Second // no estimate from less
 )
 
-// add takes in that a step is done.
+// add records the end of a step.
 func (p *pace) add(step int64, now time.Time) {
 	m := mark{step, now}
 	if p.last.at.IsZero() || step < p.last.step {
@@ -36,15 +36,15 @@ func (p *pace) add(step int64, now time.Time) {
 	}
 }
 
-// again forgets what is known: the process was stopped.
-func (p *pace) again(now time.Time) {
+// resume starts a new estimate after the process was stopped.
+func (p *pace) resume(now time.Time) {
 	if !p.last.at.IsZero() {
 		p.last.at = now
 		p.from, p.next, p.round = p.last, p.last, 0
 	}
 }
 
-// left is the time until the step `until`. While the next round is late it stays what it is.
+// left estimates the time until the step `until`. It stays constant while the next round is late.
 func (p *pace) left(until int64, now time.Time) (d time.Duration, known bool) {
 	steps, took := p.last.step-p.from.step, p.last.at.Sub(p.from.at)
 	if steps <= 0 || took < paceFrom {
@@ -55,7 +55,7 @@ func (p *pace) left(until int64, now time.Time) (d time.Duration, known bool) {
 	return time.Duration(min(max(0, seconds), 1e9) * float64(time.Second)), true
 }
 
-// timeLeft writes a duration as roughly as it is known.
+// timeLeft writes an estimated duration.
 func timeLeft(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// log is a run without a live screen: a line an event.
+// log shows a run as plain lines, one for each event.
 type log struct {
 	out   io.Writer
 	board Board
@@ -16,10 +16,10 @@ type log struct {
 
 	mu     sync.Mutex
 	began  bool
-	tenths int64 // of a download
+	tenths int64 // of a download that are written
 	last   News
 	known  values
-	// printed is the step of the last news that was printed, at is when.
+	// printed and at are the step and the time of the last news that was printed.
 	printed int64
 	at      time.Time
 }
@@ -28,7 +28,7 @@ func newLog(out io.Writer, b Board, now func() time.Time) *log {
 	return &log{out: out, board: b, now: now, known: values{}}
 }
 
-// line writes the head before the first line. All below need the mutex, but for the methods that start with a capital.
+// line writes a line, and the head before the first one. Unexported methods need the mutex.
 func (l *log) line(format string, args ...any) {
 	l.begin()
 	fmt.Fprintln(l.out, clean(fmt.Sprintf(format, args...), Style{Unicode: true}))
@@ -41,7 +41,7 @@ func (l *log) begin() {
 	}
 }
 
-// Phase writes what the run is busy with, until there is news.
+// Phase writes what the run does, until the first news.
 func (l *log) Phase(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *log) Notice(text string) {
 	l.line("%s", text)
 }
 
-// Moved writes where the run's folder is now.
+// Moved writes the new path of the run's folder.
 func (l *log) Moved(folder string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,9 +74,9 @@ func (l *log) Moved(folder string) {
 	l.line("run folder: %s", folder)
 }
 
-// News writes one line a step, and fewer the longer the run: steps 1 to 10, then for every tenth, then for every
-// hundredth, and from the thousandth on for every thousandth, at most one a second; but at least one in ten seconds,
-// and one where a metric appears, such as that of a test.
+// News writes a line for each of steps 1 to 10. Then it writes one for every 10th step, from step 100 for every 100th
+// and from step 1000 for every 1000th, the last at most once a second. It also writes a line after ten seconds without
+// one, and when a metric appears, such as the one of a test.
 func (l *log) News(n News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *log) News(n News) {
 	}
 }
 
-// program says what was compiled, and for what.
+// program writes how the program was compiled, and for which devices.
 func (l *log) program() {
 	n := l.last
 	on := n.Devices
@@ -139,7 +139,7 @@ func (l *log) Close(summary ...string) {
 	}
 }
 
-// downloadTenth writes how much is there where another tenth is, and returns the tenths that were written.
+// downloadTenth writes a line if another tenth has arrived, and returns the number of tenths that are written.
 func downloadTenth(out io.Writer, written, done, total int64) int64 {
 	if total <= 0 {
 		return written

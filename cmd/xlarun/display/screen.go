@@ -9,20 +9,21 @@ import (
 	"golang.org/x/term"
 )
 
-// screen redraws a few lines in place on a terminal. It keeps to the lines that it owns: what stood above stays, and
-// the last drawing stays behind. It is for one goroutine at a time.
+// screen redraws a few lines in place on a terminal. Text above these lines stays, and so do the last lines. Only one
+// goroutine may use it at a time.
 type screen struct {
 	w     io.Writer
 	style Style
-	// size gives the terminal's columns and rows, mine whether it may be drawn on now; tests put their own.
+	// size returns the terminal's columns and rows. mine reports whether the process may draw on it now. Tests replace
+	// both.
 	size func() (width, height int)
 	mine func() bool
 
 	drawn      int  // lines on the terminal
-	wide, high int  // the terminal when they were drawn
-	away       bool // the terminal was not to be drawn on
-	anew       bool // nothing is known of what stands on the terminal
-	top        bool // the lines stand at the terminal's top, and nothing above them
+	wide, high int  // the terminal's size at that time
+	away       bool // the process was in the background
+	anew       bool // the text on the terminal is not known
+	top        bool // the lines are at the terminal's top, without text above them
 }
 
 const fallbackWidth, fallbackHeight = 80, 24
@@ -38,16 +39,16 @@ func newScreen(w io.Writer, fd int, style Style) *screen {
 	return s
 }
 
-// ranked is a line and how soon it goes where there is no room: the highest rank first.
+// ranked is a line with its rank. Lines of the highest rank are left out first.
 type ranked struct {
 	line line
 	rank int
 }
 
-// frame gives what is to be drawn: texts that stay above for good, and the lines.
+// frame returns the lines to draw, and texts to write above them once.
 type frame func(width int) (above []string, lines []ranked)
 
-// draw puts lines where the last ones were, unless the process is in the background. The cursor rests below.
+// draw replaces the last lines, except if the process is in the background. It leaves the cursor below.
 func (s *screen) draw(f frame) {
 	if !s.mine() {
 		s.away = true
@@ -59,7 +60,7 @@ func (s *screen) draw(f frame) {
 	s.write(f)
 }
 
-// last draws for the last time, wherever the process is.
+// last draws the last lines, also in the background.
 func (s *screen) last(f frame) {
 	if s.away || !s.mine() {
 		s.drawn, s.anew = 0, false
@@ -67,12 +68,12 @@ func (s *screen) last(f frame) {
 	s.write(f)
 }
 
-// write clears each row behind its text, and at last what is below: a terminal that is cleared from its top may keep
-// what stood there for scrolling back.
+// write clears the rest of each row after its text, and at the end all rows below. It does not clear from the top: some
+// terminals would then keep the old text for scrolling back.
 func (s *screen) write(f frame) {
 	width, height := s.size()
 	var b strings.Builder
-	b.WriteString("\x1b[?25l") // no cursor flickering through the lines
+	b.WriteString("\x1b[?25l") // hide the cursor, which would flicker
 	if resized := width != s.wide || height != s.high; s.anew || s.drawn > 0 && resized {
 		s.clear(&b, height)
 	} else if s.drawn > 0 {
@@ -93,9 +94,9 @@ func (s *screen) write(f frame) {
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-// clear begins at the top of a terminal of which is not known what stands where: after a stop the shell wrote, and one
-// of another size has folded long lines, or not. It moves what stands on the terminal into what can be scrolled back
-// to, unless that is only an earlier drawing.
+// clear moves to the top of the terminal. It is needed when the positions of the lines are not known: after a stop, in
+// which the shell wrote, and after a resize, which may have folded long lines. It first scrolls the old text up, except
+// if that is only an earlier drawing.
 func (s *screen) clear(b *strings.Builder, height int) {
 	if !s.top {
 		b.WriteString(strings.Repeat("\r\n", height))
@@ -104,8 +105,8 @@ func (s *screen) clear(b *strings.Builder, height int) {
 	s.anew, s.top = false, true
 }
 
-// fit leaves lines out until there are at most so many: those of the highest rank, the last of them first. A screen
-// that scrolls could not be drawn over.
+// fit leaves lines out until at most `most` remain: those of the highest rank first, from the last to the first. If the
+// screen scrolled, its lines could not be replaced.
 func fit(lines []ranked, most int) []line {
 	left := len(lines)
 	gone := make([]bool, len(lines))
@@ -128,5 +129,5 @@ func fit(lines []ranked, most int) []line {
 	return kept
 }
 
-// redrawEvery is how often a live screen shows what is new.
+// redrawEvery is the time between two drawings of a live screen.
 const redrawEvery = 100 * time.Millisecond

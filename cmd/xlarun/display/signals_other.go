@@ -4,7 +4,7 @@ package display
 
 import "os"
 
-// watch hears of nothing: there are no such signals here.
+// watch returns nil channels: this system has no such signals.
 func watch() (continued, resized <-chan os.Signal, stop func()) { return nil, nil, func() {} }
 
 func inForeground(int) bool { return true }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch hears of it when the process goes on after a stop, and when the terminal has another size.
+// watch returns channels that receive a signal when a stopped process continues and when the terminal's size changes.
 func watch() (continued, resized <-chan os.Signal, stop func()) {
 	c, r := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGCONT)
@@ -21,8 +21,8 @@ func watch() (continued, resized <-chan os.Signal, stop func()) {
 	}
 }
 
-// inForeground tells whether the terminal is this process's to draw on. A job that goes on in the background may write
-// there, but into what the shell writes.
+// inForeground reports whether the process is in the terminal's foreground group. In the background, its output would
+// mix with the shell's.
 func inForeground(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Style is how text may look on a terminal.
+// Style holds what a terminal can show.
 type Style struct {
 	Colour  bool
 	Unicode bool // block characters and arrows, not only ASCII
@@ -30,7 +30,7 @@ func StyleOf(env func(string) string) Style {
 	return Style{Colour: env("NO_COLOR") == "" && env("TERM") != "dumb", Unicode: !plain}
 }
 
-// Terminal tells whether w is a terminal that a live screen can be drawn on, and gives its file descriptor.
+// Terminal reports whether w is a terminal that can show a live screen, and returns its file descriptor.
 func Terminal(w io.Writer, env func(string) string) (fd int, ok bool) {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || env("TERM") == "dumb" || env("TERM") == "" {
@@ -50,7 +50,7 @@ const (
 	cyan   = "36"
 )
 
-// span is a piece of a line in one colour.
+// span is a part of a line in one colour.
 type span struct {
 	text   string
 	colour string
@@ -67,7 +67,7 @@ func (l line) width() int {
 	return n
 }
 
-// render cleans and colours the line and cuts it to the width, with a mark where it was cut.
+// render cleans and colours the line and cuts it to the width. An ellipsis marks a cut.
 func (l line) render(width int, style Style) string {
 	var b strings.Builder
 	l = slices.Clone(l)
@@ -103,16 +103,16 @@ func (s Style) ellipsis() string {
 	return "~"
 }
 
-// runeWidth is the number of columns that a terminal gives a rune.
+// runeWidth returns the number of columns of a rune on a terminal.
 func runeWidth(r rune) int {
 	switch {
-	case r < 0x300, r >= 0x2500 && r < 0x25a0: // Latin, and what bars and curves are made of
+	case r < 0x300, r >= 0x2500 && r < 0x25a0: // Latin, and the characters of bars and curves
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
 	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana),
-		// the scripts that are drawn wide,
-		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, r >= 0x1f300 && r < 0x1fb00: // their marks, and pictures
+		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, // punctuation of these scripts
+		r >= 0x1f300 && r < 0x1fb00: // emoji
 		return 2
 	}
 	return 1
@@ -126,7 +126,7 @@ func textWidth(text string) int {
 	return n
 }
 
-// cut is as much of a text's beginning as fits.
+// cut returns the longest prefix of a text that fits.
 func cut(text string, width int) string {
 	for i, r := range text {
 		if width -= runeWidth(r); width < 0 {
@@ -136,7 +136,7 @@ func cut(text string, width int) string {
 	return text
 }
 
-// tail is as much of a text's end as fits, with a mark where the rest was.
+// tail returns the longest suffix of a text that fits, after an ellipsis if the text is cut.
 func tail(text string, width int, style Style) string {
 	n := textWidth(text)
 	if n <= width {
@@ -151,8 +151,8 @@ func tail(text string, width int, style Style) string {
 	return ""
 }
 
-// clean is a text from elsewhere as it may stand on a terminal in one line: runes that would move the cursor, or that
-// the terminal cannot show, are replaced.
+// clean makes a text from elsewhere safe for one line of a terminal. It replaces runes that would move the cursor or
+// that the terminal cannot show.
 func clean(text string, style Style) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -167,9 +167,9 @@ func clean(text string, style Style) string {
 	}, text)
 }
 
-// apart puts two lines at the ends of one row; the left one is cut where they do not fit, and where it is more than
-// half of the row that remains to be cut, the right one goes.
-func apart(left, right line, width int, style Style) line {
+// justify places two lines at the two ends of one row. If they do not fit, it cuts the left one; if less than half of
+// the row would remain for that, it drops the right one.
+func justify(left, right line, width int, style Style) line {
 	gap := width - left.width() - right.width()
 	if room := width - right.width() - 2; gap < 2 && room >= width/2 {
 		left, gap = line{{left.render(room, Style{Unicode: style.Unicode}), left[0].colour}}, 2
@@ -180,7 +180,7 @@ func apart(left, right line, width int, style Style) line {
 	return append(append(append(line{}, left...), span{strings.Repeat(" ", gap), plain}), right...)
 }
 
-// wrap cuts a text between words, into rows of at most width columns. A longer word stays whole: it may be a path.
+// wrap breaks a text between words into rows of at most width columns. A longer word stays whole: it may be a path.
 func wrap(text string, width int) []string {
 	var rows []string
 	for i, word := range strings.Split(text, " ") {
@@ -194,7 +194,7 @@ func wrap(text string, width int) []string {
 	return rows
 }
 
-// wrapAll wraps, and cuts words that are longer than a row. Of more than `most` rows the last one has a mark.
+// wrapAll is wrap that also breaks words longer than a row, and returns at most `most` rows. An ellipsis marks a cut.
 func wrapAll(text string, width, most int, style Style) []string {
 	var rows []string
 	for _, row := range wrap(cut(text, most*width+1), width) { // more than that does not fit anyway

@@ -1,5 +1,5 @@
-// Package handover finds the other programs of xlarun and runs them in place of this process, as git and cargo do with
-// their further commands.
+// Package handover finds the other programs of xlarun and replaces this process by one of them, as git and cargo do for
+// their external commands.
 package handover
 
 import (
@@ -21,21 +21,20 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// Programs that a command line can be handed over to. Each is the package cmd/NAME.
+// The other programs. Each is built from the package cmd/NAME.
 const (
 	Study = "xlarun-study"
 	Bench = "xlarun-bench"
 )
 
-// envHanded holds the program and the process that a command line was handed over to last.
+// envHanded holds the name of the last program that a command line was handed over to, and the process.
 const envHanded = "XLARUN_HANDED_OVER"
 
-// quietBuild is the time that a further build may take before a line on stderr says that there is one.
+// quietBuild is the time after which a repeated build is reported on stderr.
 const quietBuild = 2 * time.Second
 
-// Find returns the path of a program: the one beside this executable; else, in the checkout that this executable was
-// built from, the one that is built from its source now; else the one on PATH. A line on stderr says that
-// a program is built.
+// Find returns the path of a program. It looks beside this executable. Else, in the checkout that this executable was
+// built from, it builds the program and reports that on stderr. Else it looks on PATH.
 func Find(name string, stderr io.Writer) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -51,11 +50,11 @@ func Find(name string, stderr io.Writer) (string, error) {
 		return path, nil
 	}
 	return "", console.BadInput(
-		"this command is one of the program %s, which is neither beside %s nor on PATH: run go "+
+		"this command is part of the program %s, which is neither beside %s nor on PATH: run go "+
 			"install xlarun/cmd/%s in a checkout of xlarun", name, self, name)
 }
 
-// Exec replaces this process by a program with the same command line. It returns only where that fails.
+// Exec replaces this process by a program with the same command line. It returns only if that fails.
 func Exec(program string, args []string) error {
 	handed := fmt.Sprintf("%s %d", filepath.Base(program), os.Getpid())
 	if os.Getenv(envHanded) == handed {
@@ -74,8 +73,8 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// checkout returns the root of the checkout that this executable was built from, if the working folder lies in it and
-// there is a Go to build with; else "".
+// checkout returns the root of the checkout that this executable was built from. It returns "" if the working folder is
+// not in the checkout or there is no go command.
 func checkout() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) { // built with -trimpath
@@ -95,8 +94,8 @@ func checkout() string {
 	return root
 }
 
-// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing where the
-// program is newer than its source. The lock is held until this process ends or becomes the program, so that no other
+// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the
+// program is newer than its source. The lock is held until this process ends or becomes the program, so no other
 // process replaces the file before it is started.
 func build(root, name string, stderr io.Writer) (string, error) {
 	folder, err := fetch.CacheDir()

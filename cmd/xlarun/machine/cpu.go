@@ -13,8 +13,8 @@ import (
 
 var modelLine = regexp.MustCompile(`(?m)^model name\s*:\s*(.*)$`)
 
-// CPUKind names this processor's kind, "A Fast One, 2 cores, linux/amd64, 0123abcd". The number at the end tells kinds
-// apart that virtual machines give the same name.
+// CPUKind names the kind of this processor: "A Fast One, 2 cores, linux/amd64, 0123abcd". The number at the end
+// distinguishes kinds to which virtual machines give the same name.
 func CPUKind() string {
 	name := ""
 	info, _ := os.ReadFile("/proc/cpuinfo") // without it, the kind has no name

@@ -1,4 +1,4 @@
-// Package machine measures the machine that a command runs on and the process that it is.
+// Package machine measures the speed of the machine and the age of the process.
 package machine
 
 import (
@@ -9,34 +9,33 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Speed is what the devices reach together on two small programs: what figures of other programs are put
-// beside.
+// Speed is the speed of all devices together on two small programs. Reports show it beside the speed of other programs.
 type Speed struct {
 	MatmulGFLOPs float64 `json:"matmul_gflops_per_second"` // product of two square float32 matrices
 	MemoryGBs    float64 `json:"memory_gb_per_second"`     // read and written, arrays larger than the caches
 }
 
-// sizes are those of the two programs.
+// sizes holds the sizes of the two programs.
 type sizes struct {
 	matrix  int // rows and columns
-	product int // products of a call
-	array   int // float32 elements of a device
+	product int // products in a call
+	array   int // float32 elements on a device
 }
 
 func sizesFor(backend string, devices int) sizes {
 	switch backend {
 	case "reference":
 		return sizes{matrix: 32, product: 1, array: 1 << 14}
-	case "cpu": // together 1 GiB at most, and more than a core's share of the caches
+	case "cpu": // at most 1 GiB together, and more than a core's share of the caches
 		return sizes{matrix: 512, product: 8, array: max(8<<20, min(32<<20, (256<<20)/devices))}
 	}
 	return sizes{matrix: 4096, product: 8, array: 256 << 20}
 }
 
-// repeats is the number of timed calls, of which the median counts.
+// repeats is the number of timed calls. The result is their median.
 const repeats = 5
 
-// Measure runs the two programs on the first devices, all at once.
+// Measure runs the two programs on the first devices at the same time.
 func Measure(b xlabridge.Backend, devices int) (speed Speed, err error) {
 	size := sizesFor(b.Backend(), devices)
 	n := size.matrix
@@ -60,7 +59,7 @@ func Measure(b xlabridge.Backend, devices int) (speed Speed, err error) {
 	return speed, err
 }
 
-// timeProgram compiles f from a shape to itself, for all devices, and times calls that work in place: the median.
+// timeProgram compiles f, which maps a shape to itself, for all devices, and returns the median time of calls in place.
 func timeProgram(b xlabridge.Backend, devices int, name string, shape graph.Shape,
 	f func(*graph.Array) *graph.Array) (float64, error) {
 	options := xlabridge.CompileOptions{Purpose: "calibration"}
@@ -105,7 +104,7 @@ func timeProgram(b xlabridge.Backend, devices int, name string, shape graph.Shap
 	return Median(seconds), nil
 }
 
-// Median is the median of one or more numbers.
+// Median returns the median of one or more numbers.
 func Median(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	n := len(s)

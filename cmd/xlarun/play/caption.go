@@ -14,18 +14,18 @@ import (
 	"xlarun/rollout/episode"
 )
 
-// The letters of a caption are of one width, so that its words stand still while numbers change.
+// face has letters of one width, so that words do not move when numbers change.
 var face = basicfont.Face7x13
 
 const margin = 3 // pixels around a caption
 
-// captions are what is written above the frames of a recording.
+// captions holds the layout of the text above the frames of a recording.
 type captions struct {
 	rec    *episode.Recording
 	seed   string
-	digits int // of the longest step
-	width  int // of the longest return
-	rows   int // 2 where one is too short
+	digits int // digits of the largest step
+	width  int // characters of the longest return
+	rows   int // 1, or 2 if the text is wider than the frame
 }
 
 func newCaptions(rec *episode.Recording, seed int64, pixels int) captions {
@@ -39,7 +39,7 @@ func newCaptions(rec *episode.Recording, seed int64, pixels int) captions {
 	return c
 }
 
-// text is the caption of a step, by row.
+// text returns the rows of the caption of a step.
 func (c captions) text(step int) []string {
 	played := fmt.Sprintf("step %*d  return %*s", c.digits, step, c.width, number(c.rec.Return(step)))
 	if c.rows == 1 {
@@ -48,10 +48,10 @@ func (c captions) text(step int) []string {
 	return []string{played, c.seed}
 }
 
-// height of the captions in pixels.
+// height returns the height of a caption in pixels.
 func (c captions) height() int { return c.rows*face.Height + margin }
 
-// above puts the caption of a step above a picture.
+// above returns a picture with the caption of a step above it.
 func (c captions) above(picture image.Image, step int) *image.RGBA {
 	b := picture.Bounds()
 	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()+c.height()))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
@@ -28,7 +29,7 @@ const (
 	noPicture   = "none"
 )
 
-// options are those of one call.
+// options holds the flags.
 type options struct {
 	console.BackendFlags
 	saved    *Saved
@@ -36,7 +37,7 @@ type options struct {
 	seed     int64
 	steps    int
 	params   []string
-	gif      string // "" where none is wanted
+	gif      string // "" means no picture
 	frames   int
 	json     bool
 }
@@ -79,8 +80,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
-		"fame (default best, where there is one)")
+	addMember(f, &member)
 	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
@@ -93,7 +93,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	return cmd
 }
 
-// resolve checks the flags and fills in what is not given.
+// resolve checks the flags and sets the defaults of those that are not given.
 func (o *options) resolve(m *episode.Member, given func(flag string) bool) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -143,13 +143,28 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 	return checkGIF("--gif", o.gif)
 }
 
-// checkGIF refuses a path, of a flag, that no GIF can be written to.
+// addMember adds the flag that chooses the member of a run.
+func addMember(f *pflag.FlagSet, member *string) {
+	f.StringVar(member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
+		"fame (default best, where there is one)")
+}
+
+// checkParent returns an error if the folder of a flag's path does not exist.
+func checkParent(flag, path string) error {
+	parent := filepath.Dir(filepath.Clean(path))
+	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
+		return console.BadInput("%s %s cannot be written: there is no folder %s", flag, path, parent)
+	}
+	return nil
+}
+
+// checkGIF returns an error if a GIF cannot be written to a flag's path.
 func checkGIF(flag, path string) error {
 	if filepath.Ext(path) != ".gif" {
 		return console.BadInput("%s got %q, wants a file that ends in .gif, or none", flag, path)
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return console.BadInput("%s %s cannot be written: there is no folder %s", flag, path, filepath.Dir(path))
+	if err := checkParent(flag, path); err != nil {
+		return err
 	}
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return console.BadInput("%s %s cannot be written: it is a folder", flag, path)
@@ -157,10 +172,10 @@ func checkGIF(flag, path string) error {
 	return nil
 }
 
-// Result is the line that --json ends with. What is no number is null.
+// Result is the result that --json prints. A number that is not finite is null.
 type Result struct {
 	File       string   `json:"file"`
-	Member     string   `json:"member"` // "best", "centre"; "" of a file
+	Member     string   `json:"member"` // "best", "centre"; "" for a file
 	Candidate  string   `json:"candidate"`
 	Kind       string   `json:"kind"`
 	Env        string   `json:"env"`
@@ -168,24 +183,24 @@ type Result struct {
 	Backend    string   `json:"backend"`
 	Seed       int64    `json:"seed"`
 	Episodes   int      `json:"episodes"`
-	Steps      int      `json:"steps"`                // at most
-	Params     []string `json:"env_params,omitempty"` // those that the flags named, NAME=VALUE
+	Steps      int      `json:"steps"`                // limit of an episode
+	Params     []string `json:"env_params,omitempty"` // NAME=VALUE, only those in the flags
 	Mean       *float64 `json:"mean_return"`
 	Error      *float64 `json:"standard_error"`
 	Std        *float64 `json:"standard_deviation"`
 	Least      *float64 `json:"least_return"`
 	Greatest   *float64 `json:"greatest_return"`
 	MeanLength *float64 `json:"mean_length"`
-	Failed     int      `json:"failed"`        // episodes whose return is no number, which the figures leave out
+	Failed     int      `json:"failed"`        // episodes whose return is not a number; the statistics leave them out
 	Gif        string   `json:"gif,omitempty"` // of the first episode
-	Length     int      `json:"gif_steps"`     // of that episode
-	Return     *float64 `json:"gif_return"`    // of that episode
-	// Reports are the means of what the policy says of an episode, by name.
+	Length     int      `json:"gif_steps"`     // of the first episode
+	Return     *float64 `json:"gif_return"`    // of the first episode
+	// Reports holds the means of the values that the policy reports of each episode, by name.
 	Reports   map[string]*float64 `json:"reports,omitempty"`
 	judgement episode.Judgement
 }
 
-// Judge plays a member on so many fresh episodes of a seed.
+// Judge plays a member on a number of fresh episodes of a seed.
 func Judge(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.Judgement, error) {
 	purpose := fmt.Sprintf("%s for %s, %d steps", m.Metadata["policy"], m.Env.Spec().ID, m.Steps)
 	judge, err := episode.NewJudge(b, m.Rollout, m.Params, 1, episodes, purpose)
@@ -200,7 +215,7 @@ func Judge(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (ep
 	return all[0], nil
 }
 
-// play judges, draws and reports.
+// play evaluates the member, reports the result and draws an episode.
 func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge.Backend, m *episode.Member) error {
 	j, err := Judge(b, m, o.episodes, o.seed)
 	if err != nil {
@@ -255,7 +270,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 	return err
 }
 
-// newResult sums a judgement up.
+// newResult returns the statistics of a judgement.
 func newResult(j episode.Judgement) Result {
 	r := Result{Failed: j.Failed, judgement: j}
 	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
@@ -267,7 +282,7 @@ func newResult(j episode.Judgement) Result {
 	return r
 }
 
-// finite is a number as JSON can hold it.
+// finite returns a pointer to x, or nil, JSON's null, if x is not finite.
 func finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
@@ -306,7 +321,7 @@ func (o *options) print(streams console.Streams, r Result) {
 	fmt.Fprintf(out, "length       %s steps, mean\n", display.Fitness(j.Length))
 }
 
-// figure is a number of a member's metadata as it is shown.
+// figure formats a number of a member's metadata.
 func figure(text string) string {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {

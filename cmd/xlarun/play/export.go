@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ import (
 	"xlarun/rollout/policy"
 )
 
-// The format of exported members; docs/members.md says what the keys mean.
+// The format of exported members. docs/members.md describes the keys.
 const (
 	exportFormat  = "xlarun member"
 	exportVersion = "1"
@@ -64,20 +63,19 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the "+
-		"hall of fame (default best, where there is one)")
+	addMember(cmd.Flags(), &member)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
 }
 
-// checkTarget refuses a path that nothing should be written to.
+// checkTarget returns an error if the file must not or cannot be written.
 func checkTarget(out string, force bool) error {
 	if out == "" {
 		return console.BadInput("--out is missing: give the file to write, such as champion%s", suffix)
 	}
-	if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() {
-		return console.BadInput("--out %s cannot be written: there is no folder %s", out, filepath.Dir(out))
+	if err := checkParent("--out", out); err != nil {
+		return err
 	}
 	info, err := os.Lstat(out)
 	switch {
@@ -91,12 +89,12 @@ func checkTarget(out string, force bool) error {
 	return nil
 }
 
-// describe is the metadata of the exported file: that of the member, and what a reader without this program needs.
+// describe returns the metadata of the exported file: the member's metadata, and a description for other programs.
 func (s *Saved) describe() (map[string]string, error) {
 	metadata := maps.Clone(s.Metadata)
 	metadata["format"], metadata["format_version"] = exportFormat, exportVersion
 	if !s.Acts() && s.Metadata["kind"] != "" && !strings.HasSuffix(s.Metadata["format"], "checkpoint") {
-		return metadata, nil // its arrays are all that there is
+		return metadata, nil // there is nothing to describe except the arrays
 	}
 	m, err := s.Member()
 	if err != nil {
@@ -136,15 +134,15 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	return err
 }
 
-// space is a space in JSON.
+// space is the JSON form of a space.
 type space struct {
 	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
 	N     int        `json:"n,omitempty"`
-	Each  []int      `json:"nvec,omitempty"` // of each choice of a MultiDiscrete
-	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null: no bound
+	Each  []int      `json:"nvec,omitempty"` // number of values of each element of a MultiDiscrete
+	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null means no bound
 	High  []*float64 `json:"high,omitempty"`
 	Shape []int      `json:"shape"`
-	DType string     `json:"dtype"` // as NumPy names it
+	DType string     `json:"dtype"` // NumPy's name
 }
 
 func spaceOf(s envs.Space) space {
@@ -166,7 +164,7 @@ func spaceOf(s envs.Space) space {
 	return out
 }
 
-// bound is bound i of a box, which may have a single one for all; nil where there is none.
+// bound returns bound i of a box, or nil if there is none. A box may have a single bound for all elements.
 func bound(bounds []float64, i int) *float64 {
 	x := bounds[0]
 	if len(bounds) > 1 {

@@ -12,13 +12,13 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// addParams adds the flag for parameters of the environment that a member plays with, other than the run's.
+// addParams adds the flag that overrides parameters of the environment.
 func addParams(f *pflag.FlagSet, to *[]string) {
 	f.StringArrayVar(to, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, "+
 		"walls=0.1..0.3; repeatable (default as in the run)")
 }
 
-// setParams gives a member the parameters that the flags name; its run's others stay.
+// setParams sets the parameters in the flags. The run's other parameters stay.
 func setParams(m *episode.Member, flags []string) error {
 	if len(flags) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package play finds the members that runs have saved, plays them on fresh episodes, draws them playing, and writes
-// them for readers in other languages.
+// Package play reads the members that runs have saved, plays them on fresh episodes, draws episodes, and exports
+// members for other programs.
 package play
 
 import (
@@ -21,10 +21,10 @@ import (
 
 const (
 	frameDelay = 30 * time.Millisecond
-	lastDelay  = time.Second // of the last frame, so that the end is seen before the picture begins again
+	lastDelay  = time.Second // of the last frame; it shows the end before the GIF repeats
 )
 
-// size of a picture, its caption included.
+// size is the size of a picture with its caption.
 var size = image.Pt(320, 200)
 
 // Record plays episode 0 of a seed.
@@ -32,25 +32,25 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 	return episode.Record(b, r, params, random.FoldIn(run.EpisodesKey(seed), 0))
 }
 
-// Draw is the GIF of a recording, with step, return so far and seed written above each frame; nil if the environment
-// cannot be drawn. It has at most so many frames, the first and the last among them; 0 for one a step. It ends before a
-// state that is not finite, which nothing can draw.
+// Draw returns the GIF of a recording, or nil if the environment cannot be drawn. The caption of a frame has the step,
+// the return so far and the seed. The GIF has at most `frames` frames, the first and the last among them; 0 means one
+// for each step. It ends before the first state that is not finite.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
 	if _, ok := envs.DrawerOf(env); !ok {
 		return nil, nil
 	}
-	return film{size: size, frames: frames}.of(env, rec, seed, true)
+	return film{size: size, frames: frames}.draw(env, rec, seed, true)
 }
 
-// film says how a recording is drawn.
+// film holds the options of drawing a recording.
 type film struct {
-	size   image.Point                             // of a frame, its caption included
-	frames int                                     // at most; 0 for one a step
-	each   func(step int, frame *image.RGBA) error // is called with each frame; nil: nobody is
+	size   image.Point                             // of a frame with its caption
+	frames int                                     // largest number of frames; 0 means one for each step
+	each   func(step int, frame *image.RGBA) error // if not nil, is called with each frame
 }
 
-// of draws a recording; with asGIF it gives the GIF.
-func (f film) of(env envs.Environment, rec *episode.Recording, seed int64, asGIF bool) ([]byte, error) {
+// draw draws a recording. It returns the GIF if asGIF.
+func (f film) draw(env envs.Environment, rec *episode.Recording, seed int64, asGIF bool) ([]byte, error) {
 	drawer, ok := envs.DrawerOf(env)
 	last := drawable(rec)
 	if !ok || last < 0 {
@@ -86,13 +86,13 @@ func (f film) of(env envs.Environment, rec *episode.Recording, seed int64, asGIF
 	return gif.GIF()
 }
 
-// drawable is the last step up to which all states are finite; -1 where the first one is not.
+// drawable returns the last step before the first state that is not finite, or -1 if that is the first state.
 func drawable(rec *episode.Recording) int {
 	for i := range rec.Length + 1 {
 		for _, leaf := range graph.Leaves(rec.State(i)) {
 			v, err := graph.Floats(leaf)
 			if err != nil {
-				continue // no numbers: Draw says what it thinks of it
+				continue // no numbers; Draw reports what it cannot draw
 			}
 			for _, x := range v {
 				if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -104,7 +104,7 @@ func drawable(rec *episode.Recording) int {
 	return rec.Length
 }
 
-// shown are the steps, of 0 to last, that at most so many frames show, evenly apart; 0 frames: all.
+// shown returns at most `frames` evenly spaced steps from 0 to last; 0 frames means all steps.
 func shown(last, frames int) (steps []int) {
 	if frames == 1 {
 		return []int{last}
@@ -122,11 +122,11 @@ func shown(last, frames int) (steps []int) {
 	return steps
 }
 
-// number is a return as it is written in a caption: short, whatever it is.
+// number formats a return for a caption. The text is always short.
 func number(x float64) string {
 	switch {
 	case x == 0:
-		return "0.0" // without the sign that it may have
+		return "0.0" // also for -0
 	case math.Abs(x) >= 1e7:
 		return strconv.FormatFloat(x, 'g', 5, 64)
 	}

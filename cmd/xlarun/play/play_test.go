@@ -121,7 +121,7 @@ func newRollout(t *testing.T, env, spec string, steps int) *episode.Rollout {
 	return &episode.Rollout{Env: e, Policy: p, Head: h, Steps: steps, Episodes: 1}
 }
 
-// The figures are those of episodes that are played one by one in a loop; the picture shows the first.
+// Judge reports the statistics of the same episodes as a loop that plays them one by one. The picture shows the first.
 func TestPlayIsALoop(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct {

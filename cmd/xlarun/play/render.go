@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	smallest  = 64       // pixels of a side
-	atRandom  = "random" // the policy that is none
-	policyKey = 0x696e6974
+	minSide    = 64       // pixels
+	randomName = "random" // of the policy that samples its actions
+	policyKey  = 0x696e6974
 )
 
-// rendering is one call of `xlarun render`.
+// rendering holds the flags of `xlarun render`.
 type rendering struct {
 	console.BackendFlags
 	member, policy, out, png, size, spikes string
@@ -43,7 +43,7 @@ type rendering struct {
 
 // RenderCommand is `xlarun render`.
 func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command {
-	o := rendering{policy: atRandom, size: fmt.Sprintf("%dx%d", size.X, size.Y)}
+	o := rendering{policy: randomName, size: fmt.Sprintf("%dx%d", size.X, size.Y)}
 	cmd := &cobra.Command{
 		Use:   "render ENV|RUN|FILE" + suffix,
 		Short: "Draw an episode of an environment, or of a saved member, as a GIF and as PNG frames",
@@ -70,8 +70,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
-		"fame (default best, where there is one)")
+	addMember(f, &o.member)
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as "+
 		"mlp:16,16")
 	addParams(f, &o.params)
@@ -90,17 +89,17 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	return cmd
 }
 
-// resolve checks the flags and makes the member.
+// resolve checks the flags and returns the member.
 func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.Member, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	o.Devices = 1
-	make := o.ofEnvironment
+	load := o.untrainedMember
 	if console.Exists(arg) {
-		make = o.ofSaved
+		load = o.savedMember
 	}
-	m, err := make(arg, given)
+	m, err := load(arg, given)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +127,8 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 	return m, o.checkTargets()
 }
 
-// ofEnvironment is the member that plays an environment.
-func (o *rendering) ofEnvironment(id string, given func(flag string) bool) (*episode.Member, error) {
+// untrainedMember returns a member with random actions, or with an untrained network, for an environment.
+func (o *rendering) untrainedMember(id string, given func(flag string) bool) (*episode.Member, error) {
 	env, err := envs.Make(id)
 	if err != nil {
 		return nil, console.BadInput("%s is no folder of a run, no file and no environment: %w", id, err)
@@ -140,9 +139,9 @@ func (o *rendering) ofEnvironment(id string, given func(flag string) bool) (*epi
 	}
 	spec := env.Spec()
 	m := &episode.Member{Rollout: &episode.Rollout{Env: env, Steps: spec.MaxSteps, Episodes: 1}}
-	if o.policy == atRandom {
+	if o.policy == randomName {
 		if m.Head, err = policy.HeadOf(spec.Action); err == nil {
-			m.Policy = aimless{spec.Action, m.Head.Size()}
+			m.Policy = randomPolicy{spec.Action, m.Head.Size()}
 		}
 	} else {
 		m.Policy, m.Head, err = policy.Make(o.policy, nil, spec.Observation, spec.Action)
@@ -160,8 +159,8 @@ func (o *rendering) ofEnvironment(id string, given func(flag string) bool) (*epi
 	return m, nil
 }
 
-// ofSaved is a member that was saved.
-func (o *rendering) ofSaved(path string, given func(flag string) bool) (*episode.Member, error) {
+// savedMember returns the member of a run or a file.
+func (o *rendering) savedMember(path string, given func(flag string) bool) (*episode.Member, error) {
 	if given("policy") {
 		return nil, console.BadInput("--policy got %q, but %s has a policy of its own: leave it out, or give an "+
 			"environment", o.policy, path)
@@ -192,14 +191,14 @@ func readSize(text string) (image.Point, error) {
 	wide, high, ok := strings.Cut(text, "x")
 	x, err := strconv.Atoi(wide)
 	y, bad := strconv.Atoi(high)
-	if !ok || err != nil || bad != nil || min(x, y) < smallest || max(x, y) > draw.MaxSide {
+	if !ok || err != nil || bad != nil || min(x, y) < minSide || max(x, y) > draw.MaxSide {
 		return image.Point{}, console.BadInput("--size got %q, wants WIDTHxHEIGHT, each from %d to %d pixels", text,
-			smallest, draw.MaxSide)
+			minSide, draw.MaxSide)
 	}
 	return image.Pt(x, y), nil
 }
 
-// checkTargets refuses paths that nothing can be written to.
+// checkTargets returns an error if a picture cannot be written.
 func (o *rendering) checkTargets() error {
 	if o.out == noPicture {
 		o.out = ""
@@ -223,27 +222,23 @@ func (o *rendering) checkTargets() error {
 	if err != nil && !os.IsNotExist(err) {
 		return console.BadInput("--png %s cannot be written (%w): give another folder", o.png, console.Cause(err))
 	}
-	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.png))); err != nil || !info.IsDir() {
-		return console.BadInput("--png %s cannot be made: there is no folder %s", o.png,
-			filepath.Dir(filepath.Clean(o.png)))
-	}
-	return nil
+	return checkParent("--png", o.png)
 }
 
-// Rendered is the line that --json ends with.
+// Rendered is the result that --json prints.
 type Rendered struct {
 	Env    string   `json:"env"`
 	Policy string   `json:"policy"`
 	Seed   int64    `json:"seed"`
 	Steps  int      `json:"steps"`  // of the episode
-	Return *float64 `json:"return"` // null: no number
+	Return *float64 `json:"return"` // null if it is not finite
 	Frames int      `json:"frames"`
 	Gif    string   `json:"gif,omitempty"`
 	Png    string   `json:"png,omitempty"`    // folder
 	Spikes []string `json:"spikes,omitempty"` // files
 }
 
-// render plays, draws and reports.
+// render plays an episode, draws it and reports the result.
 func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *episode.Member) error {
 	rec, err := Record(b, m.Rollout, m.Params, o.seed)
 	if err != nil {
@@ -265,7 +260,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 			return console.WriteFile(filepath.Join(o.png, fmt.Sprintf("%0*d.png", digits, step)), data.Bytes())
 		}
 	}
-	data, err := f.of(m.Env, rec, o.seed, o.out != "")
+	data, err := f.draw(m.Env, rec, o.seed, o.out != "")
 	if err != nil {
 		return err
 	}
@@ -299,19 +294,19 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	return nil
 }
 
-// aimless is a policy that plays any action, each as likely as the others: of a box, any point within its bounds.
-type aimless struct {
+// randomPolicy samples actions from the uniform distribution over the action space.
+type randomPolicy struct {
 	action  envs.Space
 	outputs int
 }
 
-func (aimless) Init(random.Key) any { return graph.None{} }
-func (aimless) Start(any) any       { return graph.None{} }
-func (a aimless) Act(_, _ any, _ *graph.Array, key random.Key) (any, policy.Output) {
+func (randomPolicy) Init(random.Key) any { return graph.None{} }
+func (randomPolicy) Start(any) any       { return graph.None{} }
+func (a randomPolicy) Act(_, _ any, _ *graph.Array, key random.Key) (any, policy.Output) {
 	shape := graph.ShapeOf(graph.Float32, a.outputs)
 	if _, ok := a.action.(envs.Discrete); ok {
 		return graph.None{}, policy.Output{Action: random.Uniform(key, shape, 0, 1)}
 	}
-	const edge = 1 - 1e-6 // the head takes the tanh of it
+	const edge = 1 - 1e-6 // the head applies tanh
 	return graph.None{}, policy.Output{Action: graph.Atanh(random.Uniform(key, shape, -edge, edge))}
 }

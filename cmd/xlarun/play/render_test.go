@@ -106,8 +106,8 @@ func TestAimless(t *testing.T) {
 	for _, id := range []string{"CartPole-v1", "Pendulum-v1"} {
 		env, err := envs.Make(id)
 		require.NoError(t, err)
-		o := rendering{policy: atRandom, out: "x.gif"}
-		m, err := o.ofEnvironment(id, func(string) bool { return false })
+		o := rendering{policy: randomName, out: "x.gif"}
+		m, err := o.untrainedMember(id, func(string) bool { return false })
 		require.NoError(t, err)
 		actions := graph.VMap(func(key random.Key) *graph.Array {
 			_, out := m.Policy.Act(m.Params, m.Policy.Start(m.Params), nil, key)

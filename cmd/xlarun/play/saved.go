@@ -22,18 +22,18 @@ var famePattern = regexp.MustCompile(`^fame-[1-9][0-9]{0,3}$`)
 
 const suffix = ".safetensors"
 
-// Saved is the file of a member, read.
+// Saved holds the content of a member's file.
 type Saved struct {
 	Path     string
-	Run      string // the run's folder; "" where a file was named
-	Which    string // run.BestMember, …; "" where a file was named
-	Notice   string // a sentence where another member was taken than the best; else ""
+	Run      string // the run's folder; "" for a file
+	Which    string // the member of the run; "" for a file
+	Notice   string // a sentence if the member is not the best one; else ""
 	Arrays   map[string]*graph.Array
 	Metadata map[string]string
 }
 
-// Open finds and reads the member of a run's folder, which may be still at work, or of a file. which is Best, Centre,
-// or "": the best member, the centre where there is no best one yet. Errors are those of a user's input.
+// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "centre",
+// "fame-N", or "", which means the best member, or the centre if there is no best one yet. Errors are usage errors.
 func Open(path, which string) (*Saved, error) {
 	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
@@ -58,7 +58,7 @@ func Open(path, which string) (*Saved, error) {
 	return s, s.read()
 }
 
-// openRun chooses the member of a run.
+// openRun reads the member of a run.
 func openRun(folder, which string) (*Saved, error) {
 	there := func(name string) bool { return console.Exists(filepath.Join(folder, name)) }
 	s := &Saved{Run: folder, Which: which}
@@ -88,12 +88,13 @@ func openRun(folder, which string) (*Saved, error) {
 	if there("config.toml") {
 		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
 	}
-	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, run.BestMember, suffix)
+	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, run.BestMember,
+		suffix)
 }
 
-// read reads the file whole.
+// read reads the file.
 func (s *Saved) read() error {
-	if info, err := os.Stat(s.Path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+	if info, err := os.Stat(s.Path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
 		return console.BadInput("%s is no file", s.Path)
 	}
 	file, err := safetensors.Open(s.Path)
@@ -120,10 +121,10 @@ func (s *Saved) read() error {
 	return nil
 }
 
-// Acts tells whether the member acts in an environment.
+// Acts reports whether the member acts in an environment.
 func (s *Saved) Acts() bool { return s.Metadata["env"] != "" }
 
-// Member makes the member ready to act.
+// Member returns the member with its policy and environment.
 func (s *Saved) Member() (*episode.Member, error) {
 	kind := s.Metadata["kind"]
 	switch {
@@ -140,14 +141,14 @@ func (s *Saved) Member() (*episode.Member, error) {
 	return m, nil
 }
 
-// freshSeed is the seed of episodes that the run has not seen: one more than its own.
+// freshSeed returns a seed of episodes that the run has not played: the run's seed plus one.
 func (s *Saved) freshSeed() int64 {
-	own, _ := strconv.ParseInt(s.Metadata["seed"], 10, 64) // files of other programs may have none: 0
+	own, _ := strconv.ParseInt(s.Metadata["seed"], 10, 64) // 0 if the file has none
 	return own + 1
 }
 
-// Unit is what the run counts, and how many there were when the member was saved: "generation", "42"; "" where the file
-// does not say.
+// Unit returns the run's unit and the count of units when the member was saved: "generation", "42". Both are "" if they
+// are not known.
 func (s *Saved) Unit() (unit, count string) {
 	kind, ok := run.Lookup(s.Metadata["kind"])
 	if !ok {
@@ -156,7 +157,7 @@ func (s *Saved) Unit() (unit, count string) {
 	return kind.Unit, s.Metadata[kind.Unit]
 }
 
-// String says which member it is: "best member of runs/x (centre), generation 42".
+// String describes the member: "best member of runs/x (centre), generation 42".
 func (s *Saved) String() string {
 	text := "member of " + s.Path
 	if s.Run != "" {
@@ -171,5 +172,5 @@ func (s *Saved) String() string {
 	return text
 }
 
-// names of the arrays, sorted.
+// names returns the sorted names of the arrays.
 func (s *Saved) names() []string { return slices.Sorted(maps.Keys(s.Arrays)) }

@@ -15,10 +15,10 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Names of the pictures of a spiking member.
+// The files of the pictures of a spiking policy.
 const rasterName, membraneName, weightsName = "raster.png", "membrane.png", "weights.png"
 
-// checkSpikes refuses --spikes where nothing spikes.
+// checkSpikes returns an error if --spikes is set and the policy has no spiking neurons, or the folder cannot be made.
 func (o *rendering) checkSpikes(m *episode.Member) error {
 	if o.spikes == "" {
 		return nil
@@ -27,16 +27,12 @@ func (o *rendering) checkSpikes(m *episode.Member) error {
 		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons: leave it out, or give a "+
 			"run of --policy spiking", o.spikes, o.policy)
 	}
-	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.spikes))); err != nil || !info.IsDir() {
-		return console.BadInput("--spikes %s cannot be made: there is no folder %s", o.spikes,
-			filepath.Dir(filepath.Clean(o.spikes)))
-	}
-	return nil
+	return checkParent("--spikes", o.spikes)
 }
 
-// drawSpikes plays the episode again, watches the neurons, and writes pictures of what they did.
+// drawSpikes plays the episode again, traces the neurons, and writes pictures of their activity.
 func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []string, err error) {
-	layers, matrices, substep, err := watched(b, m, o.seed)
+	layers, matrices, substep, err := traceSpikes(b, m, o.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +52,7 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 		if err != nil {
 			return nil, err
 		}
-		if data == nil { // dynamics that show no potentials
+		if data == nil { // the layers have no potentials
 			continue
 		}
 		path := filepath.Join(o.spikes, picture.name)
@@ -69,10 +65,10 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 	return files, nil
 }
 
-// watched are the layers and weights of a member with spiking neurons in the episode of a seed; substep is the time of
-// a row, ms.
-func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer, matrices []plots.Matrix,
-	substep float64, err error) {
+// traceSpikes returns the activity of a member's spiking neurons in the episode of a seed, and their weights. substep
+// is the time between two rows of a layer, in ms.
+func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer,
+	matrices []plots.Matrix, substep float64, err error) {
 	tracer, own, ok := policy.TracerOf(m.Policy)
 	if !ok {
 		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")
@@ -87,25 +83,25 @@ func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	type seen struct {
-		Traces  []policy.LayerTrace
+	type trace struct {
+		Layers  []policy.LayerTrace
 		Weights []*graph.Array
 	}
 	var names []string
-	watch := xlabridge.Jit2(b, func(params any, observations *graph.Array) seen {
-		steps := graph.Add(graph.Iota(rec.Length), 1)
+	traceProgram := xlabridge.Jit2(b, func(params any, observations *graph.Array) trace {
+		steps := graph.Iota(rec.Length).Add(1)
 		keys := graph.VMap(func(t *graph.Array) random.Key { return random.FoldIn(episode.PolicyKey(key), t) })(steps)
 		params, observations = own(params, observations)
-		var all seen
-		all.Traces = tracer.Trace(params, observations, keys)
-		names, all.Weights = tracer.Weights(params)
-		return all
+		var out trace
+		out.Layers = tracer.Trace(params, observations, keys)
+		names, out.Weights = tracer.Weights(params)
+		return out
 	})
-	all, err := watch(m.Params, rec.Trajectory()["observations"])
+	traced, err := traceProgram(m.Params, rec.Trajectory()["observations"])
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	for i, t := range all.Traces {
+	for i, t := range traced.Layers {
 		l := plots.SpikingLayer{Name: fmt.Sprintf("layer %d", i+1), Units: t.Spikes.Dim(1)}
 		if l.Spikes, err = graph.Floats(t.Spikes); err != nil {
 			return nil, nil, 0, err
@@ -117,7 +113,7 @@ func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots
 		}
 		layers = append(layers, l)
 	}
-	for i, w := range all.Weights {
+	for i, w := range traced.Weights {
 		v, err := graph.Floats(w)
 		if err != nil {
 			return nil, nil, 0, err

@@ -14,7 +14,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// options are the flags of one call.
+// options holds the flags.
 type options struct {
 	metric, x string
 	by        []string
@@ -120,7 +120,7 @@ func (o options) plot(dirs []string) (path string, err error) {
 	return path, nil
 }
 
-// write replaces a file as a whole or not at all.
+// write replaces a file. A failure leaves the old file.
 func write(path string, data []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is no file")

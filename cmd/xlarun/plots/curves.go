@@ -12,12 +12,11 @@ import (
 // companions are the metrics that are drawn in the chart of another metric, below its curve.
 var companions = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
 
-// maxPoints is the most rows of a run that are all drawn. Of more rows, as many at equal distances are drawn, and the
-// last.
+// maxPoints is the largest number of rows that are drawn. Of more rows, the curve has every n-th and the last.
 const maxPoints = 1000
 
-// Curves is a PNG of a run's learning curves, with one chart below the other for each metric that the run has numbers
-// of. Rows without a number are gaps. It is an error if there is no number at all.
+// Curves draws a run's learning curves as a PNG: a chart for each metric that has numbers, one below the other. A row
+// without a number leaves a gap. It is an error if there is no number at all.
 func Curves(dir string, metrics []string) ([]byte, error) {
 	r, err := readRun(dir)
 	if err != nil {
@@ -41,7 +40,7 @@ func Curves(dir string, metrics []string) ([]byte, error) {
 	return chart.Draw("png", width, max(2.2*float64(len(rows)), 4)*inch, rows...)
 }
 
-// curves is the chart of a metric and its companions. It is nil if they have no numbers.
+// curves returns the chart of a metric and its companions, or nil if they have no numbers.
 func (r *savedRun) curves(metric string) *chart.Chart {
 	names := append([]string{metric}, companions[metric]...)
 	c := &chart.Chart{YLabel: spaced(metric)}

@@ -10,18 +10,19 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// group is the runs of one experiment, which differ in their seeds: one curve.
+// group holds the runs of one experiment, which differ only in their seeds. It is drawn as one curve.
 type group struct {
 	label string
 	runs  []*savedRun
 }
 
-// incidental are the settings that say how or where a run is computed, and its seed: they make no curve of their own.
+// incidental lists the seed and the settings of how and where a run is computed. By default they do not separate
+// curves.
 var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "lanes-last", "unroll",
 	"vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep"}
 
-// groups puts the runs together that have the same settings: the settings named in by, or all except the incidental
-// ones. A label lists the settings in which the groups differ.
+// groups groups the runs that have the same settings: the settings in by, or all except the incidental ones. A label
+// lists the settings in which the groups differ.
 func groups(runs []*savedRun, by []string) ([]group, error) {
 	names := map[string]bool{}
 	for _, r := range runs {
@@ -54,7 +55,8 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		}
 		out[i].runs = withRun(out[i].runs, r)
 	}
-	// A setting that only some runs have follows from another one. A label has it only if the labels are equal without.
+	// A setting that only some runs have usually follows from another one. It is in the labels only if they would be
+	// equal without it.
 	shared := slices.DeleteFunc(slices.Clone(differ), func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *savedRun) bool { _, has := r.settings[name]; return !has })
 	})
@@ -109,11 +111,11 @@ type band struct {
 	low, high []float64 // nil for a single run
 }
 
-// confidence of the band around a mean.
+// confidence is the level of the band around a mean.
 const confidence = .95
 
-// curve is the mean over a group's runs, and its confidence interval by Student's t, at every x of any run. Between its
-// rows a run is interpolated. After its last row it keeps its last value. Before its first row it does not count.
+// curve returns the mean over a group's runs, and its confidence interval by Student's t, at every x of any run. A run
+// is interpolated between its rows, keeps its last value after its last row, and does not count before its first row.
 func (g group) curve(x, y string) band {
 	var b band
 	type line struct{ x, y []float64 }
@@ -162,8 +164,7 @@ func interval(values []float64) (mean, half float64) {
 	return mean, studentQuantile((1+confidence)/2, len(values)-1) * deviation / math.Sqrt(n)
 }
 
-// studentQuantile is the value below which Student's t, with a number of degrees of freedom, lies with a probability
-// of at least one half.
+// studentQuantile returns the quantile of Student's t distribution for a probability of at least one half.
 func studentQuantile(probability float64, freedom int) float64 {
 	low, high := 0., 1.
 	for studentCDF(high, freedom) < probability {
@@ -179,8 +180,8 @@ func studentQuantile(probability float64, freedom int) float64 {
 	return high
 }
 
-// studentCDF is the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of Mathematical
-// Functions", 26.7.3 and 26.7.4.
+// studentCDF returns the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of
+// Mathematical Functions", 26.7.3 and 26.7.4.
 func studentCDF(t float64, freedom int) float64 {
 	angle := math.Atan(t / math.Sqrt(float64(freedom)))
 	sin, cos := math.Sincos(angle)
@@ -199,7 +200,7 @@ func studentCDF(t float64, freedom int) float64 {
 	return (1 + inside) / 2
 }
 
-// between is the value of a line at x: NaN before its first point, the last value after its last.
+// between interpolates a line at x. It returns NaN before the first point, and the last value after the last point.
 func between(xs, ys []float64, x float64) float64 {
 	i := sort.SearchFloat64s(xs, x)
 	switch {

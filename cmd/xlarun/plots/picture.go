@@ -12,8 +12,8 @@ import (
 	"xlarun/cmd/xlarun/plots/chart"
 )
 
-// colours are those of Okabe and Ito, "Color universal design" (2008), which people with any sight tell apart, without
-// yellow.
+// colours holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Colour-blind people can
+// distinguish them.
 var colours = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{230, 159, 0, 255}, {86, 180, 233, 255}, {60, 60, 60, 255}}
 
@@ -30,7 +30,7 @@ func endings() (all []string) {
 	return all
 }
 
-// checkEnding reports a file name whose ending is no picture format.
+// checkEnding returns an error if the ending of a file name is no picture format.
 func checkEnding(path string) error {
 	if !slices.Contains(endings(), filepath.Ext(path)) {
 		return console.BadInput("--out got %q, wants a file that ends in %s", path, strings.Join(endings(), ", "))
@@ -50,7 +50,7 @@ func save(path string, c *chart.Chart) error {
 	return nil
 }
 
-// curvesChart is the chart of the groups' curves.
+// curvesChart returns a chart with a curve for each group.
 func curvesChart(title, x, y string, all []group) (*chart.Chart, error) {
 	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(y)}
 	empty := true
@@ -78,7 +78,7 @@ func curvesChart(title, x, y string, all []group) (*chart.Chart, error) {
 	return c, nil
 }
 
-// legend says what a curve is the mean of.
+// legend describes the runs of a curve.
 func (g group) legend() string {
 	if len(g.runs) == 1 {
 		return g.label
@@ -90,7 +90,7 @@ func (g group) legend() string {
 	return text
 }
 
-// spaced is a metric's name for people.
+// spaced returns a metric's name with spaces for a label.
 func spaced(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
 
 func xys(x, y []float64) []chart.Point {

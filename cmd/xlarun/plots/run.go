@@ -20,10 +20,10 @@ type savedRun struct {
 	name     string
 	kind     string
 	settings map[string]string // by full name, "strategy.sigma"
-	unit     string            // what a step is, the first number of each row
+	unit     string            // name of the step, the first number of each row
 	steps    []float64
 	metrics  []string             // in the order of the rows
-	values   map[string][]float64 // by metric, one a row; NaN where there is no number
+	values   map[string][]float64 // by metric, one for each row; NaN if the row has no number
 }
 
 // readRun reads the folder of a run. The run may be in progress.
@@ -67,7 +67,8 @@ func readRun(dir string) (*savedRun, error) {
 	return r, nil
 }
 
-// flatten gives the values of a config their flags' names. The name of a part has the part's own name.
+// flatten stores the values of a config under the names of their flags. The flag "strategy" holds the key
+// "strategy.name".
 func flatten(to map[string]string, prefix string, table map[string]any) {
 	for key, value := range table {
 		switch v := value.(type) {
@@ -145,7 +146,7 @@ func (r *savedRun) column(name string) ([]float64, bool) {
 	return v, ok
 }
 
-// points returns a metric over another, where both are numbers and the first grows.
+// points returns the rows in which both metrics are numbers and x grows.
 func (r *savedRun) points(x, y string) (xs, ys []float64) {
 	all, _ := r.column(x)
 	values, _ := r.column(y)

@@ -9,28 +9,28 @@ import (
 	"xlarun/cmd/xlarun/plots/chart"
 )
 
-// SpikingLayer is what a layer of neurons did in an episode: rows are substeps, columns neurons.
+// SpikingLayer holds the activity of a layer of neurons in an episode: rows are substeps, columns are neurons.
 type SpikingLayer struct {
 	Name       string
 	Units      int
 	Spikes     []float64 // 1 or 0
-	Potentials []float64 // mV; empty: not known
+	Potentials []float64 // mV; empty if not known
 }
 
-// Matrix is weights [Rows, Columns], row-major, in mV.
+// Matrix holds weights [Rows, Columns], row-major, in mV.
 type Matrix struct {
 	Name          string
 	Rows, Columns int
 	Values        []float64
 }
 
-// What a picture of potentials shows: neurons of a layer, and substeps from the start.
+// A picture of potentials shows this many neurons of a layer, and this many substeps from the start.
 const shownNeurons, shownSubsteps = 3, 250
 
 const maxWeightCharts = 12
 
-// Raster is a PNG of all spikes over time. Each neuron has a row, the first layer's first neuron at the bottom. Each
-// layer has a colour. substep is the time between two rows of a layer, in ms.
+// Raster draws all spikes over time as a PNG. Each neuron has a row; the first neuron of the first layer is at the
+// bottom. Each layer has a colour. substep is the time between two rows of a layer, in ms.
 func Raster(title string, layers []SpikingLayer, substep float64) ([]byte, error) {
 	c := &chart.Chart{Title: title, XLabel: "ms", YLabel: "neuron"}
 	base, end := 0, 0.
@@ -51,8 +51,8 @@ func Raster(title string, layers []SpikingLayer, substep float64) ([]byte, error
 	return chart.Draw("png", width, height, []*chart.Chart{c})
 }
 
-// Membranes is a PNG of the potentials of each layer's neurons that spike most, over the first substeps, with their
-// spikes as dots. It is nil if no layer has potentials.
+// Membranes draws, as a PNG, the potentials over the first substeps of the neurons of each layer that spike most. Dots
+// are spikes. It returns nil if no layer has potentials.
 func Membranes(title string, layers []SpikingLayer, substep float64) ([]byte, error) {
 	var rows [][]*chart.Chart
 	for _, l := range layers {
@@ -81,7 +81,7 @@ func Membranes(title string, layers []SpikingLayer, substep float64) ([]byte, er
 	return chart.Draw("png", width, 3*inch*float64(len(rows)), rows...)
 }
 
-// trace returns a neuron's potential over the first substeps, up to a value that is no number, and where it spiked.
+// trace returns a neuron's potential over the first substeps, up to the first value that is not finite, and its spikes.
 func (l SpikingLayer) trace(unit int, substep float64) (potential, spikes []chart.Point) {
 	for t := range min(len(l.Potentials)/l.Units, shownSubsteps) {
 		p := chart.Point{X: float64(t) * substep, Y: l.Potentials[t*l.Units+unit]}
@@ -96,8 +96,8 @@ func (l SpikingLayer) trace(unit int, substep float64) (potential, spikes []char
 	return potential, spikes
 }
 
-// Weights is a PNG of matrices as maps of colours, blue below zero and red above. Each is scaled by its own largest
-// absolute value, which its title says.
+// Weights draws matrices as heat maps in a PNG, blue below zero and red above. Each map is scaled by its largest
+// absolute value, which is in its title.
 func Weights(matrices []Matrix) ([]byte, error) {
 	if len(matrices) == 0 {
 		return nil, fmt.Errorf("there are no weights to draw")
@@ -122,7 +122,7 @@ func Weights(matrices []Matrix) ([]byte, error) {
 
 func number(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// busiest are the numbers of the neurons that spike most, those of a tie in their order.
+// busiest returns the indices of the neurons that spike most. Equal ones keep their order.
 func busiest(l SpikingLayer) []int {
 	sent := make([]float64, l.Units)
 	all := make([]int, l.Units)

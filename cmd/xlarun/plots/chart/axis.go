@@ -15,7 +15,7 @@ var empty = Range{math.Inf(1), math.Inf(-1)}
 // include widens a range to contain a value.
 func (r *Range) include(v float64) { r.Min, r.Max = min(r.Min, v), max(r.Max, v) }
 
-// usable returns a range that ticks fit on: one without length, or next to none, becomes wider.
+// usable widens a range of almost no length, so that ticks fit on it.
 func (r Range) usable() Range {
 	if r.Min > r.Max {
 		return Range{0, 1}
@@ -27,7 +27,7 @@ func (r Range) usable() Range {
 	return r
 }
 
-// fraction is the position of a value in the range, 0 at its start and 1 at its end.
+// fraction returns the position of a value in the range, from 0 to 1.
 func (r Range) fraction(v float64) float64 { return (v/2 - r.Min/2) / (r.Max/2 - r.Min/2) } // halves do not overflow
 
 // tick is a labelled value of an axis.

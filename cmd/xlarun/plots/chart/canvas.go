@@ -17,10 +17,10 @@ import (
 // Formats are the names of the formats that Draw writes.
 var Formats = []string{"png", "svg", "pdf", "jpg", "tiff", "eps"}
 
-// Point is a position: in data units in a mark, in pixels of 1/96 inch (y downwards) on a canvas.
+// Point is a position. In a mark it is in data units, on a canvas in pixels of 1/96 inch, y downwards.
 type Point struct{ X, Y float64 }
 
-// canvas is a picture under construction.
+// canvas is a picture that marks are drawn on.
 type canvas interface {
 	// fill paints the inside of closed contours by the nonzero rule.
 	fill(c color.NRGBA, contours ...[]Point)
@@ -30,7 +30,7 @@ type canvas interface {
 	encode() ([]byte, error)
 }
 
-// pen is the style of a polyline. Dashes are the lengths of dashes and gaps in turn.
+// pen is the style of a polyline. dashes holds alternating lengths of dashes and gaps.
 type pen struct {
 	colour color.NRGBA
 	width  float64
@@ -62,7 +62,7 @@ func newCanvas(format string, width, height float64) (canvas, error) {
 	return nil, fmt.Errorf("chart: unknown format %q, want one of %s", format, strings.Join(Formats, ", "))
 }
 
-// The font of all text, and the size at which its outlines are in font units.
+// typeface returns the font of all text.
 var typeface = sync.OnceValue(func() *sfnt.Font {
 	f, err := sfnt.Parse(goregular.TTF)
 	if err != nil {
@@ -71,6 +71,7 @@ var typeface = sync.OnceValue(func() *sfnt.Font {
 	return f
 })
 
+// unitSize is the size at which outlines are in font units.
 func unitSize() fixed.Int26_6 { return fixed.I(int(typeface().UnitsPerEm())) }
 
 // layout calls glyph with every glyph of a text and its offset in pixels, and returns the text's width.
@@ -93,7 +94,7 @@ func layout(text string, glyph func(g sfnt.GlyphIndex, x float64)) (width float6
 
 func textWidth(text string) float64 { return layout(text, nil) }
 
-// curvePieces is how many straight pieces stand for a curve of a glyph.
+// curvePieces is the number of straight lines that replace a curve of a glyph.
 const curvePieces = 4
 
 // outline returns the contours of a label's glyphs on the canvas.

@@ -8,7 +8,7 @@ import (
 // Chart is a set of marks with axes, a title (of any number of lines) and a legend above the marks.
 type Chart struct {
 	Title, XLabel, YLabel string
-	X, Y                  *Range // what the axes show; nil: all marks
+	X, Y                  *Range // the ranges of the axes; nil means all marks
 	marks                 []Mark
 	legend                []entry
 }
@@ -35,12 +35,12 @@ const (
 
 var gridColour, axisColour = color.NRGBA{225, 225, 225, 255}, color.NRGBA{120, 120, 120, 255}
 
-// Draw draws rows of charts, as many in each row, in one of Formats. The size is that of the picture in pixels of 1/96
-// inch; the picture becomes as much higher as the legends need.
+// Draw draws rows of charts in one of Formats. All rows have equally many charts. width and height are the size of the
+// picture in pixels of 1/96 inch; the legends add to its height.
 func Draw(format string, width, height float64, rows ...[]*Chart) ([]byte, error) {
 	columns := len(rows[0])
 	cell := Point{width / float64(columns), height / float64(len(rows))}
-	left := make([]float64, columns) // from the edge of a cell to its vertical axis
+	left := make([]float64, columns) // distance from the edge of a cell to its vertical axis
 	total := 0.
 	for _, row := range rows {
 		for i, c := range row {
@@ -63,7 +63,7 @@ func Draw(format string, width, height float64, rows ...[]*Chart) ([]byte, error
 	return out.encode()
 }
 
-// ranges returns what the axes show.
+// ranges returns the ranges of the axes.
 func (c *Chart) ranges() (x, y Range) {
 	x, y = empty, empty
 	for _, m := range c.marks {
@@ -78,7 +78,7 @@ func (c *Chart) ranges() (x, y Range) {
 	return x.usable(), y.usable()
 }
 
-// areaHeight is the height of the marks in a cell of a height, without the legend.
+// areaHeight returns the height of the marks in a cell without a legend.
 func (c *Chart) areaHeight(cell float64) float64 {
 	lines := 1. // the labels of the ticks
 	for _, text := range []string{c.Title, c.XLabel} {
@@ -94,7 +94,7 @@ func (c *Chart) yTicks(cell float64) []tick {
 	return y.ticks(int(c.areaHeight(cell) / 30))
 }
 
-// leftOf is the room that the labels on the left need.
+// leftOf returns the width of the labels on the left.
 func (c *Chart) leftOf(cell float64) float64 {
 	widest := 0.
 	for _, t := range c.yTicks(cell) {
@@ -127,8 +127,8 @@ func legendHeight(row []*Chart, width float64) (height float64) {
 	return height
 }
 
-// draw draws the chart into a cell of the canvas. left is the distance to its vertical axis, legend the height kept for
-// the legend.
+// draw draws the chart into a cell of the canvas. left is the distance to its vertical axis, legend the height of the
+// legend.
 func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	low := Point{corner.X + left, corner.Y + cell.Y - margin} // the corner where the axes meet
 	high := Point{corner.X + cell.X - margin - inset, low.Y}
@@ -198,7 +198,7 @@ func (c *Chart) drawLegend(out canvas, at Point, width float64) {
 	}
 }
 
-// crisp is the middle of the pixel at a point: a line of one pixel through it is not blurred.
+// crisp moves a point to the middle of its pixel, so that a line of one pixel is not blurred.
 func crisp(p Point) Point {
 	p = whole(Point{p.X - .5, p.Y - .5})
 	return Point{p.X + .5, p.Y + .5}

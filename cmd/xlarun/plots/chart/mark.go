@@ -11,7 +11,7 @@ type Mark interface {
 	extend(x, y *Range)
 	// draw paints the mark; place maps data to the canvas.
 	draw(c canvas, place func(Point) Point)
-	// sample paints the mark's sign in the legend, sampleWidth wide, with the middle of its left edge at a point.
+	// sample paints the mark's sample in the legend, sampleWidth wide. left is the middle of its left edge.
 	sample(c canvas, left Point)
 }
 
@@ -22,7 +22,7 @@ type Line struct {
 	Points []Point
 	Colour color.RGBA
 	Width  float64
-	Dashes []float64 // lengths of dashes and gaps; none: a solid line
+	Dashes []float64 // lengths of dashes and gaps; nil means a solid line
 }
 
 func (l Line) pen() pen { return pen{color.NRGBA(l.Colour), l.Width, l.Dashes} }
@@ -112,8 +112,7 @@ func (s Spikes) sample(c canvas, left Point) {
 	c.fill(color.NRGBA(s.Colour), box(left, sampleWidth, 10))
 }
 
-// Heat is a map of values from -1 (blue) over 0 (grey) to 1 (red). Row 0 is at the bottom. A value that is no number
-// stays white.
+// Heat is a map of values from -1 (blue) over 0 (grey) to 1 (red). Row 0 is at the bottom. NaN is white.
 type Heat struct {
 	Rows, Columns int
 	Value         func(row, column int) float64
@@ -152,10 +151,10 @@ func diverging(v float64) color.NRGBA {
 	return color.NRGBA{channel(0), channel(1), channel(2), 255}
 }
 
-// whole is the corner of a pixel next to a point: cells that share an edge leave no seam.
+// whole rounds a point to the corner of a pixel, so that neighbouring cells leave no seam.
 func whole(p Point) Point { return Point{math.Round(p.X), math.Round(p.Y)} }
 
-// box is a rectangle, given the middle of its left edge.
+// box returns a rectangle. left is the middle of its left edge.
 func box(left Point, width, height float64) []Point {
 	top, bottom, right := left.Y-height/2, left.Y+height/2, left.X+width
 	return []Point{{left.X, top}, {right, top}, {right, bottom}, {left.X, bottom}}

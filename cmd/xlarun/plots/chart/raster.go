@@ -52,8 +52,8 @@ func (r *raster) fill(c color.NRGBA, contours ...[]Point) {
 	z.Draw(r.image, box, image.NewUniform(c), image.Point{})
 }
 
-// stroke fills a rectangle for each segment and a wedge at each corner. All have the same orientation: where they
-// overlap, the nonzero rule counts them once.
+// stroke fills a rectangle for each segment and a wedge at each corner. All have the same orientation, so the nonzero
+// rule fills an overlap once.
 func (r *raster) stroke(p pen, lines ...[]Point) {
 	var contours [][]Point
 	half := p.width / 2
@@ -62,7 +62,7 @@ func (r *raster) stroke(p pen, lines ...[]Point) {
 			contours = append(contours, disc(line[0], half))
 			continue
 		}
-		var before Point // the normal of the segment before
+		var before Point // the normal of the previous segment
 		for i := 1; i < len(line); i++ {
 			a, b := line[i-1], line[i]
 			length := math.Hypot(b.X-a.X, b.Y-a.Y)
@@ -84,7 +84,7 @@ func (r *raster) stroke(p pen, lines ...[]Point) {
 	r.fill(p.colour, contours...)
 }
 
-// disc is a polygon close to a circle, of the orientation that stroke needs.
+// disc returns a polygon close to a circle, with the orientation that stroke needs.
 func disc(centre Point, radius float64) (points []Point) {
 	const corners = 24
 	for i := range corners {

@@ -21,45 +21,37 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// defaultWays lists the ways of download in the order in which they are tried. pip is the last one, since it neither
-// resumes nor exists everywhere. It is the first one where pip's configuration has settings that only pip follows.
-func (s *store) defaultWays() []fetch.Way {
+// defaultSources lists the sources of a wheel in the order in which they are tried: the indexes of pip's configuration,
+// the public index, and pip. pip cannot resume a download, so it comes last, except if pip's configuration has settings
+// that only pip supports.
+func (s *store) defaultSources() []fetch.Source {
 	conf, err := readPipConfig(s.getenv, os.ReadFile)
-	client := fetch.NewClient(fetch.NewTransport())
-	if s.waits != nil {
-		client.Waits = s.waits
+	pip := fetch.Source{Name: "python3 -m pip download", Get: fromPip}
+	var sources []fetch.Source
+	add := func(name string, get func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error) {
+		sources = append(sources, fetch.Source{Name: name, Get: get})
 	}
-	var ways []fetch.Way
+	const configured = "the package index of pip's configuration"
 	if err != nil {
-		ways = append(ways, fetch.Way{
-			Name: "the package index of pip's configuration",
-			Get:  func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err },
-		})
+		add(configured, func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err })
 	}
 	if !conf.noIndex {
 		for _, index := range conf.indexes {
-			ways = append(ways, fetch.Way{
-				Name: "the package index of pip's configuration",
-				Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
-					return fromIndex(ctx, client, index, a, dst)
-				},
+			add(configured, func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+				return fromIndex(ctx, s.client, index, a, dst)
 			})
 		}
-		ways = append(ways, fetch.Way{
-			Name: "the public package index",
-			Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
-				return fromPublicIndex(ctx, client, a, dst)
-			},
+		add("the public package index", func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+			return fromPublicIndex(ctx, s.client, a, dst)
 		})
 	}
-	pip := fetch.Way{Name: "python3 -m pip download", Get: fromPip}
 	if conf.pipOnly {
-		return append([]fetch.Way{pip}, ways...)
+		return append([]fetch.Source{pip}, sources...)
 	}
-	return append(ways, pip)
+	return append(sources, pip)
 }
 
-// indexLimit bounds an index page, in bytes.
+// indexLimit is the largest index page that is read, in bytes.
 const indexLimit = 32 << 20
 
 // fromIndex downloads a file from a package index that speaks the simple repository API (PEP 503).
@@ -99,7 +91,7 @@ func fromIndex(ctx context.Context, client *fetch.Client, index string, a *fetch
 
 var separators = regexp.MustCompile(`[-_.]+`)
 
-// projectName is a distribution's name as index addresses spell it.
+// projectName returns a distribution's name as index addresses spell it (PEP 503).
 func projectName(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
 
 var anchor = regexp.MustCompile(`(?is)<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)')`)
@@ -116,16 +108,16 @@ func linkTo(file string, page []byte) *url.URL {
 	return nil
 }
 
-// publicIndexLimit is how long go-xla's installer may take for its answer.
+// publicIndexLimit is how long the public index may take to answer.
 const publicIndexLimit = 20 * time.Second
 
-// fromPublicIndex downloads from the index that go-xla's installer knows. Mirrors of it may answer with relative
-// addresses, which cannot be followed without the mirror's own address.
+// fromPublicIndex downloads from the index of go-xla's installer. A mirror may answer with a relative address, which
+// cannot be resolved: the installer does not return the mirror's address.
 func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artefact, dst *fetch.Sink) error {
 	var info *installer.PipPackageInfo
 	var err error
 	answered := make(chan struct{})
-	go func() { // the call takes no context and is abandoned when ctx ends
+	go func() { // GetPipInfo takes no context; it is abandoned when ctx ends
 		defer close(answered)
 		info, err = installer.GetPipInfo(a.Name)
 	}()
@@ -152,7 +144,7 @@ func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artefac
 	return fmt.Errorf("it does not list %s", a.File)
 }
 
-// fromPip downloads with pip, which knows ways (keyrings, netrc, certificates) that the others do not.
+// fromPip downloads with pip, which supports keyrings, netrc and certificates.
 func fromPip(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -163,14 +155,15 @@ func fromPip(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 	return runPip(ctx, []string{python, "-m", "pip"}, a, dst)
 }
 
-// runPip runs the command pip (its program and first arguments).
+// runPip downloads with the command pip, a program and its first arguments.
 func runPip(ctx context.Context, pip []string, a *fetch.Artefact, dst *fetch.Sink) error {
 	return fetch.FromProgram(ctx, dst, func(dir string) (args, env []string) {
 		return slices.Concat(pip, pipArguments(a, dir)), []string{"PIP_REQUIRE_VIRTUALENV=false"}
 	})
 }
 
-// pipArguments asks for exactly the pinned wheel, whatever Python runs pip. The tags are those of the file's name.
+// pipArguments returns arguments for pip to download the pinned wheel with any version of Python. They repeat
+// the tags of the wheel's file name.
 func pipArguments(a *fetch.Artefact, dir string) []string {
 	args := []string{"download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check",
 		"--retries", "2", "--only-binary=:all:", "--dest", dir}
