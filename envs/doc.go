@@ -12,9 +12,9 @@
 //   - a state and parameters: structs whose exported fields are *graph.Array. Tags state the range of a parameter,
 //     `min:"0" max:"1"` (RangeOf);
 //   - a type with the methods of Env. Spec names the environment and its spaces (Discrete, Box; Symmetric makes the
-//     usual one). Reset and Step are pure: randomness comes only from their key, memory only from the state. Step begins
-//     with CheckAction and counts its steps with Tick. Go's own if and for cannot depend on the values of arrays: use
-//     graph.Select and graph.Scan;
+//     usual one). Reset and Step are pure: randomness comes only from their key, memory only from the state. Step
+//     begins with CheckAction and counts its steps with Tick. Go's own if and for cannot depend on the values of
+//     arrays: use graph.Select and graph.Scan;
 //   - the line func init() { envs.MustRegister(Mine{}) }.
 //
 // SinCos and WrapAngle are quicker than graph.Sin and graph.Mod where a step is little else. Refuse tells whoever

@@ -10,7 +10,7 @@ import (
 //   - traced: made by an op, or a parameter, inside a function that is being traced;
 //   - concrete: it has Data, on the host or on a device;
 //   - lazy: made by ops from concrete arrays outside of any trace (graph.Iota(5), a key split on the host). It becomes
-//     part of the trace that first uses it, or is computed by the reference interpreter when somebody asks for its data;
+//     part of the trace that first uses it, or is computed by the reference interpreter when its data is read;
 //   - abstract: only a shape (see Abstract), to trace a function before there is data.
 //
 // The same tree types serve for all of them. An Array is immutable.

@@ -114,7 +114,8 @@ func TestPBTRefuses(t *testing.T) {
 		{"trials-as = \"lanes\"\n[run]\nsteps = 10\n",
 			`key "sampler" got pbt, whose trials go on from one another's states`},
 		{"trials = 26\n[run]\nsteps = 10\n",
-			`key "trials" got 26, but runs of 10 steps are 5 rungs of 2 (report-every), and those of 5 members 25 trials`},
+			`key "trials" got 26, but runs of 10 steps are 5 rungs of 2 (report-every), ` +
+				`and those of 5 members 25 trials`},
 	} {
 		keys, tables, _ := strings.Cut(c.more, "[")
 		text := replaced(replaced(strings.ReplaceAll(head, "%s", "sqlite:///s.db"), pbtHead), keys)

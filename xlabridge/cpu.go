@@ -37,7 +37,8 @@ const mostSmall = .5
 
 // olderEmitters are the extra options that choose the older way, and that make one function of every loop that graph's
 // lowering does not keep apart (graph/lower_loops.go), however large.
-const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling,xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling," +
+	"xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
 // tiledProducts are the extra options by which products of matrices are computed by code of the compiler's own, inside
 // of loops that are one function, in tiles of rows x contracted x columns: 6 x 2 registers of sums are what 16

@@ -30,7 +30,8 @@ const (
 const extraOptions = "xla_backend_extra_options"
 
 // leastModule is the smallest program there is, compiled to learn the compiler's own options.
-const leastModule = `module @least { func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<0> : tensor<i32> return %0 : tensor<i32> } }`
+const leastModule = `module @least { func.func @main() -> tensor<i32> { ` +
+	`%0 = stablehlo.constant dense<0> : tensor<i32> return %0 : tensor<i32> } }`
 
 // knownOptions keeps what is known of the compiler's options.
 type knownOptions struct {

@@ -19,11 +19,12 @@ static int xb_kept = 0;
 
 static int xb_memory_kept(void) { return xb_kept; }
 
-// Runs before any thread has allocated anything: an arena that a thread has by then stays its own, and what such an arena is given
-// back, it unmaps.
+// Runs before any thread has allocated anything: a thread keeps the arena that it has by then, and such an arena unmaps
+// what is freed.
 __attribute__((constructor)) static void xb_keep_memory(void) {
 #ifdef __GLIBC__
-	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
+	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
+		"MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
 	const char *tunables = getenv("GLIBC_TUNABLES");
 	int tuned = tunables && strstr(tunables, "glibc.malloc.");
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);

@@ -151,7 +151,8 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	})
 }
 
-const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>xlarun</title>
+const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>xlarun</title>
 <link rel="stylesheet" href="/page.css">
 <main class="ask"><h1>A study</h1><p>It is shown to who knows its token.</p>
 <form method="post" action="/token"><label>Token <input type="password" name="token" autofocus
