@@ -124,15 +124,15 @@ func TestLanesInTheDatabase(t *testing.T) {
 	}
 }
 
-// TestKilledLanes kills the coordinator, which runs all lanes, at random moments: the study goes on to the same rows,
-// in processes too.
+// TestKilledLanes kills the coordinator, which runs all lanes, at random times: the study goes on to the same rows, in
+// processes too.
 func TestKilledLanes(t *testing.T) {
 	t.Parallel()
 	kills := 3
 	if long.On() {
 		kills = 100
 	}
-	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+8*kills) +
+	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+16*kills) +
 		"\ntrials-as = \"lanes\"\n[run]\nwait = \"3ms\"\n" + onlyX
 	path, s := written(t, more)
 	fired := 0 // with trials under way
