@@ -112,10 +112,7 @@ func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON b
 	if o.rounds < 1 {
 		return console.BadInput("--rounds got %d, wants 1 or more", o.rounds)
 	}
-	known := []string{}
-	for _, r := range againstRuns {
-		known = append(known, r.name)
-	}
+	known := each(againstRuns, func(r struct{ name, what, args string }) string { return r.name })
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return noWorkload(name, known)

@@ -17,7 +17,6 @@ type compiled struct {
 	program *xlabridge.Compiled
 	args    []*graph.Array
 	seconds float64 // to trace and compile
-	result  func(out []*graph.Array) (float64, error)
 	checks  []float64
 }
 
@@ -142,7 +141,7 @@ func spikingWorkloads(Options) (all []Workload) {
 				Args: append([]string{p.Name}, s.Args...)})
 		}
 		w.Open = func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-			r, err := s.Open(b, spikingbench.Options{Devices: o.Devices, Tune: o.Tune})
+			r, err := s.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
 			if err != nil {
 				return nil, err
 			}
