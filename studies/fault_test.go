@@ -33,8 +33,8 @@ import (
 	"xlarun/studies/study"
 )
 
-// TestTrialsGoOn kills workers in trials of many rounds: another worker goes on from the checkpoint, and the results are
-// the same to the bit. The lease is long: a killed worker loses its trial at once.
+// TestTrialsGoOn kills workers in trials of many rounds: another worker goes on from the checkpoint, and the results
+// are the same to the bit. The lease is long: a killed worker loses its trial at once.
 func TestTrialsGoOn(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
@@ -167,8 +167,8 @@ func flip(t *testing.T, dir string, r *rand.Rand) (files int) {
 	return files
 }
 
-// TestFullDisk fills the file system of a study: it pauses, says so with path and bytes, and goes on; nothing is wrong
-// or missing.
+// TestFullDisk fills the file system of a study: the study pauses, reports path and free bytes, goes on once there is
+// room, and has the same results.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := filepath.Join(t.TempDir(), "disk")
@@ -228,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
-// TestServed runs a study by workers that join by TCP and see no database; one is killed, one has the wrong token.
+// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	more := "trials = 12\nattempts = 1000\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
@@ -287,7 +287,7 @@ func newTestServer(t *testing.T, more string) (*server, int64) {
 	_, s := written(t, more)
 	c := coordinator(s)
 	require.NoError(t, c.Open())
-	// the queue alone would wait that long, as after a clock was set back
+	// The queue alone would wait for an hour.
 	e, err := openBroker(c.workdir.broker(s.Name), c.workdir.socket(s.Name), Listen{}, time.Hour)
 	require.NoError(t, err)
 	d, err := newServer(t.Context(), c, e)
@@ -302,7 +302,7 @@ func newTestServer(t *testing.T, more string) (*server, int64) {
 	return d, x.ID()
 }
 
-// TestFences: what comes from a worker that lost its trial changes nothing.
+// TestFences: requests of a worker that lost its trial change nothing.
 func TestFences(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"15s\"\n")
@@ -343,8 +343,7 @@ func TestFences(t *testing.T) {
 	require.True(t, asks(d.claim, b).Over)
 }
 
-// TestNoLeaseLivesForEver: leases end by the time that has passed, whatever clocks say: the queue's are set so that it
-// would wait for an hour.
+// TestNoLeaseLivesForEver: the server ends leases, although the queue would wait for an hour.
 func TestNoLeaseLivesForEver(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"100ms\"\n")
@@ -386,8 +385,8 @@ func TestNoLeaseLivesForEver(t *testing.T) {
 	wait.Wait()
 }
 
-// TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves
-// running holds up nothing.
+// TestForeignTrials: the study reports trials that another program adds, and does not count them. It does not wait for
+// one that is running.
 func TestForeignTrials(t *testing.T) { onEach(t, foreignTrials) }
 
 func foreignTrials(t *testing.T, at string) {
@@ -416,7 +415,7 @@ func foreignTrials(t *testing.T, at string) {
 	require.Positive(t, c.Threads())
 }
 
-// TestHopeless: a study in which all fails ends with an error, and leaves no trial under way.
+// TestHopeless: a study in which all trials fail ends with an error, and no trial is running.
 func TestHopeless(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct{ head, how, want string }{
@@ -433,7 +432,7 @@ func TestHopeless(t *testing.T) {
 	}
 }
 
-// TestBadStorage: what hinders is named before anything runs.
+// TestBadStorage: a storage that cannot be used is refused before anything runs.
 func TestBadStorage(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "text.db")
@@ -448,7 +447,7 @@ func TestBadStorage(t *testing.T) {
 	}
 }
 
-// certificate is one of an authority of its own, or, where one is given, of that, for 127.0.0.1.
+// certificate makes a certificate for 127.0.0.1, signed by an authority. Without one it is itself an authority.
 func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
@@ -467,8 +466,8 @@ func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the
-// machine need none.
+// TestCertificates: a server with TLS refuses clients without a certificate of the authority. Workers of the machine
+// need none.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	authority := certificate(t, nil)

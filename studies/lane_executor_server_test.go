@@ -18,9 +18,9 @@ import (
 	"xlarun/studies/study"
 )
 
-// TestLanesWhileTheServerIsAway: the database's server is away while lanes run and while they write. The study waits for
-// it, computes nothing twice, and has the results of an undisturbed study. Once the server answers, running trials have
-// heartbeats again. The lanes wait (trace.1, trace.2) until the server is down.
+// TestLanesWhileTheServerIsAway: the database's server is away while lanes run and while they write. The study waits
+// for it, computes nothing twice, and has the results of an undisturbed study. Once the server answers, running trials
+// have heartbeats again. The lanes wait (trace.1, trace.2) until the server is down.
 func TestLanesWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ number, pruner string }{{"1", "none"}, {"2", "median"}} {
@@ -108,7 +108,7 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 	}
 }
 
-// TestInsist: what is wrong with the storage that is there is not tried again.
+// TestInsist: an error of a storage that answers is not retried.
 func TestInsist(t *testing.T) {
 	t.Parallel()
 	_, s := written(t, "")

@@ -46,7 +46,7 @@ func (s *Spec) Check(runs Runs) error {
 	return nil
 }
 
-// errRestore tells that runs do not take what was stored of them.
+// errRestore: the runs cannot be restored from a checkpoint.
 var errRestore = errors.New("the trial's checkpoint does not fit")
 
 // errStopped ends a trial whose pruner says so.

@@ -52,8 +52,8 @@ func againstLong() string {
 		&s,
 		`Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. In each round both run
 every command twice: with an empty program cache, which compiles, and with a full one. The table shows medians over
-rounds of this tree's numbers divided by REV's: time is processor time with a full cache, compiling is what an empty cache
-adds, memory is the peak with an empty cache. It is processor time because other programs on the machine change it little.
+rounds of this tree's numbers divided by REV's: time is processor time with a full cache, compiling is what an empty
+cache adds, memory is the peak with an empty cache. Time is processor time since other programs change it little.
 
 With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f %% of compile
 time, %.0f %% of memory. A run that is within the bounds in one round is not measured again. So one quiet round is

@@ -17,7 +17,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// flags are those of every suite.
+// flags are the flags of all suites.
 type flags struct {
 	console.BackendFlags
 	peers   bool
@@ -88,7 +88,7 @@ func (o *flags) check() (options Options, err error) {
 	return options, nil
 }
 
-// bench is one call of the command.
+// bench is one run of the command.
 type bench struct {
 	*host
 	suite   Suite

@@ -1,9 +1,10 @@
-// Package spikingbench holds the workloads of xlarun bench spiking: networks of LIF neurons, from numbers that the
-// peers make too, so that results can be compared as well as times.
+// Package spikingbench has the workloads of xlarun bench spiking: networks of LIF neurons. The peers use the same
+// inputs, so results can be compared as well as times.
 package spikingbench
 
 import (
 	"fmt"
+	"math"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun-bench/bench/numbers"
@@ -56,7 +57,8 @@ type net struct{ A, B, C *graph.Array } // [inputs, hidden1], [hidden1, hidden2]
 // newNet makes a network, or many with leading axes.
 func newNet(lead ...int) net {
 	weights := func(seed uint32, in, out int) *graph.Array {
-		return numbers.Uniform(seed, spread(in), append(append([]int{}, lead...), in, out)...)
+		// uniform, with the variance 1/in
+		return numbers.Uniform(seed, math.Sqrt(3/float64(in)), append(append([]int{}, lead...), in, out)...)
 	}
 	return net{weights(1, inputs, hidden1), weights(2, hidden1, hidden2), weights(3, hidden2, outputs)}
 }
@@ -80,7 +82,7 @@ func (n net) apply(x *graph.Array, chunk int) *graph.Array {
 }
 
 // trains are inputs [steps, examples, inputs] that spike in three steps of ten.
-func trains(examples int) *graph.Array { return spikes(4, .3, steps, examples, inputs) }
+func trains(examples int) *graph.Array { return numbers.Spikes(4, .3, steps, examples, inputs) }
 
 // forward is a population of networks, each on the same batch of examples.
 func forward(name string, examples int, needed, aim float64) Workload {
