@@ -83,15 +83,13 @@ type Spec struct {
 	Fixed map[string]any `json:"fixed"` // settings of the runs; those of parts with dots, "strategy.sigma"
 }
 
-func defaults() *Spec {
+// Defaults returns a spec with the default of each setting.
+func Defaults() *Spec {
 	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe",
 		GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
 		Window: 4, TrialsAs: asAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s",
 		Stall: "none", Fixed: map[string]any{}}
 }
-
-// Defaults returns a spec with the default of each setting, for help.
-func Defaults() *Spec { return defaults() }
 
 // SpecError says what is wrong with a key of a spec.
 type SpecError struct {
@@ -131,7 +129,7 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 		}
 		return nil, fmt.Errorf("it is no TOML: %s", shorten(err.Error()))
 	}
-	s := defaults()
+	s := Defaults()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := s.take(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {
 			return nil, err
