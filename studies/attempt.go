@@ -207,7 +207,7 @@ func (a *attempt) watchLimits(over <-chan struct{}) {
 	}
 }
 
-// resident returns the memory of this process in bytes; 0 if the system does not tell.
+// resident returns the memory of this process in bytes; 0 if it is not known.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

@@ -41,7 +41,7 @@ func (a *attempt) keep(ctx context.Context) func(state func() (*checkpoint, erro
 	}
 }
 
-// store stores a checkpoint under a new name, and asks the server to make it that of the trial.
+// store stores a checkpoint under a new name, and asks the server to record it as the checkpoint of the trial.
 func (a *attempt) store(ctx context.Context, data []byte) error {
 	short, done := context.WithTimeout(ctx, max(10*time.Second, time.Duration(len(data)/1e6)*time.Second))
 	defer done()

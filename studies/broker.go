@@ -32,7 +32,7 @@ const (
 // largestMessage in bytes is the size of a result with half a million reports.
 const largestMessage = 8 << 20
 
-// Listen is where workers of other machines join a study. With the zero value none can.
+// Listen says where workers of other machines join a study. With the zero value they cannot.
 type Listen struct {
 	Address string // HOST:PORT
 	Token   string // secret that workers have to send; "" for none
@@ -295,7 +295,7 @@ func (b *broker) purge(ctx context.Context, trial int64) error {
 	return b.queue.Purge(ctx, jetstream.WithPurgeSubject(subjectOf(trial)))
 }
 
-// forget removes the lease of a finished trial and its checkpoint, without a trace.
+// forget removes the lease of a finished trial and its checkpoint from the history of the bucket, too.
 func (b *broker) forget(ctx context.Context, trial int64, object string) error {
 	bucket, err := b.js.Stream(ctx, "KV_"+leasesName)
 	if err != nil {
@@ -308,7 +308,7 @@ func (b *broker) forget(ctx context.Context, trial int64, object string) error {
 	return b.drop(ctx, object)
 }
 
-// drop removes a checkpoint, without a trace.
+// drop removes a checkpoint.
 func (b *broker) drop(ctx context.Context, object string) error {
 	if err := b.kept.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err

@@ -88,8 +88,8 @@ func (c *Coordinator) Open() (err error) {
 	return c.checkSpec()
 }
 
-// takeLock takes the lock of a study, which one process holds at a time: that of this machine, and, of a server's
-// database, the server's.
+// takeLock takes the lock of a study, which one process holds at a time: a file's lock on this machine, and also a lock
+// in the database if a server has it.
 func (c *Coordinator) takeLock() error {
 	c.lock = flock.New(c.workdir.coordinator(c.Spec.Name))
 	ok, err := c.lock.TryLock()

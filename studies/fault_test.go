@@ -8,6 +8,7 @@ import (
 	crand "crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"math/rand/v2"
@@ -32,21 +33,20 @@ import (
 	"xlarun/studies/study"
 )
 
-// TestTrialsGoOn kills workers in trials of many rounds: another goes on from the checkpoint, most rounds are computed
-// once, and the results are the same to the bit.
+// TestTrialsGoOn kills workers in trials of many rounds: another worker goes on from the checkpoint, and the results
+// are the same to the bit. The lease is long: a killed worker loses its trial at once.
 func TestTrialsGoOn(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	more := func(trace string) string { // each round is stored
-		return "trials = 4\nattempts = 1000\nlease = \"500ms\"\ncheckpoint-every = \"1ms\"\n[run]\nsteps = 40\nwait " +
-			"= \"5ms\"\n" +
-			"trace = \"" + trace + "\"\n"
+		return "trials = 4\nattempts = 1000\nlease = \"5s\"\ncheckpoint-every = \"1ms\"\n[run]\nsteps = 40\n" +
+			"wait = \"5ms\"\ntrace = \"" + trace + "\"\n"
 	}
 	_, s := written(t, more(trace))
 	done := make(chan error, 1)
 	c := coordinator(s)
 	go func() { done <- c.Run(t.Context()) }()
-	kills, rounds := 0, 0 // rounds at the last kill
+	kills, stored, rounds := 0, 0, 0 // stored: with a checkpoint; rounds at the last kill
 	for over := false; !over; {
 		select {
 		case err := <-done:
@@ -54,8 +54,14 @@ func TestTrialsGoOn(t *testing.T) {
 			over = true
 		case <-time.After(5 * time.Millisecond):
 			text, _ := os.ReadFile(trace) // it may not be there yet
-			if kills < 6 && len(text) >= rounds+40 && killOne(s, kills%2, syscall.SIGKILL) != 0 {
-				kills, rounds = kills+1, len(text)
+			if kills < 6 && len(text) >= rounds+40 {
+				if pid := killOne(s, kills%2, syscall.SIGSTOP); pid != 0 {
+					if hasCheckpoint(c, pid) {
+						stored++
+					}
+					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+					kills, rounds = kills+1, len(text)
+				}
 			}
 		}
 	}
@@ -63,22 +69,32 @@ func TestTrialsGoOn(t *testing.T) {
 	trials := trialsOf(t, s)
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
-	needed := 0 // rounds of an undisturbed study
-	for _, x := range trials {
-		n := 40
-		if x.State == study.Pruned {
-			n = int(x.Intermediate[len(x.Intermediate)-1].Step)
-		}
-		needed += 2 * n
-	}
-	t.Logf("%d kills; %d rounds for %d", kills, len(text), needed)
-	require.Less(t, len(text), needed+kills*20, "a trial does not begin anew")
+	restored := strings.Count(string(text), "r")
+	t.Logf("%d kills, %d with a checkpoint; %d runs restored", kills, stored, restored)
+	require.Positive(t, stored)
+	require.Positive(t, restored, "a trial goes on from its checkpoint")
 	alone := undisturbed(t, more(filepath.Join(t.TempDir(), "other")))
 	require.Equal(t, alone, plainText(trials))
 }
 
-// TestLostBroker deletes the files of the broker, or flips bits of them, while the study runs and while its coordinator
-// is dead: they are made anew from the database.
+// hasCheckpoint reports whether a worker process has a lease on a trial with a stored checkpoint.
+func hasCheckpoint(c *Coordinator, pid int) bool {
+	s := c.status.Load()
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.leases {
+		if l.Object != "" && strings.Contains(l.Worker, fmt.Sprintf(":%d:", pid)) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLostBroker deletes the broker's files, or flips bits of them, while the study runs and while it has no
+// coordinator: they are made anew from the database.
 func TestLostBroker(t *testing.T) {
 	t.Parallel()
 	rounds := 1
@@ -151,8 +167,8 @@ func flip(t *testing.T, dir string, r *rand.Rand) (files int) {
 	return files
 }
 
-// TestFullDisk fills the file system of a study: it pauses, says so with path and bytes, and goes on; nothing is wrong
-// or missing.
+// TestFullDisk fills the file system of a study: the study pauses, reports path and free bytes, goes on once there is
+// room, and has the same results.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := filepath.Join(t.TempDir(), "disk")
@@ -178,27 +194,32 @@ func TestFullDisk(t *testing.T) {
 			return strings.Contains(said, text)
 		}
 	}
+	f, err := os.Create(filepath.Join(disk, "filler"))
+	require.NoError(t, err)
+	fill := func() {
+		for block := make([]byte, 4096); err == nil; {
+			_, err = f.Write(block)
+		}
+		err = nil
+	}
 	began := make(chan struct{})
-	first := sync.OnceFunc(func() { close(began) })
+	first := sync.OnceFunc(func() { // the coordinator waits, so that the study cannot end before the disk is full
+		fill()
+		close(began)
+	})
 	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) { first() }
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	<-began
-	f, err := os.Create(filepath.Join(disk, "filler"))
-	require.NoError(t, err)
-	full := false
-	for block := make([]byte, 4096); !has("no space left")(); {
-		if _, err = f.Write(block); err != nil { // what is freed meanwhile is filled too
-			full = true
-			time.Sleep(time.Millisecond)
-		}
+	for !has("no space left")() {
+		fill() // what was freed meanwhile
+		time.Sleep(time.Millisecond)
 		select {
 		case err := <-done:
 			require.Fail(t, "the study ended", "%v %s", err, said)
 		default:
 		}
 	}
-	require.True(t, full)
 	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, said)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Remove(f.Name()))
@@ -207,10 +228,10 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
-// TestServed runs a study by workers that join by TCP and see no database; one is killed, one has the wrong token.
+// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token.
 func TestServed(t *testing.T) {
 	t.Parallel()
-	more := "trials = 12\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
+	more := "trials = 12\nattempts = 1000\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
 	_, s := written(t, more)
 	at := make(chan string, 1)
 	c := coordinator(s)
@@ -266,7 +287,7 @@ func newTestServer(t *testing.T, more string) (*server, int64) {
 	_, s := written(t, more)
 	c := coordinator(s)
 	require.NoError(t, c.Open())
-	// the queue alone would wait that long, as after a clock was set back
+	// The queue alone would wait for an hour.
 	e, err := openBroker(c.workdir.broker(s.Name), c.workdir.socket(s.Name), Listen{}, time.Hour)
 	require.NoError(t, err)
 	d, err := newServer(t.Context(), c, e)
@@ -281,7 +302,7 @@ func newTestServer(t *testing.T, more string) (*server, int64) {
 	return d, x.ID()
 }
 
-// TestFences: what comes from a worker that lost its trial changes nothing.
+// TestFences: requests of a worker that lost its trial change nothing.
 func TestFences(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"15s\"\n")
@@ -322,8 +343,7 @@ func TestFences(t *testing.T) {
 	require.True(t, asks(d.claim, b).Over)
 }
 
-// TestNoLeaseLivesForEver: leases end by the time that has passed, whatever clocks say: the queue's are set so that it
-// would wait for an hour.
+// TestNoLeaseLivesForEver: the server ends leases, although the queue would wait for an hour.
 func TestNoLeaseLivesForEver(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"100ms\"\n")
@@ -349,23 +369,24 @@ func TestNoLeaseLivesForEver(t *testing.T) {
 			}
 		}
 	})
-	began := time.Now()
 	next() // and the worker dies before it claims
-	ack := next()
-	r, err := d.claim(request{Trial: trial, Worker: "a", Ack: ack})
+	r, err := d.claim(request{Trial: trial, Worker: "a", Ack: next()})
 	require.NoError(t, err)
 	require.NotNil(t, r.Job) // and it dies
-	ack = next()
-	r, err = d.claim(request{Trial: trial, Worker: "b", Ack: ack})
-	require.NoError(t, err)
+	for b := (request{Trial: trial, Worker: "b", Ack: next()}); ; time.Sleep(r.Busy) {
+		r, err = d.claim(b)
+		require.NoError(t, err)
+		if r.Busy == 0 { // the trial may have been delivered again before a claimed it
+			break
+		}
+	}
 	require.NotNil(t, r.Job)
 	close(stop)
 	wait.Wait()
-	require.Less(t, time.Since(began), time.Minute)
 }
 
-// TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves
-// running holds up nothing.
+// TestForeignTrials: the study reports trials that another program adds, and does not count them. It does not wait for
+// one that is running.
 func TestForeignTrials(t *testing.T) { onEach(t, foreignTrials) }
 
 func foreignTrials(t *testing.T, at string) {
@@ -394,7 +415,7 @@ func foreignTrials(t *testing.T, at string) {
 	require.Positive(t, c.Threads())
 }
 
-// TestHopeless: a study in which all fails ends with an error, and leaves no trial under way.
+// TestHopeless: a study in which all trials fail ends with an error, and no trial is running.
 func TestHopeless(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct{ head, how, want string }{
@@ -411,7 +432,7 @@ func TestHopeless(t *testing.T) {
 	}
 }
 
-// TestBadStorage: what hinders is named before anything runs.
+// TestBadStorage: a storage that cannot be used is refused before anything runs.
 func TestBadStorage(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "text.db")
@@ -426,7 +447,7 @@ func TestBadStorage(t *testing.T) {
 	}
 }
 
-// certificate is one of an authority of its own, or, where one is given, of that, for 127.0.0.1.
+// certificate makes a certificate for 127.0.0.1, signed by an authority. Without one it is itself an authority.
 func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
@@ -445,8 +466,8 @@ func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the
-// machine need none.
+// TestCertificates: a server with TLS refuses clients without a certificate of the authority. Workers of the machine
+// need none.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	authority := certificate(t, nil)

@@ -26,7 +26,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// bowl is a kind of run that computes a few numbers slowly, and fails in the ways that runs fail in.
+// bowl is a kind of run that computes a few numbers slowly, and can fail in every way in which runs fail.
 type bowl struct {
 	run.Common
 	X     float64 `set:"x"`
@@ -34,7 +34,7 @@ type bowl struct {
 	How   string  `set:"how" oneof:"well,hole,nan,error,panic,die,hang,eat"`
 	Steps int64   `set:"steps" min:"1"`
 	Wait  string  `set:"wait"`
-	Trace string  `set:"trace"` // file that gets a dot a round
+	Trace string  `set:"trace"` // file: a dot for a round, an r for a restored run, a line for lanes
 }
 
 func (b *bowl) Title() string    { return "bowl" }
@@ -55,7 +55,7 @@ func (b *bowl) About() run.About {
 // LaneNumbers are the settings that lanes may differ in.
 func (b *bowl) LaneNumbers() []string { return []string{"x"} }
 
-// LaneCost is that of a run: it grows with the rounds.
+// LaneCost returns the cost of a lane. It grows with the rounds.
 func (b *bowl) LaneCost() (run.LaneCost, error) {
 	if b.How == "error" {
 		return run.LaneCost{}, settings.Wrong("how", b.How, "another way: lanes start")
@@ -72,11 +72,18 @@ type bowlLanes struct{ *bowl }
 
 func (bowlLanes) Close() error { return nil }
 
-// Run runs all of them, a round of each in turn.
+// Run runs all lanes, a round of each in turn. The n-th call waits while there is a file trace.n.
 func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
 	if b.Trace != "" {
 		if err := appended(b.Trace, fmt.Sprintf("%d\n", len(all))); err != nil {
 			return err
+		}
+		text, err := os.ReadFile(b.Trace)
+		if err != nil {
+			return err
+		}
+		for exists(fmt.Sprintf("%s.%d", b.Trace, strings.Count(string(text), "\n"))) {
+			time.Sleep(time.Millisecond)
 		}
 	}
 	runs := make([]*bowling, len(all))
@@ -105,7 +112,7 @@ func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, 
 	return nil
 }
 
-// bowling is a run of it; its sum depends on all rounds.
+// bowling is a run of a bowl. Its sum depends on all rounds.
 type bowling struct {
 	*bowl
 	step int64
@@ -157,12 +164,20 @@ func (b *bowling) Restore(s run.Snapshot) error {
 		return err
 	}
 	b.step, b.sum = s.Step, sum[0]
+	if b.Trace != "" {
+		return appended(b.Trace, "r")
+	}
 	return nil
 }
 func (b *bowling) Profile() run.Profile { return run.Profile{} }
 func (b *bowling) Close() error         { return nil }
 
-// appended adds to a file.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// appended adds a text to a file.
 func appended(path, text string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
@@ -172,7 +187,7 @@ func appended(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// bowls makes runs of it.
+// bowls makes bowls.
 type bowls struct{}
 
 func (bowls) Resolve(kind string, values map[string]any) (run.Experiment, error) {
@@ -184,7 +199,7 @@ func (bowls) Resolve(kind string, values map[string]any) (run.Experiment, error)
 }
 func (bowls) Backend(context.Context, run.Experiment) (xlabridge.Backend, error) { return nil, nil }
 
-// Environment variables by which the test's binary becomes a worker or a coordinator.
+// Environment variables that make the test's binary a worker, a coordinator or a worker that joins.
 const asWorker, asCoordinator, asGuest = "XLARUN_TEST_WORKER", "XLARUN_TEST_COORDINATOR", "XLARUN_TEST_GUEST"
 
 func TestMain(m *testing.M) {
@@ -228,7 +243,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// again is this test's binary with a variable set.
+// again returns the command of this test's binary with an environment variable.
 func again(name, value string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), name+"="+value)
@@ -273,7 +288,7 @@ low = 0
 high = 9
 `
 
-// backends are the databases that studies are run in: each gives the address of a new one.
+// backends are the kinds of databases. at returns the address of a new database.
 var backends = []struct {
 	name string
 	at   func(*testing.T) string
@@ -282,7 +297,7 @@ var backends = []struct {
 	{"postgresql", func(t *testing.T) string { return here(t, rdbtest.Start(t).Database(t)) }},
 }
 
-// here removes what a study in a server's database leaves in the folder runs.
+// here removes what a study in a server's database leaves in the folder runs when the test ends.
 func here(t *testing.T, at string) string {
 	t.Cleanup(func() {
 		beside, err := rdb.WorkPath(at)
@@ -308,13 +323,13 @@ func onEach(t *testing.T, test func(t *testing.T, at string)) {
 	}
 }
 
-// written is a spec in a folder of the test.
+// written writes a spec in a folder of the test.
 func written(t *testing.T, more string) (path string, s *Spec) {
 	t.Helper()
 	return writtenAt(t, backends[0].at(t), more)
 }
 
-// writtenAt is one whose study is kept at an address.
+// writtenAt writes a spec whose study is in the database at an address.
 func writtenAt(t *testing.T, at, more string) (path string, s *Spec) {
 	t.Helper()
 	dir := t.TempDir()
@@ -335,7 +350,7 @@ func writtenAt(t *testing.T, at, more string) (path string, s *Spec) {
 	return path, s
 }
 
-// replaced is a text in which lines "key = value" take the place of those of the same key.
+// replaced returns a text in which lines "key = value" replace those with the same key.
 func replaced(text, by string) string {
 	for line := range strings.Lines(by) {
 		key, _, ok := strings.Cut(line, " = ")
@@ -366,7 +381,7 @@ func trialsOf(t *testing.T, s *Spec) []*study.FrozenTrial {
 	return trials
 }
 
-// plainText is all of trials that a study's results are, to the bit; states, values, parameters, reports.
+// plainText returns all results of trials, to the bit: states, values, parameters, reports.
 func plainText(trials []*study.FrozenTrial) string {
 	text := ""
 	for _, x := range trials {

@@ -2,11 +2,11 @@ package studies
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +14,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// Case 1: trials of a study that was interrupted were under way for ever.
+// Case 1: trials of an interrupted study were shown as running for ever.
 func TestAttended(t *testing.T) {
 	t.Parallel()
 	_, s := written(t, "trials = 40\nwindow = 2\ntrials-as = \"processes\"\n[run]\nwait = \"20ms\"\n")
@@ -50,7 +50,7 @@ func TestAttended(t *testing.T) {
 	require.Error(t, <-over)
 	require.False(t, attended(s.Storage, 1), "the lock is free")
 
-	// A copy has no lock beside it: what was heard of last says it.
+	// A copy has no lock beside it: its last heartbeat counts.
 	path, err := rdb.Path(s.Storage)
 	require.NoError(t, err)
 	text, err := os.ReadFile(path)
@@ -71,10 +71,18 @@ func TestAttended(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, d.SetAttr(st.ID(), callAttr, rest))
 	}
-	lease("1h")
-	require.True(t, attended(copied, 1))
-	lease("100ms")
-	time.Sleep(250 * time.Millisecond)
+	db, err := sql.Open("sqlite3", "file:"+copied)
+	require.NoError(t, err)
+	for _, text := range []string{`UPDATE trials SET datetime_start = datetime(datetime_start, '-1 hour'),
+		datetime_complete = datetime(datetime_complete, '-1 hour')`,
+		`UPDATE trial_heartbeats SET heartbeat = datetime(heartbeat, '-1 hour')`} {
+		_, err := db.Exec(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	lease("50m")
+	require.True(t, attended(copied, 1), "two leases are longer than an hour")
+	lease("20m")
 	require.False(t, attended(copied, 1))
 	trials, err := st.Trials()
 	require.NoError(t, err)
@@ -85,7 +93,7 @@ func TestAttended(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// Case 2: a value that was enqueued and cannot be was replaced without a word.
+// Case 2: an enqueued value out of range was replaced without a message.
 func TestEnqueuedWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, as := range []string{"lanes", "processes"} {

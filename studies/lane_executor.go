@@ -21,7 +21,7 @@ type laneExecutor struct {
 	waiting []*study.FrozenTrial // open trials that are not in the running batch
 }
 
-// laneError is why trials could not be run as lanes.
+// laneError says why trials could not run as lanes.
 type laneError struct{ err error }
 
 func (e *laneError) Error() string {
@@ -93,7 +93,7 @@ func (x *laneExecutor) close(cause error) (err error) {
 	return err
 }
 
-// asLaneError returns the error of a session whose lanes came to err.
+// asLaneError returns the error of a session whose lanes failed with err.
 func asLaneError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package studies
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +18,9 @@ import (
 	"xlarun/studies/study"
 )
 
-// TestLanesWhileTheServerIsAway: a database's server ends while lanes run and while they write. They wait for it,
-// nothing is computed twice, and the results are those of an undisturbed study; of trials that still run others hear
-// again once it answers.
+// TestLanesWhileTheServerIsAway: the database's server is away while lanes run and while they write. The study waits
+// for it, computes nothing twice, and has the results of an undisturbed study. Once the server answers, running trials
+// have heartbeats again. The lanes wait (trace.1, trace.2) until the server is down.
 func TestLanesWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ number, pruner string }{{"1", "none"}, {"2", "median"}} {
@@ -46,6 +47,10 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 				defer mu.Unlock()
 				return strings.Count(said, text)
 			}
+			hold := func(n int) string { return fmt.Sprintf("%s.%d", trace, n) }
+			for n := range 2 {
+				require.NoError(t, os.WriteFile(hold(n+1), nil, 0o666))
+			}
 			done := make(chan error, 1)
 			go func() { done <- by.Run(t.Context()) }()
 			batches := func(n int) func() bool {
@@ -55,13 +60,13 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 				}
 			}
 
-			// Away for a part of the first lanes' time: beats go on afterwards.
+			// Away while the first lanes run: heartbeats go on afterwards.
 			require.Eventually(t, batches(1), 60*time.Second, time.Millisecond)
 			server.Down()
-			time.Sleep(300 * time.Millisecond)
-			require.NoError(t, server.Up())
-			back := time.Now()
-			if c.pruner == "none" { // else they wait for the database at each round, and may be done early
+			if c.pruner == "none" {
+				time.Sleep(300 * time.Millisecond) // a few heartbeats are lost
+				require.NoError(t, server.Up())
+				back := time.Now()
 				db, err := pgx.Connect(t.Context(), url)
 				require.NoError(t, err)
 				require.Eventually(t, func() bool {
@@ -69,14 +74,22 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 					return db.QueryRow(t.Context(),
 						`SELECT count(*) FROM trial_heartbeats WHERE heartbeat > now() - $1::interval`,
 						time.Since(back)).Scan(&n) == nil && n > 0
-				}, 30*time.Second, 10*time.Millisecond, "beats after it was away")
+				}, time.Minute, 10*time.Millisecond, "heartbeats after it was away")
 				require.NoError(t, db.Close(t.Context()))
+				require.NoError(t, os.Remove(hold(1)))
+			} else { // the pruner reads the database at each report
+				require.NoError(t, os.Remove(hold(1)))
+				require.Eventually(t, func() bool {
+					return heard("the study pauses until it answers") > 0
+				}, time.Minute, 10*time.Millisecond)
+				require.NoError(t, server.Up())
 			}
 
-			// Away until they have ended: they keep what they came to.
+			// Away until the second lanes have ended: they keep their results.
 			require.Eventually(t, batches(2), 60*time.Second, time.Millisecond)
 			before := heard("the study pauses until it answers")
 			server.Down()
+			require.NoError(t, os.Remove(hold(2)))
 			require.Eventually(t, func() bool {
 				return heard("the study pauses until it answers") > before
 			}, 60*time.Second, 10*time.Millisecond)
@@ -95,7 +108,7 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 	}
 }
 
-// TestInsist: what is wrong with the storage that is there is not tried again.
+// TestInsist: an error of a storage that answers is not retried.
 func TestInsist(t *testing.T) {
 	t.Parallel()
 	_, s := written(t, "")

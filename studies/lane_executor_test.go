@@ -41,9 +41,11 @@ func rows(t *testing.T, s *Spec) string {
 		`SELECT study_name FROM studies`, `SELECT direction, objective FROM study_directions`,
 		`SELECT "key", value_json FROM study_system_attributes WHERE "key" = '` + specAttr + `'`,
 		`SELECT trial_id, number, state FROM trials ORDER BY trial_id`,
-		`SELECT trial_id, param_name, hex(param_value), distribution_json FROM trial_params ORDER BY trial_id, param_name`,
+		`SELECT trial_id, param_name, hex(param_value), distribution_json FROM trial_params
+			ORDER BY trial_id, param_name`,
 		`SELECT trial_id, objective, printf('%.17g', value), value_type FROM trial_values ORDER BY trial_id, objective`,
-		`SELECT trial_id, step, printf('%.17g', intermediate_value), intermediate_value_type FROM trial_intermediate_values ORDER BY trial_id, step`,
+		`SELECT trial_id, step, printf('%.17g', intermediate_value), intermediate_value_type
+			FROM trial_intermediate_values ORDER BY trial_id, step`,
 		`SELECT trial_id, "key", value_json FROM trial_user_attributes ORDER BY trial_id, "key"`,
 		`SELECT trial_id, "key", value_json FROM trial_system_attributes ORDER BY trial_id, "key"`,
 	} {
@@ -122,15 +124,15 @@ func TestLanesInTheDatabase(t *testing.T) {
 	}
 }
 
-// TestKilledLanes kills the coordinator, which runs all lanes, at random moments: the study goes on to the same rows,
-// in processes too.
+// TestKilledLanes kills the coordinator, which runs all lanes, at random times: the study goes on to the same rows, in
+// processes too.
 func TestKilledLanes(t *testing.T) {
 	t.Parallel()
 	kills := 3
 	if long.On() {
 		kills = 100
 	}
-	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+8*kills) +
+	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+16*kills) +
 		"\ntrials-as = \"lanes\"\n[run]\nwait = \"3ms\"\n" + onlyX
 	path, s := written(t, more)
 	fired := 0 // with trials under way
@@ -200,7 +202,8 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{6, "", space, false, `(no lanes: key "param.y" makes another program of each trial: lanes may differ in x)`,
 			`key "trials-as" got lanes, but key "param.y" makes another program`},
 		{7, "timeout = \"1m\"\n", onlyX, false,
-			`(no lanes: key "timeout" bounds what a trial takes in a process of its own, and lanes are of one: leave it out)`, `key "timeout" bounds`},
+			`(no lanes: key "timeout" bounds what a trial takes in a process of its own, and lanes are of one: ` +
+				`leave it out)`, `key "timeout" bounds`},
 		{8, "memory = \"1G\"\n", onlyX, false, `(no lanes: key "memory" bounds`, `key "memory" bounds`},
 		{9, "stall = \"1m\"\n", onlyX, false, `(no lanes: key "stall" bounds`, `key "stall" bounds`},
 		{10, "", onlyX + "[run]\nsteps = 1000000\n", false,

@@ -128,7 +128,7 @@ func (s *Spec) asLanes(runs Runs) (lanes bool, why error) {
 // maxLaneTrials returns the number of trials that can be lanes at a time.
 func (s *Spec) maxLaneTrials() int { return max(1, lanesAtOnce/s.Seeds) }
 
-// Lanes runs trials with the given parameters as lanes of one program, hundreds at a time. The results are those of
+// Lanes runs trials with the given parameters as lanes of one program, hundreds at a time. The results equal those of
 // objective to the bit. report is called as by objective, with the index of the trial.
 func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, report func(trial int, step, last int64,
 	value float64) (stop bool, err error)) ([]LaneResult, error) {
@@ -233,7 +233,7 @@ type laneTrials struct {
 }
 
 // onMetrics records a step of a lane. It reports the objective of the trial when all its lanes have reached a step at
-// which it is reported. stop tells whether the lane is to end.
+// which it is reported. stop reports whether the lane has to end.
 func (t *laneTrials) onMetrics(lane int, m run.Metrics) (stop bool) {
 	trial := lane / t.spec.Seeds
 	r := &t.results[trial]

@@ -68,8 +68,8 @@ high = 2.0
 log = true
 `
 
-// Trials that are lanes come to the bit to what each comes to alone: values, reports on the way, and where the pruner
-// stops them.
+// A trial has the same results as a lane and alone, to the bit: values, reports, and the step at which the pruner stops
+// it.
 func TestLanesAreTrials(t *testing.T) {
 	s, err := Parse([]byte(lanedSpec), nil)
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 type Runs interface {
 	// Resolve checks the settings of a kind of run; errors name the setting.
 	Resolve(kind string, values map[string]any) (run.Experiment, error)
-	// Backend is what the experiment runs on; it is kept for the next one that runs on the same.
+	// Backend is what the experiment runs on; it is kept for the next experiment that runs on it.
 	Backend(ctx context.Context, e run.Experiment) (xlabridge.Backend, error)
 }
 
@@ -46,10 +46,10 @@ func (s *Spec) Check(runs Runs) error {
 	return nil
 }
 
-// errRestore tells that runs do not take what was stored of them.
+// errRestore: the runs cannot be restored from a checkpoint.
 var errRestore = errors.New("the trial's checkpoint does not fit")
 
-// errStopped ends a trial whose pruner says so.
+// errStopped ends a trial that its pruner stops.
 var errStopped = errors.New("pruned")
 
 // hooks are what an objective calls while it runs, and where it starts and stops.
@@ -58,7 +58,7 @@ type hooks struct {
 	report func(step, last int64, value float64) (stop bool, err error)
 	// keep is called after each round. It calls state if it wants a checkpoint.
 	keep func(state func() (*checkpoint, error)) error
-	// from is the checkpoint to go on from; nil: the runs begin.
+	// from is the checkpoint to go on from; nil: the runs start from the beginning.
 	from *checkpoint
 	// until is the step at which the runs stop; 0: their last.
 	until int64

@@ -12,8 +12,8 @@ import (
 	"xlarun/studies/study"
 )
 
-// TestServerThatEnds: a study pauses while its database's server is away, goes on when it is there again, and comes to
-// the same.
+// TestServerThatEnds: a study pauses while its database's server is away, goes on when the server is back, and has the
+// same results.
 func TestServerThatEnds(t *testing.T) {
 	t.Parallel()
 	server, url := rdbtest.NewProxy(t, rdbtest.Start(t).Database(t))
@@ -27,21 +27,24 @@ func TestServerThatEnds(t *testing.T) {
 		defer mu.Unlock()
 		return said
 	}
-	ended := make(chan int64, 1000)
+	// The server goes away while the coordinator waits here, so that the study cannot end before.
+	ended, down := 0, make(chan int)
 	c.Notice = func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		said += line + "\n"
 	}
-	c.Ended = func(x, _ *study.FrozenTrial) { ended <- x.Number }
+	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) {
+		if ended++; ended == 4 || ended == 8 {
+			before := strings.Count(heard(), "the study pauses until it answers")
+			server.Down()
+			down <- before
+		}
+	}
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	for range 2 {
-		for range 4 {
-			<-ended
-		}
-		before := strings.Count(heard(), "the study pauses until it answers")
-		server.Down()
+		before := <-down
 		require.Eventually(t, func() bool {
 			return strings.Count(heard(), "the study pauses until it answers") > before
 		}, time.Minute, 10*time.Millisecond, heard())

@@ -110,9 +110,8 @@ func TestSpecs(t *testing.T) {
 		`key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
 }
 
-// parsed reads any text as a spec: an error or none, soon, and never a panic.
+// parsed reads any text as a spec: it may be refused, but never panics.
 func parsed(t *testing.T, text []byte) {
-	began := time.Now()
 	s, err := Parse(text, nil)
 	if err == nil {
 		err = s.Check(bowls{})
@@ -120,7 +119,6 @@ func parsed(t *testing.T, text []byte) {
 	if err != nil {
 		require.NotEmpty(t, err.Error())
 	}
-	require.Less(t, time.Since(began), 10*time.Second, "%s", text) // a second, on a machine that does nothing else
 }
 
 func FuzzSpec(f *testing.F) {

@@ -54,7 +54,7 @@ func SpecOf(d *rdb.DB, id study.StudyID) (*Spec, error) {
 
 // specFrom joins the two parts of a spec.
 func specFrom(text, rest []byte) (*Spec, error) {
-	s := defaults()
+	s := Defaults()
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
 	if err := decoder.Decode(s); err != nil {
@@ -118,8 +118,8 @@ func (w workdir) slot(name string, i int) string {
 // longestSocket is the length in bytes that every system allows for the path of a socket.
 const longestSocket = 100
 
-// socket returns the socket by which workers of this machine reach the broker. If the path would be too long, the
-// socket is in the folder for temporary files.
+// socket returns the path of the socket at which workers of this machine reach the broker. A path that would be too
+// long is replaced by one in the folder for temporary files.
 func (w workdir) socket(name string) string {
 	path := filepath.Join(w.dir, name+".socket")
 	if len(path) <= longestSocket {

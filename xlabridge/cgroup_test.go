@@ -87,13 +87,15 @@ func TestFreeMemoryInGroups(t *testing.T) {
 		}, 600000000, 1000000000},
 		{10, "version 1, no limit", map[string]string{
 			"proc/self/cgroup": "4:memory:/\n", "proc/self/mountinfo": mount1,
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": unlimited1, "sys/fs/cgroup/memory/memory.usage_in_bytes": "5\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": unlimited1,
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "5\n",
 		}, available, math.MaxInt64},
 		{11, "version 1, in a container whose mount begins at its group", map[string]string{
 			"proc/self/cgroup": "4:memory:/docker/abc\n",
 			"proc/self/mountinfo": "34 25 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup " +
 				"cgroup rw,memory\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "500000000\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "100000000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "500000000\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "100000000\n",
 		}, 400000000, 500000000},
 		{12, "both versions, the limit in version 1", map[string]string{
 			"proc/self/cgroup": "4:memory:/x\n0::/y\n",

@@ -96,7 +96,9 @@ const (
 	// gatherText concatenates the replicas' vectors, for two replicas.
 	gatherText = `module @gather attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2 : i32} {
   func.func public @main(%x: tensor<2xf32>) -> tensor<4xf32> {
-    %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2xf32>) -> tensor<4xf32>
+    %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64,
+      channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+      replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }
 }

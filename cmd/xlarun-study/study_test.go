@@ -20,8 +20,8 @@ import (
 	"xlarun/studies/rdb/rdbtest"
 )
 
-// TestStudy runs a study as lanes of one program and with the program's own worker processes, which come to the same,
-// goes on with it, and looks at it.
+// TestStudy runs a study as lanes of one program and in worker processes, with the same results, resumes it, and shows
+// it.
 func TestStudy(t *testing.T) {
 	s := shelltest.New(t)
 	spec := `name = "small"
@@ -120,8 +120,8 @@ log = true
 	}
 }
 
-// TestServe serves a study to a worker that joins from another folder, with a token: the results are those of study
-// run, to the byte.
+// TestServe serves a study to a worker that joins from another folder, with a token: the results are the same as with
+// study run, to the byte.
 func TestServe(t *testing.T) {
 	spec := `name = "served"
 kind = "evolve"
@@ -162,8 +162,8 @@ high = 1
 	if url == "" {
 		require.FailNow(t, "nobody can join", "status %d: %s", p.Ended(), &p.Err)
 	}
-	require.Contains(t, looked(t, page, "secret"), `"study":"served"`)
-	require.Contains(t, looked(t, page, "guess"), "Token <input")
+	require.Contains(t, pageData(t, page, "secret"), `"study":"served"`)
+	require.Contains(t, pageData(t, page, "guess"), "Token <input")
 	there.Do(t, "work", url, "--token-file", "token", "--workers", "1")
 	for lines.Scan() {
 		last = last + lines.Text() + "\n"
@@ -175,7 +175,7 @@ high = 1
 	here.Do(t, "study", "run", "spec.toml", "--storage", "alone.db")
 	here.Do(t, "study", "export", "alone.db", "--out", "alone.csv")
 	require.Equal(t, here.Read(t, "alone.csv"), here.Read(t, "served.csv"))
-	watched(t, here, "alone.db", "served")
+	checkWatch(t, here, "alone.db", "served")
 	if server := postgres(t); server != "" {
 		text := here.Do(t, "study", "run", "spec.toml", "--storage", server, "--json")
 		text += here.Do(t, "study", "export", server, "--out", "server.csv") + here.Do(t, "study", "show", server)
@@ -190,7 +190,7 @@ high = 1
 	}
 }
 
-// Workers that wait in vain end when their time is over, once: each was started again twenty times.
+// Workers without a coordinator end after --wait and are not started again: they were, twenty times.
 func TestWorkersWithoutAServer(t *testing.T) {
 	s := shelltest.New(t)
 	p := s.Command("work", "nats://127.0.0.1:1", "--workers", "2", "--wait", "300ms")
@@ -200,8 +200,8 @@ func TestWorkersWithoutAServer(t *testing.T) {
 	require.Contains(t, p.Err.String(), "no worker can work: each says why above")
 }
 
-// looked is what a page has for who knows a token.
-func looked(t *testing.T, page, token string) string {
+// pageData returns the data of a page that was asked for with a token.
+func pageData(t *testing.T, page, token string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"data", nil)
 	require.NoError(t, err)
@@ -216,8 +216,8 @@ func looked(t *testing.T, page, token string) string {
 	return string(text)
 }
 
-// watched looks at the page of study watch, and ends it.
-func watched(t *testing.T, s *shelltest.Shell, database, name string) {
+// checkWatch checks the page of study watch, and ends it.
+func checkWatch(t *testing.T, s *shelltest.Shell, database, name string) {
 	t.Helper()
 	p := s.Command("study", "watch", database)
 	p.Stdout = nil
@@ -228,7 +228,7 @@ func watched(t *testing.T, s *shelltest.Shell, database, name string) {
 	require.True(t, lines.Scan())
 	_, page, ok := strings.Cut(lines.Text(), "the study is shown at ")
 	require.True(t, ok, lines.Text())
-	require.Contains(t, looked(t, page, ""), `"study":"`+name+`"`)
+	require.Contains(t, pageData(t, page, ""), `"study":"`+name+`"`)
 	// A browser's spare connection, on which nothing is ever asked, does not hold up the end.
 	spare, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/"))
 	require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestIslandsInTheBrowser(t *testing.T) {
 		Rows     []map[string]float64
 		Standing struct{ Islands []map[string]any }
 	}
-	require.NoError(t, json.Unmarshal([]byte(looked(t, page, "")), &shown))
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, page, "")), &shown))
 	require.Len(t, shown.Rows, 4)
 	require.Len(t, shown.Standing.Islands, 3)
 	best := math.Inf(-1)
@@ -273,7 +273,7 @@ func TestIslandsInTheBrowser(t *testing.T) {
 	require.Contains(t, s.Refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
 }
 
-// postgres is the address of a database of a server; "" where there is none to be had.
+// postgres returns the address of a database on a PostgreSQL server; "" if there is no server.
 func postgres(t *testing.T) string {
 	t.Helper()
 	server, err := rdbtest.New()

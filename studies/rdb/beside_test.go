@@ -27,8 +27,8 @@ type seenByOptuna struct {
 	Importances map[string]float64
 }
 
-// TestOptunaBeside: XLARUN_OPTUNA_PYTHON names a Python with optuna 5.0 and psycopg2. It opens studies that ours made,
-// adds trials from which ours goes on, the other way round, and both at once.
+// TestOptunaBeside: Optuna and xlarun resume each other's studies, and add trials to one study at the same time.
+// XLARUN_OPTUNA_PYTHON is a Python with optuna 5.0 and psycopg2.
 func TestOptunaBeside(t *testing.T) {
 	python := os.Getenv("XLARUN_OPTUNA_PYTHON")
 	if python == "" {

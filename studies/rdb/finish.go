@@ -34,8 +34,8 @@ func (d *DB) End(t *study.FrozenTrial, r study.Result) error {
 	})
 }
 
-// FinishAll calls Finish for many different trials in one step, and returns an error for each. Either all are written,
-// except those with a *study.Nondeterminism, or none.
+// FinishAll calls Finish for many different trials in one transaction, and returns an error for each. It writes all
+// results except those with a *study.Nondeterminism. After another error it writes nothing.
 func (d *DB) FinishAll(all []TrialResult) []error {
 	if len(all) == 0 {
 		return nil
@@ -65,7 +65,7 @@ type found struct {
 	number int64
 }
 
-// finish writes results and returns an error for each. An error other than a *study.Nondeterminism is that of all.
+// finish writes results and returns an error for each. An error other than a *study.Nondeterminism ends the whole.
 func finish(tx *tx, dialect *dialect, all []TrialResult, now time.Time) []error {
 	results := make([]error, len(all))
 	failed := func(err error) []error {

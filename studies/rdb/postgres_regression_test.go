@@ -75,9 +75,8 @@ func TestRefusedConnectionsEnd(t *testing.T) {
 	b.mu.Unlock()
 	b.write.SetMaxIdleConns(0)
 	count := func() (n int) {
-		require.NoError(
-			t, a.read.QueryRow(
-				`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'xlarun' AND datname = current_database()`).Scan(&n))
+		require.NoError(t, a.read.QueryRow(`SELECT count(*) FROM pg_stat_activity
+			WHERE application_name = 'xlarun' AND datname = current_database()`).Scan(&n))
 		return n
 	}
 	before := count()

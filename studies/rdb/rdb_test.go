@@ -104,7 +104,8 @@ func TestOpenRefuses(t *testing.T) {
 	db, err := sql.Open("sqlite3", "file:"+old)
 	require.NoError(t, err)
 	_, err = db.Exec(
-		`CREATE TABLE version_info (version_info_id INTEGER, schema_version INTEGER, library_version TEXT); INSERT INTO version_info VALUES (1, 10, '2.0')`)
+		`CREATE TABLE version_info (version_info_id INTEGER, schema_version INTEGER, library_version TEXT);
+		INSERT INTO version_info VALUES (1, 10, '2.0')`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	text := filepath.Join(t.TempDir(), "text.db")

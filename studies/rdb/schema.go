@@ -40,7 +40,8 @@ func schema(key, instant, number string, enums map[string]string) (all []string)
 		`CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, `+
 			`CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))`,
 		`CREATE TABLE study_directions (study_direction_id `+key+`, direction `+enum("studydirection", 8)+` NOT NULL,
-		study_id INTEGER NOT NULL REFERENCES studies (study_id), objective INTEGER NOT NULL, UNIQUE (study_id, objective))`,
+		study_id INTEGER NOT NULL REFERENCES studies (study_id), objective INTEGER NOT NULL,
+		UNIQUE (study_id, objective))`,
 		attribute("study_user", "study_id", "studies"),
 		attribute("study_system", "study_id", "studies"),
 		`CREATE TABLE trials (trial_id `+key+`, number INTEGER, study_id INTEGER REFERENCES studies (study_id),

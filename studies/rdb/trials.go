@@ -23,7 +23,7 @@ func timeText(t time.Time) any {
 // Add implements study.Storage.
 func (d *DB) Add(s study.StudyID, want int64, trials ...*study.FrozenTrial) error {
 	return d.do(func(tx *tx) error {
-		// Who adds trials locks the study, as Optuna does: IDs rise in the order of the commits, and no two trials have
+		// Adding trials locks the study, as in Optuna: IDs rise in the order of the commits, and no two trials have
 		// a number.
 		var id study.StudyID
 		if err := tx.QueryRow(`SELECT study_id FROM studies WHERE study_id = ?`+d.dialect.forUpdate, s).Scan(

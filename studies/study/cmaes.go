@@ -66,7 +66,7 @@ func (s *CMAES) Relative(v *View) (map[string]float64, error) {
 	return chosen, nil
 }
 
-// continues tells whether the view has all trials that the state was points of.
+// continues reports whether the view has all trials that the state has used.
 func (s *CMAES) continues(v *View) bool { return len(v.Finished) >= len(s.done) }
 
 // unit scales a number to 0 … 1, and fromUnit does the reverse. Integers and steps have half a step on both sides.
@@ -95,7 +95,7 @@ func unitBounds(d Distribution) (low, high float64) {
 	return low, high
 }
 
-// cma is the state of the strategy. Names are those of the tutorial.
+// cma is the state of the strategy, with the names of the tutorial.
 type cma struct {
 	names                  []string
 	n, size, parents       int

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// constraintsAttr is the attribute with the constraints of a trial, of which none may be above 0. The name is that of
-// Optuna: one list (up to Optuna 4), or one number per name that begins with it and a colon.
+// constraintsAttr is the attribute with the constraints of a trial. None may be above 0. Optuna uses the same name: one
+// list (up to Optuna 4), or one attribute for each constraint, whose name begins with it and a colon.
 const constraintsAttr = "constraints"
 
 // Feasible reports whether a trial keeps its constraints. A trial that does not is never the best.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// fixedAttr is the attribute of a waiting trial with its enqueued parameters; the name is that of Optuna.
+// fixedAttr is the attribute of a waiting trial with its enqueued parameters. Optuna uses the same name.
 const fixedAttr = "fixed_params"
 
 // notNumbers matches what Python writes for NaN and infinities, and strings, in which these words may occur.

@@ -66,8 +66,8 @@ func (h *Halton) prime(i int) int {
 	return h.of[i]
 }
 
-// radicalInverse mirrors the digits of n in a base behind the point. With r each digit's values are permuted first,
-// down to the last digit that a float64 tells apart.
+// radicalInverse returns 0.d0d1d2… in a base, where n is …d2d1d0. With r the values of each digit are permuted, down to
+// the last digit that changes a float64.
 func radicalInverse(n int64, base int, r *rand.Rand) float64 {
 	x, weight := 0., 1/float64(base)
 	for n > 0 || r != nil && weight > 1e-16 {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImportances: of a linear function the shares are those of the terms' variances, of a categorical one it has, and
-// of nothing 0.
+// TestImportances: parameters of a linear function have the shares of the variances of its terms. A categorical
+// parameter has its share, and one without influence has 0.
 func TestImportances(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var trials []*FrozenTrial

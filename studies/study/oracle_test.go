@@ -149,7 +149,7 @@ func TestFrontsAreOptunas(t *testing.T) {
 	}
 }
 
-// functions are those of the script, to be minimised.
+// functions are the functions of the script. They are minimised.
 var functions = map[string]func(*Trial) float64{
 	"branin": func(t *Trial) float64 {
 		x, y := float(t, "x", -5, 10), float(t, "y", 0, 15)

@@ -10,8 +10,8 @@ import (
 // n/Population of a member. It starts from the state at the end of a trial of the rung before (PBTPlace.Parent): that
 // of the member itself, unless it failed or was among the lowest fifth of its rung. Then the parent is one of the
 // highest fifth, chosen at random, and each number is multiplied by 1.25 or divided by it, within its bounds. A number
-// whose range reaches below 0 moves by a tenth of the range. Choices stay those of the parent, so that states fit. The
-// objective has to start runs from the states of their parents.
+// whose range reaches below 0 moves by a tenth of the range. Choices stay the same as the parent's, so that states
+// fit. The objective has to start runs from the states of their parents.
 type PBT struct {
 	Population int // members; 0: 10. No more trials may be under way at a time
 }
@@ -63,7 +63,7 @@ func (s *PBT) Relative(v *View) (map[string]float64, error) {
 	return params, nil
 }
 
-// pbtParent returns the parent of a trial, nil for none. exploits means that it is of another member.
+// pbtParent returns the parent of a trial, nil for none. exploits means that the parent is a trial of another member.
 func (v *View) pbtParent(at PBTPlace) (parent *FrozenTrial, exploits bool) {
 	var own *FrozenTrial
 	var rung []*FrozenTrial // the one before, as far as it is seen, the best first

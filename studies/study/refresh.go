@@ -16,7 +16,7 @@ func (s *Study) Trials() ([]*FrozenTrial, error) {
 }
 
 // TrialsFrom returns all trials after the first n, without the intermediate values of running trials that this study
-// has asked with a space. Its cost depends only on the number of these trials and on what is new.
+// has asked with a space. Its cost depends on the number of returned trials and of new results.
 func (s *Study) TrialsFrom(after int) ([]*FrozenTrial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Study) TrialsFrom(after int) ([]*FrozenTrial, error) {
 	return slices.Clone(s.trials[min(after, len(s.trials)):]), nil
 }
 
-// refresh reads what is new. Its cost depends on that only.
+// refresh reads new trials and results. Its cost depends only on their number.
 func (s *Study) refresh() error {
 	var listed, running []int64
 	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
@@ -56,8 +56,8 @@ func (s *Study) take(listed, running []int64) error {
 	return nil
 }
 
-// MarkFinished records the result of a trial, and what it has reported besides, that was written to the storage just
-// now: the study does not read it again.
+// MarkFinished records a result and reports that the caller has just written to the storage: the study does not read
+// them again.
 func (s *Study) MarkFinished(trial int64, r Result, beside []Reported) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,9 +16,9 @@ type View struct {
 	Number     int64 // of the trial
 	Directions []Direction
 	// Finished are the trials that are over and seen, by number. A longer list of a later view begins with other
-	// trials where some ended out of order. It is not to be written to.
+	// trials where some ended out of order. Callers do not write to it.
 	Finished []*FrozenTrial
-	// Running are the others, by number: parameters alone are seen of them.
+	// Running are the others, by number. Only their parameters are seen.
 	Running []*FrozenTrial
 	prefix  finishedPrefix // of Finished
 	// Attrs are the system attributes that the sampler leaves with the trial.
@@ -58,14 +58,14 @@ func (v *View) common() (names []string, space map[string]Distribution) {
 type Sampler interface {
 	// Name is the name of the sampler in a spec.
 	Name() string
-	// Relative chooses parameters together: as many as it likes of those that it finds in the view. Values are as in
+	// Relative chooses some or all of the parameters in the view together. Values are as in
 	// FrozenTrial.Params.
 	Relative(v *View) (map[string]float64, error)
 	// Independent chooses one parameter that Relative did not choose.
 	Independent(v *View, name string, d Distribution) (float64, error)
 }
 
-// dependency is what a sampler looks at in other trials.
+// dependency says what a sampler reads of other trials.
 type dependency int
 
 const (
@@ -74,7 +74,7 @@ const (
 	needsNothing
 )
 
-// needsOf returns what a sampler looks at: results, unless it has a method needs.
+// needsOf returns what a sampler reads: results, unless it has a method needs.
 func needsOf(s Sampler) dependency {
 	if b, ok := s.(interface{ needs() dependency }); ok {
 		return b.needs()

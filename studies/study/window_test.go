@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkWindow is what a window costs a sampler that learns: the probability that the best value of a study of that
-// window is better than that of one in which each trial sees all before it (of equals half), over all functions and
-// pairs of 20 seeds. 0.5: it costs nothing.
+// BenchmarkWindow measures the cost of a window for a sampler that learns. It compares studies with the window to
+// studies in which each trial sees all earlier trials. The result is the probability that the window's best value is
+// better (equal ones count half), over all functions and pairs of 20 seeds. With 0.5 the window costs nothing.
 func BenchmarkWindow(b *testing.B) {
 	const seeds = 20
 	best := func(sampler string, trials, window int) (all map[string][]float64) {

@@ -56,8 +56,8 @@ func client(t *testing.T, trusts *x509.CertPool, own ...tls.Certificate) *http.C
 	return &http.Client{Transport: transport, Jar: jar}
 }
 
-// TestPageByTLS: with a certificate and a token the page is https alone, shown to who trusts the one and knows the
-// other; the cookie that holds what follows from the token goes nowhere else.
+// TestPageByTLS: with a certificate and a token the page is served by https only, to clients that trust the certificate
+// and have the token. The cookie is sent to no other site.
 func TestPageByTLS(t *testing.T) {
 	pool, sign := authority(t)
 	l := studies.Listen{Address: "127.0.0.1:0", Token: "sesame", TLS: &tls.Config{Certificates: []tls.Certificate{

@@ -47,11 +47,11 @@ type Page struct {
 	first   string // the file that is the page
 }
 
-// fresh is how long data of the storage are served without reading them again.
+// fresh is the time for which data are served without reading the storage again.
 const fresh = 500 * time.Millisecond
 
-// Open serves the page of a study at the address of l until Close is called. The rules are those of
-// studies.Listen.Check: an address that others can reach needs a token or certificates. If there is a token, requests
+// Open serves the page of a study at the address of l until Close is called. As in
+// studies.Listen.Check, an address that others can reach needs a token or certificates. If there is a token, requests
 // from this machine need it too. workers returns the workers of the study; nil if they are not known. The caller closes
 // d after the page.
 func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.WorkerStatus) (*Page, error) {
@@ -151,9 +151,10 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	})
 }
 
-const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>xlarun</title>
+const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>xlarun</title>
 <link rel="stylesheet" href="/page.css">
-<main class="ask"><h1>A study</h1><p>It is shown to who knows its token.</p>
+<main class="ask"><h1>A study</h1><p>Give its token to see it.</p>
 <form method="post" action="/token"><label>Token <input type="password" name="token" autofocus
 autocomplete="current-password"></label><button>Show</button></form></main></html>
 `

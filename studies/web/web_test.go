@@ -113,9 +113,8 @@ func TestShowsAStudy(t *testing.T) {
 	require.Equal(t, 304, status)
 	require.Empty(t, text)
 	_, text, _ = get(t, http.DefaultClient, p.URL()+"workers")
-	require.JSONEq(
-		t,
-		`[{"id":"host:6:1","trials":[],"threads":0,"done":0,"silent":0},{"id":"host:7:1","trials":[4],"threads":3,"done":2,"silent":5}]`, text)
+	require.JSONEq(t, `[{"id":"host:6:1","trials":[],"threads":0,"done":0,"silent":0},
+		{"id":"host:7:1","trials":[4],"threads":3,"done":2,"silent":5}]`, text)
 	for file, want := range map[string]string{"": "<title>xlarun study</title>", "page.js": "poll(draw",
 		"plots.js": "svgNS", "live.js": "If-None-Match", "page.css": "color-scheme"} {
 		status, text, h = get(t, http.DefaultClient, p.URL()+file)

@@ -296,8 +296,8 @@ func TestOffline(t *testing.T) {
 	require.ErrorIs(t, err, fetch.ErrNotInstalled)
 	require.EqualError(t, err,
 		`plugin: Fake.pjrt 1.2, which the cpu backend runs on, is not installed and downloads are off: `+
-			`run "xlarun plugin install cpu" with network access (on another machine if need be, then copy its folder Fake.pjrt-1.2-testos-testarch to `+s.Dir+
-			`), give a plugin with --plugin PATH, or use --backend reference`)
+			`run "xlarun plugin install cpu" with network access (on another machine if need be, then copy its folder `+
+			`Fake.pjrt-1.2-testos-testarch to `+s.Dir+`), give a plugin with --plugin PATH, or use --backend reference`)
 	_, err = os.Stat(s.Dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 

@@ -50,13 +50,13 @@ func againstLong() string {
 	var s strings.Builder
 	fmt.Fprintf(
 		&s,
-		`Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. Each round runs every command
-twice by each: with an empty cache of programs, which compiles, and with a full one. The table shows ratios, this tree's
-over REV's, medians over rounds: time is processor time with a full cache, compiling is what an empty cache adds, memory
-is the peak with an empty cache. Processor time is used because other programs on the machine change it little.
+		`Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. In each round both run
+every command twice: with an empty program cache, which compiles, and with a full one. The table shows medians over
+rounds of this tree's numbers divided by REV's: time is processor time with a full cache, compiling is what an empty
+cache adds, memory is the peak with an empty cache. Time is processor time since other programs change it little.
 
-With --check the exit status is 1 where a run is worse by more than a bound in every round: %.0f %% of time, %.0f %% of
-compile time, %.0f %% of memory. A run that is within the bounds in one round is not measured again, so a quiet round is
+With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f %% of compile
+time, %.0f %% of memory. A run that is within the bounds in one round is not measured again. So one quiet round is
 enough, and a slowdown near the bound may pass. Runs:
 
 `, 100*(mostTime-1), 100*(mostCompile-1), 100*(mostMemory-1))
@@ -112,10 +112,7 @@ func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON b
 	if o.rounds < 1 {
 		return console.BadInput("--rounds got %d, wants 1 or more", o.rounds)
 	}
-	known := []string{}
-	for _, r := range againstRuns {
-		known = append(known, r.name)
-	}
+	known := each(againstRuns, func(r struct{ name, what, args string }) string { return r.name })
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return noWorkload(name, known)

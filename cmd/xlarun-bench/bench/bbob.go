@@ -34,13 +34,10 @@ var bbobStarts = map[string]bbobStart{
 }
 
 func bbobNames() []string {
-	var names []string
-	for _, name := range strategy.Names() {
-		if _, ok := bbobStarts[name]; ok {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(strategy.Names()), func(name string) bool {
+		_, ok := bbobStarts[name]
+		return !ok
+	})
 }
 
 type bbobFlags struct {
@@ -158,18 +155,11 @@ func (b *bbobBench) run(ctx context.Context, names []string) (err error) {
 	defer func() { _ = backend.Close() }()
 	var peer *process
 	if b.flags.peers {
-		scripts, err := newPython(ctx, b.host, b.flags.python)
-		if err != nil {
+		var end func()
+		if peer, end, err = startPeer(ctx, b.host, b.flags.python, "evosax_bbob.py", b.flags.limit); err != nil {
 			return err
 		}
-		defer scripts.close()
-		if peer, err = scripts.start(ctx, "evosax_bbob.py", "", b.flags.limit); err != nil {
-			return err
-		}
-		defer peer.close()
-		if err := peer.read(&ready{}); err != nil {
-			return err
-		}
+		defer end()
 	}
 	kept, err := readKept[bbobPair](b.flags.keep)
 	if err != nil {

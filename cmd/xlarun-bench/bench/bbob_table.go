@@ -14,7 +14,7 @@ func (b *bbobBench) markdown(r bbobResult) string {
 	o := b.flags
 	var sizes []string
 	for i, d := range o.dims {
-		sizes = append(sizes, fmt.Sprintf("%d dimensions with %d members", d, o.populations[i]))
+		sizes = append(sizes, fmt.Sprintf("%d dimensions have %d members", d, o.populations[i]))
 	}
 	fmt.Fprintf(&s, bbobHead, b.command(), o.seeds, strings.Join(sizes, ", "), o.generations, bbobResolution)
 	fmt.Fprint(&s, "| strategy | settings | better | equal | worse |\n| --- | --- | --- | --- | --- |\n")
@@ -26,8 +26,8 @@ func (b *bbobBench) markdown(r bbobResult) string {
 		}
 		fmt.Fprintf(&s, "| `%s` | %s | %d | %d | %d |\n", c.Strategy, own, c.Better, c.Equal, c.Worse)
 	}
-	fmt.Fprint(&s, "\n## Functions\n\nMedians of what was left to the optimum, ours / evosax's; **bold** where ours "+
-		"is significantly better, *italic* where it is worse.\n")
+	fmt.Fprint(&s, "\n## Functions\n\nMedian distances to the optimum, ours / evosax's. **Bold**: ours is "+
+		"significantly better. *Italic*: it is worse.\n")
 	for i, d := range o.dims {
 		fmt.Fprintf(&s, "\n### %d dimensions\n\n| function |", d)
 		for _, c := range r.Comparisons {
@@ -71,28 +71,34 @@ func (b *bbobBench) command() string {
 
 const bbobHead = `# Strategies on BBOB, beside evosax's
 
-Made by ` + "`%s`" + `, which writes the whole page: the 24 noiseless functions of black-box
-optimisation benchmarking (Hansen et al., 2009) with evosax 0.3.2's formulas, each strategy that evosax has too beside evosax's, both with the
-same functions, %d instances (shift and rotation, drawn from keys) and starts, settings, members and generations: %s,
-%d generations. A run's result is the best value of all its members; up to %g, float32's rounding, the optimum counts as found.
+` + "`%s`" + ` writes this page. It runs the 24 noiseless functions of black-box
+optimisation benchmarking (Hansen et al., 2009) with evosax 0.3.2's formulas. Each strategy that both have runs beside
+evosax's:
 
-Compared are the runs on a function by Wilcoxon's rank-sum test, exact and two-sided, with Holm's correction over all comparisons of
-a strategy: better and worse are what it leaves at 5 %%, equal the rest. Settings that are not named are the defaults of both.
+- Both get the same functions, %d instances (shift and rotation, drawn from keys), starts, settings, members and
+  generations.
+- %s. A run has %d generations.
+- The result of a run is the best value of all its members. Up to %g, float32's rounding, the optimum counts as
+  found.
+
+The runs on a function are compared by Wilcoxon's rank-sum test, exact and two-sided, with Holm's correction over all
+comparisons of a strategy. "Better" and "worse" count the functions with a significant difference at 5 %%, "equal" the
+others. Settings that are not named are the defaults of both.
 
 `
 
 const bbobFoot = `
 ## What differs by design
 
-` + "`xnes`" + ` has a full matrix, evosax's stays diagonal, so that ours is ahead where axes are turned. ` +
-	"`cmaes`" + ` renews its eigenvectors less often than
-evosax's, which does in every generation. ` + "`de` and `pso`" +
-	` begin on both sides with members around the start, which count as a generation.
+- ` + "`xnes`" + ` has a full matrix and evosax's stays diagonal. So ours is better on rotated functions.
+- ` + "`cmaes`" + ` renews its eigenvectors less often than evosax's, which renews them in every generation.
+- ` + "`de`" + ` and ` + "`pso`" + ` begin on both sides with members around the start, which count as a generation.
 
 ## What is not compared
 
-` + "`eggroll`" +
-	` is not in evosax. Of evosax 0.3.2's 37 strategies 24 are not here: ASEBO, CMA-anchored LES, Diffusion Evolution, Discovered ES, ESMC, EvoTF-ES,
-GESMR-GA, Gradientless Descent, Guided ES, Hill Climbing, iAMaLGaM (full and univariate), Learned ES, Learned GA, LM-MA-ES, MA-ES, MR15-GA, Noise-Reuse ES,
-Persistent ES, Rm-ES, Simple ES, Simulated Annealing, SV-CMA-ES, SV-Open-ES.
+` + "`eggroll` is not in evosax. Of evosax 0.3.2's 37 strategies 24 are not here: " +
+	`ASEBO, CMA-anchored LES, Diffusion
+Evolution, Discovered ES, ESMC, EvoTF-ES, GESMR-GA, Gradientless Descent, Guided ES, Hill Climbing, iAMaLGaM (full and
+univariate), Learned ES, Learned GA, LM-MA-ES, MA-ES, MR15-GA, Noise-Reuse ES, Persistent ES, Rm-ES, Simple ES,
+Simulated Annealing, SV-CMA-ES, SV-Open-ES.
 `

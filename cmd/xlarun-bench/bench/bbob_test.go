@@ -15,7 +15,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// bbobPython is a program in the place of the peers' Python, which answers each question with the same values.
+// bbobPython returns a program that stands for the peers' Python and answers each question with the same values.
 func bbobPython(t *testing.T, answer string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python")
@@ -121,7 +121,7 @@ func TestBBOBPeerFails(t *testing.T) {
 	require.Contains(t, b.err.String(), "no such module")
 }
 
-// The settings of both sides are those of strategies that are there, and evosax's script knows them all.
+// Every strategy with settings exists on both sides.
 func TestBBOBStrategies(t *testing.T) {
 	require.Len(t, bbobNames(), len(bbobStarts))
 	script := read(t, "../../../third_party/peers/evosax_bbob.py")

@@ -17,7 +17,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// flags are those of every suite.
+// flags are the flags of all suites.
 type flags struct {
 	console.BackendFlags
 	peers   bool
@@ -88,7 +88,7 @@ func (o *flags) check() (options Options, err error) {
 	return options, nil
 }
 
-// bench is one call of the command.
+// bench is one run of the command.
 type bench struct {
 	*host
 	suite   Suite
@@ -119,15 +119,16 @@ func (b *bench) workerArgs(name string) []string {
 	return args
 }
 
-const rootLong = `Bench times workloads, and with --peers the programs that other people use for the same, in turn with ours. A ratio is
-the peer's time divided by ours: above 1, ours is faster. Each side is a process of its own that compiles with an empty
-cache. The table shows the time of a run, the time to trace and compile, and peak memory; ratios are medians over turns.
-A peer that fails, or gives no answer within --limit, costs its row and shows its last lines of output.
+const rootLong = `Bench times workloads. With --peers it also times other programs for the same
+work, in turn with ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a process of
+its own that compiles with an empty cache. The table shows the time of a run, the time to trace and compile, and peak
+memory. Ratios are medians over turns. A peer that fails, or does not answer within --limit, costs its row only and
+shows its last lines of output.
 
 Without the name of a suite the names are workloads of the suite evolve.
 
-With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and runs commands of
-xlarun by both in turn: see --against below. The other flags do not apply then.
+With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and runs commands
+of xlarun by both in turn: see --against below. The other flags do not apply then.
 
 Suites:
 `

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"text/tabwriter"
 
 	"xlarun/cmd/xlarun-bench/bench/bbob"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
 )
 
 // alpha is the probability of finding a difference anywhere in a comparison where there is none.
@@ -49,9 +49,9 @@ func (l problemLine) fill(test significance, resolution float64, ours, theirs []
 	resolved := func(values []float64) []float64 {
 		return each(values, func(v float64) float64 { return max(v, resolution) })
 	}
-	l.Ours, l.P = median(ours), 1
+	l.Ours, l.P = machine.Median(ours), 1
 	if theirs != nil {
-		l.Peer = median(theirs)
+		l.Peer = machine.Median(theirs)
 		l.P, l.Sign = test(resolved(ours), resolved(theirs))
 	}
 	return l
@@ -82,12 +82,6 @@ func (c comparison) count() comparison {
 		}
 	}
 	return c
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return sorted[(n-1)/2]/2 + sorted[n/2]/2
 }
 
 // printComparisons prints the lines that differ, or all where there is no peer, and the counts.

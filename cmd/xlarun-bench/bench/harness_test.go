@@ -125,7 +125,7 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 		"differs.py": scripted(`{"checks":[1,3]}`, 1),
 		"dies.py":    `echo '{"checks":[1,2]}'; read n; echo the end >&2; exit 1`,
 	})
-	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "2s", "--repeats", "1", "--json"), b.err)
+	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "5s", "--repeats", "1", "--json"), b.err)
 	rows := b.rows(t)
 	require.Len(t, rows, 6)
 	slow := rows[0]
@@ -137,7 +137,7 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 1., slow.ProcessorRatio)
 	require.EqualValues(t, 1000, slow.PeakBytes)
 	require.Equal(t, 2., slow.Needed)
-	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 2s",
+	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 5s",
 		3: "not compute the same",
 		4: "the end"} {
 		require.Contains(t, rows[i].Failed, want)
@@ -148,13 +148,42 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 1., *rows[5].Ratio)
 }
 
+// Every suite's --json ends with one object, {"workloads": […]}. All rows have the same six keys, with null for a peer
+// that is missing or has failed.
+func TestJSONOfSuites(t *testing.T) {
+	python := peerScripts(t, map[string]string{"good.py": scripted(`{}`, 1), "broken.py": "exit 3"})
+	for _, s := range suites() {
+		b := newBed(t)
+		b.suites = []Suite{{Name: s.Name, Turn: s.Turn, Devices: s.Devices, Workloads: func(Options) []Workload {
+			return []Workload{{Name: "alone"}, {Name: "beside", Needed: 2, Peers: []Peer{
+				{Name: "good", Script: "good.py"}, {Name: "broken", Script: "broken.py"}}}}
+		}}}
+		require.Equal(t, 0, b.do(s.Name, "--peers", "--peers-python", python, "--repeats", "1", "--json"),
+			"%s %s", s.Name, b.err)
+		v := b.result(t)
+		require.Len(t, v, 1, s.Name)
+		rows := v["workloads"].([]any)
+		require.Len(t, rows, 3, s.Name)
+		for i, want := range []map[string]any{{"name": "alone", "peer": nil, "needed": 0.},
+			{"name": "beside-good", "peer": "good", "peer_seconds": 1., "ratio": 4., "needed": 2.},
+			{"name": "beside-broken", "peer": "broken", "needed": 2.}} {
+			want["ours_seconds"] = .25
+			for _, key := range []string{"name", "ours_seconds", "peer", "peer_seconds", "ratio", "needed"} {
+				got, ok := rows[i].(map[string]any)[key]
+				require.True(t, ok, "%s: %s", s.Name, key)
+				require.Equal(t, want[key], got, "%s: %s", s.Name, key)
+			}
+		}
+	}
+}
+
 func TestWorkloadOfOursThatFails(t *testing.T) {
 	b := newBed(t, Workload{Name: "one"}, Workload{Name: "two"})
 	b.script = "echo no plugin here >&2; exit 1"
 	require.Equal(t, 1, b.do("--json"))
 	require.Contains(t, b.err.String(), "no plugin here")
 	require.Contains(t, b.err.String(), "two", "the others are timed all the same")
-	require.Empty(t, b.rows(t))
+	require.Equal(t, map[string]any{"workloads": []any{}}, b.result(t))
 }
 
 func TestStartsAreTimedFromTheStart(t *testing.T) {

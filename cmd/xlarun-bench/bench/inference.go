@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
@@ -10,15 +11,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// inference is a program that passes observations of so many lanes through one network, step by step, on all devices.
-type inference struct {
-	program *xlabridge.Compiled
-	args    []*graph.Array
-}
-
-// newInference compiles it: tiles of so many lanes, one after the other. What a network puts out moves its next
-// observation a little, so that no step can be left out.
-func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (*inference, error) {
+// newInference compiles a program that passes observations through one network, on all devices: tiles of so many lanes,
+// one after the other. An output moves the next observation a little, so that no step can be left out.
+func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (Runner, error) {
 	c := size.config("eggroll")
 	r, err := c.Rollout()
 	if err != nil {
@@ -64,31 +59,9 @@ func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (*inf
 	if b.Backend() == "cpu" {
 		layout.VectorWidth = plan.VectorWidth
 	}
-	i := &inference{}
-	if i.program, err = b.Compile(p, layout.Compile()); err != nil {
+	program, err := b.Compile(p, layout.Compile())
+	if err != nil {
 		return nil, err
 	}
-	put, err := xlabridge.Put(b, devices, args)
-	if err != nil {
-		_ = i.program.Close()
-		return nil, err
-	}
-	i.args = graph.Leaves(put)
-	return i, nil
-}
-
-// Run passes all observations through.
-func (i *inference) Run() error {
-	out, err := i.program.Call(i.args)
-	if err != nil {
-		return err
-	}
-	defer xlabridge.Free(out)
-	_, err = graph.Floats(out[0])
-	return err
-}
-
-func (i *inference) Close() {
-	xlabridge.Free(i.args)
-	_ = i.program.Close()
+	return neurobench.NewProgram(b, devices, program, args)
 }

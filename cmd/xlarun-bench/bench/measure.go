@@ -19,8 +19,7 @@ const turnsOfRepeat = 3
 // mostRuns is the most runs of a turn.
 const mostRuns = 1000
 
-// starter starts one side of a workload. cache is where a warm start finds the programs of the one before; "" for an
-// empty one.
+// starter starts one side of a workload. cache is the folder with the programs of an earlier start; "" for a new one.
 type starter func(ctx context.Context, cache string) (*process, func(), error)
 
 // side is one side of a workload: ours, or a peer.
@@ -241,7 +240,7 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 	}, nil
 }
 
-// run times workloads and prints their table. Its error says which ones of ours failed; the others have been timed.
+// run times workloads and prints their table. Its error names the workloads of ours that failed; the others are timed.
 func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 	defer func() {
 		for _, f := range b.cleanup {
@@ -255,7 +254,7 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		return console.BadInput("bench %s got the backend %s, which compiles nothing: use another backend",
 			b.suite.Name, console.Reference)
 	}
-	var table []row
+	table := []row{} // not null in JSON
 	var failed []error
 	for _, w := range workloads {
 		fmt.Fprintf(b.Out, "%s: %s\n", w.Name, w.What)

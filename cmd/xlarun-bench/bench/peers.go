@@ -66,7 +66,24 @@ func (p *python) start(ctx context.Context, script, cache string, limit time.Dur
 	return startProcess(cmd, "the peer "+script, limit)
 }
 
-// peersEnvironment is the python of an environment that has the pinned packages, made on first use. A file written
+// startPeer starts a script that answers questions, and waits until it is ready. end ends it.
+func startPeer(ctx context.Context, h *host, python, script string, limit time.Duration) (p *process, end func(),
+	err error) {
+	scripts, err := newPython(ctx, h, python)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, err = scripts.start(ctx, script, "", limit); err == nil {
+		err = p.read(&ready{})
+	}
+	if err != nil {
+		scripts.close()
+		return nil, nil, err
+	}
+	return p, func() { p.close(); scripts.close() }, nil
+}
+
+// peersEnvironment returns the python of an environment that has the pinned packages, made on first use. A file written
 // last marks an environment that is whole.
 func peersEnvironment(ctx context.Context, h *host, file string) (string, error) {
 	requirements, err := fs.ReadFile(thirdparty.Peers, "peers/"+file)

@@ -12,8 +12,8 @@ import (
 	"xlarun/cmd/xlarun/machine"
 )
 
-// row is one row of a table: a workload beside one peer. Ratios are the peer's over ours, medians of the turns' ratios.
-// Without a peer its fields are null.
+// row is one row of a table: a workload beside one peer. A ratio is the peer's time divided by ours, the median over
+// turns. Without a peer, or if it failed, the peer's numbers are null.
 type row struct {
 	Name        string   `json:"name"`
 	What        string   `json:"what,omitempty"`
@@ -21,7 +21,7 @@ type row struct {
 	Peer        *string  `json:"peer"`
 	PeerSeconds *float64 `json:"peer_seconds"`
 	Ratio       *float64 `json:"ratio"`
-	Needed      float64  `json:"needed,omitempty"`
+	Needed      float64  `json:"needed"` // ratio; 0: none is needed
 	Aim         float64  `json:"aim,omitempty"`
 	Rate        float64  `json:"rate,omitempty"` // units of work in a second
 	Unit        string   `json:"unit,omitempty"`
@@ -41,7 +41,7 @@ type row struct {
 	Failed string `json:"peer_failed,omitempty"`
 }
 
-// rows returns a row for each peer, or one without.
+// rows returns a row for each peer, or one row if there is no peer.
 func rows(w Workload, ours *side, peers []*side) (all []row) {
 	r := row{Name: w.Name, What: w.What, Ours: machine.Median(ours.seconds), Unit: w.Unit,
 		Compile: machine.Median(ours.compile), PeakBytes: ours.last.Peak, Result: ours.last.Result,
@@ -82,8 +82,8 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
-// ratioOf returns the median of the turns' ratios. A machine that is busier for a while disturbs it less than the ratio
-// of the medians. It is 0 where there is nothing to compare.
+// ratioOf returns the median of the ratios of turns, 0 if there are none. A machine that is busy for a while changes it
+// less than the ratio of the medians.
 func ratioOf(theirs, ours []float64) float64 {
 	var all []float64
 	for i := range min(len(theirs), len(ours)) {
@@ -138,7 +138,7 @@ var columns = []column{
 	{"PLAN", func(r row) string { return r.Plan }},
 }
 
-// printRows prints the table, without columns that have nothing in them, and the geometric means of the ratios.
+// printRows prints the table without empty columns, and the geometric means of the ratios.
 func printRows(out io.Writer, all []row) error {
 	if len(all) == 0 {
 		return nil
@@ -164,23 +164,29 @@ func printRows(out io.Writer, all []row) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	mean := func(of func(row) float64) (float64, int) {
-		sum, n := 0., 0
-		for _, r := range all {
-			if r.Ratio == nil {
-				continue
-			}
-			if x := of(r); x > 0 {
-				sum, n = sum+math.Log(x), n+1
-			}
+	var time, compile []float64
+	for _, r := range all {
+		if r.Ratio != nil && *r.Ratio > 0 {
+			time = append(time, *r.Ratio)
 		}
-		return math.Exp(sum / float64(max(n, 1))), n
+		if r.Ratio != nil && r.CompileRatio > 0 {
+			compile = append(compile, r.CompileRatio)
+		}
 	}
-	if ratio, n := mean(func(r row) float64 { return *r.Ratio }); n > 1 {
-		compile, _ := mean(func(r row) float64 { return r.CompileRatio })
-		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f, compiling %.2f\n", n, ratio, compile)
+	if len(time) > 1 {
+		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f, compiling %.2f\n", len(time),
+			geometricMean(time), geometricMean(compile))
 	}
 	return nil
+}
+
+// geometricMean returns 1 for no numbers.
+func geometricMean(all []float64) float64 {
+	sum := 0.
+	for _, x := range all {
+		sum += math.Log(x)
+	}
+	return math.Exp(sum / float64(max(len(all), 1)))
 }
 
 func ratioText(x float64) string {

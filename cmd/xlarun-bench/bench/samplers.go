@@ -18,26 +18,25 @@ import (
 	"xlarun/studies/study"
 )
 
-// samplers are those that Optuna has too, by name.
-var samplers = []struct {
-	name string
-	make func() study.Sampler
-}{
-	{"random", func() study.Sampler {
-		return study.Random{}
-	}}, {"quasi-random", func() study.Sampler { return &study.Halton{} }},
-	{"tpe", func() study.Sampler {
-		return &study.TPE{}
-	}}, {"cmaes", func() study.Sampler {
-		return &study.CMAES{}
-	}}, {"nsga2", func() study.Sampler { return &study.NSGA2{} }},
-}
+// samplerNames are the samplers that Optuna has too.
+var samplerNames = []string{"random", "quasi-random", "tpe", "cmaes", "nsga2"}
 
-func samplerNames() (names []string) {
-	for _, s := range samplers {
-		names = append(names, s.name)
+// newSampler returns a sampler by its name. The grid is one of the numbers x and y from 0 to 1.
+func newSampler(name string) (study.Sampler, error) {
+	switch name {
+	case "quasi-random":
+		return &study.Halton{}, nil
+	case "grid":
+		unit := study.Distribution{Kind: study.Float, High: 1}
+		return study.NewGrid(study.Space{{Name: "x", Distribution: unit}, {Name: "y", Distribution: unit}}, 128)
+	case "cmaes":
+		return &study.CMAES{}, nil
+	case "nsga2":
+		return &study.NSGA2{}, nil
+	case "tpe":
+		return &study.TPE{}, nil
 	}
-	return names
+	return study.Random{}, nil
 }
 
 type samplerFlags struct {
@@ -59,19 +58,19 @@ func samplersCommand(h *host) *cobra.Command {
 			"searches on CartPole-v1. With --peers Optuna's sampler of the same name gets the same instances; the " +
 			"best values after so many trials are compared,\n" +
 			"seed by seed, by the exact signed-rank test of Wilcoxon with Holm's correction over all comparisons of " +
-			"a sampler.\n\nSamplers: " + strings.Join(samplerNames(), ", "),
+			"a sampler.\n\nSamplers: " + strings.Join(samplerNames, ", "),
 		Example: "  xlarun bench samplers --peers\n  xlarun bench samplers tpe --peers --seeds 5 " +
 			"--trials 50",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
-				if !slices.Contains(samplerNames(), name) {
+				if !slices.Contains(samplerNames, name) {
 					return console.BadInput("there is no sampler %q to compare with Optuna's%s; there are %s", name,
-						console.DidYouMean(name, samplerNames()), strings.Join(samplerNames(), ", "))
+						console.DidYouMean(name, samplerNames), strings.Join(samplerNames, ", "))
 				}
 			}
 			if len(args) == 0 {
-				args = samplerNames()
+				args = samplerNames
 			}
 			if err := o.checkSamplers(); err != nil {
 				return err
@@ -146,18 +145,11 @@ func (b *samplerBench) run(ctx context.Context, names []string) (err error) {
 		if b.kept, err = readKept[keptAnswer](b.flags.keep); err != nil {
 			return err
 		}
-		scripts, err := newPython(ctx, b.host, b.flags.python)
-		if err != nil {
+		var end func()
+		if b.peer, end, err = startPeer(ctx, b.host, b.flags.python, "optuna_samplers.py", b.flags.limit); err != nil {
 			return err
 		}
-		defer scripts.close()
-		if b.peer, err = scripts.start(ctx, "optuna_samplers.py", "", b.flags.limit); err != nil {
-			return err
-		}
-		defer b.peer.close()
-		if err := b.peer.read(&ready{}); err != nil {
-			return err
-		}
+		defer end()
 	}
 	var all []comparison
 	for _, name := range names {
@@ -198,9 +190,12 @@ func (b *samplerBench) run(ctx context.Context, names []string) (err error) {
 
 // ownBests runs our sampler on the instances of the seeds, trials one after the other.
 func ownBests(ctx context.Context, name string, p samplerbench.Problem, seeds int, marks []int) (all bests, err error) {
-	i := slices.Index(samplerNames(), name)
 	for seed := range seeds {
-		s, err := study.New(p.Name, study.Options{Sampler: samplers[i].make(), Seed: int64(seed)})
+		sampler, err := newSampler(name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := study.New(p.Name, study.Options{Sampler: sampler, Seed: int64(seed)})
 		if err != nil {
 			return nil, err
 		}

@@ -2,12 +2,10 @@ package bench
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// markdown is a table with a line a problem and a column a sampler: the medians after the last of the trials, ours and
-// Optuna's.
+// markdown returns a table with a row for each problem and a column for each sampler: our median and Optuna's.
 func (b *samplerBench) markdown(all []comparison) string {
 	var s strings.Builder
 	names := each(all, func(c comparison) string { return "`" + c.Sampler + "`" })
@@ -30,5 +28,5 @@ func (b *samplerBench) markdown(all []comparison) string {
 	for _, c := range all {
 		row = append(row, fmt.Sprintf("%d / %d / %d", c.Better, c.Equal, c.Worse))
 	}
-	return s.String() + "| " + strings.Join(slices.Clip(row), " | ") + " |\n"
+	return s.String() + "| " + strings.Join(row, " | ") + " |\n"
 }

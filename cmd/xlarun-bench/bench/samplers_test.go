@@ -25,7 +25,7 @@ func TestSamplersBesideOptunas(t *testing.T) {
 		marks = all
 	}
 	const seeds = 20
-	for _, name := range samplerNames() {
+	for _, name := range samplerNames {
 		var ours, theirs []bests
 		for _, p := range samplerbench.Problems() {
 			q, err := newSamplerQuestion(name, p, seeds, all)

@@ -97,14 +97,14 @@ func generations(c evolve.Config) openRunner {
 	}
 }
 
-// stepper is a run that is timed round by round.
+// stepper is a run whose steps are timed.
 type stepper interface {
 	Step() (run.Metrics, error)
 	Profile() run.Profile
 	Close() error
 }
 
-// stepped is the Runner of a run's rounds.
+// stepped is the Runner of a stepper.
 type stepped struct {
 	runner
 	plan string
@@ -112,7 +112,7 @@ type stepped struct {
 
 func (s stepped) Plan() string { return s.plan }
 
-// steps times rounds. Where per is above 0, times are those of per units of the rounds' work.
+// steps times the steps of a run. If per is above 0, times are scaled to per units of work.
 func steps(s stepper, per float64) Runner {
 	work := 0.
 	r := timed(func() (float64, error) {
@@ -133,7 +133,7 @@ func steps(s stepper, per float64) Runner {
 // sparseExamples is the number of examples of a step.
 const sparseExamples = 512
 
-// sparseWorkload is a step of SGD of sparse networks by a method: "auto", what is chosen by default, or "masked".
+// sparseWorkload is a step of SGD of sparse networks by a method, "auto" (the default) or "masked".
 func sparseWorkload(name, method string) Workload {
 	w := Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},

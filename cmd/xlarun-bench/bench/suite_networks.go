@@ -12,12 +12,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-// compiled is a program that is called again and again.
+// compiled is a program that is called repeatedly.
 type compiled struct {
 	program *xlabridge.Compiled
 	args    []*graph.Array
 	seconds float64 // to trace and compile
-	result  func(out []*graph.Array) (float64, error)
 	checks  []float64
 }
 
@@ -42,7 +41,7 @@ func (c *compiled) Close() error {
 	return c.program.Close()
 }
 
-// check calls the program once and keeps the numbers that other sides have to agree with.
+// check calls the program once and keeps the numbers that peers must agree with.
 func (c *compiled) check(of func(out []*graph.Array) ([]float64, error)) error {
 	out, err := c.program.Call(c.args)
 	if err != nil {
@@ -53,20 +52,22 @@ func (c *compiled) check(of func(out []*graph.Array) ([]float64, error)) error {
 	return err
 }
 
-// gradWorkloads are value and gradient of networks: a call, and from a process's start to the first result.
+// gradWorkloads are value and gradient of networks: the time of a call, and from the start of a process to its result.
 func gradWorkloads(Options) (all []Workload) {
 	for _, g := range gradbench.All() {
 		needed := 1 / 1.05
-		if g.Loop { // where XLA's CPU backend is at its worst
+		if g.Loop { // the slowest case of XLA's CPU backend
 			needed = 5
 		}
 		w := Workload{Name: g.Name, What: g.What, Needed: needed, CompileAim: 2, Same: 1e-3,
 			Peers: []Peer{{Name: "jax", Script: "jax_grad.py", Args: []string{g.Name}}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
-				c, err := compileProgram(b, xlabridge.CompileOptions{AllCores: true}, g.Args(),
-					func(args any) (*graph.Program, error) {
-						return graph.TraceArgs(g.Name, args.([]any), graph.TraceOptions{}, g.Apply)
-					})
+				args, start := g.Args(), time.Now()
+				p, err := graph.TraceArgs(g.Name, args, graph.TraceOptions{}, g.Apply)
+				if err != nil {
+					return nil, err
+				}
+				c, err := compileProgram(b, xlabridge.CompileOptions{AllCores: true}, start, p, args)
 				if err != nil {
 					return nil, err
 				}
@@ -81,29 +82,23 @@ func gradWorkloads(Options) (all []Workload) {
 	return all
 }
 
-// compileProgram traces and compiles a function and puts its arguments on the device.
-func compileProgram(b xlabridge.Backend, o xlabridge.CompileOptions, args any,
-	trace func(args any) (*graph.Program, error)) (*compiled, error) {
-	start := time.Now()
-	p, err := trace(args)
-	if err != nil {
-		return nil, err
-	}
+// compileProgram compiles a program whose tracing began at start, and puts its arguments on the device.
+func compileProgram(b xlabridge.Backend, o xlabridge.CompileOptions, start time.Time, p *graph.Program,
+	args any) (*compiled, error) {
 	x, err := b.Compile(p, o)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{program: x, seconds: time.Since(start).Seconds()}
+	seconds := time.Since(start).Seconds()
 	put, err := xlabridge.Put(b, 1, args)
 	if err != nil {
 		_ = x.Close()
 		return nil, err
 	}
-	c.args = graph.Leaves(put)
-	return c, nil
+	return &compiled{program: x, args: graph.Leaves(put), seconds: seconds}, nil
 }
 
-// Ratios that the programs of generic are to reach: none slower than JAX by more than a tenth.
+// Ratios for the programs of generic: none may be slower than JAX by more than a tenth.
 const genericNeeded, genericAim, genericCompileAim = .9, 1.3, 2
 
 func genericWorkloads(Options) (all []Workload) {
@@ -115,19 +110,16 @@ func genericWorkloads(Options) (all []Workload) {
 				if err := genericbench.WarmUp(b); err != nil {
 					return nil, err
 				}
-				start := time.Now()
-				in := p.In()
+				start, in := time.Now(), p.In()
 				traced, err := graph.Trace(p.Name, p.Apply, in)
 				if err != nil {
 					return nil, err
 				}
-				tracing := time.Since(start).Seconds()
-				c, err := compileProgram(b, xlabridge.CompileOptions{NoCache: true}.ForJit(b, traced), in,
-					func(any) (*graph.Program, error) { return traced, nil })
+				options := xlabridge.CompileOptions{NoCache: true}.ForJit(b, traced)
+				c, err := compileProgram(b, options, start, traced, in)
 				if err != nil {
 					return nil, err
 				}
-				c.seconds += tracing
 				return c, c.check(genericbench.Checks)
 			}})
 	}
@@ -142,7 +134,7 @@ func spikingWorkloads(Options) (all []Workload) {
 				Args: append([]string{p.Name}, s.Args...)})
 		}
 		w.Open = func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-			r, err := s.Open(b, spikingbench.Options{Devices: o.Devices, Tune: o.Tune})
+			r, err := s.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +145,7 @@ func spikingWorkloads(Options) (all []Workload) {
 	return all
 }
 
-// resultChecked is a Runner whose result is what other sides have to agree with.
+// resultChecked is a Runner whose result peers must agree with.
 type resultChecked struct{ Runner }
 
 // Checks returns the result. A run that fails has none.

@@ -173,24 +173,17 @@ func workers(n string) func(s *ownStudy) (float64, error) {
 	return func(s *ownStudy) (float64, error) { return s.run(workersSpec, "--workers", n) }
 }
 
-// trivial runs trials that compute nothing in a study that has so many already, some at a time.
+// trivial runs trials that compute nothing, some at a time, in a study that has a number of trials before.
 func trivial(sampler string, before, parallel int) openRunner {
-	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (Runner, error) {
-		dir, err := os.MkdirTemp("", "xlarun-study-*")
-		if err != nil {
-			return nil, err
+	return ownStudies(func(s *ownStudy) (float64, error) {
+		s.made++
+		path := filepath.Join(s.dir, fmt.Sprintf("%d.db", s.made))
+		if err := fill(path, before); err != nil {
+			return 0, err
 		}
-		made := 0
-		return runner{once: func() (float64, float64, error) {
-			made++
-			path := filepath.Join(dir, fmt.Sprintf("%d.db", made))
-			if err := fill(path, before); err != nil {
-				return 0, 0, err
-			}
-			seconds, err := timeTrials(ctx, path, sampler, parallel)
-			return seconds, 0, errors.Join(err, os.Remove(path))
-		}, close: func() error { return os.RemoveAll(dir) }}, nil
-	}
+		seconds, err := timeTrials(s.ctx, path, sampler, parallel)
+		return seconds, errors.Join(err, os.Remove(path))
+	})
 }
 
 // timeTrials returns the seconds of one trivial trial.
@@ -200,7 +193,7 @@ func timeTrials(ctx context.Context, path, sampler string, parallel int) (second
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	by, err := samplerOf(sampler)
+	by, err := newSampler(sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -224,25 +217,7 @@ func timeTrials(ctx context.Context, path, sampler string, parallel int) (second
 	return time.Since(start).Seconds() / trivialTrials, err
 }
 
-// samplerOf returns a new sampler of the space of trivial trials.
-func samplerOf(name string) (study.Sampler, error) {
-	switch name {
-	case "quasi-random":
-		return &study.Halton{}, nil
-	case "grid":
-		unit := study.Distribution{Kind: study.Float, High: 1}
-		return study.NewGrid(study.Space{{Name: "x", Distribution: unit}, {Name: "y", Distribution: unit}}, 128)
-	case "cmaes":
-		return &study.CMAES{}, nil
-	case "nsga2":
-		return &study.NSGA2{}, nil
-	case "tpe":
-		return &study.TPE{}, nil
-	}
-	return study.Random{}, nil
-}
-
-// fill makes a study of so many trials that are over.
+// fill makes a study with a number of finished trials.
 func fill(path string, trials int) (err error) {
 	d, err := rdb.Open(path)
 	if err != nil {

@@ -46,7 +46,7 @@ func explicit(w Workload) Workload {
 	return w
 }
 
-// ppoWorkload is training by updates. It runs longer than any measurement, so the learning rate hardly falls.
+// ppoWorkload is updates of a training that is longer than any measurement, so that the learning rate hardly falls.
 func ppoWorkload(name, what string, change func(*ppo.Config), needed, aim float64, script, args string) Workload {
 	return Workload{Name: name, What: what, Work: million, Unit: "steps", Needed: needed, Aim: aim,
 		Peers: []Peer{{Name: "jax", Script: script, Args: strings.Fields(args)}},
@@ -95,8 +95,8 @@ func selfplayWorkloads(Options) []Workload {
 	return append(all, iteration)
 }
 
-// selfplayWorkload is one phase of an iteration. Of games the time is that of a million simulations: ours of moves that
-// were played, the peer's of all that it computes.
+// selfplayWorkload is one phase of an iteration. The time of games is the time of a million simulations: ours counts
+// those of played moves, the peer's counts all that it computes.
 func selfplayWorkload(name, what string, vertices, k int, search string, episodes int, phase string,
 	change func(*selfplay.Config), needed, aim float64, peer string) Workload {
 	w := Workload{Name: name, What: what, Needed: needed, Aim: aim,

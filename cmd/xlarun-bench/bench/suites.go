@@ -2,7 +2,7 @@ package bench
 
 import "time"
 
-// suites returns the tables of workloads. The first is that of names without a suite.
+// suites returns all suites. The first is the suite of names that are given without a suite.
 func suites() []Suite {
 	const turn = 300 * time.Millisecond
 	return []Suite{

@@ -13,27 +13,27 @@ type Suite struct {
 	Name    string
 	Aliases []string // further names of its command
 	What    string
-	// Turn is about how long a side runs before it is the next side's turn.
+	// Turn is the time for which a side runs before the next side's turn.
 	Turn      time.Duration
 	Devices   int // of our processes; 0: what --devices says
 	Workloads func(Options) []Workload
 }
 
-// Workload is one thing that we do and that others do too. Each side is a process of its own that has an empty cache,
-// compiles, and then runs as often as it is asked to.
+// Workload is a computation of ours and of peers. Each side is a process that starts with an empty cache, compiles, and
+// then runs as often as it is asked to.
 type Workload struct {
 	Name string
-	What string  // what is computed, and what the time is of
+	What string  // what is computed and timed
 	Work float64 // units of Unit in the timed part, for the rate; 0: no rate
 	Unit string
-	// Needed and Aim are ratios of the peer's time to ours: what is required and what is wanted.
+	// Needed and Aim are required and wanted ratios of the peer's time to ours.
 	Needed, Aim float64
 	CompileAim  float64 // the same of the time to trace and compile
-	// Same is how far checks of sides that compute the same may lie apart, relative to their size; 0: not compared.
+	// Same is the relative tolerance between the checks of both sides; 0: they are not compared.
 	Same float64
-	// Start tells that what counts is the time from the start of a process to its first result.
+	// Start chooses what is timed: runs, or the start of a process to its first result.
 	Start startKind
-	// Explicit workloads run only where they are named, or as the peer of another one.
+	// Explicit workloads run only if they are named, or as the peer of another workload.
 	Explicit bool
 	Open     openRunner
 	Peers    []Peer
@@ -47,7 +47,7 @@ const (
 	warmStart                  // with the programs of an earlier start in the cache
 )
 
-// Peer is a program that does the same. Exactly one of Script, Source and Workload is set.
+// Peer is a program for the same computation. Exactly one of Script, Source and Workload is set.
 type Peer struct {
 	Name     string
 	Script   string // of third_party/peers, in Python
@@ -55,7 +55,7 @@ type Peer struct {
 	Defines  []string
 	Workload string // one of ours, of the same suite
 	Args     []string
-	// Other tells that it does not compute the same numbers: checks are not compared.
+	// Other: it does not compute the same numbers, so checks are not compared.
 	Other       bool
 	Needed, Aim float64 // in place of the workload's
 }
@@ -72,18 +72,18 @@ type openRunner = func(ctx context.Context, h *host, b xlabridge.Backend, o Opti
 
 // Runner is a workload of ours that is compiled.
 type Runner interface {
-	// Run runs n times. It returns the seconds of each run and what the last one came to.
+	// Run runs n times. It returns the seconds of each run and the result of the last.
 	Run(n int) (seconds []float64, result float64, err error)
 	Close() error
 }
 
-// planner is a Runner that can say how it is laid out.
+// planner is a Runner with a plan, in words.
 type planner interface{ Plan() string }
 
-// checker is a Runner with numbers that sides which compute the same agree on.
+// checker is a Runner with numbers that peers must agree with.
 type checker interface{ Checks() []float64 }
 
-// runner is a Runner of functions.
+// runner makes a Runner of functions.
 type runner struct {
 	once  func() (seconds, result float64, err error)
 	close func() error

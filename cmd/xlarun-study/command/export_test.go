@@ -10,7 +10,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// What is no number is told apart in both formats: JSON had null for all three.
+// NaN and both infinities differ in both formats: JSON had null for all three.
 func TestExportOfNoNumbers(t *testing.T) {
 	trial := &study.FrozenTrial{Number: 0, State: study.Complete, Values: []float64{math.Inf(-1)},
 		Intermediate: []study.Reported{{Step: 1, Value: math.NaN()}, {Step: 2, Value: math.Inf(1)},

@@ -21,7 +21,7 @@ import (
 	"xlarun/studies"
 )
 
-// guard are the flags by which a served study lets workers in, and by which they come.
+// guard holds the flags for the token and the certificates of a served study or of its workers.
 type guard struct{ token, cert, key, ca string }
 
 func (g *guard) add(cmd *cobra.Command, whose string) {
@@ -33,7 +33,7 @@ func (g *guard) add(cmd *cobra.Command, whose string) {
 	f.StringVar(&g.ca, "tls-ca", "", "authority that the other side's certificate is of, a PEM file")
 }
 
-// secret is the token.
+// secret returns the token.
 func (g *guard) secret() (string, error) {
 	if g.token == "" {
 		return os.Getenv(studies.TokenVariable), nil

@@ -152,7 +152,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// runStudy runs a study to its end; opened are told when it is open, and end with it.
+// runStudy runs a study to its end. It calls opened once the study is open, and what they return at its end.
 func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coordinator, asJSON bool,
 	opened ...func() (end func(), err error)) error {
 	self, err := os.Executable()

@@ -255,8 +255,8 @@ func TestBadInput(t *testing.T) {
 		{"play young", []string{"the run young has saved no member yet"}},
 		{"play run --member centre", []string{"the run run has no member centre; it has best"}},
 		{"play run --member bst",
-			[]string{
-				`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, did you mean best?`}},
+			[]string{`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, ` +
+				`did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
 		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
@@ -347,8 +347,9 @@ func TestExport(t *testing.T) {
 		want      map[string]string
 	}{
 		{"CartPole-v1", "mlp:3", map[string]string{"layers": "[4,3,2]", "activation": "tanh", "head": "argmax",
-			"action_space":      `{"type":"Discrete","n":2,"shape":[],"dtype":"int32"}`,
-			"observation_space": `{"type":"Box","low":[-4.8,null,-0.4188790204786391,null],"high":[4.8,null,0.4188790204786391,null],"shape":[4],"dtype":"float32"}`}},
+			"action_space": `{"type":"Discrete","n":2,"shape":[],"dtype":"int32"}`,
+			"observation_space": `{"type":"Box","low":[-4.8,null,-0.4188790204786391,null],` +
+				`"high":[4.8,null,0.4188790204786391,null],"shape":[4],"dtype":"float32"}`}},
 		{"Pendulum-v1", "linear", map[string]string{"layers": "[3,1]", "activation": "", "head": "tanh",
 			"action_space": `{"type":"Box","low":[-2],"high":[2],"shape":[1],"dtype":"float32"}`}},
 	} {
@@ -415,9 +416,8 @@ func TestDamagedMember(t *testing.T) {
 		{"export", "x.safetensors", "--out", "y.safetensors"}} {
 		status, _, stderr := b.run(args...)
 		require.NotZero(t, status, args)
-		require.Regexp(
-			t,
-			`x.safetensors is damaged: its digest is crc32c:[0-9a-f]{8}, the file says "crc32c:[0-9a-f]{8}"; take it from a copy`, stderr)
+		require.Regexp(t, `x.safetensors is damaged: its digest is crc32c:[0-9a-f]{8}, `+
+			`the file says "crc32c:[0-9a-f]{8}"; take it from a copy`, stderr)
 	}
 	_, err = episode.Load("x.safetensors")
 	require.ErrorContains(t, err, "is damaged")

@@ -27,9 +27,9 @@ func Command(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot RUN...",
 		Short: "Draw the learning curves of runs",
-		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in their\n" +
-			"seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval by\n" +
-			"Student's t. A run that ended earlier than others of its curve keeps its last value.",
+		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in\n" +
+			"their seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval\n" +
+			"by Student's t. A run that ended earlier than others of its curve keeps its last value.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -67,9 +67,8 @@ func absolute(name string, d int) float64 {
 	return 1e-5
 }
 
-// relative is the part of a value within which it has to lie: Weierstrass turns by 3^11·2π, where the last bit of z is
-// half a radian, Griewank takes the cosine of 400 times its value, and Katsuura's terms are what is left of the last
-// bits, times 10/d².
+// relative is the relative tolerance. Weierstrass multiplies by 3^11·2π, where the last bit of z is half a radian.
+// Griewank takes the cosine of 400 times its value. Katsuura's terms are rounding errors times 10/d².
 func relative(name string) float64 {
 	switch name {
 	case "weierstrass":

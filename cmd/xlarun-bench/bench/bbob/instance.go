@@ -1,7 +1,6 @@
 // Package bbob holds the 24 noiseless functions of black-box optimisation benchmarking (Hansen, Finck, Ros and Auger,
-// "Real-parameter black-box optimization benchmarking 2009: noiseless functions definitions", INRIA RR-6829, 2009) as
-// evosax 0.3.2 writes them down, the run of a strategy on all of them as one program, and the statistics that compare
-// two runs.
+// "Real-parameter black-box optimization benchmarking 2009: noiseless functions definitions", INRIA RR-6829, 2009) with
+// the formulas of evosax 0.3.2, the program that runs a strategy on all of them, and the tests that compare runs.
 package bbob
 
 import (
@@ -11,12 +10,11 @@ import (
 	"xlarun/graph/random"
 )
 
-// Instance is what of a function is drawn: where its optimum lies, how its axes are turned, and where its peaks are.
+// Instance is the random part of a function: its optimum, rotations and peaks.
 type Instance struct {
-	Optimum *graph.Array // f32[d], uniform in [-4, 4)
-	R, Q    *graph.Array // f32[d, d]: rotations
-	// Peaks101 and Peaks21 are those of Gallagher's functions.
-	Peaks101, Peaks21 Peaks
+	Optimum           *graph.Array // f32[d], uniform in [-4, 4)
+	R, Q              *graph.Array // f32[d, d]: rotations
+	Peaks101, Peaks21 Peaks        // of Gallagher's functions
 }
 
 // Peaks are m bells; the first is the highest and lies at the optimum.
@@ -28,8 +26,8 @@ type Peaks struct {
 	Shrink *graph.Array // f32[]
 }
 
-// NewInstance draws an instance of d dimensions: of one key that which evosax's MetaBBOBProblem.sample_params draws of
-// it. As there, the peaks do not depend on the key but for the first.
+// NewInstance draws an instance of d dimensions as evosax's MetaBBOBProblem.sample_params does from the same key. Only
+// the first peak depends on the key.
 func NewInstance(key random.Key, d int) Instance {
 	parts, turns := random.SplitN(key, 5), random.SplitN(key, 2)
 	return Instance{
@@ -39,7 +37,7 @@ func NewInstance(key random.Key, d int) Instance {
 	}
 }
 
-// For is the instance for a function: Rosenbrock's optimum must lie in [-3, 3].
+// For returns the instance for a function: Rosenbrock's optimum must lie in [-3, 3].
 func (in Instance) For(f Function) Instance {
 	if f.Name == "rosenbrock" {
 		in.Optimum = mul(float32(.75), in.Optimum)

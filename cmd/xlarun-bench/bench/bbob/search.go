@@ -8,25 +8,25 @@ import (
 	"xlarun/rollout/evolve/strategy"
 )
 
-// Search is a strategy on functions: as many runs of it on each function as there are instances, all at once.
+// Search runs a strategy on functions: a run on each instance of each function, all at a time.
 type Search struct {
 	Strategy    strategy.Strategy
 	Functions   []Function
 	Dims        int
 	Population  int
 	Generations int
-	Seeds       int // runs of each function, each with an instance of its own
+	Seeds       int // runs of each function, each with another instance
 }
 
-// Seed s has the instance of the key New(s), and starts at the same place on all functions.
+// The run of seed s has the instance of the key New(s), and starts at the same point on all functions.
 const startKey = 77
 
-// Start draws where the run of a seed starts, f32[d]: uniform in [-4, 4).
+// Start draws the start of the run of a seed, f32[d]: uniform in [-4, 4).
 func Start(seed *graph.Array, d int) *graph.Array {
 	return random.Uniform(random.FoldIn(random.New(startKey), seed), graph.ShapeOf(graph.Float32, d), -4, 4)
 }
 
-// Inputs are what the program of a search is given, so that none of it is a constant of the program.
+// Inputs are the arguments of the program of a search. They are no constants of the program.
 type Inputs struct {
 	Key       random.Key   // of all draws of the strategies
 	Instances Instance     // leaves [seeds, …]
@@ -53,15 +53,14 @@ func (s Search) NewInputs(seed int64) Inputs {
 	return Inputs{random.New(seed), tree.Unflatten(stacked).(Instance), graph.Stack(starts, 0)}
 }
 
-// loop is what one generation hands to the next, leaves [lanes, …]: lane f·seeds + s is seed s on function f.
+// loop is the carry of the generations, leaves [lanes, …]: lane f·seeds + s is seed s on function f.
 type loop struct {
 	State any
 	Best  *graph.Array // f32[lanes]: the smallest value so far
 }
 
-// Run is the program: the smallest values that the members ever had, f32[functions, seeds].
-//
-// Strategies are mapped over all lanes, functions over the seeds: each is computed for its own members only.
+// Run is the program: it returns the smallest value of all members, f32[functions, seeds]. Strategies are mapped over
+// all lanes, functions over the seeds.
 func (s Search) Run(in Inputs) *graph.Array {
 	lanes := len(s.Functions) * s.Seeds
 	starts := graph.Reshape(graph.BroadcastTo(in.Starts, len(s.Functions), s.Seeds, s.Dims), lanes, s.Dims)
@@ -74,20 +73,14 @@ func (s Search) Run(in Inputs) *graph.Array {
 		keys := graph.VMap(func(lane *graph.Array) random.Key {
 			return random.FoldIn(ofGeneration, lane)
 		})(graph.Iota(lanes))
-		draws := held(graph.VMap2(s.ask)(l.State, keys))
-		members := held(graph.VMap2(s.members)(l.State, draws)) // f32[lanes, population, d]
-		values := held(s.values(in, members))
+		draws := graph.Once(graph.VMap2(s.ask)(l.State, keys))
+		members := graph.Once(graph.VMap2(s.members)(l.State, draws)) // f32[lanes, population, d]
+		values := graph.Once(s.values(in, members))
 		state := graph.VMap3(s.tell)(l.State, draws, values)
 		best := graph.ReduceMin(graph.Select(graph.IsFinite(values), values, math.Inf(1)), 1)
 		return loop{state, graph.Min(l.Best, best)}, graph.None{}
 	}, first, graph.Iota(s.Generations))
 	return graph.Reshape(end.Best, len(s.Functions), s.Seeds)
-}
-
-// held keeps the compiler from computing a tree anew wherever it is used.
-func held[T any](v T) T {
-	leaves, tree := graph.Flatten(v)
-	return tree.Unflatten(graph.Barrier(leaves...)).(T)
 }
 
 // ask draws for all groups of a lane.
@@ -97,7 +90,7 @@ func (s Search) ask(state any, key random.Key) any {
 	})(graph.Iota(s.Population / s.Strategy.GroupSize()))
 }
 
-// members are those of a lane, f32[population, d], side after side.
+// members returns the members of a lane, f32[population, d], side after side.
 func (s Search) members(state, draws any) *graph.Array {
 	all := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return s.Strategy.Member(state, draw, side) })(draws)
@@ -105,7 +98,7 @@ func (s Search) members(state, draws any) *graph.Array {
 	return graph.Reshape(all, s.Population, s.Dims)
 }
 
-// values are the functions' of the members, f32[lanes, population].
+// values returns the function values of the members, f32[lanes, population].
 func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 	byFunction := graph.Reshape(members, len(s.Functions), s.Seeds, s.Population, s.Dims)
 	all := make([]*graph.Array, len(s.Functions))
@@ -118,25 +111,25 @@ func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Stack(all, 0), len(s.Functions)*s.Seeds, s.Population)
 }
 
-// tell moves the strategy of a lane: it maximises.
+// tell updates the strategy of a lane. Strategies maximise, so the fitness is the negative value.
 func (s Search) tell(state, draws any, values *graph.Array) any {
 	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
 	return s.Strategy.Tell(state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, drawn{draws})
 }
 
-// drawn are draws that lie side by side, leaves [groups, …]: population.Draws of one device.
+// drawn implements population.Draws for draws in one tree, leaves [groups, …], on one device.
 type drawn struct{ rows any }
 
-// Items is the number of groups.
+// Items returns the number of groups.
 func (d drawn) Items() int { return graph.Leaves(d.rows)[0].Dim(0) }
 
-// All is the draws themselves.
+// All returns the draws.
 func (d drawn) All() any { return d.rows }
 
-// Map is term of every draw.
+// Map returns term of every draw.
 func (d drawn) Map(term func(draw any) any) any { return graph.VMap(term)(d.rows) }
 
-// Sum is the weighted sum of the draws, or of a term of them.
+// Sum returns the weighted sum of the draws, or of a term of them.
 func (d drawn) Sum(weights *graph.Array, term func(draw any) any) any {
 	rows := d.rows
 	if term != nil {
@@ -145,7 +138,7 @@ func (d drawn) Sum(weights *graph.Array, term func(draw any) any) any {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Tensordot(weights, a, 1) }, rows)
 }
 
-// Outer is the weighted sum of the squares v·vᵀ of a term of the draws.
+// Outer returns the weighted sum of v·vᵀ, where v is a term of the draws.
 func (d drawn) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
 	v := graph.VMap(term)(d.rows)
 	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)

@@ -27,8 +27,7 @@ func run(t *testing.T, b xlabridge.Backend, s Search, seed int64) []float64 {
 	return floats(t, best)
 }
 
-// A search on several functions and seeds is the searches by themselves: lanes do not see each other. What a loop over
-// generations in Go finds is what the program finds.
+// A search on several functions and seeds has the results of single searches, and of a loop over generations in Go.
 func TestLanesAreRuns(t *testing.T) {
 	s := Search{Functions: few(t), Dims: 3, Population: 6, Generations: 4, Seeds: 3}
 	var err error

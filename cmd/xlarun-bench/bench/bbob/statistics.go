@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// RankSum is the rank-sum test of Wilcoxon (Mann and Whitney, 1947): the probability, where both samples are drawn from
-// the same distribution, that the sum of the ranks of a lies as far from what is expected as it does, or farther. It is
-// exact, ties included: the share of all ways to deal the ranks out. sign is negative where a has the smaller numbers,
-// 0 where neither has. NaN ranks above all numbers. An empty sample gives 1.
+// RankSum is the two-sided rank-sum test of Wilcoxon (Mann and Whitney, 1947). p is the probability, under the null
+// hypothesis of equal distributions, that the rank sum of a is at least as far from its expectation. It is exact, also
+// with ties: all ways to assign the ranks are counted. sign is negative if a has the smaller numbers, 0 if neither has.
+// NaN ranks above all numbers. An empty sample gives 1.
 func RankSum(a, b []float64) (p float64, sign int) {
 	n, all := len(a), append(slices.Clone(a), b...)
 	for i, x := range all {
@@ -55,11 +55,11 @@ func RankSum(a, b []float64) (p float64, sign int) {
 	return extreme / any, cmp.Compare(away(sum), 0)
 }
 
-// SignedRank is the signed-rank test of Wilcoxon (1945) of pairs: the probability, where each difference is as likely
-// to be the other way round, that the sum of the ranks of those above 0 lies as far from what is expected as it does,
-// or farther. Pairs of equals are left out. It is exact, ties included: the share of all signs. sign is negative where
-// a has the smaller numbers, 0 where neither has. NaN is taken for infinity. It panics where the sides are not of one
-// length.
+// SignedRank is the two-sided signed-rank test of Wilcoxon (1945) of pairs. p is the probability, under the null
+// hypothesis that both signs of a difference are equally likely, that the rank sum of the positive differences is at
+// least as far from its expectation. Pairs of equals are left out. It is exact, also with ties: all signs are counted.
+// sign is negative if a has the smaller numbers, 0 if neither has. NaN counts as infinity. It panics if a and b differ
+// in length.
 func SignedRank(a, b []float64) (p float64, sign int) {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("bbob.SignedRank: got %d and %d values, wants pairs", len(a), len(b)))
@@ -104,7 +104,7 @@ func SignedRank(a, b []float64) (p float64, sign int) {
 	return extreme / math.Exp2(float64(len(ranks))), cmp.Compare(away(sum), 0)
 }
 
-// twiceRanks are twice the ranks from 1 on; equal ones share the mean of theirs.
+// twiceRanks returns twice the ranks, from 1 on. Equal numbers have the mean of their ranks.
 func twiceRanks(x []float64) []int {
 	ranks := make([]int, len(x))
 	for i, v := range x {
@@ -121,9 +121,8 @@ func twiceRanks(x []float64) []int {
 	return ranks
 }
 
-// Holm corrects probabilities for their number (Holm, "A simple sequentially rejective multiple test procedure", 1979):
-// where those of at most alpha are called significant, the probability that any of them is a chance finding is at most
-// alpha.
+// Holm corrects p-values for multiple comparisons (Holm, "A simple sequentially rejective multiple test procedure",
+// 1979): if corrected values up to alpha count as significant, the probability of any false positive is at most alpha.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

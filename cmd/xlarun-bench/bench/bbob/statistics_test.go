@@ -9,8 +9,8 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Rank sums and signed ranks have scipy's exact probabilities, with and without ties; Holm's corrections are those of
-// the sorted list.
+// RankSum and SignedRank return scipy's exact p-values, with and without ties. Holm's correction does not depend on the
+// order of the list.
 func TestRankSumIsScipys(t *testing.T) {
 	var file struct {
 		Cases []struct {

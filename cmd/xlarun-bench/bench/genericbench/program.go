@@ -1,9 +1,10 @@
-// Package genericbench holds the programs of xlarun bench generic: what researchers in reinforcement learning,
-// evolution, spiking networks, search, small-scale deep learning and simulation write, with vector states, in the plain
-// way. third_party/peers/jax_generic.py has the same programs in JAX by the same names, over the same inputs.
+// Package genericbench has the programs of xlarun bench generic, as researchers write them in reinforcement learning,
+// evolution, spiking networks, search, small-scale deep learning and simulation. third_party/peers/jax_generic.py has
+// the same programs in JAX, with the same names and inputs.
 package genericbench
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -14,7 +15,7 @@ import (
 type (
 	// A is an array.
 	A = *g.Array
-	// In is what a program takes or gives.
+	// In holds the arguments or the results of a program.
 	In = []A
 )
 
@@ -33,12 +34,7 @@ func add(name string, in func() In, f func(In) In) { programs = append(programs,
 
 // All lists the programs, by name.
 func All() []Program {
-	return slices.SortedFunc(slices.Values(programs), func(a, b Program) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	return slices.SortedFunc(slices.Values(programs), func(a, b Program) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // WarmUp compiles a small program: the first compilation of a process costs more.
@@ -47,8 +43,8 @@ func WarmUp(b xlabridge.Backend) error {
 	return err
 }
 
-// Tolerance is how far checks of two sides may lie apart, relative to their size: programs with chaotic states and
-// branches lose digits.
+// Tolerance is the relative tolerance between the checks of both sides: programs with chaotic states and branches lose
+// digits.
 const Tolerance = 6e-3
 
 // Checks returns three numbers of each result, from its sum, its sum of magnitudes m and a weighted sum. The sums are

@@ -38,7 +38,7 @@ func TestWorkloadsAreThePeers(t *testing.T) {
 	}
 }
 
-// The numbers are those of the finaliser of MurmurHash3, within their bounds.
+// Numbers are made by the finaliser of MurmurHash3, and lie within their bounds.
 func TestUniform(t *testing.T) {
 	v, err := graph.Floats(numbers.Uniform(3, .5, 10, 10))
 	require.NoError(t, err)

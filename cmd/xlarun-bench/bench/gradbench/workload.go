@@ -9,10 +9,8 @@ import (
 // Workload is a function and its arguments.
 type Workload struct {
 	Name string
-	// What says in a few words what is computed.
-	What string
-	// Loop tells that gradients are taken inside a loop.
-	Loop bool
+	What string // what is computed
+	Loop bool   // gradients are taken inside a loop
 	// Args are the arguments: concrete arrays, in trees.
 	Args func() []any
 	// Apply maps the arguments to a Result.

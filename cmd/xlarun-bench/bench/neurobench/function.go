@@ -15,25 +15,25 @@ import (
 	"xlarun/xlabridge"
 )
 
-// generations are those of a strategy on the sphere function: ask, evaluate, tell.
+// generations returns a workload: generations of a strategy on the sphere function (ask, evaluate, tell).
 func generations(name string, n, members int, needed, aim float64) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n,
 			members), Peer: "evosax",
 		PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)}, Work: float64(members),
-		Needed: needed, Aim: aim, Mean: true,
-		open: func(b xlabridge.Backend, o Options) (Runner, error) { return openFunction(b, o, name, n, members) },
+		Needed: needed, Aim: aim,
+		Open: func(b xlabridge.Backend, o Options) (Runner, error) { return openFunction(b, o, name, n, members) },
 	}
 }
 
-// functionState is what one generation hands to the next.
+// functionState is the state between generations.
 type functionState struct {
 	Strategy   any
 	Key        random.Key
 	Generation *graph.Array // i32[]
 }
 
-// asked is what is kept of a tile of groups.
+// asked is the result of a tile of groups.
 type asked struct {
 	Draws   any          // leaves [lanes, …]
 	Fitness *graph.Array // f32[sides, lanes]
@@ -113,10 +113,10 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	return next, graph.Neg(graph.Mean(fitness))
 }
 
-// Plan is how it is laid out.
+// Plan returns the plan, in words.
 func (f function) Plan() string { return f.plan }
 
-// Run gives the seconds of each of n generations, and the members' mean in the last.
+// Run returns the seconds of each of n generations, and the members' mean in the last.
 func (f function) Run(n int) (seconds []float64, mean float64, err error) {
 	for range n {
 		start := time.Now()

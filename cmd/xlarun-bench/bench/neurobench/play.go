@@ -1,8 +1,6 @@
 package neurobench
 
 import (
-	"time"
-
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -11,14 +9,10 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Play is a population that plays its episodes again and again, each member with parameters of its own. They lie on the
-// devices.
+// Play is a population that plays its episodes, each member with its own parameters. Its result is the mean return.
 type Play struct {
-	program *xlabridge.Compiled
-	args    []*graph.Array
-	plan    string
-	// Compile are the seconds that the program took to trace and compile.
-	Compile float64
+	Program
+	plan string
 }
 
 // played are the arguments of the program.
@@ -64,7 +58,6 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 		return nil, err
 	}
 	arg := drawing.Program.OutTree().Unflatten(out)
-	start := time.Now()
 	program, err := compile("play", []any{arg}, func(args []any) any {
 		return meanReturn(rollout, tiles, args[0].(played))
 	})
@@ -72,10 +65,10 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 		xlabridge.Free(out)
 		return nil, err
 	}
-	return &Play{program, out, layout, time.Since(start).Seconds()}, nil
+	return &Play{Program{program, out}, layout}, nil
 }
 
-// members are those of each tile and their keys.
+// members draws the members of each tile and their keys.
 func members(rollout *episode.Rollout, tiles population.Tiles, count *graph.Array) played {
 	number := graph.Add(graph.Iota((tiles.PerDevice+1)*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
 	keys := graph.VMap(func(i *graph.Array) *graph.Array { return random.FoldIn(random.New(1), i).Data })(number)
@@ -89,7 +82,7 @@ func members(rollout *episode.Rollout, tiles population.Tiles, count *graph.Arra
 	return played{count, all, rows}
 }
 
-// meanReturn is that of all members.
+// meanReturn returns the mean return of all members.
 func meanReturn(rollout *episode.Rollout, tiles population.Tiles, p played) *graph.Array {
 	one := func(local *graph.Array) *graph.Array {
 		fitness, _ := rollout.Evaluate(population.At(p.Members, local), random.Key{
@@ -101,29 +94,5 @@ func meanReturn(rollout *episode.Rollout, tiles population.Tiles, p played) *gra
 	return graph.Mean(graph.SliceAxis(all, 0, 0, tiles.Items))
 }
 
-// Plan is how the population is laid out.
+// Plan returns the plan of the population, in words.
 func (p *Play) Plan() string { return p.plan }
-
-// Run gives the seconds of each of n runs, and the mean return.
-func (p *Play) Run(n int) (seconds []float64, mean float64, err error) {
-	for range n {
-		start := time.Now()
-		out, err := p.program.Call(p.args)
-		if err != nil {
-			return nil, 0, err
-		}
-		mean, err = graph.Float(out[0])
-		xlabridge.Free(out)
-		if err != nil {
-			return nil, 0, err
-		}
-		seconds = append(seconds, time.Since(start).Seconds())
-	}
-	return seconds, mean, nil
-}
-
-// Close frees members and program.
-func (p *Play) Close() error {
-	xlabridge.Free(p.args)
-	return p.program.Close()
-}

@@ -16,14 +16,12 @@ import (
 // Workload is one comparison.
 type Workload struct {
 	Name, What string
-	Peer       string   // who is compared with
+	Peer       string
 	PeerArgs   []string // of neuro_jax.py
-	// of a run: environment steps of all members; members' evaluations where there is no environment
+	// Environment steps of all members in a run; without an environment, evaluations of members.
 	Work        float64
 	Needed, Aim float64 // ratios of speed
-	// Mean: what counts of several runs is their mean, as not all do the same; else their median.
-	Mean bool
-	open func(b xlabridge.Backend, o Options) (Runner, error)
+	Open        func(b xlabridge.Backend, o Options) (Runner, error)
 }
 
 // Options say how a workload of ours is run.
@@ -32,20 +30,15 @@ type Options struct {
 	Tune    string // as for evolve: a plan.Tune…
 }
 
-// Runner is a workload that is compiled.
+// Runner is a compiled workload.
 type Runner interface {
-	// Run gives the seconds of each of n runs, and what the last came to: the members' mean return, or their mean on
-	// the function.
+	// Run returns the seconds of each of n runs and the result of the last: the members' mean return, or their mean
+	// value of the function.
 	Run(n int) (seconds []float64, result float64, err error)
-	// Plan is how it is laid out, in words.
-	Plan() string
 	Close() error
 }
 
-// Open compiles a workload.
-func (w Workload) Open(b xlabridge.Backend, o Options) (Runner, error) { return w.open(b, o) }
-
-// Size is that of a population and its episodes.
+// Size is the size of a population and of its episodes.
 type Size struct {
 	Population int
 	Hidden     []int
@@ -131,15 +124,15 @@ func All(s Size) []Workload {
 		play("forage", "jax", 4, 8, "Forage-L1-v1", "mlp:32,32", 1024, 200, "play", "Forage-L1-v1"))
 }
 
-// play is a population that plays its episodes, without sampling and learning. Behind peerArgs come population, steps
-// and policy.
+// play is a population that plays its episodes, without sampling and learning. Population, steps and policy are
+// appended to peerArgs.
 func play(name, peer string, needed, aim float64, env, policy string, population, steps int,
 	peerArgs ...string) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("%s, %d x %s, %d steps", env, population, policy, steps), Peer: peer,
 		PeerArgs: append(peerArgs, strconv.Itoa(population), strconv.Itoa(steps), policy),
 		Work:     float64(population) * float64(steps), Needed: needed, Aim: aim,
-		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(b xlabridge.Backend, o Options) (Runner, error) {
 			return OpenPlay(b, Experiment(env, policy, population, steps, o))
 		},
 	}

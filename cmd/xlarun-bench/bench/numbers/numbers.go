@@ -1,4 +1,4 @@
-// Package numbers makes the random numbers that benches and their peers start from, which compute the same.
+// Package numbers makes pseudo-random inputs of workloads. The peers make the same ones.
 package numbers
 
 import (
@@ -8,8 +8,7 @@ import (
 	"xlarun/graph"
 )
 
-// At is the i-th of the random numbers with a seed: the finaliser of MurmurHash3 over a counter. The peers compute
-// the same.
+// At returns the i-th number of a seed: the finaliser of MurmurHash3 over a counter.
 func At(seed, i uint32) uint32 {
 	h := (i+1)*2654435761 + seed*2246822519
 	h = (h ^ h>>16) * 0x85ebca6b
@@ -17,23 +16,33 @@ func At(seed, i uint32) uint32 {
 	return h ^ h>>16
 }
 
-// Uniform is a float32 array of numbers in [-scale, scale).
-func Uniform(seed uint32, scale float64, dims ...int) *graph.Array {
-	s := graph.ShapeOf(graph.Float32, dims...)
+// array makes an array from the bits of each element.
+func array(s graph.Shape, bits func(i uint32) uint32) *graph.Array {
 	b := make([]byte, 0, s.Bytes())
 	for i := range s.Size() {
-		v := (float64(At(seed, uint32(i)))/(1<<31) - 1) * scale
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		b = binary.LittleEndian.AppendUint32(b, bits(uint32(i)))
 	}
 	return graph.FromBytes(s, b)
 }
 
-// Classes is an int32 array of numbers below n.
+// Uniform returns float32 numbers in [-scale, scale).
+func Uniform(seed uint32, scale float64, dims ...int) *graph.Array {
+	return array(graph.ShapeOf(graph.Float32, dims...), func(i uint32) uint32 {
+		return math.Float32bits(float32((float64(At(seed, i))/(1<<31) - 1) * scale))
+	})
+}
+
+// Classes returns int32 numbers below n.
 func Classes(seed uint32, n int, dims ...int) *graph.Array {
-	s := graph.ShapeOf(graph.Int32, dims...)
-	b := make([]byte, 0, s.Bytes())
-	for i := range s.Size() {
-		b = binary.LittleEndian.AppendUint32(b, At(seed, uint32(i))%uint32(n))
-	}
-	return graph.FromBytes(s, b)
+	return array(graph.ShapeOf(graph.Int32, dims...), func(i uint32) uint32 { return At(seed, i) % uint32(n) })
+}
+
+// Spikes returns float32 zeros and ones. rate is the share of ones.
+func Spikes(seed uint32, rate float64, dims ...int) *graph.Array {
+	return array(graph.ShapeOf(graph.Float32, dims...), func(i uint32) uint32 {
+		if float64(At(seed, i))/(1<<32) < rate {
+			return math.Float32bits(1)
+		}
+		return 0
+	})
 }

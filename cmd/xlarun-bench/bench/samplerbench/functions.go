@@ -2,7 +2,7 @@ package samplerbench
 
 import "math"
 
-// functions are those of the report, each less its least value. The numbers in comments are the report's.
+// functions are the functions of the report minus their minimum. The numbers in comments are from the report.
 var functions = map[string]func(x []float64, in Instance) float64{
 	"sphere": func(x []float64, in Instance) float64 { z := minus(x, in.Optimum); return dot(z, z) }, // f1
 	"ellipsoid": func(x []float64, in Instance) float64 { // f2

@@ -41,7 +41,7 @@ type Instance struct {
 	Q       [][]float64 `json:"q,omitempty"`
 }
 
-// Instance is that of a seed.
+// Instance returns the instance of a seed.
 func (p Problem) Instance(seed int) (in Instance) {
 	if p.Name == TableName {
 		return in

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/envs"
 	_ "xlarun/envs/all"
 	"xlarun/graph"
@@ -19,15 +20,14 @@ import (
 // digit but one.
 var theirs = map[string]float64{"members": 65.23277282714844, "gradient": 100.44477844238281}
 
-// Workloads come to the peers' numbers on one device and on two. The one with a batch differs from the first in that
-// alone.
+// Workloads have the peers' results on one device and on two. The workload with a batch differs only in the batch.
 func TestWorkloadsAreThePeers(t *testing.T) {
 	for devices := 1; devices <= 2; devices++ {
 		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, NoCache: true})
 		require.NoError(t, err)
 		for name, want := range theirs {
 			w := named(t, name)
-			r, err := w.Open(b, Options{Devices: devices})
+			r, err := w.Open(b, neurobench.Options{Devices: devices})
 			require.NoError(t, err, name)
 			seconds, got, err := r.Run(2)
 			require.NoError(t, err, name)

@@ -1,10 +1,10 @@
-// Package spikingbench holds the workloads of xlarun bench spiking: networks of LIF neurons, from numbers that the
-// peers make too, so that results can be compared as well as times.
+// Package spikingbench has the workloads of xlarun bench spiking: networks of LIF neurons. The peers use the same
+// inputs, so results can be compared as well as times.
 package spikingbench
 
 import (
 	"fmt"
-	"time"
+	"math"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun-bench/bench/numbers"
@@ -17,35 +17,18 @@ import (
 // Workload is one comparison.
 type Workload struct {
 	Name, What  string
-	Args        []string // of the peers' spiking_jax.py, behind who is asked
+	Args        []string // of spiking_jax.py, after the peer's name
 	Peers       []Peer
 	Work        float64 // of a run: steps of all members and examples
 	Needed, Aim float64 // ratios of speed
-	open        func(b xlabridge.Backend, o Options) (Runner, error)
+	Open        func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
 }
 
-// Peer is who is compared with.
+// Peer is a library to compare with.
 type Peer struct {
-	Name string // as spiking_jax.py takes it
-	// Same tells that it computes the same numbers as ours.
-	Same bool
+	Name string // argument of spiking_jax.py
+	Same bool   // it computes the same numbers as ours
 }
-
-// Options say how a workload of ours is run.
-type Options struct {
-	Devices int
-	Tune    string // as for evolve, of workloads that play
-}
-
-// Runner is a workload that is compiled.
-type Runner interface {
-	// Run gives the seconds of each of n runs, and what the last came to.
-	Run(n int) (seconds []float64, result float64, err error)
-	Close() error
-}
-
-// Open compiles a workload.
-func (w Workload) Open(b xlabridge.Backend, o Options) (Runner, error) { return w.open(b, o) }
 
 // Sizes of the network, and its steps.
 const (
@@ -55,7 +38,7 @@ const (
 	members = 64
 )
 
-// peers are those that have the networks' workloads. BrainPy's LIF resets in another step, so its numbers are its own.
+// peers have the workloads of networks. BrainPy's LIF resets in another step, so its numbers differ.
 var peers = []Peer{{"spyx", true}, {"jax", true}, {"brainpy", false}}
 
 // All lists the workloads.
@@ -68,18 +51,19 @@ func All() []Workload {
 	}
 }
 
-// net is a network without its cells, which have no parameters of their own here.
+// net is the weights of a network. Its cells have no parameters here.
 type net struct{ A, B, C *graph.Array } // [inputs, hidden1], [hidden1, hidden2], [hidden2, outputs]
 
-// newNet makes a network, or with leading axes many.
+// newNet makes a network, or many with leading axes.
 func newNet(lead ...int) net {
 	weights := func(seed uint32, in, out int) *graph.Array {
-		return numbers.Uniform(seed, spread(in), append(append([]int{}, lead...), in, out)...)
+		// uniform, with the variance 1/in
+		return numbers.Uniform(seed, math.Sqrt(3/float64(in)), append(append([]int{}, lead...), in, out)...)
 	}
 	return net{weights(1, inputs, hidden1), weights(2, hidden1, hidden2), weights(3, hidden2, outputs)}
 }
 
-// charge is what a network carries: potentials of each layer, [examples, units].
+// charge is the carry of a network: the potentials of each layer, [examples, units].
 type charge struct{ A, B, C *graph.Array }
 
 // apply maps trains x [steps, examples, inputs] to the sum over time of the readout [examples, outputs]. Layers run one
@@ -98,7 +82,7 @@ func (n net) apply(x *graph.Array, chunk int) *graph.Array {
 }
 
 // trains are inputs [steps, examples, inputs] that spike in three steps of ten.
-func trains(examples int) *graph.Array { return spikes(4, .3, steps, examples, inputs) }
+func trains(examples int) *graph.Array { return numbers.Spikes(4, .3, steps, examples, inputs) }
 
 // forward is a population of networks, each on the same batch of examples.
 func forward(name string, examples int, needed, aim float64) Workload {
@@ -107,9 +91,9 @@ func forward(name string, examples int, needed, aim float64) Workload {
 			hidden2, outputs, steps, members, examples),
 		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(members * examples * steps), Needed: needed, Aim: aim,
-		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			lanes, chunk := 8, 50
-			if examples > 1 { // a network's products are large enough by themselves
+			if examples > 1 { // the products of one network are large enough
 				lanes, chunk = 1, 10
 			}
 			tiles := population.CutTiles(members, lanes, o.Devices)
@@ -135,7 +119,7 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 			hidden2, outputs, steps, examples),
 		Args: []string{"gradient", fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(examples * steps), Needed: needed, Aim: aim,
-		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			if examples%o.Devices != 0 {
 				o.Devices = 1
 			}
@@ -165,22 +149,15 @@ func forage(name string, members, steps, substeps int, hidden string, needed, ai
 		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{
 			{Name: "jax"}},
 		Work: float64(members * steps), Needed: needed, Aim: aim,
-		open: func(b xlabridge.Backend, o Options) (Runner, error) {
-			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, neurobench.Options{
-				Devices: o.Devices, Tune: o.Tune})
+		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, o)
 			return neurobench.OpenPlay(b, c.With("policy.substeps", substeps))
 		},
 	}
 }
 
-// opened is a compiled workload with its arguments on the devices.
-type opened struct {
-	program *xlabridge.Compiled
-	args    []*graph.Array
-}
-
 // open compiles a function of args, whose first result is a number.
-func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) (Runner, error) {
+func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) (neurobench.Runner, error) {
 	p, err := graph.TraceArgs("spiking", args, graph.TraceOptions{Replicas: devices}, f)
 	if err != nil {
 		return nil, err
@@ -189,32 +166,5 @@ func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) 
 	if err != nil {
 		return nil, err
 	}
-	placed, err := xlabridge.Put(b, devices, args)
-	if err != nil {
-		_ = program.Close()
-		return nil, err
-	}
-	return &opened{program, graph.Leaves(placed)}, nil
-}
-
-func (o *opened) Run(n int) (seconds []float64, result float64, err error) {
-	for range n {
-		start := time.Now()
-		out, err := o.program.Call(o.args)
-		if err != nil {
-			return nil, 0, err
-		}
-		result, err = graph.Float(out[0])
-		seconds = append(seconds, time.Since(start).Seconds())
-		xlabridge.Free(out)
-		if err != nil {
-			return nil, 0, err
-		}
-	}
-	return seconds, result, nil
-}
-
-func (o *opened) Close() error {
-	xlabridge.Free(o.args)
-	return o.program.Close()
+	return neurobench.NewProgram(b, devices, program, args)
 }
