@@ -229,6 +229,17 @@ func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	require.Greater(t, seen, 50, "almost no includes were found")
 }
 
+// TestOnlyTheBridgeCompilesC: C kernels are in xlabridge/kernels, the shim around a plugin's API in xlabridge.
+func TestOnlyTheBridgeCompilesC(t *testing.T) {
+	var packages []string
+	for _, p := range goList(t, "./...") {
+		if slices.Contains(p.Imports, "C") {
+			packages = append(packages, p.ImportPath)
+		}
+	}
+	require.ElementsMatch(t, []string{"xlarun/xlabridge", "xlarun/xlabridge/kernels"}, packages)
+}
+
 // TestNoRegistryHost finds hosts of package registries in what the repository holds: their clients know their own.
 // The names are put together from halves, so that this file holds none.
 func TestNoRegistryHost(t *testing.T) {

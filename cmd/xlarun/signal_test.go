@@ -34,7 +34,8 @@ func TestSignals(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 	}
 	saved :=
-		`^xlarun evolve: interrupted after generation \d+; the state of generation \d+ is in run/checkpoints/\d+\.safetensors\n$`
+		`^xlarun evolve: interrupted after generation \d+; the state of generation \d+ is in ` +
+			`run/checkpoints/\d+\.safetensors\n$`
 
 	t.Run("1: a terminal that is closed sends its signal several times", func(t *testing.T) {
 		running(t)

@@ -16,8 +16,9 @@ import (
 func (s *store) sources() []fetch.Source {
 	var sources []fetch.Source
 	if registry := npmRegistry(s.getenv, os.ReadFile); registry != "" {
-		sources = append(sources, fetch.Source{Name: "the registry of npm's configuration", Get: func(ctx context.Context,
-			a *fetch.Artefact, dst *fetch.Sink) error {
+		const name = "the registry of npm's configuration"
+		sources = append(sources, fetch.Source{Name: name, Get: func(ctx context.Context, a *fetch.Artefact,
+			dst *fetch.Sink) error {
 			address, err := url.Parse(registry)
 			if err != nil || (address.Scheme != "http" && address.Scheme != "https") {
 				return errors.New("its address is no http(s) address")

@@ -88,8 +88,8 @@ func openRun(folder, which string) (*Saved, error) {
 	if there("config.toml") {
 		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
 	}
-	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, run.BestMember,
-		suffix)
+	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder,
+		run.BestMember, suffix)
 }
 
 // read reads the file.

@@ -56,7 +56,8 @@ func TestFilesAreAsNewAsTheCheckpoint(t *testing.T) {
 	kind, ok := run.Lookup("islands")
 	require.True(t, ok)
 	c := kind.New().(*islands.Islands)
-	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target, c.Islands = "Pendulum-v1", "linear", 4, 6, 5, "0", 2
+	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target = "Pendulum-v1", "linear", 4, 6, 5, "0"
+	c.Islands = 2
 	c.Migrants = 1
 	c.Judge = 40 // long beside a generation
 	r := &reader{t: t, dir: filepath.Join(t.TempDir(), "run")}
