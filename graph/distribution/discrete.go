@@ -64,8 +64,8 @@ func (d Categorical) KL(q Categorical) *graph.Array {
 
 // weighted is exp(logs) * x, 0 where logs is -Inf, in derivatives too.
 func weighted(logs, x *graph.Array) *graph.Array {
-	some := logs.Gt(math.Inf(-1))
-	safe := graph.Select(some.Or(logs.IsNaN()), x, 0)
+	positive := logs.Gt(math.Inf(-1))
+	safe := graph.Select(positive.Or(logs.IsNaN()), x, 0)
 	return logs.Exp().Mul(safe)
 }
 

@@ -68,20 +68,20 @@ func (a longAxis) stretch(z *graph.Array) *graph.Array {
 // crfmnesRates are the strategy's constants for sizes of population and genome.
 type crfmnesRates struct {
 	recombination
-	utilities       placeWeights // max(0, log(population/2 + 1) - log(place + 1))
-	positive        placeWeights // the same, of sum 1, minus 1/population; negative ones count as 0
-	distance        float64      // alpha: how much more distant members weigh while the search moves
-	stagnant, close float64      // learning rates of sigma while it stagnates, and while it converges
-	shape           float64      // learning rate of v and D
-	one             float64      // weight of the path in it
+	utilities       rankWeights // max(0, log(population/2 + 1) - log(rank + 1))
+	positive        rankWeights // the same, of sum 1, minus 1/population; negative ones count as 0
+	distance        float64     // alpha: how much more distant members weigh while the search moves
+	stagnant, close float64     // learning rates of sigma while it stagnates, and while it converges
+	shape           float64     // learning rate of v and D
+	one             float64     // weight of the path in it
 }
 
 func crfmnesRatesOf(population, n int) crfmnesRates {
 	p, d := float64(population), float64(n)
 	r := crfmnesRates{positive: naturalWeights(population)}
-	r.utilities = placeWeights{top: r.positive.top, gain: 1}
+	r.utilities = rankWeights{top: r.positive.top, gain: 1}
 	// As in evosax, the squares include negative logarithms: mu_eff is smaller than the paper's.
-	all, squares := placeWeights{top: r.positive.top, gain: r.positive.gain, loss: r.positive.gain}, 0.
+	all, squares := rankWeights{top: r.positive.top, gain: r.positive.gain, loss: r.positive.gain}, 0.
 	for i := range population {
 		squares += all.at(i) * all.at(i)
 	}

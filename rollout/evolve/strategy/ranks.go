@@ -65,8 +65,8 @@ func ranksBySort(f *graph.Array) *graph.Array {
 // of sum 1; 0 for the others. Of equal members the first are better; NaN is the worst.
 func LogWeights(fitness *graph.Array, parents int) *graph.Array {
 	order := graph.ArgSort(WorstIfNaN(fitness).Neg(), 0)
-	place := graph.ArgSort(order, 0).Convert(graph.Float32).Add(1)
-	weights := graph.Sub(float32(math.Log(float64(parents)+.5)), place.Log()).Max(0)
+	rank := graph.ArgSort(order, 0).Convert(graph.Float32).Add(1)
+	weights := graph.Sub(float32(math.Log(float64(parents)+.5)), rank.Log()).Max(0)
 	return weights.Div(weights.Sum())
 }
 
@@ -75,8 +75,8 @@ func LogWeights(fitness *graph.Array, parents int) *graph.Array {
 func best(fitness *graph.Array, count int) (order, found *graph.Array) {
 	order = graph.ArgSort(WorstIfNaN(fitness).Neg(), 0)
 	valid := fitness.IsNaN().Not().Convert(graph.Int32).Sum()
-	place := graph.Iota(count).Rem(valid.Max(1))
-	return graph.Take(order, place, 0), valid.Gt(0)
+	position := graph.Iota(count).Rem(valid.Max(1))
+	return graph.Take(order, position, 0), valid.Gt(0)
 }
 
 // WorstIfNaN replaces NaN by -Inf.

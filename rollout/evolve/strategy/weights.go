@@ -6,12 +6,12 @@ import (
 	"xlarun/graph"
 )
 
-// placeWeights weights a member's place, 0 for the best. With w = log(top) - log(place + 1) the weight is gain·w for
+// rankWeights weights a member's place, 0 for the best. With w = log(top) - log(place + 1) the weight is gain·w for
 // w >= 0, else loss·w, plus offset.
-type placeWeights struct{ top, gain, loss, offset float64 }
+type rankWeights struct{ top, gain, loss, offset float64 }
 
 // at returns the weight of a place.
-func (p placeWeights) at(place int) float64 {
+func (p rankWeights) at(place int) float64 {
 	w := math.Log(p.top) - math.Log(float64(place+1))
 	if w >= 0 {
 		return p.gain*w + p.offset
@@ -20,34 +20,34 @@ func (p placeWeights) at(place int) float64 {
 }
 
 // apply returns the weights of members, f32[population]. As in evosax, equal members share the weight of the mean of
-// their places, rounded down. NaN is the worst, and never gets more than the middle weight. If no fitness is a number,
+// their ranks, rounded down. NaN is the worst, and never gets more than the middle weight. If no fitness is a number,
 // all weights are 0.
-func (p placeWeights) apply(fitness *graph.Array) *graph.Array {
+func (p rankWeights) apply(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
-	place := graph.Quo(graph.Sub(2*(n-1), twiceRanks(fitness)), 2)
-	w := graph.Sub(float32(math.Log(p.top)), place.Convert(graph.Float32).Add(1).Log())
-	w = w.Mul(graph.Select(place.Ge(p.firstLoss(n)), float32(p.loss), float32(p.gain))).Add(float32(p.offset))
+	rank := graph.Quo(graph.Sub(2*(n-1), twiceRanks(fitness)), 2)
+	w := graph.Sub(float32(math.Log(p.top)), rank.Convert(graph.Float32).Add(1).Log())
+	w = w.Mul(graph.Select(rank.Ge(p.firstLoss(n)), float32(p.loss), float32(p.gain))).Add(float32(p.offset))
 	return graph.Select(fitness.IsNaN().All(), graph.ZerosLike(w), w)
 }
 
 // firstLoss returns the first place with w < 0, or n.
-func (p placeWeights) firstLoss(n int) int { return min(n, int(math.Floor(p.top))) }
+func (p rankWeights) firstLoss(n int) int { return min(n, int(math.Floor(p.top))) }
 
 // naturalWeights returns the utilities of natural evolution strategies (Wierstra et al., "Natural evolution
 // strategies", 2014): max(0, log(population/2 + 1) - log(place + 1)), divided by their sum, minus 1/population.
-func naturalWeights(population int) placeWeights {
-	p := placeWeights{top: float64(population)/2 + 1, gain: 1}
+func naturalWeights(population int) rankWeights {
+	p := rankWeights{top: float64(population)/2 + 1, gain: 1}
 	sum := 0.
 	for i := range population {
 		sum += p.at(i)
 	}
-	return placeWeights{top: p.top, gain: 1 / sum, offset: -1 / float64(population)}
+	return rankWeights{top: p.top, gain: 1 / sum, offset: -1 / float64(population)}
 }
 
 // recombination holds the constants of CMA-ES, which follow from the sizes of population and genome (Hansen, "The CMA
 // evolution strategy: a tutorial", 2016, table 1 and equations 48 to 58).
 type recombination struct {
-	weights   placeWeights
+	weights   rankWeights
 	sum       float64 // of all weights
 	effective float64 // mu_eff
 	cPath     float64 // c_c
@@ -59,7 +59,7 @@ type recombination struct {
 
 // recombine returns the constants. Without negative weights the worse half has weight 0.
 func recombine(population, n int, negative bool) recombination {
-	p := placeWeights{top: float64(population+1) / 2, gain: 1, loss: 1}
+	p := rankWeights{top: float64(population+1) / 2, gain: 1, loss: 1}
 	parents, d := max(1, population/2), float64(n)
 	var better, worse, betterSquares, worseSquares, gains, losses float64
 	for i := range population {
@@ -79,7 +79,7 @@ func recombine(population, n int, negative bool) recombination {
 	r.cSigma = (m + 2) / (d + m + 5)
 	r.damping = 1 + 2*max(0, math.Sqrt((m-1)/(d+1))-1) + r.cSigma
 	r.length = normalLength(n)
-	r.weights = placeWeights{top: p.top, gain: 1 / gains}
+	r.weights = rankWeights{top: p.top, gain: 1 / gains}
 	r.sum = 1
 	if negative {
 		alpha := 1 + 2*(worse*worse/worseSquares)/(m+2)
