@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 )
 
 // updateLike is a program of the size of a PPO update: a policy and value network, a rollout by scan, advantages by a
@@ -65,7 +67,7 @@ func BenchmarkTrace(b *testing.B) {
 func TestTracesLeaveMemoryFlat(t *testing.T) {
 	update, w, x := updateLike(20)
 	rounds := 200
-	if long() {
+	if long.On() {
 		rounds = 10000
 	}
 	heap := func() uint64 {

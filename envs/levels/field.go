@@ -3,7 +3,8 @@
 // square around itself, north up, with a layer for each kind of object.
 //
 // The scores in the doc comments are mean returns of whole episodes with the default parameters. TestScores measures
-// the scores of random and hand-written policies; WORKSPACE.md has the commands for evolved policies.
+// the scores of random and hand-written policies; examples/forage-l*.toml
+// evolve policies.
 package levels
 
 import (

@@ -2,10 +2,11 @@ package main
 
 import (
 	"io"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 )
 
 // A short training on a part of real MNIST: the loss falls and members tell most pictures right, each otherwise than
@@ -27,7 +28,7 @@ func TestLearns(t *testing.T) {
 		{"a population of 64", options{members: 64, hidden: 64, steps: 10, epochs: 2, batch: 100, rate: 3e-3,
 			code: "latency", train: 60000, test: 10000}, .93, true},
 	} {
-		if c.long && os.Getenv("XLARUN_LONG") == "" {
+		if c.long && !long.On() {
 			continue
 		}
 		r, err := c.o.run(t.Context(), io.Discard)

@@ -37,7 +37,7 @@ func init() {
 }
 
 // Evolution is a run: a compiled generation and its state on the devices. It is not for use by several goroutines at a
-// time, except Candidates.
+// time, except the methods of run.Members.
 type Evolution struct {
 	*run.Loop
 	config   Config

@@ -314,7 +314,7 @@ func TestCentre(t *testing.T) {
 
 // Seeds and Numbers of the strategy are inputs: changing them compiles nothing and changes results.
 func TestSettingsDoNotRecompile(t *testing.T) {
-	b := xlatest.Open(t, 1)
+	b := xlatest.OpenCold(t, 1)
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 8, 5, "linear"
 	first := start(t, b, c)

@@ -2,8 +2,7 @@
 // actions by parallelised Q-learning (pqn). Rollout, advantages, epochs of minibatches and the optimiser are one
 // compiled program. Environments, networks and optimiser stay on the device.
 //
-// Read update.go first: it is an update of one agent, from the step of an environment to the whole, with the functions
-// of PureJaxRL's ppo.py. The other files:
+// Read update.go first: it is an update of one agent, from the step of an environment to the whole. The other files:
 //
 //   - collect.go: keys, resets, and rollouts tile by tile (tiles.go).
 //   - network.go, critic.go: actor and critic, made by any policy.Maker. The leaves that are larger in a policy with
@@ -11,8 +10,8 @@
 //     rescales it.
 //   - minibatches.go: the rows that an epoch shuffles: transitions, blocks or whole sequences. Package train takes the
 //     steps of the optimiser.
-//   - algorithm.go: the differences between ppo and pqn. Another algorithm is another file like pqn.go, with its
-//     settings, its methods and its registration.
+//   - algorithm.go: the differences between ppo and pqn. Another algorithm is a pair of files like pqn.go, its loss and
+//     its actions, and pqn_config.go, its settings and registration.
 //   - shards.go: one agent's work is cut over the devices by its config alone, so results are the same to the byte on
 //     any number of devices. Several agents are a vmap around the update (agents.go).
 //   - state.go, normalize.go: the state between updates. The names of its leaves are a file format.

@@ -10,8 +10,8 @@ import (
 )
 
 // This file is an update of proximal policy optimization, from the step of an environment to the whole (Schulman et
-// al., "Proximal policy optimization algorithms", 2017). The functions have the names and the order of those in
-// PureJaxRL's ppo.py.
+// al., "Proximal policy optimization algorithms", 2017). envStep, calculateGAE, loss, updateMinibatch,
+// updateEpoch and updateStep are the functions of these names in PureJaxRL's ppo.py; here the inner ones come first.
 
 // transition is one step of one environment. A rollout is a tree of transitions with leaves [steps, environments, …].
 type transition struct {
@@ -32,7 +32,7 @@ type transition struct {
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
 
-	// evaluate adds these. Values have the units of rewards.
+	// evaluate adds these. Values have the units of scaled rewards (scaleRewards, --normalize-rewards).
 	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action
 	Value     *graph.Array `tree:"optional"` // f32[]: of Observation
 	NextValue *graph.Array `tree:"optional"` // f32[]: of NextObservation

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
+
 	"xlarun/cmd/xlarun-bench/bench/bbob"
 )
 
@@ -219,7 +221,7 @@ func number(v any, err error) float64 {
 // but the random one has to be better than random.
 func TestRegretIsOptunas(t *testing.T) {
 	trials := 50
-	if os.Getenv("XLARUN_LONG") != "" {
+	if long.On() {
 		trials = 200
 	}
 	var names []string

@@ -32,7 +32,18 @@ func CacheDir(t testing.TB) string {
 // when the test ends.
 func Open(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: CacheDir(t)})
+	return open(t, devices, CacheDir(t))
+}
+
+// OpenCold is Open with an empty cache, for tests of what is compiled.
+func OpenCold(t testing.TB, devices int) *xlabridge.Client {
+	t.Helper()
+	return open(t, devices, t.TempDir())
+}
+
+func open(t testing.TB, devices int, cache string) *xlabridge.Client {
+	t.Helper()
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: cache})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

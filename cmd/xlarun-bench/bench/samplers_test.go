@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 
 	"xlarun/cmd/xlarun-bench/bench/samplerbench"
 	"xlarun/cmd/xlarun/console"
@@ -21,7 +22,7 @@ func TestSamplersBesideOptunas(t *testing.T) {
 	kept, err := readKept[keptAnswer]("samplerbench/testdata/optuna.jsonl")
 	require.NoError(t, err)
 	all, marks := []int{50, 200}, []int{50}
-	if os.Getenv("XLARUN_LONG") != "" {
+	if long.On() {
 		marks = all
 	}
 	const seeds = 20

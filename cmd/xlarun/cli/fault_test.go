@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
+
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
 	"xlarun/rollout/run"
@@ -430,7 +432,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 func TestLongRunsStaySmall(t *testing.T) {
 	dir := t.TempDir()
 	steps := "150000"
-	if os.Getenv("XLARUN_LONG") != "" {
+	if long.On() {
 		steps = "5000000"
 	}
 	var rounds atomic.Int64

@@ -1,10 +1,11 @@
 package spiking
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 
 	"xlarun/graph"
 	"xlarun/graph/nn"
@@ -16,7 +17,7 @@ import (
 // because float32 may round it to either side. XLARUN_LONG=1 takes 100 times as many seeds.
 func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 	seeds := 64
-	if os.Getenv("XLARUN_LONG") != "" {
+	if long.On() {
 		seeds *= 100
 	}
 	const in, units, steps = 12, 10, 80

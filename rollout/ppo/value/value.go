@@ -24,7 +24,7 @@ type Head interface {
 	Outputs() int
 	// Start returns the state before the first update; graph.None{} if there is none.
 	Start() any
-	// Read returns the value, f32[], in the units of rewards, given the outputs out, [Outputs].
+	// Read returns the value, f32[], in the units of scaled rewards, given the outputs out, [Outputs].
 	Read(state any, out *graph.Array) *graph.Array
 	// Prepare returns the state after a batch of targets, f32[n]. It has the structure and shapes of state.
 	Prepare(state any, targets *graph.Array) any

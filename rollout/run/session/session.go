@@ -115,7 +115,7 @@ type session struct {
 }
 
 // state is what finish reads while work may be inside a call. Only work changes it, by update, so work reads it without
-// the lock.
+// the lock; finish sets ended and peak, under the lock.
 type state struct {
 	backend  xlabridge.Backend
 	profile  run.Profile
