@@ -147,10 +147,11 @@ func TestResumesToTheByte(t *testing.T) {
 		"plain": {ppo(nil), true},
 		"all": {ppo(func(c *Config) {
 			c.NormalizeObservations, c.NormalizeRewards, c.Value, c.Agents = true, true, "popart", 2
+			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
 		}), false},
 		"memory": {ppo(func(c *Config) {
 			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
-		}), false},
+		}), true},
 		"shared": {ppo(func(c *Config) { c.Shared, c.Value, c.Policy = true, "popart", "lstm:4" }), true},
 		"pqn":    {pqn(func(q *PQN) { q.Shuffle, q.Precision = "blocks", "f16" }), true},
 		"pqn all": {pqn(func(q *PQN) {
