@@ -50,12 +50,12 @@ type Coordinator struct {
 
 	exhausted bool // the sampler has no more trials
 	best      *study.FrozenTrial
-	told      int    // number of trials that report has passed, from the first
+	announced int    // number of trials that announce has passed, from the first
 	next      int64  // number of the next trial
-	asked     int    // told trials of this study
+	asked     int    // announced trials of this study
 	failed    int    // of these, how many failed
 	reason    string // why the last one failed
-	foreign   int    // told trials of other programs
+	foreign   int    // announced trials of other programs
 	threads   int    // see Threads
 }
 

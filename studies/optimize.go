@@ -10,7 +10,7 @@ import (
 
 // executor runs trials: workerExecutor in worker processes, laneExecutor as lanes of one program in this process.
 type executor interface {
-	// room returns the number of trials that the executor takes beside those that are open.
+	// room returns the number of further trials that the executor takes now.
 	room(p progress) int
 	// start starts the open trials that it has not started yet.
 	start(ctx context.Context, open []*study.FrozenTrial) error
@@ -18,8 +18,8 @@ type executor interface {
 	wait(ctx context.Context) error
 }
 
-// optimize asks trials, has the executor run them and tells their results, until all trials of the study are finished.
-// An error is *retryable where a new session may go on.
+// optimize asks trials and has the executor run them and store their results. It announces finished trials to Ended,
+// until all trials of the study are finished. An error is *retryable where a new session may go on.
 func (c *Coordinator) optimize(ctx context.Context, x executor) error {
 	for {
 		p, err := c.ask(x)
@@ -38,11 +38,11 @@ func (c *Coordinator) optimize(ctx context.Context, x executor) error {
 	}
 }
 
-// ask tells the results of finished trials and asks new trials until the executor has no room. The sampler of a trial
+// ask reads finished trials and asks new trials until the executor has no room. The sampler of a trial
 // sees the results of the trials that are at least a window before it, and no others.
 func (c *Coordinator) ask(x executor) (p progress, err error) {
 	for {
-		if p, err = c.tell(); err != nil {
+		if p, err = c.readFinished(); err != nil {
 			return p, err
 		}
 		n := min(c.Spec.Trials-p.asked, x.room(p))
@@ -68,10 +68,10 @@ type progress struct {
 	open  []*study.FrozenTrial // trials of this study that are not finished
 	next  int64                // number of the next trial
 	first int64                // number of the first open trial; math.MaxInt64 if there is none
-	rest  []*study.FrozenTrial // trials after those that were told
+	rest  []*study.FrozenTrial // trials after those that were announced
 }
 
-// progress returns how far the study is, given the trials after those that were told.
+// progress returns how far the study is, given the trials after those that were announced.
 func (c *Coordinator) progress(rest []*study.FrozenTrial) progress {
 	p := progress{asked: c.asked, next: c.next, first: math.MaxInt64, rest: rest}
 	for _, t := range rest {

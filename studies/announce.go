@@ -14,20 +14,20 @@ const maxFailures = 10
 // isOurs reports whether a trial was asked by a study of this program. Other programs can add trials to the database.
 func isOurs(t *study.FrozenTrial) bool { return t.SystemAttrs[study.SeesAttr] != nil }
 
-// tell reads the trials that are not told yet and reports those that have finished.
-func (c *Coordinator) tell() (progress, error) {
-	trials, err := c.study.TrialsFrom(c.told)
+// readFinished reads the trials that are not announced yet, and announces those that have finished.
+func (c *Coordinator) readFinished() (progress, error) {
+	trials, err := c.study.TrialsFrom(c.announced)
 	if err != nil {
 		return progress{}, &retryable{err}
 	}
-	rest, err := c.report(trials, false)
+	rest, err := c.announce(trials, false)
 	return c.progress(rest), err
 }
 
-// report calls Ended for trials in the order of their numbers, up to the first open trial of this study, and returns
+// announce calls Ended for trials in the order of their numbers, up to the first open trial of this study, and returns
 // the rest. It does not wait for trials of other programs. An enqueued trial becomes a trial of this study when it is
-// asked, which is soon: report stops before it, except at the end of the study.
-func (c *Coordinator) report(trials []*study.FrozenTrial, end bool) (rest []*study.FrozenTrial, err error) {
+// asked, which is soon: announce stops before it, except at the end of the study.
+func (c *Coordinator) announce(trials []*study.FrozenTrial, end bool) (rest []*study.FrozenTrial, err error) {
 	if n := len(trials); n > 0 {
 		c.next = trials[n-1].Number + 1
 	}
@@ -36,7 +36,7 @@ func (c *Coordinator) report(trials []*study.FrozenTrial, end bool) (rest []*stu
 		if isOurs(t) && !t.State.Finished() || enqueued && !end {
 			return trials[i:], nil
 		}
-		c.told++
+		c.announced++
 		if enqueued {
 			continue
 		}
@@ -78,9 +78,9 @@ func (c *Coordinator) updateBest(t *study.FrozenTrial) {
 	}
 }
 
-// verdict reports the remaining trials, which are of other programs. It returns an error if every trial failed.
+// verdict announces the remaining trials, which are of other programs. It returns an error if every trial failed.
 func (c *Coordinator) verdict(p progress) error {
-	if _, err := c.report(p.rest, true); err != nil {
+	if _, err := c.announce(p.rest, true); err != nil {
 		return err
 	}
 	if c.failed > 0 && c.failed == c.asked {
