@@ -47,8 +47,8 @@ func (m TMaze) Reset(key random.Key, p TMazeParams) (TMazeState, *graph.Array) {
 
 // Observe shows the sign only in the first cell.
 func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
-	sign := graph.Select(graph.Eq(s.Place, 0), s.Sign, 0.)
-	return graph.Stack([]*graph.Array{sign, graph.Convert(graph.Ge(s.Place, p.Length), graph.Float32)}, 0)
+	sign := graph.Select(s.Place.Eq(0), s.Sign, 0.)
+	return graph.Stack([]*graph.Array{sign, s.Place.Ge(p.Length).Convert(graph.Float32)}, 0)
 }
 
 // Step goes ahead in the corridor and turns at the junction. With any other action, the walker stays. The arm of the
@@ -56,13 +56,12 @@ func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
 	p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(m.Spec(), action)
-	junction := graph.Ge(s.Place, p.Length)
-	walks := graph.And(graph.Not(junction), graph.Eq(action, 1))
-	next = TMazeState{Sign: s.Sign, Place: graph.Add(s.Place, graph.Convert(walks, graph.Int32))}
-	next.Side = graph.Select(junction, graph.Convert(graph.Sub(action, 1), graph.Float32), 0.)
+	junction := s.Place.Ge(p.Length)
+	walks := junction.Not().And(action.Eq(1))
+	next = TMazeState{Sign: s.Sign, Place: s.Place.Add(walks.Convert(graph.Int32))}
+	next.Side = graph.Select(junction, action.Sub(1).Convert(graph.Float32), 0.)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, m.Observe(next, p), graph.Select(graph.Eq(next.Side, s.Sign), 1., 0.), graph.Ne(next.Side, 0),
-		truncated
+	return next, m.Observe(next, p), graph.Select(next.Side.Eq(s.Sign), 1., 0.), next.Side.Ne(0), truncated
 }
 
 // Draw paints the maze from above, the reward's arm and the walker.

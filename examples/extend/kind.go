@@ -74,10 +74,10 @@ func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *grap
 	key := random.FoldIn(s.Key, s.Round)
 	member := func(_ *graph.Array, key random.Key) any { return play.Policy.Init(key) }
 	returns := play.Play(in, key, member).Fitness()
-	at := graph.ArgMax(returns, 0)
+	at := returns.ArgMax(0)
 	found, top := play.Policy.Init(play.Key(key, at)), graph.DynamicIndex(returns, at, 0)
-	better := graph.Gt(top, s.Return)
-	next := State{Key: s.Key, Round: graph.Add(s.Round, 1), Return: graph.Select(better, top, s.Return)}
+	better := top.Gt(s.Return)
+	next := State{Key: s.Key, Round: s.Round.Add(1), Return: graph.Select(better, top, s.Return)}
 	next.Best = graph.SelectTree(better, found, s.Best)
-	return next, graph.Stack([]*graph.Array{next.Return, graph.Mean(returns)}, 0)
+	return next, graph.Stack([]*graph.Array{next.Return, returns.Mean()}, 0)
 }
