@@ -133,8 +133,9 @@ func TestLostBroker(t *testing.T) {
 		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", said)
 		time.Sleep(rand.N(100 * time.Millisecond))
 		kill(cmd)
+		kill(begin(20*n + 10)) // it has the queue in its store, whatever the one before had time to write
 		flipped += flip(t, store, r)
-		kill(begin(20*n + 12))
+		kill(begin(20*n + 16))
 		require.NoError(t, os.RemoveAll(store))
 		deleted++
 	}
