@@ -18,6 +18,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench"
 	_ "xlarun/cmd/xlarun-study/command"
 	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
@@ -352,7 +353,7 @@ terminal, for runs only those that are needed often; ´xlarun help COMMAND --all
 			} else if other != c && len(common) > 3 {
 				flags = own
 				fmt.Fprintf(&b, "It also has flags of [%s](#%s):\n%s.\n", other.CommandPath(), anchor(other),
-					strings.Join(filled(names(common), 119), "\n"))
+					strings.Join(console.Fill(names(common), 119), "\n"))
 			}
 		}
 		if len(flags) > 0 {
@@ -412,18 +413,6 @@ func names(flags []*pflag.Flag) (all []string) {
 		all = append(all, name)
 	}
 	return all
-}
-
-// filled joins words into lines of at most so many columns.
-func filled(words []string, columns int) (lines []string) {
-	line := ""
-	for _, word := range words {
-		if line != "" && len(line)+1+len(word) > columns {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }
 
 // anchor is the anchor of a command's heading.

@@ -262,7 +262,7 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 // commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
 func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all bool) string {
 	var b strings.Builder
-	for _, line := range filled(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
+	for _, line := range console.Fill(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
 		fmt.Fprintln(&b, line)
 	}
 	fmt.Fprintf(&b, "\nUsage:\n  %s\n", c.UseLine())
@@ -289,7 +289,7 @@ func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all b
 	fmt.Fprintf(&b, "\nFlags:\n%s", shown.FlagUsagesWrapped(helpWidth))
 	if len(named) > 0 {
 		fmt.Fprintf(&b, "\nMore flags, which xlarun help %s --all describes:\n", c.Name())
-		for _, line := range filled(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
+		for _, line := range console.Fill(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}
@@ -301,16 +301,4 @@ func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all b
 			c.CommandPath(), p.Name)
 	}
 	return b.String()
-}
-
-// filled joins words into lines of at most so many columns.
-func filled(words []string, columns int) (lines []string) {
-	line := ""
-	for _, word := range words {
-		if line != "" && len(line)+1+len(word) > columns {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }

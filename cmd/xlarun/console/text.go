@@ -26,3 +26,15 @@ func ShortText(s string) string {
 	}
 	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:most], ""), len(s))
 }
+
+// Fill joins words into lines of at most so many columns.
+func Fill(words []string, columns int) (lines []string) {
+	line := ""
+	for _, word := range words {
+		if line != "" && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}
