@@ -155,7 +155,7 @@ func drawEpisode(env envs.Environment, rec *episode.Recording, seed int64) ([]by
 }
 
 // curvesAfter is the least time that a run computes before its learning curves are drawn at its end. Drawing takes a
-// tenth of a second, by which a short run would end later. It is a variable for tests.
+// tenth of a second, which would delay the end of a short run. It is a variable for tests.
 var curvesAfter = 5 * time.Second
 
 // drawCurves draws the learning curves of a run; nil if it was short, or they cannot be drawn.
