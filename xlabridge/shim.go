@@ -1,7 +1,7 @@
 package xlabridge
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O3 -Wall -Wno-psabi
+#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O3 -g0 -Wall -Wno-psabi
 #cgo linux LDFLAGS: -ldl -lm
 #include <stdlib.h>
 #include "shim.h"

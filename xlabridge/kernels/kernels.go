@@ -6,7 +6,7 @@
 package kernels
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -Wall -Wno-psabi
+#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -g0 -Wall -Wno-psabi
 #cgo linux LDFLAGS: -lm
 #include "ffi.h"
 #include "sparse.h"
