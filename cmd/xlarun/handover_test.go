@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,23 +49,4 @@ func TestHandOver(t *testing.T) {
 	require.NoError(t, p.Start())
 	require.Equal(t, cli.StatusFailed, p.Ended())
 	require.Contains(t, p.Err.String(), "does not have this command: it is of another version, or another program")
-}
-
-// In a checkout, the program is built from its source.
-func TestHandOverInACheckout(t *testing.T) {
-	s := shelltest.NewCold(t)
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
-	help := func() (out, stderr string) {
-		p := s.Command("study", "show", "--help")
-		p.Dir = root
-		require.NoError(t, p.Start())
-		require.Zero(t, p.Ended(), "%s", &p.Err)
-		return p.Out.String(), p.Err.String()
-	}
-	out, stderr := help()
-	require.Contains(t, out, "xlarun study show SPEC.toml|DATABASE [flags]")
-	require.Equal(t, "xlarun: building xlarun-study from "+root+"\n", stderr)
-	again, _ := help()
-	require.Equal(t, out, again)
 }

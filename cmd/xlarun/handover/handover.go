@@ -43,7 +43,7 @@ func Find(name string, stderr io.Writer) (string, error) {
 	if path := filepath.Join(filepath.Dir(self), name); executable(path) {
 		return path, nil
 	}
-	if root := checkout(); root != "" {
+	if root := checkout(sourceRoot()); root != "" {
 		return build(root, name, stderr)
 	}
 	if path, err := exec.LookPath(name); err == nil {
@@ -73,14 +73,21 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// checkout returns the root of the checkout that this executable was built from. It returns "" if the working folder is
-// not in the checkout or there is no go command.
-func checkout() string {
+// sourceRoot returns the root of the checkout that this executable was built from, or "" if it was built with
+// -trimpath.
+func sourceRoot() string {
 	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) { // built with -trimpath
+	if !ok || !filepath.IsAbs(file) {
 		return ""
 	}
-	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// checkout returns the root of a checkout, or "" if the working folder is not in it or there is no go command.
+func checkout(root string) string {
+	if root == "" {
+		return ""
+	}
 	at, err := os.Getwd()
 	if err != nil || at != root && !strings.HasPrefix(at, root+string(filepath.Separator)) {
 		return ""
