@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -30,6 +31,8 @@ const (
 	// keyNormalized is "true" if the arrays Observation.Mean and Observation.Deviation normalise observations, else
 	// absent.
 	keyNormalized = "normalized_observations"
+	// keyActions is policy.Sampled or policy.Greedy if the member has a distribution over actions, else absent.
+	keyActions = "actions"
 )
 
 // Describe returns the metadata that Load needs.
@@ -50,6 +53,40 @@ func DescribeNormalized(metadata map[string]string, p policy.Policy) {
 	if _, normalizes := p.(*policy.Normalizing); normalizes {
 		metadata[keyNormalized] = "true"
 	}
+}
+
+// DescribeActions adds to a member's metadata how it acts, if it has a distribution over actions. actions is
+// policy.Sampled, policy.Greedy, or "", which means the way of the policy.
+func DescribeActions(metadata map[string]string, p policy.Policy, actions string) {
+	if s, ok := p.(*policy.Sampling); ok {
+		metadata[keyActions] = cmp.Or(actions, s.Actions)
+	}
+}
+
+// Actions returns how the member acts: policy.Sampled or policy.Greedy.
+func (m *Member) Actions() string {
+	if s, ok := m.Policy.(*policy.Sampling); ok {
+		return s.Actions
+	}
+	return policy.Greedy
+}
+
+// SetActions changes how the member acts. Its error says why it cannot.
+func (m *Member) SetActions(actions string) error {
+	if actions != policy.Sampled && actions != policy.Greedy {
+		return settings.Wrong("actions", actions, "%s or %s", policy.Sampled, policy.Greedy)
+	}
+	s, ok := m.Policy.(*policy.Sampling)
+	switch {
+	case ok:
+		changed := *s
+		changed.Actions = actions
+		m.Policy = &changed
+	case actions == policy.Sampled:
+		return settings.Wrong("actions", actions, "%s for this member, which has no distribution over actions: its "+
+			"training took the most probable one", policy.Greedy)
+	}
+	return nil
 }
 
 // Load reads a member from a safetensors file of a run or of `xlarun export`. Its environment and policy must be
@@ -104,6 +141,9 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 			return nil, fmt.Errorf("its %s are %q, want true, or no such key", keyNormalized, normalized)
 		}
 		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], values, env.Spec().Observation, env.Spec().Action)
+	}
+	if actions := metadata[keyActions]; err == nil && actions != "" {
+		p, err = policy.NewSampling(p, actions, env.Spec().Action)
 	}
 	if err != nil {
 		return nil, err

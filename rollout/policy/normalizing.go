@@ -62,10 +62,13 @@ func NormalizedBox(box envs.Box) envs.Box {
 		ChannelsFirst: box.ChannelsFirst}
 }
 
-// Unwrap returns the policy that a search changes: Normalizing.Inner, or p itself if it does not normalise.
+// Unwrap returns the policy that a search changes: the one inside a Sampling and a Normalizing, or p itself.
 func Unwrap(p Policy) Policy {
-	if n, ok := p.(*Normalizing); ok {
-		return n.Inner
+	switch p := p.(type) {
+	case *Normalizing:
+		return Unwrap(p.Inner)
+	case *Sampling:
+		return Unwrap(p.Inner)
 	}
 	return p
 }
@@ -84,8 +87,11 @@ func (n *Normalizing) Describe(params any) (map[string]any, error) {
 
 // Bind returns p with a program's inputs instead of its Numbers; see settings.Bind.
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
-	if n, ok := p.(*Normalizing); ok {
-		return &Normalizing{settings.Bind(n.Inner, in, prefix), n.dims}
+	switch p := p.(type) {
+	case *Normalizing:
+		return &Normalizing{Bind(p.Inner, in, prefix), p.dims}
+	case *Sampling:
+		return &Sampling{Bind(p.Inner, in, prefix), p.Actions, p.noisy}
 	}
 	return settings.Bind(p, in, prefix)
 }

@@ -70,7 +70,7 @@ type Reporter interface {
 	Report(carry any) *graph.Array
 }
 
-// ReporterOf returns p, or the policy of a Normalizing, as a Reporter.
+// ReporterOf returns p, or the policy inside it (Unwrap), as a Reporter.
 func ReporterOf(p Policy) (Reporter, bool) {
 	r, ok := Unwrap(p).(Reporter)
 	return r, ok
@@ -85,7 +85,7 @@ type Learner interface {
 	Learn(carry any, reward *graph.Array) any
 }
 
-// LearnerOf returns p, or the policy of a Normalizing, as a Learner, if it learns.
+// LearnerOf returns p, or the policy inside it (Unwrap), as a Learner, if it learns.
 func LearnerOf(p Policy) (Learner, bool) {
 	l, ok := Unwrap(p).(Learner)
 	return l, ok && l.Learns()

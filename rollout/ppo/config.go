@@ -121,9 +121,19 @@ func (c *Config) stopping() string {
 // stepLimit is the name of the environments' parameter that limits an episode's steps.
 const stepLimit = "max-steps"
 
-// Rollout returns how the actor is judged and played: it takes the likeliest action, up to the environment's limit of
-// steps.
+// Rollout returns how the actor is judged and played, up to the environment's limit of steps. It draws actions, as in
+// training, or takes the most probable ones.
 func (c *Config) Rollout() (*episode.Rollout, error) {
+	r, err := c.greedyRollout()
+	if err != nil {
+		return nil, err
+	}
+	r.Policy, err = policy.NewSampling(r.Policy, policy.Sampled, r.Env.Spec().Action)
+	return r, err
+}
+
+// greedyRollout returns how a network acts that takes the action with the largest output.
+func (c *Config) greedyRollout() (*episode.Rollout, error) {
 	steps := 1
 	if env, err := envs.Make(c.Env); err == nil {
 		steps = max(1, env.Spec().MaxSteps)
@@ -189,7 +199,7 @@ func (c *Config) program() (*program, error) {
 
 // playing returns how episodes are played, and a function that makes networks for them in the config's precision.
 func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (policy.Policy, error), error) {
-	play, err := c.Rollout()
+	play, err := c.greedyRollout()
 	if err != nil {
 		return nil, nil, err
 	}

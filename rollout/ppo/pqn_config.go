@@ -78,7 +78,7 @@ func (q *PQN) Purpose() string {
 }
 
 // Rollout returns how the network is judged and played: it takes the best action.
-func (q *PQN) Rollout() (*episode.Rollout, error) { c := q.config(); return c.Rollout() }
+func (q *PQN) Rollout() (*episode.Rollout, error) { c := q.config(); return c.greedyRollout() }
 
 // Check returns the first mistake in the settings, a *settings.Error, before anything is traced or compiled.
 func (q *PQN) Check(plan.Machine) error {

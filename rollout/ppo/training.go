@@ -109,7 +109,7 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 }
 
 // Candidates returns the last actor, and the actor with the highest recent return so far. With several agents both are
-// the best over the agents.
+// the best over the agents. Both have the last distribution: a state keeps no deviations of an earlier update.
 func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	v, err := t.Unflatten(s)
 	if err != nil {
@@ -118,15 +118,16 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	state := v.(State)
 	candidates := []run.Candidate{{Name: "last"}, {Name: "best_ever"}}
 	err = graph.Try(func() {
-		last, best := state, state.Best
+		last, best, head := state, state.Best, state.Params.Head
 		if t.config.Agents > 1 {
 			recent, highest := nanToLowest(state.Recent.mean()), nanToLowest(state.Best.Return)
 			found := highest.ReduceMax(0).Gt(math.Inf(-1)) // at least one agent has a best return
-			last = at(state, recent.ArgMax(0))
-			best = at(state.Best, graph.Select(found, highest.ArgMax(0), recent.ArgMax(0)))
+			agent := graph.Select(found, highest.ArgMax(0), recent.ArgMax(0))
+			last, best = at(state, recent.ArgMax(0)), at(state.Best, agent)
+			head = at(state.Params.Head, agent)
 		}
-		candidates[0].Params = t.member(last.Params.Actor, last.Observed.scale())
-		candidates[1].Params = t.member(best.Actor, best.Observation)
+		candidates[0].Params = t.member(last.Params, last.Observed.scale())
+		candidates[1].Params = t.member(Params{Actor: best.Actor, Head: head}, best.Observation)
 	})
 	for i := range candidates {
 		if err == nil {
@@ -144,9 +145,13 @@ func at[T any](tree T, i *graph.Array) T {
 // nanToLowest returns x with -Inf in place of NaN.
 func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), math.Inf(-1), x) }
 
-// member returns an actor as it is saved.
-func (t *Training) member(actor any, scale observationScale) any {
-	return scale.member(t.program.member(Params{Actor: actor}))
+// member returns an actor as it is saved. An actor that learned action values has no distribution.
+func (t *Training) member(p Params, scale observationScale) any {
+	own := scale.member(t.program.member(p))
+	if _, ok := t.program.distribution.(epsilonGreedy); ok {
+		return own
+	}
+	return policy.Distributed{Own: own, Distribution: p.Head}
 }
 
 // Ending summarises the run, with the interquartile mean of several agents. The interval, which takes thousands of

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"xlarun/envs"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/xlabridge"
@@ -16,6 +17,8 @@ type Player interface {
 	Rollout() (*episode.Rollout, error)
 	// Judged returns the number of fresh episodes that judge a member.
 	Judged() int
+	// Goal returns the mean return at which a run in an environment is solved; NaN if there is none.
+	Goal(spec envs.Spec) float64
 	// Sampled returns the number of members whose episodes are written at the end of the run.
 	Sampled() int
 	// MemberCount returns the size of the population that plays after a snapshot; 0: Remake cannot make it.

@@ -5,18 +5,19 @@ import (
 	"slices"
 	"strconv"
 
+	"xlarun/graph/random"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 )
 
 // judgeFame judges the hall of fame of a state on the same fresh episodes as the candidates, with the same program. It
 // sorts the members by mean return; equal ones stay in the order of their fitness.
-func (s *session) judgeFame(held *runfolder.Checkpoint, together int) ([]*Member, error) {
+func (s *session) judgeFame(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
 	famed, err := s.run.(run.Members).Fame(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 	if err != nil {
 		return nil, err
 	}
-	fame, err := s.play(famed, together)
+	fame, err := s.judge.play(famed, key)
 	slices.SortStableFunc(fame, func(a, b *Member) int {
 		switch {
 		case a.Judgement.Mean > b.Judgement.Mean:
@@ -32,7 +33,7 @@ func (s *session) judgeFame(held *runfolder.Checkpoint, together int) ([]*Member
 // writeFame writes the hall of fame, one file a member.
 func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
 	for i, f := range fame {
-		m := s.describeJudged(held.Step, f.Candidate, &f.Judgement)
+		m := s.describeJudged(held.Step, f)
 		m["fitness"], m["fitness_"+s.Kind.Unit] = fmt.Sprint(f.Fitness), strconv.FormatInt(f.Step, 10)
 		if err := s.Folder.WriteArrays(run.FameMember(i+1)+".safetensors", f.Params, m); err != nil {
 			return err

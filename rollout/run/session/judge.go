@@ -2,11 +2,13 @@ package session
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"xlarun/envs"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
@@ -15,9 +17,11 @@ import (
 // judgeShare is the least ratio of the time between two judgements to the time that one takes.
 const judgeShare = 20
 
-// Judge judges a run's candidates on fresh episodes, and records the best.
+// Judge judges a run's candidates on fresh episodes, in all ways to act that their policy has, and records the best.
 type Judge struct {
 	*episode.Judge
+	ways     []string          // to act: policy.WaysOf, or one that is empty
+	together int               // members, times ways, that the program plays
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	at       time.Time // of the last judgement
@@ -33,12 +37,17 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{env: r.Env}
-	if j.Judge, err = episode.NewJudge(b, r, candidates[0].Params, len(candidates), p.Judged(), purpose); err != nil {
+	j := &Judge{env: r.Env, ways: policy.WaysOf(r.Policy)}
+	if len(j.ways) == 0 {
+		j.ways = []string{""}
+	}
+	j.together = len(candidates) * len(j.ways)
+	example := policy.Acting(candidates[0].Params, j.ways[0])
+	if j.Judge, err = episode.NewJudge(b, r, example, j.together, p.Judged(), purpose); err != nil {
 		return nil, err
 	}
 	if _, can := envs.DrawerOf(r.Env); can && draw {
-		if j.recorder, err = episode.NewRecorder(b, r, candidates[0].Params); err != nil {
+		if j.recorder, err = episode.NewRecorder(b, r, example); err != nil {
 			return nil, errors.Join(err, j.Close())
 		}
 	}
@@ -118,17 +127,19 @@ func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error
 }
 
 // judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,
-// which stands for the whole search, the best member, and the hall of fame.
+// which stands for the whole search, the best member, and the hall of fame. The largest of several means is too large on
+// average, so the best member is judged once more, on episodes of its own.
 func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Candidate) error {
 	famed := make([]run.Famed, len(candidates))
 	for i, c := range candidates {
 		famed[i].Candidate = c
 	}
-	members, err := s.play(famed, len(candidates))
+	key := random.FoldIn(random.New(s.Experiment.On().Seed), run.JudgeKey)
+	members, err := s.judge.play(famed, key)
 	if err != nil {
 		return err
 	}
-	fame, err := s.judgeFame(held, len(candidates))
+	fame, err := s.judgeFame(held, key)
 	if err != nil {
 		return err
 	}
@@ -138,11 +149,18 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 			best = m
 		}
 	}
-	if s.Folder != nil {
-		if err := s.writeMember(run.CentreMember, held, members[0].Candidate, &members[0].Judgement); err != nil {
+	if s.judge.together+len(fame) > 1 {
+		again, err := s.judge.play([]run.Famed{best.Famed}, random.FoldIn(key, bestKey))
+		if err != nil {
 			return err
 		}
-		if err := s.writeMember(run.BestMember, held, best.Candidate, &best.Judgement); err != nil {
+		best = again[0].as(best.Actions)
+	}
+	if s.Folder != nil {
+		if err := s.writeMember(run.CentreMember, held, members[0]); err != nil {
+			return err
+		}
+		if err := s.writeMember(run.BestMember, held, best); err != nil {
 			return err
 		}
 		if err := s.writeFame(held, fame); err != nil {
@@ -153,24 +171,38 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 	return nil
 }
 
-// play judges members on fresh episodes, as many together as the judge was made for. The last round is filled up with
-// its last member.
-func (s *session) play(famed []run.Famed, together int) (members []*Member, err error) {
-	key := random.FoldIn(random.New(s.Experiment.On().Seed), run.JudgeKey)
-	for len(famed) > 0 {
-		n := min(together, len(famed))
-		players := make([]any, together)
-		for i := range players {
-			players[i] = famed[min(i, n-1)].Params
+// bestKey is folded into the judge's key for the second judgement of the best member. It is larger than the number of
+// any episode.
+const bestKey = 1<<31 - 1
+
+// play judges members on fresh episodes, in all ways to act, as many together as the program plays. The last round is
+// filled up with its last member. A member acts in the way with the largest mean return.
+func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
+	var players []any
+	for _, m := range famed {
+		for _, way := range j.ways {
+			players = append(players, policy.Acting(m.Params, way))
 		}
-		judgements, err := s.judge.Play(players, key)
+	}
+	var judgements []episode.Judgement
+	for len(players) > 0 {
+		n := min(j.together, len(players))
+		round := slices.Concat(players[:n], slices.Repeat(players[n-1:n], j.together-n))
+		played, err := j.Play(round, key)
 		if err != nil {
 			return nil, err
 		}
-		for i, m := range famed[:n] {
-			members = append(members, &Member{m, judgements[i]})
+		judgements, players = append(judgements, played[:n]...), players[n:]
+	}
+	members := make([]*Member, len(famed))
+	for i, m := range famed {
+		members[i] = &Member{Famed: m, Judgement: judgements[i*len(j.ways)], Actions: j.ways[0]}
+		if len(j.ways) > 1 {
+			members[i].Other = &judgements[i*len(j.ways)+1]
+			if members[i].Other.Mean > members[i].Judgement.Mean {
+				members[i] = members[i].as(j.ways[1])
+			}
 		}
-		famed = famed[n:]
 	}
 	return members, nil
 }
@@ -178,7 +210,8 @@ func (s *session) play(famed []run.Famed, together int) (members []*Member, err 
 // drawBest writes the GIF of an episode of the best member.
 func (s *session) drawBest() error {
 	seed := s.Experiment.On().Seed
-	rec, err := s.judge.recorder.Record(s.best.Params, random.FoldIn(run.EpisodesKey(seed), 0))
+	params := policy.Acting(s.best.Params, s.best.Actions)
+	rec, err := s.judge.recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// describe returns the metadata of a member, with which episode.Load makes it act again.
-func (s *session) describe(step int64, name string) map[string]string {
+// describe returns the metadata of a member, with which episode.Load makes it act again. actions is how it acts, "" for
+// the way of training.
+func (s *session) describe(step int64, name, actions string) map[string]string {
 	own := settings.Values{}
 	spec := ""
 	for _, c := range settings.ChosenParts(s.Experiment) {
@@ -40,24 +41,28 @@ func (s *session) describe(step int64, name string) map[string]string {
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, params)
 	episode.DescribeNormalized(m, network)
+	episode.DescribeActions(m, network, actions)
 	maps.Copy(m, map[string]string{"kind": s.Kind.Name, "member": name, s.Kind.Unit: strconv.FormatInt(step, 10),
 		"seed": strconv.FormatInt(s.Experiment.On().Seed, 10), "xlarun": s.Version})
 	return m
 }
 
-// describeJudged returns the metadata of a candidate with its result; j is nil if it was not judged.
-func (s *session) describeJudged(step int64, c run.Candidate, j *episode.Judgement) map[string]string {
-	m := s.describe(step, c.Name)
-	if j != nil {
-		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error),
-			strconv.Itoa(len(j.Return))
+// describeJudged returns the metadata of a member with its result.
+func (s *session) describeJudged(step int64, m *Member) map[string]string {
+	about := s.describe(step, m.Name, m.Actions)
+	j := m.Judgement
+	about["mean_return"], about["standard_error"], about["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error),
+		strconv.Itoa(len(j.Return))
+	for _, way := range m.ways() {
+		about[way+"_mean_return"] = fmt.Sprint(m.as(way).Judgement.Mean)
+		about[way+"_standard_error"] = fmt.Sprint(m.as(way).Judgement.Error)
 	}
-	return m
+	return about
 }
 
-// writeMember writes a candidate with its result; j is nil if it was not judged.
-func (s *session) writeMember(file string, held *runfolder.Checkpoint, c run.Candidate, j *episode.Judgement) error {
-	return s.Folder.WriteArrays(file+".safetensors", c.Params, s.describeJudged(held.Step, c, j))
+// writeMember writes a judged member.
+func (s *session) writeMember(file string, held *runfolder.Checkpoint, m *Member) error {
+	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeJudged(held.Step, m))
 }
 
 // writeCentre writes the centre of a state without judging it: nothing on the devices is touched.
@@ -69,7 +74,8 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	return s.writeMember(run.CentreMember, held, candidates[0], nil)
+	c := candidates[0]
+	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, ""))
 }
 
 // writeFiles writes the kind's further files.

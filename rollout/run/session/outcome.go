@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -33,6 +34,34 @@ type Outcome struct {
 type Member struct {
 	run.Famed // of the best member only the Candidate
 	Judgement episode.Judgement
+	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy that
+	// has one way. Other is the result of the other way, on the same episodes; nil if there is none.
+	Actions string
+	Other   *episode.Judgement
+}
+
+// ways returns the ways to act in which the member was judged.
+func (m *Member) ways() []string {
+	if m.Other == nil {
+		return nil
+	}
+	return []string{policy.Sampled, policy.Greedy}
+}
+
+// as returns the member with a way to act.
+func (m *Member) as(actions string) *Member {
+	if m.Actions == actions {
+		return m
+	}
+	return &Member{m.Famed, *m.Other, actions, &m.Judgement}
+}
+
+// other returns the other way to act.
+func other(actions string) string {
+	if actions == policy.Sampled {
+		return policy.Greedy
+	}
+	return policy.Sampled
 }
 
 // Object is a JSON object whose members keep their order. Of two members with one name the first counts.
@@ -119,11 +148,19 @@ func (s *session) json(outcome *Outcome) Object {
 		add("best_member_mean_return", finite(b.Judgement.Mean))
 		add("best_member_standard_error", finite(b.Judgement.Error))
 		add("best_member_episodes", len(b.Judgement.Return))
+		if b.Other != nil {
+			add("best_member_actions", b.Actions)
+		}
+		for _, way := range b.ways() {
+			add("best_member_"+way+"_mean_return", finite(b.as(way).Judgement.Mean))
+			add("best_member_"+way+"_standard_error", finite(b.as(way).Judgement.Error))
+		}
 	}
 	if s.fame != nil {
 		add("fame", s.fameJSON())
 	}
 	add("ended_by", outcome.EndedBy)
+	add("solved", s.solved())
 	add("steps_per_second", finite(s.stepsPerSecond()))
 	add("trace_seconds", s.profile.TraceSeconds)
 	add("compile_seconds", s.profile.CompileSeconds)
@@ -160,6 +197,21 @@ func (s *session) endedBy() string {
 	return "stopped"
 }
 
+// solved reports whether the run reached its goal and, if members are judged, the best one does, too, without a failed
+// episode.
+func (s *session) solved() bool {
+	if !s.last.Done || s.best == nil {
+		return s.last.Done
+	}
+	p := s.player()
+	r, err := p.Rollout()
+	if err != nil {
+		return false
+	}
+	missed := s.best.Judgement.Mean < p.Goal(r.Env.Spec()) // false without a goal, which is NaN
+	return !missed && s.best.Judgement.Failed == 0
+}
+
 // summary returns the outcome as lines for people.
 func (s *session) summary(stopped bool) []string {
 	ending := ""
@@ -171,6 +223,9 @@ func (s *session) summary(stopped bool) []string {
 	switch {
 	case s.rounds == 0:
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", unit, step)
+	case s.last.Done && !s.solved():
+		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on fresh episodes the saved member "+
+			"does not reach it", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Done:
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Stalled:
@@ -182,9 +237,13 @@ func (s *session) summary(stopped bool) []string {
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		lines = append(lines,
-			fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
-				strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+		line := fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
+			strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return))
+		if b.Other != nil {
+			line += fmt.Sprintf(" with %s actions; with %s ones %.4g ± %.2g", b.Actions, other(b.Actions), b.Other.Mean,
+				b.Other.Error)
+		}
+		lines = append(lines, line)
 	}
 	if len(s.fame) > 0 {
 		lines = append(lines, s.fameText())
