@@ -114,7 +114,7 @@ def ctrnn(a, x, y, dt, least, most):
     return y, sigmoid(y + a["Cell.Theta"])
 
 
-def act(arrays, metadata, observation, memory=None):
+def act(arrays, metadata, observation, memory=None, random=np.random.default_rng()):
     """Outputs, action, and what the member remembers: the memory of its next step; None at the start of an episode."""
     policy = metadata["policy"].split(":")[0]
     function = functions.get(metadata.get("activation"))
@@ -138,10 +138,13 @@ def act(arrays, metadata, observation, memory=None):
         step = {"gru": gru, "lstm": lstm, "mingru": mingru, "elman": elman, "ctrnn": ctrnn}[policy]
         memory, seen = step(arrays, x.reshape(-1), memory, *more)
         out = layer(arrays, "Out", seen)
+    noisy = out
+    if metadata.get("actions") == "sampled":  # the most probable action of noisy outputs is a draw
+        noisy = out + (random.gumbel(size=out.shape) if metadata["head"] == "argmax" else np.exp(arrays["Distribution.Log"]) * random.normal(size=out.shape))
     if metadata["head"] == "argmax":
-        return out, int(np.argmax(out)), memory
+        return out, int(np.argmax(noisy)), memory
     space = json.loads(metadata["action_space"])
-    bounds = zip(out, space["low"], space["high"])
+    bounds = zip(noisy, space["low"], space["high"])
     action = [y if None in (low, high) else (low + high) / 2 + (high - low) / 2 * np.tanh(y) for y, low, high in bounds]
     return out, np.array(action, np.float32).reshape(space["shape"]), memory
 # docs/members.md: end

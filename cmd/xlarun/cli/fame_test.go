@@ -45,8 +45,9 @@ func TestHallOfFame(t *testing.T) {
 		require.Equal(t, "3", f.Metadata()["episodes"])
 		require.NoError(t, f.Close())
 	}
-	require.GreaterOrEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"],
-		"the best is the best of all that were judged")
+	// 1: the largest of several means is too large on average. The best member's is of other episodes than fame-1's.
+	require.Equal(t, "best_ever", r["best_member"])
+	require.NotEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"])
 	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+\n`, b.out.String())
 	require.NoFileExists(t, "run/fame-4.safetensors")
 

@@ -54,12 +54,13 @@ func TestRunEndsWhenSolved(t *testing.T) {
 		require.Positive(t, r[key], key)
 	}
 	require.Contains(t, []any{"centre", "best_ever"}, r["best_member"])
-	require.Len(t, r, 56, "these keys and no others")
+	require.Equal(t, false, r["solved"], "1: the saved member is below 475, whatever training reached")
+	require.Len(t, r, 57, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)
-	require.Contains(t, b.out.String(), "solved in generation 5 after ")
-	require.Contains(t, b.out.String(), ": well blown\n")
+	require.Contains(t, b.out.String(), "reached the target in training in generation 5 after ")
+	require.Contains(t, b.out.String(), " s: well blown; on fresh episodes the saved member does not reach it\n")
 	require.Regexp(t, `the best member \((centre|best ever)\) has a mean return of \d+ ± \S+ over 2 fresh episodes`,
 		b.out.String())
 	files := b.files(t)

@@ -37,6 +37,7 @@ type options struct {
 	seed     int64
 	steps    int
 	params   []string
+	actions  string
 	gif      string // "" means no picture
 	frames   int
 	json     bool
@@ -85,6 +86,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
 	addParams(f, &o.params)
+	addActions(f, &o.actions)
 	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, "+
 		"NAME-play.gif beside a file)")
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
@@ -112,6 +114,9 @@ func (o *options) resolve(m *episode.Member, given func(flag string) bool) error
 	}
 	m.Steps = o.steps
 	if err := setParams(m, o.params); err != nil {
+		return err
+	}
+	if err := setActions(m, o.actions, given("actions")); err != nil {
 		return err
 	}
 	return o.resolvePicture(m, given)
@@ -185,6 +190,7 @@ type Result struct {
 	Episodes   int      `json:"episodes"`
 	Steps      int      `json:"steps"`                // limit of an episode
 	Params     []string `json:"env_params,omitempty"` // NAME=VALUE, only those in the flags
+	Actions    string   `json:"actions"`              // "sampled" or "greedy"
 	Mean       *float64 `json:"mean_return"`
 	Error      *float64 `json:"standard_error"`
 	Std        *float64 `json:"standard_deviation"`
@@ -230,6 +236,7 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 		}
 	}
 	meta := o.saved.Metadata
+	r.Actions = m.Actions()
 	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
 	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps, r.Params = m.Env.Spec().ID, meta["policy"], b.Backend(),
 		o.seed, o.episodes, o.steps, o.params
@@ -296,13 +303,20 @@ func (o *options) print(streams console.Streams, r Result) {
 	if o.saved.Notice != "" {
 		fmt.Fprintf(out, "%s\n", o.saved.Notice)
 	}
-	if m := o.saved.Metadata; m["mean_return"] != "" {
-		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(m["mean_return"]),
-			m["episodes"], figure(m["standard_error"]))
+	meta := o.saved.Metadata
+	if meta["mean_return"] != "" {
+		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(meta["mean_return"]),
+			meta["episodes"], figure(meta["standard_error"]))
+	}
+	if x, y := meta["sampled_mean_return"], meta["greedy_mean_return"]; x != "" && y != "" {
+		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n", figure(x), figure(y))
 	}
 	with := ""
 	if len(r.Params) > 0 {
 		with = ", with " + strings.Join(r.Params, ", ")
+	}
+	if meta["actions"] != "" {
+		with += ", " + r.Actions + " actions"
 	}
 	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", console.Count(r.Episodes, "fresh episode",
 		"fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed, with)

@@ -26,7 +26,7 @@ const (
 
 // ExportCommand is `xlarun export`.
 func ExportCommand(streams console.Streams) *cobra.Command {
-	member, out, force := "", "", false
+	member, actions, out, force := "", "", "", false
 	cmd := &cobra.Command{
 		Use:   "export RUN|FILE" + suffix + " --out FILE",
 		Short: "Write a saved member for other programs",
@@ -38,10 +38,15 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			"best one's connections.",
 		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors",
 		Args:    console.OneArgument("the folder of a run, or a member's file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := Open(args[0], member)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("actions") {
+				if err := s.setActions(actions); err != nil {
+					return err
+				}
 			}
 			if err := checkTarget(out, force); err != nil {
 				return err
@@ -64,9 +69,23 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 		},
 	}
 	addMember(cmd.Flags(), &member)
+	addActions(cmd.Flags(), &actions)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
+}
+
+// setActions changes how the member will act.
+func (s *Saved) setActions(actions string) error {
+	m, err := s.Member()
+	if err != nil {
+		return err
+	}
+	if err := setActions(m, actions, true); err != nil {
+		return err
+	}
+	episode.DescribeActions(s.Metadata, m.Policy, actions)
+	return nil
 }
 
 // checkTarget returns an error if the file must not or cannot be written.

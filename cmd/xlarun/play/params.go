@@ -43,3 +43,21 @@ func setParams(m *episode.Member, flags []string) error {
 	m.Given = own
 	return nil
 }
+
+// addActions adds the flag that overrides how the member acts.
+func addActions(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "actions", "", "how the member acts: sampled, each action is drawn from its distribution, or greedy, "+
+		"the most probable action (default the way that did better when it was saved)")
+}
+
+// setActions changes how the member acts, if the flag is given.
+func setActions(m *episode.Member, flag string, given bool) error {
+	if !given {
+		return nil
+	}
+	err := m.SetActions(flag)
+	if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
+		return console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
+	}
+	return err
+}

@@ -155,7 +155,7 @@ func TestPlayIsALoop(t *testing.T) {
 		}
 		require.Equal(t, lengths[0], float64(got.Length))
 		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve",
-			Env: c.env, Policy: "mlp:3", Backend: "reference",
+			Env: c.env, Policy: "mlp:3", Backend: "reference", Actions: "greedy",
 			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Length: got.Length,
 			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest,
 			MeanLength: got.MeanLength, Return: got.Return}, got)
@@ -171,6 +171,58 @@ func TestPlayIsALoop(t *testing.T) {
 }
 
 // Without flags: the run's steps, a seed that is not the run's, and 500 episodes.
+// 7: a member that ppo trained with drawn actions was played with the most probable ones, without a word. It acts as its
+// file says, and as --actions says, with the returns of a loop over Rollout.Episode.
+func TestActions(t *testing.T) {
+	b := newBed(t)
+	for _, env := range []string{"CartPole-v1", "Pendulum-v1"} {
+		r := newRollout(t, env, "mlp:3", 40)
+		params := policy.Distributed{Own: r.Policy.Init(random.New(1)), Distribution: graph.None{}}
+		if env == "Pendulum-v1" {
+			params.Distribution = policy.Deviations{Log: graph.Float32s([]float32{.5})}
+		}
+		metadata := episode.Describe(env, "mlp:3", nil, 40)
+		metadata["actions"] = policy.Sampled
+		require.NoError(t, safetensors.Save(env+".safetensors", params, metadata))
+		b.good("export", env+".safetensors", "--actions", "greedy", "--out", env+"-greedy.safetensors")
+		mean := func(actions string) float64 {
+			p, err := policy.NewSampling(r.Policy, actions, r.Env.Spec().Action)
+			require.NoError(t, err)
+			one := *r
+			one.Policy = p
+			sum := 0.
+			for e := range 4 {
+				x, err := graph.Floats(one.Episode(params, random.FoldIn(run.EpisodesKey(1), e)).Return)
+				require.NoError(t, err)
+				sum += x[0] / 4
+			}
+			return sum
+		}
+		require.NotEqual(t, mean(policy.Greedy), mean(policy.Sampled))
+		for _, c := range []struct{ args, want string }{
+			{env + ".safetensors", policy.Sampled}, {env + ".safetensors --actions greedy", policy.Greedy},
+			{env + "-greedy.safetensors", policy.Greedy}, {env + "-greedy.safetensors --actions sampled", policy.Sampled},
+		} {
+			got, lines := b.json(append([]string{"play", "--episodes", "4", "--gif", "none"}, strings.Fields(c.args)...)...)
+			require.Equal(t, c.want, got.Actions, c.args)
+			require.InEpsilon(t, mean(c.want), *got.Mean, 1e-4, c.args)
+			require.Contains(t, strings.Join(lines, "\n"), ", "+c.want+" actions\n")
+		}
+	}
+	b.save("evolved.safetensors", "CartPole-v1", "mlp:3", 9, 1)
+	for _, c := range []struct{ args, want string }{
+		{"play evolved.safetensors --actions sampled", "--actions got \"sampled\", wants greedy for this member, which has " +
+			"no distribution over actions"},
+		{"play CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
+		{"render CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
+		{"export CartPole-v1.safetensors --actions soft --out x.safetensors", "--actions got \"soft\", wants sampled"},
+	} {
+		status, _, errs := b.run(strings.Fields(c.args)...)
+		require.NotZero(t, status, c.args)
+		require.Contains(t, errs, c.want, c.args)
+	}
+}
+
 func TestPlayDefaults(t *testing.T) {
 	b := newBed(t)
 	b.save("champion.safetensors", "Pendulum-v1", "linear", 1, 1)

@@ -32,13 +32,13 @@ const (
 // rendering holds the flags of `xlarun render`.
 type rendering struct {
 	console.BackendFlags
-	member, policy, out, png, size, spikes string
-	params                                 []string
-	seed                                   int64
-	steps, frames                          int
-	json                                   bool
-	pixels                                 image.Point
-	title                                  string
+	member, policy, actions, out, png, size, spikes string
+	params                                          []string
+	seed                                            int64
+	steps, frames                                   int
+	json                                            bool
+	pixels                                          image.Point
+	title                                           string
 }
 
 // RenderCommand is `xlarun render`.
@@ -74,6 +74,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as "+
 		"mlp:16,16")
 	addParams(f, &o.params)
+	addActions(f, &o.actions)
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episode (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps at most (default as in the run, or as the environment has)")
 	f.IntVar(&o.frames, "frames", 0, "frames at most; 0 for one a step")
@@ -107,6 +108,9 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 		return nil, console.BadInput("%s cannot be drawn: it has no Draw", m.Env.Spec().ID)
 	}
 	if err := setParams(m, o.params); err != nil {
+		return nil, err
+	}
+	if err := setActions(m, o.actions, given("actions")); err != nil {
 		return nil, err
 	}
 	if given("steps") {

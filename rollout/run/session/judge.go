@@ -194,15 +194,16 @@ func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
 		}
 		judgements, players = append(judgements, played[:n]...), players[n:]
 	}
-	members := make([]*Member, len(famed))
-	for i, m := range famed {
-		members[i] = &Member{Famed: m, Judgement: judgements[i*len(j.ways)], Actions: j.ways[0]}
+	var members []*Member
+	for i, f := range famed {
+		m := &Member{Famed: f, Judgement: judgements[i*len(j.ways)], Actions: j.ways[0]}
 		if len(j.ways) > 1 {
-			members[i].Other = &judgements[i*len(j.ways)+1]
-			if members[i].Other.Mean > members[i].Judgement.Mean {
-				members[i] = members[i].as(j.ways[1])
+			m.Other = &judgements[i*len(j.ways)+1]
+			if m.Other.Mean > m.Judgement.Mean {
+				m = m.as(j.ways[1])
 			}
 		}
+		members = append(members, m)
 	}
 	return members, nil
 }
