@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// The action of a Sampling is a draw of the distribution with the second of two keys, or the most probable action, as the
-// parameters say and else the policy.
+// The action of a Sampling is a draw of the distribution with the second of two keys, or the most probable action, as
+// the parameters say and else the policy.
 func TestSampling(t *testing.T) {
 	box := envs.Box{Low: []float64{-2, -3}, High: []float64{2, 1}, Dims: []int{2}, DType: graph.Float32}
 	for name, space := range map[string]envs.Space{"discrete": envs.Discrete{N: 5},

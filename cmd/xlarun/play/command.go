@@ -305,11 +305,12 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 	meta := o.saved.Metadata
 	if meta["mean_return"] != "" {
-		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(meta["mean_return"]),
-			meta["episodes"], figure(meta["standard_error"]))
+		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n",
+			figure(meta["mean_return"]), meta["episodes"], figure(meta["standard_error"]))
 	}
 	if x, y := meta["sampled_mean_return"], meta["greedy_mean_return"]; x != "" && y != "" {
-		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n", figure(x), figure(y))
+		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n", figure(x),
+			figure(y))
 	}
 	with := ""
 	if len(r.Params) > 0 {

@@ -46,8 +46,8 @@ func setParams(m *episode.Member, flags []string) error {
 
 // addActions adds the flag that overrides how the member acts.
 func addActions(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "actions", "", "how the member acts: sampled, each action is drawn from its distribution, or greedy, "+
-		"the most probable action (default the way that did better when it was saved)")
+	f.StringVar(to, "actions", "", "how the member acts: sampled, each action is drawn from its distribution, or "+
+		"greedy, the most probable action (default the way that did better when it was saved)")
 }
 
 // setActions changes how the member acts, if the flag is given.

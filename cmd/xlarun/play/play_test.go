@@ -171,8 +171,8 @@ func TestPlayIsALoop(t *testing.T) {
 }
 
 // Without flags: the run's steps, a seed that is not the run's, and 500 episodes.
-// 7: a member that ppo trained with drawn actions was played with the most probable ones, without a word. It acts as its
-// file says, and as --actions says, with the returns of a loop over Rollout.Episode.
+// 7: a member that ppo trained with drawn actions was played with the most probable ones, without a word. It acts as
+// its file says, and as --actions says, with the returns of a loop over Rollout.Episode.
 func TestActions(t *testing.T) {
 	b := newBed(t)
 	for _, env := range []string{"CartPole-v1", "Pendulum-v1"} {
@@ -201,9 +201,10 @@ func TestActions(t *testing.T) {
 		require.NotEqual(t, mean(policy.Greedy), mean(policy.Sampled))
 		for _, c := range []struct{ args, want string }{
 			{env + ".safetensors", policy.Sampled}, {env + ".safetensors --actions greedy", policy.Greedy},
-			{env + "-greedy.safetensors", policy.Greedy}, {env + "-greedy.safetensors --actions sampled", policy.Sampled},
+			{env + "-greedy.safetensors", policy.Greedy},
+			{env + "-greedy.safetensors --actions sampled", policy.Sampled},
 		} {
-			got, lines := b.json(append([]string{"play", "--episodes", "4", "--gif", "none"}, strings.Fields(c.args)...)...)
+			got, lines := b.json(strings.Fields("play --episodes 4 --gif none " + c.args)...)
 			require.Equal(t, c.want, got.Actions, c.args)
 			require.InEpsilon(t, mean(c.want), *got.Mean, 1e-4, c.args)
 			require.Contains(t, strings.Join(lines, "\n"), ", "+c.want+" actions\n")
@@ -211,8 +212,8 @@ func TestActions(t *testing.T) {
 	}
 	b.save("evolved.safetensors", "CartPole-v1", "mlp:3", 9, 1)
 	for _, c := range []struct{ args, want string }{
-		{"play evolved.safetensors --actions sampled", "--actions got \"sampled\", wants greedy for this member, which has " +
-			"no distribution over actions"},
+		{"play evolved.safetensors --actions sampled", "--actions got \"sampled\", wants greedy for this member, which " +
+			"has no distribution over actions"},
 		{"play CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
 		{"render CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
 		{"export CartPole-v1.safetensors --actions soft --out x.safetensors", "--actions got \"soft\", wants sampled"},

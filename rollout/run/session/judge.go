@@ -127,8 +127,8 @@ func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error
 }
 
 // judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,
-// which stands for the whole search, the best member, and the hall of fame. The largest of several means is too large on
-// average, so the best member is judged once more, on episodes of its own.
+// which stands for the whole search, the best member, and the hall of fame. The largest of several means is too large
+// on average, so the best member is judged once more, on episodes of its own.
 func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Candidate) error {
 	famed := make([]run.Famed, len(candidates))
 	for i, c := range candidates {

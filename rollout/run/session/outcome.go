@@ -34,8 +34,8 @@ type Outcome struct {
 type Member struct {
 	run.Famed // of the best member only the Candidate
 	Judgement episode.Judgement
-	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy that
-	// has one way. Other is the result of the other way, on the same episodes; nil if there is none.
+	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy
+	// that has one way. Other is the result of the other way, on the same episodes; nil if there is none.
 	Actions string
 	Other   *episode.Judgement
 }
@@ -224,8 +224,8 @@ func (s *session) summary(stopped bool) []string {
 	case s.rounds == 0:
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", unit, step)
 	case s.last.Done && !s.solved():
-		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on fresh episodes the saved member "+
-			"does not reach it", unit, step, s.lastEnd.Seconds(), ending)
+		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on fresh episodes the saved "+
+			"member does not reach it", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Done:
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Stalled:
