@@ -20,7 +20,7 @@ var ffiDTypes = map[C.int]graph.DType{
 	10: graph.Float16, 11: graph.Float32, 12: graph.Float64, 16: graph.BFloat16,
 }
 
-// xlarun_debug is called by running programs, on threads of the plugin.
+// xlarun_debug is called by xb_debug in running programs, on threads of the plugin.
 //
 //export xlarun_debug
 func xlarun_debug(frame *C.xf_frame) *C.xf_error {

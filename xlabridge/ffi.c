@@ -1,5 +1,6 @@
 #include "ffi.h"
 
+#include <fenv.h>
 #include <string.h>
 
 xp_ffi_extension *xb_ffi(const xp_api *api) {
@@ -22,4 +23,15 @@ xp_error *xb_ffi_register(xp_ffi_extension *ffi, const char *name, void *handler
   args.platform = platform;
   args.platform_size = strlen(platform);
   return ffi->register_handler(&args);
+}
+
+// XLA's threads take numbers below the least normal one for zero. Go code, and the threads that it starts from here,
+// must not.
+xf_error *xb_debug(xf_frame *frame) {
+  fenv_t plugins;
+  fegetenv(&plugins);
+  fesetenv(FE_DFL_ENV);
+  xf_error *error = xlarun_debug(frame);
+  fesetenv(&plugins);
+  return error;
 }

@@ -42,7 +42,7 @@ func init() {
 	for _, k := range kernels.All {
 		RegisterKernel(k.Name, k.Handler)
 	}
-	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
+	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xb_debug))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

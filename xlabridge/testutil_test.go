@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/floatmode"
 	"xlarun/xlabridge/fetch"
 )
 
@@ -25,7 +26,10 @@ func open(t *testing.T, o Options) *Client {
 	}
 	c, err := Open(t.Context(), o)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	t.Cleanup(func() {
+		require.NoError(t, c.Close())
+		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+	})
 	return c
 }
 

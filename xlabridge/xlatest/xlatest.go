@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/floatmode"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 )
@@ -45,6 +46,9 @@ func open(t testing.TB, devices int, cache string) *xlabridge.Client {
 	t.Helper()
 	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: cache})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	t.Cleanup(func() {
+		require.NoError(t, c.Close())
+		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+	})
 	return c
 }
