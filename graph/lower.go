@@ -69,6 +69,7 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
+	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
@@ -84,6 +85,8 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
+	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
+	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
 	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
 	{PhaseLoops, PhaseWrites, "loops that are one function write parts in place and need no kernel"},

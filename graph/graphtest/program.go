@@ -35,7 +35,8 @@ func Inputs() []graph.Shape {
 
 var leafKinds = []string{"sin", "tanh", "gauss", "scale", "add", "mul", "sub", "logistic", "sum", "mean0", "dot",
 	"outer", "softmax",
-	"reverse", "transpose", "slice", "concat", "cumsum", "gather", "scatter", "max0", "norm", "convert", "stop"}
+	"reverse", "transpose", "slice", "concat", "cumsum", "gather", "scatter", "max0", "norm", "convert", "stop",
+	"pairs", "top"}
 
 var nestKinds = []string{"scan", "scan_xs", "scan_reverse", "cond", "switch", "vmap", "vmap_axis", "grad", "jvp", "vjp",
 	"checkpoint", "while", "custom_jvp", "map"}
@@ -193,6 +194,13 @@ func apply(s Step, p *pool) *graph.Array {
 		return graph.LogSumExp(vec)
 	case "norm":
 		return graph.Sqrt(graph.Add(graph.Sum(graph.Square(vec)), 1))
+	case "pairs": // 1 unless a copy of a number is not equal to another copy
+		x, n := graph.Sin(vec.Mul(vec).Add(vec)), vec.Dim(0)
+		equal := x.ExpandDims(0).Eq(x.ExpandDims(1)).Convert(graph.Float64)
+		return graph.Mul(a, graph.Einsum("ii->", equal).Div(float64(n)))
+	case "top": // 1 unless the copy of which the maximum is taken differs from the one that is compared with it
+		x := vec.Mul(b.Mean()).Add(vec.Square())
+		return graph.Mul(a, graph.ReduceMax(x.Ge(graph.ReduceMax(x, 0)).Convert(graph.Float64), 0))
 	case "convert":
 		return graph.Convert(graph.Gt(graph.Add(p.flag, s.K%3), 1), graph.Float64)
 	case "stop":
