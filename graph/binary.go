@@ -79,7 +79,11 @@ func Pow(x, y any) *Array {
 // integerPow multiplies by repeated squaring.
 func integerPow(x *Array, n int64) *Array {
 	if n < 0 {
-		return Reciprocal(integerPow(x, -n))
+		// The derivative of the quotient would be the square of a number that may be infinite.
+		return CustomJvp(func(x *Array) *Array { return Reciprocal(integerPow(x, -n)) },
+			func(x, t *Array) (*Array, *Array) {
+				return Reciprocal(integerPow(x, -n)), Mul(t, Mul(float64(n), Reciprocal(integerPow(x, 1-n))))
+			})(x)
 	}
 	var out *Array
 	for ; n > 0; n >>= 1 {

@@ -42,6 +42,9 @@ func Eye(d DType, n int) *Array {
 
 // Linspace is n numbers from start to stop, both included.
 func Linspace(start, stop float64, n int) *Array {
+	if n < 0 {
+		throw("Linspace", "got %d numbers; want at least 0", n)
+	}
 	v := make([]float32, n)
 	for i := range v {
 		v[i] = float32(start)

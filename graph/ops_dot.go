@@ -405,12 +405,13 @@ func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int) *Array 
 	return apply1(op("dot_general"), dotAttrs{xBatch, yBatch, xContract, yContract}, Convert(x, d), Convert(y, d))
 }
 
-// Dot contracts x's last axis with y's first: vector and matrix products.
+// Dot is numpy.dot: it contracts x's last axis with y's last but one, or its only one. The result has x's other axes,
+// then y's. Tensordot contracts x's last axes with y's first.
 func Dot(x, y *Array) *Array {
 	if x.Rank() == 0 || y.Rank() == 0 {
 		return Mul(x, y)
 	}
-	return dotLast("Dot", x, y, 0, 0)
+	return dotLast("Dot", x, y, 0, max(0, y.Rank()-2))
 }
 
 // dotLast sums over x's last axis and one of y's, for each of the leading batch axes.

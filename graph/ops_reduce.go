@@ -136,9 +136,13 @@ var _ = register(&Op{
 		case "sum":
 			return apply(n.Op, n.Attrs, t)
 		case "max", "min":
-			// The mean of the tangents at the extreme, as JAX does.
-			at := Convert(Eq(in[0], broadcastReduced(out[0], in[0], a.axes)), in[0].DType())
-			return []*Array{Div(Sum0(Mul(at, t[0]), a.axes), Sum0(at, a.axes))}
+			// The mean of the tangents at the extreme, as JAX does. A NaN is equal to no element: then it is NaN, which
+			// is said by selection, since XLA takes a product with false for 0.
+			at := Eq(in[0], broadcastReduced(out[0], in[0], a.axes))
+			count := Sum0(Convert(at, in[0].DType()), a.axes)
+			none := Select(Eq(count, 0), math.NaN(), ZerosLike(count))
+			weights := Select(at, broadcastReduced(Div(1, count), in[0], a.axes), broadcastReduced(none, in[0], a.axes))
+			return []*Array{Sum0(Mul(weights, t[0]), a.axes)}
 		case "prod":
 			return []*Array{Sum0(Mul(t[0], productOfOthers(in[0], a.axes)), a.axes)}
 		}
@@ -216,8 +220,11 @@ func broadcastReduced(r, like *Array, axes []int) *Array {
 }
 
 // productOfOthers is, for every element, the product of all others along axes: exclusive products from both sides, so
-// that zeros do no harm.
+// that zeros do no harm. They are taken in the dtype in which the product is.
 func productOfOthers(x *Array, axes []int) *Array {
+	if d := accumulator("prod", x.DType()); d != x.DType() {
+		return Convert(productOfOthers(Convert(x, d), axes), x.DType())
+	}
 	keep := dropAxes(rangeInts(0, x.Rank()), axes)
 	order := slices.Concat(keep, axes)
 	flat := Reshape(Transpose(x, order...), append(sizesAt(x.Dims(), keep), -1)...)
@@ -331,7 +338,7 @@ func Std(x *Array, axes ...int) *Array { return Sqrt(Variance(x, axes...)) }
 
 // LogSumExp is log(sum(exp(x))) without overflow, over the given axes or all.
 func LogSumExp(x *Array, axes ...int) *Array {
-	axes = normAxes("LogSumExp", axes, x.Rank())
+	x, axes = asFloat(x), normAxes("LogSumExp", axes, x.Rank())
 	// The largest element cancels out, in derivatives too.
 	m := StopGradient(reduce("max", x, axes))
 	m = Select(IsFinite(m), m, ZerosLike(m))
@@ -340,6 +347,7 @@ func LogSumExp(x *Array, axes ...int) *Array {
 
 // Softmax is exp(x) normalised over an axis.
 func Softmax(x *Array, axis int) *Array {
+	x = asFloat(x)
 	axes := []int{checkAxis("Softmax", axis, x.Rank())}
 	x = Exp(belowMax(x, axes))
 	return Div(x, broadcastReduced(Sum(x, axes...), x, axes))
@@ -353,7 +361,8 @@ func belowMax(x *Array, axes []int) *Array {
 
 // LogSoftmax is the logarithm of Softmax.
 func LogSoftmax(x *Array, axis int) *Array {
-	axes := []int{checkAxis("Softmax", axis, x.Rank())}
+	x = asFloat(x)
+	axes := []int{checkAxis("LogSoftmax", axis, x.Rank())}
 	// Shifted before the logarithm is taken off: large elements do not swallow it.
 	x = belowMax(x, axes)
 	return Sub(x, broadcastReduced(Log(Sum(Exp(x), axes...)), x, axes))

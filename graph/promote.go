@@ -100,12 +100,12 @@ func (s scalar) array(op string, d DType) *Array {
 		t.V[0] = floatToInt(d, s.v.Float())
 	case s.v.CanInt():
 		v := s.v.Int()
-		if t.SetI(0, v); d != Bool && (t.I(0) != v || v < 0 && isUnsigned(d)) && v != int64(int32(v)) {
+		if t.SetI(0, v); d != Bool && (t.I(0) != v || v < 0 && isUnsigned(d)) {
 			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
 		}
 	default:
 		v := s.v.Uint()
-		if t.SetI(0, int64(v)); d != Bool && (t.U(0) != v || isSigned(d) && int64(v) < 0) && v > math.MaxInt32 {
+		if t.SetI(0, int64(v)); d != Bool && (t.U(0) != v || isSigned(d) && int64(v) < 0) {
 			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
 		}
 	}

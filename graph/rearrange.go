@@ -52,11 +52,9 @@ func Repeat(x *Array, n, axis int) *Array {
 	return Reshape(broadcastInDim(x, x.shape.insert(axis+1, n).Dims, axes), dims...)
 }
 
-// Outer is the product of every element of x with every element of y: result axes are x's, then y's.
-func Outer(x, y *Array) *Array {
-	dims := append(slices.Clone(x.Dims()), slices.Repeat([]int{1}, y.Rank())...)
-	return Mul(Reshape(x, dims...), y)
-}
+// Outer is numpy.outer: the product of every element of x with every element of y, [x.Size(), y.Size()]. Arrays of
+// several axes are flattened; Tensordot(x, y, 0) keeps their axes.
+func Outer(x, y *Array) *Array { return Mul(Reshape(x, -1, 1), Reshape(y, 1, -1)) }
 
 // Diag puts a vector on the diagonal of a matrix of zeros.
 func Diag(x *Array) *Array {

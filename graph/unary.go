@@ -88,9 +88,12 @@ func Lgamma(x any) *Array { return floatCall("lgamma", x) }
 func Digamma(x any) *Array { return floatCall("digamma", x) }
 
 // Trigamma is the derivative of Digamma: by recurrence up to x + 8 and the asymptotic series, by reflection below 1/2
-// (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12).
+// (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12). 16-bit floats are computed as float32 and rounded once.
 func Trigamma(x any) *Array {
 	a := floatOf("trigamma", x)
+	if ItemSize(a.DType()) == 2 {
+		return Convert(Trigamma(Convert(a, Float32)), a.DType())
+	}
 	low := Lt(a, .5)
 	z := Select(low, Sub(1, a), a)
 	sum := ZerosLike(z)

@@ -71,8 +71,8 @@ func BinaryCrossEntropy(logits, target *graph.Array) *graph.Array {
 	return Softplus(l).Sub(l.Mul(t)).Mean()
 }
 
-// CosineDistance is 1 - a·b/(|a||b|) over the last axis: a and b [n] give a scalar; leading axes stay. Norms below
-// epsilon count as epsilon.
+// CosineDistance is 1 - a·b/(|a||b|) over the last axis: a and b [n] give a scalar; leading axes stay. Squared norms
+// below epsilon count as epsilon, as in optax.cosine_distance (0.2.8).
 func CosineDistance(a, b *graph.Array, epsilon float64) *graph.Array {
 	x, y := wantSame("nn.CosineDistance", a, b)
 	if x.Rank() == 0 {
@@ -84,11 +84,11 @@ func CosineDistance(a, b *graph.Array, epsilon float64) *graph.Array {
 	return graph.Sub(1, unit(x).Mul(unit(y)).Sum(-1))
 }
 
-// safeNorm is the length of v along the last axis, at least epsilon. Where it is epsilon, its gradient is 0, not NaN.
+// safeNorm is the length of v along the last axis, at least √epsilon. Where it is √epsilon, its gradient is 0, not NaN.
 func safeNorm(v *graph.Array, epsilon float64) *graph.Array {
 	square := v.Square().Sum(-1)
-	short := square.Le(epsilon * epsilon)
-	return graph.Select(short, epsilon, graph.Select(short, 1, square).Sqrt())
+	short := square.Le(epsilon)
+	return graph.Select(short, math.Sqrt(epsilon), graph.Select(short, 1, square).Sqrt())
 }
 
 // wantSame refuses arrays of different dims. It returns both in float32 or float64.
