@@ -88,6 +88,7 @@ func (e erased[S, P]) Parts() Parts[any, any] {
 		func(state any) S { return unerase[S](id, "state", state) },
 		func(p any) P { return unerase[P](id, "parameters", p) })
 	parts.Drawer = inner.Drawer // it takes a state of any type and returns errors
+	parts.Resizer = inner.Resizer
 	return parts
 }
 

@@ -18,7 +18,7 @@ func given(t *testing.T, env envs.Environment, text string) []EnvParam {
 	t.Helper()
 	p, ok := settings.ParsePairs(text)
 	require.True(t, ok, text)
-	all, err := ReadEnvParams(env, p)
+	_, all, err := ReadEnvParams(env, p)
 	require.NoError(t, err)
 	return all
 }
@@ -61,7 +61,7 @@ func TestReadEnvParams(t *testing.T) {
 		{25, "tau", "0", "want a number above 0 that a float32 holds for tau of CartPole-v1"}, // was taken
 		{26, "gravity", "0", ""},
 	} {
-		_, err := ReadEnvParams(env, settings.Pairs{c.name: c.text})
+		_, _, err := ReadEnvParams(env, settings.Pairs{c.name: c.text})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
 			continue
@@ -70,7 +70,7 @@ func TestReadEnvParams(t *testing.T) {
 		require.ErrorAs(t, err, new(*settings.Error), "case %d", c.number)
 	}
 	var none envs.Environment = envs.Erase(bare{})
-	_, err = ReadEnvParams(none, settings.Pairs{"size": "1"})
+	_, _, err = ReadEnvParams(none, settings.Pairs{"size": "1"})
 	require.ErrorContains(t, err, "has no parameters that are numbers")
 }
 

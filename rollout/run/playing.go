@@ -117,6 +117,10 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 	if err != nil {
 		return nil, settings.Unknown("env", s.Env, envs.IDs())
 	}
+	env, given, err := episode.ReadEnvParams(env, s.EnvParam)
+	if err != nil {
+		return nil, err
+	}
 	spec := env.Spec()
 	if err := spec.Check(); err != nil {
 		return nil, settings.Wrong("env", s.Env, "an environment whose Spec is complete: %s", err)
@@ -126,10 +130,6 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 			"here each member plays by itself", spec.Players)
 	}
 	if _, err := aim.goal(spec); err != nil {
-		return nil, err
-	}
-	given, err := episode.ReadEnvParams(env, s.EnvParam)
-	if err != nil {
 		return nil, err
 	}
 	net, head, err := policy.Make(s.Policy, s.Parted.Under("policy."), spec.Observation, spec.Action)
