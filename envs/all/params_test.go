@@ -1,6 +1,7 @@
 package all
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,12 +17,16 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// eventful are parameters with which random play meets everything that other parameters are about.
-var eventful = map[string]settings.Pairs{
-	"Gather-v1":                {"hazards": "0.2", "decoys": "0.2", "walls": "0.05"},
-	"MountainCar-v0":           {"force": "0.02", "gravity": "0.001"},
-	"MountainCarContinuous-v0": {"power": "0.02", "gravity": "0.001"},
-	"TMaze-v1":                 {"length": "3"},
+// eventful are parameters with which random play meets everything that other parameters are about, where one episode with
+// the defaults is not enough.
+var eventful = map[string][]settings.Pairs{
+	"Acrobot-v1":               {{"torque": "30"}},
+	"CartPole-v1":              {nil, {"theta-threshold": "9"}},
+	"Freeway-MinAtar-v1":       {{"max-steps": "300"}},
+	"Gather-v1":                {{"hazards": "0.2", "decoys": "0.2", "walls": "0.05"}},
+	"MountainCar-v0":           {{"force": "0.02", "gravity": "0.001"}},
+	"MountainCarContinuous-v0": {{"power": "0.02", "gravity": "0.001"}},
+	"TMaze-v1":                 {{"length": "3"}},
 }
 
 // Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or is
@@ -35,44 +40,35 @@ func TestEveryParameterMatters(t *testing.T) {
 		require.NoError(t, err)
 		params, err := episode.Params(env)
 		require.NoError(t, err)
-		if len(params) == 0 {
-			continue
+		bases := eventful[id]
+		if bases == nil {
+			bases = []settings.Pairs{nil}
 		}
-		base := eventful[id]
-		together := []settings.Pairs{base} // played by one program, the unchanged episode first
-		changed := map[string]bool{}       // "width larger": whether an episode changed
-		names := map[int]string{}          // of the elements of together
-		for _, p := range params {
-			text, ok := base[p.Name]
-			if !ok {
-				text = p.Default
+		changed := map[string]bool{} // "width larger": whether an episode changed
+		for _, base := range bases {
+			together := []settings.Pairs{base} // played by one program, the unchanged episode first
+			names := []string{""}
+			for _, p := range params {
+				for name, pairs := range otherValues(t, env, p, base) {
+					changed[name] = changed[name] || false
+					sized, _, err := episode.ReadEnvParams(env, pairs)
+					require.NoError(t, err)
+					was, _ := envs.SizeOf(env, p.Name)
+					if is, _ := envs.SizeOf(sized, p.Name); is != was {
+						got, want := played(t, b, sized, pairs), played(t, b, env, base)
+						changed[name] = changed[name] || !slices.Equal(got[0], want[0])
+						continue
+					}
+					together, names = append(together, pairs), append(names, name)
+				}
 			}
-			x, err := strconv.ParseFloat(text, 64)
-			require.NoError(t, err)
-			for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5} {
-				pairs := base.With(p.Name, strconv.FormatFloat(other, 'g', -1, 64))
-				sized, _, err := episode.ReadEnvParams(env, pairs)
-				if err != nil || other == x {
-					continue
-				}
-				name := p.Name + " smaller"
-				if other > x {
-					name = p.Name + " larger"
-				}
-				changed[name] = changed[name] || false
-				if size, ok := envs.SizeOf(sized, p.Name); ok && size.Value != must(envs.SizeOf(env, p.Name)).Value {
-					got, want := played(t, b, sized, pairs), played(t, b, env, base)
-					changed[name] = changed[name] || !slices.Equal(got[0], want[0])
-					continue
-				}
-				names[len(together)] = name
-				together = append(together, pairs)
+			if len(params) == 0 {
+				continue
 			}
-			require.True(t, len(changed) > 0, "%s accepts no other value of %s", id, p.Name)
-		}
-		episodes := played(t, b, env, together...)
-		for i, name := range names {
-			changed[name] = changed[name] || !slices.Equal(episodes[i], episodes[0])
+			episodes := played(t, b, env, together...)
+			for i, name := range names[1:] {
+				changed[name] = changed[name] || !slices.Equal(episodes[i+1], episodes[0])
+			}
 		}
 		for name, ok := range changed {
 			if !ok {
@@ -82,9 +78,38 @@ func TestEveryParameterMatters(t *testing.T) {
 	}
 }
 
-func must[T any](x T, _ bool) T { return x }
+// otherValues returns values of a parameter that the environment accepts, beside the parameters of base. A name is
+// "width larger" or "width smaller".
+func otherValues(t *testing.T, env envs.Environment, p episode.Param, base settings.Pairs) iter.Seq2[string,
+	settings.Pairs] {
+	t.Helper()
+	text, ok := base[p.Name]
+	if !ok {
+		text = p.Default
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return func(yield func(string, settings.Pairs) bool) {
+		accepted := false
+		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5} {
+			pairs := base.With(p.Name, strconv.FormatFloat(other, 'g', -1, 64))
+			if _, _, err := episode.ReadEnvParams(env, pairs); err != nil || other == x {
+				continue
+			}
+			accepted = true
+			name := p.Name + " smaller"
+			if other > x {
+				name = p.Name + " larger"
+			}
+			if !yield(name, pairs) {
+				return
+			}
+		}
+		require.True(t, accepted, "%s accepts no other value of %s", env.Spec().ID, p.Name)
+	}
+}
 
-// played returns sums of observations, rewards and ends of an episode for each of several parameters.
+// played returns weighted sums of observations, rewards and ends of an episode for each of several parameters.
 func played(t *testing.T, b xlabridge.Backend, env envs.Environment, given ...settings.Pairs) (episodes [][]float64) {
 	t.Helper()
 	var each []any
@@ -103,7 +128,10 @@ func played(t *testing.T, b xlabridge.Backend, env envs.Environment, given ...se
 		leaves[i] = graph.Stack(column, 0)
 	}
 	spec := env.Spec()
-	sum := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32).Sum() }
+	sum := func(a *graph.Array) *graph.Array { // weighted, so that elements that change places are noticed
+		weights := graph.Iota(a.Size()).Add(1).Convert(graph.Float32).Sin()
+		return graph.Flatten1D(a).Convert(graph.Float32).Mul(weights).Sum()
+	}
 	out, err := xlabridge.Jit1(b, graph.VMap(func(params any) *graph.Array {
 		state, obs := env.Reset(random.New(1), params)
 		_, steps := graph.Scan(func(state any, i *graph.Array) (any, *graph.Array) {
