@@ -62,6 +62,7 @@ func Erase[S, P any](e Env[S, P]) Environment {
 
 type erased[S, P any] struct{ env Env[S, P] }
 
+func (e erased[S, P]) unwrap() any        { return e.env }
 func (e erased[S, P]) Spec() Spec         { return e.env.Spec() }
 func (e erased[S, P]) DefaultParams() any { return e.env.DefaultParams() }
 

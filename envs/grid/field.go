@@ -145,9 +145,12 @@ func where(holds, a *graph.Array) *graph.Array { return graph.Select(holds, a, 0
 func (f field) empty(bits32 *graph.Array) (at, cell *graph.Array) {
 	free := graph.ReduceOr(f.words, 0).Not()
 	free, counts := graph.Once(graph.PairOf(free, graph.PopCount(free))).Unpack()
-	i := graph.Iota(f.size.wordsOfLayer())
-	sooner := i.ExpandDims(0).Lt(i.ExpandDims(1))
-	before := where(sooner, counts.ExpandDims(0)).Sum(1)
+	before := graph.CumSum(counts, 0).Sub(counts)
+	if n := f.wordsOfLayer(); n <= 128 { // the sum over all pairs is faster
+		i := graph.Iota(n)
+		sooner := i.ExpandDims(0).Lt(i.ExpandDims(1))
+		before = where(sooner, counts.ExpandDims(0)).Sum(1)
+	}
 	k := f.below(bits32, counts.Sum())
 	at = k.Ge(before).And(k.Lt(before.Add(counts)))
 	// The free cells of the drawn word as bits, and the number of free cells before the drawn one.
