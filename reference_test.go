@@ -99,8 +99,10 @@ var families = []family{
 	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1"}},
-	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.",
-		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1"}},
+	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction. " +
+		"Lander has an action of two choices.",
+		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1",
+			"Lander-v1"}},
 	{"Foraging", forageText, []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
@@ -261,11 +263,13 @@ func environmentsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Environments\n" + generated + ticks(`
 All environments can be drawn: ´xlarun render ID´. Those of classic control, MinAtar, bsuite and the small tasks equal
-gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups and TMaze are not in gymnax.
+gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups, TMaze and Lander are not in
+gymnax.
 ´go doc xlarun/envs/classic CartPole´ explains the observations, actions and rewards of one.
 
 ´--env-param NAME=VALUE´ sets a parameter. A range ´LOW..HIGH´ gives each episode its own number. Parameters are inputs
-of the compiled program, so another value compiles nothing. "Steps" is the limit of an episode. "Solved at" is a mean
+of the compiled program, so another value compiles nothing. Gather's sizes are the exception: another ´view´, and a
+´height´ or ´width´ above 16, make another program. "Steps" is the limit of an episode. "Solved at" is a mean
 return.
 `))
 	var ids []string
