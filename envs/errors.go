@@ -47,8 +47,8 @@ func panicked() (at string) {
 		switch {
 		case f.Function == "runtime.gopanic":
 			at = ""
-		case at == "" && !strings.HasPrefix(f.Function, "runtime.") && (!strings.HasPrefix(f.Function, "xlarun/graph") ||
-			strings.HasSuffix(f.File, "_test.go")):
+		case at == "" && !strings.HasPrefix(f.Function, "runtime.") &&
+			(!strings.HasPrefix(f.Function, "xlarun/graph") || strings.HasSuffix(f.File, "_test.go")):
 			at = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 		if !more {

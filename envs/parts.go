@@ -38,8 +38,8 @@ type Masker[S, P any] interface {
 	Legal(state S, p P) *graph.Array
 }
 
-// Resizer is an Env with sizes: whole numbers that the shapes of its arrays depend on. Unlike a parameter, a size is not
-// data: each value makes another program.
+// Resizer is an Env with sizes: whole numbers that the shapes of its arrays depend on. Unlike a parameter, a size is
+// not data: each value makes another program.
 type Resizer interface {
 	// Sizes lists the sizes with their values.
 	Sizes() []Size

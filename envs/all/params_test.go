@@ -17,8 +17,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// eventful are parameters with which random play meets everything that other parameters are about, where one episode with
-// the defaults is not enough.
+// eventful are parameters with which random play meets everything that other parameters are about, where one episode
+// with the defaults is not enough.
 var eventful = map[string][]settings.Pairs{
 	"Acrobot-v1":         {{"torque": "30"}},
 	"CartPole-v1":        {nil, {"theta-threshold": "9"}},

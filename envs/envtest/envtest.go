@@ -64,9 +64,9 @@ func Check(env envs.Environment) error {
 	return nil
 }
 
-// First plays one step on the reference interpreter. It returns the first error that would stop a run or make it wrong: a
-// panic, a nil or a wrong shape in one of the environment's methods, with the line where it is known, and a Step whose
-// observation is not what Observe gives.
+// First plays one step on the reference interpreter. It returns the first error that would stop a run or make it wrong:
+// a panic, a nil or a wrong shape in one of the environment's methods, with the line where it is known, and a Step
+// whose observation is not what Observe gives.
 func First(env envs.Environment, params any) error {
 	var err error
 	thrown := envs.Try(func() {

@@ -56,8 +56,8 @@ func (z size) sizes() []envs.Size {
 // x of row y is bit x + reach of the words of row y + reach, so a view never leaves the field. The first layer is the
 // walls, which also surround the grid.
 //
-// Bits are faster than an int8 for each cell: gathering or scattering a cell takes a loop over lanes on CPUs, while bits
-// need only arithmetic on whole layers. docs/notes/grid.md has both measured.
+// Bits need only arithmetic on whole layers, no gathers and scatters. docs/notes/grid.md compares them with an int8 for
+// each cell.
 type field struct {
 	words *graph.Array
 	size
@@ -146,7 +146,7 @@ func (f field) empty(bits32 *graph.Array) (at, cell *graph.Array) {
 	free := graph.ReduceOr(f.words, 0).Not()
 	free, counts := graph.Once(graph.PairOf(free, graph.PopCount(free))).Unpack()
 	before := graph.CumSum(counts, 0).Sub(counts)
-	if n := f.wordsOfLayer(); n <= 128 { // the sum over all pairs is faster
+	if n := f.wordsOfLayer(); n <= 32 { // the sum over all pairs is faster
 		i := graph.Iota(n)
 		sooner := i.ExpandDims(0).Lt(i.ExpandDims(1))
 		before = where(sooner, counts.ExpandDims(0)).Sum(1)

@@ -38,8 +38,8 @@ type Gather struct {
 	size
 }
 
-// NewGather is Gather with other sizes and its own id for the registry. height and width are at most 256; view is an odd
-// number from 3 to 31.
+// NewGather is Gather with other sizes and its own id for the registry. height and width are at most 256; view is an
+// odd number from 3 to 31.
 func NewGather(id string, height, width, view int) (Gather, error) {
 	g := Gather{id, size{height, width, view}}
 	if err := g.check(); err != nil {

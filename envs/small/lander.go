@@ -17,8 +17,9 @@ func init() { envs.MustRegister(Lander{}) }
 //
 // Observation f32[4]: x and y from the middle of the pad, and both speeds times 20. The craft starts at height 1, up to
 // half a unit to the side. A step pays how much nearer and slower the craft became, distance plus 10 times speed, less
-// Fuel for each engine that is on. Terminated on the ground, with 1 more if the craft is on the pad and at most as fast as
-// Safe in each direction, and 1 less if not; also, with 1 less, outside of ±1.5 or above 1.5. Truncated after 200 steps.
+// Fuel for each engine that is on. Terminated on the ground, with 1 more if the craft is on the pad and at most as fast
+// as Safe in each direction, and 1 less if not; also, with 1 less, outside of ±1.5 or above 1.5. Truncated after 200
+// steps.
 //
 // Mean returns: -1.7 for a random policy, 1.95 for examples/lander-ppo.toml; the reward threshold is 1.9.
 type Lander struct{}

@@ -47,7 +47,8 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (sized envs.Envir
 			}
 			if !size.Room {
 				size, _ = envs.SizeOf(env, name)
-				sizes = append(sizes, EnvParam{Name: name, Low: float64(size.Value), High: float64(size.Value), leaf: -1})
+				value := float64(size.Value)
+				sizes = append(sizes, EnvParam{Name: name, Low: value, High: value, leaf: -1})
 			}
 		}
 	}

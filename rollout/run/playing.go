@@ -116,8 +116,8 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 // Rollout makes environment, policy and head for a number of episodes with at most so many steps each; see
 // Playing.Rollout.
 //
-// A panic in the environment or the policy is an error with its line. The first step of each environment is checked; see
-// envtest.First.
+// A panic in the environment or the policy is an error with its line. The first step of each environment is checked;
+// see envtest.First.
 func (s *Scene) Rollout(aim *Aim, steps, episodes int) (r *episode.Rollout, err error) {
 	if thrown := envs.Try(func() { r, err = s.rollout(aim, steps, episodes) }); thrown != nil {
 		return nil, thrown

@@ -18,8 +18,8 @@ func addParams(f *pflag.FlagSet, to *[]string) {
 		"walls=0.1..0.3; repeatable (default as in the run)")
 }
 
-// setParams sets the parameters in the flags. The run's other parameters stay. The environment may have other sizes than
-// in the run if its observations keep their shape.
+// setParams sets the parameters in the flags. The run's other parameters stay. The environment may have other sizes
+// than in the run if its observations keep their shape.
 func setParams(m *episode.Member, flags []string) error {
 	if len(flags) == 0 {
 		return nil
