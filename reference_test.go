@@ -99,7 +99,7 @@ var families = []family{
 	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1"}},
-	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction. " +
+	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.\n" +
 		"Lander has an action of two choices.",
 		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1",
 			"Lander-v1"}},
