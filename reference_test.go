@@ -99,26 +99,34 @@ var families = []family{
 	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1"}},
-	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.",
-		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1"}},
-	{"Foraging", forageText, []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
+	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.\n" +
+		"Lander has an action of two choices.",
+		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1",
+			"Lander-v1"}},
+	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
 			"Clique-avoid-6-3-v1", "Ramsey-5-3-v1"}},
 }
 
-const forageText = `Each level asks for one ability more (` + "`go doc xlarun/envs/levels`" + `). Mean returns of whole
+const forageText = `Each level asks for one ability more (´go doc xlarun/envs/levels´). Mean returns of whole
 episodes:
 
 | level | asks for | random | by hand, no memory | evolved, no memory | by hand, memory | evolved, memory |
 | --- | --- | --- | --- | --- | --- | --- |
 | L0 | a reflex: food on 8 x 8 cells, seen 5 x 5 | 10 | 58 | 47 (mlp:16,16) | | |
 | L1 | discrimination: walls, food, poison, energy on 16 x 16 cells | 0 | 31 | 56 (mlp:32,32) | | |
-| L2 | memory: good berries are shown once, and change; predators | -4 | 1 | -1 (mlp:32,32) | 67 | 45 (gru:16) |
+| L2 | memory: good berries are shown once, and change; predators | -4 | 1 | -1 (mlp:32,32) | 67 | -0.8 (gru:16) |
+| L2 with reminders while it evolves, played without | the same | | | | | 45 (gru:16) |
+
+Evolved on L2 as it is, a network does not learn to remember. The 45 comes from a run with another task,
+´--env-param reminder=0..0.2´: it shows the cue again in up to a fifth of the steps
+([forage-l2.toml](../../examples/forage-l2.toml)).
 
 Gather has food between walls on 16 x 16 cells, seen 7 x 7. Its parameters add hazards, decoys, and a reward that is
-paid beside the true one.`
+paid beside the true one. ´--env-param width=32 --env-param height=32 --env-param view=9´ is a larger grid with a larger
+view, up to 256 x 256 and 31 x 31; [notes/grid.md](../notes/grid.md) has what a step takes.`
 
 // ticks replaces ´ by backquotes, which a raw string cannot hold.
 func ticks(text string) string { return strings.ReplaceAll(text, "´", "`") }
@@ -261,11 +269,13 @@ func environmentsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Environments\n" + generated + ticks(`
 All environments can be drawn: ´xlarun render ID´. Those of classic control, MinAtar, bsuite and the small tasks equal
-gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups and TMaze are not in gymnax.
+gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups, TMaze and Lander are not in
+gymnax.
 ´go doc xlarun/envs/classic CartPole´ explains the observations, actions and rewards of one.
 
 ´--env-param NAME=VALUE´ sets a parameter. A range ´LOW..HIGH´ gives each episode its own number. Parameters are inputs
-of the compiled program, so another value compiles nothing. "Steps" is the limit of an episode. "Solved at" is a mean
+of the compiled program, so another value compiles nothing. Gather's sizes are the exception: another ´view´, and a
+´height´ or ´width´ above 16, make another program. "Steps" is the limit of an episode. "Solved at" is a mean
 return.
 `))
 	var ids []string

@@ -22,7 +22,8 @@
 //
 // An environment has optional abilities if it has more methods. Each ability is an interface: Drawer draws a state
 // (package draw has a canvas), Describer has a behaviour descriptor, Scorer has several objectives, Masker has illegal
-// actions, Game has several players (Referee implements the rules that all games share). Spec states them too.
+// actions, Game has several players (Referee implements the rules that all games share), Resizer has sizes that shapes
+// depend on, such as the cells of a grid. Spec states all but Drawer and Resizer.
 // DrawerOf, DescriberOf, … find them in any environment, also in one that Erase, AutoReset or your own Wrapper has
 // wrapped.
 //

@@ -62,6 +62,7 @@ func Erase[S, P any](e Env[S, P]) Environment {
 
 type erased[S, P any] struct{ env Env[S, P] }
 
+func (e erased[S, P]) unwrap() any        { return e.env }
 func (e erased[S, P]) Spec() Spec         { return e.env.Spec() }
 func (e erased[S, P]) DefaultParams() any { return e.env.DefaultParams() }
 
@@ -88,6 +89,7 @@ func (e erased[S, P]) Parts() Parts[any, any] {
 		func(state any) S { return unerase[S](id, "state", state) },
 		func(p any) P { return unerase[P](id, "parameters", p) })
 	parts.Drawer = inner.Drawer // it takes a state of any type and returns errors
+	parts.Resizer = inner.Resizer
 	return parts
 }
 

@@ -3,6 +3,7 @@ package envs
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 
@@ -37,7 +38,7 @@ func Try(f func()) (err error) {
 }
 
 // panicked is the "file:line" of the first panic, for a deferred function. Frames that panic again with the same value
-// come before it in the stack.
+// come before it in the stack. A nil that graph panics about is reported at the line that called graph.
 func panicked() (at string) {
 	var pcs [256]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -46,13 +47,31 @@ func panicked() (at string) {
 		switch {
 		case f.Function == "runtime.gopanic":
 			at = ""
-		case at == "" && !strings.HasPrefix(f.Function, "runtime."):
+		case at == "" && !strings.HasPrefix(f.Function, "runtime.") &&
+			(!strings.HasPrefix(f.Function, "xlarun/graph") || strings.HasSuffix(f.File, "_test.go")):
 			at = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 		if !more {
 			return at
 		}
 	}
+}
+
+// Line is the "file:line" of a method of e, for errors about its results; "" if that is not known.
+func Line(e Environment, method string) string {
+	var inner any = e
+	if wrapped, ok := e.(interface{ unwrap() any }); ok {
+		inner = wrapped.unwrap()
+	}
+	m, ok := reflect.TypeOf(inner).MethodByName(method)
+	if !ok {
+		return ""
+	}
+	file, line := runtime.FuncForPC(m.Func.Pointer()).FileLine(m.Func.Pointer())
+	if line <= 1 { // generated code, of a method of an embedded type
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
 // caller is the "file:line" of the innermost frame outside envs and graph. With skip it is also outside the

@@ -38,6 +38,37 @@ type Masker[S, P any] interface {
 	Legal(state S, p P) *graph.Array
 }
 
+// Resizer is an Env with sizes: whole numbers that the shapes of its arrays depend on. Unlike a parameter, a size is
+// not data: each value makes another program.
+type Resizer interface {
+	// Sizes lists the sizes with their values.
+	Sizes() []Size
+	// Resize returns the environment with another value of one size. Errors: a value that the environment cannot have.
+	Resize(name string, value int) (Environment, error)
+}
+
+// Size is a size of an environment.
+type Size struct {
+	Name  string // as on the command line: "view"
+	Value int
+	Wants string // the possible values: "an odd number from 3 to 31"
+	// Room is true if the size is room for a parameter with the same name: parameters up to Value are data, and only
+	// larger ones need another size.
+	Room bool
+}
+
+// SizeOf returns a size of e by its name, if e is a Resizer that has it.
+func SizeOf(e Environment, name string) (Size, bool) {
+	if r := PartsOf(e).Resizer; r != nil {
+		for _, s := range r.Sizes() {
+			if s.Name == name {
+				return s, true
+			}
+		}
+	}
+	return Size{}, false
+}
+
 // Game is an Env of two or more players who move one at a time, for self-play and tree search. It follows the
 // conventions of pgx (Koyama et al., "Pgx: Hardware-accelerated parallel game simulators for reinforcement learning",
 // 2023).
@@ -64,6 +95,7 @@ type Parts[S, P any] struct {
 	Scorer    Scorer[S, P]
 	Masker    Masker[S, P]
 	Game      Game[S, P] // has the same Legal as Masker
+	Resizer   Resizer
 }
 
 // Wrapper is an Env around another. Its parts are those that Parts returns, whatever methods its type has. Through
@@ -83,6 +115,7 @@ func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
 	p.Scorer, _ = e.(Scorer[S, P])
 	p.Masker, _ = e.(Masker[S, P])
 	p.Game, _ = e.(Game[S, P])
+	p.Resizer, _ = e.(Resizer)
 	return p
 }
 
@@ -117,7 +150,8 @@ func GameOf[S, P any](e Env[S, P]) (Game[S, P], bool) {
 }
 
 // Through turns the parts of an inner environment into the parts of its wrapper with states T and parameters Q. state
-// and params get the inner state and parameters from the wrapper's.
+// and params get the inner state and parameters from the wrapper's. The Resizer is left out: it would return the inner
+// environment without the wrapper.
 func Through[T, Q, S, P any](inner Parts[S, P], state func(T) S, params func(Q) P) (p Parts[T, Q]) {
 	t := through[T, Q, S, P]{inner, state, params}
 	if inner.Drawer != nil {

@@ -23,12 +23,13 @@ type MountainCarContinuous struct{}
 // MountainCarContinuousParams are float32 scalars, in the track's own units of length and time; MaxSteps is an int32
 // scalar.
 type MountainCarContinuousParams struct {
-	MinAction, MaxAction       *graph.Array
-	MinPosition, MaxPosition   *graph.Array
-	MaxSpeed                   *graph.Array `above:"0"`
-	GoalPosition, GoalVelocity *graph.Array
-	Power, Gravity             *graph.Array
-	MaxSteps                   *graph.Array `min:"1"`
+	MinAction, MaxAction     *graph.Array `min:"-1" max:"1"`
+	MinPosition, MaxPosition *graph.Array
+	MaxSpeed                 *graph.Array `above:"0"`
+	GoalPosition             *graph.Array
+	GoalVelocity             *graph.Array `min:"0"` // a negative one changes nothing: see above
+	Power, Gravity           *graph.Array
+	MaxSteps                 *graph.Array `min:"1"`
 }
 
 // Spec of MountainCarContinuous-v0.

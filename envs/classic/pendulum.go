@@ -22,9 +22,9 @@ type Pendulum struct{}
 
 // PendulumParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
 type PendulumParams struct {
-	MaxSpeed  *graph.Array `above:"0"` // rad/s
-	MaxTorque *graph.Array `min:"0"`
-	Dt        *graph.Array `above:"0"` // seconds between steps
+	MaxSpeed  *graph.Array `above:"0"`       // rad/s
+	MaxTorque *graph.Array `min:"0" max:"2"` // actions end at ±2
+	Dt        *graph.Array `above:"0"`       // seconds between steps
 	G         *graph.Array // gravity
 	M, L      *graph.Array `above:"0"` // mass, length
 	MaxSteps  *graph.Array `min:"1"`

@@ -10,7 +10,7 @@ import (
 	"image/draw"
 	"math"
 
-	"golang.org/x/image/vector"
+	"xlarun/internal/raster"
 )
 
 // MaxSide is the maximum side of an image in pixels.
@@ -62,32 +62,11 @@ func (c *Canvas) Image() *image.RGBA { return c.img }
 
 // Polygon fills a closed polygon.
 func (c *Canvas) Polygon(fill color.Color, points ...Point) {
-	// Coordinates far outside the image would overflow the rasterizer's fixed-point numbers.
-	limit := func(v float64) float64 { return min(max(v, -2*MaxSide), 2*MaxSide) }
 	pixels := make([]Point, len(points))
-	low, high := At(math.Inf(1), math.Inf(1)), At(math.Inf(-1), math.Inf(-1))
 	for i, p := range points {
-		q := At(limit(c.origin.X+c.scale*p.X), limit(c.origin.Y-c.scale*p.Y))
-		low, high = At(min(low.X, q.X), min(low.Y, q.Y)), At(max(high.X, q.X), max(high.Y, q.Y))
-		pixels[i] = q
+		pixels[i] = At(c.origin.X+c.scale*p.X, c.origin.Y-c.scale*p.Y)
 	}
-	// The rasterizer covers only the polygon's bounding box, because its time grows with the number of pixels.
-	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)),
-		int(math.Ceil(high.Y))).Intersect(c.img.Bounds())
-	if box.Empty() {
-		return
-	}
-	z := vector.NewRasterizer(box.Dx(), box.Dy())
-	for i, p := range pixels {
-		x, y := float32(p.X-float64(box.Min.X)), float32(p.Y-float64(box.Min.Y))
-		if i == 0 {
-			z.MoveTo(x, y)
-		} else {
-			z.LineTo(x, y)
-		}
-	}
-	z.ClosePath()
-	z.Draw(c.img, box, image.NewUniform(fill), image.Point{})
+	raster.Fill(c.img, fill, pixels)
 }
 
 // Rectangle fills an upright rectangle.

@@ -64,6 +64,30 @@ func Check(env envs.Environment) error {
 	return nil
 }
 
+// First plays one step on the reference interpreter. It returns the first error that would stop a run or make it wrong:
+// a panic, a nil or a wrong shape in one of the environment's methods, with the line where it is known, and a Step
+// whose observation is not what Observe gives.
+func First(env envs.Environment, params any) error {
+	var err error
+	thrown := envs.Try(func() {
+		c := &checker{env: env, spec: env.Spec(), parts: envs.PartsOf(env), params: params, first: true}
+		var v visit
+		if v, err = run(c.episode(1, params), random.New(7)); err != nil {
+			return
+		}
+		var same []float64
+		if same, err = graph.Floats(v.Observed); err == nil && same[0] == 0 {
+			err = &graph.Error{Where: envs.Line(env, "Step"), Op: c.spec.ID + ": the observation of Step",
+				Msg: "it is not what Observe gives for the next state, want the same: loops carry only states, and " +
+					"observe them"}
+		}
+	})
+	if thrown != nil {
+		return thrown
+	}
+	return err
+}
+
 // checkSpec checks a Spec, and compares it with the environment's parts.
 func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	if err := s.Check(); err != nil {
@@ -110,6 +134,7 @@ type checker struct {
 	parts  envs.Parts[any, any]
 	params any
 	raw    bool
+	first  bool // called by First
 }
 
 // repeats plays the same episodes twice, from two traces.

@@ -30,7 +30,7 @@ type visit struct {
 func (c *checker) episode(steps int, params any) func(key random.Key) visit {
 	return func(key random.Key) visit {
 		state, obs := c.env.Reset(random.FoldIn(key, 0), params)
-		want("the observation of Reset", obs, c.spec.Observation.Shape())
+		c.want("Reset", "the observation of Reset", obs, c.spec.Observation.Shape())
 		_, visits := graph.Scan(func(state any, i *graph.Array) (any, visit) {
 			v := c.step(random.FoldIn(key, i), state, params)
 			return v.Next, v
@@ -41,8 +41,11 @@ func (c *checker) episode(steps int, params any) func(key random.Key) visit {
 
 func (c *checker) step(key random.Key, state, params any) (v visit) {
 	act, step := random.Split2(key)
-	action := c.spec.Action.Sample(act)
-	want("an action that Sample gave", action, c.spec.Action.Shape())
+	action := graph.Zeros(c.spec.Action.Shape()) // for First: not every space can be sampled
+	if !c.first {
+		action = c.spec.Action.Sample(act)
+	}
+	c.want("Spec", "an action that Sample gave", action, c.spec.Action.Shape())
 	var legal *graph.Array
 	if c.parts.Masker != nil {
 		legal = c.parts.Masker.Legal(state, params)
@@ -50,7 +53,7 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 		for _, n := range choices {
 			all += n
 		}
-		want("Legal", legal, graph.ShapeOf(graph.Bool, all))
+		c.want("Legal", "Legal", legal, graph.ShapeOf(graph.Bool, all))
 		if _, several := c.spec.Action.(envs.MultiDiscrete); several {
 			made, first := make([]*graph.Array, len(choices)), 0
 			for i, n := range choices {
@@ -65,33 +68,34 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	v.Sampled = c.spec.Action.Contains(action)
 
 	v.Next, v.Obs, v.Reward, v.Terminated, v.Truncated = c.env.Step(step, state, action, params)
-	want("the observation of Step", v.Obs, c.spec.Observation.Shape())
-	want("the reward", v.Reward, graph.ShapeOf(graph.Float32))
-	want("terminated", v.Terminated, graph.ShapeOf(graph.Bool))
-	want("truncated", v.Truncated, graph.ShapeOf(graph.Bool))
+	c.want("Step", "the observation of Step", v.Obs, c.spec.Observation.Shape())
+	c.want("Step", "the reward", v.Reward, graph.ShapeOf(graph.Float32))
+	c.want("Step", "terminated", v.Terminated, graph.ShapeOf(graph.Bool))
+	c.want("Step", "truncated", v.Truncated, graph.ShapeOf(graph.Bool))
 	v.Inside = c.spec.Observation.Contains(v.Obs)
 	again := c.env.Observe(v.Next, params)
-	want("Observe", again, c.spec.Observation.Shape())
-	v.Observed = again.Eq(v.Obs).All()
+	c.want("Observe", "Observe", again, c.spec.Observation.Shape())
+	nan := again.Ne(again).And(v.Obs.Ne(v.Obs))
+	v.Observed = again.Eq(v.Obs).Or(nan).All()
 
 	if c.parts.Masker != nil {
 		v.Can = c.parts.Masker.Legal(v.Next, params).Any()
 	}
 	if c.parts.Describer != nil {
 		d := c.parts.Describer.Describe(v.Next, params)
-		want("Describe", d, c.spec.Descriptor.Shape())
+		c.want("Describe", "Describe", d, c.spec.Descriptor.Shape())
 		v.Described = c.spec.Descriptor.Contains(d)
 	}
 	if c.parts.Scorer != nil {
 		v.Objectives = c.parts.Scorer.Objectives(v.Next, params)
-		want("Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
+		c.want("Objectives", "Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
 	}
 	if game := c.parts.Game; game != nil {
 		each := graph.ShapeOf(graph.Float32, c.spec.Players)
 		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params),
 			game.Rewards(v.Next, params)
-		want("Player", v.Player, graph.ShapeOf(graph.Int32))
-		want("Rewards", v.Rewards, each)
+		c.want("Player", "Player", v.Player, graph.ShapeOf(graph.Int32))
+		c.want("Rewards", "Rewards", v.Rewards, each)
 		// If every action is legal, an action out of range.
 		illegal := graph.Select(legal.All(), graph.FullLike(action, legal.Size()), oneOf(act, legal.Not()))
 		cheated, _, reward, ended, _ := c.env.Step(step, state, illegal, params)
@@ -106,12 +110,15 @@ func oneOf(key random.Key, mask *graph.Array) *graph.Array {
 	return graph.Select(mask, random.Uniform(key, graph.ShapeOf(graph.Float32, mask.Size()), 0, 1), -1.).ArgMax(0)
 }
 
-func want(what string, got *graph.Array, shape graph.Shape) {
-	if got == nil {
-		graph.Throw(what, "got nil, want %s", shape)
+// want throws unless got has a shape. what is the result of one of the environment's methods.
+func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape) {
+	text := "nil"
+	if got != nil {
+		text = got.Shape().String()
 	}
-	if !got.Shape().Equal(shape) {
-		graph.Throw(what, "got %s, want %s", got.Shape(), shape)
+	if text != shape.String() {
+		panic(&graph.Error{Where: envs.Line(c.env, method), Op: c.spec.ID + ": " + what,
+			Msg: fmt.Sprintf("got %s, want %s", text, shape)})
 	}
 }
 

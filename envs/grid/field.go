@@ -2,6 +2,9 @@
 package grid
 
 import (
+	"fmt"
+
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -13,8 +16,9 @@ type size struct {
 }
 
 const (
-	tallest = 64
-	word    = 32 // bits
+	largest    = 256 // cells of a side of the grid
+	widestView = 31  // cells of a side; a row of the view fits into a word
+	word       = 32  // bits
 )
 
 // reach returns how many cells are seen to each side.
@@ -23,31 +27,60 @@ func (z size) reach() int { return z.view / 2 }
 // rows returns the number of rows, with those around the grid.
 func (z size) rows() int { return z.height + 2*z.reach() }
 
-// fits reports whether a row and its surroundings fit into a word, and 32 bits are enough to draw a cell.
-func (z size) fits() bool {
-	odd := z.view >= 3 && z.view%2 == 1
-	return z.height >= 1 && z.height <= tallest && z.width >= 1 && odd && z.width+2*z.reach() <= word
+// wordsOfRow returns how many words a row and its surroundings take.
+func (z size) wordsOfRow() int { return (z.width + 2*z.reach() + word - 1) / word }
+
+// wordsOfLayer returns how many words a layer has.
+func (z size) wordsOfLayer() int { return z.rows() * z.wordsOfRow() }
+
+// check returns an error that names a size that a grid cannot have.
+func (z size) check() error {
+	for _, s := range z.sizes() {
+		odd := s.Name != "view" || s.Value >= 3 && s.Value <= widestView && s.Value%2 == 1
+		if s.Value < 1 || s.Value > largest || !odd {
+			return fmt.Errorf("got %d as %s, want %s", s.Value, s.Name, s.Wants)
+		}
+	}
+	return nil
 }
 
-// field is layers of objects on a grid, i32[layers, rows]. Column x of row y is bit x + reach of word y + reach, so
-// a view never leaves the field. The first layer is the walls, which also surround the grid. Bits are faster than an
-// int8 for each cell: gathering or scattering a cell takes a loop over lanes on CPUs, while bits need only arithmetic
-// on whole layers.
+// sizes lists the sizes of the grid.
+func (z size) sizes() []envs.Size {
+	side := fmt.Sprintf("a whole number from 1 to %d", largest)
+	return []envs.Size{{Name: "height", Value: z.height, Wants: side, Room: true},
+		{Name: "width", Value: z.width, Wants: side, Room: true},
+		{Name: "view", Value: z.view, Wants: fmt.Sprintf("an odd number from 3 to %d", widestView)}}
+}
+
+// field is layers of objects on a grid, i32[layers, words]. The words of a row follow each other, from the west. Column
+// x of row y is bit x + reach of the words of row y + reach, so a view never leaves the field. The first layer is the
+// walls, which also surround the grid.
+//
+// Bits need only arithmetic on whole layers, no gathers and scatters. docs/notes/grid.md compares them with an int8 for
+// each cell.
 type field struct {
 	words *graph.Array
 	size
 }
 
-// around returns the walls around the grid, i32[rows].
+// around returns the walls around the grid, i32[words].
 func (z size) around() *graph.Array {
-	walls := make([]int32, z.rows())
-	for y := range walls {
-		walls[y] = -1
-		if y >= z.reach() && y < z.reach()+z.height {
-			walls[y] = int32(^((1<<z.width - 1) << z.reach()))
+	walls := make([]int32, z.wordsOfLayer())
+	for i := range walls {
+		walls[i] = -1
+	}
+	for y := range z.height {
+		for x := range z.width {
+			w, b := z.wordOf(x)
+			walls[(y+z.reach())*z.wordsOfRow()+w] &^= 1 << b
 		}
 	}
 	return graph.Int32s(walls)
+}
+
+// wordOf returns the word of a row, and its bit, that hold a column.
+func (z size) wordOf(column int) (w, b int) {
+	return (column + z.reach()) / word, (column + z.reach()) % word
 }
 
 // scatter draws at most one thing in each cell: kind i with probability densities[i]. Each kind has a layer; the first
@@ -64,12 +97,21 @@ func (z size) scatter(key random.Key, height, width *graph.Array, densities ...*
 
 	// Column by column, so that all rows are done at once. Sums along columns take longer than everything else on CPUs.
 	layer := graph.Iota(len(densities)).Reshape(len(densities), 1)
-	rows := graph.Zeros(graph.ShapeOf(graph.Int32, len(densities), z.height))
+	rows := make([]*graph.Array, z.wordsOfRow()) // i32[layers, height] each: one word of all rows
+	for w := range rows {
+		rows[w] = graph.Zeros(graph.ShapeOf(graph.Int32, len(densities), z.height))
+	}
 	for x := range z.width {
 		is := kind.Index(x).ExpandDims(0).Eq(layer)
-		rows = rows.Or(where(is, graph.Full(graph.ShapeOf(graph.Int32), 1<<(x+z.reach()))))
+		w, b := z.wordOf(x)
+		rows[w] = rows[w].Or(where(is, graph.Full(graph.ShapeOf(graph.Int32), int32(uint32(1)<<b))))
 	}
-	words := graph.Pad(rows, 0, []int{0, z.reach()}, []int{0, z.reach()})
+	inner := rows[0]
+	if len(rows) > 1 {
+		inner = graph.Stack(rows, 2).Reshape(len(densities), -1)
+	}
+	margin := z.reach() * z.wordsOfRow()
+	words := graph.Pad(inner, 0, []int{0, margin}, []int{0, margin})
 	around := graph.Pad(z.around().ExpandDims(0), 0, []int{0, 0}, []int{len(densities) - 1, 0})
 	return field{words.Or(around), z}
 }
@@ -98,23 +140,46 @@ func bit(words *graph.Array, x any) *graph.Array {
 // where returns a where the condition holds, and 0 elsewhere.
 func where(holds, a *graph.Array) *graph.Array { return graph.Select(holds, a, 0) }
 
-// empty draws one of the empty cells, uniformly, from 32 random bits. row, bool[rows], is true in the row of the cell.
+// empty draws one of the empty cells, uniformly, from 32 random bits. at, bool[words], is true at the word of the cell.
 // cell, i32[], has only the bit of its column; it is 0 if no cell is empty.
-func (f field) empty(bits32 *graph.Array) (row, cell *graph.Array) {
-	const digits = 21 // times at most 2047 cells is less than 2^32
+func (f field) empty(bits32 *graph.Array) (at, cell *graph.Array) {
 	free := graph.ReduceOr(f.words, 0).Not()
 	free, counts := graph.Once(graph.PairOf(free, graph.PopCount(free))).Unpack()
-	i := graph.Iota(f.rows())
-	sooner := i.ExpandDims(0).Lt(i.ExpandDims(1))
-	before := where(sooner, counts.ExpandDims(0)).Sum(1)
-	k := graph.ShiftRightLogical(bits32.And(1<<digits-1).Mul(counts.Sum()), digits)
-	row = k.Ge(before).And(k.Lt(before.Add(counts)))
-	// The free cells of the drawn row as bits, and the number of free cells before the drawn one.
-	cells, rank := graph.Once(graph.PairOf(where(row, free).Sum(), where(row, k.Sub(before)).Sum())).Unpack()
+	before := graph.CumSum(counts, 0).Sub(counts)
+	if n := f.wordsOfLayer(); n <= 32 { // the sum over all pairs is faster
+		i := graph.Iota(n)
+		sooner := i.ExpandDims(0).Lt(i.ExpandDims(1))
+		before = where(sooner, counts.ExpandDims(0)).Sum(1)
+	}
+	k := f.below(bits32, counts.Sum())
+	at = k.Ge(before).And(k.Lt(before.Add(counts)))
+	// The free cells of the drawn word as bits, and the number of free cells before the drawn one.
+	cells, rank := graph.Once(graph.PairOf(where(at, free).Sum(), where(at, k.Sub(before)).Sum())).Unpack()
 	c := graph.Iota(word)
 	bits := graph.ShiftLeft(graph.OnesLike(c), c)
 	drawn := graph.PopCount(cells.And(bits.Sub(1))).Eq(rank)
-	return row, where(drawn, cells.And(bits)).Sum()
+	return at, where(drawn, cells.And(bits)).Sum()
+}
+
+// below converts 32 random bits to a whole number from 0 to n - 1, where n is at most the number of cells.
+func (z size) below(bits32, n *graph.Array) *graph.Array {
+	digits, one := 21, bits32.And(1<<21-1) // times at most 2047 cells is less than 2^32
+	if z.height*z.width > 2047 {
+		digits, one, n = 32, graph.Bitcast(bits32, graph.Uint32).Convert(graph.Uint64), n.Convert(graph.Uint64)
+	}
+	return graph.ShiftRightLogical(one.Mul(n), digits).Convert(graph.Int32)
+}
+
+// cellAt returns row and column of a cell that empty drew; the first cell if it drew none.
+func (z size) cellAt(at, cell *graph.Array) (y, x *graph.Array) {
+	index := func(i, is *graph.Array) *graph.Array { return where(is, i).Sum() }
+	i, c := graph.Iota(z.wordsOfLayer()), graph.Iota(word)
+	column := index(c, bit(cell, c).Eq(1))
+	if n := z.wordsOfRow(); n > 1 {
+		column = column.Add(index(i.Rem(n).Mul(word), at))
+		i = graph.FloorDiv(i, n)
+	}
+	return index(i, at).Sub(z.reach()).Max(0), column.Sub(z.reach()).Max(0)
 }
 
 // rowsOfWord returns how many rows of a view fit into a word.
@@ -130,7 +195,18 @@ func (z size) place(row, column int) (w, b int) {
 
 // from returns the view from a row and a column of the grid, i32[layers, words].
 func (f field) from(y, x *graph.Array) *graph.Array {
-	seen := graph.ShiftRightLogical(f.words, x).And(1<<f.view - 1)
+	rows := f.words // i32[layers, rows]: the words from column x on
+	if n := f.wordsOfRow(); n == 1 {
+		rows = graph.ShiftRightLogical(rows, x)
+	} else {
+		each, first := rows.Reshape(-1, f.rows(), n), graph.ShiftRightLogical(x, 5)
+		from := func(w *graph.Array) *graph.Array { return where(graph.Iota(n).Eq(w), each).Sum(2) }
+		shift := x.And(word - 1)
+		low, high := graph.ShiftRightLogical(from(first), shift), graph.ShiftLeft(from(first.Add(1)),
+			graph.Sub(word, shift))
+		rows = low.Or(high)
+	}
+	seen := rows.And(1<<f.view - 1)
 	words := make([]*graph.Array, f.viewWords())
 	for w := range words {
 		row := graph.Iota(f.rows()).Sub(y).Sub(w * f.rowsOfWord()) // in the word, of each row of the field
@@ -141,10 +217,13 @@ func (f field) from(y, x *graph.Array) *graph.Array {
 	return graph.Once(graph.Stack(words, 1))
 }
 
-// alone returns a layer, i32[rows], of one cell of the grid.
+// alone returns a layer, i32[words], of one cell of the grid.
 func (z size) alone(y, x *graph.Array) *graph.Array {
-	at := graph.Iota(z.rows()).Eq(y.Add(z.reach()))
-	return where(at, graph.ShiftLeft(graph.Full(graph.ShapeOf(graph.Int32), 1), x.Add(z.reach())))
+	w, b := y.Add(z.reach()), x.Add(z.reach())
+	if n := z.wordsOfRow(); n > 1 {
+		w, b = w.Mul(n).Add(graph.ShiftRightLogical(b, 5)), b.And(word-1)
+	}
+	return where(graph.Iota(z.wordsOfLayer()).Eq(w), graph.ShiftLeft(graph.Full(graph.ShapeOf(graph.Int32), 1), b))
 }
 
 // observation converts a view, i32[layers, words], to zeros and ones, f16[layers, view, view].

@@ -38,16 +38,31 @@ type Gather struct {
 	size
 }
 
-// NewGather is Gather with other sizes and its own id for the registry. height is at most 64, view is odd and at least
-// 3, width + view is at most 33.
+// NewGather is Gather with other sizes and its own id for the registry. height and width are at most 256; view is an
+// odd number from 3 to 31.
 func NewGather(id string, height, width, view int) (Gather, error) {
 	g := Gather{id, size{height, width, view}}
-	if !g.fits() {
-		return g, fmt.Errorf("grid.NewGather: got %d x %d cells and a view of %d x %d, want a height of 1 to %d, a "+
-			"view of 3, 5 or another odd number, and a width of 1 to 33 less the view's",
-			height, width, view, view, tallest)
+	if err := g.check(); err != nil {
+		return g, fmt.Errorf("grid.NewGather: %w", err)
 	}
 	return g, nil
+}
+
+// Sizes are height, width and view. A smaller height or width is a parameter.
+func (g Gather) Sizes() []envs.Size { return g.sizes() }
+
+// Resize returns Gather with another size.
+func (g Gather) Resize(name string, value int) (envs.Environment, error) {
+	switch name {
+	case "height":
+		g.height = value
+	case "width":
+		g.width = value
+	case "view":
+		g.view = value
+	}
+	g, err := NewGather(g.id, g.height, g.width, g.view)
+	return envs.Erase(g), err
 }
 
 // GatherParams are float32 scalars; Height, Width and MaxSteps are int32 scalars.
@@ -61,16 +76,14 @@ type GatherParams struct {
 	ProxyHazard                  *graph.Array
 	ProxyDecoy                   *graph.Array
 	ProxyStep                    *graph.Array
-	// usable cells; cells beyond are walls
-	Height, Width *graph.Array `min:"1" max:"64"`
+	// usable cells, at most the grid's; cells beyond are walls
+	Height, Width *graph.Array `min:"1" max:"256"`
 	MaxSteps      *graph.Array `min:"1"`
 }
 
 // GatherState is the grid and the agent's position.
 type GatherState struct {
-	// i32[4, height + view - 1]: walls, food, hazards, decoys; bit x + reach of word y + reach is column x of row y
-	// from the north
-	Field *graph.Array
+	Field *graph.Array // i32[4, words]: walls, food, hazards, decoys; see field
 	// i32[4, words]: the visible part; each word has as many rows as fit
 	View                    *graph.Array
 	X, Y, Time              *graph.Array // i32[]: the agent's column and row; steps played
@@ -115,13 +128,8 @@ func (g Gather) DefaultParams() GatherParams {
 func (g Gather) Reset(key random.Key, p GatherParams) (GatherState, *graph.Array) {
 	cells, start := random.Split2(key)
 	f := g.scatter(cells, p.Height, p.Width, p.Walls, p.Food, p.Hazards, p.Decoys)
-	row, cell := f.empty(randomBits(start))
-	index := func(i, is *graph.Array) *graph.Array {
-		return where(is, i).Sum().Sub(g.reach()).Max(0)
-	}
-	c := graph.Iota(word)
-	s := GatherState{Field: f.words, Time: envs.Steps(0), TrueReturn: graph.Scalar(0), ProxyReturn: graph.Scalar(0),
-		Y: index(graph.Iota(g.rows()), row), X: index(c, bit(cell, c).Eq(1))}
+	s := GatherState{Field: f.words, Time: envs.Steps(0), TrueReturn: graph.Scalar(0), ProxyReturn: graph.Scalar(0)}
+	s.Y, s.X = g.cellAt(f.empty(randomBits(start)))
 	s.View = f.from(s.Y, s.X)
 	return s, g.Observe(s, p)
 }
@@ -155,8 +163,8 @@ func (g Gather) Step(key random.Key, s GatherState, action *graph.Array,
 	eaten := found.Mul(graph.Int32s([]int32{0, 1, 0, 1})) // food and decoys
 	column := eaten.ExpandDims(1).Neg()                   // all bits of those
 	left := field{s.Field.And(g.alone(next.Y, next.X).ExpandDims(0).And(column).Not()), g.size}
-	row, cell := left.empty(bits32)
-	grown := where(row, cell).ExpandDims(0)
+	at, cell := left.empty(bits32)
+	grown := where(at, cell).ExpandDims(0)
 	f := field{graph.Once(left.words.Or(grown.And(column))), g.size}
 	next.Field, next.View = f.words, f.from(next.Y, next.X)
 
@@ -184,11 +192,11 @@ func (Gather) Objectives(s GatherState, _ GatherParams) *graph.Array {
 
 // Cells are the kinds of the cells, i8[height, width]: 0 empty, 1 wall, 2 food, 3 hazard, 4 decoy.
 func (g Gather) Cells(s GatherState) *graph.Array {
-	grid := graph.ShapeOf(graph.Int32, g.height, g.width)
-	cells := graph.Zeros(grid)
+	cells := graph.Zeros(graph.ShapeOf(graph.Int32, g.height, g.width))
 	for k := range kinds {
-		words := graph.SliceAxis(s.Field.Index(k), 0, g.reach(), g.reach()+g.height)
-		there := bit(words.ExpandDims(1), graph.IotaAxis(grid, 1).Add(g.reach()))
+		bits := bit(s.Field.Index(k).ExpandDims(1), graph.Iota(word)).Reshape(g.rows(), -1)
+		there := graph.SliceAxis(graph.SliceAxis(bits, 0, g.reach(), g.reach()+g.height), 1, g.reach(),
+			g.reach()+g.width)
 		cells = cells.Max(there.Mul(k + 1))
 	}
 	return cells.Convert(graph.Int8)

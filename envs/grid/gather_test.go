@@ -91,6 +91,9 @@ func (w *world) step(action int, chance uint32, worth, extra [4]float64) (reward
 			}
 		}
 		kth := int(uint64(chance&(1<<21-1)) * uint64(empty) >> 21)
+		if w.height*w.width > 2047 {
+			kth = int(uint64(chance) * uint64(empty) >> 32)
+		}
 		for i, c := range w.cells {
 			if c == 0 {
 				if kth == 0 {
@@ -145,6 +148,9 @@ func TestStepsFollowTheRules(t *testing.T) {
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) {
 			p.Walls, p.Food = graph.Scalar(0), graph.Scalar(1)
 		}, 16, 16},
+		{gather(t, 32, 32, 9), func(*grid.GatherParams) {}, 32, 32}, // 7: rows of two words
+		// 8: rows of four words, the widest view, more cells than 21 bits can draw from
+		{gather(t, 30, 90, 31), func(p *grid.GatherParams) { p.Food = graph.Scalar(.5) }, 30, 90},
 	} {
 		p := with(c.g, c.change)
 		p.MaxSteps = envs.Steps(played)
@@ -219,14 +225,17 @@ func TestStepsFollowTheRules(t *testing.T) {
 
 // Grids of other sizes, and parameters at their ends, keep what every environment promises.
 func TestOtherSizes(t *testing.T) {
-	for _, s := range [][3]int{{3, 4, 3}, {9, 20, 13}, {1, 1, 5}} {
+	for _, s := range [][3]int{{3, 4, 3}, {9, 20, 13}, {1, 1, 5}, {32, 32, 9}} {
 		require.NoError(t, envtest.Check(envs.Erase(gather(t, s[0], s[1], s[2]))), "%v", s)
 	}
-	for _, s := range [][3]int{{0, 4, 3}, {65, 4, 3}, {4, 0, 3}, {4, 4, 4}, {4, 4, 1}, {4, 31, 3}, {16, 27, 7},
-		{4, 4, -3}} {
-		_, err := grid.NewGather("Gather-Test-v1", s[0], s[1], s[2])
-		require.ErrorContains(t, err, fmt.Sprintf("got %d x %d cells and a view of %d x %d, want", s[0], s[1], s[2],
-			s[2]))
+	for _, c := range []struct {
+		height, width, view int
+		want                string
+	}{{0, 4, 3, "got 0 as height"}, {257, 4, 3, "got 257 as height, want a whole number from 1 to 256"},
+		{4, 0, 3, "got 0 as width"}, {4, 4, 4, "got 4 as view, want an odd number from 3 to 31"},
+		{4, 4, 1, "got 1 as view"}, {4, 4, 33, "got 33 as view"}, {4, 4, -3, "got -3 as view"}} {
+		_, err := grid.NewGather("Gather-Test-v1", c.height, c.width, c.view)
+		require.ErrorContains(t, err, c.want)
 	}
 	// Where all is wall the agent stays in the first cell.
 	g := gather(t, 4, 4, 3)

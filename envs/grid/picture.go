@@ -28,7 +28,7 @@ func (g Gather) draw(state any, pixels image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := draw.Grid(g.id, state, func(s GatherState) *graph.Array { return s.Field }, kinds, g.rows())
+	words, err := draw.Grid(g.id, state, func(s GatherState) *graph.Array { return s.Field }, kinds, g.wordsOfLayer())
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func (g Gather) draw(state any, pixels image.Point) (image.Image, error) {
 	p.Rectangle(lit, low, draw.At(high.X+1, high.Y+1))
 	for k, paint := range []func(draw.Point){p.wall, p.food, p.hazard, p.decoy} {
 		for y := range g.height {
-			row := int64(words[k*g.rows()+y+g.reach()])
 			for x := range g.width {
-				if row>>(x+g.reach())&1 == 1 {
+				w, b := g.wordOf(x)
+				if int64(words[k*g.wordsOfLayer()+(y+g.reach())*g.wordsOfRow()+w])>>b&1 == 1 {
 					paint(p.corner(x, y))
 				}
 			}

@@ -92,7 +92,7 @@ func TestScores(t *testing.T) {
 			{"around hazards", []float32{.1, 0, 1}, [2]float64{15.1, 17.5}, [2]float64{15.1, 17.5}},
 		}},
 	} {
-		given, err := episode.ReadEnvParams(env, c.params)
+		_, given, err := episode.ReadEnvParams(env, c.params)
 		require.NoError(t, err)
 		r := &episode.Rollout{Env: env, Given: given, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps,
 			Episodes: 1}

@@ -80,7 +80,7 @@ func episodes(t *testing.T, id, params string, steps int, each func(r *episode.R
 	aimless := byHand{graph.None{}, func(_ []*graph.Array, _ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
 		return graph.None{}, random.Uniform(key, graph.ShapeOf(graph.Float32, head.Size()), 0, 1)
 	}}
-	given, err := episode.ReadEnvParams(env, pairs(t, params))
+	_, given, err := episode.ReadEnvParams(env, pairs(t, params))
 	require.NoError(t, err)
 	r := &episode.Rollout{Env: env, Given: given, Policy: aimless, Head: head, Steps: steps, Episodes: 1}
 	for seed := range int64(3) {

@@ -124,6 +124,15 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	if err != nil {
 		return nil, err
 	}
+	texts, ok := settings.ParsePairs(metadata[keyParams])
+	if !ok {
+		return nil, fmt.Errorf("its %s are %q, want NAME=VALUE with commas between several", keyParams,
+			metadata[keyParams])
+	}
+	env, given, err := ReadEnvParams(env, texts)
+	if err != nil {
+		return nil, err
+	}
 	values := settings.Values{}
 	if text := metadata[keySettings]; text != "" {
 		if err := json.Unmarshal([]byte(text), &values); err != nil {
@@ -151,15 +160,6 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	steps, err := strconv.Atoi(metadata[keySteps])
 	if err != nil || steps < 1 {
 		return nil, fmt.Errorf("its steps are %q, want a whole number from 1 on", metadata[keySteps])
-	}
-	texts, ok := settings.ParsePairs(metadata[keyParams])
-	if !ok {
-		return nil, fmt.Errorf("its %s are %q, want NAME=VALUE with commas between several", keyParams,
-			metadata[keyParams])
-	}
-	given, err := ReadEnvParams(env, texts)
-	if err != nil {
-		return nil, err
 	}
 	m := &Member{Rollout: &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1},
 		Metadata: metadata}

@@ -18,7 +18,7 @@ import (
 type EnvParam struct {
 	Name      string  // "mass-cart", of the field MassCart
 	Low, High float64 // the range, bounds included; equal for a number
-	leaf      int     // in the tree of parameters
+	leaf      int     // in the tree of parameters; -1: a size of the environment, which is no data
 	low, high *graph.Array
 }
 
@@ -31,18 +31,64 @@ const envPrefix = "env."
 // rangeMark stands between the bounds of a range.
 const rangeMark = ".."
 
-// ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. It returns a
+// ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. sized is the
+// environment with the sizes among them, to which the parameters belong; other sizes make another program. It returns a
 // *settings.Error for an unknown name, a value that is not a finite float32 or not a whole number for an integer
-// parameter, a value outside of envs.RangeOf, and a range with the larger bound first.
-func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
+// parameter, a value outside of envs.RangeOf, a range with the larger bound first, and a size that env cannot have.
+func ReadEnvParams(env envs.Environment, given settings.Pairs) (sized envs.Environment, all []EnvParam, err error) {
 	if len(given) == 0 {
-		return nil, nil
+		return env, nil, nil
 	}
+	var sizes []EnvParam
+	for _, name := range given.Names() {
+		if size, ok := envs.SizeOf(env, name); ok {
+			if env, err = resize(env, size, given[name]); err != nil {
+				return nil, nil, err
+			}
+			if !size.Room {
+				size, _ = envs.SizeOf(env, name)
+				value := float64(size.Value)
+				sizes = append(sizes, EnvParam{Name: name, Low: value, High: value, leaf: -1})
+			}
+		}
+	}
+	all, err = readData(env, given)
+	return env, append(all, sizes...), err
+}
+
+// resize returns an environment with a size that fits a text.
+func resize(env envs.Environment, size envs.Size, text string) (envs.Environment, error) {
+	if size.Room { // the larger bound decides; readData reports what is no number
+		if low, high, is := strings.Cut(text, rangeMark); is {
+			text = high
+		} else {
+			text = low
+		}
+	}
+	x, whole := numberOf(text, true)
+	if size.Room && (!whole || x <= float64(size.Value)) {
+		return env, nil
+	}
+	if whole {
+		sized, err := envs.PartsOf(env).Resizer.Resize(size.Name, int(min(max(x, math.MinInt32), math.MaxInt32)))
+		if err == nil {
+			return sized, nil
+		}
+	}
+	return nil, settings.Wrong(settings.EnvParam, size.Name+"="+text, "%s for %s of %s", size.Wants, size.Name,
+		env.Spec().ID)
+}
+
+// readData reads the parameters that are data.
+func readData(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
 	leaves, names, ranges, err := scalars(env)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range given.Names() {
+		if size, ok := envs.SizeOf(env, name); ok && !size.Room {
+			continue
+		}
 		text := given[name]
 		at := -1
 		for i, n := range names {
@@ -51,7 +97,7 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 			}
 		}
 		if at < 0 {
-			return nil, noParam(env.Spec().ID, name, text, names)
+			return nil, noParam(env, name, text, names)
 		}
 		wrong := func(wants string) error {
 			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, "+
@@ -90,12 +136,16 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 }
 
 // noParam returns the error for an unknown parameter.
-func noParam(id, name, text string, names []string) error {
+func noParam(env envs.Environment, name, text string, names []string) error {
+	id := env.Spec().ID
 	var known []string
 	for _, n := range names {
 		if n != "" {
 			known = append(known, n)
 		}
+	}
+	for _, size := range sizesOf(env) {
+		known = append(known, size.Name)
 	}
 	if len(known) == 0 {
 		return settings.Wrong(settings.EnvParam, name+"="+text, "nothing: %s has no parameters that are numbers, "+
@@ -107,6 +157,18 @@ func noParam(id, name, text string, names []string) error {
 	}
 	return settings.Wrong(settings.EnvParam, name+"="+text, "one of the parameters that %s has: %s%s", id,
 		strings.Join(known, ", "), hint)
+}
+
+// sizesOf lists the sizes of an environment that are no data.
+func sizesOf(env envs.Environment) (sizes []envs.Size) {
+	if r := envs.PartsOf(env).Resizer; r != nil {
+		for _, size := range r.Sizes() {
+			if !size.Room {
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	return sizes
 }
 
 // scalars returns the leaves of an environment's parameters, the name of each leaf that is a number ("" for others),
@@ -180,6 +242,9 @@ func (p EnvParam) value(key random.Key) *graph.Array {
 
 // inputs adds the parameter's numbers to a program's inputs.
 func (p EnvParam) inputs(in map[string]*graph.Array) {
+	if p.leaf < 0 {
+		return
+	}
 	in[envPrefix+p.Name] = p.low
 	if p.drawn() {
 		in[envPrefix+p.Name+".high"] = p.high
@@ -216,22 +281,31 @@ func (r *Rollout) envParams(key random.Key) any {
 		return p
 	}
 	leaves, tree := graph.Flatten(p)
-	given := make([]*graph.Array, len(r.Given))
-	for i, g := range r.Given {
+	var given []*graph.Array
+	var at []int
+	for _, g := range r.Given {
+		if g.leaf < 0 {
+			continue
+		}
 		if g.low == nil || g.leaf >= len(leaves) {
 			graph.Throw("Rollout", "the parameter %s of %s was not read by ReadEnvParams, want one that was", g.Name,
 				r.Env.Spec().ID)
 		}
-		given[i] = g.value(key)
+		given, at = append(given, g.value(key)), append(at, g.leaf)
+	}
+	if len(given) == 0 {
+		return p
 	}
 	all := append([]*graph.Array(nil), leaves...)
 	for i, a := range graph.Once(given) {
-		all[r.Given[i].leaf] = a
+		all[at[i]] = a
 	}
 	return tree.Unflatten(all)
 }
 
-// envTexts returns the parameters as ReadEnvParams reads them.
+// EnvTexts returns the given parameters as ReadEnvParams reads them.
+func (r *Rollout) EnvTexts() settings.Pairs { return envTexts(r.Given) }
+
 func envTexts(given []EnvParam) settings.Pairs {
 	var p settings.Pairs
 	for _, g := range given {

@@ -7,6 +7,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/envs/classic"
+	_ "xlarun/envs/grid"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
@@ -18,7 +19,7 @@ func given(t *testing.T, env envs.Environment, text string) []EnvParam {
 	t.Helper()
 	p, ok := settings.ParsePairs(text)
 	require.True(t, ok, text)
-	all, err := ReadEnvParams(env, p)
+	_, all, err := ReadEnvParams(env, p)
 	require.NoError(t, err)
 	return all
 }
@@ -61,7 +62,7 @@ func TestReadEnvParams(t *testing.T) {
 		{25, "tau", "0", "want a number above 0 that a float32 holds for tau of CartPole-v1"}, // was taken
 		{26, "gravity", "0", ""},
 	} {
-		_, err := ReadEnvParams(env, settings.Pairs{c.name: c.text})
+		_, _, err := ReadEnvParams(env, settings.Pairs{c.name: c.text})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
 			continue
@@ -70,7 +71,7 @@ func TestReadEnvParams(t *testing.T) {
 		require.ErrorAs(t, err, new(*settings.Error), "case %d", c.number)
 	}
 	var none envs.Environment = envs.Erase(bare{})
-	_, err = ReadEnvParams(none, settings.Pairs{"size": "1"})
+	_, _, err = ReadEnvParams(none, settings.Pairs{"size": "1"})
 	require.ErrorContains(t, err, "has no parameters that are numbers")
 }
 
@@ -158,5 +159,42 @@ func TestMembersKeepTheirParams(t *testing.T) {
 		metadata["env_params"] = text
 		_, err = Restore(arrays, metadata)
 		require.Error(t, err, text)
+	}
+}
+
+// A size makes another environment, which a saved member carries: Gather-v1 accepted a width of 26, and meant 16.
+func TestSizes(t *testing.T) {
+	env, err := envs.Make("Gather-v1")
+	require.NoError(t, err)
+	for number, c := range []struct {
+		text  string
+		cells []int // of the field and of a side of the view
+		want  string
+	}{
+		{"width=8", []int{22, 7}, ""}, // usable cells of the same grid
+		{"width=26", []int{22, 7}, ""},
+		{"width=27", []int{44, 7}, ""},
+		{"width=8..27", []int{44, 7}, ""},
+		{"width=32,height=32,view=9", []int{80, 9}, ""},
+		{"view=8", nil, "want an odd number from 3 to 31 for view of Gather-v1"},
+		{"view=7..9", nil, "want an odd number from 3 to 31"},
+		{"width=257", nil, "want a whole number from 1 to 256 for width of Gather-v1"},
+	} {
+		pairs, ok := settings.ParsePairs(c.text)
+		require.True(t, ok)
+		sized, all, err := ReadEnvParams(env, pairs)
+		if c.want != "" {
+			require.ErrorContains(t, err, c.want, "case %d", number)
+			continue
+		}
+		require.NoError(t, err, "case %d", number)
+		require.Equal(t, pairs, envTexts(all), "case %d", number)
+		state, obs := sized.Reset(random.New(0), sized.DefaultParams())
+		require.Equal(t, c.cells, []int{graph.Leaves(state)[0].Dim(1), obs.Dim(1)}, "case %d", number)
+	}
+	for _, c := range []struct{ text, shape string }{{"width=8", "width"}, {"width=27", "width 27"},
+		{"width=8..27", "width.. 27"}, {"view=9,walls=0.2", "view 9, walls"}} {
+		pairs, _ := settings.ParsePairs(c.text)
+		require.Equal(t, c.shape, pairs.Shape("Gather-v1"))
 	}
 }

@@ -264,8 +264,19 @@ func TestNormalizingOfNumbersOnly(t *testing.T) {
 			`they are Discrete(9): leave it out`)
 }
 
-// cells is point with the number of a cell as its observation.
+// cells is point with a number as its observation.
 type cells struct{ point }
+
+func (c cells) Reset(key random.Key, none graph.None) (pointState, *graph.Array) {
+	s, _ := c.point.Reset(key, none)
+	return s, s.Now
+}
+func (cells) Observe(s pointState, _ graph.None) *graph.Array { return s.Now }
+func (c cells) Step(key random.Key, s pointState, action *graph.Array,
+	none graph.None) (next pointState, obs, reward, terminated, truncated *graph.Array) {
+	next, _, reward, terminated, truncated = c.point.Step(key, s, action, none)
+	return next, next.Now, reward, terminated, truncated
+}
 
 func (cells) Spec() envs.Spec {
 	return envs.Spec{ID: "Cells-v0", Observation: envs.Discrete{N: 9}, Action: envs.Discrete{N: 3}, MaxSteps: 100}

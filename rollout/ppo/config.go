@@ -93,7 +93,7 @@ func (c *Config) purpose(kind string, experiment settings.HasParts, defaults any
 		text += fmt.Sprintf(", %d agents", c.Agents)
 	}
 	if len(c.EnvParam) > 0 {
-		text += ", given " + c.EnvParam.Shape()
+		text += ", given " + c.EnvParam.Shape(c.Env)
 	}
 	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal",
 		"clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
@@ -137,7 +137,7 @@ func (c *Config) greedyRollout() (*episode.Rollout, error) {
 	steps := 1
 	if env, err := envs.Make(c.Env); err == nil {
 		steps = max(1, env.Spec().MaxSteps)
-		if given, err := episode.ReadEnvParams(env, c.EnvParam); err == nil {
+		if _, given, err := episode.ReadEnvParams(env, c.EnvParam); err == nil {
 			for _, p := range given {
 				if p.Name == stepLimit && p.High >= 1 && p.High <= math.MaxInt32 {
 					steps = int(p.High)

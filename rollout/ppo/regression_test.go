@@ -173,7 +173,7 @@ func TestRegressions(t *testing.T) {
 	// further agents.
 	for _, id := range []string{"Untold-v0", "Twice-v0"} {
 		_, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Env = id }))
-		require.ErrorContains(t, err, "the environment "+id+" returns 2 objectives, and its Spec names ", "case 12")
+		require.ErrorContains(t, err, id+": Objectives: got f32[2], want f32[", "case 12")
 	}
 	// Case 13: objectives with the names of other metrics, or of each other, were written twice under one name.
 	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps",

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"xlarun/envs"
+	"xlarun/envs/envtest"
+	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -112,10 +115,38 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 
 // Rollout makes environment, policy and head for a number of episodes with at most so many steps each; see
 // Playing.Rollout.
-func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
+//
+// A panic in the environment or the policy is an error with its line. The first step of each environment is checked;
+// see envtest.First.
+func (s *Scene) Rollout(aim *Aim, steps, episodes int) (r *episode.Rollout, err error) {
+	if thrown := envs.Try(func() { r, err = s.rollout(aim, steps, episodes) }); thrown != nil {
+		return nil, thrown
+	}
+	if err != nil {
+		return nil, err
+	}
+	program := s.Env + " " + s.EnvParam.Shape(s.Env)
+	if _, checked := firstSteps.Load(program); !checked {
+		params, _ := r.ParamsOf(random.New(0))
+		if err := envtest.First(r.Env, params); err != nil {
+			return nil, err
+		}
+		firstSteps.Store(program, true)
+	}
+	return r, nil
+}
+
+// firstSteps has the environments whose first step has been checked, with the sizes among their parameters.
+var firstSteps sync.Map
+
+func (s *Scene) rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
 	env, err := envs.Make(s.Env)
 	if err != nil {
 		return nil, settings.Unknown("env", s.Env, envs.IDs())
+	}
+	env, given, err := episode.ReadEnvParams(env, s.EnvParam)
+	if err != nil {
+		return nil, err
 	}
 	spec := env.Spec()
 	if err := spec.Check(); err != nil {
@@ -126,10 +157,6 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 			"here each member plays by itself", spec.Players)
 	}
 	if _, err := aim.goal(spec); err != nil {
-		return nil, err
-	}
-	given, err := episode.ReadEnvParams(env, s.EnvParam)
-	if err != nil {
 		return nil, err
 	}
 	net, head, err := policy.Make(s.Policy, s.Parted.Under("policy."), spec.Observation, spec.Action)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"xlarun/envs"
 )
 
 // Pairs is a setting of texts by name, such as the parameters of an environment: "food=0.1..0.3,walls=0.2", or a table
@@ -40,15 +42,27 @@ func (p Pairs) String() string {
 	return strings.Join(all, ",")
 }
 
-// Shape returns all that programs depend on: the names, and which of them are ranges ("0.1..0.3"). The numbers are
-// inputs of programs.
-func (p Pairs) Shape() string {
+// Shape returns all that programs depend on: the names, which of them are ranges ("0.1..0.3"), and the values of
+// envs.Size of an environment. Other numbers are inputs of programs.
+func (p Pairs) Shape(id string) string {
+	env, err := envs.Make(id)
 	var all []string
 	for _, name := range p.Names() {
-		if low, high, ok := strings.Cut(p[name], ".."); ok && low != high {
-			name += ".."
+		text := name
+		low, high, isRange := strings.Cut(p[name], "..")
+		if isRange && low != high {
+			text += ".."
 		}
-		all = append(all, name)
+		if !isRange {
+			high = low
+		}
+		if err == nil {
+			size, ok := envs.SizeOf(env, name)
+			if n, err := strconv.Atoi(high); ok && err == nil && n != size.Value && (n > size.Value || !size.Room) {
+				text += " " + high
+			}
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
 }

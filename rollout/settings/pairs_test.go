@@ -50,7 +50,7 @@ func TestPairs(t *testing.T) {
 		require.NoError(t, err, "case %d", c.number)
 		require.NoError(t, Check(x))
 		require.Equal(t, c.want, f.Text(), "case %d", c.number)
-		require.Equal(t, c.shape, x.Params.Shape(), "case %d", c.number)
+		require.Equal(t, c.shape, x.Params.Shape(""), "case %d", c.number)
 		again := &config{}
 		require.NoError(t, Fields(again)[0].Set(f.Value()))
 		require.Equal(t, x, again, "case %d", c.number)

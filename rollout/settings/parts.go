@@ -85,7 +85,11 @@ func Program(ptr any) string {
 			}
 			text := f.Text()
 			if p, ok := f.value.Interface().(Pairs); ok {
-				text = p.Shape()
+				id := ""
+				if env, ok := Lookup(ptr, "env"); ok {
+					id = env.Text()
+				}
+				text = p.Shape(id)
 			}
 			fmt.Fprintf(&b, "%s%s=%q;", prefix, f.Name, text)
 		}

@@ -2,12 +2,12 @@ package play
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/settings"
 )
@@ -18,30 +18,46 @@ func addParams(f *pflag.FlagSet, to *[]string) {
 		"walls=0.1..0.3; repeatable (default as in the run)")
 }
 
-// setParams sets the parameters in the flags. The run's other parameters stay.
+// setParams sets the parameters in the flags. The run's other parameters stay. The environment may have other sizes
+// than in the run if its observations keep their shape.
 func setParams(m *episode.Member, flags []string) error {
 	if len(flags) == 0 {
 		return nil
 	}
+	env, given, err := readParams(m.Env.Spec().ID, flags, m.EnvTexts())
+	if err != nil {
+		return err
+	}
+	is, was := env.Spec().Observation.Shape(), m.Env.Spec().Observation.Shape()
+	if !is.Equal(was) {
+		return console.BadInput("--%s %s makes observations of %s, but the member's policy wants %s: leave it out, or "+
+			"train a member for it", settings.EnvParam, strings.Join(flags, ","), is, was)
+	}
+	m.Env, m.Given = env, given
+	return nil
+}
+
+// readParams returns an environment with the parameters in the flags, and its other parameters.
+func readParams(id string, flags []string, others settings.Pairs) (envs.Environment, []episode.EnvParam, error) {
 	text := strings.Join(flags, ",")
 	pairs, ok := settings.ParsePairs(text)
 	if !ok {
-		return console.BadInput("--%s got %q, wants NAME=VALUE, each name once", settings.EnvParam, text)
+		return nil, nil, console.BadInput("--%s got %q, wants NAME=VALUE, each name once", settings.EnvParam, text)
 	}
-	own, err := episode.ReadEnvParams(m.Env, pairs)
+	for name, text := range others {
+		if _, ok := pairs[name]; !ok {
+			pairs = pairs.With(name, text)
+		}
+	}
+	env, err := envs.Make(id)
 	if err != nil {
-		if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
-			err = console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
-		}
-		return err
+		return nil, nil, err
 	}
-	for _, p := range m.Given {
-		if !slices.ContainsFunc(own, func(q episode.EnvParam) bool { return q.Name == p.Name }) {
-			own = append(own, p)
-		}
+	env, given, err := episode.ReadEnvParams(env, pairs)
+	if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
+		err = console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
 	}
-	m.Given = own
-	return nil
+	return env, given, err
 }
 
 // addActions adds the flag that overrides how the member acts.

@@ -133,16 +133,19 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 
 // untrainedMember returns a member with random actions, or with an untrained network, for an environment.
 func (o *rendering) untrainedMember(id string, given func(flag string) bool) (*episode.Member, error) {
-	env, err := envs.Make(id)
-	if err != nil {
+	if _, err := envs.Make(id); err != nil {
 		return nil, console.BadInput("%s is no folder of a run, no file and no environment: %w", id, err)
 	}
 	if given("member") {
 		return nil, console.BadInput("--member got %q, but %s is an environment: leave it out, or give a run", o.member,
 			id)
 	}
+	env, params, err := readParams(id, o.params, nil)
+	if err != nil {
+		return nil, err
+	}
 	spec := env.Spec()
-	m := &episode.Member{Rollout: &episode.Rollout{Env: env, Steps: spec.MaxSteps, Episodes: 1}}
+	m := &episode.Member{Rollout: &episode.Rollout{Env: env, Given: params, Steps: spec.MaxSteps, Episodes: 1}}
 	if o.policy == randomName {
 		if m.Head, err = policy.HeadOf(spec.Action); err == nil {
 			m.Policy = randomPolicy{spec.Action, m.Head.Size()}

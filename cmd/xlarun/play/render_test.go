@@ -88,7 +88,7 @@ func TestRenderMember(t *testing.T) {
 	require.Equal(t, want, film)
 
 	metadata := episode.Describe("CartPole-v1", "mlp:3", nil, 30)
-	given, err := episode.ReadEnvParams(r.Env, map[string]string{"max-steps": "4"})
+	_, given, err := episode.ReadEnvParams(r.Env, map[string]string{"max-steps": "4"})
 	require.NoError(t, err)
 	episode.DescribeParams(metadata, given)
 	require.NoError(t, safetensors.Save("m.safetensors", r.Policy.Init(random.New(1)), metadata))

@@ -114,7 +114,7 @@ func (c *Search) Purpose() string {
 		text += fmt.Sprintf(" x %d episodes", c.Episodes)
 	}
 	if len(c.EnvParam) > 0 {
-		text += ", given " + c.EnvParam.Shape()
+		text += ", given " + c.EnvParam.Shape(c.Env)
 	}
 	if c.HallOfFame != auto && c.HallOfFame != "" {
 		text += ", hall of fame of " + c.HallOfFame

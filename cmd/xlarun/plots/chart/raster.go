@@ -10,7 +10,8 @@ import (
 	"math"
 
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/vector"
+
+	pixels "xlarun/internal/raster"
 )
 
 // raster is a canvas of pixels.
@@ -25,32 +26,7 @@ func newRaster(format string, width, height float64) *raster {
 	return r
 }
 
-func (r *raster) fill(c color.NRGBA, contours ...[]Point) {
-	low, high := Point{math.Inf(1), math.Inf(1)}, Point{math.Inf(-1), math.Inf(-1)}
-	for _, contour := range contours {
-		for _, p := range contour {
-			low = Point{min(low.X, p.X), min(low.Y, p.Y)}
-			high = Point{max(high.X, p.X), max(high.Y, p.Y)}
-		}
-	}
-	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)), int(math.Ceil(high.Y)))
-	if box = box.Intersect(r.image.Rect); box.Empty() {
-		return
-	}
-	z := vector.NewRasterizer(box.Dx(), box.Dy())
-	for _, contour := range contours {
-		for i, p := range contour {
-			x, y := float32(p.X-float64(box.Min.X)), float32(p.Y-float64(box.Min.Y))
-			if i == 0 {
-				z.MoveTo(x, y)
-			} else {
-				z.LineTo(x, y)
-			}
-		}
-		z.ClosePath()
-	}
-	z.Draw(r.image, box, image.NewUniform(c), image.Point{})
-}
+func (r *raster) fill(c color.NRGBA, contours ...[]Point) { pixels.Fill(r.image, c, contours...) }
 
 // stroke fills a rectangle for each segment and a wedge at each corner. All have the same orientation, so the nonzero
 // rule fills an overlap once.

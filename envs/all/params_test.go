@@ -1,0 +1,155 @@
+package all
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// eventful are parameters with which random play meets everything that other parameters are about, where one episode
+// with the defaults is not enough.
+var eventful = map[string][]settings.Pairs{
+	"Acrobot-v1":         {{"torque": "30"}},
+	"CartPole-v1":        {nil, {"theta-threshold": "9"}},
+	"Freeway-MinAtar-v1": {{"max-steps": "300"}},
+	"Gather-v1":          {{"hazards": "0.2", "decoys": "0.2", "walls": "0.05"}},
+	// Without engines it falls: once too fast, onto a wide pad and beside a narrow one.
+	"Lander-v1": {nil, {"thrust": "0", "push": "0", "pad": "2", "safe": "0.03"},
+		{"thrust": "0", "push": "0", "pad": "2", "safe": "0.05"},
+		{"thrust": "0", "push": "0", "pad": "0.001", "safe": "1"}},
+	"MountainCar-v0":           {{"force": "0.02", "gravity": "0.001"}},
+	"MountainCarContinuous-v0": {{"power": "0.02", "gravity": "0.001"}},
+	"TMaze-v1":                 {{"length": "3"}},
+}
+
+// Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or is
+// refused. A width of 26 was accepted by Gather-v1 and meant 16.
+func TestEveryParameterMatters(t *testing.T) {
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	for _, id := range envs.IDs() {
+		env, err := envs.Make(id)
+		require.NoError(t, err)
+		params, err := episode.Params(env)
+		require.NoError(t, err)
+		bases := eventful[id]
+		if bases == nil {
+			bases = []settings.Pairs{nil}
+		}
+		changed := map[string]bool{} // "width larger": whether an episode changed
+		for _, base := range bases {
+			together := []settings.Pairs{base} // played by one program, the unchanged episode first
+			names := []string{""}
+			for _, p := range params {
+				for name, pairs := range otherValues(t, env, p, base) {
+					changed[name] = changed[name] || false
+					sized, _, err := episode.ReadEnvParams(env, pairs)
+					require.NoError(t, err)
+					was, _ := envs.SizeOf(env, p.Name)
+					if is, _ := envs.SizeOf(sized, p.Name); is != was {
+						got, want := played(t, b, sized, pairs), played(t, b, env, base)
+						changed[name] = changed[name] || !slices.Equal(got[0], want[0])
+						continue
+					}
+					together, names = append(together, pairs), append(names, name)
+				}
+			}
+			if len(params) == 0 {
+				continue
+			}
+			episodes := played(t, b, env, together...)
+			for i, name := range names[1:] {
+				changed[name] = changed[name] || !slices.Equal(episodes[i+1], episodes[0])
+			}
+		}
+		for name, ok := range changed {
+			if !ok {
+				t.Errorf("%s: %s changes nothing", id, name)
+			}
+		}
+	}
+}
+
+// otherValues returns values of a parameter that the environment accepts, beside the parameters of base. A name is
+// "width larger" or "width smaller".
+func otherValues(t *testing.T, env envs.Environment, p episode.Param, base settings.Pairs) iter.Seq2[string,
+	settings.Pairs] {
+	t.Helper()
+	text, ok := base[p.Name]
+	if !ok {
+		text = p.Default
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return func(yield func(string, settings.Pairs) bool) {
+		accepted := false
+		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5} {
+			pairs := base.With(p.Name, strconv.FormatFloat(other, 'g', -1, 64))
+			if _, _, err := episode.ReadEnvParams(env, pairs); err != nil || other == x {
+				continue
+			}
+			accepted = true
+			name := p.Name + " smaller"
+			if other > x {
+				name = p.Name + " larger"
+			}
+			if !yield(name, pairs) {
+				return
+			}
+		}
+		require.True(t, accepted, "%s accepts no other value of %s", env.Spec().ID, p.Name)
+	}
+}
+
+// played returns weighted sums of observations, rewards and ends of an episode for each of several parameters.
+func played(t *testing.T, b xlabridge.Backend, env envs.Environment, given ...settings.Pairs) (episodes [][]float64) {
+	t.Helper()
+	var each []any
+	for _, pairs := range given {
+		sized, params, err := episode.ReadEnvParams(env, pairs)
+		require.NoError(t, err)
+		p, _ := (&episode.Rollout{Env: sized, Given: params}).ParamsOf(random.New(0))
+		each = append(each, p)
+	}
+	leaves, tree := graph.Flatten(each[0])
+	for i := range leaves {
+		var column []*graph.Array
+		for _, p := range each {
+			column = append(column, graph.Leaves(p)[i])
+		}
+		leaves[i] = graph.Stack(column, 0)
+	}
+	spec := env.Spec()
+	sum := func(a *graph.Array) *graph.Array { // weighted, so that elements that change places are noticed
+		weights := graph.Iota(a.Size()).Add(1).Convert(graph.Float32).Sin()
+		return graph.Flatten1D(a).Convert(graph.Float32).Mul(weights).Sum()
+	}
+	out, err := xlabridge.Jit1(b, graph.VMap(func(params any) *graph.Array {
+		state, obs := env.Reset(random.New(1), params)
+		_, steps := graph.Scan(func(state any, i *graph.Array) (any, *graph.Array) {
+			act, step := random.Split2(random.FoldIn(random.New(2), i))
+			next, obs, reward, terminated, truncated := env.Step(step, state, spec.Action.Sample(act), params)
+			return next, graph.Stack([]*graph.Array{sum(obs), reward, sum(terminated), sum(truncated)}, 0)
+		}, state, graph.Iota(min(spec.MaxSteps+3, 1200)))
+		return graph.Concatenate(0, sum(obs).Reshape(1), graph.Flatten1D(steps))
+	}))(tree.Unflatten(leaves))
+	require.NoError(t, err, spec.ID)
+	for i := range given {
+		v, err := graph.Floats(out.Index(i))
+		require.NoError(t, err)
+		episodes = append(episodes, v)
+	}
+	return episodes
+}
