@@ -26,7 +26,9 @@ func (faulty) DefaultParams() graph.None { return graph.None{} }
 func (f faulty) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
 	return random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 9), f.Observe(nil, graph.None{})
 }
-func (faulty) Observe(*graph.Array, graph.None) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, 1)) }
+func (faulty) Observe(*graph.Array, graph.None) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(graph.Float32, 2))
+}
 func (f faulty) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	least := 6.

@@ -212,6 +212,10 @@ func (t *Training) ending(last run.Metrics) string {
 	case skipped > 0 && minibatches == 0:
 		return "recent return " + number(recent) + "; learning has stopped: no gradient of the last update is finite " +
 			"(try a lower --learning-rate)"
+	case failed > 0:
+		return fmt.Sprintf("recent return %s, without %.0f of the %.0f episodes that ended in the last update: their "+
+			"returns are not finite, and a run is not solved while episodes fail", number(recent), failed,
+			failed+episodes)
 	case math.IsNaN(t.target):
 		return "recent return " + number(recent)
 	case last.Done:

@@ -182,9 +182,12 @@ func (s *session) summary(stopped bool) []string {
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		lines = append(lines,
-			fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
-				strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+		line := fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
+			strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return))
+		if n := b.Judgement.Failed; n > 0 {
+			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)
+		}
+		lines = append(lines, line)
 	}
 	if len(s.fame) > 0 {
 		lines = append(lines, s.fameText())
