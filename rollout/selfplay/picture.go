@@ -12,6 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/math/fixed"
+
 	"xlarun/envs/board"
 	"xlarun/envs/draw"
 	"xlarun/rollout/run"
@@ -39,6 +43,42 @@ func Animation(frames []image.Image) ([]byte, error) {
 	var b bytes.Buffer
 	err := gif.EncodeAll(&b, &out)
 	return b.Bytes(), err
+}
+
+// captionHeight is the height of the text above a frame, in pixels.
+const captionHeight = 18
+
+// Frame draws the position after a number of moves, for an animation. The text above it has that number and, at the end
+// of the game, the result.
+func (v *Viewer) Frame(p Position, moves int) (image.Image, error) {
+	picture, err := v.Picture(p, pictureSize)
+	if err != nil {
+		return nil, err
+	}
+	out := image.NewRGBA(image.Rect(0, 0, pictureSize.X, pictureSize.Y+captionHeight))
+	imagedraw.Draw(out, out.Rect, image.NewUniform(draw.Paper), image.Point{}, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(0, captionHeight, out.Rect.Dx(), out.Rect.Dy()), picture, picture.Bounds().Min,
+		imagedraw.Src)
+	pen := font.Drawer{Dst: out, Src: image.NewUniform(draw.Ink), Face: basicfont.Face7x13,
+		Dot: fixed.P(3, 3+basicfont.Face7x13.Ascent)}
+	pen.DrawString(v.caption(p, moves))
+	return out, nil
+}
+
+// caption returns the text above a frame.
+func (v *Viewer) caption(p Position, moves int) string {
+	text := fmt.Sprintf("move %d", moves)
+	switch {
+	case !p.Over:
+		return text
+	case v.program.game.players == 1:
+		return text + fmt.Sprintf(": %.4g %% coloured", 100*p.Score)
+	case p.Score > 0:
+		return text + ": the first player wins"
+	case p.Score < 0:
+		return text + ": the second player wins"
+	}
+	return text + ": draw"
 }
 
 // paletteOf returns the colours of the last frame, which shows all pieces. If they are too many for a GIF, it returns
@@ -258,13 +298,13 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 func (t *Training) pictures() ([]run.File, error) {
 	position := func(move int) Position {
 		if move == t.last.length {
-			return Position{words: t.last.final}
+			return Position{words: t.last.final, Over: true, Score: t.last.score(t.program.words())}
 		}
 		return Position{words: t.last.rows[move*t.program.words():][:t.program.game.stateWords()]}
 	}
 	var frames []image.Image
 	for i := range t.last.length + 1 {
-		f, err := t.watch.Picture(position(i), pictureSize)
+		f, err := t.watch.Frame(position(i), i)
 		if err != nil {
 			return nil, err
 		}

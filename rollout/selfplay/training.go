@@ -82,6 +82,9 @@ type lastGame struct {
 	final  []uint32
 }
 
+// score returns the score of the first player: the target of the first position's value, the last word of its row.
+func (g lastGame) score(words int) float64 { return float64(math.Float32frombits(g.rows[words-1])) }
+
 // Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the
 // devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
