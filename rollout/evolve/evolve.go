@@ -124,9 +124,6 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
 	e.profile.Chosen = x.Chosen()
 	e.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: e.MemberAt}
-	if c.Keys == KeysDevice { // results depend on it
-		e.profile.Chosen["devices"] = e.profile.Devices
-	}
 	return e, nil
 }
 
