@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -17,29 +16,11 @@ import (
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/kernels"
+	"xlarun/xlabridge/xlatest"
 )
 
-// cacheDir holds what these tests compile; several need the same programs.
-var cacheDir string
-
-func TestMain(m *testing.M) {
-	var err error
-	if cacheDir, err = os.MkdirTemp("", "sparse-*"); err != nil {
-		panic(err)
-	}
-	status := m.Run()
-	_ = os.RemoveAll(cacheDir)
-	os.Exit(status)
-}
-
 // open opens the CPU plugin with a number of devices.
-func open(t *testing.T, devices int) *xlabridge.Client {
-	t.Helper()
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, CacheDir: cacheDir})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return c
-}
+func open(t *testing.T, devices int) *xlabridge.Client { return xlatest.Open(t, devices) }
 
 // stripes returns pictures of side x side pixels: label c has a bright row c, in noise.
 func stripes(side, train, test int) Data {
