@@ -137,8 +137,8 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 		restarts  string
 	}{
 		{1, "BrokenForMost-v0", "", RestartsNone},
-		{2, "BrokenReward-v0", "all 8 members failed, since none has a finite return; member 0: in step 1 the reward is " +
-			"NaN. Mend the environment", RestartsNone},
+		{2, "BrokenReward-v0", "all 8 members failed, since none has a finite return; member 0: in step 1 the reward " +
+			"is NaN. Mend the environment", RestartsNone},
 		{3, "BrokenState-v0", "member 0: in step 2 Luck of the state is NaN", RestartsNone},
 		{4, "BrokenReward-v0", "in step 1 the reward is NaN", RestartsIPOP},
 	} {

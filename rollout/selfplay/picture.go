@@ -12,10 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/image/font"
-	"golang.org/x/image/font/basicfont"
-	"golang.org/x/image/math/fixed"
-
 	"xlarun/envs/board"
 	"xlarun/envs/draw"
 	"xlarun/rollout/run"
@@ -45,9 +41,6 @@ func Animation(frames []image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// captionHeight is the height of the text above a frame, in pixels.
-const captionHeight = 18
-
 // Frame draws the position after a number of moves, for an animation. The text above it has that number and, at the end
 // of the game, the result.
 func (v *Viewer) Frame(p Position, moves int) (image.Image, error) {
@@ -55,14 +48,7 @@ func (v *Viewer) Frame(p Position, moves int) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := image.NewRGBA(image.Rect(0, 0, pictureSize.X, pictureSize.Y+captionHeight))
-	imagedraw.Draw(out, out.Rect, image.NewUniform(draw.Paper), image.Point{}, imagedraw.Src)
-	imagedraw.Draw(out, image.Rect(0, captionHeight, out.Rect.Dx(), out.Rect.Dy()), picture, picture.Bounds().Min,
-		imagedraw.Src)
-	pen := font.Drawer{Dst: out, Src: image.NewUniform(draw.Ink), Face: basicfont.Face7x13,
-		Dot: fixed.P(3, 3+basicfont.Face7x13.Ascent)}
-	pen.DrawString(v.caption(p, moves))
-	return out, nil
+	return draw.Captioned(picture, v.caption(p, moves)), nil
 }
 
 // caption returns the text above a frame.

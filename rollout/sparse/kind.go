@@ -141,8 +141,8 @@ func (t *training) Step() (run.Metrics, error) {
 			run.Value{Name: "failed_member", Number: float64(failed[0])})
 		if len(failed) == len(stats.Loss) {
 			m.Failed = func() error {
-				return fmt.Errorf("all %d members failed: the loss of the first, member 0, is %v, so is every other. Take "+
-					"a smaller --lr", len(failed), stats.Loss[0])
+				return fmt.Errorf("all %d members failed, since none has a finite loss; member 0 has %v. Take a "+
+					"smaller --lr", len(failed), stats.Loss[0])
 			}
 		}
 	}

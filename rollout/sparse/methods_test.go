@@ -75,8 +75,8 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 	})(first, data)
 }
 
-// Every method learns what masked matrices learn, up to rounding, on sparse and full topologies, through a mutation. The
-// short form compiles the kernels, and blocks for one topology; the rest is interpreted.
+// Every method learns what masked matrices learn, up to rounding, on sparse and full topologies, through a mutation.
+// The short form compiles the kernels, and blocks for one topology; the rest is interpreted.
 func TestMethodsLearnTheSame(t *testing.T) {
 	client := open(t, 1)
 	var interpreter xlabridge.Backend = &xlabridge.Reference{}

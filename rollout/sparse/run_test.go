@@ -281,8 +281,8 @@ func TestMemoryBudget(t *testing.T) {
 	require.ErrorContains(t, p.fitCompiled(), "the compiled program takes")
 }
 
-// Files belong to the step of the state, and test results to a test in that step: files that waited for a test were once
-// older than the state after an interrupt.
+// Files belong to the step of the state, and test results to a test in that step. Files that waited for a test were
+// once older than the state after an interrupt.
 func TestFilesAreOfTheStep(t *testing.T) {
 	c := tiny()
 	c.Method, c.Devices = "kernel", 1
