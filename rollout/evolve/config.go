@@ -20,18 +20,16 @@ type Config struct {
 	RestartSettings
 	generation.PatienceSettings
 	PoolSettings
-	// Keys says how random keys count groups and members: over the whole population ("global"), or on each device
-	// ("device"), so that results depend on the number of devices.
-	Keys string   `set:"keys" oneof:"global,device"`
-	_    struct{} `help:"random keys count members over the whole population (global), or on each device (device:"`
-	_    struct{} `help:"results depend on --devices)"`
+	// Keys has one value. The setting stays because all config files of earlier versions have it. Keys that count
+	// members on each device are gone: results depended on the number of devices, so such runs could not move to other
+	// machines, could not be lanes or islands, and were no faster.
+	Keys string   `set:"keys" oneof:"global"`
+	_    struct{} `help:"random keys count members over the whole population, so that results do not depend on"`
+	_    struct{} `help:"--devices"`
 }
 
-// Values of Config.Keys.
-const (
-	KeysGlobal = "global"
-	KeysDevice = "device"
-)
+// KeysGlobal is the value of Config.Keys.
+const KeysGlobal = "global"
 
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
@@ -54,7 +52,7 @@ func (c *Config) clone() Config {
 
 // options returns the options of the generation.
 func (c *Config) options() generation.Options {
-	o := generation.Options{NormalizeObservations: c.NormalizeObservations, DeviceKeys: c.Keys == KeysDevice}
+	o := generation.Options{NormalizeObservations: c.NormalizeObservations}
 	if c.Island != "" {
 		o.Migrants, o.Islands = c.Migrants, poolIslands
 	}

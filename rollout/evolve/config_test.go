@@ -21,11 +21,13 @@ func TestBadConfigs(t *testing.T) {
 		want   string
 	}{
 		{"unknown environment", func(c *Config) { c.Env = "CartPol-v1" },
-			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, ` +
+			`env: got "CartPol-v1", want one of Acrobot-v1, BrokenForMost-v0, BrokenReward-v0, ` +
+				`BrokenState-v0, CartPole-v1, CartPoleSwingUp-Easy-v1, ` +
 				`CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, ` +
 				`MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
 		{"no environment", func(c *Config) { c.Env = "" },
-			`env: got "", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, ` +
+			`env: got "", want one of Acrobot-v1, BrokenForMost-v0, BrokenReward-v0, ` +
+				`BrokenState-v0, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, ` +
 				`Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
 		{"unknown policy", func(c *Config) {
 			c.Policy = "mlpp:16"
@@ -75,7 +77,7 @@ func TestBadConfigs(t *testing.T) {
 			`tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
 		{"unknown keys", func(c *Config) {
 			c.Keys = "devices"
-		}, `keys: got "devices", want one of global, device; did you mean device?`},
+		}, `keys: got "devices", want one of global`},
 		{"negative memory", func(c *Config) { c.Memory = -1 },
 			`memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
 		{"no number", func(c *Config) {

@@ -185,31 +185,3 @@ func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	require.Equal(t, true, e.Profile().Fact("noise_redrawn"))
 	return e
 }
-
-// With keys of devices, one device gives the same results each time, two give others, and no two members share a key.
-func TestKeysOfDevices(t *testing.T) {
-	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Tile, c.Keys, c.Strategy = 32, 40, "linear", 8, KeysDevice, "simplega"
-	b := xlatest.Open(t, 2)
-	after := func(devices int) map[string][]byte {
-		c.Devices = devices
-		e := start(t, b, c)
-		steps(t, e, 2)
-		return bytesOf(t, e)
-	}
-	sameBytes(t, after(2), after(2), "again")
-	require.NotEqual(t, after(1)["strategy.elites"], after(2)["strategy.elites"])
-	c.Devices = 2
-	e := start(t, b, c)
-	steps(t, e, 1)
-	s, err := e.Snapshot()
-	require.NoError(t, err)
-	rows, err := graph.Floats(s.Arrays["strategy.elites"])
-	require.NoError(t, err)
-	n := e.Profile().Fact("parameters").(int)
-	seen := map[float64]bool{}
-	for i := 0; i < len(rows); i += n {
-		require.False(t, seen[rows[i]], "two elites are the same")
-		seen[rows[i]] = true
-	}
-}

@@ -48,7 +48,8 @@ type Evolution struct {
 	profile  run.Profile
 	bestEver float64
 	patience generation.Patience
-	hall     generation.Hall // without members
+	last     generation.Summary // of the last generation
+	hall     generation.Hall    // without members
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
 }
@@ -123,9 +124,6 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
 	e.profile.Chosen = x.Chosen()
 	e.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: e.MemberAt}
-	if c.Keys == KeysDevice { // results depend on it
-		e.profile.Chosen["devices"] = e.profile.Devices
-	}
 	return e, nil
 }
 
@@ -136,8 +134,24 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		return run.Metrics{}, err
 	}
 	m, s := e.config.Metrics(v, e.Steps(), generation.Reports(e.program.Rollout.Policy), &e.bestEver)
-	m.Done, m.Stalled = s.Mean >= e.target, e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
+	m.Done, m.Stalled = s.Reaches(e.target), e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
+	if e.last = s; s.Failed == s.Members {
+		m.Failed = e.allFailed
+	}
 	return m, nil
+}
+
+// allFailed returns the error of the last generation, in which all members failed.
+func (e *Evolution) allFailed() error {
+	s, err := e.Loop.Snapshot()
+	if err == nil {
+		s, err = generation.BeforeFailure(s, "")
+	}
+	if err != nil {
+		return err
+	}
+	search := e.config.grown(e.config.Population, e.config.Seed) // without restarts, as its snapshot is
+	return generation.NewAllFailed(e.backend, e.last, fmt.Sprintf("member %d", e.last.FirstFailed), &search, s)
 }
 
 // Close frees the state and the program. It waits for measurements that still run.
@@ -184,13 +198,13 @@ func (e *Evolution) Ending(last run.Metrics) string {
 		return fmt.Sprintf("mean %s, and no better best than %s for %d generations", generation.Number(mean),
 			generation.Number(e.patience.Best), e.config.Patience)
 	}
-	if math.IsNaN(e.target) {
-		return "mean " + generation.Number(mean)
-	}
+	text := "mean " + generation.Number(mean)
 	if last.Done {
-		return fmt.Sprintf("mean %s of the %s wanted", generation.Number(mean), generation.Number(e.target))
+		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
+	} else if !math.IsNaN(e.target) {
+		text += ", the target is " + generation.Number(e.target)
 	}
-	return fmt.Sprintf("mean %s, the target is %s", generation.Number(mean), generation.Number(e.target))
+	return text + e.last.FailedText()
 }
 
 // MemberAt returns the number of the member that plays in a lane (0 … tile-1) of a tile; -1 for padding.

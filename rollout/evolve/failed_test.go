@@ -14,6 +14,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -83,6 +84,80 @@ func TestInfiniteReturnsFail(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// broken is a lottery with a registered name. Its state has two leaves; what of a step is not finite depends on bad.
+type broken struct {
+	id  string
+	bad string // "reward", "state", "most": the reward of most members
+}
+
+type brokenState struct{ Luck, Speed *graph.Array }
+
+func (b broken) Spec() envs.Spec {
+	s := lottery{}.Spec()
+	s.ID, s.RewardThreshold = b.id, -100
+	return s
+}
+func (broken) DefaultParams() graph.None { return graph.None{} }
+func (b broken) Reset(key random.Key, p graph.None) (brokenState, *graph.Array) {
+	s := brokenState{random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 9), graph.Scalar(math.Inf(1))}
+	return s, b.Observe(s, p)
+}
+func (broken) Observe(s brokenState, p graph.None) *graph.Array { return lottery{}.Observe(nil, p) }
+func (b broken) Step(_ random.Key, s brokenState, _ *graph.Array,
+	p graph.None) (next brokenState, obs, reward, terminated, truncated *graph.Array) {
+	reward = s.Luck
+	switch b.bad {
+	case "reward":
+		reward = graph.Scalar(math.NaN())
+	case "most":
+		reward = graph.Select(s.Luck.Lt(6), math.NaN(), s.Luck)
+	case "state": // in step 2; the reward follows in step 3
+		reward = s.Luck
+		s.Luck = graph.Select(s.Speed.IsFinite(), math.NaN(), s.Luck)
+		s.Speed = graph.Scalar(1)
+	}
+	return s, b.Observe(s, p), reward, envs.False(), envs.False()
+}
+
+func init() {
+	envs.MustRegister(broken{"BrokenReward-v0", "reward"})
+	envs.MustRegister(broken{"BrokenState-v0", "state"})
+	envs.MustRegister(broken{"BrokenForMost-v0", "most"})
+}
+
+// A mean over a few members is no success: a reward that was NaN for most members once ended runs as solved in
+// generation 1. If all members fail, the run fails, with the member, the step and the leaf.
+func TestFailedMembersSolveNothing(t *testing.T) {
+	for _, c := range []struct {
+		number    int
+		env, want string // of the error; "": some members have results
+		restarts  string
+	}{
+		{1, "BrokenForMost-v0", "", RestartsNone},
+		{2, "BrokenReward-v0", "all 8 members failed, since none has a finite return; member 0: in step 1 the reward " +
+			"is NaN. Mend the environment", RestartsNone},
+		{3, "BrokenState-v0", "member 0: in step 2 Luck of the state is NaN", RestartsNone},
+		{4, "BrokenReward-v0", "in step 1 the reward is NaN", RestartsIPOP},
+	} {
+		config := DefaultConfig()
+		config.Env, config.Policy, config.Population, config.Steps, config.Restarts = c.env, "linear", 8, 5, c.restarts
+		r, err := config.Start(&xlabridge.Reference{})
+		require.NoError(t, err)
+		m, err := r.Step()
+		require.NoError(t, err)
+		require.False(t, m.Done, "case %d", c.number)
+		require.Positive(t, of(t, m, "failed_members"), "case %d", c.number)
+		if c.want == "" {
+			require.Greater(t, of(t, m, "mean_fitness"), -100.)
+			require.Nil(t, m.Failed)
+			require.Contains(t, r.(run.Results).Ending(m), "of the 8 members of the last generation failed")
+		} else {
+			require.ErrorContains(t, m.Failed(), c.want, "case %d", c.number)
+		}
+		require.NoError(t, r.Close())
 	}
 }
 

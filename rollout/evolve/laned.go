@@ -1,11 +1,6 @@
 package evolve
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"slices"
-
 	"xlarun/rollout/evolve/lanes"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -14,19 +9,6 @@ import (
 
 // LaneNumbers lists the Numbers of strategy and policy.
 func (c *Config) LaneNumbers() []string { return lanes.Numbers(&c.Search) }
-
-// Lanes runs searches to their ends. They have these settings, except the seed and Numbers of each lane; see OpenLanes.
-func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane,
-	onMetrics func(lane int, m run.Metrics) (stop bool)) error {
-	if len(all) == 0 {
-		return nil
-	}
-	l, err := c.OpenLanes(b, slices.Sorted(maps.Keys(all[0].Numbers)), len(all))
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Run(ctx, all, onMetrics), l.Close())
-}
 
 // OpenLanes implements run.Laned: searches are lanes of one program; see lanes.Open.
 func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
@@ -51,8 +33,6 @@ func (c *Config) checkLane() error {
 		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
 	case c.Island != "":
 		return settings.Wrong("island", c.Island, "none: lanes share no folder")
-	case c.Keys == KeysDevice:
-		return settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package evolve
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -17,11 +20,24 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
+// runLanes runs searches to their ends. They have the settings of c, except the seed and Numbers of each lane.
+func runLanes(ctx context.Context, c *Config, b xlabridge.Backend, all []run.Lane,
+	onMetrics func(lane int, m run.Metrics) (stop bool)) error {
+	if len(all) == 0 {
+		return nil
+	}
+	l, err := c.OpenLanes(b, slices.Sorted(maps.Keys(all[0].Numbers)), len(all))
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Run(ctx, all, onMetrics), l.Close())
+}
+
 // laned runs lanes and returns the metrics of each lane after each step.
 func laned(t *testing.T, b xlabridge.Backend, c Config, all []run.Lane) [][]run.Metrics {
 	t.Helper()
 	heard := make([][]run.Metrics, len(all))
-	require.NoError(t, c.Lanes(t.Context(), b, all, func(lane int, m run.Metrics) bool {
+	require.NoError(t, runLanes(t.Context(), &c, b, all, func(lane int, m run.Metrics) bool {
 		heard[lane] = append(heard[lane], m)
 		return false
 	}))
@@ -80,7 +96,7 @@ func TestLanesTakeTurns(t *testing.T) {
 	}
 	heard := make([]int, len(all))
 	last := make([]float64, len(all))
-	require.NoError(t, c.Lanes(t.Context(), b, all, func(lane int, m run.Metrics) bool {
+	require.NoError(t, runLanes(t.Context(), &c, b, all, func(lane int, m run.Metrics) bool {
 		heard[lane]++
 		last[lane], _ = m.Get("mean_fitness")
 		return lane == 1
@@ -94,7 +110,7 @@ func TestLanesTakeTurns(t *testing.T) {
 		}
 		require.Equal(t, want, n, "lane %d", i)
 	}
-	require.NoError(t, c.Lanes(t.Context(), b, nil, nil))
+	require.NoError(t, runLanes(t.Context(), &c, b, nil, nil))
 }
 
 // Settings that lanes cannot have are refused.
@@ -115,13 +131,12 @@ func TestLanesRefuse(t *testing.T) {
 			"lane 1 has no strategy.sigma of its own"},
 		{5, "no numbers", nil, []run.Lane{ok, {}}, "lane 1 has 0 numbers"},
 		{6, "restarts", func(c *Config) { c.Restarts = RestartsIPOP }, []run.Lane{ok}, "restarts"},
-		{7, "keys of devices", func(c *Config) { c.Keys = KeysDevice }, []run.Lane{ok}, "keys"},
 	} {
 		c := smallTrial("openes")
 		if x.change != nil {
 			x.change(&c)
 		}
-		err := c.Lanes(t.Context(), &xlabridge.Reference{}, x.lanes, nil)
+		err := runLanes(t.Context(), &c, &xlabridge.Reference{}, x.lanes, nil)
 		require.ErrorContains(t, err, x.says, "case %d: %s", x.number, x.what)
 	}
 }
@@ -138,7 +153,7 @@ func BenchmarkLanes(b *testing.B) {
 		all[i] = run.Lane{Seed: int64(i), Numbers: map[string]float64{"strategy.sigma": .01 * float64(i%100+1)}}
 	}
 	count := func(some []run.Lane) {
-		require.NoError(b, c.Lanes(b.Context(), client, some, func(int, run.Metrics) bool { return false }))
+		require.NoError(b, runLanes(b.Context(), &c, client, some, func(int, run.Metrics) bool { return false }))
 	}
 	count(all[:lanes.MaxLanes]) // compiled
 	for b.Loop() {

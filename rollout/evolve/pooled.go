@@ -128,7 +128,7 @@ func (p *pooled) Step() (run.Metrics, error) {
 	if err != nil {
 		return m, err
 	}
-	if p.Steps()%int64(p.config.MigrateEvery) == 0 {
+	if m.Failed == nil && p.Steps()%int64(p.config.MigrateEvery) == 0 {
 		if err := p.migrate(); err != nil {
 			return m, err
 		}

@@ -40,7 +40,8 @@ const (
 // A search of n parameters and λ members has converged when the best fitness of its last 10 + ⌈30 n / λ⌉ generations
 // and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32 (TolHistFun
 // of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that failed do not
-// count. If all failed, the search has converged.
+// count. If all failed after a generation in which
+// some did not, the search has converged; if all fail from its first generation on, the run ends.
 //
 // With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart
 // doubles the population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with
@@ -325,6 +326,9 @@ func (r *restarting) Step() (run.Metrics, error) {
 	}
 	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(population)}, run.Value{
 		Name: "restarts", Number: float64(count)})
+	if slices.ContainsFunc(r.bests, finite) {
+		m.Failed = nil // the search has had results: if all members go on to fail, it has converged
+	}
 	best, _ := m.Get("best_fitness")
 	worst, _ := m.Get("worst_fitness")
 	if m.Done || !r.observe(best, worst, r.params) {
@@ -332,6 +336,8 @@ func (r *restarting) Step() (run.Metrics, error) {
 	}
 	return m, r.restart(m.Step)
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // restart starts another search. It keeps the best members, and generations count on.
 func (r *restarting) restart(step int64) error {

@@ -65,9 +65,8 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 	check(reference, "openes", func(c *Config) { c.Population, c.Tile = 10, 4 })
 	if long.On() {
 		check(two, "pgpe", func(c *Config) { c.Devices, c.Population = 2, 20 })
-		check(two, "openes", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
 	}
-	check(two, "pso", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
+	check(two, "pso", func(c *Config) { c.Devices, c.Population = 2, 20 })
 
 	c := DefaultConfig()
 	c.Policy, c.Population = "linear", 4

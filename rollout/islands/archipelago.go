@@ -20,12 +20,14 @@ import (
 type Archipelago struct {
 	*run.Loop
 	config   Islands
+	backend  xlabridge.Backend
 	lanes    *lanes.Program
 	target   float64
 	profile  run.Profile
 	bestEver float64
-	means    []float64 // each island's mean fitness in the last generation; nil before the first
-	bests    []float64 // each island's best fitness in the last generation
+	means    []float64          // each island's mean fitness in the last generation; nil before the first
+	bests    []float64          // each island's best fitness in the last generation
+	last     generation.Summary // of the last generation of all islands
 }
 
 // State is the carry from one generation of islands to the next.
@@ -62,7 +64,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Archipelago{config: c, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
+	a := &Archipelago{config: c, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
 	var first State
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err
@@ -163,18 +165,20 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	each := (len(v) - 4) / c.Islands // of one island
 	var fitness, lengths, steps []float64
 	a.means, a.bests = nil, nil
+	solved := false
 	for i := range c.Islands {
 		rows := v[i*each : (i+1)*each]
 		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
 			append(steps, rows[2*pop:3*pop]...)
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
+		solved = solved || m.Reaches(a.target)
 	}
 	s := generation.Summarize(fitness, lengths, steps)
-	a.bestEver = max(a.bestEver, s.Best)
+	a.last, a.bestEver = s, max(a.bestEver, s.Best)
 	best := slices.Max(a.means)
 	perGeneration := int64(c.Islands) * int64(pop) * int64(c.Episodes) * int64(c.Steps)
-	m := run.Metrics{Step: a.Steps(), Work: float64(perGeneration), Done: best >= a.target, Values: []run.Value{
+	m := run.Metrics{Step: a.Steps(), Work: float64(perGeneration), Done: solved, Values: []run.Value{
 		{Name: "best_fitness", Number: s.Best}, {Name: "best_mean", Number: best},
 		{Name: "mean_fitness", Number: s.Mean}, {Name: "std_fitness", Number: s.Std},
 		{Name: "worst_fitness", Number: s.Worst}, {Name: "best_ever", Number: a.bestEver},
@@ -187,7 +191,22 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
 	m.Values = append(m.Values, s.Failures(a.Steps())...)
+	if s.Failed == s.Members {
+		m.Failed = a.allFailed
+	}
 	return m, nil
+}
+
+// allFailed returns the error of the last generation, in which all members of all islands failed.
+func (a *Archipelago) allFailed() error {
+	s, err := a.Loop.Snapshot()
+	if err == nil {
+		s, err = generation.BeforeFailure(s, "lanes.")
+	}
+	if err != nil {
+		return err
+	}
+	return generation.NewAllFailed(a.backend, a.last, "member 0 of island 0", &a.config, s)
 }
 
 // maxCurves is the largest number of islands with a metric of their mean.
@@ -269,7 +288,7 @@ func (a *Archipelago) Ending(last run.Metrics) string {
 	} else if !math.IsNaN(a.target) {
 		text += ", the target is " + generation.Number(a.target)
 	}
-	return text + fmt.Sprintf("; %.0f %% of what the islands have come to is from others", 100*foreign)
+	return text + fmt.Sprintf("; %.0f %% of the islands' descent is from others", 100*foreign) + a.last.FailedText()
 }
 
 // island is the entry of one island in islands.json.

@@ -1,12 +1,14 @@
 package ppo
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
@@ -17,6 +19,7 @@ import (
 type Training struct {
 	*run.Loop
 	config  Config
+	backend xlabridge.Backend
 	program *program
 	target  float64 // NaN: none
 	profile run.Profile
@@ -40,7 +43,7 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 }
 
 func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Training, error) {
-	t := &Training{config: c, program: g, target: c.Goal(g.play.Env.Spec())}
+	t := &Training{config: c, backend: b, program: g, target: c.Goal(g.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
@@ -104,8 +107,33 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
 	t.recent = of(slices.Index(names, "recent_return"))
 	recent, _ := m.Get("recent_return")
-	m.Done = recent >= t.target && !math.IsInf(recent, 0) && slices.Min(of(k-1)) >= minEpisodes
+	failed, _ := m.Get("failed")
+	m.Done = failed == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(of(k-1)) >= minEpisodes
+	if failed > 0 && math.IsNaN(recent) {
+		m.Failed = t.allFailed
+	}
 	return m, nil
+}
+
+// allFailed returns the error of a run of which no episode has ended with a finite return.
+func (t *Training) allFailed() error {
+	text := "no episode of any agent has ended with a finite return"
+	s, err := t.Snapshot()
+	if err != nil {
+		return err
+	}
+	candidates, err := t.Candidates(s)
+	if err == nil && len(candidates) > 0 {
+		rollout, err := t.config.Rollout()
+		if err != nil {
+			return err
+		}
+		cause, ok, err := episode.FindFailure(t.backend, rollout, candidates[0].Params, random.New(t.config.Seed))
+		if err == nil && ok {
+			text += "; one of agent 0: " + cause.String()
+		}
+	}
+	return errors.New(text + ". Mend the environment, or find the op that makes the first NaN with --jit=false")
 }
 
 // Candidates returns the last actor, and the actor with the highest recent return so far. With several agents both are
@@ -189,6 +217,10 @@ func (t *Training) ending(last run.Metrics) string {
 	case skipped > 0 && minibatches == 0:
 		return "recent return " + number(recent) + "; learning has stopped: no gradient of the last update is finite " +
 			"(try a lower --learning-rate)"
+	case failed > 0:
+		return fmt.Sprintf("recent return %s, without %.0f of the %.0f episodes that ended in the last update: their "+
+			"returns are not finite, and a run is not solved while episodes fail", number(recent), failed,
+			failed+episodes)
 	case math.IsNaN(t.target):
 		return "recent return " + number(recent)
 	case last.Done:

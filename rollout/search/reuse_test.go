@@ -101,7 +101,11 @@ func TestReroot(t *testing.T) {
 		mapped := func(m table, x [2]*graph.Array) trees {
 			return graph.VMap(func(x [2]*graph.Array) trees { return f(m, x) })(x)
 		}
-		got, err := xlabridge.Jit2(client(t), mapped)(m, [2]*graph.Array{graph.Int32s(starts), graph.Int32s(played)})
+		var b xlabridge.Backend = &xlabridge.Reference{}
+		if number == 0 || long.On() {
+			b = client(t)
+		}
+		got, err := xlabridge.Jit2(b, mapped)(m, [2]*graph.Array{graph.Int32s(starts), graph.Int32s(played)})
 		require.NoError(t, err)
 		read := func(a *graph.Array) []float64 {
 			x, err := graph.Floats(a)

@@ -190,7 +190,7 @@ func (p *program) train(l layout, s learner, in trainInputs) (learner, *graph.Ar
 	}, start)
 	last := len(trainMetrics) - 1
 	skipped := end.Sum.Index(last)
-	mean := end.Sum.Div(in.Steps.Convert(graph.Float32).Sub(skipped).Max(1))
+	mean := end.Sum.Div(in.Steps.Convert(graph.Float32).Sub(skipped)) // NaN if all were skipped
 	return end.Learner, graph.Concatenate(0, graph.SliceAxis(mean, 0, 0, last-1), rates.Rate.Reshape(1),
 		skipped.Reshape(1))
 }

@@ -41,6 +41,32 @@ func Animation(frames []image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Frame draws the position after a number of moves, for an animation. The text above it has that number and, at the end
+// of the game, the result.
+func (v *Viewer) Frame(p Position, moves int) (image.Image, error) {
+	picture, err := v.Picture(p, pictureSize)
+	if err != nil {
+		return nil, err
+	}
+	return draw.Captioned(picture, v.caption(p, moves)), nil
+}
+
+// caption returns the text above a frame.
+func (v *Viewer) caption(p Position, moves int) string {
+	text := fmt.Sprintf("move %d", moves)
+	switch {
+	case !p.Over:
+		return text
+	case v.program.game.players == 1:
+		return text + fmt.Sprintf(": %.4g %% coloured", 100*p.Score)
+	case p.Score > 0:
+		return text + ": the first player wins"
+	case p.Score < 0:
+		return text + ": the second player wins"
+	}
+	return text + ": draw"
+}
+
 // paletteOf returns the colours of the last frame, which shows all pieces. If they are too many for a GIF, it returns
 // the web-safe colours.
 func paletteOf(frames []image.Image) color.Palette {
@@ -258,13 +284,13 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 func (t *Training) pictures() ([]run.File, error) {
 	position := func(move int) Position {
 		if move == t.last.length {
-			return Position{words: t.last.final}
+			return Position{words: t.last.final, Over: true, Score: t.last.score(t.program.words())}
 		}
 		return Position{words: t.last.rows[move*t.program.words():][:t.program.game.stateWords()]}
 	}
 	var frames []image.Image
 	for i := range t.last.length + 1 {
-		f, err := t.watch.Picture(position(i), pictureSize)
+		f, err := t.watch.Frame(position(i), i)
 		if err != nil {
 			return nil, err
 		}

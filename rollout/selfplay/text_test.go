@@ -2,6 +2,7 @@ package selfplay
 
 import (
 	"image/color"
+	"math"
 	"strings"
 	"testing"
 
@@ -79,4 +80,24 @@ func TestRootPictureOfLegalActions(t *testing.T) {
 	}
 	require.Greater(t, wide, 30)
 	require.Equal(t, 2, strings.Count(string(v.RootSVG(a)), "fill=\"#1f77b4\""))
+}
+
+// Frames say how many moves were played and how the game ended; they once had no text.
+func TestCaptions(t *testing.T) {
+	two := &Viewer{program: &program{game: &game{players: 2}}}
+	one := &Viewer{program: &program{game: &game{players: 1}}}
+	for _, c := range []struct {
+		v    *Viewer
+		p    Position
+		want string
+	}{
+		{two, Position{}, "move 7"},
+		{two, Position{Over: true, Score: 1}, "move 7: the first player wins"},
+		{two, Position{Over: true, Score: -1}, "move 7: the second player wins"},
+		{two, Position{Over: true}, "move 7: draw"},
+		{one, Position{Over: true, Score: .75}, "move 7: 75 % coloured"},
+	} {
+		require.Equal(t, c.want, c.v.caption(c.p, 7))
+	}
+	require.EqualValues(t, -1, lastGame{rows: []uint32{5, math.Float32bits(-1), 6, 7}}.score(2))
 }

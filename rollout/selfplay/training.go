@@ -2,6 +2,7 @@ package selfplay
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -80,6 +81,9 @@ type lastGame struct {
 	length int
 	final  []uint32
 }
+
+// score returns the score of the first player: the target of the first position's value, the last word of its row.
+func (g lastGame) score(words int) float64 { return float64(math.Float32frombits(g.rows[words-1])) }
 
 // Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the
 // devices.
@@ -245,6 +249,12 @@ func (t *Training) Step() (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: name, Number: trained[i]})
 	}
 	m.Values = append(m.Values, run.Value{Name: "training_steps", Number: float64(steps)})
+	if skipped := trained[len(trained)-1]; int(skipped) == steps && t.config.Precision != "float16" {
+		m.Failed = func() error {
+			return fmt.Errorf("all %d training steps were skipped, since no gradient was finite: take a smaller "+
+				"--learning-rate, or find the op that makes the first NaN with --jit=false", steps)
+		}
+	}
 	trainEnd := time.Now()
 	t.step++
 	if t.evaluates() {

@@ -103,6 +103,9 @@ func (e *Experiment) Board() []run.Row {
 		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
 		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent},
 			{Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
+		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
+			{Metric: "failed_members", Format: run.Whole, Behind: " members, whose loss is not finite"},
+			{Before: ", the first ", Metric: "failed_member", Format: run.Whole}}},
 	}
 }
 
@@ -133,6 +136,16 @@ func (t *training) Step() (run.Metrics, error) {
 		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
 		{Name: "mean_accuracy", Number: mean(stats.Accuracy)},
 		{Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
+	if failed := failedMembers(stats.Loss); len(failed) > 0 {
+		m.Values = append(m.Values, run.Value{Name: "failed_members", Number: float64(len(failed))},
+			run.Value{Name: "failed_member", Number: float64(failed[0])})
+		if len(failed) == len(stats.Loss) {
+			m.Failed = func() error {
+				return fmt.Errorf("all %d members failed, since none has a finite loss; member 0 has %v. Take a "+
+					"smaller --lr", len(failed), stats.Loss[0])
+			}
+		}
+	}
 	if t.Steps() == until {
 		if t.test, err = t.Evaluate(); err != nil {
 			return m, err
@@ -161,21 +174,28 @@ func (t *training) Ending(run.Metrics) string {
 		100*slices.Max(t.test.Accuracy)) + failed
 }
 
-// failures names the members whose loss is not finite, as the end of a sentence; "" for none.
-func failures(losses ...[]float64) string {
+// failedMembers returns the numbers of the members with a loss that is not finite.
+func failedMembers(losses ...[]float64) []int {
 	failed := map[int]bool{}
-	members := 0
 	for _, each := range losses {
-		members = max(members, len(each))
 		for i, x := range each {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				failed[i] = true
 			}
 		}
 	}
+	return slices.Sorted(maps.Keys(failed))
+}
+
+// failures names the members whose loss is not finite, as the end of a sentence; "" for none.
+func failures(losses ...[]float64) string {
+	members := 0
+	for _, each := range losses {
+		members = max(members, len(each))
+	}
 	const most = 5
 	var named string
-	numbers := slices.Sorted(maps.Keys(failed))
+	numbers := failedMembers(losses...)
 	n := len(numbers)
 	switch {
 	case n == 0:
@@ -200,24 +220,19 @@ func failures(losses ...[]float64) string {
 func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
 
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
-// last round, so that its test accuracy is unbiased by the choice.
-func (t *training) Files(ended bool) ([]run.File, error) {
+// last round, so that its test accuracy is unbiased by the choice. Members are not tested for the files, because that
+// takes long: test results are those of a test in this step.
+func (t *training) Files(bool) ([]run.File, error) {
 	if len(t.train.Accuracy) == 0 {
 		return nil, nil
 	}
-	if t.tested != t.Steps() {
-		var err error
-		if t.test, err = t.Evaluate(); err != nil {
-			return nil, err
-		}
-		t.tested = t.Steps()
-	}
+	tested := t.tested == t.Steps()
 	type result struct {
 		Member       int      `json:"member"`
-		Loss         *float64 `json:"loss"` // null where it is no number
+		Loss         *float64 `json:"loss"` // null where it is not a finite number
 		Accuracy     float64  `json:"accuracy"`
-		TestLoss     *float64 `json:"test_loss"`
-		TestAccuracy float64  `json:"test_accuracy"`
+		TestLoss     *float64 `json:"test_loss"` // null if the members of this step were not tested
+		TestAccuracy *float64 `json:"test_accuracy"`
 	}
 	finite := func(x float64) *float64 {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -227,8 +242,10 @@ func (t *training) Files(ended bool) ([]run.File, error) {
 	}
 	members := make([]result, len(t.train.Loss))
 	for i := range members {
-		members[i] = result{i, finite(t.train.Loss[i]), t.train.Accuracy[i], finite(t.test.Loss[i]),
-			t.test.Accuracy[i]}
+		members[i] = result{Member: i, Loss: finite(t.train.Loss[i]), Accuracy: t.train.Accuracy[i]}
+		if tested {
+			members[i].TestLoss, members[i].TestAccuracy = finite(t.test.Loss[i]), finite(t.test.Accuracy[i])
+		}
 	}
 	best := slices.Index(t.train.Accuracy, slices.Max(t.train.Accuracy))
 	member, err := t.Member(best)
@@ -239,10 +256,13 @@ func (t *training) Files(ended bool) ([]run.File, error) {
 	for l, c := range member {
 		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
 	}
-	return []run.File{{Name: "members.json", JSON: members}, {Name: "best.safetensors", Arrays: arrays,
-		Metadata: map[string]string{
-			"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
-			"accuracy": fmt.Sprint(t.train.Accuracy[best]), "test_accuracy": fmt.Sprint(t.test.Accuracy[best])}}}, nil
+	metadata := map[string]string{"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
+		"accuracy": fmt.Sprint(t.train.Accuracy[best])}
+	if tested {
+		metadata["test_accuracy"] = fmt.Sprint(t.test.Accuracy[best])
+	}
+	return []run.File{{Name: "members.json", JSON: members},
+		{Name: "best.safetensors", Arrays: arrays, Metadata: metadata}}, nil
 }
 
 func mean(values []float64) float64 {

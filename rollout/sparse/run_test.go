@@ -280,3 +280,27 @@ func TestMemoryBudget(t *testing.T) {
 	p.config.Memory = settings.Bytes(profile.PeakMemoryBytes - 1)
 	require.ErrorContains(t, p.fitCompiled(), "the compiled program takes")
 }
+
+// Files belong to the step of the state, and test results to a test in that step. Files that waited for a test were
+// once older than the state after an interrupt.
+func TestFilesAreOfTheStep(t *testing.T) {
+	c := tiny()
+	c.Method, c.Devices = "kernel", 1
+	r, err := (&Experiment{Config: c, Data: stripes(6, 200, 70)}).Start(open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	training := r.(*training)
+	metadata := func() map[string]string {
+		files, err := training.Files(true)
+		require.NoError(t, err)
+		return files[1].Metadata
+	}
+	_, err = r.Step() // with a test
+	require.NoError(t, err)
+	require.Equal(t, "3", metadata()["step"])
+	require.NotEmpty(t, metadata()["test_accuracy"])
+	_, _, err = training.Train(1)
+	require.NoError(t, err)
+	require.Equal(t, "4", metadata()["step"])
+	require.Empty(t, metadata()["test_accuracy"])
+}

@@ -313,9 +313,9 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 		if err != nil {
 			return err
 		}
-		for {
+		for move := 0; ; move++ {
 			if game == 0 {
-				frame, err := v.Picture(p, image.Pt(320, 320))
+				frame, err := v.Frame(p, move)
 				if err != nil {
 					return err
 				}

@@ -3,21 +3,13 @@ package play
 import (
 	"fmt"
 	"image"
-	"image/draw"
 	"strconv"
 
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/basicfont"
-	"golang.org/x/image/math/fixed"
 
-	colours "xlarun/envs/draw"
+	"xlarun/envs/draw"
 	"xlarun/rollout/episode"
 )
-
-// face has letters of one width, so that words do not move when numbers change.
-var face = basicfont.Face7x13
-
-const margin = 3 // pixels around a caption
 
 // captions holds the layout of the text above the frames of a recording.
 type captions struct {
@@ -33,7 +25,7 @@ func newCaptions(rec *episode.Recording, seed int64, pixels int) captions {
 	for i := range rec.Length + 1 {
 		c.width = max(c.width, len(number(rec.Return(i))))
 	}
-	if font.MeasureString(face, c.text(0)[0]).Ceil()+2*margin > pixels {
+	if font.MeasureString(draw.CaptionFace, c.text(0)[0]).Ceil()+2*draw.CaptionMargin > pixels {
 		c.rows = 2
 	}
 	return c
@@ -49,18 +41,9 @@ func (c captions) text(step int) []string {
 }
 
 // height returns the height of a caption in pixels.
-func (c captions) height() int { return c.rows*face.Height + margin }
+func (c captions) height() int { return draw.CaptionHeight(c.rows) }
 
 // above returns a picture with the caption of a step above it.
 func (c captions) above(picture image.Image, step int) *image.RGBA {
-	b := picture.Bounds()
-	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()+c.height()))
-	draw.Draw(out, out.Rect, image.NewUniform(colours.Paper), image.Point{}, draw.Src)
-	draw.Draw(out, image.Rect(0, c.height(), b.Dx(), out.Rect.Dy()), picture, b.Min, draw.Src)
-	for i, row := range c.text(step) {
-		pen := font.Drawer{Dst: out, Src: image.NewUniform(colours.Ink), Face: face,
-			Dot: fixed.P(margin, margin+i*face.Height+face.Ascent)}
-		pen.DrawString(row)
-	}
-	return out
+	return draw.Captioned(picture, c.text(step)...)
 }

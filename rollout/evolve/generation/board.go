@@ -27,7 +27,8 @@ func (c *Search) Board() []run.Row {
 			{Before: ", worst ", Metric: "worst_fitness"}}},
 		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
 			{Before: "generation ", Metric: "failed_generation", Format: run.Whole},
-			{Before: ": member ", Metric: "failed_member", Format: run.Whole},
-			{Before: ", step ", Metric: "failed_step", Format: run.Whole}}},
+			{Before: ": ", Metric: "failed_members", Format: run.Whole, Behind: " members"},
+			{Before: ", the first ", Metric: "failed_member", Format: run.Whole},
+			{Before: " in step ", Metric: "failed_step", Format: run.Whole}}},
 	}
 }

@@ -22,25 +22,19 @@ type memberKeys struct {
 func (p *Program) keys(s State) memberKeys {
 	t, sides := p.Groups, p.Strategy.GroupSize()
 	group := graph.Iota((t.PerDevice+1)*t.Lanes).SplitAxis(0, t.PerDevice+1, t.Lanes).Add(t.First().Mul(t.Lanes))
-	ask, play, number := p.askAndPlay(s, group, graph.Quo(t.First(), t.PerDevice))
+	ask, play := s.askAndPlay()
 	side := graph.Iota(sides).Reshape(1, sides, 1)
 	return memberKeys{
-		Groups:  foldInEach(ask, number),
-		Members: foldInEach(play, number.ExpandDims(1).Add(side.Mul(t.Items))),
+		Groups:  foldInEach(ask, group),
+		Members: foldInEach(play, group.ExpandDims(1).Add(side.Mul(t.Items))),
 		Index:   group.Min(t.Items - 1),
 	}
 }
 
-// askAndPlay returns the two keys of a generation, and the number that is folded into them for a group on a device.
-// With --keys device, they are folded with the device, and groups are counted from the device's first one.
-func (p *Program) askAndPlay(s State, group, device *graph.Array) (ask, play random.Key, number *graph.Array) {
+// askAndPlay returns the two keys of a generation.
+func (s State) askAndPlay() (ask, play random.Key) {
 	both := foldInEach(s.Key, s.Generation.Mul(2).Add(graph.Iota(2))).Data
-	ask, play = random.Key{Data: both.Index(0)}, random.Key{Data: both.Index(1)}
-	if p.Options.DeviceKeys {
-		ask, play = graph.Once(graph.PairOf(random.FoldIn(ask, device), random.FoldIn(play, device))).Unpack()
-		group = group.Sub(device.Mul(p.Groups.PerDevice * p.Groups.Lanes))
-	}
-	return ask, play, group
+	return random.Key{Data: both.Index(0)}, random.Key{Data: both.Index(1)}
 }
 
 // foldInEach folds each of many numbers into a key: u32[dims..., 2] for numbers i32[dims...].

@@ -53,12 +53,10 @@ func (x *Setup) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]ru
 
 // member returns one of the members that a state asks for, as Run makes it, and the key that Run plays it with.
 func (p *Program) member(s State, number *graph.Array) run.Sampled {
-	t := p.Groups
-	side, group := graph.Quo(number, t.Items), number.Rem(t.Items)
-	device := graph.Quo(group, t.PerDevice*t.Lanes)
-	ask, play, index := p.askAndPlay(s, group, device)
-	draw := strategy.Draw(p.Strategy, random.FoldIn(ask, index), s.Strategy, group)
+	side, group := graph.Quo(number, p.Groups.Items), number.Rem(p.Groups.Items)
+	ask, play := s.askAndPlay()
+	draw := strategy.Draw(p.Strategy, random.FoldIn(ask, group), s.Strategy, group)
 	return run.Sampled{
 		Candidate: run.Candidate{Params: p.Member(p.Strategy.Member(s.Strategy, draw, side), s.Observed.Scale())},
-		Key:       random.FoldIn(play, side.Mul(t.Items).Add(index))}
+		Key:       random.FoldIn(play, number)}
 }

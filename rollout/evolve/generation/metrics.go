@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"fmt"
 	"math"
 
 	"xlarun/rollout/episode"
@@ -14,6 +15,7 @@ type Summary struct {
 	Std               float64 // of the population, not an estimate for a larger one
 	Length            float64 // mean number of steps of an episode
 	Failed            int     // members whose fitness is NaN
+	Members           int     // all of them
 	// FirstFailed is the number of the first of them, -1 for none. FailedStep is the step of its episode after which
 	// its return was not finite, 0 if only the mean over its episodes is not finite.
 	FirstFailed int
@@ -23,7 +25,7 @@ type Summary struct {
 // Summarize summarises a generation, given each member's fitness, episode length and the step in which it failed. If
 // all members failed, fitness is -Inf, which is no success, and the deviation is 0.
 func Summarize(fitness, lengths, steps []float64) Summary {
-	m := Summary{Best: math.Inf(-1), Worst: math.Inf(1), FirstFailed: -1}
+	m := Summary{Best: math.Inf(-1), Worst: math.Inf(1), FirstFailed: -1, Members: len(fitness)}
 	sum, squares := 0., 0.
 	for i, f := range fitness {
 		m.Length += lengths[i]
@@ -52,6 +54,18 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 	return m
 }
 
+// Reaches reports whether the population has reached a target: its mean has, and no member failed.
+func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
+
+// FailedText names how many members failed, as the end of a sentence; "" for none.
+func (s Summary) FailedText() string {
+	if s.Failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of the %d members of the last generation failed: their returns are not finite, and the "+
+		"mean leaves them out", s.Failed, s.Members)
+}
+
 // Failures returns the metrics of the first member that failed, if any.
 func (s Summary) Failures(generation int64) []run.Value {
 	if s.Failed == 0 {
@@ -62,6 +76,7 @@ func (s Summary) Failures(generation int64) []run.Value {
 		step = math.NaN()
 	}
 	return []run.Value{{Name: "failed_generation", Number: float64(generation)},
+		{Name: "failed_members", Number: float64(s.Failed)},
 		{Name: "failed_member", Number: float64(s.FirstFailed)}, {Name: "failed_step", Number: step}}
 }
 

@@ -20,7 +20,6 @@ const LargeMember = 1 << 18
 // Options are the options of a generation that depend on the kind of run.
 type Options struct {
 	NormalizeObservations bool // see policy.Normalizing
-	DeviceKeys            bool // see Program.keys
 	// Migrants is the number of members that leave an island, and the most that arrive, in a migration; 0: no
 	// migration.
 	Migrants, Islands int

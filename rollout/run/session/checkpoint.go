@@ -28,7 +28,7 @@ func (s *session) keep() error {
 	s.checkpointAt, s.checkpointed = now, s.last.Step
 	// Before the checkpoint: after a kill, the kind's files are never older than the state. A run that is resumed after
 	// its last step cannot write all of them again.
-	if err := s.writeFiles(false); err != nil {
+	if err := s.writeFiles(); err != nil {
 		return err
 	}
 	if s.judge == nil && s.player() != nil { // the judge is compiled first, and the state does not wait for that
@@ -44,10 +44,14 @@ func (s *session) keep() error {
 	return s.checkpoint()
 }
 
-// hold copies the state to the host.
+// hold copies the state to the host, and the kind's further files with it: an interrupt writes both.
 func (s *session) hold() error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
+	}
+	files, err := s.furtherFiles(false)
+	if err != nil {
+		return err
 	}
 	snapshot, err := s.run.Snapshot()
 	if err != nil {
@@ -60,7 +64,7 @@ func (s *session) hold() error {
 	held := &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Kind.Name, Format: s.Kind.Version, Config: s.text,
 		Arrays: snapshot.Arrays, Info: map[string]string{InfoVersion: s.Version, InfoDone: done,
 			infoRound: strconv.FormatInt(s.round, 10)}}
-	s.update(func(x *state) { x.held = held })
+	s.update(func(x *state) { x.held, x.files = held, merged(x.files, files) })
 	size := 0
 	for _, a := range snapshot.Arrays {
 		size += a.Shape().Bytes()

@@ -76,6 +76,9 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 			path = saved
 		}
 	}
+	if len(s.files) > 0 {
+		err = errors.Join(err, s.within(over, s.putFiles))
+	}
 	if s.held != nil && s.centreAt != s.held.Step { // the members of this state were not judged
 		err = errors.Join(err, s.within(over, func() error { return s.writeCentre(s.held) }))
 	}

@@ -86,7 +86,12 @@ func (s *session) result(ended bool, within time.Duration) error {
 	}
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
 	if ended && fits(s.filing+1) {
-		if err := s.writeFiles(ended); err != nil {
+		files, err := s.furtherFiles(ended)
+		if err != nil {
+			return err
+		}
+		s.update(func(x *state) { x.files = merged(x.files, files) })
+		if err := s.writeFiles(); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -78,19 +79,39 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, ""))
 }
 
-// writeFiles writes the kind's further files.
-func (s *session) writeFiles(ended bool) error {
+// furtherFiles returns the kind's further files, and measures how long that takes.
+func (s *session) furtherFiles(ended bool) ([]run.File, error) {
 	f, ok := s.run.(run.Results)
 	if !ok || s.Folder == nil {
-		return nil
+		return nil, nil
 	}
 	start := time.Now()
 	defer func() { s.filing = time.Since(start) }()
-	files, err := f.Files(ended)
-	if err != nil {
+	return f.Files(ended)
+}
+
+// merged returns files, with those of newer instead of files of the same name.
+func merged(files, newer []run.File) []run.File {
+	all := slices.Clone(newer)
+	for _, f := range files {
+		if !slices.ContainsFunc(newer, func(n run.File) bool { return n.Name == f.Name }) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// writeFiles writes the kind's further files of the held state.
+func (s *session) writeFiles() error {
+	if err := s.putFiles(); err != nil {
 		return err
 	}
-	for _, x := range files {
+	s.update(func(x *state) { x.files = nil })
+	return nil
+}
+
+func (s *session) putFiles() (err error) {
+	for _, x := range s.files {
 		switch {
 		case x.Data != nil:
 			err = s.Folder.Write(x.Name, x.Data)

@@ -243,6 +243,9 @@ func (s *session) summary(stopped bool) []string {
 			line += fmt.Sprintf(" with %s actions; with %s ones %.4g ± %.2g", b.Actions, other(b.Actions), b.Other.Mean,
 				b.Other.Error)
 		}
+		if n := b.Judgement.Failed; n > 0 {
+			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)
+		}
 		lines = append(lines, line)
 	}
 	if len(s.fame) > 0 {

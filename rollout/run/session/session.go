@@ -121,6 +121,7 @@ type state struct {
 	profile  run.Profile
 	logger   *runfolder.Logger
 	held     *runfolder.Checkpoint // a copy of the run's state on the host
+	files    []run.File            // the kind's further files of that state that are not on the disk
 	last     run.Metrics
 	values   map[string]float64 // the last value of each metric
 	pace     pace

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +28,7 @@ type halving struct {
 
 	start error
 	step  func(n int64)
+	fails int64 // the step in which all members fail
 }
 
 func (h *halving) Title() string    { return "halving" }
@@ -37,7 +40,8 @@ func (h *halving) Start(b xlabridge.Backend) (run.Run, error) { return newHalved
 
 type halved struct {
 	*run.Loop
-	step func(n int64)
+	step  func(n int64)
+	fails int64
 }
 
 func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
@@ -53,14 +57,23 @@ func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &halved{l, h.step}, nil
+	return &halved{l, h.step, h.fails}, nil
 }
 
 func (h *halved) Step() (run.Metrics, error) {
 	if h.step != nil {
 		h.step(h.Steps() + 1)
 	}
-	return h.Loop.Step()
+	m, err := h.Loop.Step()
+	if m.Step == h.fails {
+		m.Failed = func() error { return errors.New("no member has a result") }
+	}
+	return m, err
+}
+
+// Files returns the step of the state.
+func (h *halved) Files(bool) ([]run.File, error) {
+	return []run.File{{Name: "step.json", JSON: h.Steps()}}, nil
 }
 
 // watch is an Observer that counts.
@@ -182,4 +195,48 @@ func TestStartThatFails(t *testing.T) {
 	require.Equal(t, error(wrong), err, "as it is")
 	require.NoDirExists(t, dir)
 	require.Empty(t, slices.Concat(w.outcome.Summary, w.notices))
+}
+
+// A round in which all members fail ends the run with an error. Its row and its state are written. Such runs once went
+// on to their last round with status 0.
+func TestFailedRoundsEndTheRun(t *testing.T) {
+	f, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Options{})
+	require.NoError(t, err)
+	o := options(&halving{Steps: 5, fails: 3}, &watch{})
+	o.Folder = f
+	outcome, err := session.Run(t.Context(), o)
+	require.EqualError(t, err, "step 3: no member has a result")
+	require.EqualValues(t, 3, outcome.Step)
+	require.Equal(t, "stopped", outcome.EndedBy)
+	rows, err := os.ReadFile(filepath.Join(f.Dir(), "metrics.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(rows), `"step":3`)
+	require.FileExists(t, filepath.Join(f.Dir(), "checkpoints", "000003.safetensors"))
+}
+
+// The kind's files belong to the saved state, also if an interrupt comes while a round is under way. They were once
+// those of the last checkpoint.
+func TestFilesAreOfTheSavedState(t *testing.T) {
+	f, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	defer close(release)
+	h := &halving{Steps: 1000}
+	h.step = func(n int64) {
+		if n <= 4 {
+			time.Sleep(250 * time.Millisecond) // a copy of the state is due after each round
+			return
+		}
+		cancel()
+		<-release
+	}
+	o := options(h, &watch{})
+	o.Folder, o.Cadence.Steps = f, 1000
+	_, err = session.Run(ctx, o)
+	require.ErrorAs(t, err, new(session.InterruptedError))
+	require.ErrorContains(t, err, "000004.safetensors")
+	text, err := os.ReadFile(filepath.Join(f.Dir(), "step.json"))
+	require.NoError(t, err)
+	require.Equal(t, "4", strings.TrimSpace(string(text)))
 }

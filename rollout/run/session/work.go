@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -164,12 +165,22 @@ func (s *session) loop(ctx context.Context) error {
 		}
 		s.update(func(x *state) { x.pace.add(started, now) })
 		s.note(m, now, now.Sub(started).Seconds())
+		if m.Failed != nil {
+			return s.fail(m)
+		}
 		if err := s.keep(); err != nil {
 			return err
 		}
 		s.timePhases()
 	}
 	return nil
+}
+
+// fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
+// be resumed after its environment is mended.
+func (s *session) fail(m run.Metrics) error {
+	err := fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed())
+	return errors.Join(err, s.hold())
 }
 
 // end copies the last state to the host, and writes the members and the kind's files.
