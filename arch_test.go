@@ -39,6 +39,7 @@ var rooms = []room{
 	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},
 		[]string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/kernels", []string{}, []string{}},
+	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/..."}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/raster"}, nil},

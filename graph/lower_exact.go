@@ -77,7 +77,8 @@ func markInexact(g *Graph, marked map[*Node]bool) {
 	}
 }
 
-// exactness has the sources of a graph's arrays: those that reach an array by copying ops, and those that are only moved.
+// exactness has the sources of a graph's arrays: those that reach an array by copying ops, and those that are only
+// moved.
 type exactness struct{ copied, moved map[*Array]sources }
 
 // source is an array, or a slice of it along an axis.

@@ -12,9 +12,9 @@ import (
 	"xlarun/internal/long"
 )
 
-// Inexact values equal themselves: a compiler that computes a value once for each side of a comparison rounds the copies
-// differently. Random arithmetic on the members of a population gives a fitness, which is then compared by pairs, with
-// its own maximum, with its own sorted values and, as the best so far, with what an earlier step stored.
+// Inexact values equal themselves: a compiler that computes a value once for each side of a comparison rounds the
+// copies differently. Random arithmetic on the members of a population gives a fitness, which is then compared by
+// pairs, with its own maximum, with its own sorted values and, as the best so far, with what an earlier step stored.
 func TestCopiesAreEqual(t *testing.T) {
 	c := open(t, Options{Devices: 1})
 	programs := 8
@@ -89,7 +89,8 @@ func TestCopiesAreEqual(t *testing.T) {
 }
 
 // twoResults calls a function of one array with two results.
-func twoResults(t *testing.T, b Backend, f func(*graph.Array) (*graph.Array, *graph.Array), x *graph.Array) (_, _ []float64) {
+func twoResults(t *testing.T, b Backend, f func(*graph.Array) (*graph.Array, *graph.Array), x *graph.Array) (_,
+	_ []float64) {
 	t.Helper()
 	type results struct{ A, B *graph.Array }
 	out, err := Jit1(b, func(x *graph.Array) results {

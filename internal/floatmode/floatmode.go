@@ -1,6 +1,6 @@
 // Package floatmode finds threads of the Go runtime that compute with another floating-point mode than Go expects. XLA
-// sets the mode of its threads so that numbers below the least normal one count as zero. A Go thread that begins on such
-// a thread inherits the mode for good.
+// sets the mode of its threads so that numbers below the least normal one count as zero. A Go thread that begins on
+// such a thread inherits the mode for good.
 package floatmode
 
 import (
@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// Flushed returns the number of threads of this process that run Go code and take numbers below the least normal one for
-// zero. It occupies as many threads as there are.
+// Flushed returns the number of threads of this process that run Go code and take numbers below the least normal one
+// for zero. It occupies as many threads as there are.
 func Flushed() int {
 	threads := pprof.Lookup("threadcreate").Count() + 4
 	var flushed atomic.Int64

@@ -12,8 +12,8 @@ import (
 )
 
 // 1: the ranks of a fitness that is computed in the same program were wrong on XLA, which computed the fitness once for
-// each side of the pairwise comparison and rounded the copies differently. A search of 16 antithetic members with weight
-// decay, as a user writes it: the ranks from 0 to 15 of each generation add up to 120, as in the interpreter.
+// each side of the pairwise comparison and rounded the copies differently. A search of 16 antithetic members with
+// weight decay, as a user writes it: the ranks from 0 to 15 of each generation add up to 120, as in the interpreter.
 func TestRanksInAProgram(t *testing.T) {
 	const members, generations, size = 16, 40, 7
 	type generation struct{ Noise, Number *graph.Array }
@@ -27,7 +27,8 @@ func TestRanksInAProgram(t *testing.T) {
 					return graph.VMap(func(z *graph.Array) *graph.Array { return f(z, side) })(g.Noise)
 				})(graph.Iota(2))
 			}
-			fitness := graph.VMap(func(m *graph.Array) *graph.Array { // a bowl, in every third generation in whole numbers
+			// A bowl, in every third generation in whole numbers.
+			fitness := graph.VMap(func(m *graph.Array) *graph.Array {
 				y := m.Sub(graph.Linspace(-1, 1, size))
 				cost := graph.Linspace(1, 5, size).Mul(graph.CumSum(y, 0).Square()).Sum()
 				return graph.Where(g.Number.Mod(3).Eq(1), cost.Round(), cost).Neg()
