@@ -68,7 +68,7 @@ type Config struct {
 	_                 struct{}        `help:"largest norm of a gradient; larger ones are scaled down to it"`
 	Accumulate        int             `set:"accumulate" min:"1" max:"65536"`
 	_                 struct{}        `help:"parts of a training batch; devices share them and compute one at a time"`
-	Precision         string          `set:"precision" oneof:"float32,bfloat16,float16"`
+	Precision         string          `set:"precision" oneof:"f32,bf16,f16"`
 	_                 struct{}        `help:"dtype of training; parameters stay float32"`
 	Symmetries        bool            `set:"symmetries"`
 	_                 struct{}        `help:"show positions to training under random symmetries"`
@@ -100,7 +100,7 @@ func DefaultConfig() Config {
 		Search: "gumbel", Considered: 16, Temperature: settings.Num(1), DrawnMoves: 4, UseTrueMCTX: true,
 		Replay: 5, Epochs: settings.Num(8), LearningRate: settings.Num(3e-3), Schedule: "constant",
 		L2: settings.Num(1e-5), ValueWeight: settings.Num(1),
-		MaxGradNorm: settings.Num(5), Accumulate: 2, Precision: "float32", Symmetries: true, OptimizedTraining: true,
+		MaxGradNorm: settings.Num(5), Accumulate: 2, Precision: "f32", Symmetries: true, OptimizedTraining: true,
 		ArenaEvery: 5, ArenaGames: 40, Pool: 8}
 }
 
@@ -176,7 +176,7 @@ func (c *Config) program() (*program, error) {
 		return nil, err
 	}
 	p := &program{config: c, game: g, network: net}
-	policy, err := precision.ParsePolicy("params=float32,compute=" + c.Precision + ",output=float32")
+	policy, err := precision.ParsePolicy("params=f32,compute=" + c.Precision + ",output=f32")
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func optimizer(r rates) optim.Transform {
 func (p *program) newLearner(key random.Key) learner {
 	w := p.weights.Ravel(p.network.Init(key))
 	scale := precision.Static(1)
-	if p.config.Precision == "float16" {
+	if p.config.Precision == "f16" {
 		scale = precision.Dynamic()
 	}
 	return learner{Weights: w, Optimizer: optimizer(p.config.rates(graph.Scalar(0))).Init(w), Scale: scale,

@@ -495,10 +495,10 @@ func TestTrainingStepsAgree(t *testing.T) {
 		"interpreted":   func(c *Config) { c.OptimizedTraining = false },
 		"in four parts": func(c *Config) { c.Accumulate = 4 },
 	}
-	dtypes := []string{"float16"}
+	dtypes := []string{"f16"}
 	if long.On() {
 		changes["in one part"] = func(c *Config) { c.Accumulate = 1 }
-		dtypes = append(dtypes, "bfloat16")
+		dtypes = append(dtypes, "bf16")
 	}
 	for name, change := range changes {
 		require.InDeltaSlice(t, want, weights(change), 2e-4, name)

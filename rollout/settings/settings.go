@@ -291,11 +291,17 @@ func (f Field) setFloat(x float64) {
 	f.value.SetFloat(x)
 }
 
+// dtypes has the short names of dtypes, which settings take, by their long ones, which they take, too.
+var dtypes = map[string]string{"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
 // parse sets the value from a text.
 func (f Field) parse(text string) error {
 	wrong := func() error { return Wrong(f.Name, text, "%s", f.Wants) }
 	switch f.Type {
 	case "text":
+		if short, ok := dtypes[text]; ok && slices.Contains(strings.Split(f.tag.Get("oneof"), ","), short) {
+			text = short
+		}
 		f.value.SetString(text)
 	case "bool":
 		b, err := strconv.ParseBool(text)

@@ -72,6 +72,9 @@ func TestBadInput(t *testing.T) {
 		{"key twice", "evolve --config file.toml", "learning-rate = 1\nlearning_rate = 2", []string{"stands twice"}},
 		{"value in file", "evolve --config file.toml", `jit = 1`, []string{`key "jit" got 1, wants true or false`}},
 		{"no toml", "evolve --config file.toml", "pop = = 3", []string{"file.toml:1:", "is no TOML"}},
+		// 1: the config of a stranger made this program load native code.
+		{"code in a file", "evolve --config file.toml", "plugin = './x.so'",
+			[]string{`file.toml: key "plugin" got ./x.so`, "names code to load", "give --plugin on the command line"}},
 		{"out is a file", "evolve --out taken", "", []string{"--out taken cannot be written", "is a file",
 			"--out none"}},
 		{"out below a file", "evolve --out taken/run", "", []string{"--out taken/run cannot be written"}},

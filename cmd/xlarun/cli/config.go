@@ -23,6 +23,10 @@ const (
 	programKey = "xlarun"       // the version of xlarun that wrote it
 )
 
+// pluginKey is a setting that no file may have: it names code to load, and a config may come from a stranger. The flag
+// and the environment give it.
+const pluginKey = "plugin"
+
 // configFile is a config file that was read: settings by name; those of parts have names such as "strategy.sigma".
 type configFile struct {
 	path   string
@@ -80,6 +84,14 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			continue
 		}
 		name := string(console.NormalizeFlag(nil, key))
+		if name == pluginKey {
+			if values[key] == "" { // as files of earlier versions have it
+				continue
+			}
+			return nil, console.BadInput("%s: key %q got %s, which names code to load, and a file must not: take it "+
+				"out, and give --plugin on the command line if you trust it", path, shortKey(key),
+				console.ShortText(fmt.Sprint(values[key])))
+		}
 		if other, ok := seen[name]; ok {
 			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key),
 				shortKey(other))
@@ -188,7 +200,8 @@ func (t *task) config() (string, error) {
 	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {
 		// parts and pairs have tables of their own
-		if f.Type != "pairs" && !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) {
+		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
+		if !part && f.Type != "pairs" && f.Name != pluginKey {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
 func TestParseConfig(t *testing.T) {
@@ -122,4 +126,26 @@ func TestConfigFilesThatAreNone(t *testing.T) {
 		require.Contains(t, b.err.String(), c.want, "%d", i)
 	}
 	require.Zero(t, b.opened)
+}
+
+// 1: ppo took bf16 and selfplay bfloat16, and each refused the other's word. Every kind has the short names of dtypes,
+// and takes the long ones as well.
+func TestOneVocabularyOfDtypes(t *testing.T) {
+	long := map[string]string{"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+	seen := 0
+	for _, kind := range run.Kinds() {
+		e := kind.New()
+		for _, f := range settings.Fields(e) {
+			for _, word := range strings.Split(strings.TrimPrefix(f.Wants, "one of "), ", ") {
+				require.NotContains(t, slices.Collect(maps.Values(long)), word, "%s --%s", kind.Name, f.Name)
+				if name, ok := long[word]; ok && f.Type == "text" {
+					require.NoError(t, f.Set(name), "%s --%s %s", kind.Name, f.Name, name)
+					set, _ := settings.Lookup(e, f.Name)
+					require.Equal(t, word, set.Text())
+					seen++
+				}
+			}
+		}
+	}
+	require.GreaterOrEqual(t, seen, 8)
 }
