@@ -66,6 +66,9 @@ func TestRefuses(t *testing.T) {
 			c.Value = "test-mute"
 		}, `value: got "test-mute", want a head that reads 1 output of the critic or more: its Outputs are 0`},
 		{func(c *Config) {
+			c.Policy, c.Parted = "blockmlp:64,64", settings.Values{"policy.masks": "own"}
+		}, `want one whose parameters are all floats, which gradients can change: its Blocks[0].From is i32[2]`},
+		{func(c *Config) {
 			c.Env = "Torn-v0"
 		}, tornError},
 		{func(c *Config) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/nn"
@@ -51,8 +52,16 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	if n.actorAxes, err = outputAxes(n.standalone, wide); err != nil {
 		return nil, err
 	}
-	if err := graph.Try(func() { n.memory = hasMemory(wide, wide.Init(random.New(0))) }); err != nil {
+	var init any
+	if err := graph.Try(func() { init = wide.Init(random.New(0)); n.memory = hasMemory(wide, init) }); err != nil {
 		return nil, err
+	}
+	leaves, tree := graph.Flatten(init)
+	for i, a := range leaves {
+		if !a.DType().IsFloat() {
+			return nil, settings.Wrong("policy", "this policy", "one whose parameters are all floats, which gradients "+
+				"can change: its %s is %s", strings.TrimPrefix(tree.Path(i), "."), a.Shape())
+		}
 	}
 	if shared {
 		n.actor, n.critic = wide, sharedCritic{wide, headSize, valueSize}

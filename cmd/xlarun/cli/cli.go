@@ -113,8 +113,8 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	a.args = args
-	return console.Run(ctx, newRoot(a), joinBools(args), a.Streams)
+	a.args = backendFirst(args)
+	return console.Run(ctx, newRoot(a), joinBools(a.args), a.Streams)
 }
 
 // joinBools lets users write a blank before the value of a boolean flag, as before any other value: --jit false.
@@ -147,7 +147,7 @@ func newRoot(a *App) *cobra.Command {
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole " +
 			"population,\n" +
-			"which XLA compiles once and runs on the cores, GPUs or TPUs at hand.",
+			"which XLA compiles once. It has run on CPUs; backends for GPUs and TPUs are there, but were never tried.",
 		Example: "  xlarun evolve CartPole-v1\n" +
 			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, " +
 			"powershell",
@@ -167,6 +167,7 @@ func newRoot(a *App) *cobra.Command {
 	}
 	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
 		profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a),
+		devicesCommand(a),
 		versionCommand(a), manCommand(a))
 	for _, commands := range registered {
 		root.AddCommand(commands(a)...)
