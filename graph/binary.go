@@ -137,6 +137,27 @@ func And(x, y any) *Array { return binaryCall("and", x, y) }
 // Or is the bitwise, for bools the logical, or.
 func Or(x, y any) *Array { return binaryCall("or", x, y) }
 
+// LogicalAnd returns whether both operands are true; numbers other than 0 are true. It is numpy.logical_and.
+func LogicalAnd(x, y any) *Array { return And(truth("LogicalAnd", x), truth("LogicalAnd", y)) }
+
+// LogicalOr returns whether an operand is true; numbers other than 0 are true. It is numpy.logical_or.
+func LogicalOr(x, y any) *Array { return Or(truth("LogicalOr", x), truth("LogicalOr", y)) }
+
+// LogicalXor returns whether one of two operands is true; numbers other than 0 are true. It is numpy.logical_xor.
+func LogicalXor(x, y any) *Array { return Xor(truth("LogicalXor", x), truth("LogicalXor", y)) }
+
+// LogicalNot returns whether x is not true; numbers other than 0 are true. It is numpy.logical_not.
+func LogicalNot(x any) *Array { return Not(truth("LogicalNot", x)) }
+
+// truth returns whether elements are not 0.
+func truth(op string, x any) *Array {
+	a := operands(op, x)[0]
+	if a.DType() == Bool {
+		return a
+	}
+	return Ne(a, 0)
+}
+
 // Xor is the bitwise, for bools the logical, exclusive or.
 func Xor(x, y any) *Array { return binaryCall("xor", x, y) }
 

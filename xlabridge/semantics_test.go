@@ -47,6 +47,14 @@ func TestSlopesAtTheEdges(t *testing.T) {
 			[]float64{-2.126928, -.126928}, 1e-5},
 		{11, func(x *array) *array { return graph.Trigamma(x) }, graph.Full(graph.ShapeOf(graph.Float16), .23),
 			[]float64{20.131}, 2e-3},
+		{13, func(x *array) *array { return graph.LogicalAnd(x, 2).Convert(graph.Int32) },
+			graph.Of([]int32{0, 1, 4}), []float64{0, 1, 1}, 0},
+		{14, func(x *array) *array { return graph.LogicalNot(x).Convert(graph.Int32) },
+			graph.Float32s([]float32{0, .5, float32(nan)}), []float64{1, 0, 0}, 0},
+		{15, func(x *array) *array { return graph.Dot(x.Reshape(2, 3), graph.Iota(12).Reshape(2, 3, 2)).Index(1) },
+			graph.Of([]int32{0, 1, 2, 3, 4, 5}), []float64{28, 40, 100, 112}, 0},
+		{16, func(x *array) *array { return graph.Flatten1D(graph.Outer(x.Reshape(1, 2), x.Reshape(2, 1))) },
+			graph.Of([]int32{2, 3}), []float64{4, 6, 6, 9}, 0},
 	} {
 		want, err := graph.Floats(graph.Of(x.want))
 		require.NoError(t, err)
@@ -83,5 +91,20 @@ func TestSlopesAtTheEdges(t *testing.T) {
 	}
 	for i, x := range numbers {
 		require.InEpsilon(t, whole/x, got[i], .01, "element %d", i)
+	}
+}
+
+// Mistakes that were made without a word, or with a panic from the inside of the library.
+func TestConstantsThatDoNotFit(t *testing.T) {
+	for i, c := range []struct {
+		f    func() *array
+		want string
+	}{
+		{func() *array { return graph.Linspace(0, 1, -1) }, "got -1 numbers; want at least 0"},
+		{func() *array { return graph.Full(graph.ShapeOf(graph.Int8), 300) }, "300 is no value of i8"},
+		{func() *array { return graph.Full(graph.ShapeOf(graph.Uint32), -1) }, "-1 is no value of u32"},
+		{func() *array { return graph.Of([]uint8{1}).Convert(graph.Uint8).Add(256) }, "256 is no value of u8"},
+	} {
+		require.ErrorContains(t, graph.Try(func() { c.f() }), c.want, "case %d", i+1)
 	}
 }

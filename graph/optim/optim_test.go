@@ -295,3 +295,11 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+// 1: Adam on whole numbers changed nothing, without a word.
+func TestWholeNumbersAreRefused(t *testing.T) {
+	for name, opt := range map[string]optim.Transform{"adam": optim.Adam(.1), "lion": optim.Lion(.1)} {
+		err := graph.Try(func() { opt.Init(graph.Of([]int32{1, 2})) })
+		require.ErrorContains(t, err, "got parameters of which none is a float, the first is i32[2]", name)
+	}
+}

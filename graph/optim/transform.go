@@ -3,6 +3,7 @@ package optim
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"xlarun/graph"
 )
@@ -171,8 +172,14 @@ func zip(op string, f func(x []*graph.Array) *graph.Array, trees ...any) any {
 	return tree.Unflatten(out)
 }
 
-// zeros is a tree of zeros like the given one; float leaves in dtype d where it is not 0.
+// zeros is a tree of zeros like the given one of parameters; float leaves are in dtype d where it is not 0. Updates
+// leave whole numbers as they are, so it refuses parameters without any float.
 func zeros(tree any, d graph.DType) any {
+	leaves := graph.Leaves(tree)
+	if len(leaves) > 0 && !slices.ContainsFunc(leaves, isFloat) {
+		graph.Throw("optim", "got parameters of which none is a float, the first is %s: an update would change "+
+			"nothing; convert them", leaves[0].Shape())
+	}
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		if d != 0 && isFloat(a) {
 			return graph.Zeros(graph.ShapeOf(d, a.Dims()...))
