@@ -101,7 +101,7 @@ func TestSignals(t *testing.T) {
 		require.NoError(t, p.Start())
 		time.Sleep(200 * time.Millisecond)
 		_ = p.Process.Signal(syscall.SIGTERM)
-		require.Contains(t, []int{130, -1}, p.Ended())
+		require.Contains(t, []int{143, -1}, p.Ended())
 		require.NoError(t, write.Close())
 	})
 }

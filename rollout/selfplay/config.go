@@ -30,7 +30,7 @@ type Config struct {
 	NumEpisodes       int      `set:"num-episodes" min:"1" max:"1048576" help:"games per iteration"`
 	NumSimulations    int      `set:"num-simulations" min:"1" max:"65536" help:"simulations per search"`
 	GameBatchSize     int      `set:"game-batch-size" min:"1" max:"1048576"`
-	_                 struct{} `help:"games played at the same time, on all devices together"`
+	_                 struct{} `help:"games played at the same time, on all devices together; at most --num-episodes"`
 	TrainingBatchSize int      `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
 	Lanes             int      `set:"lanes" min:"0" max:"65536"`
 	_                 struct{} `zero:"half of the game batch, or as many as have their trees in memory"`
@@ -148,6 +148,10 @@ func (c *Config) program() (*program, error) {
 	}
 	if err := c.checkIdle(); err != nil {
 		return nil, err
+	}
+	if most := max(2, c.NumEpisodes); c.GameBatchSize > most && c.GameBatchSize != DefaultConfig().GameBatchSize {
+		return nil, settings.Wrong("game-batch-size", c.GameBatchSize, "at most the %d games of an iteration, "+
+			"--num-episodes", most)
 	}
 	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.Lanes > playing {
 		return nil, settings.Wrong("lanes", c.Lanes, "at most the %d games that are played at the same time: the "+

@@ -2,8 +2,8 @@
 // strategies and kinds of run, and then calls Main. Every command knows them.
 //
 // A command ends with status 0; with 1 if something failed while it ran; with 2 if its input was wrong, in which case
-// nothing was compiled or written; and with 130 if it was interrupted. xlarun work ends with 3 if there is no server,
-// or the server refuses. An error is one sentence on stderr. Without an error, stderr is empty.
+// nothing was compiled or written; and with 130 if it was interrupted, 143 if by SIGTERM. xlarun work ends with 3 if
+// there is no server, or the server refuses. An error is one sentence on stderr. Without an error, stderr is empty.
 package cli
 
 import (
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,11 +67,22 @@ func Main() {
 	exit(status)
 }
 
-var ending sync.Once
+var (
+	ending     sync.Once
+	terminated atomic.Bool // the first signal was SIGTERM
+)
+
+// statusTerminated is the status after SIGTERM, as shells have it: 128 and the signal's number.
+const statusTerminated = 128 + int(syscall.SIGTERM)
 
 // exit ends the process with the status of the first call. os.Exit may take longer than lastMoment, such as with the
 // race detector.
-func exit(status int) { ending.Do(func() { os.Exit(status) }) }
+func exit(status int) {
+	if status == StatusInterrupted && terminated.Load() {
+		status = statusTerminated
+	}
+	ending.Do(func() { os.Exit(status) })
+}
 
 const (
 	// oneSignal is the time within which signals count as one. A shell, a closing terminal or a supervisor may send a
@@ -91,7 +103,7 @@ func untilSignal() context.Context {
 		}
 	}
 	go func() {
-		<-signals
+		terminated.Store(<-signals == syscall.SIGTERM)
 		first := time.Now()
 		time.AfterFunc(lastMoment, func() { exit(StatusInterrupted) })
 		cancel()
