@@ -30,7 +30,7 @@ type Config struct {
 	NumEpisodes       int      `set:"num-episodes" min:"1" max:"1048576" help:"games per iteration"`
 	NumSimulations    int      `set:"num-simulations" min:"1" max:"65536" help:"simulations per search"`
 	GameBatchSize     int      `set:"game-batch-size" min:"1" max:"1048576"`
-	_                 struct{} `help:"games played at the same time, on all devices together; at most --num-episodes"`
+	_                 struct{} `help:"games played at the same time on all devices, at most --num-episodes"`
 	TrainingBatchSize int      `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
 	Lanes             int      `set:"lanes" min:"0" max:"65536"`
 	_                 struct{} `zero:"half of the game batch, or as many as have their trees in memory"`

@@ -18,7 +18,7 @@ func TestOtherPrograms(t *testing.T) {
 	}{
 		{"xlarun-study", []string{"study"}},
 		{"xlarun-study", []string{"study", "run", "spec.toml", "--json", "--trials=3"}},
-		{"xlarun-study", []string{"--backend", "reference", "study", "show", "spec.toml"}},
+		{"xlarun-bench", []string{"bench", "generation-small", "--backend", "reference"}},
 		{"xlarun-study", []string{"serve", "--help"}},
 		{"xlarun-study", []string{"help", "study", "run"}},
 		{"xlarun-study", []string{"__complete", "study", "r"}},
@@ -29,6 +29,11 @@ func TestOtherPrograms(t *testing.T) {
 		b.do(c.args...)
 		require.Equal(t, append([]string{"/programs/" + c.program}, c.args...), b.handed)
 	}
+	b.handed = nil
+	b.do("--backend", "reference", "bench", "generation-small")
+	handed := []string{"/programs/xlarun-bench", "bench", "generation-small", "--backend", "reference"}
+	require.Equal(t, handed, b.handed)
+
 	b.handed = nil
 	require.Equal(t, StatusOK, b.do("__complete", "stu"))
 	require.Contains(t, b.out.String(), "study\tSearch hyper-parameters")

@@ -112,8 +112,8 @@ func TestSelfplayRefuses(t *testing.T) {
 		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants no such setting where --game is tictactoe"},
 		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants no such setting where " +
 			"--game is othello"},
-		{12, "--game_batch_size 300 --num-episodes 10", "xlarun selfplay: --game-batch-size got 300, wants at most the " +
-			"10 games of an iteration, --num-episodes\n"},
+		{12, "--game_batch_size 300 --num-episodes 10", "xlarun selfplay: --game-batch-size got 300, wants at most " +
+			"the 10 games of an iteration, --num-episodes\n"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
