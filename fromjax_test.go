@@ -390,8 +390,8 @@ Signatures come from the code. Names on the left are checked against the package
 - Axes and other numbers that JAX takes by keyword are arguments, or options: functions that end in Option.
 - Outside of compiled programs, graph.Eval computes with the interpreter, op by op. On CPUs compiled programs
   treat denormals as 0, as JAX's do. The interpreter does not.
-- A value that is compared with copies of itself is computed once: the diagonal of `+"`p[None] == p[:, None]`"+` is true,
-  and ranks, ties and the best so far are right. In JAX a compiler may round the copies differently.
+- A value that is compared with copies of itself is computed once: `+"`p[None] == p[:, None]`"+` is true on its
+  diagonal, and ranks, ties and the best so far are right. In JAX the compiler may round the copies differently.
 - Errors name the line of the program that made the mistake. What JAX would refuse to convert or broadcast is refused
   here too.
 `, names.Versions["jax"], names.Versions["flax"], names.Versions["optax"], names.Versions["distrax"])
