@@ -162,6 +162,7 @@ func (s *session) json(outcome *Outcome) Object {
 	add("ended_by", outcome.EndedBy)
 	add("solved", s.solved())
 	add("steps_per_second", finite(s.stepsPerSecond()))
+	add("steps_per_second_counts", kind.Work)
 	add("trace_seconds", s.profile.TraceSeconds)
 	add("compile_seconds", s.profile.CompileSeconds)
 	add("cache", s.profile.Cache)
@@ -268,6 +269,7 @@ func (s *session) writeProfile() error {
 		return err
 	}
 	p["steady_steps_per_second"] = finite(s.stepsPerSecond())
+	p["steps_per_second_counts"] = s.Kind.Work
 	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstEnd.Seconds()
 	p["wall_seconds"] = time.Since(s.Start).Seconds()
 	p["process_peak_memory_bytes"] = s.peak
