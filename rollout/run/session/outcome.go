@@ -48,6 +48,20 @@ func (m *Member) ways() []string {
 	return []string{policy.Sampled, policy.Greedy}
 }
 
+// wayFacts returns how the member acts and the results of its ways; nil if it has one way.
+func (m *Member) wayFacts() []run.Fact {
+	if m.Other == nil {
+		return nil
+	}
+	facts := []run.Fact{{Name: "best_member_actions", Value: m.Actions}}
+	for _, way := range m.ways() {
+		j := m.as(way).Judgement
+		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: finite(j.Mean)},
+			run.Fact{Name: "best_member_" + way + "_standard_error", Value: finite(j.Error)})
+	}
+	return facts
+}
+
 // as returns the member with a way to act.
 func (m *Member) as(actions string) *Member {
 	if m.Actions == actions {
@@ -148,13 +162,7 @@ func (s *session) json(outcome *Outcome) Object {
 		add("best_member_mean_return", finite(b.Judgement.Mean))
 		add("best_member_standard_error", finite(b.Judgement.Error))
 		add("best_member_episodes", len(b.Judgement.Return))
-		if b.Other != nil {
-			add("best_member_actions", b.Actions)
-		}
-		for _, way := range b.ways() {
-			add("best_member_"+way+"_mean_return", finite(b.as(way).Judgement.Mean))
-			add("best_member_"+way+"_standard_error", finite(b.as(way).Judgement.Error))
-		}
+		o = append(o, b.wayFacts()...)
 	}
 	if s.fame != nil {
 		add("fame", s.fameJSON())
@@ -274,6 +282,11 @@ func (s *session) writeProfile() error {
 	p["wall_seconds"] = time.Since(s.Start).Seconds()
 	p["process_peak_memory_bytes"] = s.peak
 	p["backend"] = s.backend.Backend()
+	if s.best != nil {
+		for _, f := range s.best.wayFacts() {
+			p[f.Name] = f.Value
+		}
+	}
 	for _, f := range s.pace.facts(s.Kind.Round) {
 		p[f.Name] = f.Value
 	}
