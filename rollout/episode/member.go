@@ -83,8 +83,8 @@ func (m *Member) SetActions(actions string) error {
 		changed.Actions = actions
 		m.Policy = &changed
 	case actions == policy.Sampled:
-		return settings.Wrong("actions", actions, "%s for this member, which has no distribution over actions: its "+
-			"training took the most probable one", policy.Greedy)
+		return settings.Wrong("actions", actions, "%s for this member, whose file has no distribution over "+
+			"actions", policy.Greedy)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/play"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
@@ -153,7 +154,7 @@ func savedMembers(dir string) (all []run.Candidate, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, run.Candidate{Name: name, Params: m.Params})
+		all = append(all, run.Candidate{Name: name, Params: policy.Acting(m.Params, m.Actions())})
 	}
 	return all, nil
 }

@@ -213,7 +213,7 @@ func TestActions(t *testing.T) {
 	b.save("evolved.safetensors", "CartPole-v1", "mlp:3", 9, 1)
 	for _, c := range []struct{ args, want string }{
 		{"play evolved.safetensors --actions sampled", "--actions got \"sampled\", wants greedy for this member, " +
-			"which has no distribution over actions"},
+			"whose file has no distribution over actions"},
 		{"play CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
 		{"render CartPole-v1.safetensors --actions soft", "--actions got \"soft\", wants sampled or greedy"},
 		{"export CartPole-v1.safetensors --actions soft --out x.safetensors", "--actions got \"soft\", wants sampled"},
