@@ -26,6 +26,9 @@ func (e *Error) Error() string {
 	return s
 }
 
+// ErrorCode is the error's code in a line of JSON.
+func (e *Error) ErrorCode() string { return "bad_function" }
+
 // throw leaves the op at hand with an *Error. Every public entry point that returns an error turns it back into one
 // (see catch); op functions themselves have no error result, so that formulas read as formulas.
 func throw(op, format string, args ...any) { throwAt("", op, format, args...) }

@@ -33,6 +33,7 @@ func init() {
 		Argument: "env",
 		Version:  1,
 		Unit:     "generation",
+		Length:   "generations",
 		Work:     "environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultIslands()

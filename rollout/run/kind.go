@@ -14,6 +14,9 @@ type Kind struct {
 	Version int
 	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
 	Unit, Round string
+	// Length is the setting that limits how long a run is and changes nothing else: "generations". A run that is given
+	// another end, such as a time, has no limit of its own. "": there is none, or schedules depend on it.
+	Length string
 	// Work names the steps of steps/s: "environment steps of all members".
 	Work string
 	// New returns an experiment with the default settings.

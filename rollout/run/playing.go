@@ -37,7 +37,7 @@ type Aim struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string   `set:"target" program:"no" resume:"goal" number:""`
 	_      struct{} `wants:"a mean return, 0 for none, or auto for the environment's"`
-	_      struct{} `help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	_      struct{} `help:"mean return that ends the run; 0: none; auto: the environment's"`
 	// Judge is the number of fresh episodes that judge a member.
 	Judge int      `set:"judge" program:"no" resume:"any" min:"1" max:"65536"`
 	_     struct{} `help:"fresh episodes by which members are judged before one of them is called the best"`

@@ -21,7 +21,7 @@ func (c *Config) About() run.About {
 		Purpose: c.Purpose(),
 		Measures: func() []string { // of puzzles and of games for two
 			return slices.Concat(playMetrics, trainMetrics, []string{"training_steps", "elo", "score_random",
-				"score_search", "score_untrained", "score_older", "wins_kept"})
+				"score_search", "score_untrained", "score_older", "wins_kept", "won_classes_kept"})
 		},
 		Check: c.Check,
 	}
@@ -32,8 +32,13 @@ func (c *Config) About() run.About {
 	return a
 }
 
-// Table returns no table.
-func (t *Training) Table() []string { return nil }
+// Table returns what the last evaluation proved, if the game has a perfect player.
+func (t *Training) Table() []string {
+	if t.proof == "" {
+		return nil
+	}
+	return []string{t.proof}
+}
 
 // Cost returns zero: the work of an iteration depends on the games that are played.
 func (t *Training) Cost() graph.Cost { return graph.Cost{} }

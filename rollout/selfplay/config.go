@@ -55,8 +55,7 @@ type Config struct {
 
 	Replay            int             `set:"replay" min:"1" max:"4096" help:"iterations whose games are learned from"`
 	Epochs            settings.Number `set:"epochs" program:"no" above:"0"`
-	_                 struct{}        `help:"times that a position is learned from, on average,"`
-	_                 struct{}        `help:"in its iteration; sets the number of training steps"`
+	_                 struct{}        `help:"times that a position is learned from; sets the number of steps"`
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Schedule          string          `set:"schedule" oneof:"constant,linear,cosine"`
 	_                 struct{}        `help:"course of the learning rate over the"`

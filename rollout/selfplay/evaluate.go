@@ -1,7 +1,9 @@
 package selfplay
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -90,15 +92,39 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	if t.perfect == nil {
 		return values, nil
 	}
-	share, err := t.winsKept(t.config.ArenaGames)
-	return append(values, run.Value{Name: "wins_kept", Number: share}), err
+	positions := t.perfect.won(t.config.ArenaGames, 1)
+	won, err := t.winsKept(positions)
+	if err != nil {
+		return nil, err
+	}
+	values = append(values, run.Value{Name: "wins_kept", Number: share(won, len(positions))})
+	if t.step < int64(t.config.NumIterations) {
+		return values, nil
+	}
+	if positions, err = t.perfect.classes(); err != nil {
+		return nil, err
+	}
+	if won, err = t.winsKept(positions); err != nil {
+		return nil, err
+	}
+	t.proof = fmt.Sprintf("the network wins %d of %d won positions, one of each class that play can reach, against "+
+		"the perfect player", won, len(positions))
+	return append(values, run.Value{Name: "won_classes_kept", Number: share(won, len(positions))}), nil
 }
 
-// winsKept returns the share of n won positions that the newest network wins against the perfect player.
-func (t *Training) winsKept(n int) (float64, error) {
-	positions := t.perfect.won(n, 1)
-	won, err := t.perfect.kept(positions, func(at []colours) ([]int, error) {
-		return t.watch.moves(networkPlayer(t.state.Learner.Weights), at, n)
-	})
-	return float64(won) / float64(max(1, len(positions))), err
+func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
+
+// winsKept returns how many of the positions the newest network wins against the perfect player.
+func (t *Training) winsKept(positions []colours) (won int, err error) {
+	n := t.config.ArenaGames
+	for chunk := range slices.Chunk(positions, n) {
+		kept, err := t.perfect.kept(chunk, func(at []colours) ([]int, error) {
+			return t.watch.moves(networkPlayer(t.state.Learner.Weights), at, n)
+		})
+		if err != nil {
+			return won, err
+		}
+		won += kept
+	}
+	return won, nil
 }

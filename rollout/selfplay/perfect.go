@@ -3,6 +3,7 @@ package selfplay
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"xlarun/envs/board"
 )
@@ -91,6 +92,37 @@ func (p *perfect) won(n int, seed uint64) (all []colours) {
 		}
 	}
 	return all
+}
+
+// classes returns all positions of reachable games that the player to move can win, one of each class. The positions
+// of a class are the same but for permutations of the vertices.
+func (p *perfect) classes() (all []colours, err error) {
+	edges := p.vertices * (p.vertices - 1) / 2
+	for level := map[colours]bool{{}: true}; len(level) > 0; {
+		next := map[colours]bool{}
+		for c := range level {
+			if v, _ := p.solution.Value(c[0], c[1]); v == 1 {
+				all = append(all, c)
+			}
+			for e := range edges {
+				if (c[0]|c[1])>>e&1 == 1 {
+					continue
+				}
+				d := c.with(e)
+				if p.over(d) {
+					continue
+				}
+				a, b, err := board.Canonical(p.vertices, d[0], d[1])
+				if err != nil {
+					return nil, err
+				}
+				next[colours{a, b}] = true
+			}
+		}
+		level = next
+	}
+	slices.SortFunc(all, func(a, b colours) int { return slices.Compare(a[:], b[:]) })
+	return all, nil
 }
 
 // nth returns the n-th edge without a colour.

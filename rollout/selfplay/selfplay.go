@@ -31,6 +31,7 @@ func init() {
 			"  xlarun selfplay --game tictactoe",
 		Version: 1,
 		Unit:    "iteration",
+		Length:  "num-iterations",
 		Work:    "simulations of all searches",
 		New: func() run.Experiment {
 			c := DefaultConfig()

@@ -30,6 +30,7 @@ type Training struct {
 	arena   *stage[graph.None, matchInputs, *graph.Array] // nil without evaluation
 	watch   *Viewer
 	perfect *perfect // nil if the game is not solved
+	proof   string   // of the last evaluation beside the perfect player, as a sentence
 
 	state   state // on the devices
 	step    int64

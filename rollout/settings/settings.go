@@ -469,6 +469,9 @@ func (f Field) holds(x float64) bool {
 	return !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
+// Max returns the largest value of a number as a text; "" if there is none.
+func (f Field) Max() string { return f.tag.Get("max") }
+
 // wants describes the possible values.
 func (f Field) wants() string {
 	if w, ok := f.tag.Lookup("wants"); ok {

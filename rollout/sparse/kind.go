@@ -29,6 +29,7 @@ func init() {
 		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
 		Version: 1,
 		Unit:    "step",
+		Length:  "steps",
 		Round:   "round",
 		Work:    "examples through every member",
 		New:     func() run.Experiment { return &Experiment{Config: DefaultConfig()} },

@@ -197,16 +197,15 @@ func (a *against) compare(ctx context.Context, names []string, ours, base string
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if asJSON {
-		if err := a.PrintJSON(map[string]any{"runs": table}); err != nil {
-			return err
-		}
-	}
+	var err error
 	if a.flags.check && len(worse) > 0 {
-		return fmt.Errorf("this tree is worse than %s in each of %d rounds: %s", a.flags.revision, a.flags.rounds,
+		err = fmt.Errorf("this tree is worse than %s in each of %d rounds: %s", a.flags.revision, a.flags.rounds,
 			strings.Join(worse, "; "))
 	}
-	return nil
+	if asJSON {
+		return a.EndJSON(map[string]any{"runs": table}, err)
+	}
+	return err
 }
 
 // measure runs one command in rounds. With --check it ends after the round in which all is within the bounds.

@@ -273,9 +273,7 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		return err
 	}
 	if b.flags.json {
-		if err := b.PrintJSON(map[string]any{"workloads": table}); err != nil {
-			return err
-		}
+		return b.EndJSON(map[string]any{"workloads": table}, errors.Join(failed...))
 	}
 	return errors.Join(failed...)
 }

@@ -185,7 +185,7 @@ func workCommand(a *cli.App) *cobra.Command {
 				return console.ErrInterrupted
 			}
 			if errors.Is(err, studies.ErrNoCoordinator) || errors.Is(err, studies.ErrRefused) {
-				return console.StatusError{Status: statusOfAll, Err: err}
+				return console.StatusError{Status: statusOfAll, Code: console.CodeNoServer, Err: err}
 			}
 			return err
 		},
@@ -227,7 +227,7 @@ func workers(ctx context.Context, a *cli.App, count, threads int, args []string)
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == statusOfAll {
-			p.Done, failed = true, console.StatusError{Status: statusOfAll,
+			p.Done, failed = true, console.StatusError{Status: statusOfAll, Code: console.CodeNoServer,
 				Err: errors.New("no worker can work: each says why above")}
 			return
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -106,19 +107,16 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				if err := a.PrintJSON(k); err != nil {
-					return err
-				}
-			} else if err := printKept(a, k); err != nil {
-				return err
-			}
+			var damaged error
 			if name == "verify" && k.Damaged > 0 {
-				return fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or "+
+				damaged = fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or "+
 					"remove all with xlarun cache clear",
 					console.Count(k.Damaged, "entry is", "entries are"))
 			}
-			return nil
+			if asJSON {
+				return a.EndJSON(k, damaged)
+			}
+			return errors.Join(printKept(a, k), damaged)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")

@@ -53,6 +53,7 @@ type App struct {
 	preload     func(console.BackendFlags) // starts to open a backend in the background; nil: does not
 	now         func() time.Time
 	disk        runfolder.Disk // nil: the operating system's
+	patience    time.Duration  // runfolder.Options.Patience
 	// find returns the path of another program, and exec runs one in place of this process.
 	find func(program string) (path string, err error)
 	exec func(path string, args []string) error
@@ -119,7 +120,7 @@ func untilSignal() context.Context {
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends, the command has
 // console.Grace to put its state on the disk. A call may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	a := &App{Streams: s, OpenBackend: openBackend, preload: console.Preload, now: time.Now,
+	a := &App{Streams: s, OpenBackend: openBackend, preload: console.Preload, now: time.Now, patience: 2 * time.Second,
 		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec}
 	return a.run(ctx, args)
 }

@@ -114,17 +114,29 @@ func (c *count) run(t *testing.T) error {
 	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume})
 }
 
-// left is what of a run must not differ, by name.
+// left is what of a run must not differ, by name. The checkpoint before the last may be missing: a run goes on if it
+// cannot write one.
 func left(t *testing.T, disk *disktest.Memory, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"config.toml", "metrics.jsonl", "sum.json", "checkpoints/000009.safetensors",
 		"checkpoints/000012.safetensors"} {
 		text, err := disk.ReadFile(dir + "/" + name)
+		if name == "checkpoints/000009.safetensors" && err != nil {
+			continue
+		}
 		require.NoError(t, err, name)
 		files[name] = string(text)
 	}
 	return files
+}
+
+// requireLeft holds what a run left after a call of the disk failed against what a run without failures left.
+func requireLeft(t *testing.T, want, got map[string]string, at int) {
+	t.Helper()
+	for name, text := range got {
+		require.Equal(t, want[name], text, "%s after call %d", name, at)
+	}
 }
 
 func memoryDisk(t *testing.T) *disktest.Memory {
@@ -176,10 +188,10 @@ func TestCommandOnAFailingDisk(t *testing.T) {
 					require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(),
 						"after call %d", at)
 					require.NoError(t, (&count{disk: disk, out: "/runs/b"}).run(t), "after call %d", at)
-					require.Equal(t, want, left(t, disk, "/runs/b"), "after call %d", at)
+					requireLeft(t, want, left(t, disk, "/runs/b"), at)
 					continue
 				}
-				require.Equal(t, want, left(t, disk, "/runs/a"), "after call %d", at)
+				requireLeft(t, want, left(t, disk, "/runs/a"), at)
 			}
 			require.Positive(t, failed)
 		})

@@ -28,6 +28,8 @@ type ownFlags struct {
 	out    string
 	json   bool
 	resume string
+	drop   bool // --drop-rows
+	fresh  bool // --resume auto, and the folder holds a run without a checkpoint
 }
 
 // setting is one flag. It takes any text: the setting itself checks the value later.
@@ -88,7 +90,13 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		}
 		g.addParts(f, e, i > 0)
 	}
+	if f.Lookup("generations") == nil { // a name for the rounds of any kind
+		setting{g, "rounds", "int"}.addAs(f, "generations")
+	}
 }
+
+// addAs adds a second, hidden name of the setting's flag.
+func (s setting) addAs(f *pflag.FlagSet, name string) { f.VarPF(s, name, "", "").Hidden = true }
 
 // choices returns the names that a setting accepts if it names a part; nil if it does not.
 func choices(s any, name string) []string {
@@ -155,7 +163,9 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 	if title != "" {
 		f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+title+`")`)
 		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder, from its newest checkpoint, as if "+
-			"it had not been stopped")
+			"it had not been stopped; auto: go on with the run in --out, or start it there")
+		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
+		f.Lookup("drop-rows").Hidden = true
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 }

@@ -28,6 +28,10 @@ func (a *App) newFolder(dir, title string, o runfolder.Options) (*runfolder.Fold
 		dir = unused(filepath.Join("runs", a.now().Format("20060102-150405")+"-"+title))
 	}
 	folder, err := runfolder.Create(dir, o)
+	if errors.Is(err, runfolder.ErrHoldsRun) {
+		return nil, console.BadInput("--out %s: %w: go on with it by --resume %s, or name another folder", dir, err,
+			dir)
+	}
 	if err != nil {
 		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder",
 			dir, err)
@@ -58,6 +62,17 @@ func (t *task) reopen(dir string, options runfolder.Options) (*runfolder.Folder,
 		err = fmt.Errorf("--resume %s: %s", dir, strings.Join(append(skipped, err.Error()), "; "))
 	}
 	return nil, nil, nil, err
+}
+
+// holdsCheckpoint reports whether a folder holds a run with a checkpoint, and whether it holds a run.
+func holdsCheckpoint(dir string, options runfolder.Options) (checkpoint, holds bool) {
+	folder, err := runfolder.Read(dir, options)
+	if err != nil {
+		return false, false
+	}
+	defer func() { _ = folder.Close() }()
+	_, _, err = folder.Newest()
+	return !errors.Is(err, runfolder.ErrNoCheckpoint), true
 }
 
 // checkResume refuses a checkpoint with another version, other settings or a step after the last one. If the run now

@@ -68,13 +68,21 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 		}
 		file, arg = path, ""
 	}
+	if g.own.resume == resumeAuto {
+		return g.readAuto(k, arg, file)
+	}
 	if g.own.resume != "" {
 		if file != "" || arg != "" || g.own.out != "" {
 			return nil, console.BadInput("--resume %s goes on with the settings and in the folder of that run: leave "+
 				"the argument, --config and --out out", g.own.resume)
 		}
-		return g.readResume(k)
+		return g.readResume(k, "", nil)
 	}
+	return g.readNew(k, arg, file)
+}
+
+// readNew resolves the settings of a new run.
+func (g *flagValues) readNew(k run.Kind, arg, file string) (*task, error) {
 	var c *configFile
 	if file != "" {
 		var err error
@@ -103,8 +111,41 @@ func (g *flagValues) checkTune(t *task) error {
 	return nil
 }
 
-// readResume resolves the settings of a resumed run: those in its folder, except the few that flags may change.
-func (g *flagValues) readResume(k run.Kind) (*task, error) {
+// resumeAuto is the value of --resume that goes on with the run in --out, or starts it.
+const resumeAuto = "auto"
+
+// readAuto resolves the settings of a run that goes on if its folder has a checkpoint, and starts otherwise.
+func (g *flagValues) readAuto(k run.Kind, arg, file string) (*task, error) {
+	out := g.own.out
+	if out == "" || out == "none" {
+		return nil, console.BadInput("--resume auto wants --out FOLDER too: the folder of the run that starts or " +
+			"goes on")
+	}
+	checkpoint, holds := holdsCheckpoint(out, runfolder.Options{})
+	if !checkpoint {
+		g.own.resume, g.own.fresh = "", holds
+		return g.readNew(k, arg, file)
+	}
+	g.own.resume, g.own.out = out, ""
+	var values map[string]any
+	if file != "" {
+		c, err := readConfig(file)
+		if err != nil {
+			return nil, err
+		}
+		if of, err := c.kind(); err != nil {
+			return nil, err
+		} else if of != "" && of != k.Name {
+			return nil, console.BadInput("%s is a config of %s: run xlarun %s --config %s", file, of, of, file)
+		}
+		values = c.values
+	}
+	return g.readResume(k, arg, values)
+}
+
+// readResume resolves the settings of a resumed run: those in its folder, except the few that flags may change. values
+// are settings of a file that the user gives too, and arg is the argument; they count as flags do.
+func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (*task, error) {
 	path := filepath.Join(g.own.resume, "config.toml")
 	if !console.Exists(path) {
 		if info, err := os.Stat(g.own.resume); err == nil && info.IsDir() {
@@ -133,11 +174,16 @@ func (g *flagValues) readResume(k run.Kind) (*task, error) {
 			g.own.resume, was[name].Text())
 	}
 	for _, name := range settings.Names(before.Experiment) { // the settings in the file belong to its parts
-		if text, ok := g.values[name]; ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
+		text, ok := g.values[name]
+		if value, is := values[name]; is && !ok {
+			text, ok = fmt.Sprint(value), true
+		}
+		if ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
 			return nil, changed(name, text)
 		}
 	}
-	t, err := g.resolve(k, "", c)
+	maps.Copy(c.values, values)
+	t, err := g.resolve(k, arg, c)
 	if err == nil {
 		err = g.checkTune(t)
 	}

@@ -27,8 +27,9 @@ const pictureFrames = 200
 
 // runTask runs a task: a new run, or one that o.resume names.
 func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
-	screen := &screen{app: a, json: o.json}
-	options := runfolder.Options{Keep: t.session.Keep, Disk: a.disk, Notice: screen.Notice}
+	screen := &screen{app: a}
+	options := runfolder.Options{Keep: t.session.Keep, Patience: a.patience, DropRows: o.drop, Disk: a.disk,
+		Notice: screen.Notice}
 	var folder *runfolder.Folder
 	var resume *runfolder.Checkpoint
 	var skipped []string // notices about checkpoints that cannot be used
@@ -37,6 +38,11 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	case o.resume != "":
 		folder, resume, skipped, err = t.reopen(o.resume, options)
 	case o.out != "none":
+		if o.fresh {
+			if err := runfolder.Clear(o.out, options); err != nil {
+				return console.BadInput("--out %s cannot be started anew: %w", o.out, err)
+			}
+		}
 		folder, err = a.newFolder(o.out, t.title(), options)
 	}
 	if err != nil {
@@ -50,9 +56,10 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 		screen.Notice(line)
 	}
 	_, live := display.Terminal(a.Out, a.Getenv)
-	_, err = session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Folder: folder, Resume: resume,
-		Cadence: t.cadence, Version: console.Version(), Observer: screen, TimePhases: live, Draw: drawEpisode,
-		Curves: drawCurves, Start: machine.ProcessStart(), Stop: left, Grace: console.Grace,
+	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Folder: folder,
+		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
+		TimePhases: live, Draw: drawEpisode, Curves: drawCurves, Start: machine.ProcessStart(), Stop: left,
+		Grace: console.Grace,
 		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
 			p.Notice("opening the " + t.on().Backend + " backend")
 			b, err := a.OpenBackend(ctx, t.on(), p)
@@ -67,7 +74,11 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return t.configWith(chosen)
 		}})
-	return sessionError(err)
+	err = sessionError(err)
+	if !o.json || outcome == nil || outcome.JSON == nil {
+		return err
+	}
+	return a.EndJSON(outcome.JSON, err)
 }
 
 // sessionError converts an error of a session to one of the command line.
@@ -85,13 +96,15 @@ func sessionError(err error) error {
 type screen struct {
 	display.Reporter // nil before open
 	app              *App
-	json             bool // end with a line of JSON
 }
 
 // open makes the display. The channel that it returns is closed when nobody reads stdout any more.
 func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
 	b := display.Board{Command: t.Name + " " + t.Title(), Setup: run.Setup(t.Experiment), Unit: t.Unit, Last: t.Last(),
 		Rows: t.Board(), Round: t.Round, Work: t.Work, Start: machine.ProcessStart()}
+	if t.unlimited {
+		b.Last = 0
+	}
 	if t.Title() == t.Name {
 		b.Command = t.Name
 	}
@@ -124,12 +137,9 @@ func (s *screen) News(n session.News) {
 		Phases: n.Phases})
 }
 
-// Close shows the summary, and writes the line of JSON.
+// Close shows the summary.
 func (s *screen) Close(o *session.Outcome) error {
 	s.Reporter.Close(o.Summary...)
-	if s.json && o.JSON != nil {
-		return s.app.PrintJSON(o.JSON)
-	}
 	return nil
 }
 

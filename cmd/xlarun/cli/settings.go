@@ -19,10 +19,26 @@ type sessionSettings struct {
 	JIT     bool   `set:"jit" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
 	Every   string `set:"checkpoint-every" number:"" help:"time, or generations, updates, …, between checkpoints"`
 	Keep    int    `set:"keep" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
+	For     string `set:"for" number:"" help:"time such as 120s after which the run ends; of a resumed one, anew"`
+	Rounds  int64  `set:"rounds" min:"0" help:"generations, updates, … of the whole run after which it ends"`
+	Work    int64  `set:"total-steps" min:"0" help:"steps, as steps/s counts them, after which the run ends"`
 }
 
 func defaultSessionSettings() sessionSettings {
 	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3}
+}
+
+// ends parses the ends of the run.
+func (p *sessionSettings) ends() (session.Ends, error) {
+	e := session.Ends{Rounds: p.Rounds, Work: float64(p.Work)}
+	if p.For == "" || p.For == "0" {
+		return e, nil
+	}
+	var err error
+	if e.After, err = time.ParseDuration(strings.TrimSpace(p.For)); err != nil || e.After <= 0 {
+		return e, settings.Wrong("for", p.For, "a time such as 120s, 5m or 1h30m")
+	}
+	return e, nil
 }
 
 // check parses the cadence, and sets the backend to the interpreter without --jit. givenBackend reports whether the

@@ -21,9 +21,12 @@ type task struct {
 	run.Experiment
 	session sessionSettings
 	cadence session.Cadence
-	source  string // the argument on the command line
-	text    string // the config file that repeats the task
-	notice  string // a line about the source of its settings
+	ends    session.Ends
+	// unlimited: the run has no last step, but one of ends.
+	unlimited bool
+	source    string // the argument on the command line
+	text      string // the config file that repeats the task
+	notice    string // a line about the source of its settings
 }
 
 // on returns the flags of its backend.
@@ -151,6 +154,14 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if t.cadence, err = t.session.check(byFlag || named && t.session.JIT); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
+	if t.ends, err = t.session.ends(); err != nil {
+		return nil, settingError(err, path, inFile)
+	}
+	if _, given := values[t.Length]; !given {
+		if err := t.lift(); err != nil {
+			return nil, err
+		}
+	}
 	on := t.on()
 	if err := on.Check(); err != nil {
 		if _, is := inFile["backend"]; is {
@@ -166,6 +177,17 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	t.text, err = t.config()
 	return t, err
+}
+
+// lift sets the length of a run to the largest one if another end is given. A length by which settings are scheduled
+// stays.
+func (t *task) lift() error {
+	f, ok := settings.Lookup(t.Experiment, t.Length)
+	if !ok || t.ends == (session.Ends{}) || slices.Contains(t.About().Bound, t.Length) {
+		return nil
+	}
+	t.unlimited = true
+	return f.Set(f.Max())
 }
 
 // idle refuses flags of settings that have no effect together with the others. A file may have them: the config of a
@@ -344,8 +366,12 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 	}
 	if _, is := fromFile[name]; is {
 		known := append(settings.Names(t.Experiment), append(settings.Names(&t.session), names...)...)
-		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name),
-			console.DidYouMean(name, known), t.Name, strings.Join(known, ", "))
+		hint := ""
+		if like := console.LikeFlag(name, known); like != "" {
+			hint = ", did you mean " + like + "?"
+		}
+		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
+			strings.Join(known, ", "))
 	}
 	hint := ""
 	var having []string // choices of a part, by its name

@@ -150,9 +150,18 @@ func (w *warmup) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.print(); err != nil {
-		return err
+	result, err := w.print()
+	if err == nil {
+		err = w.failures()
 	}
+	if w.json && result != nil {
+		return w.EndJSON(result, err)
+	}
+	return err
+}
+
+// failures returns the error of the programs that could not be compiled; nil if there are none.
+func (w *warmup) failures() error {
 	var failed []error
 	usage := false
 	for _, t := range w.tasks {
@@ -293,7 +302,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	t.err = err
 }
 
-func (w *warmup) print() error {
+func (w *warmup) print() (result map[string]any, err error) {
 	t := tabwriter.NewWriter(w.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tUPDATE")
 	hits, done := 0, 0
@@ -312,7 +321,7 @@ func (w *warmup) print() error {
 			display.Bytes(int64(x.Bytes)), console.ShortTime(x.WarmUpSeconds))
 	}
 	if err := t.Flush(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, x := range w.tasks {
 		if x.err == nil && x.Plan != "" {
@@ -322,10 +331,7 @@ func (w *warmup) print() error {
 	elapsed := w.now().Sub(w.start).Seconds()
 	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", console.Count(done, "program", "programs"), hits,
 		elapsed)
-	if !w.json {
-		return nil
-	}
-	return w.PrintJSON(map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed})
+	return map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed}, nil
 }
 
 // printPlan prints the plan of the program, its source, and the other plans that were tried.

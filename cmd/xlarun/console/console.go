@@ -101,6 +101,10 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	if status == StatusInterrupted && !errors.As(o.err, new(InterruptedError)) {
 		o.err = ErrInterrupted
 	}
-	fmt.Fprintf(s.Err, "%s: %s\n", o.cmd.CommandPath(), OneLine(o.err))
+	text := fmt.Sprintf("%s: %s", o.cmd.CommandPath(), OneLine(o.err))
+	fmt.Fprintln(s.Err, text)
+	if wantsJSON(args) {
+		_ = s.printFailure(failure{CodeOf(ctx, o.err), text, status}, o.err) // stderr has said it
+	}
 	return status
 }

@@ -30,11 +30,15 @@ var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 // StatusError ends a command with a status of its own.
 type StatusError struct {
 	Status int
+	Code   string // of a line of JSON
 	Err    error
 }
 
 func (e StatusError) Error() string { return e.Err.Error() }
 func (e StatusError) Unwrap() error { return e.Err }
+
+// ErrorCode returns the code.
+func (e StatusError) ErrorCode() string { return e.Code }
 
 // StatusOf maps a command's error to its exit status.
 func StatusOf(ctx context.Context, err error) int {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"xlarun/envs"
 )
 
 // NormalizeFlag accepts underscores in place of dashes in a flag.
@@ -32,7 +30,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		hint := ""
-		if near := envs.Nearest(name, names); near != "" {
+		if near := LikeFlag(name, names); near != "" {
 			hint = ", did you mean --" + near + "?"
 		}
 		return BadInput("there is no flag %s%s%s; see %s --help", dashes, name, hint, cmd.CommandPath())

@@ -39,6 +39,7 @@ type options struct {
 	params   []string
 	actions  string
 	gif      string // "" means no picture
+	asked    bool   // for the picture, by --gif
 	frames   int
 	json     bool
 }
@@ -139,7 +140,7 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 		o.gif = ""
 		return nil
 	}
-	if !given("gif") {
+	if o.asked = given("gif"); !o.asked {
 		if o.gif = strings.TrimSuffix(o.saved.Path, suffix) + "-play.gif"; o.saved.Run != "" {
 			o.gif = filepath.Join(o.saved.Run, "play.gif")
 		}
@@ -268,8 +269,13 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 		return err
 	}
 	if err := console.WriteFile(o.gif, data); err != nil {
-		return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none "+
-			"leaves it out", o.gif, console.Cause(err))
+		if o.asked {
+			return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none "+
+				"leaves it out", o.gif, console.Cause(err))
+		}
+		_, err := fmt.Fprintf(streams.Out, "picture      none: %s cannot be written (%v); --gif FILE writes it "+
+			"elsewhere\n", o.gif, console.Cause(err))
+		return err
 	}
 	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
 	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,

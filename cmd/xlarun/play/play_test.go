@@ -380,15 +380,32 @@ func (b *bed) files() (names []string) {
 	return names
 }
 
-// A picture that cannot be written says where it was to be; the figures are out by then.
+// A picture that was not asked for and cannot be written is one line: the figures are what counts. A picture that was
+// asked for is an error.
 func TestPictureCannotBeWritten(t *testing.T) {
 	b := newBed(t)
 	b.save("m.safetensors", "Pendulum-v1", "linear", 1, 1)
 	require.NoError(t, os.MkdirAll("m-play.gif/full", 0o755))
 	status, out, errs := b.run("play", "m.safetensors", "--episodes", "2")
+	require.Equal(t, console.StatusOK, status, errs)
+	require.Contains(t, out, "mean return")
+	require.Contains(t, out, "picture      none: m-play.gif cannot be written")
+	require.Contains(t, out, "--gif FILE writes it elsewhere")
+	require.NoError(t, os.MkdirAll("there/m.gif", 0o755))
+	status, out, errs = b.run("play", "m.safetensors", "--episodes", "2", "--gif", "there/m.gif")
+	require.Equal(t, console.StatusUsage, status)
+	require.Empty(t, out)
+	require.Contains(t, errs, "--gif there/m.gif cannot be written: it is a folder")
+}
+
+// A picture that was asked for and cannot be written at the end is an error.
+func TestAskedPictureCannotBeWritten(t *testing.T) {
+	b := newBed(t)
+	b.save("m.safetensors", "Pendulum-v1", "linear", 1, 1)
+	status, out, errs := b.run("play", "m.safetensors", "--episodes", "2", "--gif", "/proc/m.gif")
 	require.Equal(t, console.StatusFailed, status)
 	require.Contains(t, out, "mean return")
-	require.Contains(t, errs, "the picture m-play.gif cannot be written")
+	require.Contains(t, errs, "the picture /proc/m.gif cannot be written")
 	require.Contains(t, errs, "--gif FILE writes it elsewhere")
 }
 

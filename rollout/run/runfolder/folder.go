@@ -20,8 +20,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 const (
@@ -36,6 +38,11 @@ const (
 type Options struct {
 	// Keep is the number of checkpoints that are kept, the newest ones; 0: 3.
 	Keep int
+	// Patience is how long a write is tried again that fails for another reason than a full disk: disks in a network
+	// fail for a moment. 0: it is not tried again.
+	Patience time.Duration
+	// DropRows lets a run go on whose logs have fewer rows than at its checkpoint. The missing rows stay missing.
+	DropRows bool
 	// Disk is the file system; nil: the operating system's.
 	Disk Disk
 	// Notice gets one sentence about each event that the user should know of: the disk is full, or has room again; the
@@ -109,7 +116,7 @@ func (f *Folder) create(dir string) error {
 	}
 	for _, name := range markers {
 		if _, err := f.disk.Stat(filepath.Join(dir, name)); err == nil {
-			return errHoldsRun
+			return ErrHoldsRun
 		}
 	}
 	if err := f.makeDirs(missing, &f.made); err != nil {
@@ -120,7 +127,7 @@ func (f *Folder) create(dir string) error {
 	}
 	for _, name := range markers { // another process may have been faster
 		if _, err := f.root.Stat(name); err == nil {
-			return errHoldsRun
+			return ErrHoldsRun
 		}
 	}
 	if err := f.clean(); err != nil {
@@ -133,7 +140,8 @@ func (f *Folder) create(dir string) error {
 	return errors.Join(probe.Close(), f.root.Remove(temporaryName))
 }
 
-var errHoldsRun = errors.New("it holds a run already")
+// ErrHoldsRun is the error of Create for a folder that holds a run.
+var ErrHoldsRun = errors.New("it holds a run already")
 
 // ErrNoRun is the error of Open and Read for a folder without a config: a run was stopped before its first round, or
 // there was none.
@@ -224,6 +232,37 @@ func (f *Folder) openRun(dir string) error {
 			if name := filepath.ToSlash(filepath.Join(in, e.Name())); !e.IsDir() && name != lockName {
 				f.files[name] = true
 			}
+		}
+	}
+	return nil
+}
+
+// Clear removes the config and the logs of a run that was stopped before its first checkpoint, so that a new run can
+// begin in its folder. It refuses a folder with a checkpoint. Errors do not name the folder.
+func Clear(dir string, o Options) error {
+	f, err := Open(dir, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	steps, err := f.checkpointSteps()
+	if err != nil {
+		return reason(err)
+	}
+	if len(steps) > 0 {
+		return ErrHoldsRun
+	}
+	entries, err := f.list(".")
+	if err != nil {
+		return reason(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if name != configName && name != metricsName && name != timingsName && !strings.HasPrefix(name, eventsPrefix) {
+			continue
+		}
+		if err := f.root.Remove(name); err != nil {
+			return reason(err)
 		}
 	}
 	return nil

@@ -73,6 +73,10 @@ func (l *Logger) open(after int64) error {
 		if metrics.text, l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
 			return err
 		}
+		if len(l.steps) < rows {
+			f.options.Notice(fmt.Sprintf("%s has %d whole rows up to step %d, the checkpoint was made with %d: the "+
+				"run goes on without the others", f.Path(metrics.name), len(l.steps), after, rows))
+		}
 		// the timings of a resumed run may be missing: nothing depends on them
 		if _, err = f.current().Stat(timings.name); errors.Is(err, fs.ErrNotExist) && rows > 0 {
 			f.options.Notice(fmt.Sprintf("%s is gone: it begins again", f.Path(timings.name)))
@@ -245,7 +249,7 @@ func (l *Logger) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the run's logs in %s cannot be written: %w", l.folder.Dir(), reason(err))
+	return &WriteError{"the run's logs in " + l.folder.Dir(), reason(err)}
 }
 
 // texts returns the contents that the logs must have. The caller holds the mutex. The bytes do not change later: texts

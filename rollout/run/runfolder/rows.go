@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readRows reads the first rows of a log, up to step after. There must be as many as wanted, with rising steps. Later
-// rows, or half of one, are left out.
+// readRows reads the first rows of a log, up to step after. There must be as many as wanted, with rising steps, unless
+// Options.DropRows. Later rows, or half of one, are left out.
 func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []byte, steps []int64, err error) {
 	all, err := f.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -25,9 +25,9 @@ func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []by
 		}
 		steps, last, rest = append(steps, step), step, behind
 	}
-	if len(steps) != wanted {
+	if len(steps) != wanted && !(f.options.DropRows && len(steps) < wanted) {
 		return nil, nil, fmt.Errorf("%s has %d whole rows up to step %d, the checkpoint was made with %d: the file "+
-			"was cut or changed since; go on with a copy that was not",
+			"was cut or changed since; go on with a copy that was not, or with --drop-rows without those rows",
 			name, len(steps), after, wanted)
 	}
 	return bytes.Clone(all[:len(all)-len(rest)]), steps, nil

@@ -62,7 +62,7 @@ func (f *Folder) put(name string, first func() error, fill func(s *sink) error) 
 		return replace(root, name, fill)
 	})
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", f.Path(name), reason(err))
+		return &WriteError{f.Path(name), reason(err)}
 	}
 	f.mu.Lock()
 	f.files[name] = true
@@ -183,28 +183,45 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// patiently calls try until it succeeds, or fails for a reason other than a full disk or a vanished folder. wanted is
-// the number of bytes that try writes.
+// WriteError is the error of a file, or of the logs, that could not be written. A later write may succeed.
+type WriteError struct {
+	What string // "runs/a/config.toml", "the run's logs in runs/a"
+	Err  error
+}
+
+func (e *WriteError) Error() string { return fmt.Sprintf("%s cannot be written: %v", e.What, e.Err) }
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// ErrorCode is the error's code in a line of JSON.
+func (e *WriteError) ErrorCode() string { return "not_written" }
+
+// patiently calls try until it succeeds. While the disk is full it waits; after other errors it tries again for
+// Options.Patience. wanted is the number of bytes that try writes.
 func (f *Folder) patiently(name string, try func() (wanted int64, err error)) error {
 	waits := false
+	start := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		var wanted int64
 		err := withoutVanishing(func() (err error) {
 			wanted, err = try()
 			return err
 		})
-		if !full(err) || errors.As(err, new(*noRoomError)) {
+		again := full(err) || err != nil && time.Since(start) < f.options.Patience
+		if !again || errors.As(err, new(*noRoomError)) {
 			if waits {
 				f.endWait(name, err)
 			}
 			return err
 		}
-		if !waits {
+		if full(err) && !waits {
 			waits = true
 			f.beginWait(name, wanted)
 		}
 		select {
 		case <-f.waiting:
+			if !full(err) {
+				return err
+			}
 			f.endWait(name, err)
 			return &noRoomError{wanted, reason(err)}
 		case <-time.After(pause):

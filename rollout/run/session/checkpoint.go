@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"time"
@@ -8,11 +10,23 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// keep copies the state to the host, and writes it to the disk, when each is due.
+// keep copies the state to the host, and writes it to the disk, when each is due. If a file cannot be written, the run
+// says so and goes on: the next checkpoint may succeed. At the end of the run it is an error.
 func (s *session) keep() error {
 	if s.Folder == nil {
 		return nil
 	}
+	err := s.keepState()
+	unwritten, ok := errors.AsType[*runfolder.WriteError](err)
+	if !ok {
+		return err
+	}
+	s.Observer.Notice(fmt.Sprintf("%v; the run goes on from %s %d and will try again", unwritten, s.Kind.Unit,
+		s.last.Step))
+	return nil
+}
+
+func (s *session) keepState() error {
 	now := time.Now()
 	due := s.checkpointAt.IsZero() || s.Cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
 	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
@@ -63,7 +77,7 @@ func (s *session) hold() error {
 	}
 	held := &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Kind.Name, Format: s.Kind.Version, Config: s.text,
 		Arrays: snapshot.Arrays, Info: map[string]string{InfoVersion: s.Version, InfoDone: done,
-			infoRound: strconv.FormatInt(s.round, 10)}}
+			infoRound: strconv.FormatInt(s.round, 10), infoWork: strconv.FormatFloat(s.totalWork, 'g', -1, 64)}}
 	s.update(func(x *state) { x.held, x.files = held, merged(x.files, files) })
 	size := 0
 	for _, a := range snapshot.Arrays {

@@ -225,5 +225,8 @@ func (s *session) drawBest() error {
 	if err != nil {
 		return err
 	}
-	return s.Folder.Write("best.gif", gif)
+	if err := s.Folder.Write("best.gif", gif); err != nil {
+		s.Observer.Notice(err.Error()) // a run does not fail for lack of a picture
+	}
+	return nil
 }

@@ -91,11 +91,20 @@ func (f *NaNFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 				return nil // the NaN is older: of a parameter or a constant
 			}
 		}
-		return fmt.Errorf("the first NaN appeared here%s; look at the inputs of this op, or clamp them",
-			f.where(n, t.Shape, at))
+		return nanError{f.where(n, t.Shape, at)}
 	}
 	return nil
 }
+
+// nanError is the error of the first NaN.
+type nanError struct{ where string }
+
+func (e nanError) Error() string {
+	return fmt.Sprintf("the first NaN appeared here%s; look at the inputs of this op, or clamp them", e.where)
+}
+
+// ErrorCode is the error's code in a line of JSON.
+func (nanError) ErrorCode() string { return "not_finite" }
 
 // where names the step and the member of element `at` of a value, as the end of a sentence; "" if they are not known.
 func (f *NaNFinder) where(n *graph.Node, s graph.Shape, at int) string {

@@ -20,7 +20,7 @@ import (
 // Outcome says how far a run came and how good its members are.
 type Outcome struct {
 	Step    int64              // of Kind.Unit: the last one
-	EndedBy string             // "goal", "patience", "last" (step) or "stopped"; "" if no round was done
+	EndedBy string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
 	Metrics map[string]float64 // the last value of each metric
 	Best    *Member            // nil: no members were judged
 	Fame    []*Member          // the hall of fame, the highest mean return first
@@ -202,6 +202,8 @@ func (s *session) endedBy() string {
 		return "patience"
 	case s.last.Step >= s.Experiment.Last():
 		return "last"
+	case s.endedAt != "":
+		return s.endedAt
 	}
 	return "stopped"
 }
@@ -239,6 +241,8 @@ func (s *session) summary(stopped bool) []string {
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Stalled:
 		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
+	case s.endedAt != "":
+		text = fmt.Sprintf("stopped %s, in %s %d%s", s.Ends.text(s.endedAt, s.Kind.Round), unit, step, ending)
 	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", unit, step, ending)
 	default:

@@ -33,6 +33,8 @@ type Options struct {
 	Config func(chosen settings.Values) (string, error)
 	// Cadence is the time or number of steps between checkpoints; zero: 10 s.
 	Cadence Cadence
+	// Ends are further ends of the run.
+	Ends Ends
 	// Version is the version of the program, which is written into the files.
 	Version string
 
@@ -88,6 +90,7 @@ const (
 	InfoVersion = "xlarun" // the version of the program that wrote it
 	InfoDone    = "done"   // whether the goal is reached: "true", "false", or "stalled" if the run ran out of patience
 	infoRound   = "round"  // the number of rounds so far
+	infoWork    = "work"   // the work of those rounds
 )
 
 // stalled is the InfoDone of a run that ran out of patience.
@@ -102,6 +105,7 @@ type session struct {
 	run          run.Run
 	judge        *Judge
 	filing       time.Duration // that the kind's further files took the last time
+	began        time.Time     // the first round of this process
 	heldAt       time.Time
 	holding      time.Duration // that the last copy of the state took
 	checkpointAt time.Time
@@ -117,30 +121,32 @@ type session struct {
 // state is what finish reads while work may be inside a call. Only work changes it, by update, so work reads it without
 // the lock; finish sets ended and peak, under the lock.
 type state struct {
-	backend  xlabridge.Backend
-	profile  run.Profile
-	logger   *runfolder.Logger
-	held     *runfolder.Checkpoint // a copy of the run's state on the host
-	files    []run.File            // the kind's further files of that state that are not on the disk
-	last     run.Metrics
-	values   map[string]float64 // the last value of each metric
-	pace     pace
-	firstEnd time.Duration // from Start to the end of the first round
-	lastEnd  time.Duration // from Start to the end of the last round
-	first    float64       // seconds of the first round
-	work0    float64       // work of the first round
-	steady   float64       // seconds of all rounds except the first
-	work1    float64       // work of all rounds except the first
-	rounds   int           // of this process
-	round    int64         // of the run, with those before it was resumed
-	peak     int64         // bytes of memory
-	phases   []run.Phase
-	best     *Member
-	fame     []*Member // the hall of fame, the highest mean return first
-	centreAt int64     // the step of the centre that was written last
-	ending   string    // the run's own summary
-	table    []string  // the run's own table at its end
-	ended    bool      // finish runs: work writes nothing more
+	backend   xlabridge.Backend
+	profile   run.Profile
+	logger    *runfolder.Logger
+	held      *runfolder.Checkpoint // a copy of the run's state on the host
+	files     []run.File            // the kind's further files of that state that are not on the disk
+	last      run.Metrics
+	values    map[string]float64 // the last value of each metric
+	pace      pace
+	firstEnd  time.Duration // from Start to the end of the first round
+	lastEnd   time.Duration // from Start to the end of the last round
+	first     float64       // seconds of the first round
+	work0     float64       // work of the first round
+	steady    float64       // seconds of all rounds except the first
+	work1     float64       // work of all rounds except the first
+	rounds    int           // of this process
+	round     int64         // of the run, with those before it was resumed
+	totalWork float64       // of the run, with that before it was resumed
+	endedAt   string        // the end of Options.Ends that the run reached; "" for none
+	peak      int64         // bytes of memory
+	phases    []run.Phase
+	best      *Member
+	fame      []*Member // the hall of fame, the highest mean return first
+	centreAt  int64     // the step of the centre that was written last
+	ending    string    // the run's own summary
+	table     []string  // the run's own table at its end
+	ended     bool      // finish runs: work writes nothing more
 }
 
 // update changes the state under the lock. change must not wait for the disk, a device or the observer.

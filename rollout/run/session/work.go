@@ -117,9 +117,10 @@ func (s *session) resumeLogs() error {
 	held := *s.Resume
 	held.Config = s.text
 	round, _ := strconv.ParseInt(held.Info[infoRound], 10, 64)
+	work, _ := strconv.ParseFloat(held.Info[infoWork], 64) // 0 in a checkpoint of an earlier version
 	s.checkpointAt, s.checkpointed = time.Now(), held.Step
 	s.update(func(x *state) {
-		x.held, x.round = &held, round
+		x.held, x.round, x.totalWork = &held, round, work
 		x.last.Step, x.last.Done, x.last.Stalled = held.Step, held.Info[InfoDone] == "true",
 			held.Info[InfoDone] == stalled
 	})
@@ -132,7 +133,11 @@ func (s *session) resumeLogs() error {
 // lastRow takes the metrics of the last round from the log, for the outcome of a run that has nothing left to do.
 func (s *session) lastRow() error {
 	var row map[string]*float64
-	if err := json.Unmarshal(s.logger.LastRow(), &row); err != nil {
+	text := s.logger.LastRow()
+	if len(text) == 0 { // all rows were dropped
+		return nil
+	}
+	if err := json.Unmarshal(text, &row); err != nil {
 		return fmt.Errorf("%s: %w", s.Folder.Path("metrics.jsonl"), err)
 	}
 	s.update(func(now *state) {
@@ -151,7 +156,8 @@ func (s *session) lastRow() error {
 
 // loop runs rounds until the last one, until the run says that it is done, or until ctx ends.
 func (s *session) loop(ctx context.Context) error {
-	for s.last.Step < s.Experiment.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled {
+	s.began = time.Now()
+	for s.last.Step < s.Experiment.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled && !s.reachedEnd() {
 		started := time.Now()
 		m, err := s.run.Step()
 		if err != nil {
@@ -176,12 +182,31 @@ func (s *session) loop(ctx context.Context) error {
 	return nil
 }
 
+// reachedEnd reports whether the run has reached one of Options.Ends. A time lets it have one round, at least.
+func (s *session) reachedEnd() bool {
+	computed := time.Duration(0)
+	if s.rounds > 0 {
+		computed = time.Since(s.began)
+	}
+	end := s.Ends.reached(computed, s.round, s.totalWork)
+	s.update(func(x *state) { x.endedAt = end })
+	return end != ""
+}
+
 // fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
 // be resumed after its environment is mended.
 func (s *session) fail(m run.Metrics) error {
-	err := fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed())
+	err := membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed())}
 	return errors.Join(err, s.hold())
 }
+
+// membersError is the error of a round in which all members failed.
+type membersError struct{ error }
+
+func (e membersError) Unwrap() error { return e.error }
+
+// ErrorCode is its code in the line of JSON.
+func (membersError) ErrorCode() string { return "members_failed" }
 
 // end copies the last state to the host, and writes the members and the kind's files.
 func (s *session) end(ctx context.Context) error {
@@ -280,6 +305,7 @@ func (x *state) add(m run.Metrics, seconds float64) {
 	}
 	x.rounds++
 	x.round++
+	x.totalWork += m.Work
 	x.last = m
 	for _, v := range slices.Concat(m.Values, m.Timings) {
 		x.values[v.Name] = v.Number

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A run ends after the rounds, the steps or the time that the user gives, whatever its kind, beyond its default length,
+// and goes on from there.
+func TestEndsOfAnyRun(t *testing.T) {
+	small := []string{"--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0", "--backend",
+		"reference"}
+	ppo := []string{"--envs", "2", "--horizon", "4", "--epochs", "1", "--minibatches", "1", "--policy", "linear",
+		"--judge", "1", "--target", "0", "--backend", "reference"}
+	for _, c := range []struct {
+		number int
+		kind   string
+		args   []string
+		end    string
+		steps  string // key of the last step in the result
+		want   any    // nil: any number
+		by     string
+	}{
+		{1, "evolve", small, "--rounds 3", "generations", 3., "rounds"},
+		{2, "evolve", small, "--rounds 101", "generations", 101., "rounds"},
+		{3, "evolve", small, "--total-steps 17", "generations", 3., "total_steps"},
+		{4, "evolve", small, "--for 1ns", "generations", 0., ""},
+		{5, "evolve", small, "--rounds 5 -g 2", "generations", 2., "last"},
+		{6, "ppo", ppo, "--rounds 2", "updates", 2., "rounds"},
+		{7, "ppo", ppo, "--generations 2", "updates", 2., "rounds"},
+		{8, "ppo", ppo, "--total-steps 9", "updates", 2., "total_steps"},
+		{9, "evolve", small, "--for 1h -g 1", "generations", 1., "last"},
+	} {
+		if c.number == 4 { // a run has at least one round, or nothing would be left of it
+			c.want, c.by = 1., "time"
+		}
+		b := onInterpreter(t)
+		args := append(append([]string{c.kind, "--out", "none", "--json"}, c.args...), strings.Fields(c.end)...)
+		require.Equal(t, StatusOK, b.do(args...), "%d: %s", c.number, b.err)
+		o := result(t, b)
+		require.Equal(t, c.want, o[c.steps], "%d", c.number)
+		require.Equal(t, c.by, o["ended_by"], "%d", c.number)
+	}
+	b := onInterpreter(t)
+	for _, bad := range []string{"--for 0s", "--for -1s", "--for soon", "--rounds -1", "--total-steps -1"} {
+		require.Equal(t, StatusUsage, b.do(append([]string{"evolve"}, strings.Fields(bad)...)...), bad)
+		require.Contains(t, b.err.String(), strings.Fields(bad)[0]+" got", bad)
+	}
+}
+
+// A run that ended early goes on to the bytes of one that did not.
+func TestEarlyEndGoesOn(t *testing.T) {
+	b := onInterpreter(t)
+	args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0",
+		"--backend", "reference", "--checkpoint-every", "1"}
+	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--out", "whole")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--rounds", "2", "--out", "a")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--rounds", "0"), "%s", b.err)
+	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
+	// steps count over the whole run
+	require.Equal(t, StatusOK, b.do(append(args, "--total-steps", "16", "--out", "b", "--json")...), "%s", b.err)
+	require.Equal(t, 2., result(t, b)["generations"])
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "b", "--total-steps", "24", "--json"), "%s", b.err)
+	require.Equal(t, 3., result(t, b)["generations"])
+}
+
+// --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
+func TestResumeAuto(t *testing.T) {
+	b := onInterpreter(t)
+	args := []string{"evolve", "CartPole-v1", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1",
+		"--target", "0", "--backend", "reference", "--checkpoint-every", "1", "-g", "4"}
+	auto := append(args, "--out", "a", "--resume", "auto")
+	require.Equal(t, StatusOK, b.do(append(args, "--out", "whole")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "2")...), "%s", b.err)
+	require.Equal(t, []string{"000001.safetensors", "000002.safetensors"}, checkpoints(t, "a"))
+	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
+	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	require.Contains(t, b.out.String(), "nothing was left to do")
+
+	for _, bad := range []struct{ args, want string }{
+		{"--seed 3", "--seed got 3, but the run in a was started with 0"},
+		{"--strategy pgpe", "--strategy got pgpe"},
+	} {
+		require.Equal(t, StatusUsage, b.do(append(auto, strings.Fields(bad.args)...)...))
+		require.Contains(t, b.err.String(), bad.want)
+	}
+	other := append([]string{"evolve", "Acrobot-v1"}, auto[2:]...)
+	require.Equal(t, StatusUsage, b.do(other...))
+	require.Contains(t, b.err.String(), "Acrobot-v1")
+
+	// a kill before the first checkpoint
+	require.NoError(t, os.RemoveAll(filepath.Join("a", "checkpoints")))
+	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
+
+	// checkpoints that are all damaged are not thrown away
+	for _, name := range checkpoints(t, "a") {
+		require.NoError(t, os.WriteFile(filepath.Join("a", "checkpoints", name), []byte("damaged"), 0o600))
+	}
+	require.Equal(t, StatusFailed, b.do(auto...))
+	require.Contains(t, b.err.String(), "no checkpoint in a/checkpoints can be used")
+	require.Equal(t, "damaged", read(t, "a", "checkpoints", "000004.safetensors"))
+
+	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "auto"))
+	require.Contains(t, b.err.String(), "wants --out FOLDER")
+	require.Equal(t, StatusUsage, b.do(append(args, "--out", "whole")...))
+	require.Contains(t, b.err.String(), "--out whole: it holds a run already: go on with it by --resume whole")
+}
+
+// Rows that are lost end a resume, and --drop-rows goes on without them.
+func TestDropRows(t *testing.T) {
+	b := onInterpreter(t)
+	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1",
+		"--target", "0", "--backend", "reference", "--out", "a", "-g", "4"), "%s", b.err)
+	rows := strings.SplitAfter(read(t, "a", "metrics.jsonl"), "\n")
+	for _, keep := range []int{0, 1, 3} {
+		cut := strings.Join(rows[:keep], "") + `{"generation":`
+		require.NoError(t, os.WriteFile("a/metrics.jsonl", []byte(cut), 0o600))
+		require.Equal(t, StatusFailed, b.do("evolve", "--resume", "a"))
+		require.Contains(t, b.err.String(), "--drop-rows")
+		require.Equal(t, cut, read(t, "a", "metrics.jsonl"))
+		require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--drop-rows"), "%s", b.err)
+		require.Contains(t, b.out.String(), "without the others")
+		require.Equal(t, strings.Join(rows[:keep], ""), read(t, "a", "metrics.jsonl"))
+	}
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--drop-rows", "-g", "6"), "%s", b.err)
+	require.Equal(t, 5, strings.Count(read(t, "a", "metrics.jsonl"), "\n"))
+}
+
+// Names from other libraries are known by name.
+func TestForeignNames(t *testing.T) {
+	b := onInterpreter(t)
+	for _, c := range [][3]string{
+		{"evolve", "--population 8", "--pop?"}, {"evolve", "--popsize 8", "--pop?"},
+		{"ppo", "--num_envs 8", "--envs?"}, {"ppo", "--lr 1", "--learning-rate?"},
+		{"ppo", "--ent-coef 1", "--entropy?"}, {"evolve", "--logdir a", "--out?"},
+		{"ppo", "--total_timesteps 8", "--total-steps?"}, {"sparse", "--learning-rate 1", "--lr?"},
+		{"selfplay", "--num-sims 3", "--num-simulations?"}, {"evolve", "--gpu", "--backend?"},
+	} {
+		require.Equal(t, StatusUsage, b.do(append([]string{c[0]}, strings.Fields(c[1])...)...))
+		require.Contains(t, b.err.String(), "did you mean "+c[2], "%v", c)
+	}
+	require.NoError(t, os.WriteFile("a.toml", []byte("num_envs = 3\n"), 0o600))
+	require.Equal(t, StatusUsage, b.do("ppo", "a.toml"))
+	require.Contains(t, b.err.String(), "did you mean envs?")
+}

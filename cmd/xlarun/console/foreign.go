@@ -1,0 +1,97 @@
+package console
+
+import (
+	"slices"
+
+	"xlarun/envs"
+)
+
+// foreign are names of flags and settings that other libraries have, each with the names here that may mean the same:
+// the first that a command has is suggested. The libraries are evosax, gymnax, PureJaxRL, CleanRL, Stable-Baselines3,
+// Optuna and TensorBoard.
+var foreign = map[string][]string{
+	"population":           {"pop"},
+	"population-size":      {"pop"},
+	"pop-size":             {"pop"},
+	"popsize":              {"pop"},
+	"num-generations":      {"generations"},
+	"n-generations":        {"generations"},
+	"generations":          {"rounds"},
+	"iterations":           {"num-iterations", "rounds"},
+	"num-updates":          {"rounds"},
+	"updates":              {"rounds"},
+	"max-time":             {"for"},
+	"time-limit":           {"for"},
+	"timeout":              {"for", "trial-timeout"},
+	"sigma-init":           {"strategy.sigma"},
+	"init-stdev":           {"strategy.sigma"},
+	"std-init":             {"strategy.sigma"},
+	"lr":                   {"learning-rate", "strategy.learning-rate"},
+	"lrate-init":           {"strategy.learning-rate"},
+	"learning-rate":        {"lr", "strategy.learning-rate"},
+	"num-envs":             {"envs"},
+	"n-envs":               {"envs"},
+	"num-steps":            {"horizon", "steps"},
+	"n-steps":              {"horizon", "steps"},
+	"rollout-length":       {"horizon"},
+	"unroll-length":        {"horizon"},
+	"total-timesteps":      {"total-steps"},
+	"timesteps":            {"total-steps"},
+	"max-steps":            {"steps"},
+	"max-episode-steps":    {"steps"},
+	"num-env-steps":        {"steps"},
+	"episode-length":       {"steps"},
+	"num-minibatches":      {"minibatches"},
+	"n-minibatches":        {"minibatches"},
+	"update-epochs":        {"epochs"},
+	"num-epochs":           {"epochs"},
+	"n-epochs":             {"epochs"},
+	"ent-coef":             {"entropy"},
+	"entropy-coef":         {"entropy"},
+	"vf-coef":              {"value-weight"},
+	"gae-lambda":           {"lambda"},
+	"clip-eps":             {"clip"},
+	"clip-coef":            {"clip"},
+	"clip-range":           {"clip"},
+	"clip-vloss":           {"clip-values"},
+	"anneal-lr":            {"anneal"},
+	"discount":             {"gamma"},
+	"num-seeds":            {"agents"},
+	"network":              {"policy"},
+	"net-arch":             {"policy", "network"},
+	"env-name":             {"env"},
+	"env-id":               {"env"},
+	"environment":          {"env"},
+	"simulations":          {"num-simulations"},
+	"num-sims":             {"num-simulations"},
+	"games":                {"num-episodes"},
+	"batch-size":           {"training-batch-size", "batch", "minibatches"},
+	"gpu":                  {"backend"},
+	"cuda":                 {"backend"},
+	"device":               {"backend"},
+	"platform":             {"backend"},
+	"num-devices":          {"devices"},
+	"workers":              {"devices"},
+	"logdir":               {"out"},
+	"log-dir":              {"out"},
+	"output":               {"out"},
+	"output-dir":           {"out"},
+	"checkpoint-dir":       {"out"},
+	"continue":             {"resume"},
+	"checkpoint-frequency": {"checkpoint-every"},
+	"save-freq":            {"checkpoint-every"},
+	"n-trials":             {"trials"},
+	"num-trials":           {"trials"},
+	"n-jobs":               {"workers", "devices"},
+}
+
+// LikeFlag returns the name among the known ones that a name means which is not among them: what another library's name
+// is here, or the nearest; "" if there is none.
+func LikeFlag(name string, known []string) string {
+	for _, own := range foreign[string(NormalizeFlag(nil, name))] {
+		if slices.Contains(known, own) {
+			return own
+		}
+	}
+	return envs.Nearest(name, known)
+}
