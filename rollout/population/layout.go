@@ -7,13 +7,21 @@ type Layout struct{ packing *graph.Packing }
 
 // LayoutOf returns the layout of trees like this one; only shapes matter. It throws an error for other dtypes.
 func LayoutOf(params any) *Layout {
+	if path, shape, other := OtherDType(params); other {
+		graph.Throw("LayoutOf", "parameter %s is %s, want float32", path, shape)
+	}
+	return &Layout{graph.NewPacking(params, func(s graph.Shape) graph.DType { return s.DType })}
+}
+
+// OtherDType returns the first parameter that is not float32; ok is false if there is none.
+func OtherDType(params any) (path string, shape graph.Shape, ok bool) {
 	leaves, tree := graph.Flatten(params)
 	for i, a := range leaves {
 		if a.DType() != graph.Float32 {
-			graph.Throw("LayoutOf", "parameter %s is %s, want float32", tree.Path(i), a.Shape())
+			return tree.Path(i), a.Shape(), true
 		}
 	}
-	return &Layout{graph.NewPacking(params, func(s graph.Shape) graph.DType { return s.DType })}
+	return "", graph.Shape{}, false
 }
 
 // Size returns the length of the vector.

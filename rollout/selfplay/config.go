@@ -41,8 +41,8 @@ type Config struct {
 	_           struct{}        `help:"gumbel: sequential halving; puct: noise at the root"`
 	MaxDepth    int             `set:"max-depth" min:"0" max:"65536" zero:"as many as there are simulations"`
 	_           struct{}        `help:"most moves from the root of a search to a node"`
-	Considered  int             `set:"considered" min:"1" max:"65536" help:"gumbel: most actions tried at the root"`
-	Temperature settings.Number `set:"temperature" min:"0" help:"puct: temperature of the first moves"`
+	Considered  int             `set:"considered" needs:"search=gumbel" min:"1" max:"65536" help:"gumbel: most actions tried at the root"`
+	Temperature settings.Number `set:"temperature" needs:"search=puct" min:"0" help:"puct: temperature of the first moves"`
 	DrawnMoves  int             `set:"drawn-moves" min:"0" max:"65536"`
 	_           struct{}        `help:"first moves of a game that are drawn, not the"`
 	_           struct{}        `help:"most visited (puct; in matches also gumbel)"`
@@ -78,10 +78,10 @@ type Config struct {
 
 	ArenaEvery int      `set:"arena-every" program:"no" min:"0" max:"1000000" zero:"never"`
 	_          struct{} `help:"iterations between evaluations; 0 for none; the last iteration is always evaluated"`
-	ArenaGames int      `set:"arena-games" min:"2" max:"65536"`
+	ArenaGames int      `set:"arena-games" needs:"arena-every=!0" min:"2" max:"65536"`
 	_          struct{} `wants:"an even number from 2 to 65536: each side begins half of the games"`
 	_          struct{} `help:"games against each opponent of an evaluation"`
-	Pool       int      `set:"pool" program:"no" min:"1" max:"1024"`
+	Pool       int      `set:"pool" needs:"arena-every=!0" program:"no" min:"1" max:"1024"`
 	_          struct{} `help:"older checkpoints that are opponents; the untrained network is one of them"`
 
 	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free"`

@@ -21,6 +21,7 @@
 //	number       a text that may be a number in a config file
 //	wants        the possible values, if the keys above do not say all
 //	each         a Number that may have several values
+//	needs        what another setting must be for this one to have an effect: "encoder=population|delta"
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
@@ -467,6 +468,14 @@ func (f Field) holds(x float64) bool {
 		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 	}
 	return !math.IsNaN(x) && !math.IsInf(x, 0)
+}
+
+// OneOf returns the values of a setting that has a list of them; nil: it has none.
+func (f Field) OneOf() []string {
+	if list, ok := f.tag.Lookup("oneof"); ok {
+		return strings.Split(list, ",")
+	}
+	return nil
 }
 
 // Max returns the largest value of a number as a text; "" if there is none.

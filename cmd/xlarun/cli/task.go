@@ -199,6 +199,33 @@ func (g *flagValues) idle(e run.Experiment) error {
 			return &settings.Error{Key: name, Got: text, Wants: about.IdleWants}
 		}
 	}
+	if err := g.needs(settings.Fields(e), ""); err != nil {
+		return err
+	}
+	for _, c := range settings.ChosenParts(e) {
+		if err := g.needs(settings.Fields(c.Settings), c.Name+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needs refuses flags of a struct's settings that have no effect together with its other settings. prefix goes before
+// their names.
+func (g *flagValues) needs(fields []settings.Field, prefix string) error {
+	for _, f := range fields {
+		text, given := g.values[prefix+f.Name]
+		if !given && prefix != "" {
+			text, given = g.values[f.Name]
+		}
+		if !given {
+			continue
+		}
+		if other, wants, missing := f.Needs(fields); missing {
+			return &settings.Error{Key: prefix + f.Name, Got: text, Wants: fmt.Sprintf("--%s%s %s beside it: it has no "+
+				"effect otherwise", prefix, other, wants)}
+		}
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package generation
 
 import (
 	"reflect"
+	"strings"
 	"sync"
 
 	"xlarun/graph"
@@ -98,6 +99,9 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	if x.Params, err = policy.Size(policy.Unwrap(x.Rollout.Policy)); err != nil {
 		return nil, err
 	}
+	if err := x.checkFlat(); err != nil {
+		return nil, err
+	}
 	if err := x.checkMigration(); err != nil {
 		return nil, err
 	}
@@ -106,6 +110,24 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 		c.checked.Store(x)
 	}
 	return x.clone(), nil
+}
+
+// checkFlat refuses a policy whose genome is no vector of floats, for strategies that search among vectors.
+func (x *Setup) checkFlat() error {
+	if _, flat := x.Strategy.(strategy.Flat); !flat {
+		return nil
+	}
+	var params any
+	if err := graph.Try(func() { params = policy.Unwrap(x.Rollout.Policy).Init(random.New(0)) }); err != nil {
+		return err
+	}
+	path, shape, other := population.OtherDType(params)
+	if !other {
+		return nil
+	}
+	return settings.Wrong("policy", x.Search.Policy, "a policy whose parameters are all float32 (its %s is %s): %s "+
+		"searches among vectors; --strategy simplega takes any policy", strings.TrimPrefix(path, "."),
+		shape, x.Search.Strategy)
 }
 
 // clone returns a Setup that can be changed without changing x.

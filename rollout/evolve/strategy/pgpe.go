@@ -27,7 +27,7 @@ type PGPE struct {
 	Optimizer       string          `set:"optimizer" oneof:"adam,clipup"`
 	_               struct{}        `help:"optimiser of the mean: adam, or clipup, whose steps are of the length of"`
 	_               struct{}        `help:"the learning rate with momentum, max-speed at most"`
-	MaxSpeed        settings.Number `set:"max-speed" above:"0" help:"longest step of clipup"`
+	MaxSpeed        settings.Number `set:"max-speed" above:"0" needs:"optimizer=clipup" help:"longest step of clipup"`
 	Shaped
 }
 

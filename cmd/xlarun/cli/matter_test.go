@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/internal/long"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// matterCase is a small experiment in which each setting has something to do.
+type matterCase struct {
+	kind   string
+	rounds int
+	values map[string]string
+	part   string // only settings of this part are tried; "": all
+}
+
+var matterCases = []matterCase{
+	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:2", "steps": "4", "target": "0",
+		"normalize-observations": "true"}, ""},
+	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "linear", "steps": "4", "target": "0",
+		"strategy": "cmaes", "restarts": "ipop"}, ""},
+	{"islands", 3, map[string]string{"env": "Pendulum-v1", "pop": "6", "policy": "linear", "steps": "4", "target": "0",
+		"islands": "5", "migrate-every": "1", "migrants": "1", "explore-every": "1",
+		"strategy.sigma": "0.05..0.5"}, ""},
+	{"ppo", 3, map[string]string{"env": "Pendulum-v1", "policy": "mlp:3", "envs": "2", "horizon": "8", "epochs": "2",
+		"minibatches": "2", "target": "0", "steps": "200", "learning-rate": "0.1", "max-grad-norm": "0.01"}, ""},
+	{"pqn", 3, map[string]string{"env": "CartPole-v1", "policy": "mlp:3", "envs": "2", "horizon": "8", "epochs": "2",
+		"minibatches": "2", "target": "0", "steps": "200", "learning-rate": "0.1", "max-grad-norm": "0.01"}, ""},
+}
+
+// withoutEffect are settings that need not change the course of those experiments, and why.
+var withoutEffect = map[string]string{
+	"backend":          "results do not depend on it, up to rounding",
+	"plugin":           "the interpreter has none",
+	"jit":              "chooses the interpreter, which runs here anyway",
+	"devices":          "results do not depend on their number",
+	"memory":           "bounds the plan",
+	"tune":             "chooses the plan",
+	"tile":             "is the plan",
+	"lanes-last":       "is the plan",
+	"unroll":           "is the plan",
+	"vector-width":     "is the plan",
+	"checkpoint-every": "only says when the state is saved",
+	"keep":             "only says what stays on the disk",
+	"for":              "ends the run",
+	"rounds":           "ends the run",
+	"total-steps":      "ends the run",
+	"generations":      "ends the run",
+	"target":           "ends the run",
+	"patience":         "ends the run",
+	"min-improvement":  "is part of patience",
+	"judge":            "members are judged by the session",
+	"sample":           "episodes are written by the session",
+	"island":           "names a run for others",
+	"migration-dir":    "migrates through a folder",
+	"migrate-every":    "of evolve: migrates through a folder",
+	"migrants":         "of evolve: migrates through a folder",
+	"keys":             "has one value",
+	"max-population":   "bounds restarts, of which there is none in so few generations",
+	"policy.surrogate": "only gradients use it",
+	"restarts":         "there is none in so few generations",
+	"accumulate":       "changes last digits at most",
+	"hall-of-fame":     "keeps members beside the search",
+	"precision":        "the same dtype under another name",
+}
+
+// changed returns values to try in place of a setting's.
+func changed(f settings.Field) (all []string) {
+	text := f.Text()
+	add := func(values ...string) {
+		for _, v := range values {
+			if v != text && !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+	}
+	add(f.OneOf()...)
+	switch f.Type {
+	case "bool":
+		add("true", "false")
+	case "int", "ints":
+		n, err := strconv.ParseInt(strings.Split(text, ",")[0], 10, 64)
+		if err == nil {
+			add(fmt.Sprint(2*n), fmt.Sprint(n/2), fmt.Sprint(n+1), "3", "1", "0")
+		}
+	case "number", "numbers", "text":
+		x, err := strconv.ParseFloat(strings.Split(text, ",")[0], 64)
+		if err == nil && !math.IsNaN(x) {
+			add(fmt.Sprint(x/2), fmt.Sprint(2*x), fmt.Sprint(x+.1))
+		}
+		add("0.5", "0.001", "1", "1000")
+	}
+	return all
+}
+
+// course runs an experiment for some rounds on the interpreter, and returns a hash of its metrics and its last state.
+func course(t *testing.T, k *task, rounds int) uint64 {
+	t.Helper()
+	r, err := k.Start(&xlabridge.Reference{})
+	require.NoError(t, err, k.text)
+	defer func() { require.NoError(t, r.Close()) }()
+	sum := fnv.New64a()
+	for range rounds {
+		m, err := r.Step()
+		require.NoError(t, err)
+		for _, v := range m.Values {
+			require.NoError(t, binary.Write(sum, binary.LittleEndian, v.Number))
+		}
+		if m.Done || m.Stalled {
+			break
+		}
+	}
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
+		_, err := fmt.Fprintf(sum, "%s %v\n", name, s.Arrays[name].Shape())
+		require.NoError(t, err)
+		numbers, err := graph.Floats(s.Arrays[name])
+		require.NoError(t, err)
+		require.NoError(t, binary.Write(sum, binary.LittleEndian, numbers))
+	}
+	return sum.Sum64()
+}
+
+// A setting that is accepted does something: it changes the course of a small run, is refused, or stands among those of
+// which the reason is known why it does not.
+func TestEverySettingMatters(t *testing.T) {
+	cases := slices.Clone(matterCases)
+	add := func(rounds int, part string, pairs ...string) {
+		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0"}
+		for i := 0; i < len(pairs); i += 2 {
+			values[pairs[i]] = pairs[i+1]
+		}
+		cases = append(cases, matterCase{"evolve", rounds, values, part})
+	}
+	for _, name := range strategy.Names() {
+		add(3, "strategy.", "strategy", name)
+	}
+	add(3, "strategy.", "strategy", "pgpe", "strategy.optimizer", "clipup")
+	for _, name := range policy.Names() {
+		switch name {
+		case "cnn":
+			add(2, "policy.", "policy", name, "env", "Gather-v1", "policy.hidden", "4", "policy.channels", "2")
+		case "spiking":
+			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
+		case "blockmlp":
+			add(2, "policy.", "policy", name, "policy.masks", "shared", "policy.hidden", "8,8", "policy.block", "4")
+		default:
+			add(2, "policy.", "policy", name)
+		}
+	}
+	for _, more := range [][]string{{"policy.dynamics", "mechanistic:adex:conductance"},
+		{"policy.dynamics", "fast:cubalif"}, {"policy.dynamics", "fast:alif"}, {"policy.dynamics", "mechanistic:lif"},
+		{"policy.dynamics", "mechanistic:izhikevich:shunt"}, {"policy.dynamics", "mechanistic:hh:current"},
+		{"policy.plasticity", "rewarded"}, {"policy.plasticity", "stdp"}, {"policy.encoder", "population"},
+		{"policy.encoder", "delta"}, {"policy.encoder", "latency"}} {
+		if long.On() {
+			add(2, "policy.", append(more, "policy", "spiking", "policy.hidden", "4", "policy.weight-scale", "60")...)
+		}
+	}
+	for i, c := range cases {
+		kind, ok := run.Lookup(c.kind)
+		require.True(t, ok)
+		name := fmt.Sprint(i, " ", c.kind)
+		for key, value := range c.values {
+			if strings.HasPrefix(key, strings.TrimSuffix(c.part, ".")) && c.part != "" {
+				name += " " + value
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			base, err := (&flagValues{values: c.values}).resolve(kind, "", nil)
+			require.NoError(t, err)
+			want := course(t, base, c.rounds)
+			require.Equal(t, want, course(t, base, c.rounds), "the course repeats")
+			fields := base.all()
+			for _, f := range settings.Fields(&base.session) {
+				fields[f.Name] = f
+			}
+			seen := map[string]bool{}
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				f := fields[name]
+				if !strings.HasPrefix(name, c.part) || withoutEffect[name] != "" || f.Type == "pairs" || choices(base.Experiment, name) != nil {
+					continue // other environments, policies and strategies have tests of their own
+				}
+				candidates := changed(f)
+				require.NotEmpty(t, candidates, "%s: no other value is known, add one", name)
+				refused := 0
+				for _, value := range candidates {
+					values := maps.Clone(c.values)
+					values[name] = value
+					other, err := (&flagValues{values: values}).resolve(kind, "", nil)
+					if err != nil {
+						refused++
+						continue
+					}
+					require.NotEqual(t, base.text, other.text, "%s %s is accepted and not saved", name, value)
+					if course(t, other, c.rounds) != want {
+						seen[name] = true
+						break
+					}
+				}
+				if !seen[name] && refused < len(candidates) {
+					t.Errorf("--%s is accepted with %v in place of %s and changes nothing", name, candidates, f.Text())
+				}
+			}
+			t.Logf("%d of %d settings change the run", len(seen), len(fields))
+		})
+	}
+}
