@@ -33,20 +33,26 @@ type CNNSettings struct {
 	Between
 }
 
+// IsImage reports whether observations have the three axes of an image: height, width and channels.
+func IsImage(observation envs.Space) bool {
+	box, ok := observation.(envs.Box)
+	return ok && box.Shape().Rank() == 3
+}
+
 // Make makes a CNN. It refuses observations without three axes, and images that are smaller than a kernel.
 func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
 	if err := checked(s); err != nil {
 		return nil, err
 	}
 	image := observation.Shape()
-	box, ok := observation.(envs.Box)
-	if !ok || image.Rank() != 3 {
+	if !IsImage(observation) {
 		return nil, settings.Wrong("policy", "cnn", "observations of three axes, height, width and channels, not of "+
 			"shape %v: mlp takes these", image.Dims)
 	}
 	if len(s.Channels) == 0 {
 		return nil, settings.Wrong("policy.channels", "", "a convolution at least; mlp has none")
 	}
+	box := observation.(envs.Box)
 	at := slices.Clone(image.Dims)
 	if box.ChannelsFirst {
 		at = []int{at[1], at[2], at[0]}

@@ -56,6 +56,13 @@ type About struct {
 	Given []string
 }
 
+// Suggesting is an Experiment that knows better settings than its defaults for some environments.
+type Suggesting interface {
+	// Suggested returns settings for what the experiment is about, which is set. They count where neither the command
+	// line nor a file gives a value.
+	Suggested() settings.Values
+}
+
 // Progress is told of slow starts.
 type Progress interface {
 	Download(done, total int64) // bytes

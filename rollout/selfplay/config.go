@@ -77,7 +77,7 @@ type Config struct {
 	_                 struct{}        `help:"reference interpreter computes it, to find NaN"`
 
 	ArenaEvery int      `set:"arena-every" program:"no" min:"0" max:"1000000" zero:"never"`
-	_          struct{} `help:"iterations between evaluations; 0 for none; the last iteration is always evaluated"`
+	_          struct{} `help:"iterations between evaluations, the last is one, too; 0: there is none"`
 	ArenaGames int      `set:"arena-games" needs:"arena-every=!0" min:"2" max:"65536"`
 	_          struct{} `wants:"an even number from 2 to 65536: each side begins half of the games"`
 	_          struct{} `help:"games against each opponent of an evaluation"`

@@ -18,7 +18,7 @@ import (
 
 // little makes a command line of selfplay small; what stands further behind wins.
 var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
-	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-games 2 --arena-every 0 --devices 1")
+	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-every 0 --devices 1")
 
 // selfplays runs a command line on the CPU plugin and gives its line of JSON.
 func selfplays(t *testing.T, in string, args ...string) (result map[string]any, stdout string) {

@@ -139,6 +139,11 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	for name := range g.values {
 		delete(inFile, name)
 	}
+	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
+		if err := t.suggest(values); err != nil {
+			return nil, settingError(err, path, inFile)
+		}
+	}
 	if err := t.gather(values, fromFile, inFile, g.values); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
@@ -177,6 +182,41 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	t.text, err = t.config()
 	return t, err
+}
+
+// fileHead returns the head of a config file that may be nil.
+func fileHead(file *configFile) map[string]any {
+	if file == nil {
+		return nil
+	}
+	return file.head
+}
+
+// suggest adds the settings that the experiment suggests for its argument, where values has none.
+func (t *task) suggest(values map[string]any) error {
+	e, ok := t.Experiment.(run.Suggesting)
+	if !ok {
+		return nil
+	}
+	if about, given := values[t.Argument]; given {
+		if f, ok := settings.Lookup(t.Experiment, t.Argument); ok {
+			if err := f.Set(about); err != nil {
+				return err
+			}
+		}
+	}
+	suggested := e.Suggested()
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(suggested)) {
+		if _, given := values[name]; !given {
+			values[name] = suggested[name]
+			words = append(words, fmt.Sprintf("--%s %v", name, suggested[name]))
+		}
+	}
+	if len(words) > 0 {
+		t.notice = "settings for " + t.Title() + ": " + strings.Join(words, " ")
+	}
+	return nil
 }
 
 // lift sets the length of a run to the largest one if another end is given. A length by which settings are scheduled

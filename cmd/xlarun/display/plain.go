@@ -41,14 +41,11 @@ func (l *log) begin() {
 	}
 }
 
-// Phase writes what the run does, until the first news.
+// Phase writes what the run does.
 func (l *log) Phase(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.begin()
-	if l.last.Metrics.Step == 0 {
-		l.line("%s", text)
-	}
+	l.line("%s", text)
 }
 
 // Download writes a line for each tenth.

@@ -106,6 +106,7 @@ type session struct {
 	judge        *Judge
 	filing       time.Duration // that the kind's further files took the last time
 	began        time.Time     // the first round of this process
+	expected     time.Duration // of a round: as the last one took, or an estimate; 0: not known
 	heldAt       time.Time
 	holding      time.Duration // that the last copy of the state took
 	checkpointAt time.Time

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"xlarun/graph"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -84,6 +85,9 @@ func (s *session) restore(context.Context) error {
 	if reason := s.profile.PlanNotice(); reason != "" {
 		s.Observer.Notice(reason)
 	}
+	var cost graph.Cost
+	cost, s.expected = estimateRound(s.run, s.Kind, s.backend)
+	s.announce(cost)
 	if s.Resume == nil {
 		s.Observer.Phase("the first " + s.Kind.Round)
 		return nil
@@ -159,7 +163,10 @@ func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
 	for s.last.Step < s.Experiment.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled && !s.reachedEnd() {
 		started := time.Now()
+		end := watchRound(s.Observer.Phase, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected)
 		m, err := s.run.Step()
+		end()
+		s.expected = time.Since(started)
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, err)
 		}

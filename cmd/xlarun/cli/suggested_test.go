@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/rollout/ppo"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// What a kind suggests for an environment counts less than flags and files, and is saved with the run.
+func TestSuggestedSettings(t *testing.T) {
+	kind, ok := run.Lookup("ppo")
+	require.True(t, ok)
+	resolve := func(arg string, flags map[string]string, file string) *task {
+		var c *configFile
+		if file != "" {
+			var err error
+			c, err = parseConfig("a.toml", []byte(file))
+			require.NoError(t, err)
+		}
+		k, err := (&flagValues{values: flags}).resolve(kind, arg, c)
+		require.NoError(t, err)
+		return k
+	}
+	get := func(k *task) string { return k.all()["gamma"].Text() + " " + k.all()["envs"].Text() }
+	require.Equal(t, "0.99 4", get(resolve("CartPole-v1", nil, "")))
+	require.Empty(t, resolve("CartPole-v1", nil, "").notice)
+	k := resolve("Pendulum-v1", nil, "")
+	require.Equal(t, "0.95 16", get(k))
+	require.Contains(t, k.notice, "settings for Pendulum-v1: --entropy 0 --envs 16")
+	require.Equal(t, "0.95 16", get(resolve("", nil, "env = 'Pendulum-v1'\n")))
+	require.Equal(t, "0.96 16", get(resolve("Pendulum-v1", map[string]string{"gamma": ".96"}, "")))
+	require.Equal(t, "0.95 8", get(resolve("", nil, "env = 'Pendulum-v1'\nenvs = 8\n")))
+	require.Equal(t, "0.97 8", get(resolve("", map[string]string{"gamma": ".97"}, "env = 'Pendulum-v1'\nenvs = 8\n")))
+
+	// The config of a run has all settings: nothing is added to one of an earlier version.
+	require.Equal(t, get(k), get(resolve("", nil, k.text)))
+	require.Equal(t, "0.99 4", get(resolve("", nil, "kind = 'ppo'\nkind_version = 1\nenv = 'Pendulum-v1'\n")))
+
+	require.Equal(t, "cnn", resolve("Gather-v1", nil, "").all()["policy"].Text())
+	require.Equal(t, "mlp:8", resolve("Gather-v1", map[string]string{"policy": "mlp:8"}, "").all()["policy"].Text())
+}
+
+// All suggestions are settings in their ranges, for environments that exist, and differ from the defaults.
+func TestSuggestionsAreSettings(t *testing.T) {
+	kind, _ := run.Lookup("ppo")
+	tuned := 0
+	for _, id := range envs.IDs() {
+		c := ppo.DefaultConfig()
+		before := map[string]string{}
+		for _, f := range settings.Fields(&c) {
+			before[f.Name] = f.Text()
+		}
+		c.Env = id
+		values := c.Suggested()
+		if env, err := envs.Make(id); err != nil || env.Spec().Players > 1 {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			f, ok := settings.Lookup(&c, name)
+			require.True(t, ok, "%s %s", id, name)
+			require.NoError(t, f.Set(values[name]))
+			require.NotEqual(t, before[name], f.Text(), "%s %s is the default", id, name)
+			tuned++
+		}
+		_, err := (&flagValues{}).resolve(kind, id, nil)
+		require.NoError(t, err, id)
+	}
+	require.Greater(t, tuned, 10)
+}
+
+// A run says what was suggested, and goes on with it.
+func TestSuggestionsStay(t *testing.T) {
+	b := onInterpreter(t)
+	require.Equal(t, StatusOK, b.do("ppo", "Pendulum-v1", "--backend", "reference", "--steps", "32", "--horizon", "2",
+		"--epochs", "1", "--minibatches", "1", "--policy", "linear", "--judge", "1", "--out", "a"), "%s", b.err)
+	require.Contains(t, b.out.String(), "settings for Pendulum-v1: --entropy 0 --envs 16 --gamma 0.95")
+	require.Contains(t, read(t, "a", "config.toml"), "gamma = 0.95\n")
+	require.Equal(t, StatusOK, b.do("ppo", "--resume", "a", "--steps", "64"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("ppo", "a/config.toml", "--out", "b"), "%s", b.err)
+	require.NoError(t, os.RemoveAll("a"))
+}
