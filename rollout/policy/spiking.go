@@ -43,7 +43,8 @@ type SpikingSettings struct {
 	Gain            settings.Number `set:"gain" above:"0"`
 	_               struct{}        `help:"factor of observations, scaled to -1..1 by"`
 	_               struct{}        `help:"their bounds, before they become spikes"`
-	Fields          int             `set:"fields" needs:"encoder=population" min:"2" max:"4096" help:"units per input of the encoder population"`
+	Fields          int             `set:"fields" min:"2" max:"4096" help:"units per input of the encoder population"`
+	_               struct{}        `needs:"encoder=population"`
 	Plasticity      string          `set:"plasticity" oneof:"none,stdp,rewarded"`
 	_               struct{}        `help:"how the weights between layers change within an"`
 	_               struct{}        `help:"episode: not at all (none), by the timing of spikes"`
@@ -53,7 +54,8 @@ type SpikingSettings struct {
 	_               struct{}        `help:"for it; a pair in reverse order takes off 1.05 times as much"`
 	PlasticityTau   float64         `set:"plasticity-tau" above:"0" needs:"plasticity=rewarded"`
 	_               struct{}        `help:"ms for which a pair of spikes is eligible for a reward"`
-	PlasticityBound float64         `set:"plasticity-bound" above:"0" needs:"plasticity=!none" help:"largest change of a weight, in genes"`
+	PlasticityBound float64         `set:"plasticity-bound" above:"0" help:"largest change of a weight, in genes"`
+	_               struct{}        `needs:"plasticity=!none"`
 	Change          float64         `set:"change" above:"0" needs:"encoder=delta"`
 	_               struct{}        `help:"change of an input that makes the encoder delta send a spike"`
 }

@@ -41,8 +41,10 @@ type Config struct {
 	_           struct{}        `help:"gumbel: sequential halving; puct: noise at the root"`
 	MaxDepth    int             `set:"max-depth" min:"0" max:"65536" zero:"as many as there are simulations"`
 	_           struct{}        `help:"most moves from the root of a search to a node"`
-	Considered  int             `set:"considered" needs:"search=gumbel" min:"1" max:"65536" help:"gumbel: most actions tried at the root"`
-	Temperature settings.Number `set:"temperature" needs:"search=puct" min:"0" help:"puct: temperature of the first moves"`
+	Considered  int             `set:"considered" min:"1" max:"65536" help:"gumbel: most actions tried at the root"`
+	_           struct{}        `needs:"search=gumbel"`
+	Temperature settings.Number `set:"temperature" min:"0" help:"puct: temperature of the first moves"`
+	_           struct{}        `needs:"search=puct"`
 	DrawnMoves  int             `set:"drawn-moves" min:"0" max:"65536"`
 	_           struct{}        `help:"first moves of a game that are drawn, not the"`
 	_           struct{}        `help:"most visited (puct; in matches also gumbel)"`

@@ -195,7 +195,10 @@ func TestEverySettingMatters(t *testing.T) {
 			seen := map[string]bool{}
 			for _, name := range slices.Sorted(maps.Keys(fields)) {
 				f := fields[name]
-				if !strings.HasPrefix(name, c.part) || withoutEffect[name] != "" || f.Type == "pairs" || choices(base.Experiment, name) != nil {
+				if !strings.HasPrefix(name, c.part) || withoutEffect[name] != "" {
+					continue
+				}
+				if f.Type == "pairs" || choices(base.Experiment, name) != nil {
 					continue // other environments, policies and strategies have tests of their own
 				}
 				candidates := changed(f)

@@ -262,8 +262,8 @@ func (g *flagValues) needs(fields []settings.Field, prefix string) error {
 			continue
 		}
 		if other, wants, missing := f.Needs(fields); missing {
-			return &settings.Error{Key: prefix + f.Name, Got: text, Wants: fmt.Sprintf("--%s%s %s beside it: it has no "+
-				"effect otherwise", prefix, other, wants)}
+			return &settings.Error{Key: prefix + f.Name, Got: text,
+				Wants: fmt.Sprintf("--%s%s %s beside it: it has no effect otherwise", prefix, other, wants)}
 		}
 	}
 	return nil

@@ -16,9 +16,10 @@ import (
 
 // options holds the flags.
 type options struct {
-	metric, x string
-	by        []string
-	out       string
+	metrics []string
+	x       string
+	by      []string
+	out     string
 }
 
 // Command is `xlarun plot`.
@@ -48,8 +49,8 @@ func Command(streams console.Streams) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.metric, "metric", "", "what to draw, a number of metrics.jsonl (default mean_fitness if there is "+
-		"one, else the first)")
+	f.StringSliceVar(&o.metrics, "metric", nil, "what to draw, numbers of metrics.jsonl between commas (default "+
+		"mean_fitness if there is one, else the first)")
 	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default the steps, such as generations)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all except "+
 		"the seed)")
@@ -82,10 +83,11 @@ func (o options) plot(dirs []string) (path string, err error) {
 		}
 		runs = append(runs, r)
 	}
-	metric := o.metric
-	if metric == "" {
-		if metric = runs[0].metrics[0]; slices.Contains(runs[0].metrics, "mean_fitness") {
-			metric = "mean_fitness"
+	metrics := o.metrics
+	if len(metrics) == 0 {
+		metrics = runs[0].metrics[:1]
+		if slices.Contains(runs[0].metrics, "mean_fitness") {
+			metrics = []string{"mean_fitness"}
 		}
 	}
 	x := o.x
@@ -93,8 +95,11 @@ func (o options) plot(dirs []string) (path string, err error) {
 		x = runs[0].unit
 	}
 	for i, r := range runs {
-		for _, of := range [][2]string{{"metric", metric}, {"x", x}} {
-			flag, name := of[0], of[1]
+		for _, name := range append(slices.Clone(metrics), x) {
+			flag := "metric"
+			if name == x {
+				flag = "x"
+			}
 			if _, ok := r.column(name); !ok {
 				known := append([]string{r.unit}, r.metrics...)
 				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i],
@@ -110,7 +115,7 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
 		title = runs[0].kind
 	}
-	c, err := curvesChart(title, x, metric, all)
+	c, err := curvesChart(title, x, metrics, all)
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}

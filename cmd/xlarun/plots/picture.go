@@ -50,30 +50,39 @@ func save(path string, c *chart.Chart) error {
 	return nil
 }
 
-// curvesChart returns a chart with a curve for each group.
-func curvesChart(title, x, y string, all []group) (*chart.Chart, error) {
-	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(y)}
-	empty := true
-	for i, g := range all {
-		b := g.curve(x, y)
-		if len(b.x) == 0 {
-			continue
-		}
-		line := chart.Line{Points: xys(b.x, b.mean), Colour: colours[i%len(colours)], Width: 2}
-		if i >= len(colours) {
-			line.Dashes = []float64{float64(3 * (i / len(colours))), 3}
-		}
-		if b.finite() {
-			c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Colour: line.Colour})
-		}
-		c.Add(line)
-		empty = false
-		if label := g.legend(); label != "" && (len(all) > 1 || len(g.runs) > 1) {
-			c.Legend(label, line)
+// curvesChart returns a chart with a curve for each metric of each group.
+func curvesChart(title, x string, metrics []string, all []group) (*chart.Chart, error) {
+	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(strings.Join(metrics, ", "))}
+	count := 0 // of curves
+	for _, metric := range metrics {
+		for _, g := range all {
+			b := g.curve(x, metric)
+			if len(b.x) == 0 {
+				continue
+			}
+			line := chart.Line{Points: xys(b.x, b.mean), Colour: colours[count%len(colours)], Width: 2}
+			if count >= len(colours) {
+				line.Dashes = []float64{float64(3 * (count / len(colours))), 3}
+			}
+			if b.finite() {
+				c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Colour: line.Colour})
+			}
+			c.Add(line)
+			count++
+			label := ""
+			if len(all) > 1 || len(g.runs) > 1 {
+				label = g.legend()
+			}
+			if len(metrics) > 1 {
+				label = strings.TrimSuffix(spaced(metric)+": "+label, ": ")
+			}
+			if label != "" {
+				c.Legend(label, line)
+			}
 		}
 	}
-	if empty {
-		return nil, fmt.Errorf("there is no number of %s to draw", y)
+	if count == 0 {
+		return nil, fmt.Errorf("there is no number of %s to draw", strings.Join(metrics, " and "))
 	}
 	return c, nil
 }

@@ -35,18 +35,24 @@ type Settings struct {
 	TauMin        settings.Number `set:"tau-min" above:"0"`
 	_             struct{}        `help:"smallest time constant of a membrane, in ms; at least dt"`
 	TauMax        settings.Number `set:"tau-max" above:"0" help:"largest time constant of a membrane, in ms"`
-	SynapseMin    settings.Number `set:"synapse-min" above:"0" needs:"dynamics=fast:cubalif|*:current|*:conductance"`
+	SynapseMin    settings.Number `set:"synapse-min" above:"0"`
+	_             struct{}        `needs:"dynamics=fast:cubalif|*:current|*:conductance"`
 	_             struct{}        `help:"smallest time constant of a synapse, in ms; at least dt"`
-	SynapseMax    settings.Number `set:"synapse-max" above:"0" needs:"dynamics=fast:cubalif|*:current|*:conductance" help:"largest time constant of a synapse, in ms"`
-	AdaptationMin settings.Number `set:"adaptation-min" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
+	SynapseMax    settings.Number `set:"synapse-max" above:"0" help:"largest time constant of a synapse, in ms"`
+	_             struct{}        `needs:"dynamics=fast:cubalif|*:current|*:conductance"`
+	AdaptationMin settings.Number `set:"adaptation-min" above:"0"`
+	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
 	_             struct{}        `help:"smallest time constant of an adaptation, in ms; at least dt"`
-	AdaptationMax settings.Number `set:"adaptation-max" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"largest time constant of an adaptation, in ms"`
+	AdaptationMax settings.Number `set:"adaptation-max" above:"0" help:"largest time constant of an adaptation, in ms"`
+	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
 	ThresholdMin  settings.Number `set:"threshold-min" above:"0"`
 	_             struct{}        `help:"smallest distance from rest to the threshold, in mV"`
 	ThresholdMax  settings.Number `set:"threshold-max" above:"0"`
 	_             struct{}        `help:"largest distance from rest to the threshold, in mV"`
-	JumpMin       settings.Number `set:"jump-min" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"smallest step of the adaptation at a spike, in mV"`
-	JumpMax       settings.Number `set:"jump-max" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"largest step of the adaptation at a spike, in mV"`
+	JumpMin       settings.Number `set:"jump-min" above:"0" help:"smallest step of the adaptation at a spike, in mV"`
+	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
+	JumpMax       settings.Number `set:"jump-max" above:"0" help:"largest step of the adaptation at a spike, in mV"`
+	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
 }
 
 // Defaults are a membrane of about 20 ms that rests 15 mV below its threshold, synapses of about 5 ms and adaptation of
