@@ -1,0 +1,76 @@
+"""The members of rollout/episode/testdata act as the Go program computes; see third_party/oracles/member_act.py."""
+import base64
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import xlarun
+
+DATA = pathlib.Path(__file__).parents[2] / "rollout" / "episode" / "testdata"
+CASES = {case["file"]: case for case in json.loads((DATA / "member_act.json").read_text())["members"]}
+
+
+def decode(x):
+    return np.frombuffer(base64.b64decode(x["data"]), x["dtype"]).reshape(x["shape"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_and_actions(name):
+    case, member = CASES[name], xlarun.load(DATA / name)
+    observations, outputs, actions = (decode(case[key]) for key in ("observations", "outputs", "actions"))
+    state = member.start()
+    for observation, want, action in zip(observations, outputs, actions):
+        got, _ = member.outputs(observation, state)
+        np.testing.assert_allclose(got, want, atol=1e-5)
+        chosen, state = member.act(observation, state, actions="greedy")
+        np.testing.assert_allclose(chosen, action, atol=1e-5)
+
+
+def test_draws_follow_the_distribution():
+    member, rng = xlarun.load(DATA / "lander.safetensors"), np.random.default_rng(1)
+    assert member.actions == "sampled"
+    observation = decode(CASES["lander.safetensors"]["observations"])[0]
+    logits, _ = member.outputs(observation)
+    draws = np.array([member.act(observation, rng=rng)[0] for _ in range(20_000)])
+    first = 0
+    for i, n in enumerate(member.action_space["nvec"]):
+        own = np.exp(logits[first:first + n] - logits[first:first + n].max())
+        np.testing.assert_allclose(np.bincount(draws[:, i], minlength=n) / len(draws), own / own.sum(), atol=0.02)
+        first += n
+
+
+def test_draws_of_a_box():
+    member, rng = xlarun.load(DATA / "ppo-pendulum.safetensors"), np.random.default_rng(1)
+    observation = decode(CASES["ppo-pendulum.safetensors"]["observations"])[0]
+    mean, _ = member.outputs(observation)
+    draws = np.array([member.act(observation, actions="sampled", rng=rng)[0] for _ in range(20_000)])
+    before = np.arctanh(np.clip(draws / 2, -1 + 1e-6, 1 - 1e-6))  # the action is 2 tanh of the draw
+    deviation = np.exp(member.arrays["Distribution.Log"])
+    assert abs(np.median(before) - mean[0]) < 0.05 * deviation[0]
+    quartiles = np.quantile(before, [0.25, 0.75])
+    assert abs(quartiles[1] - quartiles[0] - 1.349 * deviation[0]) < 0.05 * deviation[0]
+    assert np.all(np.abs(draws) <= 2)
+
+
+def test_legal_actions_only():
+    member = xlarun.load(DATA / "cartpole.safetensors")
+    observation = decode(CASES["cartpole.safetensors"]["observations"])[0]
+    best, _ = member.act(observation)
+    other, _ = member.act(observation, legal=np.arange(2) != best)
+    assert other == 1 - best
+
+
+def test_bad_files(tmp_path):
+    path = tmp_path / "a.safetensors"
+    for text, want in [(b"", "no safetensors"), (b"\xff" * 16, "no safetensors"), (b"\x02" + bytes(7) + b"{}", "has no policy")]:
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match=want):
+            xlarun.load(path)
+    whole = (DATA / "cartpole.safetensors").read_bytes()
+    path.write_bytes(whole[:-8])
+    with pytest.raises(ValueError, match="is cut"):
+        xlarun.load(path)
+    with pytest.raises(ValueError, match='want "sampled" or "greedy"'):
+        xlarun.load(DATA / "cartpole.safetensors").act(np.zeros(4), actions="best")

@@ -1,0 +1,102 @@
+"""A member that xlarun saved, and its actions."""
+import json
+
+import numpy as np
+
+from . import safetensors
+from .networks import networks
+from .spiking import Spiking
+
+
+def load(path):
+    """Returns the Member in a file of `xlarun export`. ValueError says what is wrong with the file."""
+    arrays, metadata = safetensors.read(path)
+    missing = [key for key in ("policy", "head", "observation_space", "action_space") if key not in metadata]
+    if missing:
+        raise ValueError(f"{path} has no {missing[0]} in its metadata: write it with xlarun export RUN --out {path}")
+    return Member(arrays, metadata)
+
+
+class Member:
+    """A policy that acts. metadata and arrays are those of the file."""
+
+    def __init__(self, arrays, metadata):
+        self.arrays, self.metadata = arrays, metadata
+        self.observation_space = json.loads(metadata["observation_space"])
+        self.action_space = json.loads(metadata["action_space"])
+        self.actions = metadata.get("actions", "greedy")
+        self.network = self._network(arrays, metadata)
+        critic = {name[len("Critic."):]: a for name, a in arrays.items() if name.startswith("Critic.")}
+        self.critic = self._network(critic, metadata) if critic else None
+
+    @staticmethod
+    def _network(arrays, metadata):
+        name = metadata["policy"].split(":")[0]
+        if name == "spiking":
+            return Spiking(arrays, metadata)
+        if name not in networks:
+            raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)} and spiking")
+        return networks[name](arrays, metadata)
+
+    def start(self):
+        """The state at the start of an episode: what a member with memory remembers; None without memory."""
+        return self.network.start()
+
+    def outputs(self, observation, state=None, rng=None):
+        """The network's outputs, [n], and the next state."""
+        if state is None:
+            state = self.start()
+        out, state = self.network.step(self._input(observation), state, rng or np.random.default_rng())
+        return np.asarray(out, np.float32), state
+
+    def act(self, observation, state=None, actions=None, rng=None, legal=None):
+        """The action for an observation, in the shape of the action space, and the next state.
+
+        actions: "sampled" draws from the distribution, with rng, a numpy Generator; "greedy" takes the most probable
+        action. The default is what the file says. legal: a mask of the actions that may be taken.
+        """
+        out, state = self.outputs(observation, state, rng)
+        if legal is not None:
+            out = np.where(legal, out, -np.inf)
+        actions = actions or self.actions
+        if actions == "sampled":
+            out = self._perturbed(out, rng or np.random.default_rng())
+        elif actions != "greedy":
+            raise ValueError(f'actions got {actions!r}, want "sampled" or "greedy"')
+        return self._action(out), state
+
+    def value(self, observation):
+        """The critic's value of an observation; the file has a critic if it was exported with one."""
+        if self.critic is None:
+            raise ValueError("the file has no critic: export a run of ppo with --critic")
+        if not hasattr(self.critic, "outputs"):
+            raise NotImplementedError("critics with memory run in Go only")
+        return float(self.critic.outputs(self._input(observation))[0])
+
+    def _input(self, observation):
+        space = self.observation_space
+        if space["type"] == "Discrete":
+            observation = np.eye(space["n"])[int(observation)]
+        x = np.asarray(observation, np.float32)
+        if self.metadata.get("normalized_observations") == "true":
+            x = np.clip((x - self.arrays["Observation.Mean"]) / self.arrays["Observation.Deviation"], -10, 10)
+        return x
+
+    def _perturbed(self, out, rng):
+        """Outputs with noise. The most probable action of these is a draw from the distribution."""
+        if self.metadata["head"] == "argmax":
+            return out + rng.gumbel(size=out.shape)
+        if "Distribution.Log" not in self.arrays:
+            raise ValueError('the member has no distribution over actions: only "greedy" works')
+        return out + np.exp(self.arrays["Distribution.Log"]) * rng.normal(size=out.shape)
+
+    def _action(self, out):
+        space = self.action_space
+        if space["type"] == "MultiDiscrete":
+            return np.array([np.argmax(own) for own in np.split(out, np.cumsum(space["nvec"])[:-1])])
+        if self.metadata["head"] == "argmax":
+            return int(np.argmax(out))
+        bounds = zip(out, space["low"], space["high"])
+        action = [y if None in (low, high) else (low + high) / 2 + (high - low) / 2 * np.tanh(y)
+                  for y, low, high in bounds]
+        return np.array(action, np.float32).reshape(space["shape"])
