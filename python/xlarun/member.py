@@ -66,9 +66,11 @@ class Member:
         return self._action(out), state
 
     def value(self, observation):
-        """The critic's value of an observation; the file has a critic if it was exported with one."""
+        """The critic's value of an observation, in units of scaled rewards, if the file was exported with --critic."""
         if self.critic is None:
             raise ValueError("the file has no critic: export a run of ppo with --critic")
+        if self.metadata.get("value") != "plain":
+            raise NotImplementedError(f"values of the head {self.metadata.get('value')} are read in Go only")
         if not hasattr(self.critic, "outputs"):
             raise NotImplementedError("critics with memory run in Go only")
         return float(self.critic.outputs(self._input(observation))[0])

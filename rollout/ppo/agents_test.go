@@ -57,7 +57,7 @@ func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
 	require.InEpsilon(t, total/5*(1-2./20), of(t, m, "learning_rate"), 1e-5, "in the third update of 20")
 	files, err := r.Files(true)
 	require.NoError(t, err)
-	shown := files[0].JSON.(map[string]any)
+	shown := files[len(files)-1].JSON.(map[string]any)
 	require.Equal(t, rates, shown["learning_rate"])
 	require.NotContains(t, shown, "gamma")
 

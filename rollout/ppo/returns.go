@@ -84,10 +84,25 @@ func finite(numbers ...float64) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Files returns the file of several agents: recent returns and configurations.
-func (t *Training) Files(bool) ([]run.File, error) {
+// Files returns the critic and, of several agents, recent returns and configurations.
+func (t *Training) Files(bool) (files []run.File, err error) {
+	critic, ok, err := t.criticFile()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		files = append(files, critic)
+	}
+	if agents, ok := t.agentsFile(); ok {
+		files = append(files, agents)
+	}
+	return files, nil
+}
+
+// agentsFile returns the file of several agents.
+func (t *Training) agentsFile() (f run.File, ok bool) {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
-		return nil, nil
+		return f, false
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
 	addEstimate := func(file map[string]any, returns []float64) {
@@ -113,7 +128,7 @@ func (t *Training) Files(bool) ([]run.File, error) {
 	if shown != nil {
 		file["configurations"] = shown
 	}
-	return []run.File{{Name: "agents.json", JSON: file}}, nil
+	return run.File{Name: "agents.json", JSON: file}, true
 }
 
 // maxTableRows is the number of configurations that the table shows.

@@ -73,8 +73,8 @@ func TestLearnsCartPole(t *testing.T) {
 	require.Greater(t, slices.Min(each), 50.)
 	files, err := r.Files(true)
 	require.NoError(t, err)
-	require.Equal(t, "agents.json", files[0].Name)
-	shown := files[0].JSON.(map[string]any)
+	require.Equal(t, "agents.json", files[len(files)-1].Name)
+	shown := files[len(files)-1].JSON.(map[string]any)
 	for i, x := range shown["recent_return"].([]*float64) {
 		require.InEpsilon(t, each[i], *x, 1e-6)
 	}

@@ -62,6 +62,8 @@ type Sampled struct {
 const (
 	BestMember   = "best"   // the member with the highest mean return on fresh episodes
 	CentreMember = "centre" // the member that stands for the whole search
+	// CriticFile is the file of the critic that belongs to the newest checkpoint.
+	CriticFile = "critic.safetensors"
 )
 
 // FameMember is the name of the n-th member of the hall of fame, from 1: "fame-1" has the highest mean return.

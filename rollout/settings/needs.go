@@ -39,10 +39,7 @@ func needed(values string) string {
 	var words []string
 	for value := range strings.SplitSeq(values, "|") {
 		switch {
-		case value == "?*":
-			words = append(words, "a value")
-		case strings.HasPrefix(value, "!"):
-			words = append(words, "a value other than "+value[1:])
+		case value == "?*" || strings.HasPrefix(value, "!"): // any value that does something
 		default:
 			words = append(words, strings.ReplaceAll(value, "*", "…"))
 		}

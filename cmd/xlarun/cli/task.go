@@ -263,7 +263,8 @@ func (g *flagValues) needs(fields []settings.Field, prefix string) error {
 		}
 		if other, wants, missing := f.Needs(fields); missing {
 			return &settings.Error{Key: prefix + f.Name, Got: text,
-				Wants: fmt.Sprintf("--%s%s %s beside it: it has no effect otherwise", prefix, other, wants)}
+				Wants: fmt.Sprintf("%s beside it: it has no effect otherwise",
+					strings.TrimSpace("--"+prefix+other+" "+wants))}
 		}
 	}
 	return nil

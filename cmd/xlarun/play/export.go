@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 )
 
 // The format of exported members. docs/members.md describes the keys.
@@ -26,7 +28,7 @@ const (
 
 // ExportCommand is `xlarun export`.
 func ExportCommand(streams console.Streams) *cobra.Command {
-	member, actions, out, force := "", "", "", false
+	member, actions, out, force, critic := "", "", "", false, false
 	cmd := &cobra.Command{
 		Use:   "export RUN|FILE" + suffix + " --out FILE",
 		Short: "Write a saved member for other programs",
@@ -55,6 +57,11 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if critic {
+				if err := s.addCritic(metadata); err != nil {
+					return err
+				}
+			}
 			if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
 				return err
 			}
@@ -71,8 +78,30 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 	addMember(cmd.Flags(), &member)
 	addActions(cmd.Flags(), &actions)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
+	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
+}
+
+// addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
+func (s *Saved) addCritic(metadata map[string]string) error {
+	if s.Run == "" {
+		return console.BadInput("--critic wants the folder of a run, not a file: a file has what it was exported with")
+	}
+	path := filepath.Join(s.Run, run.CriticFile)
+	if !console.Exists(path) {
+		return console.BadInput("--critic: the run %s has no %s: only ppo has a critic, and with --shared it is a part "+
+			"of the actor", s.Run, run.CriticFile)
+	}
+	c := &Saved{Path: path}
+	if err := c.read(); err != nil {
+		return err
+	}
+	for name, a := range c.Arrays {
+		s.Arrays["Critic."+name] = a
+	}
+	metadata["value"] = c.Metadata["value"]
+	return nil
 }
 
 // setActions changes how the member will act.
