@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play/onnx"
 	"xlarun/envs"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
@@ -37,9 +38,10 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			"a reader in another language needs: the layers and the function between them, the environment and its " +
 			"spaces, and how\n" +
 			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the " +
-			"best one's connections.",
-		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors",
-		Args:    console.OneArgument("the folder of a run, or a member's file"),
+			"best one's connections. A name\nthat ends in .onnx makes an ONNX model, for onnxruntime and others.",
+		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors\n" +
+			"  xlarun export runs/20260102-150405-CartPole-v1 --out champion.onnx",
+		Args: console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := Open(args[0], member)
 			if err != nil {
@@ -62,11 +64,8 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 					return err
 				}
 			}
-			if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
+			if err := s.write(out, metadata); err != nil {
 				return err
-			}
-			if err := safetensors.Save(out, s.Arrays, metadata); err != nil {
-				return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 			}
 			if s.Notice != "" {
 				fmt.Fprintln(streams.Out, s.Notice)
@@ -77,10 +76,38 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 	}
 	addMember(cmd.Flags(), &member)
 	addActions(cmd.Flags(), &actions)
-	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
+	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix+" or FILE"+onnxSuffix)
 	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
+}
+
+// onnxSuffix is the ending of ONNX models.
+const onnxSuffix = ".onnx"
+
+// write writes the member in the format of the file's ending.
+func (s *Saved) write(out string, metadata map[string]string) error {
+	var err error
+	if filepath.Ext(out) == onnxSuffix {
+		if !s.Acts() {
+			return console.BadInput("--out %s: the member acts in no environment: give a name that ends in %s", out,
+				suffix)
+		}
+		data, wrong := onnx.Encode(s.Arrays, metadata)
+		if wrong != nil {
+			return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, wrong, suffix)
+		}
+		err = console.WriteFile(out, data)
+	} else {
+		if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
+			return err
+		}
+		err = safetensors.Save(out, s.Arrays, metadata)
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
+	}
+	return nil
 }
 
 // addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
@@ -90,8 +117,8 @@ func (s *Saved) addCritic(metadata map[string]string) error {
 	}
 	path := filepath.Join(s.Run, run.CriticFile)
 	if !console.Exists(path) {
-		return console.BadInput("--critic: the run %s has no %s: only ppo has a critic, and with --shared it is a part "+
-			"of the actor", s.Run, run.CriticFile)
+		return console.BadInput("--critic: the run %s has no %s: only ppo has a critic, and with --shared it is a "+
+			"part of the actor", s.Run, run.CriticFile)
 	}
 	c := &Saved{Path: path}
 	if err := c.read(); err != nil {
@@ -121,6 +148,10 @@ func (s *Saved) setActions(actions string) error {
 func checkTarget(out string, force bool) error {
 	if out == "" {
 		return console.BadInput("--out is missing: give the file to write, such as champion%s", suffix)
+	}
+	if ending := filepath.Ext(out); ending != suffix && ending != onnxSuffix {
+		return console.BadInput("--out got %s, wants a file that ends in %s, or in %s for other runtimes", out, suffix,
+			onnxSuffix)
 	}
 	if err := checkParent("--out", out); err != nil {
 		return err

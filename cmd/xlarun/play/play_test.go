@@ -287,6 +287,7 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile("noise.safetensors", []byte("noise noise noise"), 0o644))
 	require.NoError(t, os.WriteFile("taken.gif", nil, 0o644))
 	require.NoError(t, os.MkdirAll("folder.gif", 0o755))
+	require.NoError(t, os.MkdirAll("folder.safetensors", 0o755))
 	require.NoError(t, syscall.Mkfifo("pipe.safetensors", 0o644))
 	one := map[string]*graph.Array{"0.at": graph.Of([]int32{3}), "0.w": graph.Float32s([]float32{1})}
 	require.NoError(t, os.MkdirAll("sparse", 0o755))
@@ -353,7 +354,7 @@ func TestBadInput(t *testing.T) {
 		{"export nowhere --out x.safetensors", []string{"nowhere cannot be read"}},
 		{"export run --out no/x.safetensors", []string{"there is no folder no"}},
 		{"export run --out other.safetensors", []string{"--out other.safetensors is there already", "--force"}},
-		{"export run --out folder.gif --force", []string{"folder.gif is there and is no file"}},
+		{"export run --out folder.safetensors --force", []string{"folder.safetensors is there and is no file"}},
 		{"export run --out pipe.safetensors --force", []string{"pipe.safetensors is there and is no file"}},
 		{"export sparse --out x.safetensors --member centre", []string{"the run sparse has no member centre"}},
 		{"export checkpoint.safetensors --out x.safetensors", []string{"checkpoint.safetensors is a checkpoint"}},

@@ -1,0 +1,73 @@
+package play
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play/onnx"
+	"xlarun/rollout/policy"
+	"xlarun/third_party/oracles"
+)
+
+const members = "../../../rollout/episode/testdata"
+
+// The models of members are those that onnxruntime computed with, of every policy that ONNX has operators for:
+// third_party/oracles/onnx_members.py compared their outputs with the members'.
+func TestModelsAreVerified(t *testing.T) {
+	var verified struct {
+		Models []struct {
+			File, SHA256 string
+			Error        float64
+		}
+	}
+	require.NoError(t, oracles.Read("onnx/testdata/verified.json", &verified))
+	seen := map[string]bool{}
+	for _, v := range verified.Models {
+		require.Less(t, v.Error, 1e-4)
+		s, err := Open(filepath.Join(members, v.File), "")
+		require.NoError(t, err)
+		metadata, err := s.describe()
+		require.NoError(t, err)
+		data, err := onnx.Encode(s.Arrays, metadata)
+		require.NoError(t, err)
+		sum := sha256.Sum256(data)
+		require.Equal(t, v.SHA256, hex.EncodeToString(sum[:]), "%s: the model has changed: run "+
+			"third_party/oracles/onnx_members.py again", v.File)
+		name, _, _ := strings.Cut(metadata["policy"], ":")
+		seen[name] = true
+	}
+	for _, name := range policy.Names() {
+		require.True(t, seen[name] != (name == "spiking"), name)
+	}
+}
+
+// export writes the format of the ending, and refuses endings and members that it cannot write.
+func TestExportFormats(t *testing.T) {
+	abs, err := filepath.Abs(members)
+	require.NoError(t, err)
+	b := newBed(t)
+	status, _, errs := b.run("export", filepath.Join(abs, "gru.safetensors"), "--out", "m.onnx")
+	require.Equal(t, console.StatusOK, status, errs)
+	model, err := os.ReadFile("m.onnx")
+	require.NoError(t, err)
+	require.Contains(t, string(model), "next_state")
+	for _, c := range []struct{ file, out, want string }{
+		{"gru", "m.pt", "--out got m.pt, wants a file that ends in .safetensors, or in .onnx"},
+		{"gru", "m", "--out got m, wants a file that ends in .safetensors"},
+		{"spiking", "s.onnx", "ONNX has no operators for the policy spiking: it has them for blockmlp, cnn"},
+		{"gru", "there/m.onnx", "there is no folder there"},
+	} {
+		status, out, errs := b.run("export", filepath.Join(abs, c.file+".safetensors"), "--out", c.out)
+		require.Equal(t, console.StatusUsage, status)
+		require.Empty(t, out)
+		require.Contains(t, errs, c.want)
+		require.NoFileExists(t, c.out)
+	}
+}
