@@ -129,6 +129,10 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 		}
 		return nil, fmt.Errorf("it is no TOML: %s", shorten(err.Error()))
 	}
+	if _, is := values["kind_version"]; is {
+		return nil, fmt.Errorf("it is the config of a run, which xlarun %v runs: the file of a study has a metric, "+
+			"such settings in [run], and parameters in [[param]]", values["kind"])
+	}
 	s := Defaults()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := s.take(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {

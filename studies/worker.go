@@ -32,6 +32,8 @@ type Join struct {
 	Token string        // "" for none
 	TLS   *tls.Config   // nil for none
 	Wait  time.Duration // for a coordinator that is away
+	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
+	Away func(since time.Duration)
 
 	socket string // of a worker of the coordinator's machine, in place of the URL
 }
@@ -100,14 +102,20 @@ type worker struct {
 	runs Runs
 	id   string
 	wait time.Duration
-	away atomic.Int64 // when the coordinator was last there, Unix nanoseconds of this process's clock
+	away atomic.Int64 // when the coordinator was last there, nanoseconds after born
 	born time.Time
+
+	sayAway func(since time.Duration) // Join.Away
+	said    atomic.Int64              // when it was last called, nanoseconds after born
 }
+
+// awayEvery is the time between two calls of Join.Away.
+const awayEvery = 5 * time.Second
 
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now()}
+	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now(), sayAway: j.Away}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second),
 		nats.ReconnectJitter(time.Second, time.Second),
 		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
@@ -160,7 +168,12 @@ func (w *worker) orphaned() bool {
 	if w.conn.IsConnected() {
 		w.away.Store(now)
 	}
-	return now-w.away.Load() > int64(w.wait)
+	since := now - w.away.Load()
+	if said := w.said.Load(); w.sayAway != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
+		w.said.CompareAndSwap(said, now) {
+		w.sayAway(time.Duration(since))
+	}
+	return since > int64(w.wait)
 }
 
 // work takes trials from the queue and runs them, until ctx ends.

@@ -69,6 +69,22 @@ log = true
 	require.Contains(t, s.Do(t, "study", "show", "spec.toml"), "small: 5 trials, 5 complete")
 	database := filepath.Join("runs", "study-small", "study.db")
 	require.Contains(t, s.Do(t, "study", "best", database), "sigma=")
+	// 2: the best trial leads to its config, its member, and a run.
+	require.Contains(t, s.Do(t, "study", "best", "spec.toml", "--config", "best.toml", "--member", "m.safetensors"),
+		"xlarun evolve best.toml repeats it, with the first of its 2 seeds")
+	s.Do(t, "evolve", "best.toml", "--out", "a")
+	s.Do(t, "evolve", "--from-study", "spec.toml", "--out", "b")
+	require.Equal(t, s.Read(t, "a/metrics.jsonl"), s.Read(t, "b/metrics.jsonl"))
+	require.Contains(t, s.Do(t, "play", "m.safetensors", "--episodes", "2", "--gif", "none"), "mean return")
+	require.Contains(t, s.Refused(t, "evolve", "--from-study", "spec.toml:99"),
+		"--from-study spec.toml:99: --trial got 99, but small has the trials 0 to 4")
+	require.Contains(t, s.Refused(t, "ppo", "--from-study", "spec.toml"), "use xlarun evolve --from-study spec.toml")
+	require.Contains(t, s.Refused(t, "study", "best", "spec.toml", "--trial", "99"), "has the trials 0 to 4")
+	require.Contains(t, s.Refused(t, "study", "best", "spec.toml", "--member", "m.pt"), "ends in .safetensors")
+	require.Contains(t, s.Refused(t, "study", "best", "spec.toml", "--member", "m.safetensors"), "is there already")
+	require.Contains(t, s.Refused(t, "study", "run", "best.toml"),
+		"it is the config of a run, which xlarun evolve runs")
+	require.Contains(t, s.Refused(t, "study", "export", "spec.toml"), "--out is missing")
 	require.Contains(t, s.Do(t, "study", "plot", database, "--out", "study.png"), "study.png")
 	require.FileExists(t, filepath.Join(s.Dir, "study.png"))
 	for name, want := range map[string]string{"t.csv": "number,state,value_0,params_sigma,reason\n0,COMPLETE,",
@@ -106,6 +122,20 @@ log = true
 		require.Contains(t, s.Refused(t, "study", "run", "bad.toml"), c.want, i)
 	}
 	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "0.0.0.0:0"), "give a token")
+	// 3: tokens that others can read or guess are refused, by the server and by workers.
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{{"a token of enough letters", 0o644, "chmod 600 token"}, {"short", 0o600, "has a token of 5 characters"},
+		{"", 0o600, "is empty"}} {
+		file := filepath.Join(s.Dir, "token")
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		require.NoError(t, os.Chmod(file, c.mode))
+		require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "0.0.0.0:0", "--token-file", "token"),
+			c.want)
+		require.Contains(t, s.Refused(t, "work", "nats://127.0.0.1:1", "--token-file", "token"), c.want)
+	}
 	require.Contains(t, s.Refused(t, "work", "127.0.0.1:1"), "wants the address")
 	require.Contains(t, s.Refused(t, "study", "show", "nothing.db"), "there is no study in nothing.db")
 	// 1: looking at what is no database of studies leaves it as it is.
@@ -143,7 +173,7 @@ high = 1
 `
 	here, there := shelltest.New(t), shelltest.New(t)
 	for _, s := range []*shelltest.Shell{here, there} {
-		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte("secret\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte("a secret of 21 letters\n"), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(here.Dir, "spec.toml"), []byte(spec), 0o666))
 	p := here.Command("serve", "spec.toml", "--listen", "127.0.0.1:0", "--token-file", "token", "--no-workers")
@@ -162,7 +192,7 @@ high = 1
 	if url == "" {
 		require.FailNow(t, "nobody can join", "status %d: %s", p.Ended(), &p.Err)
 	}
-	require.Contains(t, pageData(t, page, "secret"), `"study":"served"`)
+	require.Contains(t, pageData(t, page, "a secret of 21 letters"), `"study":"served"`)
 	require.Contains(t, pageData(t, page, "guess"), "Token <input")
 	there.Do(t, "work", url, "--token-file", "token", "--workers", "1")
 	for lines.Scan() {

@@ -33,18 +33,30 @@ func (g *guard) add(cmd *cobra.Command, whose string) {
 	f.StringVar(&g.ca, "tls-ca", "", "authority that the other side's certificate is of, a PEM file")
 }
 
-// secret returns the token.
+// leastToken is the least length of a token. Shorter ones can be guessed.
+const leastToken = 16
+
+// secret returns the token; "" for none. It refuses a file that others can read, and a token that is too short.
 func (g *guard) secret() (string, error) {
-	if g.token == "" {
-		return os.Getenv(studies.TokenVariable), nil
+	token, from := os.Getenv(studies.TokenVariable), "the variable "+studies.TokenVariable
+	if g.token != "" {
+		from = "--token-file " + g.token
+		text, err := os.ReadFile(g.token)
+		if err != nil {
+			return "", console.BadInput("%s cannot be read (%w)", from, console.Cause(err))
+		}
+		info, err := os.Stat(g.token)
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			return "", console.BadInput("%s has the permissions %v, so that others may use it: run chmod 600 %s", from,
+				info.Mode().Perm(), g.token)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return "", console.BadInput("%s is empty: write a token into it", from)
+		}
 	}
-	text, err := os.ReadFile(g.token)
-	if err != nil {
-		return "", console.BadInput("--token-file %s cannot be read (%w)", g.token, console.Cause(err))
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", console.BadInput("--token-file %s is empty: write a token into it", g.token)
+	if token != "" && len(token) < leastToken {
+		return "", console.BadInput("%s has a token of %d characters, wants %d or more, as from openssl rand -hex 16",
+			from, len(token), leastToken)
 	}
 	return token, nil
 }
@@ -179,8 +191,14 @@ func workCommand(a *cli.App) *cobra.Command {
 				return workers(cmd.Context(), a, count, threads, os.Args[1:])
 			}
 			runtime.GOMAXPROCS(threads)
-			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait},
-				newMaker(a, "the study's spec"))
+			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait,
+				Away: func(since time.Duration) {
+					if os.Getenv(envQuiet) == "" {
+						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
+							"machine reach it? The workers wait until %v have passed\n", args[0],
+							since.Round(time.Second), wait)
+					}
+				}}, newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted
 			}
@@ -207,6 +225,9 @@ func servedAddress(text string) bool {
 	return u.Port() == "" || err == nil && port > 0
 }
 
+// envQuiet is set for all workers of a machine except one, which says that nobody answers.
+const envQuiet = "XLARUN_WORKER_QUIET"
+
 // statusOfAll is how a worker ends that another one in its place would follow.
 const statusOfAll = 3
 
@@ -219,8 +240,11 @@ func workers(ctx context.Context, a *cli.App, count, threads int, args []string)
 	var last, failed error
 	well := false // one ended as the study did
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
-		Command: func(int) *exec.Cmd {
+		Command: func(slot int) *exec.Cmd {
 			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
+			if slot > 0 {
+				cmd.Env = append(os.Environ(), envQuiet+"=1")
+			}
 			cmd.Stdout, cmd.Stderr = a.Out, a.Err
 			return cmd
 		},

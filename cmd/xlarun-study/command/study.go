@@ -46,7 +46,8 @@ func studyCommand(a *cli.App) *cobra.Command {
 		"file, or a PostgreSQL server's database, of\n" +
 		"the schema of Optuna 5.0."
 	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best " +
-		"examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
+		"examples/study-cartpole.toml --config best.toml\n  xlarun study export runs/study-cartpole/study.db " +
+		"--out trials.csv"
 	return cmd
 }
 
@@ -391,6 +392,7 @@ func studyShowCommand(a *cli.App) *cobra.Command {
 			if foreign > 0 {
 				others += fmt.Sprintf("; %d were added by other programs", foreign)
 			}
+			explained := false
 			for i, d := range st.Directions() {
 				var shares []string
 				for _, x := range study.Importances(trials, i) {
@@ -399,7 +401,12 @@ func studyShowCommand(a *cli.App) *cobra.Command {
 				if len(shares) > 0 {
 					fmt.Fprintf(a.Out, "importances for objective %d (%s): %s\n", i, strings.ToLower(string(d)),
 						strings.Join(shares, ", "))
+					explained = true
 				}
+			}
+			if explained {
+				fmt.Fprintln(a.Out, "an importance is the share of the variance of the values' ranks that one "+
+					"parameter alone explains (first-order sensitivity index)")
 			}
 			fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d waiting, %d under way%s\n",
 				st.Name,
@@ -409,23 +416,6 @@ func studyShowCommand(a *cli.App) *cobra.Command {
 				others)
 			return nil
 		})
-}
-
-func studyBestCommand(a *cli.App) *cobra.Command {
-	return lookCommand(a, "best", "Show the best trial of a study, of several objectives all that no other is "+
-		"better than", func(st *study.Study, trials []*study.FrozenTrial) error {
-		best := study.Best(trials, st.Directions())
-		if len(best) == 0 {
-			if slices.ContainsFunc(trials, func(t *study.FrozenTrial) bool { return t.State == study.Complete }) {
-				return fmt.Errorf("no complete trial of %s keeps its constraints", st.Name)
-			}
-			return fmt.Errorf("no trial of %s is complete", st.Name)
-		}
-		for _, t := range best {
-			fmt.Fprintf(a.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
-		}
-		return nil
-	})
 }
 
 func studyPlotCommand(a *cli.App) *cobra.Command {
@@ -459,6 +449,9 @@ func studyExportCommand(a *cli.App) *cobra.Command {
 	out := ""
 	cmd := lookCommand(a, "export", "Write the trials of a study as CSV or JSON lines",
 		func(_ *study.Study, trials []*study.FrozenTrial) error {
+			if out == "" {
+				return console.BadInput("--out is missing: give the file to write, such as trials.csv or trials.jsonl")
+			}
 			if !strings.HasSuffix(out, ".csv") && !strings.HasSuffix(out, ".jsonl") {
 				return console.BadInput("--out got %q, wants a file .csv or .jsonl", out)
 			}

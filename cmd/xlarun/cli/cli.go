@@ -8,7 +8,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -56,8 +58,10 @@ type App struct {
 	patience    time.Duration  // runfolder.Options.Patience
 	// find returns the path of another program, and exec runs one in place of this process.
 	find func(program string) (path string, err error)
-	exec func(path string, args []string) error
-	args []string // the command line
+	// output runs a program and returns its stdout. The error of a program that failed is its stderr.
+	output func(ctx context.Context, path string, args ...string) ([]byte, error)
+	exec   func(path string, args []string) error
+	args   []string // the command line
 }
 
 // Main runs the command line of this process and exits.
@@ -121,7 +125,14 @@ func untilSignal() context.Context {
 // console.Grace to put its state on the disk. A call may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
 	a := &App{Streams: s, OpenBackend: openBackend, preload: console.Preload, now: time.Now, patience: 2 * time.Second,
-		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec}
+		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec,
+		output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
+			text, err := exec.CommandContext(ctx, path, args...).Output()
+			if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
+				err = errors.New(strings.TrimSpace(string(failed.Stderr)))
+			}
+			return text, err
+		}}
 	return a.run(ctx, args)
 }
 

@@ -40,13 +40,30 @@ func ProgramOf(command string) string {
 // Resolve returns the experiment that settings of a kind of run describe, and the backend that they name. path is the
 // file that errors name.
 func (a *App) Resolve(kind, path string, values map[string]any) (run.Experiment, console.BackendFlags, error) {
+	t, err := a.task(kind, path, values)
+	if err != nil {
+		return nil, console.BackendFlags{}, err
+	}
+	return t.Experiment, t.on(), nil
+}
+
+// ConfigOf returns the config file of what Resolve returns, with all settings.
+func (a *App) ConfigOf(kind, path string, values map[string]any) (string, error) {
+	t, err := a.task(kind, path, values)
+	if err != nil {
+		return "", err
+	}
+	return t.text, nil
+}
+
+func (a *App) task(kind, path string, values map[string]any) (*task, error) {
 	k, ok := run.Lookup(kind)
 	if !ok {
 		var names []string
 		for _, k := range run.Kinds() {
 			names = append(names, k.Name)
 		}
-		return nil, console.BackendFlags{}, console.BadInput("%s: key %q got %q, wants one of %s%s", path, kindKey,
+		return nil, console.BadInput("%s: key %q got %q, wants one of %s%s", path, kindKey,
 			shortKey(kind), strings.Join(names, ", "), console.DidYouMean(kind, names))
 	}
 	values = maps.Clone(values)
@@ -56,11 +73,7 @@ func (a *App) Resolve(kind, path string, values map[string]any) (run.Experiment,
 	if _, has := settings.Lookup(k.New(), "tune"); has && values["tune"] == nil {
 		values["tune"] = "off"
 	}
-	t, err := (&flagValues{}).resolve(k, "", &configFile{path: path, values: values, head: map[string]any{}})
-	if err != nil {
-		return nil, console.BackendFlags{}, err
-	}
-	return t.Experiment, t.on(), nil
+	return (&flagValues{}).resolve(k, "", &configFile{path: path, values: values, head: map[string]any{}})
 }
 
 // AddTexts adds a flag for each setting of s. The texts that flags get are put into values, by the setting's name.

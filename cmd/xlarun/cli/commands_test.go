@@ -116,6 +116,7 @@ func TestHelpOfSeldomFlags(t *testing.T) {
 		for _, x := range settings.Fields(&session) {
 			flags[x.Name] = true
 		}
+		flags["from-study"], flags["drop-rows"] = true, true // of the call
 	}
 	for kind, names := range seldomFlags {
 		for _, name := range names {

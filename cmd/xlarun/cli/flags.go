@@ -18,6 +18,8 @@ type flagValues struct {
 	values map[string]string
 	// own are the flags of the call. They have no keys in a config file.
 	own ownFlags
+	// trial is the config of the study's trial that --from-study names; nil: none.
+	trial *configFile
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }
@@ -28,8 +30,9 @@ type ownFlags struct {
 	out    string
 	json   bool
 	resume string
-	drop   bool // --drop-rows
-	fresh  bool // --resume auto, and the folder holds a run without a checkpoint
+	study  string // --from-study
+	drop   bool   // --drop-rows
+	fresh  bool   // --resume auto, and the folder holds a run without a checkpoint
 }
 
 // setting is one flag. It takes any text: the setting itself checks the value later.
@@ -165,7 +168,10 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder, from its newest checkpoint, as if "+
 			"it had not been stopped; auto: go on with the run in --out, or start it there")
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
-		f.Lookup("drop-rows").Hidden = true
+	}
+	if title != "" {
+		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
+			"trial N of FILE:N")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 }

@@ -27,7 +27,8 @@ const helpWidth = 120
 // is for all commands, the others are for the command of one kind of run.
 var seldomFlags = map[string][]string{
 	"": {"plugin", "jit", "checkpoint-every", "keep", "memory", "tune", "tile", "lanes-last", "unroll",
-		"vector-width", "hall-of-fame", "sample", "judge", "keys", "for", "rounds", "total-steps"},
+		"vector-width", "hall-of-fame", "sample", "judge", "keys", "for", "rounds", "total-steps",
+		"from-study", "drop-rows"},
 	"evolve": {"restarts", "max-population", "patience", "min-improvement", "island", "migration-dir",
 		"migrate-every", "migrants"},
 	"islands": {"explore-every"},

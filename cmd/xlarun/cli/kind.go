@@ -39,6 +39,9 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.fromStudy(cmd.Context(), k, g); err != nil {
+				return err
+			}
 			t, err := g.readRun(k, strings.Join(args, ""))
 			if err != nil {
 				return err
@@ -68,6 +71,10 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 		}
 		file, arg = path, ""
 	}
+	if g.trial != nil && g.own.resume != "" {
+		return nil, console.BadInput("--resume %s goes on with the settings of that run: leave --from-study out",
+			g.own.resume)
+	}
 	if g.own.resume == resumeAuto {
 		return g.readAuto(k, arg, file)
 	}
@@ -83,7 +90,10 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 
 // readNew resolves the settings of a new run.
 func (g *flagValues) readNew(k run.Kind, arg, file string) (*task, error) {
-	var c *configFile
+	c := g.trial
+	if c != nil && file != "" {
+		return nil, console.BadInput("got the config file %s and --from-study %s: give one of them", file, g.own.study)
+	}
 	if file != "" {
 		var err error
 		if c, err = readConfig(file); err != nil {

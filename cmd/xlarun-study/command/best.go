@@ -1,0 +1,214 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/run"
+	"xlarun/studies"
+	"xlarun/studies/rdb"
+	"xlarun/studies/study"
+)
+
+// best are the flags of study best.
+type best struct {
+	app            *cli.App
+	name           string // of the study
+	trial          int    // -1: the best
+	config, member string
+}
+
+func studyBestCommand(a *cli.App) *cobra.Command {
+	b := &best{app: a}
+	cmd := &cobra.Command{
+		Use: "best SPEC.toml|DATABASE", Args: oneFile,
+		Short: "Show the best trial of a study, of several objectives all that no other is better than",
+		Long: "Best shows the best trial of a study. --config writes the config of its run, with all settings in " +
+			"full precision, which\nxlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
+			"seed 0. --member repeats the runs of all seeds and\nkeeps the best member, judged on fresh episodes.",
+		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
+			"examples/study-cartpole.toml --member champion.safetensors\n  xlarun evolve --from-study " +
+			"examples/study-cartpole.toml",
+		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&b.name, "study", "", "name of the study, where the database has several")
+	f.IntVar(&b.trial, "trial", -1, "number of another trial than the best")
+	f.StringVar(&b.config, "config", "", "file to write the trial's config to, - for stdout")
+	f.StringVar(&b.member, "member", "", "file to write the trained member to, FILE.safetensors; the trial's run is "+
+		"repeated")
+	return cmd
+}
+
+func (b *best) run(ctx context.Context, at string) error {
+	if b.member != "" && filepath.Ext(b.member) != ".safetensors" {
+		return console.BadInput("--member got %s, wants a file that ends in .safetensors", b.member)
+	}
+	if b.trial < -1 {
+		return console.BadInput("--trial got %d, wants the number of a trial, from 0", b.trial)
+	}
+	d, st, err := openStudy(b.app, at, b.name)
+	if err != nil {
+		return err
+	}
+	spec, t, err := b.show(d, st, at)
+	err = errors.Join(err, d.Close())
+	if err != nil || b.member == "" {
+		return err
+	}
+	return b.train(ctx, at, spec, t)
+}
+
+// show prints the trials, and writes the config. It returns the trial and its study's spec if one of them is asked for.
+func (b *best) show(d *rdb.DB, st *study.Study, at string) (*studies.Spec, *study.FrozenTrial, error) {
+	trials, err := st.Trials()
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := b.choose(st, trials)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.config != "-" {
+		for _, t := range chosen {
+			fmt.Fprintf(b.app.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
+		}
+	}
+	if b.config == "" && b.member == "" {
+		return nil, nil, nil
+	}
+	if len(chosen) > 1 {
+		return nil, nil, console.BadInput("no trial of %s is better than all others in %d objectives: choose one of "+
+			"these by --trial", st.Name, len(st.Directions()))
+	}
+	spec, err := studies.SpecOf(d, st.ID())
+	if err != nil {
+		return nil, nil, console.BadInput("%s: %w", at, err)
+	}
+	if b.config != "" {
+		err = b.writeConfig(at, spec, chosen[0])
+	}
+	return spec, chosen[0], err
+}
+
+// writeConfig writes the config of a trial's run.
+func (b *best) writeConfig(at string, spec *studies.Spec, t *study.FrozenTrial) error {
+	text, err := b.app.ConfigOf(spec.Kind, at, spec.Values(t.External(), 0))
+	if err != nil {
+		return err
+	}
+	if b.config == "-" {
+		_, err = fmt.Fprint(b.app.Out, text)
+		return err
+	}
+	if err := console.WriteFile(b.config, []byte(text)); err != nil {
+		return console.BadInput("--config %s cannot be written: %w", b.config, console.Cause(err))
+	}
+	seeds := ""
+	if spec.Seeds > 1 {
+		seeds = fmt.Sprintf(", with the first of its %d seeds", spec.Seeds)
+	}
+	_, err = fmt.Fprintf(b.app.Out, "its config is in %s: xlarun %s %s repeats it%s\n", b.config, spec.Kind, b.config,
+		seeds)
+	return err
+}
+
+// choose returns the best trials, or the one that is asked for.
+func (b *best) choose(st *study.Study, trials []*study.FrozenTrial) ([]*study.FrozenTrial, error) {
+	if b.trial >= 0 {
+		i := slices.IndexFunc(trials, func(t *study.FrozenTrial) bool { return t.Number == int64(b.trial) })
+		if i < 0 {
+			return nil, console.BadInput("--trial got %d, but %s has the trials 0 to %d", b.trial, st.Name,
+				len(trials)-1)
+		}
+		return trials[i : i+1], nil
+	}
+	chosen := study.Best(trials, st.Directions())
+	if len(chosen) > 0 {
+		return chosen, nil
+	}
+	if slices.ContainsFunc(trials, func(t *study.FrozenTrial) bool { return t.State == study.Complete }) {
+		return nil, fmt.Errorf("no complete trial of %s keeps its constraints", st.Name)
+	}
+	return nil, fmt.Errorf("no trial of %s is complete", st.Name)
+}
+
+// train repeats the runs of a trial, and keeps the best member of them.
+func (b *best) train(ctx context.Context, at string, spec *studies.Spec, t *study.FrozenTrial) (err error) {
+	if console.Exists(b.member) {
+		return console.BadInput("--member %s is there already: give another name", b.member)
+	}
+	dir, err := os.MkdirTemp("", "xlarun-study-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path, highest := "", math.Inf(-1)
+	for seed := range spec.Seeds {
+		member, score, err := b.repeat(ctx, at, spec, t, dir, seed)
+		if err != nil {
+			return err
+		}
+		if path == "" || score > highest {
+			path, highest = member, score
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := console.WriteFile(b.member, data); err != nil {
+		return console.BadInput("--member %s cannot be written: %w", b.member, console.Cause(err))
+	}
+	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %.4g over fresh episodes, is in %s: "+
+		"xlarun play %s\n", highest, b.member, b.member)
+	return err
+}
+
+// repeat repeats a run of a trial in a folder. It returns the file of its best member, and that member's mean return on
+// fresh episodes.
+func (b *best) repeat(ctx context.Context, at string, spec *studies.Spec, t *study.FrozenTrial, dir string,
+	seed int) (path string, score float64, err error) {
+	text, err := b.app.ConfigOf(spec.Kind, at, spec.Values(t.External(), seed))
+	if err != nil {
+		return "", 0, err
+	}
+	config, folder := filepath.Join(dir, "trial.toml"), filepath.Join(dir, fmt.Sprintf("seed-%d", seed))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return "", 0, err
+	}
+	streams := b.app.Streams
+	var shown strings.Builder
+	streams.Out, streams.Err = io.Discard, &shown
+	fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
+	if cli.Run(ctx, []string{spec.Kind, "--config", config, "--out", folder}, streams) != cli.StatusOK {
+		if ctx.Err() != nil {
+			return "", 0, console.ErrInterrupted
+		}
+		return "", 0, fmt.Errorf("the run of the trial failed: %s", strings.TrimSpace(shown.String()))
+	}
+	path = filepath.Join(folder, run.BestMember+".safetensors")
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return "", 0, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
+	}
+	score, err = strconv.ParseFloat(file.Metadata()["mean_return"], 64)
+	if err != nil {
+		score = math.NaN()
+	}
+	return path, score, file.Close()
+}
