@@ -23,6 +23,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/run"
 	"xlarun/rollout/selfplay/network"
@@ -74,6 +75,11 @@ var valueHeads = []described{
 	{"plain", "one output is the value; the loss is half the squared error, clipped as in PPO", ""},
 	{"popart", "one output, normalised by running moments of the returns (van Hasselt et al., 2016)", ""},
 	{"twohot", "a distribution over bins of the symmetric logarithm of returns (Hafner et al., 2023)", ""},
+}
+
+var auxiliaryLosses = []described{
+	{"none", "no further term", ""},
+	{"kl", "a penalty on the divergence from the policy of the rollout (Schulman et al., 2017, section 4)", ""},
 }
 
 var networks = []described{
@@ -208,6 +214,8 @@ func policiesPage(t *testing.T) string {
 			"colon: `--policy mlp:64,64`. The others are flags: `--policy.activation relu`.", policy.Part(), policies},
 		{"Value heads", "`xlarun ppo --value NAME` chooses how a value is read from the critic's outputs.",
 			value.Part(), valueHeads},
+		{"Auxiliary losses", "`xlarun ppo --auxiliary NAME` adds a term to the loss. Its mean is the metric\n" +
+			"`auxiliary_loss`.", auxiliary.Part(), auxiliaryLosses},
 		{"Networks of self-play", "`xlarun selfplay --network NAME` chooses the network with the policy and the value.",
 			network.Part(), networks},
 	} {

@@ -135,3 +135,50 @@ func TestSearch(t *testing.T) {
 		require.InDeltaSlice(t, want, got, 1e-6)
 	}
 }
+
+// commandLine runs a command and returns its last line as JSON.
+func commandLine(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	var out, text bytes.Buffer
+	status := cli.Run(context.Background(), append(args, "--json"), cli.Streams{Out: &out, Err: &text, Env: os.Getenv})
+	require.Zero(t, status, "%s", &text)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var r map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
+	return r
+}
+
+// A2C learns, and a run that was stopped goes on to the same bytes.
+func TestA2C(t *testing.T) {
+	r := commandLine(t, "a2c", "--out", "none")
+	require.Equal(t, "goal", r["ended_by"])
+	require.Greater(t, r["best_member_mean_return"], 400.)
+
+	t.Chdir(t.TempDir())
+	commandLine(t, "a2c", "--target", "0", "--rounds", "40", "--out", "whole")
+	commandLine(t, "a2c", "--target", "0", "--rounds", "15", "--out", "half")
+	commandLine(t, "a2c", "--resume", "half", "--rounds", "40")
+	for _, name := range []string{"metrics.jsonl", "best.safetensors"} {
+		whole, err := os.ReadFile("whole/" + name)
+		require.NoError(t, err)
+		half, err := os.ReadFile("half/" + name)
+		require.NoError(t, err)
+		require.Equal(t, whole, half, name)
+	}
+	r = commandLine(t, "a2c", "Pendulum-v1", "--rounds", "3", "--out", "none") // a box of actions
+	require.Equal(t, 3., r["updates"])
+	var text bytes.Buffer
+	require.Equal(t, 2, cli.Run(context.Background(), []string{"a2c", "--policy", "gru:3", "--out", "none"},
+		cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
+	require.Contains(t, text.String(), `--policy got "gru:3", wants a policy without memory`)
+}
+
+// With the rule's term in its loss, PPO acts by the rule soon.
+func TestRule(t *testing.T) {
+	few := []string{"ppo", "CartPole-v1", "--rounds", "40", "--target", "0", "--out", "none"}
+	plain := commandLine(t, few...)
+	ruled := commandLine(t, append(few, "--auxiliary", "rule", "--auxiliary.weight", "2")...)
+	require.NotContains(t, plain, "auxiliary_loss")
+	require.Less(t, ruled["auxiliary_loss"], 2*math.Ln2*.8)
+	require.Greater(t, ruled["recent_return"], plain["recent_return"])
+}

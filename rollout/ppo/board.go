@@ -25,7 +25,7 @@ func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
 			goal = " of " + number(t)
 		}
 		objectives = env.Spec().Objectives
-		names = metricNames(a, env.Spec())
+		names = metricNames(a, env.Spec(), false)
 	}
 	rows := []run.Row{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}},

@@ -10,6 +10,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -44,6 +45,8 @@ type Config struct {
 	Shared bool   `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
 	Init   string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
 	Value  string `set:"value" help:"how values are made of the critic's outputs"`
+	// Auxiliary is a further term of the loss.
+	Auxiliary string `set:"auxiliary" help:"further term of the loss"`
 	Amounts
 	Rates
 	// Clip limits the ratio of probabilities to 1 ± Clip and, with ClipValues, the change of values.
@@ -64,6 +67,7 @@ type Config struct {
 // DefaultConfig returns PureJaxRL's settings for CartPole.
 func DefaultConfig() Config {
 	return Config{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal", Value: "plain",
+		Auxiliary: auxiliary.None,
 		Amounts: Amounts{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4, Shuffle: "permutation",
 			Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99),
@@ -72,8 +76,10 @@ func DefaultConfig() Config {
 		NormalizeAdvantages: true, Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
 }
 
-// Parts returns the settings of the policy and of the value head.
-func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(), value.Part()} }
+// Parts returns the settings of the policy, of the value head and of the auxiliary loss.
+func (c *Config) Parts() []settings.Part {
+	return []settings.Part{policy.Part(), value.Part(), auxiliary.Part()}
+}
 
 // stops reports whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
@@ -95,8 +101,8 @@ func (c *Config) purpose(kind string, experiment settings.HasParts, defaults any
 	if len(c.EnvParam) > 0 {
 		text += ", given " + c.EnvParam.Shape(c.Env)
 	}
-	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal",
-		"clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+	for _, name := range []string{"shared", "init", "value", "auxiliary", "shuffle", "accumulate", "precision",
+		"anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
 		set, ok := settings.Lookup(experiment, name)
 		if standard, _ := settings.Lookup(defaults, name); ok && set.Text() != standard.Text() {
 			text += fmt.Sprintf(", %s %s", name, set.Text())
@@ -194,7 +200,12 @@ func (c *Config) program() (*program, error) {
 			return nil, err
 		}
 	}
-	return c.completed(&program{config: c, network: net, play: play, head: head, algorithm: &proximal{}})
+	further, err := auxiliary.Make(c.Auxiliary, c.Parted.Under(auxiliaryPrefix))
+	if err != nil {
+		return nil, err
+	}
+	return c.completed(&program{config: c, network: net, play: play, head: head, auxiliary: further,
+		algorithm: &proximal{}})
 }
 
 // playing returns how episodes are played, and a function that makes networks for them in the config's precision.

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/rollout/ppo/auxiliary"
 )
 
 // metrics are the metrics of an update in their order. join makes one number of the numbers of several agents, without
@@ -47,18 +48,24 @@ func overAgents(name string, each []float64) float64 {
 // envSteps is the metric that the host counts.
 const envSteps = "env_steps"
 
+// auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
+const auxiliaryLoss = "auxiliary_loss"
+
 // metricNames returns the names of an algorithm's metrics, then the names of the environment's objectives, such as
 // true_return and proxy_return.
-func metricNames(a algorithm, spec envs.Spec) (names []string) {
+func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
 	}
 	names = a.metrics(names)
+	if auxiliary {
+		names = append(names, auxiliaryLoss)
+	}
 	return append(names, objectiveNames(spec.Objectives, names)...)
 }
 
 func (g *program) metricNames() []string {
-	return metricNames(g.algorithm, g.play.Env.Spec())
+	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
@@ -79,7 +86,7 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&proximal{}, r.Env.Spec()), envSteps)
+	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), envSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is
@@ -110,9 +117,13 @@ func episodesOf(t transition) episodes {
 }
 
 // noMetrics returns the metrics of no minibatch.
-func noMetrics() lossMetrics {
+func (g *program) noMetrics() lossMetrics {
 	zero := graph.Scalar(0)
-	return lossMetrics{losses{zero, zero, zero, zero, zero}, zero, zero, zero}
+	l := losses{Policy: zero, Value: zero, Entropy: zero, KL: zero, ClipFraction: zero}
+	if g.auxiliary != nil {
+		l.Auxiliary = zero
+	}
+	return lossMetrics{l, zero, zero, zero}
 }
 
 // means returns the means over the minibatches, given the sums.
@@ -147,6 +158,9 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 		"clip_fraction": ofLosses(m.Losses.ClipFraction), "gradient_norm": ofLosses(m.GradientNorm),
 		"minibatches": m.Minibatches, "skipped": m.Skipped, "learning_rate": u.LearningRate,
 		"loss_scale": next.Scale.Factor(), "explained_variance": explainedVariance(values, targets),
+	}
+	if a := m.Losses.Auxiliary; a != nil {
+		numbers[auxiliaryLoss] = ofLosses(a)
 	}
 	maps.Copy(numbers, u.measure(s.Update, u.in.Updates))
 	names, objectives := u.metricNames(), u.play.Env.Spec().Objectives

@@ -96,7 +96,7 @@ func (*QLearning) loss(u *update, _ Params, out outputs, b batch,
 		chosen := graph.Select(graph.Iota(u.headSize).Eq(s.Action), q, 0.).Sum()
 		return graph.Select(s.Valid, u.head.Loss(u.headState, chosen.Reshape(1), nil, s.Target, nil), 0.)
 	})(out.Head, step{b.Action, b.Target, b.Valid})
-	l := noMetrics().Losses
+	l := u.noMetrics().Losses
 	l.Value = errors.Mean()
 	return l.Value, l
 }

@@ -138,7 +138,7 @@ func (q *PQN) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&q.QLearning, r.Env.Spec()), envSteps)
+	return append(metricNames(&q.QLearning, r.Env.Spec(), false), envSteps)
 }
 
 // Board returns the rows of the display.

@@ -7,6 +7,7 @@ import (
 	"xlarun/graph/optim"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
+	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 	"xlarun/rollout/train"
@@ -18,7 +19,9 @@ type program struct {
 	*network
 	play *episode.Rollout
 	head value.Head
-	rows int // number of rows that an epoch shuffles
+	// auxiliary is a further term of the loss; nil: there is none.
+	auxiliary auxiliary.Loss
+	rows      int // number of rows that an epoch shuffles
 	// costlyReset: environments are reset only in steps in which an episode ended, else in each step in advance.
 	costlyReset bool
 	shards      shards
@@ -42,12 +45,18 @@ func (g *program) withInputs(in inputs) *program {
 	b.play = g.play.Bound(in.Settings)
 	b.network = g.network.withInputs(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
+	if g.auxiliary != nil {
+		b.auxiliary = settings.Bind(g.auxiliary, in.Settings, auxiliaryPrefix)
+	}
 	b.algorithm = settings.Bind(g.algorithm, in.Settings, "")
 	return &b
 }
 
-// valuePrefix goes before the names of the value head's settings among a program's inputs.
-const valuePrefix = "value."
+// Prefixes of the names of the parts' settings among a program's inputs.
+const (
+	valuePrefix     = "value."
+	auxiliaryPrefix = "auxiliary."
+)
 
 // inputs returns the inputs of the program for agents that are cut into tiles.
 func (g *program) inputs(tiles population.Tiles) inputs {
@@ -64,6 +73,9 @@ func (g *program) inputs(tiles population.Tiles) inputs {
 		}
 	}
 	maps.Copy(in.Settings, settings.Inputs(g.head, valuePrefix))
+	if g.auxiliary != nil {
+		maps.Copy(in.Settings, settings.Inputs(g.auxiliary, auxiliaryPrefix))
+	}
 	maps.Copy(in.Settings, settings.Inputs(g.algorithm, ""))
 	maps.Copy(in.Settings, g.play.Inputs())
 	return in
@@ -116,7 +128,7 @@ func (g *program) newUpdate(s State, in inputs) *update {
 	h := b.hyperparameters(in, s.Update)
 	return &update{program: b, hyperparameters: h, in: in, normalize: graph.Once(s.Observed.scale()),
 		headState: s.Value, stepper: train.Stepper[Params, *graph.Array, losses]{Optimizer: b.optimizer(h),
-			Zero: noMetrics().Losses, Parts: b.config.Accumulate, Tiles: b.shards.Rows, PerDevice: in.Shards.Rows,
+			Zero: b.noMetrics().Losses, Parts: b.config.Accumulate, Tiles: b.shards.Rows, PerDevice: in.Shards.Rows,
 			Sum: population.Tiles.PairSum}}
 }
 

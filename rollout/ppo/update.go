@@ -6,6 +6,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/ppo/advantage"
+	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/train"
 )
 
@@ -128,7 +129,10 @@ type batch struct {
 func (b batch) inputs() stepInputs { return stepInputs{b.Observation, b.First, b.Key} }
 
 // losses are the parts of a loss, each f32[].
-type losses struct{ Policy, Value, Entropy, KL, ClipFraction *graph.Array }
+type losses struct {
+	Policy, Value, Entropy, KL, ClipFraction *graph.Array
+	Auxiliary                                *graph.Array `tree:"optional"` // nil: there is none
+}
 
 // loss returns the clipped loss of transitions along axis 0. normalize normalises advantages by the whole minibatch.
 // The loss of a transition whose advantage is NaN is 0.
@@ -155,7 +159,14 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 		KL:           mean(graph.Expm1(logRatio).Sub(logRatio)),
 		ClipFraction: mean(ratio.Sub(1).Abs().Gt(u.Clip).Convert(graph.Float32)),
 	}
-	return l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy)), l
+	total := l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy))
+	if u.auxiliary != nil {
+		l.Auxiliary = mean(graph.VMap(u.auxiliary.Of)(auxiliary.Transition{Observation: b.Observation, Action: b.Action,
+			Outputs: out.Head, LogProb: logProb, Entropy: entropy, Value: out.Value, OldLogProb: b.LogProb,
+			OldValue: b.Value, Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
+		total = total.Add(l.Auxiliary)
+	}
+	return total, l
 }
 
 // normalizer returns a function that normalises advantages by the mean and standard deviation of the given advantages,
@@ -208,7 +219,8 @@ func (u *update) updateEpoch(s epochState, order *graph.Array) epochState {
 // updateEpochs goes through n rows once an epoch, each time in another order, until the policy has moved far enough.
 func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) (train.State[Params], lossMetrics) {
 	orders := u.shuffledRows(key, n)
-	s := epochState{start, noMetrics(), graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Bool))}
+	s := epochState{Train: start, Metrics: u.noMetrics(), Epoch: graph.Zeros(graph.ShapeOf(graph.Int32)),
+		Stop: graph.Zeros(graph.ShapeOf(graph.Bool))}
 	if u.stops {
 		s = graph.NamedWhile(epochsLoop, func(s epochState) *graph.Array {
 			return s.Epoch.Lt(u.config.Epochs).And(s.Stop.Not())

@@ -165,8 +165,7 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 	f.StringVar(&o.file, "config", "", "TOML file of such settings; those of the command line win")
 	if title != "" {
 		f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+title+`")`)
-		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder, from its newest checkpoint, as if "+
-			"it had not been stopped; auto: go on with the run in --out, or start it there")
+		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder; auto: in --out, or start it there")
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 	}
 	if title != "" {

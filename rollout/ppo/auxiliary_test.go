@@ -1,0 +1,98 @@
+package ppo
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/rollout/ppo/auxiliary"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// seen is an auxiliary loss that pulls the critic's first output towards a number, and refuses wrong shapes.
+type seen struct {
+	Towards settings.Number `set:"towards" help:"number"`
+	Weight  settings.Number `set:"weight" min:"0" help:"weight"`
+}
+
+func (s *seen) Of(t auxiliary.Transition) *graph.Array {
+	for _, scalar := range []*graph.Array{t.LogProb, t.Entropy, t.OldLogProb, t.OldValue, t.Advantage, t.Target,
+		t.Action} {
+		if scalar.Rank() != 0 {
+			graph.Throw("seen", "got %s, want a scalar", scalar.Shape())
+		}
+	}
+	if t.Observation.Dim(0) != 4 || t.Outputs.Dim(0) != 2 || t.Value.Dim(0) != 1 {
+		graph.Throw("seen", "got observations %s, outputs %s, values %s", t.Observation.Shape(), t.Outputs.Shape(),
+			t.Value.Shape())
+	}
+	return t.Value.Index(0).Sub(s.Towards.Array()).Square().Mul(s.Weight.Array())
+}
+
+func init() {
+	auxiliary.MustRegister("test-seen", func() auxiliary.Loss { return &seen{Weight: settings.Num(1)} })
+}
+
+// An auxiliary loss is added to the loss and is a metric. With the weight 0 nothing else changes.
+func TestAuxiliaryLoss(t *testing.T) {
+	updates := func(name string, own settings.Values) (all []run.Metrics) {
+		c := DefaultConfig()
+		c.Policy, c.Horizon, c.Envs, c.Steps, c.Target = "mlp:3", 16, 2, 2048, "0"
+		c.LearningRate, c.Auxiliary, c.Parted = settings.Num(.03), name, own
+		x, err := New(&xlabridge.Reference{}, c)
+		require.NoError(t, err)
+		for range 4 {
+			m, err := x.Step()
+			require.NoError(t, err)
+			all = append(all, m)
+		}
+		require.NoError(t, x.Close())
+		return all
+	}
+	plain := updates(auxiliary.None, nil)
+	_, has := plain[0].Get(auxiliaryLoss)
+	require.False(t, has)
+
+	zero := updates("kl", settings.Values{"auxiliary.weight": 0.})
+	for i, m := range plain {
+		for _, v := range m.Values {
+			got, ok := zero[i].Get(v.Name)
+			require.True(t, ok, v.Name)
+			require.InDelta(t, v.Number, got, 1e-5, "update %d, %s", i+1, v.Name)
+		}
+		x, _ := zero[i].Get(auxiliaryLoss)
+		require.Zero(t, x)
+	}
+	// of the divergence with the weight 3: the metric is three times kl
+	for _, m := range updates("kl", settings.Values{"auxiliary.weight": 3.}) {
+		got, _ := m.Get(auxiliaryLoss)
+		kl, _ := m.Get("kl")
+		require.InDelta(t, 3*kl, got, 1e-6)
+		require.Positive(t, got)
+	}
+	pulled := updates("test-seen", settings.Values{"auxiliary.towards": -2., "auxiliary.weight": 50.})
+	first, _ := pulled[0].Get(auxiliaryLoss)
+	last, _ := pulled[3].Get(auxiliaryLoss)
+	require.Less(t, last, first/2, "the critic's output moved")
+}
+
+// Bad settings of an auxiliary loss are refused with their names.
+func TestAuxiliaryRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		own  settings.Values
+		want string
+	}{
+		{"kll", nil, `auxiliary: got "kll", want one of`},
+		{"kl", settings.Values{"auxiliary.weight": -1.}, "auxiliary.weight: got -1"},
+		{"none", settings.Values{"auxiliary.weight": 1.}, "auxiliary.weight"},
+	} {
+		config := DefaultConfig()
+		config.Auxiliary, config.Parted = c.name, c.own
+		_, err := config.program()
+		require.ErrorContains(t, err, c.want)
+	}
+}
