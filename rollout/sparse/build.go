@@ -26,7 +26,7 @@ type programs struct {
 
 // build makes the members, and compiles the programs for a method.
 func (p *Population) build(name string) (err error) {
-	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
+	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.data.Test.chunks()); err != nil {
 		return err
 	}
 	first, err := p.compileFirst()
@@ -60,6 +60,9 @@ func (p *Population) build(name string) (err error) {
 		return p.evaluateAll(p.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
 	}, nil, members, index, in)
 	if err != nil {
+		return err
+	}
+	if err := p.compileSelection(); err != nil {
 		return err
 	}
 	p.pick, err = p.compile("sparse_member", func(a []any) any {

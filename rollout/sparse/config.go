@@ -27,6 +27,13 @@ type Config struct {
 	_              struct{}  `help:"steps between mutations of the topologies; 0 for none"`
 	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1"`
 	_              struct{}  `help:"part of the connections that a mutation replaces"`
+	Shared         float64   `set:"shared" min:"0" max:"1"`
+	_              struct{}  `help:"part of the connections that all members have in common at first"`
+	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none"`
+	_              struct{}  `help:"part of the members that a mutation replaces before it: the worst on held-out"`
+	_              struct{}  `help:"examples, by copies of the best; 0: none"`
+	HeldOut        int       `set:"held-out" min:"1" max:"1073741823" needs:"select=!0"`
+	_              struct{}  `help:"examples of the training data that nobody learns from, for --select"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
 	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks"`
 	_              struct{}  `help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks"`
@@ -47,7 +54,7 @@ var DTypes = []string{"f32", "bf16"}
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
 		LearningRate: .5,
-		MutateEvery:  250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
+		MutateEvery:  250, MutateFraction: .05, HeldOut: 5000, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
 
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
@@ -125,6 +132,11 @@ func (c Config) Purpose(s Shape) string {
 // same programs if it is equal.
 func (c Config) Programs() Config {
 	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
+	if c.Select == 0 {
+		c.HeldOut = 0
+	} else {
+		c.Select = 1
+	}
 	if c.MutateEvery == 0 {
 		c.MutateFraction = 0
 	} else {

@@ -26,6 +26,11 @@ func (m Images) Head(n int) Images {
 	return Images{m.Pixels, m.Data[:n*m.Pixels], m.Labels[:n]}
 }
 
+// split returns the pictures from number n on, and those before it.
+func (m Images) split(n int) (rest, head Images) {
+	return Images{m.Pixels, m.Data[n*m.Pixels:], m.Labels[n:]}, m.Head(n)
+}
+
 // Data are the pictures of training and test.
 type Data struct{ Train, Test Images }
 

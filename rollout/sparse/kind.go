@@ -137,6 +137,11 @@ func (t *training) Step() (run.Metrics, error) {
 		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
 		{Name: "mean_accuracy", Number: mean(stats.Accuracy)},
 		{Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
+	if held := t.selection.last; held != nil {
+		m.Values = append(m.Values, run.Value{Name: "best_held_out_accuracy", Number: slices.Max(held.Accuracy)},
+			run.Value{Name: "mean_held_out_accuracy", Number: mean(held.Accuracy)})
+		t.selection.last = nil
+	}
 	if failed := failedMembers(stats.Loss); len(failed) > 0 {
 		m.Values = append(m.Values, run.Value{Name: "failed_members", Number: float64(len(failed))},
 			run.Value{Name: "failed_member", Number: float64(failed[0])})

@@ -23,6 +23,9 @@ func (p *Population) memory(m method, population int) (total int64, ok bool) {
 	}
 	pixels := uint64(p.data.Train.Pixels)
 	sum.Add(devices+1, uint64(p.data.Test.Len()+testLanes), pixels) // devices and host
+	if n := p.selection.held.Len(); n > 0 {
+		sum.Add(devices+1, uint64(n+testLanes), pixels)
+	}
 	sum.Add(devices+2, uint64(p.rounds), uint64(p.lanes), pixels)
 	work := &plan.Tally{}
 	m.work(work, max(p.lanes, testLanes))

@@ -98,7 +98,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 	} {
 		shape, dtype, tolerance := c.shape, c.dtype, c.tolerance
 		data := noise(6, shape[0].In, 64, shape[len(shape)-1].Out)
-		member, err := graph.Eval(shape.random(random.New(5)))
+		member, err := graph.Eval(shape.random(random.New(5), random.New(6), 0))
 		require.NoError(t, err)
 		want, err := learn(interpreter, shape, maskedMethod{shape, dtype}, member, data)
 		require.NoError(t, err)

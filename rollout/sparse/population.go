@@ -53,6 +53,7 @@ type Population struct {
 	count     *graph.Array
 	test      Batches
 	order     order
+	selection selection
 	rounds    int // most steps of a round
 	lanes     int // of a training batch, padding included
 	images    []byte
@@ -89,6 +90,10 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 				"layers of at most %d places", maxPlaces)
 		}
 	}
+	if err := p.holdOut(); err != nil {
+		return nil, "", err
+	}
+	d = p.data
 	p.profile.Devices = c.Devices
 	p.order = order{seed: c.Seed, n: d.Train.Len()}
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
@@ -141,8 +146,11 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	return steps, s, err
 }
 
-// mutation mutates the members and computes their indexes again.
+// mutation selects and mutates the members, and computes their indexes again.
 func (p *Population) mutation() error {
+	if err := p.selectMembers(); err != nil {
+		return err
+	}
 	if err := p.mutateMembers(); err != nil {
 		return err
 	}
@@ -246,11 +254,14 @@ func (p *Population) Close() error {
 	xlabridge.Free(p.members)
 	xlabridge.Free(p.indexes)
 	p.members, p.indexes = nil, nil
-	if p.test.Images != nil {
-		xlabridge.Free(p.test)
+	for _, data := range []Batches{p.test, p.selection.data} {
+		if data.Images != nil {
+			xlabridge.Free(data)
+		}
 	}
 	var first error
-	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick} {
+	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick,
+		p.selection.evaluate} {
 		if x == nil {
 			continue
 		}

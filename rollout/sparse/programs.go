@@ -23,6 +23,9 @@ func (p *Population) rows() Member {
 	return m
 }
 
+// sharedDraw is the number of the draw of what members have in common. Mutations have the numbers from 1 on.
+const sharedDraw = 1<<31 - 1
+
 func (p *Population) key(in inputs, draw any, local *graph.Array) random.Key {
 	return random.FoldIn(random.FoldIn(in.Key, draw), p.tiles.First().Add(local))
 }
@@ -30,7 +33,7 @@ func (p *Population) key(in inputs, draw any, local *graph.Array) random.Key {
 // start makes the members.
 func (p *Population) start(in inputs) Member {
 	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
-		return p.shape.random(p.key(in, 0, local))
+		return p.shape.random(p.key(in, 0, local), random.FoldIn(in.Key, sharedDraw), p.config.Shared)
 	})
 }
 
@@ -137,21 +140,20 @@ func (p *Population) nextBatches(steps int) Batches {
 		graph.FromBytes(graph.ShapeOf(graph.Int32, p.rounds, p.lanes), p.labels)}
 }
 
-// testBatches lays out the test data in chunks.
-func (p *Population) testBatches() Batches {
-	test := p.data.Test
-	lanes := min(testLanes, (test.Len()+laneMultiple-1)/laneMultiple*laneMultiple)
-	chunks := (test.Len() + lanes - 1) / lanes
-	images, labels := make([]byte, chunks*lanes*test.Pixels), make([]byte, 4*chunks*lanes)
+// chunks lays examples out for an evaluation.
+func (m Images) chunks() Batches {
+	lanes := min(testLanes, (m.Len()+laneMultiple-1)/laneMultiple*laneMultiple)
+	chunks := (m.Len() + lanes - 1) / lanes
+	images, labels := make([]byte, chunks*lanes*m.Pixels), make([]byte, 4*chunks*lanes)
 	for i := range chunks * lanes {
 		label := int32(-1)
-		if i < test.Len() {
+		if i < m.Len() {
 			chunk := i / lanes
-			test.write(i, images[chunk*lanes*test.Pixels:(chunk+1)*lanes*test.Pixels], lanes, i%lanes)
-			label = int32(test.Labels[i])
+			m.write(i, images[chunk*lanes*m.Pixels:(chunk+1)*lanes*m.Pixels], lanes, i%lanes)
+			label = int32(m.Labels[i])
 		}
 		binary.LittleEndian.PutUint32(labels[4*i:], uint32(label))
 	}
-	return Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, chunks, test.Pixels, lanes), images),
+	return Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, chunks, m.Pixels, lanes), images),
 		graph.FromBytes(graph.ShapeOf(graph.Int32, chunks, lanes), labels)}
 }

@@ -237,7 +237,7 @@ func TestKernelAgainstReference(t *testing.T) {
 			for i := range labels {
 				labels[i] = int32(r.IntN(c.units[len(c.units)-1]+1)) - 1 // some do not count
 			}
-			member, err := graph.Eval(shape.random(random.New(5)))
+			member, err := graph.Eval(shape.random(random.New(5), random.New(6), 0))
 			require.NoError(t, err)
 			b := Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, 2, c.units[0], c.lanes), images),
 				graph.Int32s(labels, 2, c.lanes)}
@@ -313,7 +313,7 @@ func TestKernelRefuses(t *testing.T) {
 func TestMutation(t *testing.T) {
 	shape := ShapeOf([]int{12, 8, 3}, []float64{.5, .9})
 	const fraction = .25
-	before, err := graph.Eval(shape.random(random.New(1)))
+	before, err := graph.Eval(shape.random(random.New(1), random.New(6), 0))
 	require.NoError(t, err)
 	after, err := graph.Eval(shape.mutate(before, random.New(2), fraction))
 	require.NoError(t, err)

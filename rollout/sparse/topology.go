@@ -94,10 +94,19 @@ func sorted(places *graph.Array) (ordered, from *graph.Array) {
 }
 
 // random draws a member: uniform places, and normal weights with He's deviation for the mean number of inputs of a
-// unit.
-func (s Shape) random(key random.Key) Member {
+// unit. A share of the places is drawn with the key common, which all members have.
+func (s Shape) random(key, common random.Key, shared float64) Member {
 	places, weights := random.Split2(key)
 	scores := s.scores(places)
+	if shared > 0 {
+		first := s.scores(common)
+		for l, layer := range s {
+			if n := int(math.Round(shared * float64(layer.Connections))); n > 0 {
+				_, at := graph.TopK(first[l], n)
+				scores[l] = graph.ScatterSet(scores[l], at, graph.Full(graph.ShapeOf(graph.Float32, n), 2))
+			}
+		}
+	}
 	// One draw for all layers, since each draw is compiled by itself.
 	normal := random.Normal(weights, graph.ShapeOf(graph.Float32, s.Connections()))
 	var m Member

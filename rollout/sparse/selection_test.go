@@ -1,0 +1,135 @@
+package sparse
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func TestParents(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		number         int
+		accuracy, loss []float64
+		share          float64
+		want           []int
+	}{
+		{1, []float64{.1, .9, .5, .7}, []float64{1, 1, 1, 1}, 0, []int{0, 1, 2, 3}},
+		{2, []float64{.1, .9, .5, .7}, []float64{1, 1, 1, 1}, .25, []int{1, 1, 2, 3}},
+		{3, []float64{.1, .9, .5, .7}, []float64{1, 1, 1, 1}, .5, []int{1, 1, 3, 3}},
+		{4, []float64{.5, .5, .5}, []float64{3, 1, 2}, .34, []int{1, 1, 2}}, // the loss decides
+		{5, []float64{.5, .5}, []float64{1, 1}, .5, []int{0, 0}},            // then the number
+		{6, []float64{.9, .1, .2}, []float64{nan, 1, 1}, .34, []int{2, 1, 2}},
+		{7, []float64{.9, .1}, []float64{math.Inf(1), 1}, .5, []int{1, 1}},
+		{8, []float64{.9}, []float64{1}, .5, []int{0}}, // nobody to replace
+		{9, nil, nil, .5, []int{}},
+	} {
+		require.Equal(t, c.want, parents(Stats{Loss: c.loss, Accuracy: c.accuracy}, c.share), "case %d", c.number)
+	}
+}
+
+// A selection copies whole members, by their accuracy on examples that nobody learns from, and a run with one goes on
+// to the byte, on other devices too.
+func TestSelection(t *testing.T) {
+	d := stripes(6, 260, 70)
+	c := tiny()
+	c.Population, c.Select, c.HeldOut, c.Devices = 5, .4, 60, 1
+	p, err := New(open(t, 1), c, d)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	require.Equal(t, 200, p.data.Train.Len())
+	require.Equal(t, d.Train.Labels[200:], p.selection.held.Labels)
+
+	_, _, err = p.Train(4)
+	require.NoError(t, err)
+	before, err := p.Snapshot()
+	require.NoError(t, err)
+	require.NoError(t, p.selectMembers())
+	stats := *p.selection.last
+	require.Len(t, stats.Accuracy, 5)
+	after, err := p.Snapshot()
+	require.NoError(t, err)
+	parent := parents(stats, c.Select)
+	require.NotEqual(t, []int{0, 1, 2, 3, 4}, parent)
+	old, now := hostArrays(t, before), hostArrays(t, after)
+	for name := range old {
+		n := len(old[name]) / 5
+		for i, j := range parent {
+			require.Equal(t, old[name][j*n:(j+1)*n], now[name][i*n:(i+1)*n], "%s of member %d", name, i)
+		}
+	}
+
+	whole, want := train(t, open(t, 1), c, d)
+	end, err := whole.Snapshot()
+	require.NoError(t, err)
+	c.Devices = 2
+	half, err := New(open(t, 2), c, d)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, half.Close()) }()
+	_, _, err = half.Train(5) // with a selection and a mutation
+	require.NoError(t, err)
+	middle, err := half.Snapshot()
+	require.NoError(t, err)
+	require.NoError(t, half.Restore(middle))
+	require.NoError(t, runToEnd(half, nil))
+	got, err := half.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, hostArrays(t, end), hostArrays(t, got))
+	again, err := half.Evaluate()
+	require.NoError(t, err)
+	require.Equal(t, want, again)
+}
+
+// Members share the wanted part of their places at first, and draw the others and all weights by themselves.
+func TestSharedPlaces(t *testing.T) {
+	shape := ShapeOf([]int{40, 25, 10}, []float64{.2, .5})
+	for _, shared := range []float64{0, .5, .98, 1} {
+		var members [][][2][]float64
+		for i := range 3 {
+			m, err := graph.Eval(shape.random(random.New(int64(10+i)), random.New(5), shared))
+			require.NoError(t, err)
+			members = append(members, hostMember(t, m))
+		}
+		for l, layer := range shape {
+			common := 0
+			for _, at := range members[0][l][0] {
+				if slices.Contains(members[1][l][0], at) && slices.Contains(members[2][l][0], at) {
+					common++
+				}
+			}
+			least := int(math.Round(shared * float64(layer.Connections)))
+			require.GreaterOrEqual(t, common, least, "%v", shared)
+			if shared < 1 {
+				require.Less(t, common, layer.Connections, "%v", shared)
+			}
+			for _, m := range members {
+				require.Len(t, slices.Compact(slices.Clone(m[l][0])), layer.Connections)
+				require.True(t, slices.IsSorted(m[l][0]))
+			}
+			require.NotEqual(t, members[0][l][1], members[1][l][1], "weights are a member's own")
+		}
+	}
+}
+
+// Selections that cannot be are refused.
+func TestSelectionRefuses(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.Select, c.MutateEvery = .2, 0 }, "select: got 0.2, want --mutate-every above 0"},
+		{func(c *Config) { c.Select, c.HeldOut = .2, 200 }, "held-out: got 200, want fewer than the 200 examples"},
+		{func(c *Config) { c.Select = .6 }, "select: got 0.6"},
+		{func(c *Config) { c.Shared = 1.5 }, "shared: got 1.5"},
+	} {
+		config := tiny()
+		c.change(&config)
+		_, err := New(open(t, 1), config, stripes(6, 200, 70))
+		require.ErrorContains(t, err, c.want)
+	}
+}
