@@ -155,12 +155,25 @@ func diagonals(spec string, x *Array, labels string) (*Array, string) {
 	return x, labels
 }
 
-// Diagonal picks the elements whose indices along two axes of equal size are equal: the second axis goes away.
-func Diagonal(x *Array, axis, second int) *Array {
+// Diagonal picks the elements whose indices along two axes are equal: the first axis gets the length of the diagonal,
+// the second goes away. With an offset the second index is larger by so many. (jax.numpy.diagonal moves the diagonal to
+// the end.)
+func Diagonal(x *Array, axis, second int, offset ...int) *Array {
 	axis, second = checkAxis("Diagonal", axis, x.Rank()), checkAxis("Diagonal", second, x.Rank())
-	if axis == second || x.shape.Dims[axis] != x.shape.Dims[second] {
-		throw("Diagonal", "axes %d and %d of %s, want two axes of equal size", axis, second, x.shape)
+	if axis == second || len(offset) > 1 {
+		throw("Diagonal", "got the axes %d and %d of %s and %d offsets, want two axes and one offset or none", axis,
+			second, x.shape, len(offset))
 	}
+	above := 0
+	if len(offset) == 1 {
+		above = offset[0]
+	}
+	first, next := max(0, -above), max(0, above)
+	length := max(0, min(x.shape.Dims[axis]-first, x.shape.Dims[second]-next))
+	if length == 0 {
+		first, next = 0, 0
+	}
+	x = SliceAxis(SliceAxis(x, axis, first, first+length), second, next, next+length)
 	index := x.shape.with(Int32)
 	on := Eq(IotaAxis(index, axis), IotaAxis(index, second))
 	if x.DType() == Bool {

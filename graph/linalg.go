@@ -2,24 +2,24 @@ package graph
 
 import "slices"
 
-// Linear algebra. Functions take one matrix (VMap for many), float32 or float64; integers become float32. What a
-// compiler offers on every backend (Cholesky, triangular solve) is emitted as such; the other factorisations are
+// Linear algebra. Functions take a matrix, or many with leading axes, float32 or float64; integers become float32. What
+// a compiler offers on every backend (Cholesky, triangular solve) is emitted as such; the other factorisations are
 // written as ordinary array programs, which stand in the place of their op when it is lowered. Each op has its
 // derivative in closed form, so that no derivative goes through the loops of a factorisation.
 
-// matrix checks the operand of a linear algebra function: rank 2, real numbers of a precision that is enough.
+// matrix checks the operand of a linear algebra function: two axes or more, real numbers of a precision that is enough.
 func matrix(name string, x *Array) *Array {
 	if x == nil {
 		throw(name, "got a nil *Array")
 	}
-	if x.Rank() != 2 {
-		throw(name, "got %s, want a matrix: use VMap for a batch of them", x.shape)
+	if x.Rank() < 2 {
+		throw(name, "got %s, want a matrix, or several with leading axes", x.shape)
 	}
 	return linalgFloat(name, x)
 }
 
 func square(name string, x *Array) *Array {
-	if x = matrix(name, x); x.shape.Dims[0] != x.shape.Dims[1] {
+	if x = matrix(name, x); x.Dim(-1) != x.Dim(-2) {
 		throw(name, "got %s, want a square matrix", x.shape)
 	}
 	return x
@@ -115,8 +115,9 @@ func matrixIndices(name string, x *Array) (row, col *Array) {
 	return IotaAxis(s, s.Rank()-2), IotaAxis(s, s.Rank()-1)
 }
 
-// MatrixTrace sums a matrix's main diagonal.
-func MatrixTrace(x *Array) *Array { return Sum(Diagonal(x, -2, -1), -1) }
+// MatrixTrace sums a diagonal of x [..., m, n]: the main one, or the one that many places above it. As
+// jax.numpy.trace of the last two axes.
+func MatrixTrace(x *Array, offset ...int) *Array { return Sum(Diagonal(x, -2, -1, offset...), -1) }
 
 // symmetric is the symmetric part of a matrix.
 func symmetric(x *Array) *Array { return Mul(Add(x, MatrixTranspose(x)), .5) }

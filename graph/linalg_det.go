@@ -5,7 +5,9 @@ package graph
 // SlogDet is the sign (-1, 0 or 1, []) and the logarithm of the absolute value ([]) of the determinant of x [n, n],
 // which itself would soon overflow. A singular x gives 0 and -Inf. As jax.numpy.linalg.slogdet.
 func SlogDet(x *Array) (sign, logAbs *Array) {
-	x = square("SlogDet", x)
+	if x = square("SlogDet", x); x.Rank() > 2 {
+		return VMap(func(x *Array) Pair[*Array, *Array] { return PairOf(SlogDet(x)) })(x).Unpack()
+	}
 	diagonal, swaps := luDiagonal(x)
 	return Mul(swaps, Prod(StopGradient(Sign(diagonal)))), Sum(Log(Abs(diagonal)))
 }
@@ -25,7 +27,9 @@ func LogDet(x *Array) *Array {
 
 // Det is the determinant of x [n, n]. From n = 4 on its derivatives need x to be regular. As jax.numpy.linalg.det.
 func Det(x *Array) *Array {
-	x = square("Det", x)
+	if x = square("Det", x); x.Rank() > 2 {
+		return VMap(Det)(x)
+	}
 	at := func(i, j int) *Array { return Index(Index(x, i), j) }
 	minor := func(i, j, k, l int) *Array { return Sub(Mul(at(i, j), at(k, l)), Mul(at(i, l), at(k, j))) }
 	switch x.Dim(0) {
@@ -55,7 +59,9 @@ const (
 
 // MatrixNorm is a norm [] of x [m, n], as jax.numpy.linalg.norm with the ord of that name.
 func MatrixNorm(x *Array, kind NormKind) *Array {
-	x = matrix("MatrixNorm", x)
+	if x = matrix("MatrixNorm", x); x.Rank() > 2 {
+		return VMap(func(x *Array) *Array { return MatrixNorm(x, kind) })(x)
+	}
 	switch kind {
 	case Frobenius:
 		return Sqrt(Sum(Square(x)))

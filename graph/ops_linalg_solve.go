@@ -101,6 +101,11 @@ var _ = register(&Op{
 // Solve is x [n] or [n, k] with a x = b, for a [n, n] and b [n] or [n, k]. A singular a gives infinities or NaN. Under
 // VMap over b alone, a is factored once. As jax.numpy.linalg.solve.
 func Solve(a, b *Array) *Array {
+	if a, b, leading := stackedSystems(a, b); leading > 0 {
+		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
+			return []*Array{Solve(in[0], in[1])}
+		})[0]
+	}
 	a, b, vector := system("Solve", a, b, false)
 	lu, _, permutation := LU(StopGradient(a))
 	x := apply1(op("solve"), solveAttrs{}, a, lu, permutation, b)
@@ -112,6 +117,8 @@ func Solve(a, b *Array) *Array {
 
 // Inverse is the inverse of x [n, n]; use Solve where a product with it is wanted.
 func Inverse(x *Array) *Array {
-	x = square("Inverse", x)
+	if x = square("Inverse", x); x.Rank() > 2 {
+		return VMap(Inverse)(x)
+	}
 	return Solve(x, Eye(x.DType(), x.Dim(0)))
 }

@@ -95,7 +95,9 @@ func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rt
 // Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of
 // two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
 func Expm(x *Array) *Array {
-	x = square("Expm", x)
+	if x = square("Expm", x); x.Rank() > 2 {
+		return VMap(Expm)(x)
+	}
 	// The approximation's order, its numerator and the largest 1-norm that it is good for.
 	b, most := []float64{17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}, 3.925724783138660
 	if x.DType() == Float64 {
@@ -140,6 +142,9 @@ type LeastSquares struct {
 func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	const name = "Lstsq"
 	a = matrix(name, a)
+	if a.Rank() > 2 {
+		throw(name, "got %s, want one matrix: use VMap for a batch of them", a.shape)
+	}
 	if len(rcond) > 1 || b.Rank() < 1 || b.Rank() > 2 || b.Dim(0) != a.Dim(0) {
 		throw(name, "got a %s, b %s and %d values of rcond; want [m, n], [m] or [m, k], and one value or none", a.shape,
 			b.shape, len(rcond))

@@ -56,12 +56,20 @@ func Repeat(x *Array, n, axis int) *Array {
 // several axes are flattened; Tensordot(x, y, 0) keeps their axes.
 func Outer(x, y *Array) *Array { return Mul(Reshape(x, -1, 1), Reshape(y, 1, -1)) }
 
-// Diag puts a vector on the diagonal of a matrix of zeros.
-func Diag(x *Array) *Array {
+// Diag puts a vector on the diagonal of a matrix of zeros, or on the one that many places above it.
+func Diag(x *Array, offset ...int) *Array {
 	if x.Rank() != 1 {
 		throw("Diag", "got %s, want a vector (Diagonal takes the diagonal of a matrix)", x.shape)
 	}
-	return Select(Eye(Bool, x.Size()), x, Full(Shape{DType: x.DType()}, 0))
+	if len(offset) > 1 {
+		throw("Diag", "got %d offsets, want one or none", len(offset))
+	}
+	m := Select(Eye(Bool, x.Size()), x, Full(Shape{DType: x.DType()}, 0))
+	if len(offset) == 0 || offset[0] == 0 {
+		return m
+	}
+	above, below := max(0, offset[0]), max(0, -offset[0])
+	return Pad(m, 0, []int{below, above}, []int{above, below})
 }
 
 // Diff is each element less the one before it along an axis, which is one shorter.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -183,7 +184,9 @@ func TestWorkloadOfOursThatFails(t *testing.T) {
 	require.Equal(t, 1, b.do("--json"))
 	require.Contains(t, b.err.String(), "no plugin here")
 	require.Contains(t, b.err.String(), "two", "the others are timed all the same")
-	require.Equal(t, map[string]any{"workloads": []any{}}, b.result(t))
+	got := b.result(t)
+	require.Equal(t, []any{}, got["workloads"])
+	require.Equal(t, "failed", got["error"])
 }
 
 func TestStartsAreTimedFromTheStart(t *testing.T) {
@@ -304,7 +307,13 @@ func TestAgainst(t *testing.T) {
 		require.Equal(t, c.check && c.worse != nil, err != nil, "%s: %v", c.name, err)
 		var v struct{ Runs []againstRow }
 		lines := strings.Split(strings.TrimSpace(b.out.String()), "\n")
-		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &v))
+		text := []byte(lines[len(lines)-1])
+		if failed, ok := errors.AsType[console.ResultError](err); ok { // the command line prints both
+			var wrong error
+			text, wrong = json.Marshal(failed.Result)
+			require.NoError(t, wrong)
+		}
+		require.NoError(t, json.Unmarshal(text, &v))
 		require.Equal(t, c.rounds, v.Runs[0].Rounds, c.name)
 		require.ElementsMatch(t, c.worse, v.Runs[0].Worse, c.name)
 	}

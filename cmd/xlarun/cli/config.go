@@ -195,7 +195,12 @@ func (t *task) config() (string, error) {
 		b.Write(text)
 		return err
 	}
-	fields := append(settings.Fields(t.Experiment), settings.Fields(&t.session)...)
+	fields := settings.Fields(t.Experiment)
+	for _, f := range settings.Fields(&t.session) {
+		if _, own := settings.Lookup(t.Experiment, f.Name); !own { // a kind's own setting goes before the session's
+			fields = append(fields, f)
+		}
+	}
 	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
 	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {

@@ -1,0 +1,83 @@
+package graph
+
+// MatrixPower is the n-th power of x [..., m, m]; of a negative n, the power of the inverse. As
+// jax.numpy.linalg.matrix_power.
+func MatrixPower(x *Array, n int) *Array {
+	x = square("MatrixPower", x)
+	if x.Rank() > 2 {
+		return VMap(func(x *Array) *Array { return MatrixPower(x, n) })(x)
+	}
+	if n < 0 {
+		x, n = Inverse(x), -n
+	}
+	var power *Array // of the bits of n so far
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			if power == nil {
+				power = x
+			} else {
+				power = Dot(power, x)
+			}
+		}
+		if n > 1 {
+			x = Dot(x, x)
+		}
+	}
+	if power == nil {
+		return Eye(x.DType(), x.Dim(0))
+	}
+	return power
+}
+
+// MultiDot is the product of two or more arrays in the order of least work: matrices, of which the first and the last
+// may be vectors. As jax.numpy.linalg.multi_dot.
+func MultiDot(arrays ...*Array) *Array {
+	const name = "MultiDot"
+	if len(arrays) < 2 {
+		throw(name, "got %d arrays, want two or more", len(arrays))
+	}
+	for i, a := range arrays {
+		if end := i == 0 || i == len(arrays)-1; a == nil || a.Rank() != 2 && !(end && a.Rank() == 1) {
+			throw(name, "got %v as array %d, want a matrix, or a vector at the ends", a, i)
+		}
+	}
+	cut := cheapestCuts(arrays)
+	var multiply func(from, to int) *Array
+	multiply = func(from, to int) *Array {
+		if from == to {
+			return arrays[from]
+		}
+		at := cut[[2]int{from, to}]
+		return Dot(multiply(from, at), multiply(at+1, to))
+	}
+	return multiply(0, len(arrays)-1)
+}
+
+// cheapestCuts says after which array the product of the arrays from i to j is cut for the fewest multiplications
+// (Cormen et al., "Introduction to algorithms", matrix-chain multiplication).
+func cheapestCuts(arrays []*Array) map[[2]int]int {
+	n := len(arrays)
+	size := make([]int, n+1) // array i is [size[i], size[i+1]]
+	for i, a := range arrays {
+		dims := a.Dims()
+		if len(dims) == 1 && i == 0 {
+			dims = []int{1, dims[0]}
+		} else if len(dims) == 1 {
+			dims = []int{dims[0], 1}
+		}
+		size[i], size[i+1] = dims[0], dims[1]
+	}
+	cost, cut := map[[2]int]float64{}, map[[2]int]int{}
+	for length := 2; length <= n; length++ {
+		for i := 0; i+length <= n; i++ {
+			j := i + length - 1
+			for k := i; k < j; k++ {
+				c := cost[[2]int{i, k}] + cost[[2]int{k + 1, j}] + float64(size[i])*float64(size[k+1])*float64(size[j+1])
+				if best, known := cost[[2]int{i, j}]; !known || c < best {
+					cost[[2]int{i, j}], cut[[2]int{i, j}] = c, k
+				}
+			}
+		}
+	}
+	return cut
+}
