@@ -69,7 +69,12 @@ func Line(e Environment, method string) string {
 	if wrapped, ok := e.(interface{ unwrap() any }); ok {
 		inner = wrapped.unwrap()
 	}
-	m, ok := reflect.TypeOf(inner).MethodByName(method)
+	return MethodLine(inner, method)
+}
+
+// MethodLine is the "file:line" of a method of v, for errors about its results; "" if that is not known.
+func MethodLine(v any, method string) string {
+	m, ok := reflect.TypeOf(v).MethodByName(method)
 	if !ok {
 		return ""
 	}
