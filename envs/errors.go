@@ -2,6 +2,7 @@ package envs
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -21,11 +22,16 @@ func refuse(op, format string, args ...any) {
 	panic(&graph.Error{Where: caller(false), Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-// Try runs f, which calls an environment, and returns its panic as an error: a *graph.Error unchanged, any other panic
-// as a *graph.Error with the line that panicked.
+// Try runs f, which calls code of the user, such as an environment or a policy, and returns its panic as an error: a
+// *graph.Error unchanged, any other panic as a *graph.Error with the line that panicked. With GOTRACEBACK=all the panic
+// goes on, so that Go prints its stack.
 func Try(f func()) (err error) {
 	defer func() {
-		switch r := recover().(type) {
+		r := recover()
+		if r != nil && os.Getenv("GOTRACEBACK") == "all" {
+			panic(r)
+		}
+		switch r := r.(type) {
 		case nil:
 		case *graph.Error:
 			err = r
@@ -63,7 +69,12 @@ func Line(e Environment, method string) string {
 	if wrapped, ok := e.(interface{ unwrap() any }); ok {
 		inner = wrapped.unwrap()
 	}
-	m, ok := reflect.TypeOf(inner).MethodByName(method)
+	return MethodLine(inner, method)
+}
+
+// MethodLine is the "file:line" of a method of v, for errors about its results; "" if that is not known.
+func MethodLine(v any, method string) string {
+	m, ok := reflect.TypeOf(v).MethodByName(method)
 	if !ok {
 		return ""
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"xlarun/envs"
 )
 
 // Exit statuses.
@@ -78,8 +80,11 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		cmd, err := root.ExecuteContextC(ctx)
-		done <- outcome{cmd, err}
+		o := outcome{cmd: root}
+		if thrown := envs.Try(func() { o.cmd, o.err = root.ExecuteContextC(ctx) }); thrown != nil {
+			o = outcome{root, thrown} // of a part that the program registered
+		}
+		done <- o
 	}()
 	var o outcome
 	select {

@@ -168,6 +168,7 @@ func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Res
 	evaluated := evaluation(results.Summary)
 	evaluated, n, next.Migration = s.Migration.migrate(p, s, in, keys, evaluated, n)
 	next.Strategy = p.Strategy.Tell(s.Strategy, evaluated, n)
+	p.notNil("Tell", next.Strategy)
 	return next
 }
 

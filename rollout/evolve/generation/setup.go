@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -180,9 +181,22 @@ func (x *Setup) Program() (*Program, error) {
 		if _, flat := p.Strategy.(strategy.Flat); flat {
 			p.Genomes = population.LayoutOf(params)
 		}
+		zero := graph.Zeros(graph.ShapeOf(graph.Int32))
 		state := p.Strategy.Init(p.genome(params), p.members())
-		p.draw = strategy.Draw(p.Strategy, random.New(0), state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+		p.notNil("Init", state)
+		p.draw = strategy.Draw(p.Strategy, random.New(0), state, zero)
+		p.notNil("Sample", p.draw)
+		p.notNil("Member", p.Strategy.Member(state, p.draw, zero))
+		p.notNil("Centre", p.Strategy.Centre(state))
 	})
+}
+
+// notNil refuses a nil that a method of the strategy returned.
+func (p *Program) notNil(method string, result any) {
+	if result == nil {
+		panic(&graph.Error{Where: envs.MethodLine(p.Strategy, method), Op: "the strategy's " + method,
+			Msg: "got nil, want a tree of arrays"})
+	}
 }
 
 // Inputs returns the inputs of the program, given the number of tiles of a device.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
@@ -18,8 +19,16 @@ import (
 	"xlarun/xlabridge"
 )
 
-// work runs from the data to the last round, in phases. finish writes what it leaves in memory.
-func (s *session) work(ctx context.Context) error {
+// work runs from the data to the last round, in phases. finish writes what it leaves in memory. A panic of the
+// experiment, or of a part of it, is an error with its line.
+func (s *session) work(ctx context.Context) (err error) {
+	if thrown := envs.Try(func() { err = s.workInPhases(ctx) }); thrown != nil {
+		return thrown
+	}
+	return err
+}
+
+func (s *session) workInPhases(ctx context.Context) error {
 	for _, phase := range []func(context.Context) error{s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
 		if err := phase(ctx); err != nil {
 			return err

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{Name: "faulty", Short: "Make a mistake", Version: 1, Unit: "round", Work: "rounds",
+		New: func() run.Experiment { return &Kind{} }})
+}
+
+// Kind is a kind of run that counts.
+type Kind struct {
+	run.Common
+	Fault string `set:"fault" help:"mistake"`
+}
+
+// Title is the kind.
+func (*Kind) Title() string { return "faulty" }
+
+// Last is the last round.
+func (*Kind) Last() int64 { return 1 }
+
+// Board has no rows.
+func (k *Kind) Board() []run.Row {
+	fault(k.Fault).in("Board")
+	return nil
+}
+
+// Start compiles a round.
+func (k *Kind) Start(b xlabridge.Backend) (run.Run, error) {
+	fault(k.Fault).in("Start")
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "round"}, graph.Scalar(0), graph.None{},
+		func(s *graph.Array, _ graph.None) (*graph.Array, graph.None) {
+			fault(k.Fault).in("round")
+			return s.Add(1), graph.None{}
+		})
+	return counting{loop, k}, err
+}
+
+type counting struct {
+	*run.Loop
+	kind *Kind
+}
+
+// Step takes a round.
+func (c counting) Step() (run.Metrics, error) {
+	fault(c.kind.Fault).in("Step")
+	return c.Loop.Step()
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
+)
+
+func init() { strategy.MustRegister("faulty", func() strategy.Strategy { return &Strategy{} }) }
+
+// Strategy stays where it is.
+type Strategy struct {
+	Fault string `set:"fault" help:"mistake"`
+}
+
+func (s *Strategy) GroupSize() int {
+	if fault(s.Fault).in("GroupSize") {
+		return 0
+	}
+	return 1
+}
+
+func (s *Strategy) Init(genome any, _ int) any {
+	if fault(s.Fault).in("Init") {
+		return nil
+	}
+	return genome
+}
+
+func (s *Strategy) Sample(key random.Key, mean any) any {
+	if fault(s.Fault).in("Sample") {
+		return nil
+	}
+	return strategy.Noise(key, mean)
+}
+
+func (s *Strategy) Member(mean, z any, _ *graph.Array) any {
+	if fault(s.Fault).in("Member") {
+		return nil
+	}
+	return strategy.Move(mean, graph.Scalar(1), z)
+}
+
+func (s *Strategy) Tell(mean any, _ strategy.Evaluation, _ population.Draws) any {
+	if fault(s.Fault).in("Tell") {
+		return nil
+	}
+	return mean
+}
+
+func (s *Strategy) Centre(mean any) any {
+	if fault(s.Fault).in("Centre") {
+		return nil
+	}
+	return mean
+}
