@@ -75,8 +75,10 @@ func (a collectiveAttrs) replicaGroups() string {
 	return "replica_groups = " + stablehlo.Matrix(a.groups(), a.size)
 }
 
-// collective makes the attributes of a call over a named axis: a vmapped one around the call, or one of the devices.
-func collective(name, axisName string) collectiveAttrs {
+// collective makes the attributes of a call with x over a named axis: a vmapped one around the call, or one of the
+// devices.
+func collective(name, axisName string, x *Array) collectiveAttrs {
+	oneGoroutine(name, x) // another goroutine knows no axis, but that is not the reason
 	if t := currentTrace(); t != nil {
 		if ax := t.cur.axis(axisName); ax != nil {
 			return collectiveAttrs{axis: axisName, size: ax.size, stride: ax.stride, devices: ax.devices}
@@ -157,7 +159,7 @@ func (e *emitter) deviceIndex(a collectiveAttrs) string {
 
 // AxisIndex is the number of the lane or device that runs, along a named axis: an int32 scalar.
 func AxisIndex(axis string) *Array {
-	a := collective("AxisIndex", axis)
+	a := collective("AxisIndex", axis, nil)
 	s := currentTrace().cur
 	n := &Node{Op: op("axis_index"), Attrs: a, pos: capture(1)}
 	out := &Array{shape: Shape{DType: Int32}, node: n, scope: s}
@@ -208,7 +210,7 @@ var _ = register(&Op{
 
 // AllGather collects x of every lane or device of a named axis along a new axis 0, in order.
 func AllGather(x *Array, axis string) *Array {
-	return apply1(op("all_gather"), collective("AllGather", axis), x)
+	return apply1(op("all_gather"), collective("AllGather", axis, x), x)
 }
 
 type preduceAttrs struct {
@@ -272,7 +274,7 @@ var _ = register(&Op{
 })
 
 func preduce(name, kind string, x *Array, axis string) *Array {
-	return apply1(op("preduce"), preduceAttrs{collectiveAttrs: collective(name, axis), kind: kind}, x)
+	return apply1(op("preduce"), preduceAttrs{collectiveAttrs: collective(name, axis, x), kind: kind}, x)
 }
 
 // PSum adds x over the lanes or devices of a named axis. Over devices the order of the additions is the backend's, so
@@ -281,7 +283,7 @@ func PSum(x *Array, axis string) *Array { return preduce("PSum", "sum", x, axis)
 
 // PMean averages x over the lanes or devices of a named axis.
 func PMean(x *Array, axis string) *Array {
-	return Div(PSum(x, axis), float64(collective("PMean", axis).size))
+	return Div(PSum(x, axis), float64(collective("PMean", axis, x).size))
 }
 
 // PMax is the largest x over the lanes or devices of a named axis.
@@ -359,7 +361,7 @@ var _ = register(&Op{
 
 // PPermute sends x along pairs (from, to) of a named axis; who gets nothing has zeros.
 func PPermute(x *Array, axis string, pairs ...[2]int) *Array {
-	a := ppermuteAttrs{collectiveAttrs: collective("PPermute", axis)}
+	a := ppermuteAttrs{collectiveAttrs: collective("PPermute", axis, x)}
 	for _, p := range pairs {
 		if p[0] < 0 || p[0] >= a.size || p[1] < 0 || p[1] >= a.size || slices.Contains(a.from, p[0]) ||
 			slices.Contains(a.to, p[1]) {
@@ -418,7 +420,7 @@ var _ = register(&Op{
 // AllToAll sends part i along axis split of x (which has one part for each lane or device) to lane i, and collects what
 // comes in along axis concat of the result.
 func AllToAll(x *Array, axis string, split, concat int) *Array {
-	a := collective("AllToAll", axis)
+	a := collective("AllToAll", axis, x)
 	return MoveAxis(apply1(op("all_to_all"), a, MoveAxis(x, split, 0)), 0, concat)
 }
 

@@ -3,13 +3,15 @@ package graph
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // trace is one recording of a user's function, from the outermost call on. Functions traced inside of it (a scan's
 // body, a function under vmap) open scopes within.
 type trace struct {
-	cur *scope
-	pos position // where set, transforms give this position to the nodes they make
+	goroutine uint64 // the one that records
+	cur       *scope
+	pos       position // where set, transforms give this position to the nodes they make
 }
 
 // scope collects the nodes of one function. When the function returns it is closed into a Graph.
@@ -19,7 +21,7 @@ type scope struct {
 	pos      position // of the call that opened it
 	params   []*Array
 	nodes    []*Node
-	closed   bool
+	closed   atomic.Bool
 	diff     bool              // what is recorded here will be differentiated
 	axes     []*axis           // the named axes that this scope adds
 	imported map[*Array]*Array // lazy and small concrete arrays brought into this scope
@@ -43,7 +45,8 @@ func scopeOf(op string, inputs []*Array) *scope {
 		if a.scope != nil {
 			t := a.scope.trace
 			for _, b := range inputs {
-				if b.scope != nil && (b.scope.closed || b.scope.trace != t) {
+				oneGoroutine(op, b)
+				if b.scope != nil && (b.scope.closed.Load() || b.scope.trace != t) {
 					throw(op, "a traced %s is used outside of the function that made it: return it from that "+
 						"function (as carry, output or result) instead of keeping it in a variable", b.shape)
 				}
@@ -52,6 +55,15 @@ func scopeOf(op string, inputs []*Array) *scope {
 		}
 	}
 	return nil
+}
+
+// oneGoroutine refuses an array of a function that another goroutine is tracing.
+func oneGoroutine(op string, a *Array) {
+	if a != nil && a.scope != nil && !a.scope.closed.Load() && a.scope.trace.goroutine != goroutineID() {
+		throw(op, "a traced %s belongs to a function that another goroutine traces, and a function is traced by one "+
+			"goroutine: call everything that uses its arrays (ops, VMap, Scan, Grad) in that goroutine, not in a go "+
+			"statement", a.shape)
+	}
 }
 
 // use makes a usable inside s: values of enclosing scopes and large concrete arrays as they are (closing the scope
@@ -137,8 +149,8 @@ func (s *scope) isDifferentiated() bool {
 func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) (g *Graph, captured []*Array) {
 	t := currentTrace()
 	if t == nil {
-		t = &trace{}
 		id := goroutineID()
+		t = &trace{goroutine: id}
 		traces.Store(id, t)
 		defer traces.Delete(id)
 	}
@@ -148,7 +160,7 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 	}
 	t.cur = s
 	defer func() {
-		s.closed = true
+		s.closed.Store(true)
 		t.cur = s.parent
 	}()
 	for _, sh := range params {
@@ -159,7 +171,8 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 		if r == nil {
 			throw("trace", "result %d of the traced function is a nil *Array", i)
 		}
-		if r.scope != nil && (r.scope.closed || r.scope.trace != t) {
+		oneGoroutine("trace", r)
+		if r.scope != nil && (r.scope.closed.Load() || r.scope.trace != t) {
 			throwAt(r.where(), "trace", "the traced %s that is made here is result %d of the function around, but "+
 				"belongs to a function within it that has already returned (a branch, "+
 				"a loop's body, a mapped one): return it from that function instead of keeping it in a variable or map",
