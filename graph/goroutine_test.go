@@ -31,7 +31,9 @@ func TestOtherGoroutine(t *testing.T) {
 		"cond": func(x *Array) *Array {
 			return Cond(Gt(Sum(Iota(3)), 1), func() *Array { return Sin(x) }, func() *Array { return x })
 		},
-		"grad":       func(x *Array) *Array { return Grad(func(y *Array) *Array { return Sum(Mul(x, y)) })(Ones(x.shape)) },
+		"grad": func(x *Array) *Array {
+			return Grad(func(y *Array) *Array { return Sum(Mul(x, y)) })(Ones(x.shape))
+		},
 		"grad of it": func(x *Array) *Array { return Grad(func(y *Array) *Array { return Sum(Square(y)) })(x) },
 		"psum":       func(x *Array) *Array { return PSum(x, "lane") },
 		"gather":     func(x *Array) *Array { return AllGather(x, "lane") },
