@@ -399,9 +399,13 @@ func unorder(g *Array, place []int) *Array {
 }
 
 // DotGeneral multiplies and sums over contracted axes, for each pair of batch axes: result axes are batch, x's others,
-// y's others. Operands are promoted to one dtype.
+// y's others. Operands are promoted to one dtype. Of bools the result is whether both are true anywhere, as in NumPy.
 func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int) *Array {
 	d := promote(x.DType(), y.DType())
+	if d == Bool {
+		x, y = Convert(x, Int32), Convert(y, Int32)
+		return Ne(DotGeneral(x, y, xBatch, yBatch, xContract, yContract), 0)
+	}
 	return apply1(op("dot_general"), dotAttrs{xBatch, yBatch, xContract, yContract}, Convert(x, d), Convert(y, d))
 }
 
@@ -420,9 +424,6 @@ func dotLast(name string, x, y *Array, batch, axis int) *Array {
 	if x.shape.Dims[last] != y.shape.Dims[axis] {
 		throw(name, "got %s and %s: the last axis of the first is %d, axis %d of the second %d; want equal sizes",
 			x.shape, y.shape, x.shape.Dims[last], axis, y.shape.Dims[axis])
-	}
-	if x.DType() == Bool && y.DType() == Bool {
-		throw(name, "got %s and %s, want numbers: convert them first", x.shape, y.shape)
 	}
 	b := rangeInts(0, batch)
 	return DotGeneral(x, y, b, b, []int{last}, []int{axis})
