@@ -1,7 +1,7 @@
 package graph
 
-// Cross is the cross product of vectors along the last axis, [..., 3]; leading axes broadcast. Of vectors [..., 2] it is
-// the third component, [...]. As jax.numpy.cross.
+// Cross is the cross product of vectors along the last axis, [..., 3]; leading axes broadcast. Of vectors [..., 2] it
+// is the third component, [...]. As jax.numpy.cross.
 func Cross(x, y *Array) *Array {
 	const name = "Cross"
 	for _, a := range []*Array{x, y} {

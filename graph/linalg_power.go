@@ -72,7 +72,8 @@ func cheapestCuts(arrays []*Array) map[[2]int]int {
 		for i := 0; i+length <= n; i++ {
 			j := i + length - 1
 			for k := i; k < j; k++ {
-				c := cost[[2]int{i, k}] + cost[[2]int{k + 1, j}] + float64(size[i])*float64(size[k+1])*float64(size[j+1])
+				work := float64(size[i]) * float64(size[k+1]) * float64(size[j+1])
+				c := cost[[2]int{i, k}] + cost[[2]int{k + 1, j}] + work
 				if best, known := cost[[2]int{i, j}]; !known || c < best {
 					cost[[2]int{i, j}], cut[[2]int{i, j}] = c, k
 				}
