@@ -99,6 +99,9 @@ func (l *Logger) open(after int64) error {
 	}
 	now := time.Now()
 	events := &logFile{name: eventsName(there, now), text: eventsHead(now)}
+	f.making.Lock()
+	events.text = append(events.text, configEvents(f.config, now)...)
+	f.making.Unlock()
 	if f.begun {
 		events.text = append(events.text, eventsRestart(now, after+1)...)
 	}
