@@ -29,7 +29,7 @@ func field(t *testing.T, m []byte, want protowire.Number) []byte {
 	return nil
 }
 
-// Event files begin with the config, as TensorBoard 2.20's own reader found it: a text, and hyper-parameters with types.
+// Event files begin with the config, as TensorBoard's own reader finds it: a text, and hyper-parameters with types.
 func TestConfigEvents(t *testing.T) {
 	config := []byte("kind = 'ppo'\n# a comment = 3\nsteps = 400\nanneal = true\nhidden = [8, 4]\nrate = nan\n\n" +
 		"[policy]\nname = \"mlp:8\"\n\n[env-param]\n'walls' = 0.25\n")
