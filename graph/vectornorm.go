@@ -2,9 +2,13 @@ package graph
 
 import "math"
 
-// VectorNorm is the norm of x along an axis: ord 2 the root of the sum of squares, 1 the sum of magnitudes, +Inf and
-// -Inf the largest and the smallest magnitude, 0 the number of elements other than 0, and another p the p-th root of
-// the sum of p-th powers. As jax.numpy.linalg.norm with axis and ord.
+// VectorNorm is the norm of x along an axis, as jax.numpy.linalg.norm with axis and ord:
+//
+//	2       the root of the sum of squares
+//	1       the sum of magnitudes
+//	±Inf    the largest or the smallest magnitude
+//	0       the number of elements other than 0
+//	p       the p-th root of the sum of p-th powers
 func VectorNorm(x *Array, axis int, ord float64) *Array {
 	if x == nil || x.Rank() == 0 {
 		throw("VectorNorm", "got %v, want an axis or more", x)

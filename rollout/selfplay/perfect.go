@@ -94,8 +94,8 @@ func (p *perfect) won(n int, seed uint64) (all []colours) {
 	return all
 }
 
-// classes returns all positions of reachable games that the player to move can win, one of each class. The positions
-// of a class are the same but for permutations of the vertices.
+// classes returns all positions of reachable games that the player to move can win, one of each class. Permutations of
+// the vertices turn the positions of a class into each other.
 func (p *perfect) classes() (all []colours, err error) {
 	edges := p.vertices * (p.vertices - 1) / 2
 	for level := map[colours]bool{{}: true}; len(level) > 0; {

@@ -65,6 +65,9 @@ func (c Config) Check(on plan.Machine) error {
 	if float32(c.LearningRate) == 0 {
 		return settings.Wrong("lr", c.LearningRate, "a number above 0 that a float32 holds")
 	}
+	if c.Select > 0 && c.MutateEvery == 0 {
+		return settings.Wrong("select", c.Select, "--mutate-every above 0: members are selected when they mutate")
+	}
 	if n := len(c.Density); n == 0 || n > len(c.Hidden)+1 {
 		density, _ := settings.Lookup(&c, "density")
 		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"),

@@ -24,9 +24,6 @@ func (p *Population) holdOut() error {
 	if c.Select == 0 {
 		return nil
 	}
-	if c.MutateEvery == 0 {
-		return settings.Wrong("select", c.Select, "--mutate-every above 0: members are selected where they mutate")
-	}
 	n := p.data.Train.Len()
 	if c.HeldOut >= n {
 		return settings.Wrong("held-out", c.HeldOut, "fewer than the %d examples of the training data", n)

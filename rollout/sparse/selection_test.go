@@ -85,7 +85,7 @@ func TestSelection(t *testing.T) {
 	require.Equal(t, want, again)
 }
 
-// Members share the wanted part of their places at first, and draw the others and all weights by themselves.
+// Members share the wanted part of their places at first. They draw the other places and all weights independently.
 func TestSharedPlaces(t *testing.T) {
 	shape := ShapeOf([]int{40, 25, 10}, []float64{.2, .5})
 	for _, shared := range []float64{0, .5, .98, 1} {

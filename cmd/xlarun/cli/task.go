@@ -219,8 +219,7 @@ func (t *task) suggest(values map[string]any) error {
 	return nil
 }
 
-// lift sets the length of a run to the largest one if another end is given. A length by which settings are scheduled
-// stays.
+// lift sets the length of a run to the largest one if another end is given. It keeps a length that schedules depend on.
 func (t *task) lift() error {
 	f, ok := settings.Lookup(t.Experiment, t.Length)
 	if !ok || t.ends == (session.Ends{}) || slices.Contains(t.About().Bound, t.Length) {

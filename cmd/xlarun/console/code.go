@@ -32,7 +32,7 @@ type Coded interface {
 	ErrorCode() string
 }
 
-// resourceExhausted is the status code by which plugins report that memory is short.
+// resourceExhausted is the plugins' status code for too little memory.
 const resourceExhausted = 8
 
 // CodeOf returns the code of a command's error.

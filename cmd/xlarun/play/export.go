@@ -60,7 +60,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 				return err
 			}
 			if critic {
-				if err := s.addCritic(metadata); err != nil {
+				if err := s.addCritic(metadata, out); err != nil {
 					return err
 				}
 			}
@@ -111,7 +111,11 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 }
 
 // addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
-func (s *Saved) addCritic(metadata map[string]string) error {
+func (s *Saved) addCritic(metadata map[string]string, out string) error {
+	if filepath.Ext(out) == onnxSuffix {
+		return console.BadInput("--critic goes with a file that ends in %s, not with %s: an ONNX model has the actor alone",
+			suffix, out)
+	}
 	if s.Run == "" {
 		return console.BadInput("--critic wants the folder of a run, not a file: a file has what it was exported with")
 	}

@@ -58,13 +58,22 @@ func TestExportFormats(t *testing.T) {
 	model, err := os.ReadFile("m.onnx")
 	require.NoError(t, err)
 	require.Contains(t, string(model), "next_state")
-	for _, c := range []struct{ file, out, want string }{
-		{"gru", "m.pt", "--out got m.pt, wants a file that ends in .safetensors, or in .onnx"},
-		{"gru", "m", "--out got m, wants a file that ends in .safetensors"},
-		{"spiking", "s.onnx", "ONNX has no operators for the policy spiking: it has them for blockmlp, cnn"},
-		{"gru", "there/m.onnx", "there is no folder there"},
+	for _, c := range []struct {
+		file, out, want string
+		critic          bool
+	}{
+		{"gru", "m.pt", "--out got m.pt, wants a file that ends in .safetensors, or in .onnx", false},
+		{"gru", "m", "--out got m, wants a file that ends in .safetensors", false},
+		{"spiking", "s.onnx", "ONNX has no operators for the policy spiking: it has them for blockmlp, cnn", false},
+		{"gru", "there/m.onnx", "there is no folder there", false},
+		{"gru", "c.onnx", "an ONNX model has the actor alone", true},
+		{"gru", "c.safetensors", "--critic wants the folder of a run", true},
 	} {
-		status, out, errs := b.run("export", filepath.Join(abs, c.file+".safetensors"), "--out", c.out)
+		args := []string{"export", filepath.Join(abs, c.file+".safetensors"), "--out", c.out}
+		if c.critic {
+			args = append(args, "--critic")
+		}
+		status, out, errs := b.run(args...)
 		require.Equal(t, console.StatusUsage, status)
 		require.Empty(t, out)
 		require.Contains(t, errs, c.want)

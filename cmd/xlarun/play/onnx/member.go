@@ -23,7 +23,7 @@ type space struct {
 //
 // Its inputs are "observation" [batch, …] and, of a policy with memory, "state" [batch, units] (of an LSTM also
 // "cell"). Its outputs are "outputs" [batch, n], "action" [batch, …] and "next_state" ("next_cell"). The action is the
-// most probable one. The metadata are those of the member. Policies that ONNX has no operators for are refused.
+// most probable one. The model has the member's metadata. Policies that ONNX has no operators for are refused.
 func Encode(arrays map[string]*graph.Array, metadata map[string]string) ([]byte, error) {
 	w := &writer{arrays: map[string]weights{}, metadata: metadata}
 	for name, a := range arrays {

@@ -1,7 +1,7 @@
 // Package onnx writes saved members as ONNX models: the outputs and the most probable action for a batch of
 // observations and, of policies with memory, the next state.
 //
-// The format is that of onnx.proto (https://github.com/onnx/onnx), with the operators of opset 20.
+// onnx.proto (https://github.com/onnx/onnx) defines the format. The operators are of opset 20.
 package onnx
 
 import (
