@@ -113,8 +113,8 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 // addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
 func (s *Saved) addCritic(metadata map[string]string, out string) error {
 	if filepath.Ext(out) == onnxSuffix {
-		return console.BadInput("--critic goes with a file that ends in %s, not with %s: an ONNX model has the actor alone",
-			suffix, out)
+		return console.BadInput("--critic goes with a file that ends in %s, not with %s: an ONNX model has the actor "+
+			"alone", suffix, out)
 	}
 	if s.Run == "" {
 		return console.BadInput("--critic wants the folder of a run, not a file: a file has what it was exported with")
