@@ -3,11 +3,13 @@ package hdf5_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,4 +105,32 @@ func TestDamage(t *testing.T) {
 	newer[8] = 3
 	_, err = hdf5.Read(newer)
 	require.ErrorContains(t, err, `the file has superblock 3, want 0 or 1`)
+}
+
+// A file whose data would take far more than the file itself is refused: sets without stored data, which are zeros.
+func TestFilesThatFillTheMemory(t *testing.T) {
+	const sets, stored, claimed = 200, 299, 1 << 20
+	g := hdf5.NewGroup()
+	for i := range sets {
+		g.Items[fmt.Sprintf("set %03d", i)] = &hdf5.Set{Dims: []int{stored}, Data: make([]float32, stored)}
+	}
+	file, err := hdf5.Write(g)
+	require.NoError(t, err)
+	number := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	for at := 0; ; { // the layout of a set: its address, then its size
+		next := bytes.Index(file[at:], number(4*stored))
+		if next < 0 {
+			break
+		}
+		at += next
+		copy(file[at-8:], number(math.MaxUint64)) // nowhere
+		at += 8
+	}
+	file = bytes.ReplaceAll(file, number(stored), number(claimed))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = hdf5.Read(file)
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "made to fill the memory")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
 }

@@ -17,13 +17,27 @@ const (
 	mostBytes    = 1 << 31 // of one data set
 	mostNodes    = 1 << 20 // visited trees, headers and heaps
 	mostMessages = 1 << 12
+	// What all data sets together may take: these bytes, and so many for each byte of the file. Compressed weights of
+	// real files take at most some thirty times the file.
+	freeBytes  = 64 << 20
+	mostGrowth = 64
 )
 
 var errShort = errors.New("it ends before its contents do, or points outside of itself")
 
 type reader struct {
-	b    []byte
-	left int // remaining number of nodes to visit
+	b      []byte
+	left   int // remaining number of nodes to visit
+	budget int // bytes that data may still take
+}
+
+// charge takes bytes from the budget.
+func (r *reader) charge(n int) error {
+	if r.budget -= n; r.budget < 0 {
+		return fmt.Errorf("its data take more than %d MB, %d times its %d bytes and %d MB: it is damaged, or made to fill "+
+			"the memory", (freeBytes+mostGrowth*len(r.b))>>20, mostGrowth, len(r.b), freeBytes>>20)
+	}
+	return nil
 }
 
 // Read parses a file and returns its root.
@@ -39,7 +53,7 @@ func Read(file []byte) (g *Group, err error) {
 	if !bytes.HasPrefix(file, []byte(signature)) {
 		return nil, errors.New("hdf5: the file does not begin as one of HDF5 does")
 	}
-	r := &reader{file, mostNodes}
+	r := &reader{file, mostNodes, freeBytes + mostGrowth*len(file)}
 	first := uint64(24) // of the addresses
 	switch version := r.at(8).u8(); version {
 	case 0:
@@ -301,6 +315,9 @@ func (r *reader) set(m map[int][]byte) (*Set, error) {
 	if s.Len() > mostBytes/t.size {
 		return nil, errShort
 	}
+	if err := r.charge(s.Len() * (t.size + 8)); err != nil { // the bytes, and the numbers made of them
+		return nil, err
+	}
 	raw, err := r.raw(m, s, t.size)
 	if err != nil {
 		return nil, err
@@ -363,7 +380,10 @@ func (r *reader) raw(m map[int][]byte, s *Set, size int) ([]byte, error) {
 				continue
 			}
 			var err error
-			if data, err = filters[i].undo(data, n); err != nil {
+			if data, err = filters[i].undo(data, n); err == nil {
+				err = r.charge(len(data))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -497,6 +517,9 @@ func (r *reader) elements(raw []byte, t elementType, n int) (any, error) {
 				continue
 			}
 			text, err := r.shared(heap, index)
+			if err == nil {
+				err = r.charge(length)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -551,7 +574,7 @@ func (r *reader) shared(heap uint64, index int) ([]byte, error) {
 		at := c.u16()
 		c.skip(6)
 		n := c.length()
-		if at == 0 {
+		if r.left--; at == 0 || r.left < 0 {
 			break
 		}
 		data := c.take(n)
