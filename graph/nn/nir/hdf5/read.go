@@ -34,8 +34,8 @@ type reader struct {
 // charge takes bytes from the budget.
 func (r *reader) charge(n int) error {
 	if r.budget -= n; r.budget < 0 {
-		return fmt.Errorf("its data take more than %d MB, %d times its %d bytes and %d MB: it is damaged, or made to fill "+
-			"the memory", (freeBytes+mostGrowth*len(r.b))>>20, mostGrowth, len(r.b), freeBytes>>20)
+		return fmt.Errorf("its data take more than %d MB, %d times its %d bytes and %d MB: it is damaged, or made to "+
+			"fill the memory", (freeBytes+mostGrowth*len(r.b))>>20, mostGrowth, len(r.b), freeBytes>>20)
 	}
 	return nil
 }
