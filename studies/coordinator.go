@@ -90,9 +90,9 @@ func (c *Coordinator) Open() (err error) {
 
 // takeLock takes the lock of a study, which one process holds at a time: a file's lock on this machine, and also a lock
 // in the database if a server has it.
-func (c *Coordinator) takeLock() error {
-	c.lock = flock.New(c.workdir.coordinator(c.Spec.Name))
-	ok, err := c.lock.TryLock()
+func (c *Coordinator) takeLock() (err error) {
+	var ok bool
+	c.lock, ok, err = tryLock(c.workdir.coordinator(c.Spec.Name))
 	if err != nil {
 		return wrong("storage", "got %s, beside which nothing can be written: %v", c.Spec.Where(), err)
 	}

@@ -101,7 +101,7 @@ func TestLostBroker(t *testing.T) {
 	if long.On() {
 		rounds = 50
 	}
-	more := "trials = " + strconv.Itoa(20+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
+	more := "trials = " + strconv.Itoa(20+40*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
 		"\"40ms\"\n[run]\nwait = \"2ms\"\n"
 	path, s := written(t, more)
 	workdir, err := openWorkdir(s.Storage)
@@ -109,7 +109,8 @@ func TestLostBroker(t *testing.T) {
 	store := workdir.broker(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
 	said := new(bytes.Buffer)
-	begin := func(until int) *exec.Cmd {
+	begin := func(trials int) *exec.Cmd { // until so many more have finished
+		until := trials + finished(t, s)
 		cmd := again(asCoordinator, path)
 		said.Reset()
 		cmd.Stdout, cmd.Stderr = said, said
@@ -122,8 +123,8 @@ func TestLostBroker(t *testing.T) {
 		_ = cmd.Wait()
 	}
 	deleted, flipped := 0, 0
-	for n := range rounds {
-		cmd := begin(20*n + 4)
+	for range rounds {
+		cmd := begin(4)
 		// the broker writes meanwhile
 		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, time.Minute, time.Millisecond)
 		deleted++
@@ -133,9 +134,9 @@ func TestLostBroker(t *testing.T) {
 		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", said)
 		time.Sleep(rand.N(100 * time.Millisecond))
 		kill(cmd)
-		kill(begin(20*n + 10)) // it has the queue in its store, whatever the one before had time to write
+		kill(begin(2)) // it has the queue in its store, whatever the one before had time to write
 		flipped += flip(t, store, r)
-		kill(begin(20*n + 16))
+		kill(begin(2))
 		require.NoError(t, os.RemoveAll(store))
 		deleted++
 	}

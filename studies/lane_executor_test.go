@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,25 +134,39 @@ func TestKilledLanes(t *testing.T) {
 	if long.On() {
 		kills = 100
 	}
+	trace := filepath.Join(t.TempDir(), "trace")
 	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+16*kills) +
-		"\ntrials-as = \"lanes\"\n[run]\nwait = \"3ms\"\n" + onlyX
+		"\ntrials-as = \"lanes\"\n[run]\nwait = \"3ms\"\ntrace = \"" + trace + "\"\n" + onlyX
 	path, s := written(t, more)
-	fired := 0 // with trials under way
-	for n := range kills {
+	underWay := func() bool {
+		return slices.ContainsFunc(trialsOf(t, s), func(x *study.FrozenTrial) bool { return !x.State.Finished() })
+	}
+	start := func() *exec.Cmd {
 		cmd := again(asCoordinator, path)
 		require.NoError(t, cmd.Start())
-		untilFinished(t, s, 3*(n+1))
-		time.Sleep(rand.N(50 * time.Millisecond))
+		return cmd
+	}
+	kill := func(cmd *exec.Cmd) {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
-		for _, x := range trialsOf(t, s) {
-			if !x.State.Finished() {
-				fired++
-				break
-			}
+	}
+	first := trace + ".1" // the first lanes wait while it is there
+	require.NoError(t, os.WriteFile(first, nil, 0o666))
+	cmd := start()
+	require.Eventually(t, func() bool { return exists(trace) }, time.Minute, 5*time.Millisecond)
+	kill(cmd)
+	require.NoError(t, os.Remove(first))
+	require.True(t, underWay())
+	fired := 1 // with trials under way
+	for n := range kills {
+		cmd := start()
+		untilFinished(t, s, 3*(n+1))
+		time.Sleep(rand.N(50 * time.Millisecond))
+		kill(cmd)
+		if underWay() {
+			fired++
 		}
 	}
-	require.Positive(t, fired, "none was killed with trials under way")
 	before := trialsOf(t, s)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

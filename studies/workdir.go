@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -139,16 +137,6 @@ func (w workdir) clear(name string) error {
 
 // log returns the file for a worker's stdout and stderr.
 func (w workdir) log(name string, i int) string { return w.slot(name, i) + ".log" }
-
-// locked reports whether a process holds the lock of a file.
-func locked(path string) bool {
-	l := flock.New(path)
-	ok, err := l.TryLock()
-	if ok {
-		_ = l.Unlock()
-	}
-	return err == nil && !ok
-}
 
 // threads returns the number of threads of a process; 0 if the system does not tell.
 func threads(pid int) int {

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -45,8 +44,8 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 	if err != nil {
 		return err
 	}
-	lock := flock.New(workdir.slot(name, slot))
-	if ok, err := lock.TryLock(); !ok || err != nil {
+	lock, ok, err := tryLock(workdir.slot(name, slot))
+	if !ok || err != nil {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()

@@ -110,6 +110,22 @@ func (d *DB) do(op func(*tx) error) error {
 		return fmt.Errorf("storage %s: %w", d.at, errReadOnly)
 	}
 	r := request{op, make(chan error, 1)}
-	d.queue <- r
+	if !d.send(r) {
+		return fmt.Errorf("storage %s: %w", d.at, ErrClosed)
+	}
 	return <-r.done
 }
+
+// send puts a request into the queue. It returns false after Close.
+func (d *DB) send(r request) bool {
+	d.queued.RLock()
+	defer d.queued.RUnlock()
+	if d.closed {
+		return false
+	}
+	d.queue <- r
+	return true
+}
+
+// ErrClosed is the error of a write after Close.
+var ErrClosed = errors.New("the storage is closed")

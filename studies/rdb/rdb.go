@@ -22,9 +22,7 @@ type DB struct {
 	dialect *dialect
 	write   *sql.DB // one connection, which holds the lock of Lock
 	read    *sql.DB
-	queue   chan request
 	over    sync.WaitGroup
-	once    sync.Once
 	now     func() time.Time
 	// lockWait is how long Lock waits for a lock: the server may take a moment to free that of a process that ended.
 	lockWait time.Duration
@@ -32,6 +30,10 @@ type DB struct {
 	abs    string      // of a file, its path
 	file   os.FileInfo // as it was opened
 	copied string      // of one that is looked at: the folder of its copy
+
+	queue  chan request // nil if the storage was opened to be looked at
+	closed bool         // the queue is closed
+	queued sync.RWMutex // held to send to the queue and, alone, to close it
 
 	mu     sync.Mutex
 	locked string // the study of Lock
@@ -123,7 +125,7 @@ func (d *DB) start() error {
 	return err
 }
 
-// Close waits until everything is written.
+// Close waits until everything is written. Later writes return ErrClosed.
 func (d *DB) Close() error {
 	if d.queue == nil { // it was looked at
 		var err error
@@ -135,7 +137,12 @@ func (d *DB) Close() error {
 		}
 		return err
 	}
-	d.once.Do(func() { close(d.queue) })
+	d.queued.Lock()
+	if !d.closed {
+		d.closed = true
+		close(d.queue)
+	}
+	d.queued.Unlock()
 	d.over.Wait()
 	return errors.Join(d.write.Close(), d.read.Close())
 }

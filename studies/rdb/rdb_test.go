@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/studies/study"
@@ -221,6 +223,39 @@ func groupsShareACommit(t *testing.T, path string) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// TestCloseWhileOthersWrite (case 27.42): a write during Close is stored or gets ErrClosed. It panicked.
+func TestCloseWhileOthersWrite(t *testing.T) { onEach(t, closeWhileOthersWrite) }
+
+func closeWhileOthersWrite(t *testing.T, path string) {
+	d := opened(t, path)
+	id, err := d.Open("s", []study.Direction{study.Minimize})
+	require.NoError(t, err)
+	var wait sync.WaitGroup
+	var stored atomic.Int64
+	for range 8 {
+		wait.Go(func() {
+			for {
+				err := d.Add(id, -1, &study.FrozenTrial{State: study.Running})
+				if err != nil {
+					assert.ErrorIs(t, err, ErrClosed)
+					return
+				}
+				stored.Add(1)
+			}
+		})
+	}
+	for stored.Load() < 20 {
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, d.Close())
+	wait.Wait()
+	require.NoError(t, d.Close(), "a second time")
+	again := opened(t, path)
+	all, err := again.Updates(id, 0, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, all, int(stored.Load()))
 }
 
 func TestHoldsNothing(t *testing.T) {
