@@ -90,7 +90,10 @@ var fromJAX = []section{
 	}},
 	{"Collectives", "jax.lax", []counterpart{
 		{"psum", graph.PSum, ""}, {"pmean", graph.PMean, ""}, {"pmax", graph.PMax, ""}, {"pmin", graph.PMin, ""},
-		{"all_gather", graph.AllGather, ""}, {"ppermute", graph.PPermute, ""}, {"all_to_all", graph.AllToAll, ""},
+		{"all_gather", graph.AllGather, ""}, {"all_gather", graph.AllGatherTiled, "tiled=True"},
+		{"ppermute", graph.PPermute, ""},
+		{"all_to_all", graph.AllToAll, ""}, {"all_to_all", graph.AllToAllTiled, "tiled=True"},
+		{"psum_scatter", graph.PSumScatter, ""}, {"psum_scatter", graph.PSumScatterTiled, "tiled=True"},
 		{"axis_index", graph.AxisIndex, ""},
 	}},
 	{"Making arrays", "jax.numpy", []counterpart{

@@ -209,10 +209,10 @@ var _ = register(&Op{
 			picked := Reshape(Take(Flatten1D(u), Max(winner, 0), 0), in[0].Dims()...)
 			return []*Array{Select(Ge(winner, 0), picked, x)}
 		}
-		// max, min, prod: the tangent of whichever value is in the result (prod has no simple rule).
 		if a.kind == "prod" {
-			throw("scatter", "the tangent of a product scatter is not defined here: take logarithms and add instead")
+			return []*Array{scatterProdTangent(a, in, x, u)}
 		}
+		// max, min: the tangent of whichever value is in the result.
 		fromX := Convert(Eq(in[0], out[0]), x.DType())
 		g := a
 		g.kind = ""
@@ -263,13 +263,15 @@ var _ = register(&Op{
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {
 			cases = append(cases, Case{Name: kind, Inputs: []Shape{ShapeOf(Float32, 6, 2), ShapeOf(Float32, 3, 2)},
-				Lo: -2, Hi: 2, Rough: kind == "prod",
+				Lo: -2, Hi: 2,
 				Fn: func(x []*Array) *Array {
 					return scatterRows("Scatter", kind, x[0], Of([]int32{1, 4, 9}), x[1], nil)
 				}})
 		}
 		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5),
-			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
+			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }},
+			Case{Name: "repeated prod", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Float32, 6)}, Lo: -2, Hi: 2,
+				Fn: func(x []*Array) *Array { return ScatterMul(x[0], Of([]int32{1, 3, 1, 7, 1, 3}), x[1]) }})
 	},
 })
 
@@ -289,6 +291,31 @@ func scatter(a gatherAttrs, in []*Tensor) *Tensor {
 		}
 	})
 	return out
+}
+
+// scatterProdTangent is the tangent of a product scatter: x'w + xw', where w is the product of the updates at a place.
+// A single update u has w' = u', as in JAX, which refuses several. The product of several has w' = w sum(u'/u). Where
+// one of them is 0, w' is its tangent times the product of the others; where two are, w' is 0.
+func scatterProdTangent(a gatherAttrs, in []*Array, x, u *Array) *Array {
+	shape, indices, updates := in[0].shape, in[1], in[2]
+	scatterOnto := func(kind string, start float64, values *Array) *Array {
+		a := a
+		a.kind = kind
+		return apply1(op("scatter"), a, Full(shape.with(values.DType()), start), indices, values)
+	}
+	w, tangent := scatterOnto("prod", 1, updates), scatterOnto("sum", 0, u)
+	if !a.unique {
+		zero := Eq(updates, 0)
+		nonzero := Select(zero, 1, updates)
+		ratios := scatterOnto("sum", 0, Select(zero, 0, Div(u, nonzero)))
+		ofZero := scatterOnto("sum", 0, Select(zero, u, 0))
+		zeros := scatterOnto("sum", 0, Convert(zero, Int32))
+		count := scatterOnto("sum", 0, Ones(updates.shape.with(Int32)))
+		others := scatterOnto("prod", 1, nonzero)
+		several := Select(Eq(zeros, 0), Mul(others, ratios), Select(Eq(zeros, 1), Mul(others, ofZero), 0))
+		tangent = Select(Le(count, 1), tangent, several)
+	}
+	return Add(Mul(x, w), Mul(in[0], tangent))
 }
 
 // batchDynamicSlice slices at another place in each lane: a gather of one window a lane.

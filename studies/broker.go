@@ -190,9 +190,11 @@ func (b *broker) make(wait time.Duration) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	// A trial is in the queue once, however often it is published.
+	// A trial is in the queue once, however often it is published. The queue has no files, since the database has the
+	// open trials, and the server's file about a consumer has no checksum: a flipped bit there made the server take all
+	// memory, or deliver no trial.
 	if b.queue, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: queueName, Subjects: []string{
-		queueName + ".*"}, Retention: jetstream.WorkQueuePolicy,
+		queueName + ".*"}, Storage: jetstream.MemoryStorage, Retention: jetstream.WorkQueuePolicy,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -52,4 +53,36 @@ func TestLeaseGivenBack(t *testing.T) {
 	require.True(t, l.fences(7))
 	require.False(t, l.fences(8))
 	require.False(t, (&lease{revision: 9}).fences(0))
+}
+
+// TestQueueHasNoFiles (case 27.44): a flipped bit in the file about the queue's consumer made the server take all memory
+// of the machine, or deliver no trial. A store that still has such files is made anew.
+func TestQueueHasNoFiles(t *testing.T) {
+	t.Parallel()
+	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
+	consumers := func() []string {
+		found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*", "obs", "*"))
+		require.NoError(t, err)
+		return found
+	}
+	b, err := openBroker(dir, socket, Listen{}, time.Second)
+	require.NoError(t, err)
+	require.NoError(t, b.publish(t.Context(), 1))
+	_, err = b.leases.Put(t.Context(), "1", []byte("lease"))
+	require.NoError(t, err)
+	require.Empty(t, consumers())
+
+	require.NoError(t, b.js.DeleteStream(t.Context(), queueName))
+	queue, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: queueName, Subjects: []string{
+		queueName + ".*"}, Retention: jetstream.WorkQueuePolicy})
+	require.NoError(t, err)
+	_, err = queue.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: workersName})
+	require.NoError(t, err)
+	require.NotEmpty(t, consumers())
+	b.close()
+	b, err = openBroker(dir, socket, Listen{}, time.Second)
+	require.NoError(t, err)
+	defer b.close()
+	require.NotEmpty(t, b.damage)
+	require.Empty(t, consumers())
 }

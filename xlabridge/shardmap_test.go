@@ -49,6 +49,25 @@ func TestCollectivesOnDevices(t *testing.T) {
 				return graph.Reshape(y, 8, 8/n, 2)
 			}
 		}},
+		{"AllGatherTiled", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+			return func(v *graph.Array) *graph.Array {
+				all := graph.AllGatherTiled(v, "d", 1)
+				return graph.Mul(v, graph.Sum(graph.Mul(all, all)))
+			}
+		}},
+		{"AllToAllTiled", graph.Spec{"d"}, graph.Spec{"", "d"}, func(int) fn {
+			return func(v *graph.Array) *graph.Array { return graph.Sin(graph.AllToAllTiled(v, "d", 1, 0)) }
+		}},
+		{"PSumScatter", graph.Spec{"d"}, graph.Spec{"d"}, func(n int) fn {
+			return func(v *graph.Array) *graph.Array {
+				return graph.PSumScatter(graph.Reshape(graph.Sum(graph.Sin(v), 0), n, 8/n, 2), "d", 0)
+			}
+		}},
+		{"PSumScatterTiled", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+			return func(v *graph.Array) *graph.Array {
+				return graph.PSumScatterTiled(graph.Sum(graph.Sin(v), 0), "d", 0)
+			}
+		}},
 		{"AxisIndex", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.Mul(v, graph.Add(graph.AxisIndex("d"), 1)) }
 		}},

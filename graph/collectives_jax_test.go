@@ -1,0 +1,76 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/third_party/oracles"
+)
+
+// collectivesOfJAX are collectives by their names in third_party/oracles/jax_collectives.py.
+var collectivesOfJAX = map[string]func(x *Array, axes []int) *Array{
+	"all_gather tiled":   func(x *Array, axes []int) *Array { return AllGatherTiled(x, "lane", axes[0]) },
+	"all_to_all tiled":   func(x *Array, axes []int) *Array { return AllToAllTiled(x, "lane", axes[0], axes[1]) },
+	"all_to_all":         func(x *Array, axes []int) *Array { return AllToAll(x, "lane", axes[0], axes[1]) },
+	"psum_scatter":       func(x *Array, axes []int) *Array { return PSumScatter(x, "lane", axes[0]) },
+	"psum_scatter tiled": func(x *Array, axes []int) *Array { return PSumScatterTiled(x, "lane", axes[0]) },
+}
+
+// Values, shapes and gradients of collectives are JAX's.
+func TestCollectivesAgainstJAX(t *testing.T) {
+	var doc struct {
+		Cases []struct {
+			Op                      string
+			Axes                    []int
+			Input, Output, Gradient oracles.Array
+		}
+	}
+	require.NoError(t, oracles.Read("testdata/jax_collectives.json", &doc))
+	seen := map[string]bool{}
+	for i, c := range doc.Cases {
+		seen[c.Op] = true
+		t.Run(fmt.Sprint(i, " ", c.Op, c.Axes, c.Input.Shape), func(t *testing.T) {
+			f := VMap(func(x *Array) *Array { return collectivesOfJAX[c.Op](x, c.Axes) }, AxisName("lane"))
+			x := Float32s(c.Input.Float32s(), c.Input.Shape...)
+			near := func(want oracles.Array, got *Array) {
+				t.Helper()
+				require.Equal(t, append([]int{}, want.Shape...), append([]int{}, got.Dims()...))
+				numbers, err := Floats(got)
+				require.NoError(t, err)
+				for j, x := range want.Floats() {
+					require.InDelta(t, x, numbers[j], 1e-6*(1+math.Abs(x)), "element %d", j)
+				}
+			}
+			near(c.Output, f(x))
+			near(c.Gradient, Grad(func(x *Array) *Array {
+				out := f(x)
+				weights := Reshape(Cos(Convert(Iota(out.Size()), Float32)), out.Dims()...)
+				return Sum(Mul(out, weights))
+			})(x))
+		})
+	}
+	for name := range collectivesOfJAX {
+		require.True(t, seen[name], name)
+	}
+}
+
+func TestTiledCollectivesRefuse(t *testing.T) {
+	x := Ones(ShapeOf(Float32, 3, 4, 2))
+	for want, f := range map[string]func(*Array) *Array{
+		"PSumScatter: axis 0 of f32[4,2] has 4 elements, want 3": func(x *Array) *Array {
+			return PSumScatter(x, "lane", 0)
+		},
+		"PSumScatterTiled: axis 1 of f32[4,2] has 2 elements, want a multiple of 3": func(x *Array) *Array {
+			return PSumScatterTiled(x, "lane", 1)
+		},
+		"AllToAllTiled: axis 0 of f32[4,2] has 4 elements, want a multiple of 3": func(x *Array) *Array {
+			return AllToAllTiled(x, "lane", 0, 1)
+		},
+		"AllGatherTiled": func(x *Array) *Array { return AllGatherTiled(x, "lane", 2) },
+	} {
+		require.ErrorContains(t, Try(func() { VMap(f, AxisName("lane"))(x) }), want)
+	}
+}

@@ -1,0 +1,54 @@
+package graph
+
+// AllGatherTiled joins x of every lane or device of a named axis along an axis of x, in order: x [.., d, ..] gives
+// [.., n d, ..] on n lanes (jax.lax.all_gather with tiled=True).
+func AllGatherTiled(x *Array, axis string, dim int) *Array {
+	dim = checkAxis("AllGatherTiled", dim, x.Rank())
+	return joinAxes(MoveAxis(AllGather(x, axis), 0, dim), dim)
+}
+
+// AllToAllTiled cuts axis split of x into a part for each lane or device of a named axis, sends part i to lane i, and
+// joins what comes in along axis concat, in order: on n lanes axis split gets n times shorter, and axis concat n times
+// longer (jax.lax.all_to_all with tiled=True).
+func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
+	const name = "AllToAllTiled"
+	split, concat = checkAxis(name, split, x.Rank()), checkAxis(name, concat, x.Rank())
+	parts := MoveAxis(cutAxis(name, x, axis, split), split, 0)
+	return joinAxes(MoveAxis(AllToAll(parts, axis, 0, 0), 0, concat), concat)
+}
+
+// PSumScatter adds x over the lanes or devices of a named axis and leaves each with its own element of axis dim, which
+// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). The order of the additions is that of the
+// lanes.
+func PSumScatter(x *Array, axis string, dim int) *Array {
+	dim = checkAxis("PSumScatter", dim, x.Rank())
+	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {
+		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape, x.Dim(dim), n,
+			axis)
+	}
+	return Sum(AllToAll(x, axis, dim, 0), 0)
+}
+
+// PSumScatterTiled is PSumScatter for an axis with several elements for each lane: x [.., n d, ..] gives [.., d, ..]
+// on n lanes (jax.lax.psum_scatter with tiled=True).
+func PSumScatterTiled(x *Array, axis string, dim int) *Array {
+	dim = checkAxis("PSumScatterTiled", dim, x.Rank())
+	return PSumScatter(cutAxis("PSumScatterTiled", x, axis, dim), axis, dim)
+}
+
+// cutAxis makes [.., n, d, ..] of x [.., n d, ..], for the n lanes or devices of a named axis.
+func cutAxis(name string, x *Array, axis string, dim int) *Array {
+	n := collective(name, axis, x).size
+	if x.Dim(dim)%n != 0 {
+		throw(name, "axis %d of %s has %d elements, want a multiple of %d, the size of axis %q", dim, x.shape, x.Dim(dim), n,
+			axis)
+	}
+	dims := append([]int{}, x.Dims()[:dim]...)
+	return Reshape(x, append(append(dims, n, x.Dim(dim)/n), x.Dims()[dim+1:]...)...)
+}
+
+// joinAxes makes one of axes dim and dim+1.
+func joinAxes(x *Array, dim int) *Array {
+	dims := append([]int{}, x.Dims()[:dim]...)
+	return Reshape(x, append(append(dims, x.Dim(dim)*x.Dim(dim+1)), x.Dims()[dim+2:]...)...)
+}
