@@ -23,8 +23,8 @@ func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
 func PSumScatter(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("PSumScatter", dim, x.Rank())
 	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {
-		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape, x.Dim(dim), n,
-			axis)
+		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape, x.Dim(dim),
+			n, axis)
 	}
 	return Sum(AllToAll(x, axis, dim, 0), 0)
 }
@@ -40,8 +40,8 @@ func PSumScatterTiled(x *Array, axis string, dim int) *Array {
 func cutAxis(name string, x *Array, axis string, dim int) *Array {
 	n := collective(name, axis, x).size
 	if x.Dim(dim)%n != 0 {
-		throw(name, "axis %d of %s has %d elements, want a multiple of %d, the size of axis %q", dim, x.shape, x.Dim(dim), n,
-			axis)
+		throw(name, "axis %d of %s has %d elements, want a multiple of %d, the size of axis %q", dim, x.shape,
+			x.Dim(dim), n, axis)
 	}
 	dims := append([]int{}, x.Dims()[:dim]...)
 	return Reshape(x, append(append(dims, n, x.Dim(dim)/n), x.Dims()[dim+1:]...)...)
