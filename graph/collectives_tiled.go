@@ -18,13 +18,13 @@ func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
 }
 
 // PSumScatter adds x over the lanes or devices of a named axis and leaves each with its own element of axis dim, which
-// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). The order of the additions is that of the
-// lanes.
+// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). Lanes are added
+// in their order.
 func PSumScatter(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("PSumScatter", dim, x.Rank())
 	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {
-		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape, x.Dim(dim),
-			n, axis)
+		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape,
+			x.Dim(dim), n, axis)
 	}
 	return Sum(AllToAll(x, axis, dim, 0), 0)
 }

@@ -55,8 +55,8 @@ func TestLeaseGivenBack(t *testing.T) {
 	require.False(t, (&lease{revision: 9}).fences(0))
 }
 
-// TestQueueHasNoFiles (case 27.44): the server keeps a file about each consumer of a stream on disk. A flipped bit in it
-// made the server take all memory of the machine, or deliver no trial. A store that still has it is made anew.
+// TestQueueHasNoFiles (case 27.44): the server keeps a file about each consumer of a stream on disk. A flipped bit
+// in it made the server take all memory of the machine, or deliver no trial. A store that still has it is made anew.
 func TestQueueHasNoFiles(t *testing.T) {
 	t.Parallel()
 	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
