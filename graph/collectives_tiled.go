@@ -18,8 +18,8 @@ func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
 }
 
 // PSumScatter adds x over the lanes or devices of a named axis and leaves each with its own element of axis dim, which
-// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). Lanes are added
-// in their order.
+// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). Lanes are added in
+// their order.
 func PSumScatter(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("PSumScatter", dim, x.Rank())
 	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {

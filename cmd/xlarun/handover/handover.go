@@ -101,6 +101,10 @@ func checkout(root string) string {
 	return root
 }
 
+// buildLock is the lock of the program that build has built. A lock that nothing refers to is closed by the garbage
+// collector.
+var buildLock *flock.Flock
+
 // build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the
 // program is newer than its source. The lock is held until this process ends or becomes the program, so no other
 // process replaces the file before it is started.
@@ -114,7 +118,8 @@ func build(root, name string, stderr io.Writer) (string, error) {
 		return "", fmt.Errorf("%s cannot be built: %w", name, err)
 	}
 	path := filepath.Join(folder, name)
-	if err := flock.New(path + ".lock").Lock(); err != nil {
+	buildLock = flock.New(path + ".lock")
+	if err := buildLock.Lock(); err != nil {
 		return "", fmt.Errorf("%s cannot be built: %w", name, err)
 	}
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
