@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,13 +19,43 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 	s.Program = s.Path("faulty")
 	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, method := range []string{"Init", "Sample", "Member", "Tell", "Centre"} {
+	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Centre"} {
+		want := "got nil, want a tree of arrays"
+		if method == "GroupSize" {
+			want = "got 0, want 1 or more"
+		}
 		p := s.Command("evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
 			"--backend", "reference", "--strategy", "faulty", "--strategy.fault", method+": nil")
 		require.NoError(t, p.Start())
 		assert.Equal(t, 1, p.Ended(), method)
-		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+
-			`: got nil, want a tree of arrays\n$`, p.Err.String())
+		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, p.Err.String())
+	}
+}
+
+// TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
+// used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
+func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
+	s := shelltest.New(t)
+	s.Program = s.Path("faulty")
+	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for fault, want := range map[string]string{
+		"Make: nil":       "Make: got nil, want a policy",
+		"Init: nil":       "Init: got nil, want a tree of arrays, graph.None{} for an empty one",
+		"Init: nil array": "Init: leaf .W is a nil *Array: fill it before use",
+		"Start: nil":      "Start: got nil, want a tree of arrays, graph.None{} for an empty one",
+		"Act: nil":        "Act: got nil, want a tree of arrays, graph.None{} for an empty one",
+		"Act: no output":  "Act: got an Output without an Action, want f32[2]",
+		"Act: narrow":     "Act: got the Action f32[1], want f32[2]",
+		"Act: carry":      "Act: the carry that it gets and the carry that it returns differ in structure",
+	} {
+		for _, kind := range []string{"evolve", "ppo"} {
+			p := s.Command(kind, "CartPole-v1", "--out", "none", "--backend", "reference", "--policy", "faulty",
+				"--policy.fault", fault)
+			require.NoError(t, p.Start())
+			assert.Equal(t, 1, p.Ended(), fault)
+			assert.Regexp(t, `^xlarun `+kind+`: policy\.go:\d+: the policy's `+regexp.QuoteMeta(want)+`\n$`, p.Err.String())
+		}
 	}
 }
 

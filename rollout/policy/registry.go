@@ -42,6 +42,6 @@ func Make(spec string, own settings.Values, observation, action envs.Space) (Pol
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := m.Make(observation, h.Size())
+	p, err := Build(m, observation, h.Size())
 	return p, h, err
 }

@@ -227,7 +227,7 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 		return nil, nil, err
 	}
 	return play, func(outputs int) (policy.Policy, error) {
-		p, err := maker.Make(observation, outputs)
+		p, err := policy.Build(maker, observation, outputs)
 		if half, ok := c.half(); ok && err == nil {
 			p = halfPolicy{p, half}
 		}

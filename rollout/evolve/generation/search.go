@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"xlarun/envs"
+	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
@@ -152,6 +154,10 @@ func (c *Search) checkParted() error {
 // check refuses a setting that is out of range. s is the strategy of the search.
 func (c *Search) check(s strategy.Strategy) error {
 	least := s.GroupSize()
+	if least < 1 {
+		return &graph.Error{Where: envs.MethodLine(s, "GroupSize"), Op: "the strategy's GroupSize",
+			Msg: fmt.Sprintf("got %d, want 1 or more", least)}
+	}
 	if b, ok := s.(strategy.Bounded); ok {
 		least = max(least, b.LeastPopulation())
 	}
