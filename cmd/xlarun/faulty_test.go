@@ -54,7 +54,8 @@ func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 				"--policy.fault", fault)
 			require.NoError(t, p.Start())
 			assert.Equal(t, 1, p.Ended(), fault)
-			assert.Regexp(t, `^xlarun `+kind+`: policy\.go:\d+: the policy's `+regexp.QuoteMeta(want)+`\n$`, p.Err.String())
+			line := `^xlarun ` + kind + `: policy\.go:\d+: the policy's ` + regexp.QuoteMeta(want) + `\n$`
+			assert.Regexp(t, line, p.Err.String())
 		}
 	}
 }

@@ -1,10 +1,11 @@
 """The learning curves of gymnax_ppo.py with 20 seeds on CartPole-v1: of each seed the mean return of the episodes that ended in each of the first tenths of a training of
-500,000 steps, which ends behind the last of them.
-usage: jax_ppo_curve.py OUT.json [TENTHS=2] [AGENTS=20]"""
+500,000 steps, which ends after the last of them.
+usage: jax_ppo_curve.py OUT.json [TENTHS=10] [AGENTS=20]"""
 import json, os, sys
 import numpy as np
-out, tenths, agents = (sys.argv[1:] + ["2", "20"][len(sys.argv) - 2:])[:3]
+out, tenths, agents = (sys.argv[1:] + ["10", "20"][len(sys.argv) - 2:])[:3]
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "peers", "gymnax_ppo.py")
+sys.path.insert(0, os.path.dirname(path))  # of the modules that it imports
 source = open(path).read()
 for was, now in (("(p, opt, s, key), None, UPDATES)[1]", "(p, opt, s, key), None, RUN)[1]"), ("UPDATES = STEPS // (ENVS * T)\n", "UPDATES = STEPS // (ENVS * T); RUN = UPDATES * %s // 10\n" % tenths)):
     assert source.count(was) == 1, was

@@ -26,8 +26,8 @@ const helpWidth = 120
 // seldomFlags are flags that the help of a command only names; "xlarun help COMMAND --all" shows them. The first list
 // is for all commands, the others are for the command of one kind of run.
 var seldomFlags = map[string][]string{
-	"": {"plugin", "jit", "checkpoint-every", "keep", "memory", "tune", "tile", "lanes-last", "unroll",
-		"vector-width", "hall-of-fame", "sample", "judge", "keys", "for", "rounds", "total-steps",
+	"": {"plugin", "jit", "checkpoint-every", "keep", "tensorboard-axis", "memory", "tune", "tile", "lanes-last",
+		"unroll", "vector-width", "hall-of-fame", "sample", "judge", "keys", "for", "rounds", "total-steps",
 		"from-study", "drop-rows"},
 	"evolve": {"restarts", "max-population", "patience", "min-improvement", "island", "migration-dir",
 		"migrate-every", "migrants"},

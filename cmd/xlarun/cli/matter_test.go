@@ -57,6 +57,7 @@ var withoutEffect = map[string]string{
 	"unroll":           "is the plan",
 	"vector-width":     "is the plan",
 	"checkpoint-every": "only says when the state is saved",
+	"tensorboard-axis": "only says what the axis of TensorBoard is",
 	"keep":             "only says what stays on the disk",
 	"for":              "ends the run",
 	"rounds":           "ends the run",

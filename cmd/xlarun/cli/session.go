@@ -28,7 +28,8 @@ const pictureFrames = 200
 // runTask runs a task: a new run, or one that o.resume names.
 func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	screen := &screen{app: a}
-	options := runfolder.Options{Keep: t.session.Keep, Patience: a.patience, DropRows: o.drop, Disk: a.disk,
+	options := runfolder.Options{Keep: t.session.Keep, EventsBySteps: t.session.Axis == "steps",
+		Patience: a.patience, DropRows: o.drop, Disk: a.disk,
 		Notice: screen.Notice}
 	var folder *runfolder.Folder
 	var resume *runfolder.Checkpoint

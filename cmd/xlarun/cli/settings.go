@@ -19,13 +19,14 @@ type sessionSettings struct {
 	JIT     bool   `set:"jit" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
 	Every   string `set:"checkpoint-every" number:"" help:"time, or generations, updates, …, between checkpoints"`
 	Keep    int    `set:"keep" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
+	Axis    string `set:"tensorboard-axis" oneof:"rounds,steps" help:"axis in TensorBoard: by round or by step"`
 	For     string `set:"for" number:"" help:"time such as 120s after which the run ends; of a resumed one, anew"`
 	Rounds  int64  `set:"rounds" min:"0" help:"generations, updates, … of the whole run after which it ends"`
 	Work    int64  `set:"total-steps" min:"0" help:"steps, as steps/s counts them, after which the run ends"`
 }
 
 func defaultSessionSettings() sessionSettings {
-	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3}
+	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3, Axis: "rounds"}
 }
 
 // ends parses the ends of the run.

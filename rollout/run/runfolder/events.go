@@ -80,8 +80,16 @@ func eventsRestart(start time.Time, step int64) []byte {
 	return record(event)
 }
 
+// eventStep returns the step of an event, for a row's Step and Work.
+func (f *Folder) eventStep(step int64, work float64) int64 {
+	if f.options.EventsBySteps && work > 0 {
+		return int64(work)
+	}
+	return step
+}
+
 // eventRecord returns the record of a row: every value is a scalar with its name.
-func eventRecord(r Row) []byte {
+func eventRecord(r Row, step int64) []byte {
 	size := 0
 	for _, values := range [][]Value{r.Metrics, r.Timings} {
 		for _, v := range values {
@@ -101,7 +109,7 @@ func eventRecord(r Row) []byte {
 	}
 	event := appendWallTime(nil, r.Time)
 	event = protowire.AppendTag(event, eventStep, protowire.VarintType)
-	event = protowire.AppendVarint(event, uint64(r.Step))
+	event = protowire.AppendVarint(event, uint64(step))
 	event = protowire.AppendTag(event, eventSummary, protowire.BytesType)
 	event = protowire.AppendBytes(event, summary)
 	return record(event)

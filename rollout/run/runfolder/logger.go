@@ -44,12 +44,12 @@ type logFile struct {
 }
 
 // NewLogger opens the folder's logs. unit is the name of Row.Step in the JSON lines. after is the step of the
-// checkpoint from which the run is resumed; 0: the run is new. Rows after that step are cut off, as is a row that a
-// killed process has left half-written. Missing rows up to that step are an error.
-func (f *Folder) NewLogger(unit string, after int64) (*Logger, error) {
+// checkpoint from which the run is resumed, and work is Row.Work at that step; 0: the run is new. Rows after that step
+// are cut off, as is a row that a killed process has left half-written. Missing rows up to that step are an error.
+func (f *Folder) NewLogger(unit string, after int64, work float64) (*Logger, error) {
 	l := &Logger{folder: f, unit: unit, wake: make(chan struct{}, 1), soon: make(chan struct{}, 1),
 		done: make(chan struct{})}
-	if err := l.open(after); err != nil {
+	if err := l.open(after, work); err != nil {
 		return nil, fmt.Errorf("the logs in %s cannot be opened: %w", f.Dir(), reason(err))
 	}
 	f.mu.Lock()
@@ -59,7 +59,7 @@ func (f *Folder) NewLogger(unit string, after int64) (*Logger, error) {
 	return l, nil
 }
 
-func (l *Logger) open(after int64) error {
+func (l *Logger) open(after int64, work float64) error {
 	f := l.folder
 	if _, _, err := f.base(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (l *Logger) open(after int64) error {
 	events.text = append(events.text, configEvents(f.config, now)...)
 	f.making.Unlock()
 	if f.begun {
-		events.text = append(events.text, eventsRestart(now, after+1)...)
+		events.text = append(events.text, eventsRestart(now, f.eventStep(after, work)+1)...)
 	}
 	f.mu.Lock()
 	for _, log := range []*logFile{metrics, timings} {
@@ -119,7 +119,8 @@ func (l *Logger) Log(r Row) {
 	if !r.kept() {
 		return
 	}
-	lines := [][]byte{line(l.unit, r.Step, r.Metrics), line(l.unit, r.Step, r.Timings), eventRecord(r)}
+	event := eventRecord(r, l.folder.eventStep(r.Step, r.Work))
+	lines := [][]byte{line(l.unit, r.Step, r.Metrics), line(l.unit, r.Step, r.Timings), event}
 	l.mu.Lock()
 	if !l.closing {
 		for i, log := range l.logs {

@@ -24,7 +24,9 @@ type Row struct {
 	Step int64 // from 1, larger than in the row before
 	// Round counts rows, from 1, in runs without a row after every step; 0: it is Step. Kept depends on it.
 	Round int64
-	Time  time.Time
+	// Work is what steps per second count, from the start of the run on.
+	Work float64
+	Time time.Time
 	// Metrics depend on the config alone; Timings differ from run to run.
 	Metrics, Timings []Value
 }

@@ -16,7 +16,7 @@ import (
 func TestLoggerWritesEveryRow(t *testing.T) {
 	f, err := Create(t.TempDir(), Options{})
 	require.NoError(t, err)
-	l, err := f.NewLogger("generation", 0)
+	l, err := f.NewLogger("generation", 0, 0)
 	require.NoError(t, err)
 	for g := range int64(3) {
 		l.Log(Row{Step: g + 1, Time: time.Unix(1000+g, 0),
@@ -129,7 +129,7 @@ func TestKept(t *testing.T) {
 	}
 	row.Timings = []Value{{"seconds", 1.2345678901234567}, {"steps_per_second", 12345678.901234567}}
 	bytes := len(line("generation", row.Step, row.Metrics)) + len(line("generation", row.Step, row.Timings)) +
-		len(eventRecord(row))
+		len(eventRecord(row, row.Step))
 	require.Less(t, rows*bytes, 30_000_000, "%d rows of %d bytes", rows, bytes)
 }
 
@@ -140,7 +140,7 @@ func TestEventsOfARunThatGoesOn(t *testing.T) {
 	require.NoError(t, f.Write("config.toml", nil))
 	last := ""
 	for after := int64(0); after < 3; after++ {
-		l, err := f.NewLogger("generation", after)
+		l, err := f.NewLogger("generation", after, 0)
 		require.NoError(t, err)
 		l.Log(Row{Step: after + 1, Time: time.Unix(1000, 0)})
 		_, err = f.SaveCheckpoint(Checkpoint{Step: after + 1})
@@ -169,4 +169,43 @@ func TestEventsOfARunThatGoesOn(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, f.Close())
+}
+
+// TestEventsByEnvironmentSteps (case 27.46): the axis of TensorBoard can be the steps that steps per second count, in a
+// run that is resumed too.
+func TestEventsByEnvironmentSteps(t *testing.T) {
+	for _, c := range []struct {
+		bySteps             bool
+		work                float64
+		row, resumed, later uint64
+	}{{true, 640, 640, 641, 1280}, {false, 640, 1, 2, 2}, {true, 0, 1, 2, 2}} {
+		f, err := Create(t.TempDir(), Options{EventsBySteps: c.bySteps})
+		require.NoError(t, err)
+		require.NoError(t, f.Write("config.toml", nil))
+		for after := range int64(2) {
+			l, err := f.NewLogger("generation", after, c.work*float64(after))
+			require.NoError(t, err)
+			l.Log(Row{Step: after + 1, Work: c.work * float64(after+1), Time: time.Unix(1000, 0)})
+			_, err = f.SaveCheckpoint(Checkpoint{Step: after + 1})
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+			require.NoError(t, f.Close())
+			if after == 0 {
+				f, err = Open(f.Dir(), f.options)
+				require.NoError(t, err)
+			}
+		}
+		files, err := filepath.Glob(f.Path("events.out.tfevents.*"))
+		require.NoError(t, err)
+		require.Len(t, files, 2)
+		var got []uint64
+		for _, file := range files {
+			events, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, record := range unframe(t, events)[1:] {
+				got = append(got, fields(t, record)[eventStep].(uint64))
+			}
+		}
+		require.Equal(t, []uint64{c.row, c.resumed, c.later}, got, "%+v", c)
+	}
 }

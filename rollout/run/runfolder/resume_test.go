@@ -87,7 +87,7 @@ func (w *walk) run() error {
 }
 
 func (w *walk) work(f *runfolder.Folder, x float64) (err error) {
-	l, err := f.NewLogger("step", w.after)
+	l, err := f.NewLogger("step", w.after, 0)
 	if err != nil {
 		return err
 	}

@@ -273,7 +273,7 @@ func (s *session) openLogs(after int64) error {
 			return err
 		}
 	}
-	logger, err := s.Folder.NewLogger(s.Kind.Unit, after)
+	logger, err := s.Folder.NewLogger(s.Kind.Unit, after, s.totalWork)
 	s.update(func(x *state) { x.logger = logger })
 	return err
 }
@@ -340,7 +340,7 @@ func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
 func (s *session) row(m run.Metrics, seconds float64, now time.Time) runfolder.Row {
 	timings := []runfolder.Value{{Name: "seconds", Number: seconds},
 		{Name: "steps_per_second", Number: m.Work / seconds}}
-	return runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
+	return runfolder.Row{Step: m.Step, Round: s.round, Work: s.totalWork, Time: now, Metrics: rowValues(m.Values),
 		Timings: slices.Concat(timings, rowValues(s.pace.row(s.Kind.Round)), rowValues(m.Timings))}
 }
 
