@@ -52,8 +52,9 @@ func momentsOfTenth(curves [][]float64, tenth int) (mean, variance float64) {
 }
 
 // The learning curve on CartPole is that of gymnax_ppo.py (testdata/cartpole_curves.json: 20 seeds, made by
-// third_party/oracles/jax_ppo_curve.py), within 3.5 standard errors of the difference in each of the first tenths of
-// the training. Half precision has the same curve.
+// third_party/oracles/jax_ppo_curve.py), within 3.5 standard errors of the difference in each tenth of the training. It
+// may be above it near 500: gymnax_ppo.py takes the end of an episode at 500 steps for a fall, where ours takes the
+// value of the next state. Half precision has the same curve.
 func TestCartPoleCurve(t *testing.T) {
 	long.Only(t)
 	var file struct{ Curves [][]float64 }
@@ -61,7 +62,9 @@ func TestCartPoleCurve(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &file))
 	require.Len(t, file.Curves, 20)
+	const reachesLimit = 450 // mean return above which many episodes end at 500 steps
 	agents, n := 20, len(file.Curves[0])
+	require.Equal(t, 10, n)
 	b := xlatest.Open(t, 1)
 	for _, precision := range []string{"f32", "bf16"} {
 		c := DefaultConfig()
@@ -74,7 +77,9 @@ func TestCartPoleCurve(t *testing.T) {
 			t.Logf("%s, tenth %d: %.1f ± %.1f, ours %.1f ± %.1f", precision, tenth+1, want, math.Sqrt(theirs), got,
 				math.Sqrt(ours))
 			require.Greater(t, got, want-far, "%s, tenth %d", precision, tenth+1)
-			require.Less(t, got, want+far, "%s, tenth %d", precision, tenth+1)
+			if want < reachesLimit {
+				require.Less(t, got, want+far, "%s, tenth %d", precision, tenth+1)
+			}
 		}
 	}
 }
