@@ -149,7 +149,7 @@ func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
 	next = RamseyState{Board: graph.SelectTree(s.Over, s.Board, board), Time: s.Time.Add(1)}
 	full := r.free(next.Board).Any().Not()
 	next.Over = s.Over.Or(fails.Or(full))
-	reward = graph.Select(s.Over.Or(fails), 0., graph.Scalar(1/float64(r.edges)))
+	reward = graph.Select(s.Over.Or(fails), 0., r.share(edge))
 	return next, r.Observe(next, p), reward, next.Over, envs.False()
 }
 

@@ -260,6 +260,73 @@ func TestRamsey(t *testing.T) {
 	require.True(t, over)
 }
 
+// A move of a rotated puzzle is the moves at all images of its edge. It ends the puzzle if one of them closes a clique.
+func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
+	for number, c := range []struct{ vertices, k, step int }{{5, 3, 1}, {6, 3, 3}, {8, 3, 2}, {8, 4, 8}, {9, 4, 3}} {
+		plain, err := Ramsey(c.vertices, c.k)
+		require.NoError(t, err)
+		g, err := plain.Rotated(c.step)
+		require.NoError(t, err)
+		r := rand.New(rand.NewPCG(1, uint64(number)))
+		edges := c.vertices * (c.vertices - 1) / 2
+		if number < 3 {
+			require.NoError(t, envtest.Check(envs.Erase(g)))
+		}
+		s, _ := g.Reset(random.New(0), Params{})
+		set, moves := [2]uint64{}, 0
+		for over := false; !over; moves++ {
+			open, err := graph.Floats(g.Open(s).Convert(graph.Float32))
+			require.NoError(t, err)
+			free := r.IntN(edges)
+			for (set[0]|set[1])>>free&1 == 1 {
+				free = (free + 1) % edges
+			}
+			colour := r.IntN(2)
+			count := 0
+			for by := 0; by < c.vertices; by += c.step {
+				a, b := Ends(c.vertices, free)
+				a, b = (a+by)%c.vertices, (b+by)%c.vertices
+				image := Edge(c.vertices, min(a, b), max(a, b))
+				count += int(1 - set[colour]>>image&1)
+				set[colour] |= 1 << image
+			}
+			closed := false
+			vertices := make([]int, c.vertices)
+			for v := range vertices {
+				vertices[v] = v
+			}
+			choices(vertices, c.k, func(chosen []int) {
+				mono := true
+				for i, b := range chosen {
+					for _, a := range chosen[:i] {
+						mono = mono && set[colour]>>Edge(c.vertices, a, b)&1 == 1
+					}
+				}
+				closed = closed || mono
+			})
+			require.Equal(t, !closed, open[colour*edges+free] == 1, "case %d, move %d", number, moves)
+			var reward, terminated *graph.Array
+			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(colour*edges+free)), Params{})
+			got, err := graph.Float(reward)
+			require.NoError(t, err)
+			want := float64(count) / float64(edges)
+			if closed {
+				want = 0
+			}
+			require.InDelta(t, want, got, 1e-6, "case %d, move %d", number, moves)
+			ended, err := graph.Float(terminated.Convert(graph.Float32))
+			require.NoError(t, err)
+			over = closed || set[0]|set[1] == 1<<edges-1
+			require.Equal(t, over, ended == 1, "case %d, move %d", number, moves)
+		}
+		require.LessOrEqual(t, moves, g.Spec().MaxSteps)
+		for _, bad := range []int{-1, 0, c.vertices + 1} {
+			_, err := plain.Rotated(bad)
+			require.ErrorContains(t, err, "want a divisor")
+		}
+	}
+}
+
 func TestSizesThatAreRefused(t *testing.T) {
 	for number, c := range []struct {
 		variant  Variant

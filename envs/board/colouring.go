@@ -15,6 +15,7 @@ type colouring struct {
 	vertices, edges, words int
 	k                      [2]int      // vertices of the cliques that count, for each colour
 	closes                 [2][]uint32 // [edges, cliques, words]: the other edges of the cliques through an edge
+	images                 []uint32    // [edges, words]: the edges that a move colours; nil: only the edge itself
 }
 
 // newColouring lists the cliques. k is one size, or one for each colour.
@@ -149,10 +150,7 @@ func (c colouring) free(b Edges) *graph.Array {
 
 // colour colours an edge, and reports whether this closes a clique. It checks only the cliques through the edge.
 func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Array) {
-	word := graph.Iota(c.words).Eq(graph.ShiftRightArithmetic(edge, 5))
-	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1),
-		edge.Mod(32).Convert(graph.Uint32).Reshape(1))
-	set := graph.Select(word, bit, graph.ZerosLike(bit))
+	set := c.image(edge)
 	second := colour.Eq(1)
 	own := graph.Select(second, b.Coloured.Index(1), b.Coloured.Index(0)).Or(set)
 	first := graph.Iota(2).Eq(colour).Reshape(2, 1)
@@ -168,6 +166,17 @@ func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Arr
 		return Edges{next}, closed(0)
 	}
 	return Edges{next}, graph.Select(second, closed(1), closed(0))
+}
+
+// image is the words of the edges that colouring an edge, i32[], colours: u32[words].
+func (c colouring) image(edge *graph.Array) *graph.Array {
+	if c.images != nil {
+		return graph.DynamicIndex(graph.Uint32s(c.images, c.edges, c.words), edge, 0)
+	}
+	word := graph.Iota(c.words).Eq(graph.ShiftRightArithmetic(edge, 5))
+	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1),
+		edge.Mod(32).Convert(graph.Uint32).Reshape(1))
+	return graph.Select(word, bit, graph.ZerosLike(bit))
 }
 
 // picture paints the vertices on a circle and the coloured edges.

@@ -8,8 +8,12 @@ func (r RamseyGame) Open(s RamseyState) *graph.Array {
 	var both []*graph.Array
 	for colour := range 2 {
 		n := r.throughEdge(r.k[colour])
-		own := s.Board.Coloured.Index(colour).Not().Reshape(1, 1, r.words)
-		missing := graph.Uint32s(r.closes[colour], r.edges, n, r.words).And(own.BroadcastTo(r.edges, n, r.words))
+		left := s.Board.Coloured.Index(colour).Not().Reshape(1, r.words).BroadcastTo(r.edges, r.words)
+		if r.images != nil {
+			left = left.And(graph.Uint32s(r.images, r.edges, r.words).Not())
+		}
+		left = left.Reshape(r.edges, 1, r.words).BroadcastTo(r.edges, n, r.words)
+		missing := graph.Uint32s(r.closes[colour], r.edges, n, r.words).And(left)
 		closes := missing.Eq(0).All(2).Any(1)
 		both = append(both, free.And(closes.Not()))
 	}

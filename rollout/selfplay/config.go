@@ -3,6 +3,7 @@ package selfplay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"xlarun/graph/precision"
@@ -23,6 +24,10 @@ type Config struct {
 	Variant  string   `set:"variant" oneof:"maker,avoid,ramsey"`
 	_        struct{} `help:"clique: closing a clique wins (maker) or loses (avoid);"`
 	_        struct{} `help:"ramsey: one player colours all edges without one"`
+	Rotation int      `set:"rotation" needs:"variant=ramsey" min:"0" max:"32" zero:"any colouring"`
+	_        struct{} `wants:"a divisor of the number of vertices, or 0 for any colouring"`
+	_        struct{} `help:"ramsey: only colourings that stay the same when the"`
+	_        struct{} `help:"vertices are rotated by so many; 0: any colouring"`
 	Network  string   `set:"network" help:"network with the policy and the value"`
 
 	NumIterations     int      `set:"num-iterations" program:"no" resume:"goal" min:"1" max:"1000000"`
@@ -189,13 +194,26 @@ func (c *Config) program() (*program, error) {
 	return p, p.resolve()
 }
 
-// idle returns the settings of the clique games if another game is played, and what to give instead.
+// idle returns the settings that do nothing in the game that is played, and what to give instead.
 func (c *Config) idle() (names []string, wants string) {
-	if c.Game == clique {
-		return nil, ""
+	switch {
+	case c.Game == "hex":
+		return []string{"vertices", "k", "variant", "rotation", "symmetries"}, "no such setting where --game is hex: " +
+			"it is one of the game clique, or of games with symmetries"
+	case c.Game != clique:
+		return []string{"vertices", "k", "variant", "rotation"}, fmt.Sprintf("no such setting where --game is %s: it "+
+			"is one of the game clique", c.Game)
+	case c.Variant == ramsey && c.Search == "gumbel":
+		return []string{"arena-every", "arena-games", "pool", "drawn-moves"}, "no such setting where --variant is " +
+			"ramsey and --search is gumbel: it is one of matches, and a puzzle has none"
+	case c.Variant == ramsey:
+		return []string{"arena-every", "arena-games", "pool"}, "no such setting where --variant is ramsey: it is one " +
+			"of matches, and a puzzle has none"
+	case c.Search == "gumbel" && c.ArenaEvery == 0:
+		return []string{"drawn-moves"}, "no such setting where --search is gumbel and --arena-every is 0: only " +
+			"matches draw moves then"
 	}
-	return []string{"vertices", "k", "variant"}, fmt.Sprintf("no such setting where --game is %s: it is one of the "+
-		"game clique", c.Game)
+	return nil, ""
 }
 
 // checkIdle refuses idle settings that differ from their defaults. The command line refuses all that are set.
@@ -203,6 +221,9 @@ func (c *Config) checkIdle() error {
 	usual := DefaultConfig()
 	names, wants := c.idle()
 	for _, name := range names {
+		if slices.Contains([]string{"arena-every", "arena-games", "pool", "drawn-moves"}, name) {
+			continue // a program may leave them as they are for another game
+		}
 		now, _ := settings.Lookup(c, name)
 		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {
 			return &settings.Error{Key: name, Got: now.Text(), Wants: wants}

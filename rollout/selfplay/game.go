@@ -53,6 +53,10 @@ func (c *Config) game() (*game, error) {
 			if len(c.K) == 0 || len(c.K) > 2 {
 				return nil, wrong("one size of cliques for both colours, or one for each")
 			}
+			if c.Rotation > 0 && c.Vertices%c.Rotation != 0 {
+				return nil, settings.Wrong("rotation", c.Rotation, "a divisor of the %d vertices, or 0 for any "+
+					"colouring", c.Vertices)
+			}
 			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(),
 				"board: "))
 		}
@@ -93,6 +97,9 @@ func (c *Config) clique() (envs.Environment, error) {
 		return envs.Erase(g), err
 	}
 	g, err := board.Ramsey(c.Vertices, c.K...)
+	if err == nil && c.Rotation > 0 {
+		g, err = g.Rotated(c.Rotation)
+	}
 	return envs.Erase(puzzle{g}), err
 }
 

@@ -322,6 +322,67 @@ func TestRamseyIsFound(t *testing.T) {
 	require.Equal(t, all, again)
 }
 
+// R(4, 4) > 16: a run finds a colouring of K_16 in which no four vertices have six edges of one colour. Loops over all
+// quadruples check it.
+func TestColouringOf16WithoutFour(t *testing.T) {
+	const n = 16
+	c := small()
+	c.Vertices, c.K, c.Variant, c.Rotation = n, []int{4}, ramsey, 4
+	c.NumEpisodes, c.NumSimulations, c.NumIterations, c.GameBatchSize = 64, 8, 1, 64
+	x := started(t, c, 2)
+	iterations(t, x, 1)
+	all, err := x.Colourings()
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, found := range all {
+		first := func(a, b int) bool { return found.First[board.Edge(n, a, b)] }
+		for d := range n {
+			for c := range d {
+				for b := range c {
+					for a := range b {
+						colour := first(a, b)
+						require.False(t, colour == first(a, c) && colour == first(a, d) && colour == first(b, c) &&
+							colour == first(b, d) && colour == first(c, d), "%d %d %d %d", a, b, c, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Positions that training sees under symmetries of rotated colourings are rotated colourings.
+func TestSymmetriesOfRotatedColourings(t *testing.T) {
+	for _, n := range []int{5, 6, 8} {
+		for step := 1; step <= n; step++ {
+			if n%step != 0 {
+				continue
+			}
+			c := small()
+			c.Vertices, c.Variant, c.Rotation = n, ramsey, step
+			g, err := c.game()
+			require.NoError(t, err)
+			rotation := make([]int, n)
+			for v := range rotation {
+				rotation[v] = (v + step) % n
+			}
+			next := board.Permuted(rotation)
+			class := make([]int, len(next)) // of an edge: the least edge of its images
+			for e := range next {
+				class[e] = e
+				for at := int(next[e]); at != e; at = int(next[at]) {
+					class[e] = min(class[e], at)
+				}
+			}
+			require.Greater(t, g.symmetries.count(), 1)
+			for _, to := range g.symmetries.cells {
+				for e := range next {
+					require.Equal(t, class[to[e]], class[to[next[e]]], "K_%d by %d", n, step)
+				}
+			}
+		}
+	}
+}
+
 // readGraph6 reads a colouring back.
 func readGraph6(text string) (c Colouring, ok bool) {
 	if len(text) == 0 {

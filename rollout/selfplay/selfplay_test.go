@@ -587,6 +587,10 @@ func TestRefusals(t *testing.T) {
 		}, "variant: got ramsey, want no such setting"},
 		{19, func(c *Config) { c.Lanes = 5 },
 			"lanes: got 5, want at most the 4 games that are played at the same time"},
+		{20, func(c *Config) { c.Variant, c.Rotation = ramsey, 3 },
+			"rotation: got 3, want a divisor of the 4 vertices, or 0"},
+		{21, func(c *Config) { c.Game, c.Vertices, c.Symmetries = "hex", 6, false },
+			"symmetries: got false, want no such setting"},
 	} {
 		config := small()
 		c.change(&config)

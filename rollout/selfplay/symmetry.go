@@ -40,7 +40,7 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 	switch {
 	case !c.Symmetries:
 	case c.Game == clique:
-		return permutations(g)
+		return permutations(g, c.Rotation > 0)
 	case c.Game == "tictactoe":
 		turns(3, 3, true)
 		s.actions = s.cells
@@ -59,8 +59,9 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 }
 
 // permutations returns permutations of a graph's vertices, the identity first: all if there are at most six vertices,
-// else some that are drawn.
-func permutations(g *game) (s symmetries) {
+// else some that are drawn. If colourings are kept by rotations, so must their images be: then the permutations are
+// v to factor v + shift, modulo the number of vertices, for all factors without a common divisor.
+func permutations(g *game, rotated bool) (s symmetries) {
 	edges := g.vertices * (g.vertices - 1) / 2
 	add := func(p []int) {
 		to := board.Permuted(p)
@@ -72,6 +73,20 @@ func permutations(g *game) (s symmetries) {
 			}
 		}
 		s.actions = append(s.actions, actions)
+	}
+	if rotated {
+		for factor := range g.vertices {
+			p := make([]int, g.vertices)
+			for shift := range g.vertices {
+				for v := range p {
+					p[v] = (factor*v + shift) % g.vertices
+				}
+				if slices.Max(countsOf(p)) == 1 { // factor has an inverse
+					add(p)
+				}
+			}
+		}
+		return s
 	}
 	if g.vertices <= 6 {
 		var extend func(p []int)
@@ -103,6 +118,15 @@ func permutations(g *game) (s symmetries) {
 		add(r.Perm(g.vertices))
 	}
 	return s
+}
+
+// countsOf returns how often p has each of the numbers below its length.
+func countsOf(p []int) []int {
+	counts := make([]int, len(p))
+	for _, v := range p {
+		counts[v]++
+	}
+	return counts
 }
 
 // count returns the number of symmetries; 0: observations stay as they are.

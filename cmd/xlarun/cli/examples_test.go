@@ -44,6 +44,7 @@ func example(t *testing.T, kind, path string, args ...string) (r struct {
 	Updates     int
 	Return      float64 `json:"best_member_mean_return"`
 	Won         float64 `json:"won_classes_kept"`
+	Found       float64
 }) {
 	t.Helper()
 	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
@@ -103,10 +104,11 @@ func TestExamplesRun(t *testing.T) {
 }
 
 // statedElo is what the first line of a self-play file's head states: of 2,069 won positions, or the score against the
-// untrained network in per cent.
+// untrained network in per cent, or the number of colourings that were found.
 var (
 	statedWins  = regexp.MustCompile(`^# [^:]+: wins ([0-9,]+) of \d`)
 	statedScore = regexp.MustCompile(`^# [^:]+: ([0-9.]+) % against the untrained network`)
+	statedFound = regexp.MustCompile(`^# [^:]+: ([0-9]+) colourings of`)
 )
 
 // runSelfplayExample runs a small version of a game's example, whose head and row state the same result.
@@ -115,6 +117,9 @@ func runSelfplayExample(t *testing.T, path, text, row string) {
 	result := statedWins.FindStringSubmatch(text)
 	if result == nil {
 		result = statedScore.FindStringSubmatch(text)
+	}
+	if result == nil {
+		result = statedFound.FindStringSubmatch(text)
 	}
 	require.NotNil(t, result, "the head states the result")
 	require.Contains(t, text, "machine of two cores")
@@ -156,6 +161,9 @@ func TestExamplesReachTheirScores(t *testing.T) {
 			if text := read(t, filepath.Dir(path), filepath.Base(path)); statedWins.MatchString(text) {
 				r := example(t, "selfplay", path)
 				require.Equal(t, 1., r.Won, "%v of the won positions", r.Won)
+				return
+			} else if statedFound.MatchString(text) {
+				require.Positive(t, example(t, "selfplay", path).Found)
 				return
 			} else if statedScore.MatchString(text) {
 				t.Skip("takes as long as its head says; the share of games that are won is not as sharp as a score")

@@ -35,7 +35,7 @@ var seldomFlags = map[string][]string{
 	"ppo": {"init", "auxiliary", "anneal", "shared", "shuffle", "accumulate", "precision", "max-grad-norm",
 		"clip-values", "value-weight", "target-kl", "normalize-advantages", "normalize-rewards"},
 	"pqn": {"shuffle", "accumulate", "precision", "max-grad-norm", "reward-scale", "normalize-rewards"},
-	"selfplay": {"lanes", "max-depth", "considered", "temperature", "drawn-moves", "random-moves", "reuse",
+	"selfplay": {"rotation", "lanes", "max-depth", "considered", "temperature", "drawn-moves", "random-moves", "reuse",
 		"use-true-mctx", "schedule", "l2", "value-weight", "max-grad-norm", "accumulate", "symmetries", "precision",
 		"optimized-training", "replay", "arena-every", "arena-games", "pool"},
 }
