@@ -26,9 +26,9 @@ type Config struct {
 	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never"`
 	_              struct{}  `help:"steps between mutations of the topologies; 0 for none"`
 	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1"`
-	_              struct{}  `help:"part of the connections that a mutation replaces"`
+	_              struct{}  `help:"part of a member's own connections that a mutation replaces"`
 	Shared         float64   `set:"shared" min:"0" max:"1"`
-	_              struct{}  `help:"part of the connections that all members have in common at first"`
+	_              struct{}  `help:"part of the connections that all members have in common; mutations keep them"`
 	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none"`
 	_              struct{}  `help:"part of the members that a mutation replaces before it: the worst on held-out"`
 	_              struct{}  `help:"examples, by copies of the best; 0: none"`

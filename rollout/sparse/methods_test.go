@@ -44,7 +44,7 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 		stats := graph.Zeros(graph.ShapeOf(graph.Float32, 2))
 		for half := range 2 {
 			if half == 1 {
-				member = s.mutate(member, random.New(9), .2)
+				member = s.mutate(member, make(commonPlaces, len(s)), random.New(9), .2)
 			}
 			index := m.index(member)
 			for i, shape := range m.indexShapes() {
@@ -98,7 +98,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 	} {
 		shape, dtype, tolerance := c.shape, c.dtype, c.tolerance
 		data := noise(6, shape[0].In, 64, shape[len(shape)-1].Out)
-		member, err := graph.Eval(shape.random(random.New(5), random.New(6), 0))
+		member, err := graph.Eval(shape.random(random.New(5), make(commonPlaces, len(shape))))
 		require.NoError(t, err)
 		want, err := learn(interpreter, shape, maskedMethod{shape, dtype}, member, data)
 		require.NoError(t, err)

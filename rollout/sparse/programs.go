@@ -30,17 +30,24 @@ func (p *Population) key(in inputs, draw any, local *graph.Array) random.Key {
 	return random.FoldIn(random.FoldIn(in.Key, draw), p.tiles.First().Add(local))
 }
 
+// common draws the places that all members have. They follow from the seed, so they are not part of the state.
+func (p *Population) common(in inputs) commonPlaces {
+	return p.shape.common(random.FoldIn(in.Key, sharedDraw), p.config.Shared)
+}
+
 // start makes the members.
 func (p *Population) start(in inputs) Member {
+	common := p.common(in)
 	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
-		return p.shape.random(p.key(in, 0, local), random.FoldIn(in.Key, sharedDraw), p.config.Shared)
+		return p.shape.random(p.key(in, 0, local), common)
 	})
 }
 
 // mutateAll mutates the members. Mutation t draws from FoldIn(key, t+1).
 func (p *Population) mutateAll(members Member, in inputs) Member {
+	common := p.common(in)
 	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
-		return p.shape.mutate(population.At(members, local), p.key(in, in.Turn.Add(1), local),
+		return p.shape.mutate(population.At(members, local), common, p.key(in, in.Turn.Add(1), local),
 			p.config.MutateFraction)
 	})
 }

@@ -91,7 +91,7 @@ func TestSharedPlaces(t *testing.T) {
 	for _, shared := range []float64{0, .5, .98, 1} {
 		var members [][][2][]float64
 		for i := range 3 {
-			m, err := graph.Eval(shape.random(random.New(int64(10+i)), random.New(5), shared))
+			m, err := graph.Eval(shape.random(random.New(int64(10+i)), shape.common(random.New(5), shared)))
 			require.NoError(t, err)
 			members = append(members, hostMember(t, m))
 		}
@@ -112,6 +112,67 @@ func TestSharedPlaces(t *testing.T) {
 				require.True(t, slices.IsSorted(m[l][0]))
 			}
 			require.NotEqual(t, members[0][l][1], members[1][l][1], "weights are a member's own")
+		}
+	}
+}
+
+// A mutation replaces some of the connections that are a member's own, and keeps the shared ones: with equal weights,
+// where nothing else tells them apart, and where own weights are infinite.
+func TestMutationKeepsSharedPlaces(t *testing.T) {
+	shape := ShapeOf([]int{40, 25, 10}, []float64{.2, .5})
+	for _, shared := range []float64{.01, .5, .9, 1} {
+		for _, weight := range []float64{0, 1, math.Inf(1)} {
+			common := shape.common(random.New(5), shared)
+			start := shape.random(random.New(3), common)
+			for l, layer := range shape {
+				start[l].W = graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), weight)
+			}
+			before, err := graph.Eval(start)
+			require.NoError(t, err)
+			after, err := graph.Eval(shape.mutate(before, common, random.New(7), .5))
+			require.NoError(t, err)
+			old, now := hostMember(t, before), hostMember(t, after)
+			for l, layer := range shape {
+				places, err := graph.Floats(common[l])
+				require.NoError(t, err)
+				require.Len(t, places, int(math.Round(shared*float64(layer.Connections))))
+				require.Subset(t, now[l][0], places, "%v of weight %v", shared, weight)
+				kept := 0
+				for _, at := range now[l][0] {
+					if slices.Contains(old[l][0], at) {
+						kept++
+					}
+				}
+				own := layer.Connections - len(places)
+				require.Equal(t, layer.Connections-int(math.Round(.5*float64(own))), kept)
+			}
+		}
+	}
+}
+
+// After selections and mutations of a whole run, all members still have the shared connections, and others of their
+// own.
+func TestRunKeepsSharedPlaces(t *testing.T) {
+	c := tiny()
+	c.Population, c.Select, c.HeldOut, c.Shared, c.MutateEvery, c.MutateFraction = 5, .4, 60, .8, 3, .5
+	p, _ := train(t, open(t, 1), c, stripes(6, 260, 70))
+	require.Positive(t, p.mutations)
+	common, err := graph.Eval(p.shape.common(random.FoldIn(random.New(c.Seed), sharedDraw), c.Shared))
+	require.NoError(t, err)
+	var first [][2][]float64
+	for i := range c.Population {
+		m, err := p.Member(i)
+		require.NoError(t, err)
+		member := hostMember(t, m)
+		for l := range member {
+			places, err := graph.Floats(common[l])
+			require.NoError(t, err)
+			require.Subset(t, member[l][0], places, "member %d", i)
+		}
+		if i == 0 {
+			first = member
+		} else {
+			require.NotEqual(t, first[0][0], member[0][0], "member %d", i)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func TestKernelAgainstReference(t *testing.T) {
 			for i := range labels {
 				labels[i] = int32(r.IntN(c.units[len(c.units)-1]+1)) - 1 // some do not count
 			}
-			member, err := graph.Eval(shape.random(random.New(5), random.New(6), 0))
+			member, err := graph.Eval(shape.random(random.New(5), make(commonPlaces, len(shape))))
 			require.NoError(t, err)
 			b := Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, 2, c.units[0], c.lanes), images),
 				graph.Int32s(labels, 2, c.lanes)}
@@ -313,13 +313,13 @@ func TestKernelRefuses(t *testing.T) {
 func TestMutation(t *testing.T) {
 	shape := ShapeOf([]int{12, 8, 3}, []float64{.5, .9})
 	const fraction = .25
-	before, err := graph.Eval(shape.random(random.New(1), random.New(6), 0))
+	before, err := graph.Eval(shape.random(random.New(1), make(commonPlaces, len(shape))))
 	require.NoError(t, err)
-	after, err := graph.Eval(shape.mutate(before, random.New(2), fraction))
+	after, err := graph.Eval(shape.mutate(before, make(commonPlaces, len(shape)), random.New(2), fraction))
 	require.NoError(t, err)
 	old, now := hostMember(t, before), hostMember(t, after)
 	for l, layer := range shape {
-		n := layer.mutated(fraction)
+		n := layer.mutated(fraction, layer.Connections)
 		require.Positive(t, n)
 		require.Len(t, now[l][0], layer.Connections)
 		require.True(t, slices.IsSorted(now[l][0]))
@@ -347,7 +347,7 @@ func TestMutation(t *testing.T) {
 		}
 	}
 	full := ShapeOf([]int{4, 3}, []float64{1})
-	require.Zero(t, full[0].mutated(.5), "where all are there, none can be replaced")
+	require.Zero(t, full[0].mutated(.5, 12), "where all are there, none can be replaced")
 }
 
 // Members differ, keep their number of connections, and do not depend on the number of devices, to the byte.

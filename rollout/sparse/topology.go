@@ -93,19 +93,47 @@ func sorted(places *graph.Array) (ordered, from *graph.Array) {
 	return values.Neg().Convert(graph.Int32), from
 }
 
-// random draws a member: uniform places, and normal weights with He's deviation for the mean number of inputs of a
-// unit. A share of the places is drawn with the key common, which all members have.
-func (s Shape) random(key, common random.Key, shared float64) Member {
+// commonPlaces are the places that all members have, of each layer; nil where there are none.
+type commonPlaces []*graph.Array
+
+// common draws the places of a share of the connections.
+func (s Shape) common(key random.Key, share float64) commonPlaces {
+	common := make(commonPlaces, len(s))
+	if share == 0 {
+		return common
+	}
+	scores := s.scores(key)
+	for l, layer := range s {
+		if n := int(math.Round(share * float64(layer.Connections))); n > 0 {
+			_, common[l] = graph.TopK(scores[l], n)
+		}
+	}
+	return common
+}
+
+// count returns the number of the common places of layer l.
+func (c commonPlaces) count(l int) int {
+	if c[l] == nil {
+		return 0
+	}
+	return c[l].Dim(0)
+}
+
+// mark returns values by place with x at the common places of layer l.
+func (c commonPlaces) mark(values *graph.Array, l int, x float64) *graph.Array {
+	if c[l] == nil {
+		return values
+	}
+	return graph.ScatterSet(values, c[l], graph.Full(graph.ShapeOf(graph.Float32, c.count(l)), x))
+}
+
+// random draws a member: the common places, uniform ones for the other connections, and normal weights with He's
+// deviation for the mean number of inputs of a unit.
+func (s Shape) random(key random.Key, common commonPlaces) Member {
 	places, weights := random.Split2(key)
 	scores := s.scores(places)
-	if shared > 0 {
-		first := s.scores(common)
-		for l, layer := range s {
-			if n := int(math.Round(shared * float64(layer.Connections))); n > 0 {
-				_, at := graph.TopK(first[l], n)
-				scores[l] = graph.ScatterSet(scores[l], at, graph.Full(graph.ShapeOf(graph.Float32, n), 2))
-			}
-		}
+	for l := range s {
+		scores[l] = common.mark(scores[l], l, 2) // above all draws
 	}
 	// One draw for all layers, since each draw is compiled by itself.
 	normal := random.Normal(weights, graph.ShapeOf(graph.Float32, s.Connections()))
@@ -138,25 +166,33 @@ func (s Shape) scores(key random.Key) []*graph.Array {
 	return out
 }
 
-// mutated returns the number of connections of the layer that one mutation replaces.
-func (l Layer) mutated(fraction float64) int {
-	return min(int(math.Round(fraction*float64(l.Connections))), l.In*l.Out-l.Connections)
+// mutated returns the number of connections of the layer that one mutation replaces, of those that are a member's own.
+func (l Layer) mutated(fraction float64, own int) int {
+	return min(int(math.Round(fraction*float64(own))), l.In*l.Out-l.Connections)
 }
 
 // mutate drops the connections with the smallest weights, the first among equal ones, and grows as many with weight 0
 // at places drawn uniformly among those where the member had none. That is the sparse evolutionary training of Mocanu
 // et al., "Scalable training of artificial neural networks with adaptive sparse connectivity" (2018), with the weight 0
-// of Evci et al., "Rigging the lottery" (2020): growing does not change what the member computes.
-func (s Shape) mutate(m Member, key random.Key, fraction float64) Member {
+// of Evci et al., "Rigging the lottery" (2020): growing does not change what the member computes. Connections at common
+// places stay, and the fraction is one of the others.
+func (s Shape) mutate(m Member, common commonPlaces, key random.Key, fraction float64) Member {
 	scores := s.scores(key)
 	var out Member
 	for l, layer := range s {
-		c, n := m[l], layer.mutated(fraction)
+		c, n := m[l], layer.mutated(fraction, layer.Connections-common.count(l))
 		if n == 0 {
 			out = append(out, c)
 			continue
 		}
-		_, drop := graph.TopK(c.W.Abs().Neg(), n)
+		weakness := c.W.Abs().Neg()
+		if common[l] != nil {
+			marks := common.mark(graph.Zeros(graph.ShapeOf(graph.Float32, layer.In*layer.Out)), l, 1)
+			shared := graph.Take(marks, c.At, 0).Gt(0)
+			// After a run that diverged a member's own weights may be infinite, and those go before shared ones, too.
+			weakness = graph.Select(shared, math.Inf(-1), weakness.Max(-math.MaxFloat32))
+		}
+		_, drop := graph.TopK(weakness, n)
 		// Places of the member cannot be chosen, including those that it drops.
 		free := graph.ScatterSet(scores[l], c.At, graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), -1))
 		_, grow := graph.TopK(free, n)
