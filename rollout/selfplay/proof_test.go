@@ -328,12 +328,17 @@ func TestColouringOf16WithoutFour(t *testing.T) {
 	const n = 16
 	c := small()
 	c.Vertices, c.K, c.Variant, c.Rotation = n, []int{4}, ramsey, 4
-	c.NumEpisodes, c.NumSimulations, c.NumIterations, c.GameBatchSize = 64, 8, 1, 64
+	c.NumEpisodes, c.NumSimulations, c.NumIterations, c.GameBatchSize = 64, 8, 2, 64
 	x := started(t, c, 2)
-	iterations(t, x, 1)
+	iterations(t, x, 2)
 	all, err := x.Colourings()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
+	for i, found := range all {
+		for _, other := range all[:i] {
+			require.NotEqual(t, other, found, "each is kept once")
+		}
+	}
 	for _, found := range all {
 		first := func(a, b int) bool { return found.First[board.Edge(n, a, b)] }
 		for d := range n {

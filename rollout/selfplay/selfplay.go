@@ -56,7 +56,7 @@ func (t *Training) Ending(last run.Metrics) string {
 	if x, ok := last.Get("best_return"); ok {
 		text := fmt.Sprintf("at best %.4g %% of the edges are coloured", 100*x)
 		if len(t.found) > 0 {
-			text += fmt.Sprintf("; whole colourings that are kept: %d", len(t.found))
+			text += fmt.Sprintf("; different whole colourings that are kept: %d", len(t.found))
 		}
 		return text
 	}

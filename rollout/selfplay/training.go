@@ -314,7 +314,7 @@ func (t *Training) games(key random.Key, number *graph.Array) ([]float64, error)
 // maxFound is the largest number of solutions that a run writes.
 const maxFound = 16
 
-// keep stores the first game and the solutions of an iteration, and returns the metrics of its games.
+// keep stores the first game and the new solutions of an iteration, and returns the metrics of its games.
 func (t *Training) keep(r playResult) ([]float64, error) {
 	var read hostReader
 	metrics, solved := read.float64s(r.Metrics), read.words(r.Solved)
@@ -324,9 +324,12 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 	}
 	t.last = last
 	n := t.program.game.stateWords()
-	found := min(int(metrics[slices.Index(playMetrics, "found")]), maxSolved, maxFound-len(t.found))
-	for i := range max(0, found) {
-		t.found = append(t.found, slices.Clone(solved[i*n:(i+1)*n]))
+	for i := range min(int(metrics[slices.Index(playMetrics, "found")]), maxSolved) {
+		words := solved[i*n : (i+1)*n]
+		known := slices.ContainsFunc(t.found, func(other []uint32) bool { return slices.Equal(other, words) })
+		if len(t.found) < maxFound && !known {
+			t.found = append(t.found, slices.Clone(words))
+		}
 	}
 	return metrics, nil
 }
