@@ -185,6 +185,15 @@ func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode
 		throw(name, "a scalar has no axis to scatter along")
 	}
 	m := oneMode(name, mode, FillOrDrop)
+	want := append(slices.Clone(indices.Dims()), x.Dims()[1:]...)
+	if !broadcasts(updates.Dims(), want) {
+		throw(name, "got updates %s for %s and indices %s, want %s, or what broadcasts to it", updates.shape, x.shape,
+			indices.shape, x.shape.dims(want...))
+	}
+	if x.Dim(0) == 0 { // every index is out of range
+		indexArray(name, indices)
+		return x
+	}
 	idx := ExpandDims(rowIndices(name, indices, x.shape.Dims[0], m), -1)
 	sizes := slices.Clone(x.Dims())
 	sizes[0] = 1
@@ -192,11 +201,6 @@ func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode
 		0}, sizes: sizes, kind: kind}
 	if m == ClipIndex {
 		idx = clampIndices(a, idx, x.Dims())
-	}
-	want := append(slices.Clone(indices.Dims()), x.Dims()[1:]...)
-	if !broadcasts(updates.Dims(), want) {
-		throw(name, "got updates %s for %s and indices %s, want %s, or what broadcasts to it", updates.shape, x.shape,
-			indices.shape, x.shape.dims(want...))
 	}
 	return apply1(op("scatter"), a, x, idx, BroadcastTo(Convert(updates, x.DType()), want...))
 }

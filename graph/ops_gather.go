@@ -202,6 +202,9 @@ var _ = register(&Op{
 		case "sum":
 			return []*Array{apply1(n.Op, a, x, in[1], u)}
 		case "set":
+			if in[2].Size() == 0 {
+				return []*Array{x}
+			}
 			// Which update wins where several meet is the same for values and tangents only if asked for: with an
 			// index-valued scatter the winner is found once and used for both.
 			ids := Reshape(Convert(IotaAxis(ShapeOf(Int32, in[2].Size()), 0), Int32), in[2].Dims()...)
