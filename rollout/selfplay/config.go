@@ -212,6 +212,8 @@ func (c *Config) idle() (names []string, wants string) {
 	case c.Search == "gumbel" && c.ArenaEvery == 0:
 		return []string{"drawn-moves"}, "no such setting where --search is gumbel and --arena-every is 0: only " +
 			"matches draw moves then"
+	case c.Search == "puct" && c.DrawnMoves == 0:
+		return []string{"temperature"}, "no such setting where --drawn-moves is 0: no move is drawn then"
 	}
 	return nil, ""
 }

@@ -114,6 +114,14 @@ func TestSelfplayRefuses(t *testing.T) {
 			"--game is othello"},
 		{12, "--game_batch_size 300 --num-episodes 10", "xlarun selfplay: --game-batch-size got 300, wants at most " +
 			"the 10 games of an iteration, --num-episodes\n"},
+		{13, "--variant ramsey --pool 3", "xlarun selfplay: --pool got 3, wants no such setting where --variant is " +
+			"ramsey"},
+		{14, "--search puct --drawn-moves 0 --temperature 2", "xlarun selfplay: --temperature got 2, wants no such " +
+			"setting where --drawn-moves is 0"},
+		{15, "--arena-every 0 --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants no such setting where " +
+			"--search is gumbel and --arena-every is 0"},
+		{16, "--rotation 4", "xlarun selfplay: --rotation got 4"},
+		{17, "--variant ramsey --rotation 4", "xlarun selfplay: --rotation got 4, wants a divisor of the 6 vertices"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
