@@ -85,6 +85,11 @@ func MethodLine(v any, method string) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
+// ResultError is the error of a method of v that returned what cannot be used. what is v's role, such as "policy".
+func ResultError(v any, what, method, msg string) *graph.Error {
+	return &graph.Error{Where: MethodLine(v, method), Op: "the " + what + "'s " + method, Msg: msg}
+}
+
 // caller is the "file:line" of the innermost frame outside envs and graph. With skip it is also outside the
 // environment: it skips the first consecutive frames of one package, unless they are the last.
 func caller(skip bool) string {

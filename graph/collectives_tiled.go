@@ -4,7 +4,7 @@ package graph
 // [.., n d, ..] on n lanes (jax.lax.all_gather with tiled=True).
 func AllGatherTiled(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("AllGatherTiled", dim, x.Rank())
-	return joinAxes(MoveAxis(AllGather(x, axis), 0, dim), dim)
+	return MergeAxes(MoveAxis(AllGather(x, axis), 0, dim), dim, 2)
 }
 
 // AllToAllTiled cuts axis split of x into a part for each lane or device of a named axis, sends part i to lane i, and
@@ -14,12 +14,12 @@ func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
 	const name = "AllToAllTiled"
 	split, concat = checkAxis(name, split, x.Rank()), checkAxis(name, concat, x.Rank())
 	parts := MoveAxis(cutAxis(name, x, axis, split), split, 0)
-	return joinAxes(MoveAxis(AllToAll(parts, axis, 0, 0), 0, concat), concat)
+	return MergeAxes(MoveAxis(AllToAll(parts, axis, 0, 0), 0, concat), concat, 2)
 }
 
 // PSumScatter adds x over the lanes or devices of a named axis and leaves each with its own element of axis dim, which
-// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). Lanes are added in
-// their order.
+// has one for each lane: x [.., n, ..] gives [.., ..] (jax.lax.psum_scatter). Lanes are
+// added in their order.
 func PSumScatter(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("PSumScatter", dim, x.Rank())
 	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {
@@ -43,12 +43,5 @@ func cutAxis(name string, x *Array, axis string, dim int) *Array {
 		throw(name, "axis %d of %s has %d elements, want a multiple of %d, the size of axis %q", dim, x.shape,
 			x.Dim(dim), n, axis)
 	}
-	dims := append([]int{}, x.Dims()[:dim]...)
-	return Reshape(x, append(append(dims, n, x.Dim(dim)/n), x.Dims()[dim+1:]...)...)
-}
-
-// joinAxes makes one of axes dim and dim+1.
-func joinAxes(x *Array, dim int) *Array {
-	dims := append([]int{}, x.Dims()[:dim]...)
-	return Reshape(x, append(append(dims, x.Dim(dim)*x.Dim(dim+1)), x.Dims()[dim+2:]...)...)
+	return SplitAxis(x, dim, n, x.Dim(dim)/n)
 }

@@ -11,9 +11,9 @@ func Cross(x, y *Array) *Array {
 	}
 	at := func(a *Array, i int) *Array {
 		if i == a.Dim(-1) { // the third component of a vector of two
-			return ZerosLike(at(a, 0))
+			return ZerosLike(IndexAxis(a, -1, 0))
 		}
-		return at(a, i)
+		return IndexAxis(a, -1, i)
 	}
 	third := Sub(Mul(at(x, 0), at(y, 1)), Mul(at(x, 1), at(y, 0)))
 	if x.Dim(-1) == 2 && y.Dim(-1) == 2 {
@@ -22,6 +22,3 @@ func Cross(x, y *Array) *Array {
 	return Stack([]*Array{Sub(Mul(at(x, 1), at(y, 2)), Mul(at(x, 2), at(y, 1))),
 		Sub(Mul(at(x, 2), at(y, 0)), Mul(at(x, 0), at(y, 2))), third}, -1)
 }
-
-// at is element i of the last axis.
-func at(x *Array, i int) *Array { return Squeeze(SliceAxis(x, -1, i, i+1), -1) }

@@ -37,7 +37,7 @@ var moreLinalg = map[string]func(numbers []float64, x []*Array) *Array{
 	},
 }
 
-// Values, shapes and gradients of these functions are JAX's, for matrices with and without leading axes.
+// These functions have the values, shapes and gradients of JAX, for matrices with and without leading axes.
 func TestMoreLinalgAgainstJAX(t *testing.T) {
 	var doc struct {
 		Cases []struct {
@@ -63,30 +63,35 @@ func TestMoreLinalgAgainstJAX(t *testing.T) {
 			for _, in := range c.Inputs {
 				inputs = append(inputs, Float32s(in.Float32s(), in.Shape...))
 			}
-			near := func(want oracles.Array, got *Array) {
-				t.Helper()
-				require.Equal(t, append([]int{}, want.Shape...), append([]int{}, got.Dims()...))
-				numbers, err := Floats(got)
-				require.NoError(t, err)
-				for j, x := range want.Floats() {
-					require.InDelta(t, x, numbers[j], 2e-4*(1+math.Abs(x)), "element %d", j)
-				}
-			}
 			f := func(x []*Array) *Array { return moreLinalg[c.Op](numbers, x) }
-			near(c.Output, f(inputs))
+			nearJAX(t, c.Output, f(inputs), 2e-4)
 			if c.Gradient == nil {
 				return
 			}
-			near(*c.Gradient, Grad(func(x *Array) *Array {
-				out := f(append([]*Array{x}, inputs[1:]...))
-				weights := Reshape(Cos(Convert(Iota(out.Size()), Float32)), out.Dims()...)
-				return Sum(Mul(out, weights))
-			})(inputs[0]))
+			nearJAX(t, *c.Gradient, Grad(func(x *Array) *Array {
+				return weighted(f(append([]*Array{x}, inputs[1:]...)))
+			})(inputs[0]), 2e-4)
 		})
 	}
 	for name := range moreLinalg {
 		require.True(t, seen[name], name)
 	}
+}
+
+// nearJAX compares an array with one of JAX: the shape, and each element within tolerance (1 + |element|).
+func nearJAX(t *testing.T, want oracles.Array, got *Array, tolerance float64) {
+	t.Helper()
+	require.Equal(t, append([]int{}, want.Shape...), append([]int{}, got.Dims()...))
+	numbers, err := Floats(got)
+	require.NoError(t, err)
+	for j, x := range want.Floats() {
+		require.InDelta(t, x, numbers[j], tolerance*(1+math.Abs(x)), "element %d", j)
+	}
+}
+
+// weighted is sum(x * cos(0, 1, 2, …)), whose gradients the scripts in third_party/oracles write.
+func weighted(x *Array) *Array {
+	return Sum(Mul(x, Reshape(Cos(Convert(Iota(x.Size()), Float32)), x.Dims()...)))
 }
 
 // Empty, bad and not finite operands.

@@ -16,7 +16,7 @@ func Pinv(x *Array, rcond ...float64) *Array {
 		throw("Pinv", "got %d values of rcond, want one or none", len(rcond))
 	}
 	// The derivative of Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
-	// whose variables separate" (1973), needs no derivative of singular vectors, which equal singular values have not.
+	// whose variables separate" (1973), needs no derivative of singular vectors: those of equal values have none.
 	return CustomJvp(func(x *Array) *Array { return pinv(x, least) }, func(x, t *Array) (*Array, *Array) {
 		p := pinv(x, least)
 		pt, tt := MatrixTranspose(p), MatrixTranspose(t)
@@ -53,5 +53,5 @@ func MatrixRank(x *Array, tol ...float64) *Array {
 // ConditionNumber is the largest singular value of x [..., m, n] over its smallest, [...]. As jax.numpy.linalg.cond.
 func ConditionNumber(x *Array) *Array {
 	_, s, _ := SVD(matrix("ConditionNumber", x))
-	return Div(Squeeze(SliceAxis(s, -1, 0, 1), -1), Squeeze(SliceAxis(s, -1, s.Dim(-1)-1, s.Dim(-1)), -1))
+	return Div(IndexAxis(s, -1, 0), IndexAxis(s, -1, -1))
 }

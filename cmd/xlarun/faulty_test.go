@@ -12,13 +12,20 @@ import (
 	"xlarun/cmd/internal/shelltest"
 )
 
-// A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
-// xlarun, others errors that named no line of the user.
-func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
+// faultyShell returns a shell whose program is testdata/faulty.
+func faultyShell(t *testing.T) *shelltest.Shell {
+	t.Helper()
 	s := shelltest.New(t)
 	s.Program = s.Path("faulty")
 	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	return s
+}
+
+// A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
+// xlarun, others errors that named no line of the user.
+func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
+	s := faultyShell(t)
 	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Centre"} {
 		want := "got nil, want a tree of arrays"
 		if method == "GroupSize" {
@@ -35,10 +42,7 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 // TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
 // used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
 func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
-	s := shelltest.New(t)
-	s.Program = s.Path("faulty")
-	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	s := faultyShell(t)
 	for fault, want := range map[string]string{
 		"Make: nil":       "Make: got nil, want a policy",
 		"Init: nil":       "Init: got nil, want a tree of arrays, graph.None{} for an empty one",
@@ -63,10 +67,7 @@ func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 // A panic in a method of a policy, a strategy or a kind of run is one line with the file and the line, and status 1. It
 // ended the program with a stack of many lines and status 2.
 func TestPanicsOfPartsAreOneLine(t *testing.T) {
-	s := shelltest.New(t)
-	s.Program = s.Path("faulty")
-	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	s := faultyShell(t)
 	evolve := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
 		"--backend", "reference"}
 	for _, c := range []struct {

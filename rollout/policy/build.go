@@ -17,7 +17,7 @@ func Build(m Maker, observation envs.Space, outputs int) (Policy, error) {
 		return nil, err
 	}
 	if p == nil {
-		return nil, wrongResult(m, "Make", "got nil, want a policy")
+		return nil, envs.ResultError(m, "policy", "Make", "got nil, want a policy")
 	}
 	return p, graph.Try(func() { checkStep(p, observation, outputs) })
 }
@@ -25,13 +25,14 @@ func Build(m Maker, observation envs.Space, outputs int) (Policy, error) {
 // checkStep traces the first step of an episode, and panics with an error if a method's result cannot be used.
 func checkStep(p Policy, observation envs.Space, outputs int) {
 	key := random.New(0)
+	wrong := func(method, msg string) error { return envs.ResultError(p, "policy", method, msg) }
 	tree := func(method string, result any) any {
 		if result == nil {
-			panic(wrongResult(p, method, "got nil, want a tree of arrays, graph.None{} for an empty one"))
+			panic(wrong(method, "got nil, want a tree of arrays, graph.None{} for an empty one"))
 		}
 		var bad *graph.Error
 		if errors.As(graph.Try(func() { graph.Leaves(result) }), &bad) {
-			panic(wrongResult(p, method, bad.Msg))
+			panic(wrong(method, bad.Msg))
 		}
 		return result
 	}
@@ -44,17 +45,12 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 	want := graph.ShapeOf(graph.Float32, outputs)
 	switch tree("Act", next); {
 	case out.Action == nil:
-		panic(wrongResult(p, "Act", "got an Output without an Action, want "+want.String()))
+		panic(wrong("Act", "got an Output without an Action, want "+want.String()))
 	case out.Action.Rank() != 1 || out.Action.Dim(0) != outputs:
-		panic(wrongResult(p, "Act", fmt.Sprintf("got the Action %s, want %s", out.Action.Shape(), want)))
+		panic(wrong("Act", fmt.Sprintf("got the Action %s, want %s", out.Action.Shape(), want)))
 	}
 	first := func(a, _ *graph.Array) *graph.Array { return a }
 	if graph.Try(func() { graph.MapTree2(first, carry, next) }) != nil {
-		panic(wrongResult(p, "Act", "the carry that it gets and the carry that it returns differ in structure"))
+		panic(wrong("Act", "the carry that it gets and the carry that it returns differ in structure"))
 	}
-}
-
-// wrongResult is the error of a method that returned what cannot be used.
-func wrongResult(of any, method, msg string) error {
-	return &graph.Error{Where: envs.MethodLine(of, method), Op: "the policy's " + method, Msg: msg}
 }

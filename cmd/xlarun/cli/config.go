@@ -150,6 +150,15 @@ func plain(path, key string, value any) error {
 	return nil
 }
 
+// checkKind refuses the config of another kind.
+func (c *configFile) checkKind(k run.Kind) error {
+	name, err := c.kind()
+	if err == nil && name != "" && name != k.Name {
+		err = console.BadInput("%s is a config of %s: run xlarun %s --config %s", c.path, name, name, c.path)
+	}
+	return err
+}
+
 // kind returns the kind that the file names; "" for none. It refuses a kind that does not exist, and another version.
 func (c *configFile) kind() (string, error) {
 	value, ok := c.head[kindKey]

@@ -167,8 +167,6 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+title+`")`)
 		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder; auto: in --out, or start it there")
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
-	}
-	if title != "" {
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N")
 	}

@@ -64,12 +64,9 @@ func argumentName(k run.Kind) string {
 
 // readRun resolves the command line of a run.
 func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
-	file := g.own.file
-	if path, ok := configOf(arg); ok {
-		if file != "" {
-			return nil, console.BadInput("got the config file %s and --config %s: give one of them", path, file)
-		}
-		file, arg = path, ""
+	file, arg, err := g.splitArgument(arg)
+	if err != nil {
+		return nil, err
 	}
 	if g.trial != nil && g.own.resume != "" {
 		return nil, console.BadInput("--resume %s goes on with the settings of that run: leave --from-study out",
@@ -143,10 +140,8 @@ func (g *flagValues) readAuto(k run.Kind, arg, file string) (*task, error) {
 		if err != nil {
 			return nil, err
 		}
-		if of, err := c.kind(); err != nil {
+		if err := c.checkKind(k); err != nil {
 			return nil, err
-		} else if of != "" && of != k.Name {
-			return nil, console.BadInput("%s is a config of %s: run xlarun %s --config %s", file, of, of, file)
 		}
 		values = c.values
 	}

@@ -51,12 +51,9 @@ const defaultKind = "evolve"
 // exists), the folder of a run, the name of a kind of run, or the argument of the default kind. The flags of the
 // command line apply to every argument.
 func (g *flagValues) readTask(arg string) (*task, error) {
-	file := g.own.file
-	if path, ok := configOf(arg); ok {
-		if file != "" {
-			return nil, console.BadInput("got the config file %s and --config %s: give one of them", path, file)
-		}
-		file, arg = path, ""
+	file, arg, err := g.splitArgument(arg)
+	if err != nil {
+		return nil, err
 	}
 	kind, named := run.Lookup(arg)
 	if named {
@@ -84,6 +81,18 @@ func (g *flagValues) readTask(arg string) (*task, error) {
 	return g.resolve(kind, arg, nil)
 }
 
+// splitArgument returns the config file, of --config or the argument, and the argument unless it is that file.
+func (g *flagValues) splitArgument(arg string) (file, rest string, err error) {
+	path, ok := configOf(arg)
+	switch {
+	case !ok:
+		return g.own.file, arg, nil
+	case g.own.file != "":
+		return "", "", console.BadInput("got the config file %s and --config %s: give one of them", path, g.own.file)
+	}
+	return path, "", nil
+}
+
 // configOf returns the config file that an argument means: the argument, or the file in a run's folder.
 func configOf(arg string) (path string, ok bool) {
 	if strings.HasSuffix(arg, ".toml") {
@@ -109,10 +118,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	var fromFile map[string]any
 	if file != nil {
 		path, fromFile = file.path, file.values
-		if of, err := file.kind(); err != nil || of != "" && of != kind.Name {
-			if err == nil {
-				err = console.BadInput("%s is a config of %s: run xlarun %s --config %s", path, of, of, path)
-			}
+		if err := file.checkKind(kind); err != nil {
 			return nil, err
 		}
 		if t.source == "" {

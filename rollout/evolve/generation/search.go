@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"xlarun/envs"
-	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
@@ -155,8 +154,7 @@ func (c *Search) checkParted() error {
 func (c *Search) check(s strategy.Strategy) error {
 	least := s.GroupSize()
 	if least < 1 {
-		return &graph.Error{Where: envs.MethodLine(s, "GroupSize"), Op: "the strategy's GroupSize",
-			Msg: fmt.Sprintf("got %d, want 1 or more", least)}
+		return envs.ResultError(s, "strategy", "GroupSize", fmt.Sprintf("got %d, want 1 or more", least))
 	}
 	if b, ok := s.(strategy.Bounded); ok {
 		least = max(least, b.LeastPopulation())

@@ -194,8 +194,7 @@ func (x *Setup) Program() (*Program, error) {
 // notNil refuses a nil that a method of the strategy returned.
 func (p *Program) notNil(method string, result any) {
 	if result == nil {
-		panic(&graph.Error{Where: envs.MethodLine(p.Strategy, method), Op: "the strategy's " + method,
-			Msg: "got nil, want a tree of arrays"})
+		panic(envs.ResultError(p.Strategy, "strategy", method, "got nil, want a tree of arrays"))
 	}
 }
 
