@@ -22,14 +22,22 @@ type Judge struct {
 // Judgement is the result of a member on a number of fresh episodes.
 type Judgement struct {
 	Mean   float64   // of the returns
-	Std    float64   // sample standard deviation of the returns; 0 for one episode
-	Error  float64   // standard error of Mean: Std over the root of the number of episodes
+	Std    float64   // sample standard deviation of the returns; NaN, not known, of fewer than two
+	Error  float64   // standard error of Mean: Std over the root of the number of episodes; NaN where Std is
 	Length float64   // mean number of steps
 	Return []float64 // of each episode; NaN if it is not finite
 	// Failed counts the episodes whose return is not finite. They are left out of Mean, Std, Error and Length.
 	Failed int
 	// Reports are the means of the policy's finite reports, in the order of policy.Reporter.Reports; nil for none.
 	Reports []float64
+}
+
+// String returns the mean return with its standard error, if that is known: "9.2 ± 0.4".
+func (j Judgement) String() string {
+	if math.IsNaN(j.Error) {
+		return fmt.Sprintf("%.4g", j.Mean)
+	}
+	return fmt.Sprintf("%.4g ± %.2g", j.Mean, j.Error)
 }
 
 // NewJudge compiles the program that plays a number of members like example, each on a number of episodes. purpose
@@ -108,7 +116,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 
 // judge summarises episodes.
 func judge(returns, lengths []float64) (j Judgement) {
-	j.Return = slices.Clone(returns)
+	j.Return, j.Std, j.Error = slices.Clone(returns), math.NaN(), math.NaN()
 	n := 0.
 	for i, x := range returns {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -125,12 +133,16 @@ func judge(returns, lengths []float64) (j Judgement) {
 		return j
 	}
 	j.Mean, j.Length = j.Mean/n, j.Length/n
+	if n < 2 {
+		return j
+	}
+	variance := 0.
 	for _, x := range j.Return {
-		if !math.IsNaN(x) && n > 1 {
-			j.Std += (x - j.Mean) * (x - j.Mean) / (n - 1)
+		if !math.IsNaN(x) {
+			variance += (x - j.Mean) * (x - j.Mean) / (n - 1)
 		}
 	}
-	j.Std = math.Sqrt(j.Std)
+	j.Std = math.Sqrt(variance)
 	j.Error = j.Std / math.Sqrt(n)
 	return j
 }

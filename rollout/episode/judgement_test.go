@@ -17,14 +17,19 @@ func TestJudgement(t *testing.T) {
 		failed                   int
 	}{
 		{1, "numbers", []float64{1, 2, 6}, []float64{4, 5, 9}, 3, math.Sqrt(7), math.Sqrt(7. / 3), 6, 0},
-		{2, "one", []float64{-5}, []float64{7}, -5, 0, 0, 7, 0},
+		{2, "one: its spread is not known (27.49)", []float64{-5}, []float64{7}, -5, nan, nan, 7, 0},
 		{3, "what is no number is left out", []float64{1, nan, 3}, []float64{4, 5, 8}, 2, math.Sqrt2, 1, 6, 1},
 		{4, "and what is infinite", []float64{inf, 1, 3, -inf}, []float64{1, 4, 8, 1}, 2, math.Sqrt2, 1, 6, 2},
-		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, 0, 0, 0, 2},
+		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, nan, nan, 0, 2},
+		{6, "one beside a failure", []float64{nan, 2}, []float64{4, 5}, 2, nan, nan, 5, 1},
 	} {
 		j := judge(c.returns, c.lengths)
-		require.InDeltaSlice(t, []float64{c.std, c.error, c.length}, []float64{j.Std, j.Error, j.Length}, 1e-12,
-			"case %d: %s", c.number, c.what)
+		for i, pair := range [][2]float64{{c.std, j.Std}, {c.error, j.Error}, {c.length, j.Length}} {
+			require.Equal(t, math.IsNaN(pair[0]), math.IsNaN(pair[1]), "case %d: %s: %d", c.number, c.what, i)
+			if !math.IsNaN(pair[0]) {
+				require.InDelta(t, pair[0], pair[1], 1e-12, "case %d: %s: %d", c.number, c.what, i)
+			}
+		}
 		require.Equal(t, c.mean, j.Mean, "case %d: %s", c.number, c.what)
 		require.Equal(t, c.failed, j.Failed, "case %d: %s", c.number, c.what)
 		none := 0

@@ -1,6 +1,9 @@
 package evolve
 
-import "xlarun/rollout/run"
+import (
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
 
 var (
 	_ run.Player   = (*Config)(nil)
@@ -13,5 +16,10 @@ var (
 
 // About describes the experiment.
 func (c *Config) About() run.About {
-	return run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	a := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	if c.Island == "" {
+		a.Idle = settings.Names(&c.MigrationSettings)
+		a.IdleWants = "--island and --migration-dir beside it: without them, nobody migrates"
+	}
+	return a
 }

@@ -70,9 +70,15 @@ func (c *Config) Check(on plan.Machine) error {
 
 // setup checks the config and lays its population out on a machine.
 func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
+	if err := c.checkPool(); err != nil {
+		return nil, err
+	}
 	x, err := c.NewSetup(c.options(), on)
 	if err != nil {
 		return nil, err
+	}
+	if c.Sample > c.Population {
+		return nil, settings.Wrong("sample", c.Sample, "at most %d, the members of the population", c.Population)
 	}
 	if err := c.checkRestarts(); err != nil {
 		return nil, err
@@ -84,7 +90,7 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 		return nil, settings.Wrong("min-improvement", c.MinImprovement, "--patience beside it: without, the run does "+
 			"not end for want of improvement")
 	}
-	return x, c.checkPool()
+	return x, nil
 }
 
 // Rollout returns how members are evaluated.

@@ -25,11 +25,12 @@ func init() {
 			"policy at the centre of the search and the best member, judged on fresh episodes.",
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
 			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
-		Argument: "env",
-		Version:  1,
-		Unit:     "generation",
-		Length:   "generations",
-		Work:     "environment steps of all members",
+		Argument:  "env",
+		Version:   1,
+		Unit:      "generation",
+		Length:    "generations",
+		Unbounded: true,
+		Work:      "environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultConfig()
 			return &c

@@ -30,11 +30,12 @@ func init() {
 		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n  xlarun islands Acrobot-v1 --islands 16 " +
 			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +
 			"--strategy.learning-rate 0.01,0.05",
-		Argument: "env",
-		Version:  1,
-		Unit:     "generation",
-		Length:   "generations",
-		Work:     "environment steps of all members",
+		Argument:  "env",
+		Version:   1,
+		Unit:      "generation",
+		Length:    "generations",
+		Unbounded: true,
+		Work:      "environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultIslands()
 			return &c

@@ -30,6 +30,7 @@ func init() {
 			"32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
 		Argument: "env",
 		Version:  1,
+		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
 		New: func() run.Experiment {

@@ -22,6 +22,7 @@ func init() {
 			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
 		Version:  1,
+		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
 		New: func() run.Experiment {

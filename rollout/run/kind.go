@@ -14,9 +14,11 @@ type Kind struct {
 	Version int
 	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
 	Unit, Round string
-	// Length is the setting that limits how long a run is and changes nothing else: "generations". A run that is given
-	// another end, such as a time, has no limit of its own. "": there is none, or schedules depend on it.
+	// Length is the setting that Experiment.Last depends on: "generations".
 	Length string
+	// Unbounded says that nothing else depends on Length. So a run that is given another end, such as a time, needs
+	// none.
+	Unbounded bool
 	// Work names the steps of steps/s: "environment steps of all members".
 	Work string
 	// New returns an experiment with the default settings.

@@ -29,10 +29,11 @@ func init() {
 			"  xlarun selfplay --vertices 6 --k 3 --variant avoid\n" +
 			"  xlarun selfplay --vertices 5 --k 3 --variant ramsey\n" +
 			"  xlarun selfplay --game tictactoe",
-		Version: 1,
-		Unit:    "iteration",
-		Length:  "num-iterations",
-		Work:    "simulations of all searches",
+		Version:   1,
+		Unit:      "iteration",
+		Length:    "num-iterations",
+		Unbounded: true,
+		Work:      "simulations of all searches",
 		New: func() run.Experiment {
 			c := DefaultConfig()
 			return &c

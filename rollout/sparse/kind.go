@@ -26,13 +26,14 @@ func init() {
 			"for all members. At intervals each member drops its weakest connections and grows others. A step of " +
 			"steps/s is one example\n" +
 			"through the forward and backward pass of every member.",
-		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
-		Version: 1,
-		Unit:    "step",
-		Length:  "steps",
-		Round:   "round",
-		Work:    "examples through every member",
-		New:     func() run.Experiment { return &Experiment{Config: DefaultConfig()} },
+		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
+		Version:   1,
+		Unit:      "step",
+		Length:    "steps",
+		Unbounded: true,
+		Round:     "round",
+		Work:      "examples through every member",
+		New:       func() run.Experiment { return &Experiment{Config: DefaultConfig()} },
 	})
 }
 

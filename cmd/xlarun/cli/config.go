@@ -196,7 +196,8 @@ func (c *configFile) writer() string {
 	return ""
 }
 
-// config returns the config file that repeats a task: every setting with its value.
+// config returns the config file that repeats a task: every setting with its value, except the length of a run that has
+// none.
 func (t *task) config() (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
@@ -215,7 +216,7 @@ func (t *task) config() (string, error) {
 	for _, f := range fields {
 		// parts and pairs have tables of their own
 		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
-		if !part && f.Type != "pairs" && f.Name != pluginKey {
+		if !part && f.Type != "pairs" && f.Name != pluginKey && !(t.unlimited && f.Name == t.Length) {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

@@ -68,6 +68,67 @@ func TestEarlyEndGoesOn(t *testing.T) {
 	require.Equal(t, 3., result(t, b)["generations"])
 }
 
+// 27.48: A resume with nothing left to do changes nothing in config.toml, and says what had ended the run. An end that
+// the run is past is refused. A new end replaces the stored ones.
+func TestResumeWithEnds(t *testing.T) {
+	b := onInterpreter(t)
+	start := func(dir string, ends ...string) {
+		t.Helper()
+		args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0",
+			"--backend", "reference", "--checkpoint-every", "1", "--out", dir}
+		require.Equal(t, StatusOK, b.do(append(args, ends...)...), "%s", b.err)
+	}
+	start("length", "-g", "3")
+	start("rounds", "--rounds", "3")
+	start("steps", "--total-steps", "17")
+	require.Contains(t, b.out.String(), "stopped after 24 steps, in generation 3", "what was done, not what was asked")
+	start("one", "--rounds", "1")
+	require.Contains(t, b.out.String(), "stopped after 1 generation, in generation 1")
+	for _, c := range []struct{ dir, flags, want string }{
+		{"length", "", "(generations = 3)"},
+		{"length", "--rounds 10", "(generations = 3)"},
+		{"length", "--total-steps 100", "(generations = 3)"},
+		{"length", "--for 1s", "(generations = 3)"},
+		{"rounds", "", "(rounds = 3)"},
+		{"rounds", "--rounds 3", "(rounds = 3)"},
+		{"steps", "", "(total-steps = 17)"},
+	} {
+		config := read(t, c.dir, "config.toml")
+		require.Equal(t, StatusOK, b.do(append([]string{"evolve", "--resume", c.dir}, strings.Fields(c.flags)...)...),
+			"%v: %s", c, b.err)
+		require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 3 "+c.want, "%v",
+			c)
+		require.Equal(t, config, read(t, c.dir, "config.toml"), "%v", c)
+	}
+	for _, c := range []struct{ flags, want string }{
+		{"--rounds 2", "its state has 3 generations, and --rounds 2 ends the run before it: give more"},
+		{"--total-steps 16", "its state has 24 steps, and --total-steps 16 ends the run before it: give more"},
+		{"-g 2", "its state is of generation 3, and --generations 2 ends the run before it: give more"},
+	} {
+		for _, dir := range []string{"length", "rounds", "steps"} {
+			files := b.files(t)
+			require.Equal(t, StatusUsage, b.do(append([]string{"evolve", "--resume", dir},
+				strings.Fields(c.flags)...)...), "%v", c)
+			require.Contains(t, b.err.String(), "--resume "+dir+": "+c.want, "%v", c)
+			require.Equal(t, files, b.files(t), "%v", c)
+		}
+	}
+	for _, c := range []struct {
+		dir, flags  string
+		generations float64
+	}{
+		{"rounds", "--total-steps 33", 5}, {"steps", "--rounds 5", 5}, {"length", "-g 5", 5},
+		{"rounds", "-g 7", 7}, {"steps", "--for 1ns", 6}, {"one", "--for 1ns", 2}, {"one", "--rounds 3", 3},
+	} {
+		args := append([]string{"evolve", "--json", "--resume", c.dir}, strings.Fields(c.flags)...)
+		require.Equal(t, StatusOK, b.do(args...), "%v: %s", c, b.err)
+		require.Equal(t, c.generations, result(t, b)["generations"], "%v", c)
+	}
+	require.NotContains(t, read(t, "steps", "config.toml"), "generations =", "it has no length of its own")
+	require.Contains(t, read(t, "rounds", "config.toml"), "generations = 7")
+	require.Contains(t, read(t, "rounds", "config.toml"), "total-steps = 0")
+}
+
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)
@@ -103,7 +164,8 @@ func TestResumeAuto(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join("a", "checkpoints", name), []byte("damaged"), 0o600))
 	}
 	require.Equal(t, StatusFailed, b.do(auto...))
-	require.Contains(t, b.err.String(), "no checkpoint in a/checkpoints can be used")
+	require.Contains(t, b.err.String(), "none of the checkpoints in a/checkpoints can be used "+
+		"(checkpoints/000004.safetensors: ")
 	require.Equal(t, "damaged", read(t, "a", "checkpoints", "000004.safetensors"))
 
 	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "auto"))

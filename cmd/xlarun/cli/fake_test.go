@@ -29,7 +29,8 @@ import (
 
 func init() {
 	run.MustRegister(run.Kind{
-		Name: "drift", Short: "Drift upwards", Argument: "env", Version: 7, Unit: "generation", Round: "gust",
+		Name: "drift", Short: "Drift upwards", Argument: "env", Version: 7, Unit: "generation",
+		Length: "generations", Round: "gust",
 		Work: "environment steps of all members",
 		New:  func() run.Experiment { return &fakeExperiment{Config: evolve.DefaultConfig()} },
 	})

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/run/runfolder"
@@ -48,19 +47,18 @@ func (t *task) reopen(dir string, options runfolder.Options) (*runfolder.Folder,
 		return nil, nil, nil, console.BadInput("--resume %s cannot go on: %w", dir, err)
 	}
 	c, skipped, err := folder.Newest()
-	if err == nil {
-		err = t.checkResume(&c, dir)
-	} else if errors.Is(err, runfolder.ErrNoCheckpoint) {
-		err = console.BadInput("--resume %s: %w; start it anew with --config %s", dir, err,
-			filepath.Join(dir, "config.toml"))
-	}
-	if err == nil {
-		return folder, &c, skipped, nil
+	anew := "start it anew with --config " + filepath.Join(dir, "config.toml")
+	switch {
+	case errors.Is(err, runfolder.ErrNoCheckpoint):
+		err = console.BadInput("--resume %s: %w; %s", dir, err, anew)
+	case err != nil:
+		err = fmt.Errorf("--resume %s: %w; %s", dir, err, anew)
+	default:
+		if err = t.checkResume(&c, dir); err == nil {
+			return folder, &c, skipped, nil
+		}
 	}
 	_ = folder.Close()
-	if !errors.As(err, new(console.UsageError)) {
-		err = fmt.Errorf("--resume %s: %s", dir, strings.Join(append(skipped, err.Error()), "; "))
-	}
 	return nil, nil, nil, err
 }
 
@@ -79,17 +77,16 @@ func holdsCheckpoint(dir string, options runfolder.Options) (checkpoint, holds b
 // has another goal, it removes InfoDone.
 func (t *task) checkResume(c *runfolder.Checkpoint, dir string) error {
 	if c.Kind != t.Name || c.Format != t.Version {
-		return fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the "+
-			"xlarun that wrote it (%s)", c.Format, c.Kind,
+		return fmt.Errorf("--resume %s: its state is of version %d of %s, this xlarun (%s) has version %d of %s: go "+
+			"on with the xlarun that wrote it (%s)", dir, c.Format, c.Kind,
 			console.Version(), t.Version, t.Name, c.Info[session.InfoVersion])
 	}
 	before := t.atCheckpoint(c.Config)
 	if err := t.unchanged(before, c, dir); err != nil {
 		return err
 	}
-	if c.Step > t.Last() {
-		return console.BadInput("--resume %s: its state is of %s %d, and %s ends the run at %d: give more", dir, t.Unit,
-			c.Step, t.lengthFlag(), t.Last())
+	if err := t.checkEnds(before, c, dir); err != nil {
+		return err
 	}
 	if !t.sameGoal(before) {
 		delete(c.Info, session.InfoDone)
@@ -133,15 +130,31 @@ func (t *task) unchanged(before *task, c *runfolder.Checkpoint, dir string) erro
 	return nil
 }
 
-// lengthFlag returns the flag that sets the length of the run, with its value.
-func (t *task) lengthFlag() string {
-	all := t.all()
-	for _, name := range []string{t.Unit + "s", "num-" + t.Unit + "s", "steps"} {
-		if f, ok := all[name]; ok {
-			return "--" + name + " " + f.Text()
-		}
+// checkEnds refuses an end that was not given before, if the run is already past it.
+func (t *task) checkEnds(before *task, c *runfolder.Checkpoint, dir string) error {
+	done, end := "", ""
+	rounds, work := session.Done(c)
+	new := t.ends
+	if before != nil && new.Rounds == before.ends.Rounds {
+		new.Rounds = 0
 	}
-	return "--" + t.Unit + "s"
+	if before != nil && new.Work == before.ends.Work {
+		new.Work = 0
+	}
+	switch {
+	case c.Step > t.Last():
+		done, end = fmt.Sprintf("is of %s %d", t.Unit, c.Step), fmt.Sprintf("%s %d", t.Unit, t.Last())
+		if length, ok := t.all()[t.Length]; ok {
+			end = fmt.Sprintf("--%s %s", t.Length, length.Text())
+		}
+	case new.Rounds > 0 && rounds > new.Rounds:
+		done, end = fmt.Sprintf("has %d %ss", rounds, t.Round), fmt.Sprintf("--rounds %d", new.Rounds)
+	case new.Work > 0 && work > new.Work:
+		done, end = fmt.Sprintf("has %.0f steps", work), fmt.Sprintf("--total-steps %.0f", new.Work)
+	default:
+		return nil
+	}
+	return console.BadInput("--resume %s: its state %s, and %s ends the run before it: give more", dir, done, end)
 }
 
 // sameGoal reports whether the run has the same goal as before.

@@ -72,6 +72,10 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 		return nil, console.BadInput("--resume %s goes on with the settings of that run: leave --from-study out",
 			g.own.resume)
 	}
+	if g.own.drop && g.own.resume == "" {
+		return nil, console.BadInput("--drop-rows got true, but it goes with --resume: a new run has no rows; "+
+			"leave it out")
+	}
 	if g.own.resume == resumeAuto {
 		return g.readAuto(k, arg, file)
 	}
@@ -187,6 +191,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			return nil, changed(name, text)
 		}
 	}
+	g.replaceEnds(k, c.values, values)
 	maps.Copy(c.values, values)
 	t, err := g.resolve(k, arg, c)
 	if err == nil {
@@ -203,6 +208,24 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 	}
 	t.notice = notice
 	return t, nil
+}
+
+// replaceEnds removes the ends of the stored settings if the user gives an end, or a length. A run that went on for an
+// hour and is resumed with another end does not stop after the hour too.
+func (g *flagValues) replaceEnds(k run.Kind, stored, values map[string]any) {
+	replaced := false
+	for _, name := range slices.Concat(endNames, []string{k.Length}) {
+		given, ok := values[name]
+		if text, flag := g.values[name]; flag {
+			given, ok = text, true
+		}
+		replaced = replaced || ok && fmt.Sprint(given) != "0" && fmt.Sprint(given) != ""
+	}
+	if replaced {
+		for _, name := range endNames {
+			delete(stored, name)
+		}
+	}
 }
 
 // resumeConfig reads the config of a run that is resumed. If the file is empty, it takes the config in the newest

@@ -211,7 +211,7 @@ func TestResumeRefuses(t *testing.T) {
 			"with linear"},
 		{"drift --resume run --pop many", StatusUsage, `--pop got "many", wants a whole number`},
 		{"drift --resume run --generations 4", StatusUsage, "--resume run: its state is of generation 5, and " +
-			"--generations 4 ends the run at 4: give more"},
+			"--generations 4 ends the run before it: give more"},
 		{"drift --resume seed", StatusUsage, "--resume seed: its config.toml has seed 5, but the run was at 0 in " +
 			"generation 5, as its checkpoint says: put that back, or start another run with --config seed/config.toml"},
 		{"drift --resume sigma", StatusUsage, "--resume sigma: its config.toml has strategy.sigma 0.2, but the run " +

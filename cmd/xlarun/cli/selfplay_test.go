@@ -82,6 +82,17 @@ func TestSelfplayFolder(t *testing.T) {
 	selfplays(t, "", "render", "run")
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
 	selfplays(t, "", "export", "run", "--out", "network.safetensors")
+	refused := newBed(t) // 27.50
+	for _, c := range [][2]string{
+		{"x.onnx", "--out x.onnx: a member of a run of selfplay has no ONNX model, since it acts in no environment"},
+		{"x.safetensors --actions greedy",
+			"--actions got greedy, but a member of a run of selfplay acts in no environment"},
+	} {
+		args := append([]string{"export", filepath.Join(dir, "run"), "--out"}, strings.Fields(c[0])...)
+		require.Equal(t, StatusUsage, refused.do(args...))
+		require.Contains(t, refused.err.String(), c[1])
+	}
+	t.Chdir(dir)
 	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
 	for _, want := range []string{"your move: worth", `"0-9" is no legal move; the legal moves are 0-1 0-2`,
 		"the network plays"} {

@@ -29,6 +29,9 @@ func defaultSessionSettings() sessionSettings {
 	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3, Axis: "rounds"}
 }
 
+// endNames are the settings of ends.
+var endNames = []string{"for", "rounds", "total-steps"}
+
 // ends parses the ends of the run.
 func (p *sessionSettings) ends() (session.Ends, error) {
 	e := session.Ends{Rounds: p.Rounds, Work: float64(p.Work)}

@@ -22,7 +22,7 @@ type task struct {
 	session sessionSettings
 	cadence session.Cadence
 	ends    session.Ends
-	// unlimited: the run has no last step, but one of ends.
+	// unlimited says that the run has no length of its own: one of ends ends it. Its config leaves the length out.
 	unlimited bool
 	source    string // the argument on the command line
 	text      string // the config file that repeats the task
@@ -228,7 +228,7 @@ func (t *task) suggest(values map[string]any) error {
 // lift sets the length of a run to the largest one if another end is given. It keeps a length that schedules depend on.
 func (t *task) lift() error {
 	f, ok := settings.Lookup(t.Experiment, t.Length)
-	if !ok || t.ends == (session.Ends{}) || slices.Contains(t.About().Bound, t.Length) {
+	if !ok || !t.Unbounded || t.ends == (session.Ends{}) || slices.Contains(t.About().Bound, t.Length) {
 		return nil
 	}
 	t.unlimited = true

@@ -311,8 +311,12 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 	meta := o.saved.Metadata
 	if meta["mean_return"] != "" {
+		spread := "not known"
+		if text := meta["standard_error"]; text != "" {
+			spread = figure(text)
+		}
 		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n",
-			figure(meta["mean_return"]), meta["episodes"], figure(meta["standard_error"]))
+			figure(meta["mean_return"]), meta["episodes"], spread)
 	}
 	if x, y := meta["sampled_mean_return"], meta["greedy_mean_return"]; x != "" && y != "" {
 		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n", figure(x),
@@ -336,9 +340,13 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 	j := r.judgement
 	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
-	fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(j.Mean), display.Fitness(j.Error))
-	fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std),
-		display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
+	if len(numbers) == 1 {
+		fmt.Fprintf(out, "mean return  %s; one episode has no standard error\n", display.Fitness(j.Mean))
+	} else {
+		fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(j.Mean), display.Fitness(j.Error))
+		fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std),
+			display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
+	}
 	fmt.Fprintf(out, "length       %s steps, mean\n", display.Fitness(j.Length))
 }
 

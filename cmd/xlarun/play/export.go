@@ -90,8 +90,8 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 	var err error
 	if filepath.Ext(out) == onnxSuffix {
 		if !s.Acts() {
-			return console.BadInput("--out %s: the member acts in no environment: give a name that ends in %s", out,
-				suffix)
+			return console.BadInput("--out %s: a member of a run of %s has no ONNX model, since it acts in no "+
+				"environment: give a name that ends in %s", out, s.Metadata["kind"], suffix)
 		}
 		data, wrong := onnx.Encode(s.Arrays, metadata)
 		if wrong != nil {
@@ -137,6 +137,10 @@ func (s *Saved) addCritic(metadata map[string]string, out string) error {
 
 // setActions changes how the member will act.
 func (s *Saved) setActions(actions string) error {
+	if kind := s.Metadata["kind"]; !s.Acts() && kind != "" {
+		return console.BadInput("--actions got %s, but a member of a run of %s acts in no environment: leave it out",
+			actions, kind)
+	}
 	m, err := s.Member()
 	if err != nil {
 		return err

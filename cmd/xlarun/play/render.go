@@ -147,6 +147,10 @@ func (o *rendering) untrainedMember(id string, given func(flag string) bool) (*e
 	spec := env.Spec()
 	m := &episode.Member{Rollout: &episode.Rollout{Env: env, Given: params, Steps: spec.MaxSteps, Episodes: 1}}
 	if o.policy == randomName {
+		if given("actions") {
+			return nil, console.BadInput("--actions got %s, but the policy %s draws all actions alike: leave it out, "+
+				"or give --policy", o.actions, randomName)
+		}
 		if m.Head, err = policy.HeadOf(spec.Action); err == nil {
 			m.Policy = randomPolicy{spec.Action, m.Head.Size()}
 		}

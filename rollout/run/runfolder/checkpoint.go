@@ -162,6 +162,7 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint yet")
 // The error is ErrNoCheckpoint if there is no file at all.
 func (f *Folder) Newest() (c Checkpoint, skipped []string, err error) {
 	const tries = 10 // a run that is under way may remove the files that were just listed
+	var newest error // why the newest one cannot be used
 	for range tries {
 		steps, err := f.checkpointSteps()
 		if err != nil {
@@ -170,13 +171,14 @@ func (f *Folder) Newest() (c Checkpoint, skipped []string, err error) {
 		if len(steps) == 0 {
 			return c, nil, ErrNoCheckpoint
 		}
-		skipped = nil
+		skipped, newest = nil, nil
 		for _, step := range steps {
 			c, err := f.readCheckpoint(step)
 			if err == nil {
 				return c, skipped, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
+				newest = cmp.Or(newest, fmt.Errorf("%s: %w", checkpointName(step), reason(err)))
 				skipped = append(skipped, fmt.Sprintf("%s cannot be used and was left out: %v",
 					f.Path(checkpointName(step)), reason(err)))
 			}
@@ -185,7 +187,10 @@ func (f *Folder) Newest() (c Checkpoint, skipped []string, err error) {
 			break
 		}
 	}
-	return c, skipped, fmt.Errorf("no checkpoint in %s can be used", f.Path(checkpointDir))
+	if newest == nil {
+		return c, nil, fmt.Errorf("the checkpoints in %s change while they are read", f.Path(checkpointDir))
+	}
+	return c, skipped, fmt.Errorf("none of the checkpoints in %s can be used (%w)", f.Path(checkpointDir), newest)
 }
 
 // readCheckpoint reads a checkpoint and checks its checksum.

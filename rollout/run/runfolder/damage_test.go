@@ -179,7 +179,7 @@ func TestAllCheckpointsDamaged(t *testing.T) {
 		require.NoError(t, disk.WriteFile(path.Join(runDir, "checkpoints", n+".safetensors"), []byte("no")))
 	}
 	w := &walk{disk: disk}
-	require.ErrorContains(t, w.run(), "no checkpoint in /runs/walk/checkpoints can be used")
+	require.ErrorContains(t, w.run(), "none of the checkpoints in /runs/walk/checkpoints can be used (checkpoints/")
 	require.Len(t, w.skipped, 3)
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -20,8 +21,9 @@ const (
 	endedByWork   = "total_steps"
 )
 
-// reached returns which of the ends a run has reached; "" for none. computed is the time since its first round began.
-func (e Ends) reached(computed time.Duration, rounds int64, work float64) string {
+// Reached returns the end that a run has reached, "rounds", "total_steps" or "time"; "" for none. computed is the time
+// that its rounds took in this process; rounds and work are the whole run's.
+func (e Ends) Reached(computed time.Duration, rounds int64, work float64) string {
 	switch {
 	case e.Rounds > 0 && rounds >= e.Rounds:
 		return endedByRounds
@@ -33,16 +35,21 @@ func (e Ends) reached(computed time.Duration, rounds int64, work float64) string
 	return ""
 }
 
-// text says in a few words which end was reached.
-func (e Ends) text(end, round string) string {
+// value returns the end as config.toml has it: "rounds = 3".
+func (e Ends) value(end string) string {
 	switch end {
 	case endedByRounds:
-		if e.Rounds == 1 {
-			return "after 1 " + round
-		}
-		return fmt.Sprintf("after %d %ss", e.Rounds, round)
+		return fmt.Sprintf("rounds = %d", e.Rounds)
 	case endedByWork:
-		return fmt.Sprintf("after %.12g steps", e.Work)
+		return fmt.Sprintf("total-steps = %.0f", e.Work)
 	}
-	return fmt.Sprintf("after %v", e.After)
+	return fmt.Sprintf("for = %v", e.After)
+}
+
+// count returns a number with its noun: "1 step", "2 steps".
+func count(n float64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64) + " " + noun
 }

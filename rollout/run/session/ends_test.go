@@ -25,10 +25,12 @@ func TestEndsReached(t *testing.T) {
 		{all, time.Hour, 7, 5000, "rounds"},
 		{Ends{After: 1}, 1, 0, 0, "time"},
 	} {
-		require.Equal(t, c.want, c.ends.reached(c.computed, c.rounds, c.work), "%+v", c)
+		require.Equal(t, c.want, c.ends.Reached(c.computed, c.rounds, c.work), "%+v", c)
 	}
-	require.Equal(t, "after 1m0s", all.text("time", "update"))
-	require.Equal(t, "after 3 updates", all.text("rounds", "update"))
-	require.Equal(t, "after 1 update", Ends{Rounds: 1}.text("rounds", "update"))
-	require.Equal(t, "after 1000 steps", all.text("total_steps", "update"))
+	require.Equal(t, "for = 1m0s", all.value("time"))
+	require.Equal(t, "rounds = 3", all.value("rounds"))
+	require.Equal(t, "total-steps = 1000", all.value("total_steps"))
+	require.Equal(t, "1 step", count(1, "step"))
+	require.Equal(t, "0 steps", count(0, "step"))
+	require.Equal(t, "4503599627370496 steps", count(1<<52, "step"))
 }

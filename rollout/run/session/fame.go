@@ -59,8 +59,8 @@ func (s *session) fameText() string {
 	n := len(s.fame)
 	first, last := s.fame[0].Judgement, s.fame[n-1].Judgement
 	if n == 1 {
-		return fmt.Sprintf("hall of fame: %s, mean return %.4g ± %.2g", run.FameMember(1), first.Mean, first.Error)
+		return fmt.Sprintf("hall of fame: %s, mean return %v", run.FameMember(1), first)
 	}
-	return fmt.Sprintf("hall of fame: %s to %s, mean returns %.4g ± %.2g to %.4g ± %.2g", run.FameMember(1),
-		run.FameMember(n), first.Mean, first.Error, last.Mean, last.Error)
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v", run.FameMember(1), run.FameMember(n), first,
+		last)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -51,12 +52,16 @@ func (s *session) describe(step int64, name, actions string) map[string]string {
 // describeJudged returns the metadata of a member with its result.
 func (s *session) describeJudged(step int64, m *Member) map[string]string {
 	about := s.describe(step, m.Name, m.Actions)
-	j := m.Judgement
-	about["mean_return"], about["standard_error"], about["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error),
-		strconv.Itoa(len(j.Return))
+	add := func(way string, j episode.Judgement) {
+		about[way+"mean_return"] = fmt.Sprint(j.Mean)
+		if !math.IsNaN(j.Error) {
+			about[way+"standard_error"] = fmt.Sprint(j.Error)
+		}
+	}
+	about["episodes"] = strconv.Itoa(len(m.Judgement.Return))
+	add("", m.Judgement)
 	for _, way := range m.ways() {
-		about[way+"_mean_return"] = fmt.Sprint(m.as(way).Judgement.Mean)
-		about[way+"_standard_error"] = fmt.Sprint(m.as(way).Judgement.Error)
+		add(way+"_", m.as(way).Judgement)
 	}
 	return about
 }

@@ -233,7 +233,7 @@ func (s *session) summary(stopped bool) []string {
 	var text string
 	switch {
 	case s.rounds == 0:
-		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", unit, step)
+		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d (%s)", unit, step, s.reason())
 	case s.last.Done && !s.solved():
 		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on fresh episodes the saved "+
 			"member does not reach it", unit, step, s.lastEnd.Seconds(), ending)
@@ -242,19 +242,19 @@ func (s *session) summary(stopped bool) []string {
 	case s.last.Stalled:
 		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
 	case s.endedAt != "":
-		text = fmt.Sprintf("stopped %s, in %s %d%s", s.Ends.text(s.endedAt, s.Kind.Round), unit, step, ending)
+		text = fmt.Sprintf("stopped after %s, in %s %d%s", s.amount(), unit, step, ending)
 	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", unit, step, ending)
 	default:
-		text = fmt.Sprintf("stopped at the last of %d %ss%s", step, unit, ending)
+		text = fmt.Sprintf("stopped at the last of %s%s", count(float64(step), unit), ending)
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		line := fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
-			strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return))
+		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s",
+			strings.ReplaceAll(b.Name, "_", " "), b.Judgement,
+			count(float64(len(b.Judgement.Return)), "fresh episode"))
 		if b.Other != nil {
-			line += fmt.Sprintf(" with %s actions; with %s ones %.4g ± %.2g", b.Actions, other(b.Actions), b.Other.Mean,
-				b.Other.Error)
+			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, other(b.Actions), *b.Other)
 		}
 		if n := b.Judgement.Failed; n > 0 {
 			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)
@@ -268,6 +268,34 @@ func (s *session) summary(stopped bool) []string {
 		lines = append(lines, "the run is in "+s.Folder.Dir())
 	}
 	return lines
+}
+
+// reason says what had ended a run that has nothing left to do.
+func (s *session) reason() string {
+	switch by := s.endedBy(); by {
+	case "goal":
+		return "it had reached its target"
+	case "patience":
+		return "it was out of patience"
+	case "last":
+		if f, ok := settings.Lookup(s.Experiment, s.Kind.Length); ok {
+			return f.Name + " = " + f.Text()
+		}
+		return "the last one"
+	default:
+		return s.Ends.value(by)
+	}
+}
+
+// amount returns how much the run had done when it reached one of Options.Ends.
+func (s *session) amount() string {
+	switch s.endedAt {
+	case endedByRounds:
+		return count(float64(s.round), s.Kind.Round)
+	case endedByWork:
+		return count(s.totalWork, "step")
+	}
+	return s.Ends.After.String()
 }
 
 // writeProfile writes profile.json.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -129,8 +130,7 @@ func (s *session) configure() (err error) {
 func (s *session) resumeLogs() error {
 	held := *s.Resume
 	held.Config = s.text
-	round, _ := strconv.ParseInt(held.Info[infoRound], 10, 64)
-	work, _ := strconv.ParseFloat(held.Info[infoWork], 64) // 0 in a checkpoint of an earlier version
+	round, work := Done(s.Resume)
 	s.checkpointAt, s.checkpointed = time.Now(), held.Step
 	s.update(func(x *state) {
 		x.held, x.round, x.totalWork = &held, round, work
@@ -141,6 +141,14 @@ func (s *session) resumeLogs() error {
 		return err
 	}
 	return s.lastRow()
+}
+
+// Done returns how many rounds a run had done at a checkpoint, and their work. The work is 0 in a checkpoint of an
+// earlier version.
+func Done(c *runfolder.Checkpoint) (rounds int64, work float64) {
+	rounds, _ = strconv.ParseInt(c.Info[infoRound], 10, 64)
+	work, _ = strconv.ParseFloat(c.Info[infoWork], 64)
+	return rounds, work
 }
 
 // lastRow takes the metrics of the last round from the log, for the outcome of a run that has nothing left to do.
@@ -170,7 +178,7 @@ func (s *session) lastRow() error {
 // loop runs rounds until the last one, until the run says that it is done, or until ctx ends.
 func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
-	for s.last.Step < s.Experiment.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled && !s.reachedEnd() {
+	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
 		end := watchRound(s.Observer.Phase, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected)
 		m, err := s.run.Step()
@@ -198,13 +206,18 @@ func (s *session) loop(ctx context.Context) error {
 	return nil
 }
 
+// over reports whether no round is left to do.
+func (s *session) over() bool {
+	return s.last.Step >= s.Experiment.Last() || s.last.Done || s.last.Stalled || s.reachedEnd()
+}
+
 // reachedEnd reports whether the run has reached one of Options.Ends. A time lets it have one round, at least.
 func (s *session) reachedEnd() bool {
 	computed := time.Duration(0)
 	if s.rounds > 0 {
 		computed = time.Since(s.began)
 	}
-	end := s.Ends.reached(computed, s.round, s.totalWork)
+	end := s.Ends.Reached(computed, s.round, s.totalWork)
 	s.update(func(x *state) { x.endedAt = end })
 	return end != ""
 }
@@ -265,11 +278,17 @@ func (s *session) firstRound(end time.Time) error {
 	return s.openLogs(0)
 }
 
+// configName is the file with the settings.
+const configName = "config.toml"
+
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
-// lock is not held meanwhile.
+// lock is not held meanwhile. A resumed run with nothing left to do keeps its config.toml: that says how it was made.
 func (s *session) openLogs(after int64) error {
 	if s.Config != nil {
-		if err := s.Folder.Write("config.toml", []byte(s.text)); err != nil {
+		if stored, err := os.ReadFile(s.Folder.Path(configName)); s.over() && err == nil && len(stored) > 0 {
+			s.text = string(stored)
+		}
+		if err := s.Folder.Write(configName, []byte(s.text)); err != nil {
 			return err
 		}
 	}
