@@ -73,7 +73,7 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 			g.own.resume)
 	}
 	if g.own.drop && g.own.resume == "" {
-		return nil, console.BadInput("--drop-rows got true, but it goes with --resume: a new run has no rows; "+
+		return nil, console.BadInput("--drop-rows got true, but it goes with --resume: a new run has no rows; " +
 			"leave it out")
 	}
 	if g.own.resume == resumeAuto {

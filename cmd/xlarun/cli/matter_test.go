@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -85,8 +86,8 @@ var withoutEffect = map[string]string{
 	"sample":             "episodes are written by the session",
 	"island":             "names a run for others",
 	"migration-dir":      "migrates through a folder",
-	"migrate-every":      "of evolve: migrates through a folder",
-	"migrants":           "of evolve: migrates through a folder",
+	"data":               "is where the examples come from",
+	"method":             "is the plan",
 	"keys":               "has one value",
 	"max-population":     "bounds restarts, of which there is none in so few generations",
 	"policy.surrogate":   "only gradients use it",
@@ -128,6 +129,7 @@ func changed(f settings.Field) (all []string) {
 // course runs an experiment for some rounds on the interpreter, and returns a hash of its metrics and its last state.
 func course(t *testing.T, k *task, rounds int) uint64 {
 	t.Helper()
+	require.NoError(t, k.fetch(t.Context(), &App{Streams: Streams{Out: io.Discard}}))
 	r, err := k.Start(&xlabridge.Reference{})
 	require.NoError(t, err, k.text)
 	defer func() { require.NoError(t, r.Close()) }()
@@ -158,6 +160,11 @@ func course(t *testing.T, k *task, rounds int) uint64 {
 // which the reason is known why it does not.
 func TestEverySettingMatters(t *testing.T) {
 	cases := slices.Clone(matterCases)
+	data := t.TempDir()
+	pictures(t, data)
+	cases = append(cases, matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8", "batch": "8",
+		"hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
+		"select": "0.5", "held-out": "20"}, ""})
 	add := func(rounds int, part string, pairs ...string) {
 		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0"}
 		for i := 0; i < len(pairs); i += 2 {

@@ -187,7 +187,7 @@ func TestWarmupOnTheRealThing(t *testing.T) {
 	require.EqualValues(t, 0, first["hits"])
 	require.Positive(t, first["programs"].([]any)[0].(map[string]any)["bytes"])
 	second := run(append([]string{"warmup"}, experiment...)...)
-	require.EqualValues(t, 1, second["hits"])
+	require.EqualValues(t, 1, second["hits"], "the first run: %v; the second: %v", first, second)
 	evolved := run(append([]string{"evolve", "--out", "none", "--generations", "2"}, experiment...)...)
 	require.Equal(t, "hit", evolved["cache"])
 
