@@ -162,8 +162,8 @@ func TestEverySettingMatters(t *testing.T) {
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
 	pictures(t, data)
-	cases = append(cases, matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8", "batch": "8",
-		"hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
+	cases = append(cases, matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8",
+		"batch": "8", "hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
 		"select": "0.5", "held-out": "20"}, ""})
 	add := func(rounds int, part string, pairs ...string) {
 		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0"}
