@@ -268,7 +268,7 @@ func TestBadSpecs(t *testing.T) {
 		wants  string
 	}{
 		{"mlpp:16", envs.Discrete{N: 2},
-			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, ` +
+			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, nir, ` +
 				`normedmlp, spiking; did you mean mlp?`},
 		{"", envs.Discrete{N: 2},
 			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, ` +
