@@ -46,18 +46,20 @@ type NIRSettings struct {
 	Decoder   string   `set:"decoder" oneof:"auto,last,mean"`
 	_         struct{} `help:"what the outputs are: the network's outputs after the last substep (last),"`
 	_         struct{} `help:"or their mean over the substeps (mean). auto: last behind an LI, else mean"`
-	Substeps  int      `set:"substeps" min:"0" max:"4096" zero:"auto"`
+	Substeps  int      `set:"substeps" min:"0" max:"4096" zero:"the file's"`
 	_         struct{} `help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
-	DT        float64  `set:"dt" min:"0" zero:"auto" help:"ms of the network's time per substep; 0: as the file says,"`
-	_         struct{} `help:"or 1"`
-	Rate      float64  `set:"rate" min:"0" zero:"auto" needs:"encoder=auto|current|rate|regular|population"`
+	DT        float64  `set:"dt" min:"0" zero:"the file's"`
+	_         struct{} `help:"ms of the network's time per substep; 0: as the file says, or 1"`
+	Rate      float64  `set:"rate" min:"0" zero:"the file's" needs:"encoder=auto|current|rate|regular|population"`
 	_         struct{} `help:"spikes per second of an input that is 1; 0: as the file"`
 	_         struct{} `help:"says, or 500"`
-	Gain      float64  `set:"gain" min:"0" zero:"auto" help:"factor of observations; 0: as the file says, or 1"`
-	Fields    int      `set:"fields" min:"0" max:"4096" zero:"auto" help:"units per input of the encoder population;"`
-	_         struct{} `help:"0: as the file says, or 5" needs:"encoder=population"`
-	Change    float64  `set:"change" min:"0" zero:"auto" help:"change of an input that makes the encoder delta send a"`
-	_         struct{} `help:"spike; 0: as the file says, or 0.05" needs:"encoder=delta"`
+	Gain      float64  `set:"gain" min:"0" zero:"the file's" help:"factor of observations; 0: as the file says, or 1"`
+	Fields    int      `set:"fields" min:"0" max:"4096" zero:"the file's"`
+	_         struct{} `help:"units per input of the encoder population; 0: as the file says, or 5"`
+	_         struct{} `needs:"encoder=population"`
+	Change    float64  `set:"change" min:"0" zero:"the file's"`
+	_         struct{} `help:"change of an input that makes the encoder delta send a spike;"`
+	_         struct{} `help:"0: as the file says, or 0.05" needs:"encoder=delta"`
 	Rule      string   `set:"rule" oneof:"exact,euler,spyx"`
 	_         struct{} `help:"how time constants become decays: exp(-dt/tau) (exact), 1 - dt/tau (euler),"`
 	_         struct{} `help:"or as in files of Spyx, with the dt that they were written with (spyx)"`
@@ -88,7 +90,9 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 				strings.TrimPrefix(err.Error(), "nir: "))
 		}
 	}
-	p.fillIn(p.layers)
+	if p.fillIn(p.layers); p.Fields < 2 {
+		return nil, settings.Wrong("policy.fields", p.Fields, "2 or more")
+	}
 	elements, err := FlatSize(observation)
 	if err != nil {
 		return nil, err

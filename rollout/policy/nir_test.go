@@ -213,6 +213,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 		{"nir:" + file, settings.Values{"layers": "linear:6:2,lif:3"}, 3, 2, "lif:3 takes 3 inputs, the layer before"},
 		{"nir:" + file, settings.Values{"layers": "conv:6:2"}, 3, 2, `there is no layer "conv" among affine, linear`},
 		{"nir:" + file, settings.Values{"layers": "linear:6:999999999999"}, 3, 2, "want 1 to 16777216"},
+		{"nir:" + file, settings.Values{"fields": 1}, 3, 2, "policy.fields: got 1, want 2 or more"},
 		{"nir:" + file, settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
 	} {
 		box := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{c.n}, DType: graph.Float32}

@@ -73,6 +73,10 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if s.Notice != "" {
 				fmt.Fprintln(streams.Out, s.Notice)
 			}
+			if filepath.Ext(out) == nirSuffix { // whose nodes are not the member's arrays
+				_, err = fmt.Fprintf(streams.Out, "%s is in %s\n", s, out)
+				return err
+			}
 			_, err = fmt.Fprintf(streams.Out, "%s is in %s: %s\n", s, out, strings.Join(s.names(), ", "))
 			return err
 		},

@@ -82,7 +82,8 @@ func TestNIRExportsThatAreRefused(t *testing.T) {
 			"neurons of the dynamics fast:cubalif have no node in NIR"},
 		{[]string{"export", "normalized.safetensors", "--out", "x.nir"}, "observations are normalised"},
 		{[]string{"play", "foreign.nir"}, "foreign.nir names no environment, as files of xlarun export do: xlarun " +
-			"render ENV --policy nir:foreign.nir plays it in one, xlarun evolve ENV --policy nir:foreign.nir begins from it"},
+			"render ENV --policy nir:foreign.nir plays it in one, xlarun evolve ENV --policy nir:foreign.nir begins " +
+			"from it"},
 		{[]string{"play", "misfit.nir"}, "want a network of 8 inputs"},
 		{[]string{"play", "text.nir"}, "does not begin as one of HDF5 does"},
 		{[]string{"play", "gone.nir"}, "gone.nir cannot be read"},
