@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +86,7 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	default:
 		if err = p.read(); err != nil {
 			return nil, settings.Wrong(key, s.File, "a file of a NIR graph that the policy nir can run: %s",
-				strings.TrimPrefix(err.Error(), "nir: "))
+				strings.TrimPrefix(strings.TrimPrefix(err.Error(), "nir: "), s.File+": "))
 		}
 	}
 	if p.fillIn(p.layers); p.Fields < 2 {
@@ -250,18 +249,10 @@ func readNIR(name string) (*nir.Graph, error) {
 	if g, ok := nirFiles.Load(name); ok {
 		return g.(*nir.Graph), nil
 	}
-	info, err := os.Stat(name)
+	g, err := nir.ReadFile(name)
 	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
 		return nil, fmt.Errorf("it cannot be read (%w)", wrong.Err)
 	}
-	if err == nil && !info.Mode().IsRegular() { // reading a pipe would wait
-		return nil, errors.New("it is no file")
-	}
-	file, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be read (%w)", err)
-	}
-	g, err := nir.Read(file)
 	if err == nil {
 		nirFiles.Store(name, g)
 	}
