@@ -102,8 +102,8 @@ func TestIDXThatIsNoFile(t *testing.T) {
 	require.ErrorContains(t, err, "train-images-idx3-ubyte cannot be read (it is no file): give a folder")
 }
 
-// TestIDXOfAnotherSize (case 27.71): a file whose size differs from its head's is refused before it is read. A file with
-// a hole of a terabyte, which takes no room on the disk, ended the program for want of memory.
+// TestIDXOfAnotherSize (case 27.71): a file whose size differs from its head's is refused before it is read. A file
+// with a hole of a terabyte, which takes no room on the disk, ended the program for want of memory.
 func TestIDXOfAnotherSize(t *testing.T) {
 	dir := writeSet(t, goodSet())
 	const size = 1 << 40
