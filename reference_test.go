@@ -68,6 +68,8 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
+	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
+		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
 	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
 }
 

@@ -74,3 +74,21 @@ def test_bad_files(tmp_path):
         xlarun.load(path)
     with pytest.raises(ValueError, match='want "sampled" or "greedy"'):
         xlarun.load(DATA / "cartpole.safetensors").act(np.zeros(4), actions="best")
+
+
+@pytest.mark.parametrize("entry, want", [
+    ('[]', "no JSON object"),
+    ('{"a": 1}', "array a lacks"),
+    ('{"a": {"dtype": "F32", "shape": [1]}}', "array a lacks"),
+    ('{"a": {"dtype": "F32", "shape": [1], "data_offsets": [-8, -4]}}', "is cut"),
+    ('{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 1000000000000]}}', "is cut"),
+    ('{"a": {"dtype": "F32", "shape": [1000000000000], "data_offsets": [0, 4]}}', "has 4 bytes"),
+    ('{"a": {"dtype": "F32", "shape": "x", "data_offsets": [0, 4]}}', "has 4 bytes"),
+    ('{"a": {"dtype": "F33", "shape": [1], "data_offsets": [0, 4]}}', "has the dtype F33"),
+])
+def test_bad_headers(tmp_path, entry, want):
+    """Case 27.73: a header that lies about its arrays is one sentence, and nothing of the size that it names is made."""
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(len(entry).to_bytes(8, "little") + entry.encode() + bytes(8))
+    with pytest.raises(ValueError, match=want):
+        xlarun.load(path)

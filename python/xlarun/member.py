@@ -5,6 +5,7 @@ import numpy as np
 
 from . import safetensors
 from .networks import networks
+from .nir import NIR
 from .spiking import Spiking
 
 
@@ -32,10 +33,11 @@ class Member:
     @staticmethod
     def _network(arrays, metadata):
         name = metadata["policy"].split(":")[0]
-        if name == "spiking":
-            return Spiking(arrays, metadata)
+        spiking = {"spiking": Spiking, "nir": NIR}
+        if name in spiking:
+            return spiking[name](arrays, metadata)
         if name not in networks:
-            raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)} and spiking")
+            raise NotImplementedError(f"the policy {name} is not among {', '.join([*networks, *spiking])}")
         return networks[name](arrays, metadata)
 
     def start(self):

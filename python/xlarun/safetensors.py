@@ -19,19 +19,28 @@ def read(path):
             header = json.loads(file.read(length))
         except ValueError as error:
             raise ValueError(f"{path} is no safetensors file: its header is no JSON ({error})") from None
+        if not isinstance(header, dict):
+            raise ValueError(f"{path} is no safetensors file: its header is no JSON object")
         data = file.read()
     metadata = header.pop("__metadata__", {})
     return {name: _array(path, name, entry, data) for name, entry in header.items()}, metadata
 
 
 def _array(path, name, entry, data):
-    begin, end = entry["data_offsets"]
-    raw, shape = data[begin:end], entry["shape"]
-    if len(raw) != end - begin:
+    try:
+        (begin, end), shape, dtype = entry["data_offsets"], entry["shape"], entry["dtype"]
+        raw = data[begin:end]
+        whole = 0 <= begin <= end
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{path}: the header of array {name} lacks its dtype, shape or data_offsets") from None
+    if not whole or len(raw) != end - begin:
         raise ValueError(f"{path} is cut: its array {name} ends at byte {end} of {len(data)}")
-    if entry["dtype"] == "BF16":
-        high = np.frombuffer(raw, "<u2").astype(np.uint32) << 16
-        return high.view(np.float32).reshape(shape)
-    if entry["dtype"] not in DTYPES:
-        raise ValueError(f"{path}: array {name} has the dtype {entry['dtype']}, want one of {', '.join(DTYPES)}")
-    return np.frombuffer(raw, DTYPES[entry["dtype"]]).reshape(shape)
+    if dtype != "BF16" and dtype not in DTYPES:
+        raise ValueError(f"{path}: array {name} has the dtype {dtype}, want one of BF16, {', '.join(DTYPES)}")
+    try:
+        if dtype == "BF16":
+            high = np.frombuffer(raw, "<u2").astype(np.uint32) << 16
+            return high.view(np.float32).reshape(shape)
+        return np.frombuffer(raw, DTYPES[dtype]).reshape(shape)
+    except (TypeError, ValueError):
+        raise ValueError(f"{path}: array {name} of shape {shape} and dtype {dtype} has {len(raw)} bytes") from None

@@ -8,6 +8,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/settings"
 )
 
 // Policy maps observations to outputs, given parameters. Its methods are pure functions that can be traced. A head
@@ -89,6 +90,20 @@ type Learner interface {
 func LearnerOf(p Policy) (Learner, bool) {
 	l, ok := Unwrap(p).(Learner)
 	return l, ok && l.Learns()
+}
+
+// Filed is a Policy that is made from a file.
+type Filed interface {
+	Policy
+	// Held returns settings with which the policy is made without the file, for saved members.
+	Held() settings.Values
+}
+
+// Resizer is a Maker whose network comes with its number of outputs.
+type Resizer interface {
+	Maker
+	// Resized returns a Maker that makes the network with any number of outputs, for critics.
+	Resized() Maker
 }
 
 // Maker makes a policy for an environment. It is a pointer to a struct of the policy's settings (see package settings):

@@ -13,10 +13,8 @@ import (
 
 func init() {
 	MustRegister("spiking", func() Maker {
-		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Substeps: 8, Encoder: "current",
-			Decoder: "membrane",
-			Rate:    settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05, Plasticity: "none",
-			PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
+		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Encoding: defaultEncoding(),
+			Decoder: "membrane", Plasticity: "none", PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
 	})
 }
 
@@ -26,38 +24,23 @@ type SpikingSettings struct {
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
 	_      struct{} `help:"sizes of the layers of neurons"`
 	spiking.Settings
-	Substeps        int             `set:"substeps" min:"1" max:"4096"`
-	_               struct{}        `help:"substeps of dt ms per step of the environment"`
-	Encoder         string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population"`
-	_               struct{}        `help:"how observations become spikes: as the mean current of rate"`
-	_               struct{}        `help:"(current), random spike trains (rate), regular trains (regular),"`
-	_               struct{}        `help:"one spike, earlier for larger values (latency), spikes on a"`
-	_               struct{}        `help:"change (delta), random trains of several units (population)"`
-	Decoder         string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector"`
-	_               struct{}        `help:"what the outputs read of the last layer's spikes: leaky"`
-	_               struct{}        `help:"integrators (membrane), or per step the mean rates (rate),"`
-	_               struct{}        `help:"the times of the first spikes (first-spike), or the mean"`
-	_               struct{}        `help:"of the neurons' preferred vectors (population-vector)"`
-	Rate            settings.Number `set:"rate" above:"0" needs:"encoder=current|rate|regular|population"`
-	_               struct{}        `help:"spikes per second of an input that is 1; at most one per substep"`
-	Gain            settings.Number `set:"gain" above:"0"`
-	_               struct{}        `help:"factor of observations, scaled to -1..1 by"`
-	_               struct{}        `help:"their bounds, before they become spikes"`
-	Fields          int             `set:"fields" min:"2" max:"4096" help:"units per input of the encoder population"`
-	_               struct{}        `needs:"encoder=population"`
-	Plasticity      string          `set:"plasticity" oneof:"none,stdp,rewarded"`
-	_               struct{}        `help:"how the weights between layers change within an"`
-	_               struct{}        `help:"episode: not at all (none), by the timing of spikes"`
-	_               struct{}        `help:"(stdp), or by timing and the step's reward (rewarded)"`
-	PlasticityRate  float64         `set:"plasticity-rate" above:"0" needs:"plasticity=!none"`
-	_               struct{}        `help:"change of a weight by a pair of spikes, in genes, or its eligibility"`
-	_               struct{}        `help:"for it; a pair in reverse order takes off 1.05 times as much"`
-	PlasticityTau   float64         `set:"plasticity-tau" above:"0" needs:"plasticity=rewarded"`
-	_               struct{}        `help:"ms for which a pair of spikes is eligible for a reward"`
-	PlasticityBound float64         `set:"plasticity-bound" above:"0" help:"largest change of a weight, in genes"`
-	_               struct{}        `needs:"plasticity=!none"`
-	Change          float64         `set:"change" above:"0" needs:"encoder=delta"`
-	_               struct{}        `help:"change of an input that makes the encoder delta send a spike"`
+	Encoding
+	Decoder         string   `set:"decoder" oneof:"membrane,rate,first-spike,population-vector"`
+	_               struct{} `help:"what the outputs read of the last layer's spikes: leaky"`
+	_               struct{} `help:"integrators (membrane), or per step the mean rates (rate),"`
+	_               struct{} `help:"the times of the first spikes (first-spike), or the mean"`
+	_               struct{} `help:"of the neurons' preferred vectors (population-vector)"`
+	Plasticity      string   `set:"plasticity" oneof:"none,stdp,rewarded"`
+	_               struct{} `help:"how the weights between layers change within an"`
+	_               struct{} `help:"episode: not at all (none), by the timing of spikes"`
+	_               struct{} `help:"(stdp), or by timing and the step's reward (rewarded)"`
+	PlasticityRate  float64  `set:"plasticity-rate" above:"0" needs:"plasticity=!none"`
+	_               struct{} `help:"change of a weight by a pair of spikes, in genes, or its eligibility"`
+	_               struct{} `help:"for it; a pair in reverse order takes off 1.05 times as much"`
+	PlasticityTau   float64  `set:"plasticity-tau" above:"0" needs:"plasticity=rewarded"`
+	_               struct{} `help:"ms for which a pair of spikes is eligible for a reward"`
+	PlasticityBound float64  `set:"plasticity-bound" above:"0" help:"largest change of a weight, in genes"`
+	_               struct{} `needs:"plasticity=!none"`
 }
 
 // Make makes a Spiking.
@@ -77,9 +60,8 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 		return nil, err
 	}
 	p := &Spiking{SpikingSettings: *s, dynamics: d, inputs: newSpikingInputs(observation, inputs), outputs: outputs}
-	if p.channels() > maxWidth {
-		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, p.channels()), "1 to %d channels",
-			maxWidth)
+	if n := p.channels(p.inputs); n > maxWidth {
+		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, n), "1 to %d channels", maxWidth)
 	}
 	return p, nil
 }
@@ -131,7 +113,7 @@ type spikingState struct {
 // membranes variance 1.
 func (s *Spiking) Init(key random.Key) any {
 	var p SpikingParams
-	in := s.channels()
+	in := s.channels(s.inputs)
 	for i, units := range s.Hidden {
 		p.Layers = append(p.Layers, s.Draw(random.FoldIn(key, i), in, units))
 		in = units
@@ -181,13 +163,11 @@ func (s *Spiking) read(params any) spikingReady {
 func (s *Spiking) Start(params any) any {
 	p := s.read(params)
 	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
-	start := spikingState{Out: zeros(s.outputs), Sent: zeros(s.channels()), Steps: graph.Scalar(0)}
+	start := spikingState{Out: zeros(s.outputs), Sent: zeros(s.channels(s.inputs)), Steps: graph.Scalar(0)}
 	for _, l := range p.Layers {
 		start.Layers = append(start.Layers, s.startLayer(l))
 	}
-	if s.Encoder == "delta" {
-		start.Changed = nn.Delta{Threshold: s.Change}.Start(s.inputs.n)
-	}
+	start.Changed = s.startEncoding(s.inputs)
 	return start
 }
 
@@ -222,7 +202,7 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	p, prev := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
 	next := spikingState{Steps: prev.Steps.Add(1)}
 	var in train
-	in, next.Changed = s.encode(prev.Changed, s.inputs.scaled(observation), key)
+	in, next.Changed = s.encode(s.inputs, prev.Changed, s.inputs.scaled(observation), s.DT.Array(), key)
 	next.Sent = prev.Sent.Add(in.total())
 	var steady drives
 	if in.steady != nil && !s.plastic() { // a constant input is multiplied once

@@ -7,6 +7,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
+	"xlarun/rollout/settings"
 )
 
 // spikingInputs maps observations to channels, numbers from 0 to 1. Bounds scale an element to 0..1. If an element has
@@ -68,15 +69,40 @@ func (in spikingInputs) split(x *graph.Array) *graph.Array {
 	return graph.Concatenate(0, x.Max(0), x.Neg().Max(0))
 }
 
+// Encoding holds the settings of how observations become spikes.
+type Encoding struct {
+	Substeps int             `set:"substeps" min:"1" max:"4096"`
+	_        struct{}        `help:"substeps of dt ms per step of the environment"`
+	Encoder  string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population"`
+	_        struct{}        `help:"how observations become spikes: as the mean current of rate"`
+	_        struct{}        `help:"(current), random spike trains (rate), regular trains (regular),"`
+	_        struct{}        `help:"one spike, earlier for larger values (latency), spikes on a"`
+	_        struct{}        `help:"change (delta), random trains of several units (population)"`
+	Rate     settings.Number `set:"rate" above:"0" needs:"encoder=current|rate|regular|population"`
+	_        struct{}        `help:"spikes per second of an input that is 1; at most one per substep"`
+	Gain     settings.Number `set:"gain" above:"0"`
+	_        struct{}        `help:"factor of observations, scaled to -1..1 by"`
+	_        struct{}        `help:"their bounds, before they become spikes"`
+	Fields   int             `set:"fields" min:"2" max:"4096" help:"units per input of the encoder population"`
+	_        struct{}        `needs:"encoder=population"`
+	Change   float64         `set:"change" above:"0" needs:"encoder=delta"`
+	_        struct{}        `help:"change of an input that makes the encoder delta send a spike"`
+}
+
+func defaultEncoding() Encoding {
+	return Encoding{Substeps: 8, Encoder: "current", Rate: settings.Num(500), Gain: settings.Num(1), Fields: 5,
+		Change: .05}
+}
+
 // channels returns the number of spike trains that the first layer takes.
-func (s *Spiking) channels() int {
-	switch s.Encoder {
+func (e Encoding) channels(in spikingInputs) int {
+	switch e.Encoder {
 	case "population":
-		return s.inputs.n * s.Fields
+		return in.n * e.Fields
 	case "delta":
-		return 2 * s.inputs.n
+		return 2 * in.n
 	}
-	return s.inputs.width()
+	return in.width()
 }
 
 // train holds the spikes of the inputs in a step.
@@ -102,30 +128,39 @@ func (t train) total() *graph.Array {
 // silent is the largest input without a spike with the encoder latency, as in Spyx.
 const silent = .01
 
-// encode returns the train of a step, given elements x, f32[n]. changed is the carry of the encoder delta.
-func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph.Array) {
-	x = x.Mul(s.Gain.Array())
-	rate := func(channels *graph.Array) *graph.Array { // spikes a substep
-		return channels.Mul(s.Rate.Array().Mul(s.DT.Array()).Mul(.001)).Clamp(0, 1)
+// startEncoding returns the carry of the encoder delta; nil for others.
+func (e Encoding) startEncoding(in spikingInputs) *graph.Array {
+	if e.Encoder != "delta" {
+		return nil
 	}
-	n, t := s.Substeps, train{steps: s.Substeps}
-	switch s.Encoder {
+	return nn.Delta{Threshold: e.Change}.Start(in.n)
+}
+
+// encode returns the train of a step, given elements x, f32[n], and dt, the ms of a substep. changed is the carry of
+// the encoder delta.
+func (e Encoding) encode(in spikingInputs, changed, x, dt *graph.Array, key random.Key) (train, *graph.Array) {
+	x = x.Mul(e.Gain.Array())
+	rate := func(channels *graph.Array) *graph.Array { // spikes a substep
+		return channels.Mul(e.Rate.Array().Mul(dt).Mul(.001)).Clamp(0, 1)
+	}
+	n, t := e.Substeps, train{steps: e.Substeps}
+	switch e.Encoder {
 	case "current":
-		t.steady = rate(s.inputs.split(x))
+		t.steady = rate(in.split(x))
 	case "rate":
-		t.each = nn.RateCode(key, rate(s.inputs.split(x)), n)
+		t.each = nn.RateCode(key, rate(in.split(x)), n)
 	case "regular":
-		t.each = nn.RegularCode(rate(s.inputs.split(x)), n)
+		t.each = nn.RegularCode(rate(in.split(x)), n)
 	case "latency":
-		t.each = nn.LatencyCode(s.inputs.split(x), n, silent)
+		t.each = nn.LatencyCode(in.split(x), n, silent)
 	case "population":
 		low := 0.
-		if s.inputs.signed {
+		if in.signed {
 			low = -1
 		}
-		t.each = nn.RateCode(key, rate(nn.PopulationCode(x, s.Fields, low, 1)), n)
+		t.each = nn.RateCode(key, rate(nn.PopulationCode(x, e.Fields, low, 1)), n)
 	case "delta":
-		next, spikes := nn.Delta{Threshold: s.Change}.Step(changed, x)
+		next, spikes := nn.Delta{Threshold: e.Change}.Step(changed, x)
 		t.each = graph.Pad(spikes.ExpandDims(0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
 		return t, next
 	}

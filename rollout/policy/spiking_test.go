@@ -66,7 +66,7 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 		often := func(v float64) float64 { return min(v*s.Rate.Value*dt/1000, 1) }
 		trains := make([][]float64, s.Substeps)
 		for k := range trains {
-			trains[k] = make([]float64, s.channels())
+			trains[k] = make([]float64, s.channels(s.inputs))
 		}
 		chance := make([]float32, len(u))
 		for i, v := range u {

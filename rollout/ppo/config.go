@@ -176,6 +176,10 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, filed := policy.Unwrap(play.Policy).(policy.Filed); filed && c.Init == "orthogonal" {
+		return nil, settings.Wrong("init", c.Init, "policy: the first weights of %s are those of its file, which "+
+			"orthogonal ones would replace", c.Policy)
+	}
 	head, err := value.Make(c.Value, c.Parted.Under("value."))
 	if err != nil {
 		return nil, err
@@ -226,6 +230,9 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	maker, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
 	if err != nil {
 		return nil, nil, err
+	}
+	if r, ok := maker.(policy.Resizer); ok {
+		maker = r.Resized()
 	}
 	return play, func(outputs int) (policy.Policy, error) {
 		p, err := policy.Build(maker, observation, outputs)

@@ -2,12 +2,15 @@ package ppo
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/policy"
@@ -34,6 +37,12 @@ func TestEveryPolicyInHalf(t *testing.T) {
 			few.With("dynamics", "fast:alif").With("encoder", "population").With("gain", "1").With("decoder",
 				"population-vector").With("recurrent", "true").With("delay", "2"),
 			few.With("dynamics", "fast:cubalif").With("encoder", "delta").With("decoder", "first-spike")}}
+	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, nn.NewDense(random.New(1), 72, 8), nn.NewLIF(random.New(2), 8,
+		nn.Decay(.9), nn.Feedback()), nn.NewDense(random.New(3), 8, outputs), nn.NewLI(outputs, nn.Decay(.9)))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "network.nir")
+	require.NoError(t, g.WriteFile(file))
+	own["nir"] = []settings.Values{{"file": file}}
 	names, precisions := policy.Names(), []string{"bf16", "f16"}
 	if !long.On() { // the two whose state moves by small steps; TestHalfIsWithinNetworks has others
 		names, precisions, own["spiking"] = []string{"ctrnn", "spiking"}, precisions[:1], own["spiking"][:1]

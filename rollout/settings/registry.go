@@ -97,6 +97,9 @@ func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 				spec)
 		}
 		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || Check(choice) != nil {
+			if f.Default == "" {
+				return none, Wrong(r.part, spec, "%s", f.Wants)
+			}
 			return none, Wrong(r.part, spec, "%s, as in %q", f.Wants, name+":"+f.Default)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +90,26 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, 50, len(slices.Compact(sorted)))
 	}
 	require.NotEqual(t, epochs[0], epochs[1])
+}
+
+// TestIDXThatIsNoFile (case 27.70): a pipe with the name of an IDX file is refused. Reading it waited for ever.
+func TestIDXThatIsNoFile(t *testing.T) {
+	dir := writeSet(t, goodSet())
+	name := filepath.Join(dir, "train-images-idx3-ubyte")
+	require.NoError(t, os.Remove(name))
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	_, err := ReadIDX(dir)
+	require.ErrorContains(t, err, "train-images-idx3-ubyte cannot be read (it is no file): give a folder")
+}
+
+// TestIDXOfAnotherSize (case 27.71): a file whose size differs from its head's is refused before it is read. A file
+// with a hole of a terabyte, which takes no room on the disk, ended the program for want of memory.
+func TestIDXOfAnotherSize(t *testing.T) {
+	dir := writeSet(t, goodSet())
+	const size = 1 << 40
+	if err := os.Truncate(filepath.Join(dir, "t10k-images-idx3-ubyte"), size); err != nil {
+		t.Skip("this disk has no files with holes: ", err)
+	}
+	_, err := ReadIDX(dir)
+	require.ErrorContains(t, err, "t10k-images-idx3-ubyte: it holds 1099511627760 bytes where its head wants 4")
 }

@@ -5,6 +5,10 @@
                                  with x [steps, inputs], read the potentials of the last node by NIR's equations, exact for a step's input
                                  (NumPy, float64), and spikes those of Spyx.
   nir_graphs.py conv OUTPUT_DIR  writes conv.nir.gz and conv.json likewise, of a convolution
+  nir_graphs.py policy OUTPUT_DIR
+                                 writes nir_policy.nir.gz, a network for CartPole, and nir_policy.json: {"versions", "dt", "substeps", "x", "last",
+                                 "mean"}: the outputs [steps, 2] after the last substep of each step, and their means over substeps, for spike
+                                 rates x [steps, 8] that are the same in all substeps of a step
   nir_graphs.py read FILE [unchecked]
                                  prints what nir reads of a file: {"version", "edges", "nodes": {name: {"type", parameter: numbers}}}
 """
@@ -116,9 +120,44 @@ def conv(out):
     return dict(versions=dict(nir=nir.version), dt=dt, dims=[steps, h, w, 2], x=x.transpose(0, 2, 3, 1).reshape(-1).astype(int).tolist(), read=reads)
 
 
+def policy(out):
+    """nir_policy.nir.gz: neurons that feed themselves, synapses, and integrators whose r is not 1."""
+    r = np.random.default_rng(31); uniform = lambda lo, hi, *shape: r.uniform(lo, hi, shape).astype(np.float32)
+    dt, substeps, n, m = 1e-3, 6, 6, 5
+    affine = nir.Affine(weight=uniform(-1, 3, n, 8), bias=uniform(-.1, .3, n))
+    lif = nir.LIF(tau=uniform(5e-3, 2e-2, n), r=uniform(4, 9, n), v_leak=np.zeros(n, np.float32), v_threshold=uniform(.5, 1.2, n))
+    w_rec = nir.Linear(weight=uniform(-.6, .6, n, n))
+    linear = nir.Linear(weight=uniform(-1, 2, m, n))
+    cuba = nir.CubaLIF(tau_syn=uniform(2e-3, 8e-3, m), tau_mem=uniform(5e-3, 2e-2, m), r=uniform(5, 9, m), v_leak=np.zeros(m, np.float32),
+                       v_threshold=uniform(.4, .8, m), w_in=uniform(2, 5, m))
+    last = nir.Affine(weight=uniform(-1, 1, 2, m), bias=uniform(-.1, .1, 2))
+    li = nir.LI(tau=uniform(1e-2, 3e-2, 2), r=uniform(1, 3, 2), v_leak=np.zeros(2, np.float32))
+    keep(f"{out}/nir_policy.nir", nir.NIRGraph(
+        nodes=dict(input=nir.Input({"input": np.array([8])}, metadata={"substeps": str(substeps)}), affine=affine, lif=lif, w_rec=w_rec, linear=linear, cuba=cuba,
+                   last=last, li=li, output=nir.Output({"output": np.array([2])})),
+        edges=[("input", "affine"), ("affine", "lif"), ("lif", "w_rec"), ("w_rec", "lif"), ("lif", "linear"), ("linear", "cuba"), ("cuba", "last"), ("last", "li"), ("li", "output")]))
+    x = r.uniform(0, .5, (20, 8)); x[:, :4] *= r.uniform(size=(20, 4)) < .5; x[:, 4:] *= x[:, :4] == 0  # one of both signs
+    x = x.astype(np.float32).astype(float); v = np.zeros(n); i2 = np.zeros(m); v2 = np.zeros(m); v3 = np.zeros(2); lasts, means, margin, sent = [], [], 9., 0
+    e = lambda tau: np.exp(-dt / tau.astype(float))
+    for t in range(len(x)):
+        total = 0
+        for _ in range(substeps):
+            s = (v > lif.v_threshold) * 1.; s2 = (v2 > cuba.v_threshold) * 1.; sent += s.sum() + s2.sum()
+            margin = min(margin, abs(v - lif.v_threshold).min(), abs(v2 - cuba.v_threshold).min())
+            v = e(lif.tau) * v + (1 - e(lif.tau)) * lif.r * (affine.weight @ x[t] + affine.bias + w_rec.weight @ s) - s * lif.v_threshold
+            i2 = e(cuba.tau_syn) * i2 + (1 - e(cuba.tau_syn)) * cuba.w_in * (linear.weight @ s)
+            v2 = e(cuba.tau_mem) * (v2 - s2 * cuba.v_threshold) + (1 - e(cuba.tau_mem)) * cuba.r * i2
+            v3 = e(li.tau) * v3 + (1 - e(li.tau)) * li.r * (last.weight @ s2 + last.bias); total = total + v3
+        lasts.append(v3.tolist()); means.append((total / substeps).tolist())
+    assert margin > 1e-4 and sent > 100, (margin, sent)
+    return dict(versions=dict(nir=nir.version), dt=dt, substeps=substeps, x=x.tolist(), last=lasts, mean=means)
+
+
 if sys.argv[1] == "read": read(*sys.argv[2:])
 elif sys.argv[1] == "conv":
     with open(f"{sys.argv[2]}/conv.json", "w") as f: json.dump(conv(sys.argv[2]), f, separators=(",", ":")); f.write("\n")
+elif sys.argv[1] == "policy":
+    with open(f"{sys.argv[2]}/nir_policy.json", "w") as f: json.dump(policy(sys.argv[2]), f, separators=(",", ":")); f.write("\n")
 else:
     import jax, spyx
     doc = dict(versions=dict(nir=nir.version, jax=jax.__version__, spyx=spyx.__version__), python=python(sys.argv[1]), spyx=of_spyx(sys.argv[1]))

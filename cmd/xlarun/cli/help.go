@@ -144,7 +144,7 @@ func printPart(w io.Writer, p settings.Part, names []string) error {
 	for _, name := range known {
 		var all []string
 		for _, f := range settings.Fields(p.Choices[name]) {
-			all = append(all, f.Name+" "+f.Default)
+			all = append(all, strings.TrimSpace(f.Name+" "+f.Default))
 		}
 		const most = 5
 		if len(all) > most {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
+	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
@@ -91,6 +95,7 @@ var withoutEffect = map[string]string{
 	"keys":               "has one value",
 	"max-population":     "bounds restarts, of which there is none in so few generations",
 	"policy.surrogate":   "only gradients use it",
+	"policy.input":       "the other input is of a network of another size",
 	"restarts":           "there is none in so few generations",
 	"accumulate":         "changes last digits at most",
 	"hall-of-fame":       "keeps members beside the search",
@@ -124,6 +129,17 @@ func changed(f settings.Field) (all []string) {
 		add("0.5", "0.001", "1", "1000")
 	}
 	return all
+}
+
+// spikingFile writes a NIR file of a network for Pendulum.
+func spikingFile(t *testing.T) string {
+	t.Helper()
+	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, nn.NewDense(random.New(1), 6, 8, nn.Weights(nn.Normal(3))),
+		nn.NewLIF(random.New(2), 8, nn.Decay(.9)), nn.NewDense(random.New(3), 8, 1), nn.NewLI(1, nn.Decay(.9)))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "network.nir")
+	require.NoError(t, g.WriteFile(path))
+	return path
 }
 
 // course runs an experiment for some rounds on the interpreter, and returns a hash of its metrics and its last state.
@@ -180,6 +196,8 @@ func TestEverySettingMatters(t *testing.T) {
 		switch name {
 		case "cnn":
 			add(2, "policy.", "policy", name, "env", "Gather-v1", "policy.hidden", "4", "policy.channels", "2")
+		case "nir":
+			add(2, "policy.", "policy", "nir:"+spikingFile(t))
 		case "spiking":
 			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
 		case "blockmlp":

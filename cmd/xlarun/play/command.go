@@ -141,7 +141,7 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 		return nil
 	}
 	if o.asked = given("gif"); !o.asked {
-		if o.gif = strings.TrimSuffix(o.saved.Path, suffix) + "-play.gif"; o.saved.Run != "" {
+		if o.gif = o.saved.bare() + "-play.gif"; o.saved.Run != "" {
 			o.gif = filepath.Join(o.saved.Run, "play.gif")
 		}
 		return nil

@@ -38,9 +38,12 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			"a reader in another language needs: the layers and the function between them, the environment and its " +
 			"spaces, and how\n" +
 			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the " +
-			"best one's connections. A name\nthat ends in .onnx makes an ONNX model, for onnxruntime and others.",
+			"best one's connections. A name\nthat ends in .onnx makes an ONNX model, for onnxruntime and others. A " +
+			"name that ends in .nir makes a graph of the Neuromorphic\nIntermediate Representation of a spiking " +
+			"network, for simulators and chips; --policy nir:FILE and xlarun play take it.",
 		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors\n" +
-			"  xlarun export runs/20260102-150405-CartPole-v1 --out champion.onnx",
+			"  xlarun export runs/20260102-150405-CartPole-v1 --out champion.onnx\n" +
+			"  xlarun export runs/20260102-150405-Forage-L0-v1 --out champion.nir",
 		Args: console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := Open(args[0], member)
@@ -70,13 +73,17 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if s.Notice != "" {
 				fmt.Fprintln(streams.Out, s.Notice)
 			}
+			if filepath.Ext(out) == nirSuffix { // whose nodes are not the member's arrays
+				_, err = fmt.Fprintf(streams.Out, "%s is in %s\n", s, out)
+				return err
+			}
 			_, err = fmt.Fprintf(streams.Out, "%s is in %s: %s\n", s, out, strings.Join(s.names(), ", "))
 			return err
 		},
 	}
 	addMember(cmd.Flags(), &member)
 	addActions(cmd.Flags(), &actions)
-	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix+" or FILE"+onnxSuffix)
+	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix+", FILE"+onnxSuffix+" or FILE"+nirSuffix)
 	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
@@ -88,7 +95,14 @@ const onnxSuffix = ".onnx"
 // write writes the member in the format of the file's ending.
 func (s *Saved) write(out string, metadata map[string]string) error {
 	var err error
-	if filepath.Ext(out) == onnxSuffix {
+	switch filepath.Ext(out) {
+	case nirSuffix:
+		data, wrong := s.encodeNIR(metadata)
+		if wrong != nil {
+			return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, wrong, suffix)
+		}
+		err = console.WriteFile(out, data)
+	case onnxSuffix:
 		if !s.Acts() {
 			return console.BadInput("--out %s: a member of a run of %s has no ONNX model, since it acts in no "+
 				"environment: give a name that ends in %s", out, s.Metadata["kind"], suffix)
@@ -98,7 +112,7 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 			return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, wrong, suffix)
 		}
 		err = console.WriteFile(out, data)
-	} else {
+	default:
 		if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
 			return err
 		}
@@ -112,9 +126,9 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 
 // addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
 func (s *Saved) addCritic(metadata map[string]string, out string) error {
-	if filepath.Ext(out) == onnxSuffix {
-		return console.BadInput("--critic goes with a file that ends in %s, not with %s: an ONNX model has the actor "+
-			"alone", suffix, out)
+	if filepath.Ext(out) != suffix {
+		return console.BadInput("--critic goes with a file that ends in %s, not with %s: only such a file has more "+
+			"than the actor", suffix, out)
 	}
 	if s.Run == "" {
 		return console.BadInput("--critic wants the folder of a run, not a file: a file has what it was exported with")
@@ -157,9 +171,9 @@ func checkTarget(out string, force bool) error {
 	if out == "" {
 		return console.BadInput("--out is missing: give the file to write, such as champion%s", suffix)
 	}
-	if ending := filepath.Ext(out); ending != suffix && ending != onnxSuffix {
-		return console.BadInput("--out got %s, wants a file that ends in %s, or in %s for other runtimes", out, suffix,
-			onnxSuffix)
+	if ending := filepath.Ext(out); ending != suffix && ending != onnxSuffix && ending != nirSuffix {
+		return console.BadInput("--out got %s, wants a file that ends in %s, or in %s or %s for other runtimes", out,
+			suffix, onnxSuffix, nirSuffix)
 	}
 	if err := checkParent("--out", out); err != nil {
 		return err

@@ -189,7 +189,7 @@ func (o *rendering) savedMember(path string, given func(flag string) bool) (*epi
 		o.seed = saved.freshSeed()
 	}
 	if o.out == "" {
-		if o.out = strings.TrimSuffix(saved.Path, suffix) + ".gif"; saved.Run != "" {
+		if o.out = saved.bare() + ".gif"; saved.Run != "" {
 			o.out = filepath.Join(saved.Run, "render.gif")
 		}
 	}

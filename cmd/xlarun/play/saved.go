@@ -97,6 +97,9 @@ func (s *Saved) read() error {
 	if info, err := os.Stat(s.Path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
 		return console.BadInput("%s is no file", s.Path)
 	}
+	if filepath.Ext(s.Path) == nirSuffix {
+		return s.readNIR()
+	}
 	file, err := safetensors.Open(s.Path)
 	if errors.As(err, new(*fs.PathError)) {
 		return console.BadInput("%s cannot be read (%w)", s.Path, console.Cause(err))
@@ -119,6 +122,11 @@ func (s *Saved) read() error {
 		}
 	}
 	return nil
+}
+
+// bare returns the path of a member's file without its ending.
+func (s *Saved) bare() string {
+	return strings.TrimSuffix(strings.TrimSuffix(s.Path, suffix), nirSuffix)
 }
 
 // Acts reports whether the member acts in an environment.

@@ -18,14 +18,15 @@ import (
 // The files of the pictures of a spiking policy.
 const rasterName, membraneName, weightsName = "raster.png", "membrane.png", "weights.png"
 
-// checkSpikes returns an error if --spikes is set and the policy has no spiking neurons, or the folder cannot be made.
+// checkSpikes returns an error if --spikes is set and the policy's neurons cannot be recorded, or the folder cannot be
+// made.
 func (o *rendering) checkSpikes(m *episode.Member) error {
 	if o.spikes == "" {
 		return nil
 	}
 	if _, _, ok := policy.TracerOf(m.Policy); !ok {
-		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons: leave it out, or give a "+
-			"run of --policy spiking", o.spikes, o.policy)
+		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons that can be recorded: "+
+			"leave it out, or give a run of --policy spiking", o.spikes, o.policy)
 	}
 	return checkParent("--spikes", o.spikes)
 }

@@ -38,8 +38,20 @@ type Node struct {
 
 const graphType = "NIRGraph"
 
-// ReadFile reads a file.
+// largestFile bounds the size of a file that is read, which is held in memory.
+const largestFile = 1 << 31
+
+// ReadFile reads a file of at most 2 GiB.
 func ReadFile(name string) (*Graph, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("nir: %w", err)
+	case !info.Mode().IsRegular(): // opening a pipe would wait
+		return nil, fmt.Errorf("nir: %s: it is no file", name)
+	case info.Size() > largestFile:
+		return nil, fmt.Errorf("nir: %s: it has %d bytes, want at most %d", name, info.Size(), int64(largestFile))
+	}
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("nir: %w", err)

@@ -1,6 +1,9 @@
 package nir_test
 
 import (
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +109,23 @@ func TestGraphsWithinGraphs(t *testing.T) {
 	require.NoError(t, err)
 	x := ramp(0, 1, 40, 3)
 	within(t, run(t, network(), x), run(t, layers, x), 1e-4, "a graph within a graph")
+}
+
+// TestFilesThatAreNone (case 27.72): a pipe, a folder and a file of a terabyte, which is a hole that takes no room on
+// the disk, are refused before they are read. The pipe waited for ever, the hole ended the program.
+func TestFilesThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	pipe, hole := filepath.Join(dir, "pipe.nir"), filepath.Join(dir, "hole.nir")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.WriteFile(hole, []byte("\x89HDF\r\n\x1a\n"), 0o600))
+	if err := os.Truncate(hole, 1<<40); err != nil {
+		t.Skip("this disk has no files with holes: ", err)
+	}
+	for name, want := range map[string]string{
+		pipe: "pipe.nir: it is no file", dir: "it is no file",
+		hole: "hole.nir: it has 1099511627776 bytes, want at most 2147483648",
+	} {
+		_, err := nir.ReadFile(name)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -40,6 +40,9 @@ func (s *session) describe(step int64, name, actions string) map[string]string {
 			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
 	}
+	if f, ok := policy.Unwrap(network).(policy.Filed); ok {
+		maps.Copy(own, f.Held())
+	}
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, params)
 	episode.DescribeNormalized(m, network)

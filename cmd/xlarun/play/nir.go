@@ -1,0 +1,76 @@
+package play
+
+import (
+	"fmt"
+	"maps"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/nn/nir"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/policy"
+)
+
+// nirSuffix is the ending of graphs of the Neuromorphic Intermediate Representation.
+const nirSuffix = ".nir"
+
+// nirKeys are the keys of a member's metadata that a NIR file keeps.
+var nirKeys = []string{"env", "env_params", "steps", "seed", "kind", "member", "generation", "mean_return",
+	"standard_error", "episodes", "xlarun"}
+
+// encodeNIR returns the bytes of a NIR file of the member.
+func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
+	if !s.Acts() {
+		return nil, fmt.Errorf("the member acts in no environment")
+	}
+	m, err := s.Member()
+	if err != nil {
+		return nil, err
+	}
+	params, net := m.Params, m.Policy
+	if d, ok := params.(policy.Distributed); ok { // draws are not part of the network
+		params, net = d.Own, net.(*policy.Sampling).Inner
+	}
+	if _, ok := net.(*policy.Normalizing); ok {
+		return nil, fmt.Errorf("the member's observations are normalised by running moments, and NIR has no node " +
+			"for that")
+	}
+	w, ok := net.(policy.NIRWriter)
+	if !ok {
+		return nil, fmt.Errorf("NIR has nodes for spiking networks, and none for the policy %s", m.Metadata["policy"])
+	}
+	g, err := w.NIR(params)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]string{}
+	for _, key := range nirKeys {
+		kept[key] = metadata[key]
+	}
+	policy.SetNIRMetadata(g, kept)
+	return g.Write()
+}
+
+// readNIR reads a NIR file whose metadata name an environment, as a member of the policy nir.
+func (s *Saved) readNIR() error {
+	g, err := nir.ReadFile(s.Path)
+	if err != nil {
+		return console.UsageError{Err: err} // which names the file
+	}
+	s.Metadata = maps.Clone(policy.NIRMetadata(g))
+	if s.Metadata["env"] == "" {
+		return console.BadInput("%s names no environment, as files of xlarun export do: xlarun render ENV --policy "+
+			"nir:%s plays it in one, xlarun evolve ENV --policy nir:%s begins from it", s.Path, s.Path, s.Path)
+	}
+	s.Metadata["policy"] = "nir:" + s.Path
+	params, err := policy.NIRNumbers(s.Path)
+	if err != nil {
+		return console.BadInput("%s: %w", s.Path, err)
+	}
+	s.Arrays = map[string]*graph.Array{}
+	leaves, tree := graph.Flatten(params)
+	for i, a := range leaves {
+		s.Arrays[safetensors.Name(tree.Path(i))] = a
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
+	"xlarun/graph/nn/nir/hdf5"
+)
+
+// NIRWriter is a Policy whose network may be said in NIR.
+type NIRWriter interface {
+	Policy
+	// NIR returns the network with one member's parameters, as Init returns them. Its error says which part NIR does
+	// not have. The metadata of the Input hold the settings that the policy nir takes from a file.
+	NIR(params any) (*nir.Graph, error)
+}
+
+// NIRMetadata returns the texts and numbers among the metadata of a graph's Input. It is empty for a graph with several
+// Inputs.
+func NIRMetadata(g *nir.Graph) map[string]string {
+	texts := map[string]string{}
+	n := inputOf(g)
+	if n == nil || n.Metadata == nil {
+		return texts
+	}
+	for key, item := range n.Metadata.Items {
+		set, ok := item.(*hdf5.Set)
+		if !ok || set.Len() != 1 {
+			continue
+		}
+		if text, err := set.Text(); err == nil {
+			texts[key] = text
+		} else if v, err := set.Floats(); err == nil {
+			texts[key] = strconv.FormatFloat(v[0], 'g', -1, 64)
+		}
+	}
+	return texts
+}
+
+// SetNIRMetadata adds texts to the metadata of a graph's Input. Empty ones are left out.
+func SetNIRMetadata(g *nir.Graph, texts map[string]string) {
+	n := inputOf(g)
+	if n.Metadata == nil {
+		n.Metadata = hdf5.NewGroup()
+	}
+	for key, text := range texts {
+		if text != "" {
+			n.Metadata.Items[key] = &hdf5.Set{Data: []string{text}}
+		}
+	}
+}
+
+// inputOf returns the only Input of a graph, else nil.
+func inputOf(g *nir.Graph) (input *nir.Node) {
+	for _, name := range slices.Sorted(maps.Keys(g.Nodes)) {
+		if n := g.Nodes[name]; n.Type == "Input" {
+			if input != nil {
+				return nil
+			}
+			input = n
+		}
+	}
+	return input
+}
+
+// encodingTexts returns the settings of an encoding as a file's metadata.
+func encodingTexts(e Encoding, dt float64) map[string]string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return map[string]string{"encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps), "dt": number(dt),
+		"rate": number(e.Rate.Value), "gain": number(e.Gain.Value), "fields": strconv.Itoa(e.Fields),
+		"change": number(e.Change)}
+}
+
+// NIR implements NIRWriter.
+func (p *NIR) NIR(params any) (*nir.Graph, error) {
+	all, ok := params.(NIRParams)
+	if !ok || len(all.Layers) != len(p.layers) {
+		return nil, fmt.Errorf("got parameters of type %T, want policy.NIRParams with %d layers", params, len(p.layers))
+	}
+	var layers []any
+	for i, l := range all.Layers {
+		beta, err := decaysOf(l.Membrane)
+		if err != nil {
+			return nil, err
+		}
+		alpha, err := decaysOf(l.Synapse)
+		if err != nil {
+			return nil, err
+		}
+		switch k := p.layers[i]; {
+		case k.dense():
+			layers = append(layers, nn.Dense{W: l.W, B: l.B})
+		case k.name == "li":
+			layers = append(layers, nn.LI{Beta: beta})
+		case k.current():
+			layers = append(layers, nn.CuBaLIF{Alpha: alpha, Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
+		default:
+			layers = append(layers, nn.LIF{Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
+		}
+	}
+	// The rule is exact, whatever the rule of the file that was read: the decays are known.
+	g, err := nir.FromLayers(nir.Scale{DT: p.DT / 1000}, layers...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.layers {
+		if p.levels(i) {
+			level(g, i)
+		}
+	}
+	texts := encodingTexts(p.encoding(), p.DT)
+	texts["input"], texts["decoder"] = p.Input, p.Decoder
+	SetNIRMetadata(g, texts)
+	return g, nil
+}
+
+// level sets r of an LI, the node of a layer, to 1: its potential goes towards its input.
+func level(g *nir.Graph, layer int) {
+	n := g.Nodes[strconv.Itoa(layer)]
+	r := n.Params["r"]
+	n.Params["r"] = &hdf5.Set{Dims: r.Dims, Data: slices.Repeat([]float32{1}, r.Len())}
+}
+
+// decaysOf returns the decays of genes in float64; nil of nil.
+func decaysOf(genes *graph.Array) (*graph.Array, error) {
+	if genes == nil {
+		return nil, nil
+	}
+	v, err := graph.Floats(genes)
+	if err != nil {
+		return nil, err
+	}
+	decays := make([]float64, len(v))
+	for i, g := range v {
+		decays[i] = math.Exp(-math.Exp(-g))
+	}
+	return graph.Of(decays), nil
+}
+
+// NIR implements NIRWriter for LIF neurons of the dynamics fast: potentials are in units of the way from rest to
+// threshold.
+func (s *Spiking) NIR(params any) (*nir.Graph, error) {
+	p, ok := params.(SpikingParams)
+	if !ok || len(p.Layers) != len(s.Hidden) {
+		return nil, fmt.Errorf("got parameters of type %T, want policy.SpikingParams with %d layers", params,
+			len(s.Hidden))
+	}
+	switch {
+	case s.Dynamics != "fast":
+		return nil, fmt.Errorf("neurons of the dynamics %s have no node in NIR that does what they do; those of fast "+
+			"have one", s.Dynamics)
+	case s.plastic():
+		return nil, fmt.Errorf("weights in NIR do not change, and those of plasticity %s do", s.Plasticity)
+	case s.Delay > 0:
+		return nil, fmt.Errorf("delays of spikes (delay %d) are not written", s.Delay)
+	case s.Decoder != "membrane" && s.Decoder != "rate":
+		return nil, fmt.Errorf("the decoder %s is no layer that NIR has; membrane and rate are", s.Decoder)
+	}
+	var layers []any
+	for _, g := range p.Layers {
+		n := s.Neurons(g)
+		perMV := n.Threshold.Sub(n.Rest).Reciprocal()
+		beta, err := s.keep(n.Membrane)
+		if err != nil {
+			return nil, err
+		}
+		drive := graph.Sub(1, beta.Convert(graph.Float32)).Mul(n.Drive).Mul(perMV)
+		into := nn.Dense{W: s.Weight(g.W).Mul(perMV), B: drive}
+		cell := nn.LIF{Beta: beta, Threshold: graph.Scalar(1)}
+		if g.Wh != nil {
+			cell.Wh = s.Weight(g.Wh).Mul(perMV)
+		}
+		layers = append(layers, into, cell)
+	}
+	layers = append(layers, nn.Dense{W: p.Out.W, B: p.Out.B})
+	decoder := "mean"
+	if s.Decoder == "membrane" {
+		keep, err := graph.Eval(s.Keep(p.Out.Membrane))
+		if err != nil {
+			return nil, err
+		}
+		decoder = "last"
+		layers = append(layers, nn.LI{Beta: keep})
+	}
+	g, err := nir.FromLayers(nir.Scale{DT: s.DT.Value / 1000}, layers...)
+	if err != nil {
+		return nil, err
+	}
+	if decoder == "last" {
+		level(g, len(layers)-1)
+	}
+	texts := encodingTexts(s.Encoding, s.DT.Value)
+	texts["input"], texts["decoder"] = "spikes", decoder
+	SetNIRMetadata(g, texts)
+	return g, nil
+}
+
+// keep returns the decays of time constants, ms, in float64.
+func (s *Spiking) keep(tau *graph.Array) (*graph.Array, error) {
+	v, err := graph.Floats(tau)
+	if err != nil {
+		return nil, err
+	}
+	decays := make([]float64, len(v))
+	for i, ms := range v {
+		decays[i] = math.Exp(-s.DT.Value / ms)
+	}
+	return graph.Of(decays), nil
+}

@@ -1,0 +1,298 @@
+package policy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
+	"xlarun/graph/nn/nir/hdf5"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+)
+
+// unpacked writes a file of testdata into an empty folder.
+func unpacked(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name+".gz"))
+	require.NoError(t, err)
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	require.NoError(t, err)
+	b, err = io.ReadAll(z)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	return path
+}
+
+// written writes a graph into an empty folder.
+func written(t *testing.T, g *nir.Graph) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "g.nir")
+	require.NoError(t, g.WriteFile(path))
+	return path
+}
+
+// outputsOf returns the outputs of an episode, [steps, outputs].
+func outputsOf(p Policy, params any, observations *graph.Array) *graph.Array {
+	type step struct {
+		Observation *graph.Array
+		Key         random.Key
+	}
+	keys := random.Split(random.New(5), observations.Dim(0))
+	_, all := graph.Scan(func(carry any, s step) (any, *graph.Array) {
+		next, out := p.Act(params, carry, s.Observation, s.Key)
+		return next, out.Action
+	}, p.Start(params), step{observations, keys})
+	return all
+}
+
+// A file of Python's nir acts as its equations say, with what its metadata say: third_party/oracles/nir_graphs.py.
+func TestNIRActsByTheEquations(t *testing.T) {
+	var v struct {
+		X, Last, Mean [][]float64
+	}
+	require.NoError(t, oracles.Read("testdata/nir_policy.json", &v))
+	flat := func(rows [][]float64) (all []float64) {
+		for _, r := range rows {
+			all = append(all, r...)
+		}
+		return all
+	}
+	x := graph.Of(flat(v.X)).Convert(graph.Float32).Reshape(len(v.X), 8)
+	file := unpacked(t, "nir_policy.nir")
+	eight := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{8}, DType: graph.Float32}
+	for decoder, want := range map[string][][]float64{"auto": v.Last, "last": v.Last, "mean": v.Mean} {
+		own := settings.Values{"input": "observation", "decoder": decoder}
+		p, _, err := Make("nir:"+file, own, eight, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		require.Equal(t, 6, p.(*NIR).Substeps)
+		params := p.Init(random.New(1))
+		for _, params := range []any{params, p.(Preparer).Prepare(params)} {
+			require.InDeltaSlice(t, flat(want), floats(t, outputsOf(p, params, x)), 2e-5, decoder)
+		}
+	}
+	// 4 signed elements at a rate of one spike a substep are the same 8 trains
+	four := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{4}, DType: graph.Float32}
+	p, _, err := Make("nir:"+file, settings.Values{"rate": 1000}, four, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	signed := graph.SliceAxis(x, 1, 0, 4).Sub(graph.SliceAxis(x, 1, 4, 8))
+	require.InDeltaSlice(t, flat(v.Last), floats(t, outputsOf(p, p.Init(random.New(1)), signed)), 2e-5)
+}
+
+// A spiking policy that was written as NIR acts as before, up to rounding: potentials are the same numbers in other
+// units, so that float32 rounds them differently, and no potential of these seeds is so near to the threshold that this
+// makes a spike. So does a network that was read and is written again.
+func TestNIROfASpikingPolicy(t *testing.T) {
+	const steps = 20
+	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	for i, own := range []settings.Values{
+		{},
+		{"decoder": "rate", "recurrent": true, "encoder": "regular", "gain": 1.5},
+		{"encoder": "rate", "substeps": 5, "dt": 0.5, "rate": 900},
+		{"encoder": "population", "fields": 3, "rest": -60, "reset": -60, "weight-scale": 20},
+		{"encoder": "delta", "change": .2, "gain": 4, "decoder": "rate"},
+		{"encoder": "latency", "recurrent": true},
+	} {
+		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		params, err := graph.Eval(p.Init(random.New(int64(i))))
+		require.NoError(t, err)
+		want := floats(t, outputsOf(p, params, observations))
+		varied := map[float64]bool{}
+		for _, y := range want {
+			varied[y] = true
+		}
+		require.Greater(t, len(varied), 10, "case %d: it spikes", i)
+		for range 2 {
+			g, err := p.(NIRWriter).NIR(params)
+			require.NoError(t, err)
+			p, _, err = Make("nir:"+written(t, g), nil, observation, envs.Discrete{N: 2})
+			require.NoError(t, err)
+			params = p.Init(random.New(0))
+			require.InDeltaSlice(t, want, floats(t, outputsOf(p, params, observations)), 2e-4, "case %d", i)
+		}
+	}
+}
+
+// What NIR cannot say is refused, with the part's name.
+func TestNIRCannotSay(t *testing.T) {
+	for want, own := range map[string]settings.Values{
+		"neurons of the dynamics fast:alif have no node":       {"dynamics": "fast:alif"},
+		"neurons of the dynamics fast:cubalif have no node":    {"dynamics": "fast:cubalif"},
+		"neurons of the dynamics mechanistic:hh have no node":  {"dynamics": "mechanistic:hh"},
+		"delays of spikes (delay 2) are not written":           {"delay": 2},
+		"those of plasticity stdp do":                          {"plasticity": "stdp"},
+		"the decoder first-spike is no layer that NIR has":     {"decoder": "first-spike"},
+		"the decoder population-vector is no layer that NIR h": {"decoder": "population-vector"},
+	} {
+		p, _, err := Make("spiking:4", own, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		_, err = p.(NIRWriter).NIR(p.Init(random.New(1)))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// small returns a graph of 6 inputs, 4 neurons and 2 outputs.
+func small(t *testing.T, more ...any) *nir.Graph {
+	t.Helper()
+	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, append([]any{nn.NewDense(random.New(1), 6, 4),
+		nn.NewLIF(random.New(2), 4, nn.Decay(.9)), nn.NewDense(random.New(3), 4, 2)}, more...)...)
+	require.NoError(t, err)
+	return g
+}
+
+// Files and settings that do not fit are refused with one sentence.
+func TestNIRThatDoesNotFit(t *testing.T) {
+	file := written(t, small(t))
+	said := func(key, value string) string {
+		g := small(t)
+		SetNIRMetadata(g, map[string]string{key: value})
+		return written(t, g)
+	}
+	edited := func(edit func(*nir.Graph)) string {
+		g := small(t)
+		edit(g)
+		return written(t, g)
+	}
+	text := filepath.Join(t.TempDir(), "text.nir")
+	require.NoError(t, os.WriteFile(text, []byte("no graph"), 0o600))
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	short := filepath.Join(t.TempDir(), "short.nir")
+	require.NoError(t, os.WriteFile(short, whole[:len(whole)*2/3], 0o600))
+	conv, err := nir.FromLayers(nir.Scale{DT: 1}, nir.Input{Dims: []int{3, 3, 1}}, nn.NewConv(random.New(1),
+		[]int{1, 1}, 1, 2), nir.Flatten{}, nn.NewDense(random.New(3), 18, 2))
+	require.NoError(t, err)
+	for i, c := range []struct {
+		spec    string
+		own     settings.Values
+		n       int // elements of observations
+		outputs int
+		want    string
+	}{
+		{"nir", nil, 3, 2, `policy.file: got "", want the file of a NIR graph, as in nir:network.nir`},
+		{"nir:", nil, 3, 2, `policy: got "nir:", want a file of a NIR graph, as in nir:network.nir`},
+		{"nir:gone.nir", nil, 3, 2, `policy.file: got "gone.nir", want a file of a NIR graph that the policy nir can ` +
+			`run: it cannot be read (no such file or directory)`},
+		{"nir:" + t.TempDir(), nil, 3, 2, "it is no file"},
+		{"nir:" + text, nil, 3, 2, "does not begin as one of HDF5 does"},
+		{"nir:" + short, nil, 3, 2, "it ends before its contents do"},
+		{"nir:" + written(t, conv), nil, 9, 2, "it is a nn.Conv, and the policy nir has layers for Affine, Linear"},
+		{"nir:" + file, nil, 2, 2, "want a network of 4 inputs, the spike trains that the encoder current makes of " +
+			"Box(-1, 1, [2], f32); this one has 6"},
+		{"nir:" + file, nil, 6, 2, "want a network of 12 inputs, the spike trains that the encoder current makes of " +
+			"Box(-1, 1, [6], f32); --policy.input observation gives it the elements themselves; this one has 6"},
+		{"nir:" + file, settings.Values{"input": "observation"}, 3, 2, "want a network of 3 inputs, the elements of " +
+			"Box(-1, 1, [3], f32); this one has 6"},
+		{"nir:" + file, nil, 3, 5, "want a network of 5 outputs, which the actions take; this one has 2"},
+		{"nir:" + file, settings.Values{"rule": "euler", "dt": 50}, 3, 2, "take a smaller DT, or the rule exact"},
+		{"nir:" + said("encoder", "poisson"), nil, 3, 2, `its metadata are wrong: encoder: got "poisson"`},
+		{"nir:" + said("substeps", "many"), nil, 3, 2, `substeps: got "many"`},
+		{"nir:" + said("rate", "-3"), nil, 3, 2, "its metadata are wrong: rate: got -3"},
+		{"nir:" + edited(func(g *nir.Graph) {
+			g.Nodes["1"].Params["v_threshold"].Data.([]float32)[2] = float32(math.Inf(1))
+		}), nil, 3, 2, "layer 1: a number of it is not finite"},
+		{"nir:" + edited(func(g *nir.Graph) { g.Nodes["1"].Type = "IF" }), nil, 3, 2,
+			"1, IF: there is no layer for it"},
+		{"nir:" + edited(func(g *nir.Graph) {
+			g.Nodes["2"].Params["weight"] = &hdf5.Set{Dims: []int{2, 3}, Data: make([]float32, 6)}
+		}), nil, 3, 2, "layer 2: it takes 3 inputs, the layer before gives 4"},
+		{"nir:" + file, settings.Values{"layers": "linear:6"}, 3, 2, "linear:6 has 1 sizes, want 2"},
+		{"nir:" + file, settings.Values{"layers": "linear:6:2,lif:3"}, 3, 2, "lif:3 takes 3 inputs, the layer before"},
+		{"nir:" + file, settings.Values{"layers": "conv:6:2"}, 3, 2, `there is no layer "conv" among affine, linear`},
+		{"nir:" + file, settings.Values{"layers": "linear:6:999999999999"}, 3, 2, "want 1 to 16777216"},
+		{"nir:" + file, settings.Values{"fields": 1}, 3, 2, "policy.fields: got 1, want 2 or more"},
+		{"nir:" + file, settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
+	} {
+		box := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{c.n}, DType: graph.Float32}
+		_, _, err := Make(c.spec, c.own, box, envs.Discrete{N: c.outputs})
+		require.ErrorContains(t, err, c.want, "case %d", i)
+		require.IsType(t, &settings.Error{}, err, "case %d", i)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// Every kind of layer is made again without the file, with its parameters: so a saved member needs no file.
+func TestNIRWithoutItsFile(t *testing.T) {
+	file := unpacked(t, "nir_policy.nir")
+	four := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{4}, DType: graph.Float32}
+	p, _, err := Make("nir:"+file, settings.Values{"gain": 3}, four, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	held := p.(Filed).Held()
+	require.Equal(t, "affine:8:6,rlif:6,linear:6:5,cubalif:5,affine:5:2,li:2", held["layers"])
+	again, _, err := Make("nir:gone.nir", held, four, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	x := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, 9, 4), -1, 1)
+	params := p.Init(random.New(1))
+	want := floats(t, outputsOf(p, params, x))
+	require.Equal(t, want, floats(t, outputsOf(again, params, x)))
+	require.NotEqual(t, want, floats(t, outputsOf(again, again.Init(random.New(1)), x)))
+	a, tree := graph.Flatten(params)
+	b, other := graph.Flatten(again.Init(random.New(1)))
+	require.Len(t, b, len(a))
+	for i := range a {
+		require.Equal(t, tree.Path(i), other.Path(i))
+		require.Equal(t, a[i].Dims(), b[i].Dims(), tree.Path(i))
+	}
+	// Of a file that has changed or gone, this process keeps what it read.
+	require.NoError(t, os.Remove(file))
+	_, _, err = Make("nir:"+file, nil, four, envs.Discrete{N: 2})
+	require.NoError(t, err)
+}
+
+// A critic's network has other outputs: those of the file stay where there are more, and all are new where there are
+// fewer.
+func TestNIRWithOtherOutputs(t *testing.T) {
+	g := small(t, nn.NewLI(2, nn.Decay(.8)))
+	file := written(t, g)
+	m, err := MakerOf("nir:"+file, nil)
+	require.NoError(t, err)
+	own, err := m.Make(observation, 2)
+	require.NoError(t, err)
+	kept := own.Init(random.New(1)).(NIRParams).Layers
+	for _, outputs := range []int{1, 2, 5} {
+		p, err := Build(m.(Resizer).Resized(), observation, outputs)
+		require.NoError(t, err)
+		layers := p.Init(random.New(1)).(NIRParams).Layers
+		require.Equal(t, floats(t, kept[0].W), floats(t, layers[0].W), "hidden layers are those of the file")
+		require.Equal(t, []int{4, outputs}, layers[2].W.Dims())
+		require.Equal(t, []int{outputs}, layers[3].Membrane.Dims())
+		same := min(outputs, 2)
+		if outputs == 1 {
+			require.NotEqual(t, floats(t, graph.SliceAxis(kept[2].W, 1, 0, 1)), floats(t, layers[2].W))
+			continue
+		}
+		require.Equal(t, floats(t, kept[2].W), floats(t, graph.SliceAxis(layers[2].W, 1, 0, same)))
+		require.Equal(t, floats(t, kept[2].B), floats(t, graph.SliceAxis(layers[2].B, 0, 0, same)))
+		require.Equal(t, floats(t, kept[3].Membrane), floats(t, graph.SliceAxis(layers[3].Membrane, 0, 0, same)))
+	}
+	for layers, want := range map[string]string{"lif:6": "it has no weights",
+		"linear:6:2,rlif:2": "its last neurons feed themselves"} {
+		m, err := MakerOf("nir", settings.Values{"layers": layers})
+		require.NoError(t, err)
+		_, err = m.(Resizer).Resized().Make(observation, 3)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A potential that is no number makes the outputs NaN, so that the member fails.
+func TestNIRFailsByNaN(t *testing.T) {
+	p, _, err := Make("nir:"+written(t, small(t)), nil, observation, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	params := p.Init(random.New(1)).(NIRParams)
+	params.Layers[0].B = graph.Full(params.Layers[0].B.Shape(), float32(math.Inf(1)))
+	all := floats(t, outputsOf(p, params, graph.Zeros(graph.ShapeOf(graph.Float32, 3, 3))))
+	require.Equal(t, "NaN", fmt.Sprint(all[len(all)-1]))
+}
