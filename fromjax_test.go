@@ -216,6 +216,8 @@ var fromJAX = []section{
 		{"convolve", graph.Convolve, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
 		{"linalg.cholesky", graph.Cholesky, "leading axes are matrices"}, {"linalg.eigh", graph.Eigh, ""},
+		{"linalg.eig", graph.Eig, "real and imaginary parts, order and phases fixed"},
+		{"linalg.eigvals", graph.EigVals, "real and imaginary parts"},
 		{"linalg.qr", graph.QR, ""}, {"linalg.svd", graph.SVD, ""},
 		{"linalg.solve", graph.Solve, ""}, {"linalg.inv", graph.Inverse, ""},
 		{"linalg.pinv", graph.Pinv, ""}, {"linalg.matrix_rank", graph.MatrixRank, ""},

@@ -351,6 +351,7 @@ func TestSecondDerivatives(t *testing.T) {
 		"cholesky": func(x *Array) *Array { return loss(Cholesky(positive(x))) },
 		"qr":       func(x *Array) *Array { q, r := QR(x); return loss(q, r) },
 		"eigh":     func(x *Array) *Array { w, v := Eigh(apart(x)); return loss(w, v) },
+		"eig":      func(x *Array) *Array { return loss(Eig(apart(x)).parts()...) },
 		"svd":      func(x *Array) *Array { u, s, vt := SVD(apart(x)); return loss(u, s, vt) },
 		"lu":       func(x *Array) *Array { lu, _, _ := LU(apart(x)); return loss(lu) },
 		"inverse":  func(x *Array) *Array { return loss(Inverse(apart(x))) },

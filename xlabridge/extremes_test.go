@@ -20,6 +20,7 @@ var loose = map[string]string{
 	"conv_images":         "padding is multiplied too, or not, and the order of sums is open",
 	"cholesky":            "a factorisation is defined for finite matrices",
 	"conv_images_weights": "padding is multiplied too, or not, and the order of sums is open",
+	"eig":                 "a factorisation is defined for finite matrices",
 	"eigh":                "a factorisation is defined for finite matrices",
 	"lu":                  "a factorisation is defined for finite matrices",
 	"qr":                  "a factorisation is defined for finite matrices",

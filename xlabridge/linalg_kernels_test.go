@@ -97,6 +97,14 @@ func TestMatrixKernels(t *testing.T) {
 		}
 		return out
 	}
+	general := func(x arrays) arrays {
+		e := graph.Eig(x[0])
+		re, im := graph.EigVals(x[0])
+		return arrays{e.Re, e.Im, e.VectorsRe, e.VectorsIm, re, im}
+	}
+	heavyUneven := func(x *graph.Array) *graph.Array { // eigenvalues well apart
+		return graph.Add(x, graph.Diag(graph.Mul(graph.Convert(graph.Iota(x.Dim(0)), x.DType()), 3)))
+	}
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64} {
 		cases = append(cases, kase{fmt.Sprint("eigenvectors of size ", n), [][]int{{n, n}}, func(x arrays) arrays {
 			return append(eigen(x[0], true), eigen(x[0], false)...)
@@ -134,6 +142,40 @@ func TestMatrixKernels(t *testing.T) {
 	} {
 		cases = append(cases, kase{"eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays {
 			return eigen(change.of(x[0]), false)
+		}})
+	}
+	// Eigenvectors of matrices that are not symmetric, with real eigenvalues and pairs of complex ones.
+	for _, n := range []int{1, 2, 3, 4, 5, 8, 17, 64} {
+		cases = append(cases, kase{fmt.Sprint("complex eigenvectors of size ", n), [][]int{{n, n}}, general})
+	}
+	for _, change := range []struct {
+		what string
+		of   func(x *graph.Array) *graph.Array
+	}{
+		{"zeros", func(x *graph.Array) *graph.Array { return graph.Mul(0, x) }},
+		{"lower triangular", func(x *graph.Array) *graph.Array { return graph.Tril(heavyUneven(x), 0) }},
+		{"upper triangular", func(x *graph.Array) *graph.Array { return graph.Triu(heavyUneven(x), 0) }},
+		{"two blocks", func(x *graph.Array) *graph.Array {
+			return graph.Mul(heavyUneven(x), graph.Eq(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2),
+				graph.Gt(graph.IotaAxis(x.Shape(), 1), 2)))
+		}},
+		{"a cycle", func(x *graph.Array) *graph.Array { return graph.Roll(graph.Eye(x.DType(), 6), 1, 0) }},
+		{"skew-symmetric", func(x *graph.Array) *graph.Array { return graph.Sub(x, graph.MatrixTranspose(x)) }},
+		{"one not a number", func(x *graph.Array) *graph.Array {
+			return graph.Select(graph.Eq(graph.Reshape(graph.Iota(36), 6, 6), 7), math.NaN(), x)
+		}},
+		{"one infinity", func(x *graph.Array) *graph.Array {
+			return graph.Select(graph.Eq(graph.Reshape(graph.Iota(36), 6, 6), 7), math.Inf(1), x)
+		}},
+		{"close to the largest float32", func(x *graph.Array) *graph.Array { return graph.Mul(x, 1e37) }},
+		{"close to the smallest float32", func(x *graph.Array) *graph.Array { return graph.Mul(x, 1e-34) }},
+		{"badly scaled", func(x *graph.Array) *graph.Array {
+			size := graph.Exp(graph.Mul(3, graph.Convert(graph.Iota(6), x.DType())))
+			return graph.Div(graph.Mul(heavyUneven(x), graph.ExpandDims(size, 1)), size)
+		}},
+	} {
+		cases = append(cases, kase{"complex eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays {
+			return general(arrays{change.of(x[0])})
 		}})
 	}
 	r := rand.New(rand.NewPCG(1, 2))

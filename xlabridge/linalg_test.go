@@ -42,6 +42,10 @@ func TestLinalgOnXLA(t *testing.T) {
 		{"cholesky", true, func(x *graph.Array) results { return results{graph.Cholesky(positive(x))} }},
 		{"qr", false, func(x *graph.Array) results { q, r := graph.QR(x); return results{q, r} }},
 		{"eigh", true, func(x *graph.Array) results { w, v := graph.Eigh(far(x)); return results{w, v} }},
+		{"eig", true, func(x *graph.Array) results {
+			e := graph.Eig(graph.Add(far(x), graph.Mul(4, graph.Sub(graph.Triu(x, 1), graph.Tril(x, -1)))))
+			return results{e.Re, e.Im, e.VectorsRe, e.VectorsIm}
+		}},
 		{"svd", false, func(x *graph.Array) results { u, s, vt := graph.SVD(far(x)); return results{u, s, vt} }},
 		{"lu", true, func(x *graph.Array) results { lu, p, q := graph.LU(far(x)); return results{lu, p, q} }},
 		{"inverse", true, func(x *graph.Array) results { return results{graph.Inverse(far(x))} }},

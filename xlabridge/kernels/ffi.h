@@ -65,6 +65,11 @@ xf_error *xb_lu(xf_frame *frame);
 // In: symmetric f32 or f64 matrices [..., n, n]. Out: eigenvalues and eigenvectors; see eigh.c.
 xf_error *xb_eigh(xf_frame *frame);
 
+// In: square f32 or f64 matrices [..., n, n]. Out: the real and imaginary parts of eigenvalues and, if they are wanted, of
+// eigenvectors; see eig.c.
+// Config: whether eigenvectors are wanted.
+xf_error *xb_eig(xf_frame *frame);
+
 // In: f32 arrays y, x, a, b and scale. Out: y + scale (x a^T) b, in place if result and y are the same memory; see lowrank.c.
 xf_error *xb_low_rank(xf_frame *frame);
 

@@ -46,6 +46,7 @@ var All = []Kernel{
 	{"xlarun_triangular_solve", "linalg.c", avx512, unsafe.Pointer(C.xb_triangular_solve)},
 	{"xlarun_lu", "linalg.c", avx512, unsafe.Pointer(C.xb_lu)},
 	{"xlarun_eigh", "eigh.c", avx2, unsafe.Pointer(C.xb_eigh)},
+	{"xlarun_eig", "eig.c", nil, unsafe.Pointer(C.xb_eig)},
 	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},
 	{"xlarun_sparse_dot", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_dot)},
 	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
