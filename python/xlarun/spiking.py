@@ -1,12 +1,14 @@
-"""Spiking policies with the fast dynamics: LIF neurons, with an adaptation (alif) or with synapses (cubalif).
+"""Spiking policies with the fast dynamics, LIF neurons, with an adaptation (alif) or with synapses (cubalif), and with the
+mechanistic ones (neurons.py).
 
-Genes become numbers as in rollout/policy/spiking/genes.go, and neurons are those of graph/nn.
+Genes become numbers as in rollout/policy/spiking/genes.go, and the fast neurons are those of graph/nn.
 """
 import json
 
 import numpy as np
 
 from .functions import count, sigmoid
+from .neurons import LONGEST, Neurons
 
 WIDE = 1e6  # the absolute value from which a bound counts as none
 SILENT = 0.01  # the largest input without a spike with the encoder latency
@@ -18,11 +20,12 @@ class Spiking:
         for name in ("dynamics", "encoder", "decoder", "plasticity"):
             setattr(self, name, metadata[name])
         for name in ("substeps dt rate gain weight_scale tau synapse adaptation threshold jump delay fields "
-                     "change").split():
+                     "change rest reset reversal refractory").split():
             setattr(self, name, json.loads(metadata[name]))
-        if self.dynamics not in ("fast", "fast:alif", "fast:cubalif"):
-            raise NotImplementedError(f"the dynamics {self.dynamics} run in Go only: this package has fast, fast:alif "
-                                      "and fast:cubalif")
+        self.mechanistic = self.dynamics.split(":")[0] == "mechanistic" and self.dynamics.split(":")[1] in LONGEST
+        if not self.mechanistic and self.dynamics not in ("fast", "fast:alif", "fast:cubalif"):
+            raise NotImplementedError(f"the dynamics {self.dynamics} run in Go only: this package has fast, fast:alif, "
+                                      f"fast:cubalif and mechanistic:MODEL with {', '.join(LONGEST)}")
         if self.plasticity != "none":
             raise NotImplementedError(f"the plasticity {self.plasticity} runs in Go only")
         self.inputs(json.loads(metadata["observation_space"]))
@@ -52,24 +55,37 @@ class Spiking:
 
     def layer(self, name):
         a = {key[len(name):]: value for key, value in self.arrays.items() if key.startswith(name)}
+        l = self.mechanistic_layer(a) if self.mechanistic else self.fast_layer(a)
+        l.update(W=a["W"], Wh=a.get("Wh"), units=len(a["B"]))
+        if "Delay" in a:
+            l["steps"] = np.round(sigmoid(a["Delay"]) * self.delay).astype(int)
+        return l
+
+    def mechanistic_layer(self, a):
+        n = {key: self.between(a[key.capitalize()], bounds) for key, bounds in (
+            ("membrane", self.tau), ("synapse", self.synapse), ("adaptation", self.adaptation), ("jump", self.jump))}
+        n["rest"], n["reset"] = (np.full_like(a["B"], x) for x in (self.rest, self.reset))
+        n["threshold"] = n["rest"] + self.between(a["Threshold"], self.threshold)
+        n["drive"] = np.float32(self.weight_scale) * a["B"]
+        return {"neurons": Neurons(self.dynamics, n, self.dt, self.reversal, self.refractory)}
+
+    def fast_layer(self, a):
         beta, alpha, gamma = (np.exp(-self.dt / self.between(a[key], bounds)) for key, bounds in (
             ("Membrane", self.tau), ("Synapse", self.synapse), ("Adaptation", self.adaptation)))
         per_mv = 1 / self.between(a["Threshold"], self.threshold)
         drive = (1 - beta) * self.weight_scale * a["B"] * per_mv
-        l = {"W": a["W"], "Wh": a.get("Wh"), "beta": beta, "alpha": alpha, "gamma": gamma, "drive": drive,
+        l = {"beta": beta, "alpha": alpha, "gamma": gamma, "drive": drive,
              "per_mv": per_mv, "jump": self.between(a["Jump"], self.jump) * per_mv}
         if self.dynamics == "fast:cubalif":
             l["start"] = drive  # the constant current flows already
             l["drive"], l["per_mv"] = (1 - alpha) * drive, (1 - alpha) * per_mv
-        if "Delay" in a:
-            l["steps"] = np.round(sigmoid(a["Delay"]) * self.delay).astype(int)
         return l
 
     def start(self):
         layers = []
         for l in self.layers:
-            zeros = np.zeros(len(l["beta"]), np.float32)
-            state = {"v": zeros, "second": l.get("start", zeros)}
+            zeros = np.zeros(l["units"], np.float32)
+            state = l["neurons"].start() if self.mechanistic else {"v": zeros, "second": l.get("start", zeros)}
             if "steps" in l:
                 state["sent"] = np.zeros((self.delay + 1, len(zeros)), np.float32)  # the newest first
             layers.append(state)
@@ -127,14 +143,25 @@ class Spiking:
 
     def substep(self, l, s, arriving):
         """Changes the layer's state s, and returns the spikes that arrive at the next layer."""
-        threshold = 1 + s["second"] if self.dynamics == "fast:alif" else 1
-        fired = (s["v"] > threshold).astype(np.float32)
+        if self.mechanistic:
+            fired = s["spikes"]
+        else:
+            threshold = 1 + s["second"] if self.dynamics == "fast:alif" else 1
+            fired = (s["v"] > threshold).astype(np.float32)
         spikes = fired
         if "steps" in l:
             s["sent"] = np.concatenate([fired[None], s["sent"][:-1]])
             spikes = s["sent"][l["steps"], np.arange(len(fired))]
-        total = arriving @ l["W"] + (spikes @ l["Wh"] if l["Wh"] is not None else 0)
-        x = total * np.float32(self.weight_scale) * l["per_mv"] + l["drive"]
+        arrives = lambda part: np.float32(self.weight_scale) * (
+            arriving @ part(l["W"]) + (spikes @ part(l["Wh"]) if l["Wh"] is not None else 0))
+        if self.mechanistic and l["neurons"].by_sign:
+            l["neurons"].step(s, arrives(lambda w: np.maximum(w, 0)), arrives(lambda w: np.maximum(-w, 0)))
+            return spikes
+        total = arrives(lambda w: w)
+        if self.mechanistic:
+            l["neurons"].step(s, total, None)
+            return spikes
+        x = total * l["per_mv"] + l["drive"]
         if self.dynamics == "fast:cubalif":
             s["second"] = l["alpha"] * s["second"] + x
             s["v"] = l["beta"] * (s["v"] - fired) + s["second"]
