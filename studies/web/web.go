@@ -32,6 +32,7 @@ type Page struct {
 	db      *rdb.DB
 	study   *study.Study
 	spec    *studies.Spec
+	metrics []string // names of the objectives, where there is no spec
 	workers func() []studies.WorkerStatus
 	token   string
 	server  *http.Server
@@ -46,6 +47,9 @@ type Page struct {
 	see     func() (any, error)
 	first   string // the file that is the page
 }
+
+// metricNames is the attribute in which Optuna's Study.set_metric_names keeps the names.
+const metricNames = "study:metric_names"
 
 // fresh is the time for which data are served without reading the storage again.
 const fresh = 500 * time.Millisecond
@@ -69,7 +73,10 @@ func (p *Page) open(l studies.Listen) error {
 		return err
 	}
 	if p.study != nil {
-		p.spec, _ = studies.SpecOf(p.db, p.study.ID()) // another program's studies have none
+		if p.spec, _ = studies.SpecOf(p.db, p.study.ID()); p.spec == nil { // another program's studies have none
+			names, _ := p.db.Attr(p.study.ID(), metricNames)
+			_ = json.Unmarshal(names, &p.metrics) // without names the objectives are numbered
+		}
 	}
 	p.token, p.scheme = l.Token, "http"
 	listener, err := net.Listen("tcp", l.Address)
@@ -247,7 +254,7 @@ func (p *Page) trials() (any, error) {
 	for _, t := range trials {
 		p.numbers[t.ID] = t.Number
 	}
-	s := picture(p.study, p.db.String(), p.spec, trials)
+	s := picture(p.study, p.db.String(), p.spec, p.metrics, trials)
 	if p.workers == nil { // nor is this page the coordinator's
 		attended, err := studies.IsRunning(p.db, p.study, trials)
 		if err != nil {
