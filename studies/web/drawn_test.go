@@ -237,7 +237,7 @@ func TestOwnStudyIsDrawn(t *testing.T) {
 		require.Equal(t, []string{"1", "2", "3", "4", "5"}, x)
 		require.Len(t, page.id(t, "importances").class("bar"), 3)
 		require.Equal(t, []string{"how", "rate", "units", "objective 0"}, names(page.id(t, "parallel").plot(t)))
-		require.Subset(t, texts(page.id(t, "parallel").all("text")), []string{"a<b", "null", "true", "log"})
+		require.Subset(t, labels(page.id(t, "parallel").all("text")), []string{"a<b", "null", "true", "log"})
 		rows := page.id(t, "trials").rows()[1:]
 		require.Len(t, rows, states[study.Complete])
 		best, err := st.Best()
@@ -378,8 +378,9 @@ func TestChoicesAreDrawn(t *testing.T) {
 		heights[at[0][1]] = true
 	}
 	require.Len(t, heights, len(choices))
-	require.Subset(t, texts(parallel.all("text")), []string{"null", "true", "3", "2.5", "1e-7", "a<b",
-		`"quoted" & more`, "ä"})
+	require.Subset(t, labels(parallel.all("text")), []string{"null", "true", "3", "2.5", "1e-7", "a<b",
+		`"quoted"…`, "ä"})
+	require.Contains(t, texts(parallel.all("title")), `"quoted" & more`)
 }
 
 // TestTrialsOfFewParameters (case 27.85): a pruned trial of one parameter is a dash, and one without any is not drawn.
@@ -397,6 +398,36 @@ func TestTrialsOfFewParameters(t *testing.T) {
 	parallel = load(t, with(t, study.Minimize, trials...)).good().id(t, "parallel")
 	require.Empty(t, parallel.plot(t).class("off"))
 	require.Empty(t, notes(parallel))
+}
+
+// TestNamesOfAxes (case 27.85): names and choices are cut to what there is room for; their titles are whole.
+func TestNamesOfAxes(t *testing.T) {
+	for _, n := range []int{1, 3, 12, 40} {
+		x := &study.FrozenTrial{State: study.Complete, Values: []float64{1}, Params: map[string]float64{},
+			Distributions: map[string]study.Distribution{}}
+		var want []string
+		for i := range n {
+			name := fmt.Sprintf("hyper_parameters_of_network.number_%02d", i)
+			want = append(want, name)
+			x.Params[name], x.Distributions[name] = 0, study.Distribution{Kind: study.Categorical, Choices: []any{
+				"multi-layer perceptron of normalised layers"}}
+		}
+		parallel := load(t, with(t, study.Minimize, x)).good().id(t, "parallel").plot(t)
+		require.Equal(t, append(want, "objective 0"), names(parallel))
+		room := float64(1100-140) / float64(n)
+		for _, e := range parallel.all("text") {
+			most := max(room, 4*6.5)
+			if e.Attrs["text-anchor"] == "end" {
+				at, err := strconv.ParseFloat(e.Attrs["x"], 64)
+				require.NoError(t, err)
+				most = min(most, at)
+			}
+			require.LessOrEqual(t, 6.5*float64(len([]rune(e.label()))), most, "%d axes: %s", n, e.label())
+		}
+		for i, e := range parallel.class("name")[:n] {
+			require.True(t, strings.HasSuffix(want[i], strings.TrimPrefix(e.label(), "…")), e.label())
+		}
+	}
 }
 
 // TestReportOfNaN (case 27.86): the last report of a trial that is no number is called NaN.

@@ -89,6 +89,16 @@ func (e *element) text() (text string) {
 	return text
 }
 
+// label is what an element says itself, without its children.
+func (e *element) label() (text string) {
+	for _, node := range e.Nodes {
+		if own, ok := node.(string); ok {
+			text += own
+		}
+	}
+	return text
+}
+
 // all returns the elements below one that are of a tag, in order; "" is any.
 func (e *element) all(tag string) (all []*element) {
 	for _, node := range e.Nodes {
@@ -115,6 +125,15 @@ func (e *element) class(name string) []*element {
 	return slices.DeleteFunc(e.all(""), func(e *element) bool {
 		return !slices.Contains(strings.Fields(e.Attrs["class"]), name)
 	})
+}
+
+// labels returns what each element says itself.
+func labels(all []*element) []string {
+	out := make([]string, len(all))
+	for i, e := range all {
+		out[i] = e.label()
+	}
+	return out
 }
 
 // texts returns what each element says.

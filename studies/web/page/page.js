@@ -136,11 +136,18 @@ function parallel() {
     if (good.length && t === good[0]) { p.classList.add("first"); p.removeAttribute("stroke-opacity"); }
     root.append(titled(p, describe(t)));
   }
+  // Names and choices are cut to what there is room for, names at their front: they often begin alike.
+  const most = Math.min(24, Math.max(4, Math.floor((width - 140) / (axes - 1) / 7.2)));
+  const end = s => s.length > most ? "…" + s.slice(1 - most) : s;
+  const front = (s, i) => { const n = i ? most : Math.min(most, 9); return s.length > n ? s.slice(0, n - 1) + "…" : s; };
   const axis = (i, name, labels) => {
-    root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, name.length > 24 ? name.slice(0, 23) + "…" : name), name));
-    for (const [text, at] of labels) root.append(el("text", { x: x(i) + (i === axes - 1 ? 6 : -6), y: at, "text-anchor": i === axes - 1 ? "start" : "end" }, text));
+    root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, end(name)), name));
+    for (const [text, at, whole] of labels) {
+      const label = el("text", { x: x(i) + (i === axes - 1 ? 6 : -6), y: at, "text-anchor": i === axes - 1 ? "start" : "end" }, text);
+      root.append(whole === undefined ? label : titled(label, whole));
+    }
   };
-  data.space.forEach((p, i) => axis(i, p.name, p.choices ? p.choices.map((c, j) => [shown(c), scale(-.5, p.choices.length - .5, height - bottom, top)(j) + 4])
+  data.space.forEach((p, i) => axis(i, p.name, p.choices ? p.choices.map((c, j) => [front(shown(c), i), scale(-.5, p.choices.length - .5, height - bottom, top)(j) + 4, shown(c)])
     : [[short(p.high), top + 4], [short(p.low), height - bottom + 4], ...(p.log ? [["log", (top + height - bottom) / 2]] : [])]));
   axis(axes - 1, data.metrics[objective], good.length ? [[short(y[1]), top + 4], [short(y[0]), height - bottom + 4]] : []);
   where.replaceChildren(root);
