@@ -76,7 +76,7 @@ function shades() {
 function curves() {
   const where = $("curves");
   const by = new Map(data.trials.map(t => [t.n, t])), some = data.curves.filter(c => c.values.some(finite));
-  if (!some.length) return empty(where, data.trials.length ? "No trial has reported on the way (report-every, or a pruner, makes them)." : "No trial yet.");
+  if (!some.length) return empty(where, data.trials.length ? "No trial has reported a value at a step." : "No trial yet.");
   const shade = shades(), best = ranked()[0];
   const steps = some.flatMap(c => c.steps), y = limits(some.flatMap(c => c.values), NaN);
   const f = frame(560, 300, [Math.min(...steps), Math.max(...steps)], y, "step", data.metrics[0]);
