@@ -452,7 +452,7 @@ func TestNamesOfObjectives(t *testing.T) {
 		page := load(t, opened(t, filepath.Join(t.TempDir(), "a.db"), "two", study.Options{
 			Directions: []study.Direction{study.Minimize, study.Maximize}}, func(st *study.Study) {
 			if text != "" {
-				require.NoError(t, st.Storage().SetAttr(st.ID(), metricNames, json.RawMessage(text)))
+				require.NoError(t, st.Storage().SetAttr(st.ID(), "study:metric_names", json.RawMessage(text)))
 			}
 		})).good()
 		assert.Equal(t, want, texts(page.id(t, "which").all("option")), text)

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -111,17 +110,14 @@ func numbers(values []float64) []number {
 	return out
 }
 
-// picture returns the snapshot of a study; spec may be nil. metrics are names of objectives for that case.
+// picture returns the snapshot of a study; spec may be nil. metrics are the names of the objectives.
 func picture(st *study.Study, storage string, spec *studies.Spec, metrics []string,
 	trials []*study.FrozenTrial) *snapshot {
 	s := &snapshot{Study: st.Name, Storage: storage, Directions: st.Directions(), Trials: make([]trial, 0, len(trials)),
-		Metrics: metrics[:min(len(metrics), len(st.Directions()))], Curves: []curve{}, Best: []int64{}}
+		Metrics: metrics, Curves: []curve{}, Best: []int64{}}
 	if spec != nil {
-		s.Metrics, s.Wanted = spec.Metrics(), spec.Trials
+		s.Wanted = spec.Trials
 		s.About = spec.Kind + ", sampler " + spec.Sampler + ", pruner " + spec.Pruner
-	}
-	for len(s.Metrics) < len(s.Directions) {
-		s.Metrics = append(s.Metrics, fmt.Sprint("objective ", len(s.Metrics)))
 	}
 	for _, t := range trials {
 		s.Trials = append(s.Trials, pictured(t))

@@ -32,7 +32,7 @@ type Page struct {
 	db      *rdb.DB
 	study   *study.Study
 	spec    *studies.Spec
-	metrics []string // names of the objectives, where there is no spec
+	metrics []string
 	workers func() []studies.WorkerStatus
 	token   string
 	server  *http.Server
@@ -47,9 +47,6 @@ type Page struct {
 	see     func() (any, error)
 	first   string // the file that is the page
 }
-
-// metricNames is the attribute in which Optuna's Study.set_metric_names keeps the names.
-const metricNames = "study:metric_names"
 
 // fresh is the time for which data are served without reading the storage again.
 const fresh = 500 * time.Millisecond
@@ -73,10 +70,8 @@ func (p *Page) open(l studies.Listen) error {
 		return err
 	}
 	if p.study != nil {
-		if p.spec, _ = studies.SpecOf(p.db, p.study.ID()); p.spec == nil { // another program's studies have none
-			names, _ := p.db.Attr(p.study.ID(), metricNames)
-			_ = json.Unmarshal(names, &p.metrics) // without names the objectives are numbered
-		}
+		p.spec, _ = studies.SpecOf(p.db, p.study.ID()) // another program's studies have none
+		p.metrics = studies.MetricNames(p.db, p.study)
 	}
 	p.token, p.scheme = l.Token, "http"
 	listener, err := net.Listen("tcp", l.Address)
