@@ -310,6 +310,26 @@ func TestPointsAloneAreDrawn(t *testing.T) {
 	}
 }
 
+// TestLongCurvesReachTheEnd: of many reports not all are drawn, but the first and the last are.
+func TestLongCurvesReachTheEnd(t *testing.T) {
+	x := &study.FrozenTrial{State: study.Complete, Values: []float64{1}}
+	for i := range 1003 {
+		x.Intermediate = append(x.Intermediate, study.Reported{Step: int64(i + 1), Value: float64(i % 7)})
+	}
+	short := &study.FrozenTrial{State: study.Pruned, Intermediate: x.Intermediate[:100]}
+	paths := load(t, with(t, study.Minimize, x, short)).good().id(t, "curves").plot(t).class("trial")
+	require.Len(t, paths, 2, "the best is drawn last")
+	for i, want := range []struct {
+		points int
+		end    float64
+	}{{100, 62 + 99./1002*(560-14-62)}, {curvePoints, 560 - 14}} {
+		at := points(paths[i].Attrs["d"])
+		require.Len(t, at, want.points)
+		require.InDelta(t, 62, at[0][0], .1)
+		require.InDelta(t, want.end, at[len(at)-1][0], .1)
+	}
+}
+
 // TestTicksAreWhole (case 27.81): there is no trial 0.2, no step and no generation 1.5.
 func TestTicksAreWhole(t *testing.T) {
 	for n, want := range map[int][]string{1: {"0", "1"}, 2: {"0", "1"}, 3: {"0", "1", "2"}, 12: {"0", "2", "4", "6",

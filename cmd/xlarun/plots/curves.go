@@ -43,7 +43,8 @@ func Curves(dir string, metrics []string) ([]byte, error) {
 // curves returns the chart of a metric and its companions, or nil if they have no numbers.
 func (r *savedRun) curves(metric string) *chart.Chart {
 	names := append([]string{metric}, companions[metric]...)
-	c := &chart.Chart{YLabel: spaced(metric), Counts: true}
+	c := &chart.Chart{YLabel: spaced(metric), Counts: true,
+		X: &chart.Range{Min: r.steps[0], Max: r.last()}} // the same for all charts of the run
 	if len(names) > 1 { // the legend has the rest of the name
 		c.YLabel = c.YLabel[strings.LastIndex(c.YLabel, " ")+1:]
 	}

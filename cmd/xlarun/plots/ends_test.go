@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/plots/chart"
 )
 
 // TestCurvesReachTheEnd (case 27.88): a curve ends at the last number of its metric, whatever is left out before it. A
@@ -61,6 +63,7 @@ func TestCurvesReachTheEnd(t *testing.T) {
 		require.Equal(t, c.from, pieces[0][0].X, c.name)
 		last := pieces[len(pieces)-1]
 		require.Equal(t, c.to, last[len(last)-1].X, c.name)
+		require.Equal(t, &chart.Range{Min: 1, Max: float64(c.rows)}, r.curves("y").X, c.name)
 		x, _ := r.points("generation", "y")
 		require.Equal(t, c.to, x[len(x)-1], "%s: xlarun plot", c.name)
 	}
