@@ -99,6 +99,9 @@ var rooms = []room{
 	{"third_party/...", []string{}, []string{}},
 }
 
+// testOnly are modules that tests import and no program does.
+var testOnly = []string{"github.com/dop251/goja"}
+
 // matches tells whether a package's path is one that the pattern means.
 func matches(pattern, path string) bool {
 	folder, all := strings.CutSuffix(pattern, "...")
@@ -177,6 +180,9 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 		for _, imported := range p.Imports {
 			if standard[imported] {
 				continue
+			}
+			if slices.ContainsFunc(testOnly, func(m string) bool { return matches(m+"/...", imported) }) {
+				t.Errorf("package %s imports %s, which is for tests only", path, imported)
 			}
 			allowed := r.external
 			name, own := strings.CutPrefix(imported, module+"/")

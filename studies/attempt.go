@@ -234,49 +234,53 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	if from != nil {
 		a.reports = from.Reported
 	}
-	values, err := a.runFrom(ctx, params, from)
+	end, err := a.runFrom(ctx, params, from)
 	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
 		a.reports = nil
-		values, err = a.runFrom(ctx, params, nil)
+		end, err = a.runFrom(ctx, params, nil)
 	}
 	if errors.Is(err, ErrNoCoordinator) { // nothing is wrong with the trial
 		a.cancel(ErrNoCoordinator)
 	}
-	return resultOf(values, a.reports, err)
+	return resultOf(end, a.reports, err)
 }
 
 // runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training
 // starts at the end of another trial.
-func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (values []float64, err error) {
+func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (end outcome, err error) {
 	h := hooks{report: a.report(ctx), keep: a.keep(ctx), from: from, until: a.job.PBT.Until}
 	if h.until > 0 {
 		h.end = func(p *checkpoint) { a.storeEnd(ctx, a.job.Number, p) }
 		if from == nil {
 			if h.from, err = a.parentState(ctx); err != nil {
-				return nil, err
+				return outcome{}, err
 			}
 		}
 	}
-	values, err = a.spec.objective(ctx, a.runs, params, h)
+	end, err = a.spec.objective(ctx, a.runs, params, h)
 	if n := len(a.job.PBT.Before); n > 0 && from == nil && errors.Is(err, errRestore) {
 		err = fmt.Errorf("the state that trial %d ended with is of runs of another make (parameters of pbt that are "+
 			"numbers have to leave states as they are): %v", a.job.PBT.Before[n-1].Number, err)
 	}
-	return values, err
+	return end, err
 }
 
-// resultOf returns the result of a trial whose objective returned values and err.
-func resultOf(values []float64, reports []study.Reported, err error) study.Result {
-	r := study.Result{State: study.Complete, Values: values, Intermediate: reports}
+// resultOf returns the result of a trial whose objective returned end and err. The value at the end of a complete trial
+// is its last report, about which no pruner is asked: curves reach the end, as Optuna's do.
+func resultOf(end outcome, reports []study.Reported, err error) study.Result {
+	r := study.Result{State: study.Complete, Values: end.values, Intermediate: reports}
 	switch {
 	case errors.Is(err, errStopped):
 		r.State = study.Pruned
 	case err != nil:
 		return study.Result{State: study.Fail, Reason: err.Error()}
 	}
-	if slices.ContainsFunc(values, math.IsNaN) {
-		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", values)}
+	if slices.ContainsFunc(end.values, math.IsNaN) {
+		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", end.values)}
+	}
+	if r.State == study.Complete && len(end.values) == 1 {
+		r.Intermediate = append(slices.Clip(reports), study.Reported{Step: end.step, Value: end.values[0]})
 	}
 	return r
 }

@@ -187,7 +187,8 @@ func (c *Coordinator) writeBatch(ctx context.Context, b *laneBatch) error {
 		if r.Stopped {
 			err = errStopped
 		}
-		e := rdb.TrialResult{Trial: b.trials[i].ID, Result: resultOf(r.Values, b.reports[i], err)}
+		e := rdb.TrialResult{Trial: b.trials[i].ID, Result: resultOf(outcome{r.Values, r.Step}, b.reports[i],
+			err)}
 		if e.Result.State == study.Fail {
 			e.Reports = b.reports[i]
 		}

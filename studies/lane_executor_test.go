@@ -119,6 +119,7 @@ func TestLanesInTheDatabase(t *testing.T) {
 			require.NoError(t, coordinator(processes).Run(t.Context()))
 			text := rows(t, lanes)
 			require.Equal(t, rows(t, processes), text)
+			checkLastReports(t, lanes, told)
 			require.Contains(t, text, "the objective is not a number")
 			require.Equal(t, strings.Contains(c.head, "median") || strings.Contains(c.head, "asha"),
 				strings.Contains(text, "PRUNED"))

@@ -18,6 +18,7 @@ const lanesAtOnce = 1024
 // LaneResult is the result of a trial that ran as a lane.
 type LaneResult struct {
 	Values  []float64
+	Step    int64 // that its longest run has reached
 	Stopped bool  // by the pruner
 	Err     error // the run has no such metric
 }
@@ -215,7 +216,8 @@ func (p *laneProgram) run(ctx context.Context, trials []map[string]any, report f
 		}
 		for i := range t.results {
 			if r := &t.results[i]; !r.Stopped && r.Err == nil {
-				r.Values, r.Err = t.seeds[i*s.Seeds : (i+1)*s.Seeds].objectives(s)
+				end, err := t.seeds[i*s.Seeds : (i+1)*s.Seeds].outcome(s)
+				r.Values, r.Step, r.Err = end.values, end.step, err
 			}
 		}
 	}
@@ -249,14 +251,14 @@ func (t *laneTrials) onMetrics(lane int, m run.Metrics) (stop bool) {
 	if behind || runs.done() {
 		return false
 	}
-	values, err := runs.objectives(t.spec)
+	now, err := runs.outcome(t.spec)
 	if err != nil {
 		r.Err = err
 		return true
 	}
-	if len(values) == 1 {
-		if r.Stopped, t.err = t.report(trial, m.Step, values[0]); r.Stopped {
-			r.Values = values
+	if len(now.values) == 1 {
+		if r.Stopped, t.err = t.report(trial, m.Step, now.values[0]); r.Stopped {
+			r.Values, r.Step = now.values, now.step
 		}
 	}
 	return r.Stopped || t.err != nil

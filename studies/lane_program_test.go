@@ -93,13 +93,13 @@ func TestLanesAreTrials(t *testing.T) {
 	stopped, reports := 0, 0
 	for i, p := range params {
 		var alone []heard
-		values, err := s.objective(t.Context(), evolutions{}, p,
+		end, err := s.objective(t.Context(), evolutions{}, p,
 			hooks{report: func(step, last int64, value float64) (bool, error) {
 				alone = append(alone, heard{step, last, value})
 				return prunes(i, step), nil
 			}, keep: func(func() (*checkpoint, error)) error { return nil }})
 		require.Equal(t, errors.Is(err, errStopped), results[i].Stopped, "trial %d", i)
-		require.Equal(t, values, results[i].Values, "trial %d", i)
+		require.Equal(t, end, outcome{results[i].Values, results[i].Step}, "trial %d", i)
 		require.Equal(t, alone, together[i], "trial %d", i)
 		reports += len(alone)
 		if results[i].Stopped {

@@ -66,13 +66,19 @@ type hooks struct {
 	end func(*checkpoint)
 }
 
+// outcome is what a trial has come to.
+type outcome struct {
+	values []float64 // the objectives
+	step   int64     // that its longest run has reached
+}
+
 // objective runs a trial: one run for each seed, side by side, so that all have reached the same step when their
-// metrics are combined. values are the objectives at the end.
-func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, h hooks) (values []float64, err error) {
+// metrics are combined.
+func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, h hooks) (end outcome, err error) {
 	seeds, err := s.startSeeds(ctx, runs, params)
 	defer func() { err = errors.Join(err, seeds.close()) }()
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	step, last := int64(0), seeds.last()
 	if h.until > 0 {
@@ -80,7 +86,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 	}
 	if h.from != nil {
 		if err := h.from.restore(seeds); err != nil {
-			return nil, errors.Join(errRestore, err)
+			return outcome{}, errors.Join(errRestore, err)
 		}
 		step = h.from.Step
 	}
@@ -91,30 +97,30 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 			return h.keep(func() (*checkpoint, error) { return checkpointOf(reported, seeds) })
 		})
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
-		if values, err = seeds.objectives(s); err != nil {
-			return nil, err
+		if end, err = seeds.outcome(s); err != nil {
+			return outcome{}, err
 		}
 		if seeds.done() {
 			break
 		}
-		if step < last && len(values) == 1 {
-			stop, err := h.report(step, last, values[0])
+		if step < last && len(end.values) == 1 {
+			stop, err := h.report(step, last, end.values[0])
 			if err != nil {
-				return nil, err
+				return outcome{}, err
 			}
 			if stop {
-				return values, errStopped
+				return end, errStopped
 			}
 		}
 	}
 	if h.end != nil {
-		end, err := checkpointOf(last, seeds)
+		state, err := checkpointOf(last, seeds)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
-		h.end(end)
+		h.end(state)
 	}
-	return values, nil
+	return end, nil
 }

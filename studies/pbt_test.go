@@ -57,6 +57,7 @@ func pbtGoesOn(t *testing.T, at string) {
 		}
 		require.Equal(t, study.Complete, x.State)
 		require.InDelta(t, want, x.Values[0], 1e-15, "trial %d", x.Number)
+		require.Equal(t, []study.Reported{{Step: min(2*at.Rung+2, 9), Value: x.Values[0]}}, x.Intermediate)
 	}
 	require.GreaterOrEqual(t, exploited, 3)
 	text, err := os.ReadFile(trace)

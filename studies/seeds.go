@@ -126,20 +126,24 @@ func (r *seedRun) record(m run.Metrics) {
 // stepMetric is the metric that all runs have: the step that they have reached.
 const stepMetric = "step"
 
-// objectives returns the value of each objective, aggregated over the seeds.
-func (all seeds) objectives(s *Spec) (values []float64, err error) {
+// outcome returns the value of each objective, aggregated over the seeds, and the step that the longest run has
+// reached.
+func (all seeds) outcome(s *Spec) (now outcome, err error) {
 	for _, name := range s.Metrics() {
 		var each []float64
 		for _, r := range all {
 			x, err := r.metric(name)
 			if err != nil {
-				return nil, err
+				return outcome{}, err
 			}
 			each = append(each, x)
 		}
-		values = append(values, aggregate(s.Aggregate, each))
+		now.values = append(now.values, aggregate(s.Aggregate, each))
 	}
-	return values, nil
+	for _, r := range all {
+		now.step = max(now.step, r.metrics.Step)
+	}
+	return now, nil
 }
 
 // metric returns a metric of the last round.

@@ -57,11 +57,11 @@ type curve struct {
 }
 
 type param struct {
-	Name    string   `json:"name"`
-	Low     float64  `json:"low"`
-	High    float64  `json:"high"`
-	Log     bool     `json:"log,omitempty"`
-	Choices []string `json:"choices,omitempty"`
+	Name    string  `json:"name"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Log     bool    `json:"log,omitempty"`
+	Choices []any   `json:"choices,omitempty"` // as in trial.Params
 }
 
 type share struct {
@@ -94,6 +94,14 @@ func (n number) MarshalJSON() ([]byte, error) {
 	}
 }
 
+// external returns the value of a parameter as JSON has it.
+func external(x any) any {
+	if f, ok := x.(float64); ok {
+		return number(f)
+	}
+	return x
+}
+
 func numbers(values []float64) []number {
 	out := make([]number, len(values))
 	for i, x := range values {
@@ -102,16 +110,14 @@ func numbers(values []float64) []number {
 	return out
 }
 
-// picture returns the snapshot of a study; spec may be nil.
-func picture(st *study.Study, storage string, spec *studies.Spec, trials []*study.FrozenTrial) *snapshot {
+// picture returns the snapshot of a study; spec may be nil. metrics are the names of the objectives.
+func picture(st *study.Study, storage string, spec *studies.Spec, metrics []string,
+	trials []*study.FrozenTrial) *snapshot {
 	s := &snapshot{Study: st.Name, Storage: storage, Directions: st.Directions(), Trials: make([]trial, 0, len(trials)),
-		Curves: []curve{}, Best: []int64{}}
+		Metrics: metrics, Curves: []curve{}, Best: []int64{}}
 	if spec != nil {
-		s.Metrics, s.Wanted = spec.Metrics(), spec.Trials
+		s.Wanted = spec.Trials
 		s.About = spec.Kind + ", sampler " + spec.Sampler + ", pruner " + spec.Pruner
-	}
-	for len(s.Metrics) < len(s.Directions) {
-		s.Metrics = append(s.Metrics, "objective "+string(rune('0'+len(s.Metrics))))
 	}
 	for _, t := range trials {
 		s.Trials = append(s.Trials, pictured(t))
@@ -137,10 +143,7 @@ func pictured(t *study.FrozenTrial) trial {
 		Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
 		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
 	for name, x := range t.External() {
-		if f, ok := x.(float64); ok {
-			x = number(f)
-		}
-		out.Params[name] = x
+		out.Params[name] = external(x)
 	}
 	if !t.Start.IsZero() {
 		out.Start = t.Start.UnixMilli()
@@ -165,8 +168,7 @@ func spaceOf(trials []*study.FrozenTrial) []param {
 			case d.Kind == study.Categorical && len(d.Choices) > len(p.Choices):
 				p = param{Name: name}
 				for i := range d.Choices {
-					text, _ := json.Marshal(d.Value(float64(i)))
-					p.Choices = append(p.Choices, string(text))
+					p.Choices = append(p.Choices, external(d.Value(float64(i))))
 				}
 			case d.Kind == study.Categorical:
 			case !has:

@@ -32,6 +32,7 @@ type Page struct {
 	db      *rdb.DB
 	study   *study.Study
 	spec    *studies.Spec
+	metrics []string
 	workers func() []studies.WorkerStatus
 	token   string
 	server  *http.Server
@@ -70,6 +71,7 @@ func (p *Page) open(l studies.Listen) error {
 	}
 	if p.study != nil {
 		p.spec, _ = studies.SpecOf(p.db, p.study.ID()) // another program's studies have none
+		p.metrics = studies.MetricNames(p.db, p.study)
 	}
 	p.token, p.scheme = l.Token, "http"
 	listener, err := net.Listen("tcp", l.Address)
@@ -247,7 +249,7 @@ func (p *Page) trials() (any, error) {
 	for _, t := range trials {
 		p.numbers[t.ID] = t.Number
 	}
-	s := picture(p.study, p.db.String(), p.spec, trials)
+	s := picture(p.study, p.db.String(), p.spec, p.metrics, trials)
 	if p.workers == nil { // nor is this page the coordinator's
 		attended, err := studies.IsRunning(p.db, p.study, trials)
 		if err != nil {

@@ -106,7 +106,7 @@ func TestShowsAStudy(t *testing.T) {
 	require.Equal(t, []any{"+inf"}, s.Trials[3].Values)
 	require.Equal(t, map[string]any{"x": 4., "kind": nil}, s.Trials[4].Params)
 	require.Equal(t, []any{1., nil, "-inf"}, s.Curves[0].Values)
-	require.Equal(t, []param{{Name: "kind", Choices: []string{"null", `"a"`}}, {Name: "x", High: 1e6}}, s.Space)
+	require.Equal(t, []param{{Name: "kind", Choices: []any{nil, "a"}}, {Name: "x", High: 1e6}}, s.Space)
 	require.Len(t, s.Importances[0], 2)
 	require.Equal(t, []int64{3}, s.Best)
 	status, text, _ = get(t, http.DefaultClient, p.URL()+"data", "If-None-Match", h.Get("ETag"))

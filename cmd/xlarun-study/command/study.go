@@ -433,7 +433,11 @@ func studyPlotCommand(a *cli.App) *cobra.Command {
 				numbers, values = append(numbers, float64(t.Number)), append(values, t.Values[objective])
 			}
 		}
-		if err := plots.History(out, st.Name, fmt.Sprintf("objective %d", objective), numbers, values,
+		name := fmt.Sprint("objective ", objective)
+		if d, ok := st.Storage().(*rdb.DB); ok {
+			name = studies.MetricNames(d, st)[objective]
+		}
+		if err := plots.History(out, st.Name, name, plots.Trials{Numbers: numbers, Values: values, Count: len(trials)},
 			directions[objective] == study.Maximize); err != nil {
 			return err
 		}

@@ -12,11 +12,11 @@ import (
 // companions are the metrics that are drawn in the chart of another metric, below its curve.
 var companions = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
 
-// maxPoints is the largest number of rows that are drawn. Of more rows, the curve has every n-th and the last.
+// maxPoints is the largest number of points of a curve. Of more numbers it has every n-th and the last.
 const maxPoints = 1000
 
-// Curves draws a run's learning curves as a PNG: a chart for each metric that has numbers, one below the other. A row
-// without a number leaves a gap. It is an error if there is no number at all.
+// Curves draws a run's learning curves as a PNG: a chart for each metric that has numbers, one below the other. A null
+// leaves a gap. It is an error if there is no number at all.
 func Curves(dir string, metrics []string) ([]byte, error) {
 	r, err := readRun(dir)
 	if err != nil {
@@ -43,7 +43,8 @@ func Curves(dir string, metrics []string) ([]byte, error) {
 // curves returns the chart of a metric and its companions, or nil if they have no numbers.
 func (r *savedRun) curves(metric string) *chart.Chart {
 	names := append([]string{metric}, companions[metric]...)
-	c := &chart.Chart{YLabel: spaced(metric)}
+	c := &chart.Chart{YLabel: spaced(metric), Counts: true,
+		X: &chart.Range{Min: r.steps[0], Max: r.last()}} // the same for all charts of the run
 	if len(names) > 1 { // the legend has the rest of the name
 		c.YLabel = c.YLabel[strings.LastIndex(c.YLabel, " ")+1:]
 	}
@@ -72,27 +73,34 @@ func (r *savedRun) curves(metric string) *chart.Chart {
 	return c
 }
 
-// pieces returns a metric over the steps. Rows without a finite number separate the pieces.
+// pieces returns a metric over the steps at which it is measured. What is no finite number separates the pieces.
 func (r *savedRun) pieces(metric string) (all [][]chart.Point) {
-	values, ok := r.column(metric)
-	if !ok {
+	c := r.columns[metric]
+	if c == nil {
 		return nil
 	}
-	every := max(1, (len(values)+maxPoints-1)/maxPoints)
-	joined := false
-	for i, y := range values {
-		if i%every != 0 && i != len(values)-1 {
+	finite := func(y float64) bool { return math.Abs(y) <= math.MaxFloat32 }
+	count := 0
+	for _, y := range c.values {
+		if finite(y) {
+			count++
+		}
+	}
+	every := max(1, (count+maxPoints-1)/maxPoints)
+	joined, number := false, 0 // of the finite ones before
+	for i, y := range c.values {
+		if !finite(y) {
+			joined = false
 			continue
 		}
-		if !(math.Abs(y) <= math.MaxFloat32) {
-			joined = false
+		if number++; (number-1)%every != 0 && number != count {
 			continue
 		}
 		if !joined {
 			all = append(all, nil)
 		}
 		joined = true
-		all[len(all)-1] = append(all[len(all)-1], chart.Point{X: r.steps[i], Y: y})
+		all[len(all)-1] = append(all[len(all)-1], chart.Point{X: r.steps[c.rows[i]], Y: y})
 	}
 	return all
 }

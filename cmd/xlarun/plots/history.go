@@ -2,36 +2,52 @@ package plots
 
 import (
 	"fmt"
-	"slices"
 
 	"xlarun/cmd/xlarun/plots/chart"
 )
 
-// History draws the values of a study's trials by number, and the best so far as a line, into a file whose ending
-// selects the format. The values must be finite.
-func History(path, title, objective string, number, value []float64, maximize bool) error {
+// Trials are the complete trials of a study, by number.
+type Trials struct {
+	Numbers []float64
+	Values  []float64 // finite
+	Count   int       // of all trials of the study, in whatever state
+}
+
+// History draws the values of a study's trials by number, and the best so far as a line, which goes on to the newest
+// trial, into a file whose ending selects the format.
+func History(path, title, objective string, t Trials, maximize bool) error {
 	if err := checkEnding(path); err != nil {
 		return err
 	}
-	if len(value) == 0 {
+	if len(t.Values) == 0 {
 		return fmt.Errorf("%s has no complete trial with a finite value yet: there is nothing to draw", title)
 	}
-	best := slices.Clone(value)
-	steps := []chart.Point{{X: number[0], Y: best[0]}}
-	for i := 1; i < len(best); i++ {
-		if maximize {
-			best[i] = max(best[i-1], best[i])
-		} else {
-			best[i] = min(best[i-1], best[i])
-		}
-		steps = append(steps, chart.Point{X: number[i], Y: best[i-1]}, chart.Point{X: number[i], Y: best[i]})
-	}
-	points := chart.Dots{Points: xys(number, value), Colour: colours[0], Radius: 3}
-	line := chart.Line{Points: steps, Colour: colours[1], Width: 2}
-	c := &chart.Chart{Title: title, XLabel: "trial", YLabel: spaced(objective)}
+	points := chart.Dots{Points: xys(t.Numbers, t.Values), Colour: colours[0], Radius: 3}
+	line := chart.Line{Points: t.best(maximize), Colour: colours[1], Width: 2}
+	c := &chart.Chart{Title: title, XLabel: "trial", YLabel: spaced(objective), Counts: true}
 	c.Add(points)
 	c.Add(line)
 	c.Legend("complete trials", points)
 	c.Legend("best so far", line)
 	return save(path, c)
+}
+
+// best returns the line of the best so far.
+func (t Trials) best(maximize bool) (steps []chart.Point) {
+	best := t.Values[0]
+	for i, value := range t.Values {
+		steps = append(steps, chart.Point{X: t.Numbers[i], Y: best})
+		if maximize {
+			best = max(best, value)
+		} else {
+			best = min(best, value)
+		}
+		if best != steps[len(steps)-1].Y {
+			steps = append(steps, chart.Point{X: t.Numbers[i], Y: best})
+		}
+	}
+	if last := float64(t.Count - 1); last > steps[len(steps)-1].X {
+		steps = append(steps, chart.Point{X: last, Y: best})
+	}
+	return steps
 }

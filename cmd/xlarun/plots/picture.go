@@ -52,7 +52,8 @@ func save(path string, c *chart.Chart) error {
 
 // curvesChart returns a chart with a curve for each metric of each group.
 func curvesChart(title, x string, metrics []string, all []group) (*chart.Chart, error) {
-	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(strings.Join(metrics, ", "))}
+	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(strings.Join(metrics, ", ")),
+		Counts: x == all[0].runs[0].unit}
 	count := 0 // of curves
 	for _, metric := range metrics {
 		for _, g := range all {

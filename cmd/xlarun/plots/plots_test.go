@@ -154,7 +154,11 @@ func TestGroups(t *testing.T) {
 // The band against its definition: mean ± t(97.5 %, n-1)·s/√n, with t of the tables.
 func TestBand(t *testing.T) {
 	line := func(x, y []float64) *savedRun {
-		return &savedRun{unit: "step", steps: x, metrics: []string{"y"}, values: map[string][]float64{"y": y}}
+		r := &savedRun{unit: "step", steps: x, metrics: []string{"y"}, columns: map[string]*column{"y": {values: y}}}
+		for row := range y {
+			r.columns["y"].rows = append(r.columns["y"].rows, row)
+		}
+		return r
 	}
 	nan := math.NaN()
 	for _, c := range []struct {

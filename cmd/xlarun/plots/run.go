@@ -22,8 +22,14 @@ type savedRun struct {
 	settings map[string]string // by full name, "strategy.sigma"
 	unit     string            // name of the step, the first number of each row
 	steps    []float64
-	metrics  []string             // in the order of the rows
-	values   map[string][]float64 // by metric, one for each row; NaN if the row has no number
+	metrics  []string           // in the order of the rows
+	columns  map[string]*column // by metric
+}
+
+// column holds a metric. Some metrics are not measured in every row.
+type column struct {
+	rows   []int     // that have it
+	values []float64 // NaN where the row has null
 }
 
 // readRun reads the folder of a run. The run may be in progress.
@@ -34,7 +40,7 @@ func readRun(dir string) (*savedRun, error) {
 	}
 	defer func() { _ = folder.Close() }()
 	r := &savedRun{name: filepath.Base(filepath.Clean(dir)), settings: map[string]string{},
-		values: map[string][]float64{}}
+		columns: map[string]*column{}}
 	text, err := folder.ReadFile("config.toml")
 	if err != nil {
 		return nil, console.BadInput("%s: config.toml cannot be read (%w): give the folder of a run", dir,
@@ -112,14 +118,12 @@ func (r *savedRun) addRow(row []byte) error {
 			r.steps = append(r.steps, x)
 			continue
 		}
-		if !slices.Contains(r.metrics, name) {
-			r.metrics = append(r.metrics, name)
+		c := r.columns[name]
+		if c == nil {
+			c = &column{}
+			r.columns[name], r.metrics = c, append(r.metrics, name)
 		}
-		v := r.values[name]
-		for len(v) < len(r.steps)-1 { // rows that had no such number
-			v = append(v, math.NaN())
-		}
-		r.values[name] = append(v, x)
+		c.rows, c.values = append(c.rows, len(r.steps)-1), append(c.values, x)
 	}
 	if _, err := in.Token(); err != nil || seen == 0 {
 		return fmt.Errorf("it is no whole JSON object")
@@ -134,16 +138,20 @@ func (r *savedRun) last() float64 {
 	return r.steps[len(r.steps)-1]
 }
 
-// column returns a metric's values, or the steps, one for each row.
+// column returns a metric's values, or the steps, one for each row; NaN if the row has no number.
 func (r *savedRun) column(name string) ([]float64, bool) {
 	if name == r.unit {
 		return r.steps, true
 	}
-	v, ok := r.values[name]
-	for ok && len(v) < len(r.steps) {
-		v = append(v, math.NaN())
+	c, ok := r.columns[name]
+	if !ok {
+		return nil, false
 	}
-	return v, ok
+	all := slices.Repeat([]float64{math.NaN()}, len(r.steps))
+	for i, row := range c.rows {
+		all[row] = c.values[i]
+	}
+	return all, true
 }
 
 // points returns the rows in which both metrics are numbers and x grows.

@@ -27,7 +27,8 @@ type Logger struct {
 
 	mu      sync.Mutex // never held during a call of the disk
 	logs    []*logFile // metrics, timings, events
-	steps   []int64    // of the rows that are in the logs
+	steps   []int64    // of the rows that are in the logs, without the one that End added
+	left    *leftRow   // the newest row, if Kept leaves it out
 	wanted  []chan error
 	closing bool
 	err     error // of the last write
@@ -41,6 +42,12 @@ type logFile struct {
 	file            File
 	life            int // Folder.life when the file was opened
 	written, synced int // bytes of text
+}
+
+// leftRow is a row that Kept leaves out.
+type leftRow struct {
+	Row
+	read [][]byte // its lines, of a row that an ended run has left in the logs; nil: they are not made yet
 }
 
 // NewLogger opens the folder's logs. unit is the name of Row.Step in the JSON lines. after is the step of the
@@ -70,7 +77,8 @@ func (l *Logger) open(after int64, work float64) error {
 		if err != nil {
 			return err
 		}
-		if metrics.text, l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
+		var ends [2][]byte // the lines that End added
+		if metrics.text, ends[0], l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
 			return err
 		}
 		if len(l.steps) < rows {
@@ -80,8 +88,11 @@ func (l *Logger) open(after int64, work float64) error {
 		// the timings of a resumed run may be missing: nothing depends on them
 		if _, err = f.current().Stat(timings.name); errors.Is(err, fs.ErrNotExist) && rows > 0 {
 			f.options.Notice(fmt.Sprintf("%s is gone: it begins again", f.Path(timings.name)))
-		} else if timings.text, _, err = f.readRows(timings.name, l.unit, after, rows); err != nil {
+		} else if timings.text, ends[1], _, err = f.readRows(timings.name, l.unit, after, rows); err != nil {
 			return err
+		}
+		if ends[0] != nil {
+			l.left = &leftRow{read: ends[:]}
 		}
 		for _, log := range []*logFile{metrics, timings} {
 			log.written, log.synced = len(log.text), len(log.text)
@@ -117,25 +128,63 @@ func (l *Logger) open(after int64, work float64) error {
 // Log queues a row, unless Kept leaves it out. It does not wait for the disk.
 func (l *Logger) Log(r Row) {
 	if !r.kept() {
+		l.mu.Lock()
+		l.left = &leftRow{Row: r}
+		l.mu.Unlock()
 		return
 	}
-	event := eventRecord(r, l.folder.eventStep(r.Step, r.Work))
-	lines := [][]byte{line(l.unit, r.Step, r.Metrics), line(l.unit, r.Step, r.Timings), event}
+	lines := l.lines(r)
 	l.mu.Lock()
 	if !l.closing {
-		for i, log := range l.logs {
-			log.text = append(log.text, lines[i]...)
-		}
+		l.add(lines)
 		l.steps = append(l.steps, r.Step)
 	}
+	l.left = nil
 	l.mu.Unlock()
 	l.kick()
 }
 
-// LastRow returns the last line of metrics.jsonl, written or not.
+// End queues the newest row if Kept leaves it out, so that the logs of a run that has ended reach its end. No row is
+// logged after it. A run that goes on from there begins without that row: its logs do not depend on where it stopped.
+func (l *Logger) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == nil || l.closing {
+		return
+	}
+	lines := l.left.read
+	if lines == nil {
+		lines = l.lines(l.left.Row)
+	}
+	l.add(lines)
+	l.left = nil
+	l.kick()
+}
+
+// lines returns a row as it stands in each of the logs.
+func (l *Logger) lines(r Row) [][]byte {
+	event := eventRecord(r, l.folder.eventStep(r.Step, r.Work))
+	return [][]byte{line(l.unit, r.Step, r.Metrics), line(l.unit, r.Step, r.Timings), event}
+}
+
+// add adds a line to each of the first logs. The caller holds the mutex.
+func (l *Logger) add(lines [][]byte) {
+	for i, text := range lines {
+		l.logs[i].text = append(l.logs[i].text, text...)
+	}
+}
+
+// LastRow returns the line of the newest row, as it stands in metrics.jsonl if it is kept.
 func (l *Logger) LastRow() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch {
+	case l.left == nil:
+	case l.left.read != nil:
+		return bytes.TrimSuffix(l.left.read[0], []byte{'\n'})
+	default:
+		return bytes.TrimSuffix(line(l.unit, l.left.Step, l.left.Metrics), []byte{'\n'})
+	}
 	text := bytes.TrimSuffix(l.logs[0].text, []byte{'\n'})
 	return bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
 }

@@ -39,7 +39,8 @@ func (r Row) kept() bool {
 }
 
 // The logs get all rows up to keptRows and then, from each power of two to the next, keptPerOctave rows at equal
-// distances. There are 30,000 rows up to the largest possible step: 28 MB in the three logs with ten metrics a row.
+// distances, and the last row of a run (Logger.End). There are 30,000 rows up to the largest possible step: 28 MB in
+// the three logs with ten metrics a row.
 const (
 	keptRows      = 4096
 	keptPerOctave = 512

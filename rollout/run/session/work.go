@@ -250,6 +250,9 @@ func (s *session) end(ctx context.Context) error {
 		lines := r.Table()
 		s.update(func(x *state) { x.table = lines })
 	}
+	if s.logger != nil {
+		s.logger.End()
+	}
 	if err := s.hold(); err != nil {
 		return err
 	}
@@ -325,6 +328,9 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		news = s.news(m, seconds, now)
 		if x.logger != nil {
 			x.logger.Log(s.row(m, seconds, now))
+			if m.Step >= s.Experiment.Last() || m.Done || m.Stalled || m.Failed != nil {
+				x.logger.End() // before the last checkpoint
+			}
 		}
 	})
 	return news, ok

@@ -6,12 +6,7 @@ const hue = i => `hsl(${Math.round(360 * i / Math.max(1, count()))} 62% 48%)`;
 
 // line is a metric over the generations.
 function line(f, name, attrs, text) {
-  let d = "", pen = false;
-  for (const r of data.rows) {
-    if (finite(r[name])) d += `${pen ? "L" : "M"}${f.x(r.generation).toFixed(1)} ${f.y(r[name]).toFixed(1)}`;
-    pen = finite(r[name]);
-  }
-  if (data.rows.length === 1) d += "h4";
+  const d = trace(f, data.rows.map(r => r.generation), data.rows.map(r => r[name]));
   f.root.append(titled(el("path", { ...attrs, d }), text));
 }
 
@@ -36,7 +31,7 @@ function means() {
 }
 
 function diversity() {
-  plot("diversity", ["diversity", "diversity_within"], 560, "a parameter", f => {
+  plot("diversity", ["diversity", "diversity_within"], 560, "distance per parameter", f => {
     line(f, "diversity", { class: "best" }, "between islands");
     line(f, "diversity_within", { class: "trial off" }, "within");
     return [[el("path", { class: "best", d: "M0 6H14" }), "between the islands' centres"], [el("path", { class: "trial off", d: "M0 6H14" }), "within each island's best"]];
@@ -77,7 +72,7 @@ function descent() {
 function tiles() {
   const last = data.rows[data.rows.length - 1];
   const all = last ? [[last.generation, "generations"], [count() || "", "islands"], [short(last.best_mean), "mean of the best island"], [short(last.mean_fitness), "mean of all"], [short(last.best_ever), "best member ever"],
-    [short(last.immigrants), "immigrants taken in"], [`${Math.max(0, Math.round(100 * last.foreign))} %`, "from other islands"]] : [];
+    [short(last.immigrants), "immigrants taken in"], [finite(last.foreign) ? `${Math.max(0, Math.round(100 * last.foreign))} %` : "", "from other islands"]] : [];
   showTiles(all);
 }
 

@@ -5,11 +5,14 @@ let objective = 0, list = "best";
 
 const maximize = () => data.directions[objective] === "MAXIMIZE";
 const better = (a, b) => maximize() ? a > b : a < b;
+// numeric is a number of the data, where infinite ones are texts; null if it is not one.
+const numeric = v => v === "+inf" ? Infinity : v === "-inf" ? -Infinity : finite(v) ? v : null;
 // A trial that breaks its constraints is not compared with others.
-const valueOf = t => t.state === "COMPLETE" && !t.broken && finite(t.values[objective]) ? t.values[objective] : null;
+const valueOf = t => t.state === "COMPLETE" && !t.broken ? numeric(t.values[objective]) : null;
+const reported = t => t.last === undefined ? "" : `${short(t.last ?? NaN)} at step ${t.step}`;
 const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
 const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
-const describe = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
+const describe = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || reported(t)}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
 function ranked() {
@@ -40,7 +43,7 @@ function history() {
   const where = $("history");
   if (!data.trials.length) return empty(where, "No trial yet.");
   const values = data.trials.map(valueOf), best = ranked()[0];
-  const shown = data.trials.map(t => valueOf(t) ?? (finite(t.last) && objective === 0 ? t.last : null));
+  const shown = data.trials.map(t => valueOf(t) ?? (objective === 0 ? numeric(t.last) : null));
   const y = limits(shown.filter(v => v !== null), best ? valueOf(best) : NaN) || [0, 1];
   const last = data.trials[data.trials.length - 1].n;
   const f = frame(1100, 300, [-Math.max(1, last) * .012, Math.max(1, last) * 1.012], y, "trial", data.metrics[objective]);
@@ -48,7 +51,7 @@ function history() {
   data.trials.forEach((t, i) => {
     const v = shown[i], kind = { COMPLETE: "complete", PRUNED: "pruned", FAIL: "failed", RUNNING: "running" }[t.state];
     if (!kind) return;
-    const strange = kind === "complete" && v === null; // infinite
+    const strange = kind === "complete" && v === null; // it breaks its constraints
     const m = v === null || kind === "failed" ? marks[strange ? "failed" : kind](f.x(t.n), f.bottom) : marks[kind](f.x(t.n), f.y(v));
     if (v !== null && f.outside(v)) outside++;
     f.root.append(titled(m, describe(t)));
@@ -73,20 +76,14 @@ function shades() {
 function curves() {
   const where = $("curves");
   const by = new Map(data.trials.map(t => [t.n, t])), some = data.curves.filter(c => c.values.some(finite));
-  if (!some.length) return empty(where, data.trials.length ? "No trial has reported on the way (report-every, or a pruner, makes them)." : "No trial yet.");
+  if (!some.length) return empty(where, data.trials.length ? "No trial has reported a value at a step." : "No trial yet.");
   const shade = shades(), best = ranked()[0];
   const steps = some.flatMap(c => c.steps), y = limits(some.flatMap(c => c.values), NaN);
   const f = frame(560, 300, [Math.min(...steps), Math.max(...steps)], y, "step", data.metrics[0]);
   const order = some.filter(c => !best || c.n !== best.n).sort((a, b) => (shade.get(a.n) ?? -1) - (shade.get(b.n) ?? -1));
   order.push(...some.filter(c => best && c.n === best.n));
   for (const c of order) {
-    let d = "", pen = false;
-    c.values.forEach((v, i) => {
-      if (finite(v)) d += `${pen ? "L" : "M"}${f.x(c.steps[i]).toFixed(1)} ${f.y(v).toFixed(1)}`;
-      pen = finite(v);
-    });
-    if (c.values.length === 1) d += "h4";
-    const t = by.get(c.n), s = shade.get(c.n), p = el("path", { class: "trial", d });
+    const t = by.get(c.n), s = shade.get(c.n), p = el("path", { class: "trial", d: trace(f, c.steps, c.values) });
     if (s === undefined) p.classList.add("off");
     else p.setAttribute("stroke", colour(s));
     if (best && c.n === best.n) p.classList.add("first");
@@ -117,35 +114,40 @@ function parallel() {
   const width = 1100, height = 320, top = 26, bottom = 26, axes = data.space.length + 1;
   const x = i => 70 + i * (width - 140) / (axes - 1), root = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   const scales = data.space.map(p => {
-    if (p.choices) return t => { const i = p.choices.indexOf(JSON.stringify(t.params[p.name])); return i < 0 ? null : scale(-.5, p.choices.length - .5, height - bottom, top)(i); };
+    if (p.choices) return t => { const i = p.choices.indexOf(t.params[p.name]); return i < 0 ? null : scale(-.5, p.choices.length - .5, height - bottom, top)(i); };
     const s = scale(p.low, p.high, height - bottom, top, p.log);
     return t => finite(t.params[p.name]) ? s(t.params[p.name]) : null;
   });
   const y = limits(good.map(valueOf), good.length ? valueOf(good[0]) : NaN) || [0, 1], ys = scale(y[0], y[1], height - bottom, top), shade = shades();
-  const rest = data.trials.filter(t => valueOf(t) === null && (t.state === "PRUNED" || t.state === "RUNNING"));
+  const rest = data.trials.filter(t => valueOf(t) === null && (t.state === "PRUNED" || t.state === "RUNNING") && data.space.some(p => p.name in t.params));
   const drawn = [...rest.slice(-300), ...good.slice().reverse()];
   for (const t of drawn) {
-    let d = "", pen = false;
+    const points = []; // the line goes on from each axis to the next that the trial has
     scales.forEach((s, i) => {
       const v = t.params[data.space[i].name] === undefined ? null : s(t);
-      if (v === null) return; // the line goes on to the next that the trial has
-      d += `${pen ? "L" : "M"}${x(i).toFixed(1)} ${v.toFixed(1)}`;
-      pen = true;
+      if (v !== null) points.push(`${x(i).toFixed(1)} ${v.toFixed(1)}`);
     });
     const value = valueOf(t), p = el("path", { class: "trial" });
-    if (value !== null) d += `${pen ? "L" : "M"}${x(axes - 1).toFixed(1)} ${Math.min(height - bottom, Math.max(top, ys(value))).toFixed(1)}${pen ? "" : "h-6"}`;
-    p.setAttribute("d", d);
+    if (value !== null) points.push(`${x(axes - 1).toFixed(1)} ${Math.min(height - bottom, Math.max(top, ys(value))).toFixed(1)}`);
+    p.setAttribute("d", points.length ? "M" + points.join("L") + (points.length > 1 ? "" : value === null ? "h6" : "h-6") : "");
     if (value === null) p.classList.add("off");
     else p.setAttribute("stroke", colour(shade.get(t.n)));
     if (good.length > 300) p.setAttribute("stroke-opacity", .35);
     if (good.length && t === good[0]) { p.classList.add("first"); p.removeAttribute("stroke-opacity"); }
     root.append(titled(p, describe(t)));
   }
+  // Names and choices are cut to what there is room for, names at their front: they often begin alike.
+  const most = Math.min(24, Math.max(4, Math.floor((width - 140) / (axes - 1) / 7.2)));
+  const end = s => s.length > most ? "…" + s.slice(1 - most) : s;
+  const front = (s, i) => { const n = i ? most : Math.min(most, 9); return s.length > n ? s.slice(0, n - 1) + "…" : s; };
   const axis = (i, name, labels) => {
-    root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, name.length > 24 ? name.slice(0, 23) + "…" : name), name));
-    for (const [text, at] of labels) root.append(el("text", { x: x(i) + (i === axes - 1 ? 6 : -6), y: at, "text-anchor": i === axes - 1 ? "start" : "end" }, text));
+    root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, end(name)), name));
+    for (const [text, at, whole] of labels) {
+      const label = el("text", { x: x(i) + (i === axes - 1 ? 6 : -6), y: at, "text-anchor": i === axes - 1 ? "start" : "end" }, text);
+      root.append(whole === undefined ? label : titled(label, whole));
+    }
   };
-  data.space.forEach((p, i) => axis(i, p.name, p.choices ? p.choices.map((c, j) => [c.replaceAll('"', ""), scale(-.5, p.choices.length - .5, height - bottom, top)(j) + 4])
+  data.space.forEach((p, i) => axis(i, p.name, p.choices ? p.choices.map((c, j) => [front(shown(c), i), scale(-.5, p.choices.length - .5, height - bottom, top)(j) + 4, shown(c)])
     : [[short(p.high), top + 4], [short(p.low), height - bottom + 4], ...(p.log ? [["log", (top + height - bottom) / 2]] : [])]));
   axis(axes - 1, data.metrics[objective], good.length ? [[short(y[1]), top + 4], [short(y[0]), height - bottom + 4]] : []);
   where.replaceChildren(root);
@@ -171,7 +173,7 @@ function trials() {
   if (!of.length) return empty(where, { best: "No trial is complete.", newest: "No trial yet.", running: "None is under way.", failed: "None has failed." }[list]);
   const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs || t.broken);
   table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], of.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
-    ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 && t.last !== undefined ? `${short(t.last)} at step ${t.step}` : ""),
+    ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 ? reported(t) : ""),
     t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? shown(t.params[n]) : "–"),
     ...(why ? [(t.differs ? "two results that are not equal; " : "") + (t.broken ? "breaks its constraints; " : "") + (t.reason || "")] : [])]));
   if (of.length > most) where.append(note(`${most} of ${of.length}.`));

@@ -16,6 +16,7 @@ function titled(e, text) { e.append(el("title", {}, text)); return e; }
 function short(x) {
   if (typeof x === "string") return x;
   if (x === null || x === undefined) return "";
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "+inf" : "-inf";
   const a = Math.abs(x);
   if (a !== 0 && (a < 1e-3 || a >= 1e6)) return x.toExponential(2).replace(/\.?0+e/, "e");
   return String(+x.toPrecision(4));
@@ -28,10 +29,16 @@ function scale(low, high, from, to, log) {
   return x => b === a ? (from + to) / 2 : from + (f(x) - a) / (b - a) * (to - from);
 }
 
-// ticks are about n round numbers between bounds.
-function ticks(low, high, n) {
+// exact is a tick in all its digits: two ticks of an axis never read the same.
+function exact(x) {
+  const a = Math.abs(x);
+  return a !== 0 && (a < 1e-3 || a >= 1e7) ? x.toExponential() : String(x);
+}
+
+// ticks are about n round numbers between bounds, least apart or more.
+function ticks(low, high, n, least = 0) {
   if (!(high > low)) return [low];
-  const raw = (high - low) / n, power = 10 ** Math.floor(Math.log10(raw));
+  const raw = Math.max((high - low) / n, least), power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find(m => m * power >= raw) * power;
   const out = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) out.push(+(i * step).toPrecision(12));
@@ -54,18 +61,30 @@ function limits(values, best) {
   return [low - pad, high + pad];
 }
 
-// frame is an SVG with axes; it gives what draws in it.
+// frame is an SVG with axes; it gives what draws in it. What is counted along x has no parts.
 function frame(width, height, [x0, x1], [y0, y1], xName, yName) {
   const left = 62, right = 14, top = 8, bottom = 34;
   const x = scale(x0, x1, left, width - right), y = scale(y0, y1, height - bottom, top);
   const root = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   for (const t of ticks(y0, y1, 5)) {
-    root.append(el("line", { class: "axis", x1: left, x2: width - right, y1: y(t), y2: y(t) }), el("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, short(t)));
+    root.append(el("line", { class: "axis", x1: left, x2: width - right, y1: y(t), y2: y(t) }), el("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, exact(t)));
   }
-  for (const t of ticks(x0, x1, width / 110)) root.append(el("text", { x: x(t), y: height - bottom + 15, "text-anchor": "middle" }, short(t)));
+  for (const t of ticks(x0, x1, width / 110, 1)) root.append(el("text", { x: x(t), y: height - bottom + 15, "text-anchor": "middle" }, exact(t)));
   root.append(el("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, xName),
     el("text", { x: 12, y: (height - bottom + top) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(height - bottom + top) / 2})` }, yName));
   return { root, x, y: v => Math.min(height - bottom, Math.max(top, y(v))), bottom: height - bottom, outside: v => v < y0 || v > y1 };
+}
+
+// trace is the path of a curve in a frame. What is no finite number is a gap; a point alone is a dash.
+function trace(f, xs, ys) {
+  const has = i => Number.isFinite(ys[i]);
+  let d = "";
+  xs.forEach((x, i) => {
+    if (!has(i)) return;
+    d += `${has(i - 1) ? "L" : "M"}${f.x(x).toFixed(1)} ${f.y(ys[i]).toFixed(1)}`;
+    if (!has(i - 1) && !has(i + 1)) d += "h4";
+  });
+  return d;
 }
 
 function key(entries) {

@@ -36,8 +36,9 @@ type tick struct {
 	text  string
 }
 
-// ticks returns at most a number of ticks (at least two), at multiples of 1, 2 or 5 times a power of ten.
-func (r Range) ticks(most int) (all []tick) {
+// ticks returns at most a number of ticks (at least two), at multiples of 1, 2 or 5 times a power of ten. Whole ticks
+// are 1 or more apart, of which a short range has fewer.
+func (r Range) ticks(most int, whole bool) (all []tick) {
 	half := (r.Max/2 - r.Min/2) / float64(max(most, 2))
 	exponent := int(math.Floor(math.Log10(half)))
 	var step float64
@@ -45,6 +46,9 @@ func (r Range) ticks(most int) (all []tick) {
 		if step = factor * math.Pow10(exponent); step/2 >= half {
 			break
 		}
+	}
+	if whole {
+		step = max(step, 1)
 	}
 	// Labels show the digits down to the step's first one.
 	last := int(math.Floor(math.Log10(step) + 1e-9))

@@ -9,6 +9,7 @@ import (
 type Chart struct {
 	Title, XLabel, YLabel string
 	X, Y                  *Range // the ranges of the axes; nil means all marks
+	Counts                bool   // X counts something: its ticks are whole numbers
 	marks                 []Mark
 	legend                []entry
 }
@@ -91,7 +92,7 @@ func (c *Chart) areaHeight(cell float64) float64 {
 
 func (c *Chart) yTicks(cell float64) []tick {
 	_, y := c.ranges()
-	return y.ticks(int(c.areaHeight(cell) / 30))
+	return y.ticks(int(c.areaHeight(cell)/30), false)
 }
 
 // leftOf returns the width of the labels on the left.
@@ -152,7 +153,7 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 		up := low.Y - high.Y - 2*inset
 		return Point{low.X + inset + across*x.fraction(p.X), low.Y - inset - up*y.fraction(p.Y)}
 	}
-	xTicks, yTicks := x.ticks(int((high.X-low.X)/90)), c.yTicks(cell.Y-legend)
+	xTicks, yTicks := x.ticks(int((high.X-low.X)/90), c.Counts), c.yTicks(cell.Y-legend)
 	grid := pen{gridColour, 1, nil}
 	for _, t := range xTicks {
 		at := crisp(place(Point{t.value, y.Min}))

@@ -21,23 +21,28 @@ import (
 
 func TestTicks(t *testing.T) {
 	for i, c := range []struct {
-		of   Range
-		most int
-		want string
+		of    Range
+		most  int
+		whole bool
+		want  string
 	}{
-		{Range{0, 1}, 5, "0 0.2 0.4 0.6 0.8 1.0"},
-		{Range{-200, 620}, 6, "-200 0 200 400 600"},
-		{Range{1, 7}, 3, "2 4 6"},
-		{Range{0, 1e7}, 5, "0 2e6 4e6 6e6 8e6 1e7"},
-		{Range{1e-6, 3e-6}, 3, "1e-6 2e-6 3e-6"},
-		{Range{3, 3}, 2, "2.5 3.0 3.5"},
-		{Range{1e17, 1e17}, 2, "9.99e16 1e17 1.001e17"},
-		{Range{-1e308, 1.7e308}, 3, "-1e308 0 1e308"},
-		{empty, 2, "0 0.5 1.0"},
+		{Range{0, 1}, 5, false, "0 0.2 0.4 0.6 0.8 1.0"},
+		{Range{-200, 620}, 6, false, "-200 0 200 400 600"},
+		{Range{1, 7}, 3, false, "2 4 6"},
+		{Range{0, 1e7}, 5, false, "0 2e6 4e6 6e6 8e6 1e7"},
+		{Range{1e-6, 3e-6}, 3, false, "1e-6 2e-6 3e-6"},
+		{Range{3, 3}, 2, false, "2.5 3.0 3.5"},
+		{Range{1e17, 1e17}, 2, false, "9.99e16 1e17 1.001e17"},
+		{Range{-1e308, 1.7e308}, 3, false, "-1e308 0 1e308"},
+		{empty, 2, false, "0 0.5 1.0"},
+		{Range{0, 1}, 5, true, "0 1"}, // case 27.81: there is no generation 0.2
+		{Range{1, 3}, 8, true, "1 2 3"},
+		{Range{1, 1}, 8, true, "1"},
+		{Range{0, 1e7}, 5, true, "0 2e6 4e6 6e6 8e6 1e7"},
 	} {
 		r := c.of.usable()
 		var labels []string
-		for _, k := range r.ticks(c.most) {
+		for _, k := range r.ticks(c.most, c.whole) {
 			labels = append(labels, k.text)
 			if v, err := strconv.ParseFloat(k.text, 64); v != 0 {
 				require.NoError(t, err)
