@@ -205,7 +205,8 @@ func (m Same) Step(_ random.Key, s SameState, _ *graph.Array,
 // Parameters that are drawn for each episode stay what they are until it ends.
 func TestA2CDrawsParametersOnceAnEpisode(t *testing.T) {
 	envs.MustRegister(Same{})
-	r := commandLine(t, "a2c", "Same-v0", "--env-param", "size=-1..1", "--target", "0", "--rounds", "2", "--out", "none")
+	r := commandLine(t, "a2c", "Same-v0", "--env-param", "size=-1..1", "--target", "0", "--rounds", "2", "--out",
+		"none")
 	require.Equal(t, 4., r["recent_return"])
 }
 
