@@ -84,7 +84,7 @@ func (s Streams) EndJSON(result any, err error) error {
 	return s.PrintJSON(result)
 }
 
-// printFailure writes the line of JSON of a failed command. A result that is not a JSON object with members is left out.
+// printFailure writes the line of JSON of a failed command. A result that is no JSON object with members is left out.
 func (s Streams) printFailure(f failure, err error) error {
 	e, ok := errors.AsType[ResultError](err)
 	if !ok {
