@@ -53,7 +53,7 @@ type Islands struct {
 	_        struct{} `help:"neighbours on a grid that is closed at its ends (torus), or each from any other island,"`
 	_        struct{} `help:"drawn anew (random)"`
 	// Explore is the number of generations between calls of explore.
-	Explore int      `set:"explore-every" min:"0" max:"1073741823"`
+	Explore int      `set:"explore-every" advanced:"" min:"0" max:"1073741823"`
 	_       struct{} `help:"generations after which the worst fifth of the islands go on with the searches of the best"`
 	_       struct{} `help:"fifth, and with their hyper-parameters changed (population-based training); 0: never"`
 }

@@ -22,6 +22,7 @@
 //	wants        the possible values, if the keys above do not say all
 //	each         a Number that may have several values
 //	needs        what another setting must be for this one to have an effect: "encoder=population|delta"
+//	advanced     seldom needed: the help of a command only names it, also of all settings of an embedded struct
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
@@ -76,8 +77,10 @@ type Field struct {
 	Default string // as text
 	Wants   string // the possible values: "a whole number from 1 to 64"
 	Traced  bool   // the setting is a Number, an input of the compiled program
-	tag     reflect.StructTag
-	value   reflect.Value
+	// Advanced reports that the setting is seldom needed, so that the help of a command only names it.
+	Advanced bool
+	tag      reflect.StructTag
+	value    reflect.Value
 }
 
 var numberType = reflect.TypeFor[Number]()
@@ -88,14 +91,16 @@ func Fields(ptr any) []Field {
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil
 	}
-	return fieldsOf(v.Elem())
+	return fieldsOf(v.Elem(), false)
 }
 
-func fieldsOf(v reflect.Value) (fields []Field) {
+// fieldsOf lists the settings of a struct. advanced reports whether all of them are.
+func fieldsOf(v reflect.Value, advanced bool) (fields []Field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
-			fields = append(fields, fieldsOf(v.Field(i))...)
+			_, all := f.Tag.Lookup("advanced")
+			fields = append(fields, fieldsOf(v.Field(i), advanced || all)...)
 			continue
 		}
 		name, ok := f.Tag.Lookup("set")
@@ -103,8 +108,9 @@ func fieldsOf(v reflect.Value) (fields []Field) {
 			continue
 		}
 		tag, help := tagOf(v.Type(), i)
-		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType, tag: tag,
-			value: v.Field(i)}
+		_, seldom := tag.Lookup("advanced")
+		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
+			Advanced: advanced || seldom, tag: tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)
