@@ -82,9 +82,9 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
-	if c.MinImprovement > 0 && c.Patience == 0 {
-		return nil, settings.Wrong("min-improvement", c.MinImprovement, "--patience beside it: without, the run does "+
-			"not end for want of improvement")
+	usual := DefaultConfig()
+	if err := settings.CheckNeeds(c, &usual, "patience"); err != nil {
+		return nil, err
 	}
 	return x, c.checkPool()
 }

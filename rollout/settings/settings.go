@@ -21,7 +21,7 @@
 //	number       a text that may be a number in a config file
 //	wants        the possible values, if the keys above do not say all
 //	each         a Number that may have several values
-//	needs        what another setting must be for this one to have an effect: "encoder=population|delta"
+//	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
 //	advanced     seldom needed: the help of a command only names it, also of all settings of an embedded struct
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
