@@ -161,9 +161,10 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	}
 	total := l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy))
 	if u.auxiliary != nil {
-		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(auxiliary.Transition{Observation: b.Observation, Action: b.Action,
-			Outputs: out.Head, LogProb: logProb, Entropy: entropy, Value: out.Value, OldLogProb: b.LogProb,
-			OldValue: b.Value, Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
+		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(auxiliary.Transition{
+			Observation: b.Observation, Action: b.Action, Outputs: out.Head, LogProb: logProb, Entropy: entropy,
+			Value: out.Value, OldLogProb: b.LogProb, OldValue: b.Value,
+			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
 		total = total.Add(l.Auxiliary)
 	}
 	return total, l
