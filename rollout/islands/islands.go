@@ -144,8 +144,8 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 	}
 	if len(each) > 0 { // Numbers of an island may not fit together
 		for i := range c.Islands {
-			own := ofIsland(one, each, i)
-			if _, err := strategy.Make(own.Strategy, own.Parted.Under("strategy.")); err != nil {
+			island := ofIsland(one, each, i)
+			if _, err := strategy.Make(island.Strategy, island.Parted.Under("strategy.")); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -254,8 +254,8 @@ func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]
 	var all []run.Sampled
 	for _, n := range numbers {
 		island, member := n/c.Population, n%c.Population
-		own := ofIsland(one, each, island)
-		x, err := own.NewSetup(generation.Options{}, plan.MachineOf(b, own.Devices))
+		config := ofIsland(one, each, island)
+		x, err := config.NewSetup(generation.Options{}, plan.MachineOf(b, config.Devices))
 		if err != nil {
 			return nil, err
 		}

@@ -258,7 +258,7 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	}, substepCarry{prev.Layers, prev.Out}, rowOf{in.each}, graph.Length(s.Substeps),
 		graph.Unroll(min(s.Substeps, unrolledSubsteps)))
 	next.Layers, next.Out = end.Layers, end.Out
-	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(prev.Layers[at].Sent),
+	last := len(s.Hidden) - 1
+	return next, Output{Action: s.decoded(p, next.Out, end.Layers[last].Sent.Sub(prev.Layers[last].Sent),
 		rows.Last.Spikes)}, rows.Watched
 }

@@ -36,8 +36,8 @@ type spikingLayerState struct {
 func (s *Spiking) layer(lay laying, g spiking.Genes, before, pad int) spikingLayer {
 	l := spikingLayer{In: s.synapses(lay, g.W, before, pad)}
 	if g.Wh != nil {
-		own := s.synapses(lay, g.Wh, pad, pad)
-		l.Own = &own
+		recurrent := s.synapses(lay, g.Wh, pad, pad)
+		l.Own = &recurrent
 	}
 	if g.Delay != nil {
 		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), pad), Longest: s.Delay}
@@ -65,8 +65,8 @@ func (s *Spiking) synapses(lay laying, genes *graph.Array, before, pad int) syna
 // whole returns a matrix with a member's own factors added.
 func (l laying) whole(genes *graph.Array, pad ...int) *graph.Array {
 	w := l.weight(genes, pad...)
-	if own := w.Own; own.A != nil {
-		return w.W.Add(own.A.Transpose(1, 0).Dot(own.B).Mul(own.Scale))
+	if change := w.Own; change.A != nil {
+		return w.W.Add(change.A.Transpose(1, 0).Dot(change.B).Mul(change.Scale))
 	}
 	return w.W
 }

@@ -246,23 +246,23 @@ func (c *Config) completed(g *program) (*program, error) {
 	}
 	g.costlyReset = costly && c.Agents == 1 // under vmap, both branches run
 	g.shards = c.whole()
-	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
+	rows, what := c.perUpdate(), "the steps of an update, envs x horizon"
 	switch {
 	case g.memory && c.blocks():
 		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy has memory, and whole sequences are "+
 			"shuffled anyway")
 	case g.memory:
-		rows, of = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
+		rows, what = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
 	case c.blocks():
-		rows, of = c.Horizon, "the steps that are shuffled, each a block of all environments"
+		rows, what = c.Horizon, "the steps that are shuffled, each a block of all environments"
 	}
 	if rows%c.Minibatches != 0 {
-		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, of)
+		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, what)
 	}
 	g.rows = rows
 	if n := rows / c.Minibatches; n%c.Accumulate != 0 {
 		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n,
-			of)
+			what)
 	}
 	for _, f := range settings.Fields(c) {
 		n, ok := f.Several()

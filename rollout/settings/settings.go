@@ -397,8 +397,8 @@ func (f Field) check() error {
 	wrong.Got = f.Text()
 	if f.Type == "text" {
 		wrong.Got = strconv.Quote(shorten(f.Text()))
-		if of, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(of, ","), f.value.String()) {
-			wrong.Wants += didYouMean(f.value.String(), strings.Split(of, ","))
+		if list, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(list, ","), f.value.String()) {
+			wrong.Wants += didYouMean(f.value.String(), strings.Split(list, ","))
 			return wrong
 		}
 		return nil
@@ -470,7 +470,7 @@ func (f Field) holds(x float64) bool {
 	if b, ok := bound("above"); ok && !(x > b) {
 		return false
 	}
-	if _, is := f.tag.Lookup("float32"); f.Traced || is { // float32 on the devices
+	if _, isFloat32 := f.tag.Lookup("float32"); f.Traced || isFloat32 { // float32 on the devices
 		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 	}
 	return !math.IsNaN(x) && !math.IsInf(x, 0)
@@ -497,8 +497,8 @@ func (f Field) wants() string {
 		"pairs": "NAME=VALUE, each name once, with commas between several", "ints": "whole numbers between commas",
 		"numbers": "numbers between commas", "bool": "true or false",
 		"text": "a text"}[f.Type]
-	if of, ok := f.tag.Lookup("oneof"); ok {
-		return "one of " + strings.ReplaceAll(of, ",", ", ")
+	if list, ok := f.tag.Lookup("oneof"); ok {
+		return "one of " + strings.ReplaceAll(list, ",", ", ")
 	}
 	min, hasMin := f.tag.Lookup("min")
 	max, hasMax := f.tag.Lookup("max")

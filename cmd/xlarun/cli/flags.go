@@ -193,7 +193,7 @@ func settingError(err error, file string, fromFile map[string]any) error {
 	if !ok {
 		return err
 	}
-	if _, is := fromFile[e.Key]; is && file != "" {
+	if _, found := fromFile[e.Key]; found && file != "" {
 		return console.BadInput("%s: key %q got %s, wants %s", file, shortKey(e.Key), console.ShortText(e.Got), e.Wants)
 	}
 	return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), console.ShortText(e.Got), e.Wants)

@@ -29,35 +29,35 @@ func helpCommand(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Help about any command", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at := cmd.Root()
+			command := cmd.Root()
 			if len(args) > 0 {
-				if list := topics()[args[0]]; list != nil && !hasCommand(at, args[0]) {
+				if list := topics()[args[0]]; list != nil && !hasCommand(command, args[0]) {
 					return list(a.Out, args[1:])
 				}
 			}
 			for _, name := range args {
 				var next *cobra.Command
-				for _, c := range at.Commands() {
+				for _, c := range command.Commands() {
 					if c.Name() == name || c.HasAlias(name) {
 						next = c
 					}
 				}
-				if next == nil && at == cmd.Root() {
-					return noCommand(at, name, slices.Sorted(maps.Keys(topics()))...)
+				if next == nil && command == cmd.Root() {
+					return noCommand(command, name, slices.Sorted(maps.Keys(topics()))...)
 				}
 				if next == nil {
-					return noCommand(at, name)
+					return noCommand(command, name)
 				}
-				at = next
-				if at.Annotations[handoverKey] != "" {
-					return at.RunE(at, nil)
+				command = next
+				if command.Annotations[handoverKey] != "" {
+					return command.RunE(command, nil)
 				}
 			}
-			at.InitDefaultHelpFlag()
+			command.InitDefaultHelpFlag()
 			if all {
-				at.Annotations = map[string]string{allKey: ""}
+				command.Annotations = map[string]string{allKey: ""}
 			}
-			return at.Help()
+			return command.Help()
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")

@@ -88,9 +88,9 @@ var foreign = map[string][]string{
 // LikeFlag returns the name among the known ones that a name means which is not among them: what another library's name
 // is here, or the nearest; "" if there is none.
 func LikeFlag(name string, known []string) string {
-	for _, own := range foreign[string(NormalizeFlag(nil, name))] {
-		if slices.Contains(known, own) {
-			return own
+	for _, flag := range foreign[string(NormalizeFlag(nil, name))] {
+		if slices.Contains(known, flag) {
+			return flag
 		}
 	}
 	return envs.Nearest(name, known)
