@@ -58,8 +58,8 @@ type About struct {
 
 // Suggesting is an Experiment that knows better settings than its defaults for some environments.
 type Suggesting interface {
-	// Suggested returns settings for what the experiment is about, which is set. They count where neither the command
-	// line nor a file gives a value.
+	// Suggested returns better settings for the kind's argument, such as the environment, which is set before the call.
+	// A value that the command line or a file gives goes before a suggested one.
 	Suggested() settings.Values
 }
 
