@@ -224,9 +224,10 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	var in train
 	in, next.Changed = s.encode(prev.Changed, s.inputs.scaled(observation), key)
 	next.Sent = prev.Sent.Add(in.total())
-	var steady drives
-	if in.steady != nil && !s.plastic() { // a constant input is multiplied once
-		steady = p.Layers[0].In.drives(in.steady)
+	constant := in.steady != nil && !s.plastic() // input and weights of the first layer: they are multiplied once
+	var first drives
+	if constant {
+		first = p.Layers[0].In.drives(in.steady)
 	}
 	end, rows := graph.Scan(func(prev substepCarry, row rowOf) (next substepCarry, res results) {
 		sent := in.steady
@@ -234,16 +235,11 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 			sent = row.Spikes
 		}
 		for i, l := range p.Layers {
-			arrives := steady
-			if i > 0 || in.steady == nil || s.plastic() {
+			arrives := first
+			if i > 0 || !constant {
 				arrives = s.arriving(l, prev.Layers[i], sent)
 			}
-			state, spikes, fired := s.substep(l, prev.Layers[i], arrives)
-			if prev.Layers[i].Plastic != nil {
-				// spikes that arrive and spikes that leave; delays do not matter
-				changed := s.stdp().Step(*prev.Layers[i].Plastic, sent, fired)
-				state.Plastic = &changed
-			}
+			state, spikes := s.substep(l, prev.Layers[i], sent, arrives)
 			res.Watched = append(res.Watched, watch(i, state, spikes))
 			next.Layers, sent = append(next.Layers, state), spikes
 		}

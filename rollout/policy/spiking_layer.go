@@ -96,11 +96,11 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	return state
 }
 
-// substep computes a layer's substep. It returns the next state, the spikes that arrive at the next layer, and the
-// spikes before their delay.
-func (s *Spiking) substep(l spikingLayer, prev spikingLayerState,
-	arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
-	fired = s.dynamics.Spikes(l.Neurons, prev.Neurons)
+// substep computes a layer's substep, in which the spikes sent by the layer before arrive as drives. It returns the next
+// state, and the spikes that arrive at the next layer.
+func (s *Spiking) substep(l spikingLayer, prev spikingLayerState, sent *graph.Array,
+	arrives drives) (next spikingLayerState, spikes *graph.Array) {
+	fired := s.dynamics.Spikes(l.Neurons, prev.Neurons)
 	spikes = fired
 	// NaN or infinity in a state spreads to the neuron's spikes.
 	for _, leaf := range graph.Leaves(prev.Neurons) {
@@ -118,5 +118,9 @@ func (s *Spiking) substep(l spikingLayer, prev spikingLayerState,
 	next.Neurons = s.dynamics.Step(l.Neurons, prev.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
 		Inhibition: in.Minus})
 	next.Sent = prev.Sent.Add(spikes)
-	return next, spikes, fired
+	if prev.Plastic != nil { // by the spikes that arrive and those that leave, before their delay
+		plastic := s.stdp().Step(*prev.Plastic, sent, fired)
+		next.Plastic = &plastic
+	}
+	return next, spikes
 }
