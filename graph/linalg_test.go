@@ -421,3 +421,16 @@ func TestLinalgErrors(t *testing.T) {
 		require.ErrorContains(t, err, "linalg_test.go:")
 	}
 }
+
+// Case 27.91: the error of leading axes that do not broadcast names the op that was called.
+func TestStackedSystemsNameTheirOp(t *testing.T) {
+	a, b := Ones(ShapeOf(Float32, 3, 2, 2)), Ones(ShapeOf(Float32, 4, 2, 1))
+	for name, solve := range map[string]func(){
+		"Solve":           func() { Solve(a, b) },
+		"TriangularSolve": func() { TriangularSolve(a, b) },
+	} {
+		var e *Error
+		require.ErrorAs(t, Try(solve), &e)
+		require.Equal(t, name, e.Op)
+	}
+}

@@ -75,8 +75,8 @@ func (a collectiveAttrs) replicaGroups() string {
 	return "replica_groups = " + stablehlo.Matrix(a.groups(), a.size)
 }
 
-// collective makes the attributes of a call with x over a named axis: a vmapped one around the call, or one of the
-// devices.
+// collective makes the attributes of a collective op on x over the axis of a name. The axis is one that a VMap around
+// the call maps, or an axis of the devices.
 func collective(name, axisName string, x *Array) collectiveAttrs {
 	oneGoroutine(name, x) // another goroutine knows no axis, but that is not the reason
 	if t := currentTrace(); t != nil {

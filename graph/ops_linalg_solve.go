@@ -101,7 +101,7 @@ var _ = register(&Op{
 // Solve is x [n] or [n, k] with a x = b, for a [n, n] and b [n] or [n, k]. A singular a gives infinities or NaN. Under
 // VMap over b alone, a is factored once. As jax.numpy.linalg.solve.
 func Solve(a, b *Array) *Array {
-	if a, b, leading := stackedSystems(a, b); leading > 0 {
+	if a, b, leading := stackedSystems("Solve", a, b); leading > 0 {
 		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
 			return []*Array{Solve(in[0], in[1])}
 		})[0]

@@ -196,7 +196,7 @@ func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 	for _, o := range opts {
 		o(&t)
 	}
-	if a, b, leading := stackedSystems(a, b); leading > 0 {
+	if a, b, leading := stackedSystems("TriangularSolve", a, b); leading > 0 {
 		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
 			return []*Array{TriangularSolve(in[0], in[1], opts...)}
 		})[0]
@@ -210,13 +210,13 @@ func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 }
 
 // stackedSystems broadcasts the leading axes of two sides of linear systems, and returns their number; 0: there is one
-// system. b is a vector only if it has one axis, as in numpy 2.
-func stackedSystems(a, b *Array) (*Array, *Array, int) {
+// system. b is a vector only if it has one axis, as in numpy 2. Errors name the op.
+func stackedSystems(name string, a, b *Array) (*Array, *Array, int) {
 	if a == nil || b == nil || a.Rank() < 2 || a.Rank() == 2 && b.Rank() <= 2 {
 		return a, b, 0
 	}
 	own := min(2, b.Rank())
-	lead := BroadcastDims("Solve", a.Dims()[:a.Rank()-2], b.Dims()[:b.Rank()-own])
+	lead := BroadcastDims(name, a.Dims()[:a.Rank()-2], b.Dims()[:b.Rank()-own])
 	a = a.BroadcastTo(append(slices.Clone(lead), a.Dims()[a.Rank()-2:]...)...)
 	b = b.BroadcastTo(append(slices.Clone(lead), b.Dims()[b.Rank()-own:]...)...)
 	return a, b, len(lead)

@@ -56,7 +56,8 @@ func Repeat(x *Array, n, axis int) *Array {
 // several axes are flattened; Tensordot(x, y, 0) keeps their axes.
 func Outer(x, y *Array) *Array { return Mul(Reshape(x, -1, 1), Reshape(y, 1, -1)) }
 
-// Diag puts a vector on the diagonal of a matrix of zeros, or on the one that many places above it.
+// Diag makes a matrix of zeros with the vector x on a diagonal. An offset of k means the diagonal k places above the
+// main one, below it if k is negative. As jax.numpy.diag of a vector.
 func Diag(x *Array, offset ...int) *Array {
 	if x.Rank() != 1 {
 		throw("Diag", "got %s, want a vector (Diagonal takes the diagonal of a matrix)", x.shape)

@@ -63,16 +63,16 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	if err != nil {
 		return err
 	}
-	own, cancel := context.WithCancelCause(ctx)
+	attemptCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a := &attempt{worker: w, spec: spec, job: r.Job, trial: trial, ack: msg.Reply(), cancel: cancel, fence: r.Fence,
 		lastStep: time.Now(), lastStored: time.Now()}
 	over := make(chan struct{})
-	go a.sendHeartbeats(own, over)
+	go a.sendHeartbeats(attemptCtx, over)
 	go a.watchLimits(over)
-	result := a.run(own)
+	result := a.run(attemptCtx)
 	close(over)
-	cause := context.Cause(own)
+	cause := context.Cause(attemptCtx)
 	limit, _ := errors.AsType[*limitError](cause)
 	switch {
 	case cause == nil:

@@ -35,9 +35,9 @@ func IsRunning(d *rdb.DB, of *study.Study, trials []*study.FrozenTrial) (bool, e
 		return false, err
 	}
 	for _, t := range trials {
-		for _, at := range []time.Time{t.Start, t.Complete} {
-			if t.SystemAttrs[study.SeesAttr] != nil && at.After(last) {
-				last = at
+		for _, seen := range []time.Time{t.Start, t.Complete} {
+			if t.SystemAttrs[study.SeesAttr] != nil && seen.After(last) {
+				last = seen
 			}
 		}
 	}

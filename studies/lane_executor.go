@@ -170,10 +170,10 @@ func (c *Coordinator) startBatch(ctx context.Context, program *laneProgram,
 func (c *Coordinator) reportLane(ctx context.Context, b *laneBatch, trial int, last int64,
 	r study.Reported) (stop bool, err error) {
 	b.reports[trial] = append(b.reports[trial], r)
-	own := *b.trials[trial]
-	own.Intermediate = b.reports[trial]
+	reported := *b.trials[trial]
+	reported.Intermediate = b.reports[trial]
 	err = c.untilStored(ctx, func() (err error) {
-		stop, err = c.Spec.prunes(c.study, &own, last)
+		stop, err = c.Spec.prunes(c.study, &reported, last)
 		return err
 	})
 	return stop, err

@@ -69,9 +69,9 @@ func (s *Spec) FitsLanes(runs Runs) error {
 
 // laneCost returns the cost of one run.
 func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
-	for key, at := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0,
+	for key, isSet := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0,
 		"stall": s.Stall != "none" && s.Stall != ""} {
-		if at {
+		if isSet {
 			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of "+
 				"one: leave it out")
 		}
@@ -80,7 +80,7 @@ func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
 		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of "+
 			"lanes are not kept")
 	}
-	if tune, has := s.Fixed["tune"]; has && tune != "off" {
+	if tune, given := s.Fixed["tune"]; given && tune != "off" {
 		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
 	}
 	examples, err := s.Examples()

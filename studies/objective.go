@@ -37,9 +37,9 @@ func (s *Spec) Check(runs Runs) error {
 			continue
 		}
 		for _, name := range s.Metrics() {
-			if has := measures(); name != stepMetric && !slices.Contains(has, name) {
+			if available := measures(); name != stepMetric && !slices.Contains(available, name) {
 				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind,
-					stepMetric, strings.Join(has, ", "))
+					stepMetric, strings.Join(available, ", "))
 			}
 		}
 	}

@@ -67,11 +67,11 @@ type segment struct {
 
 // pbtJob returns the ancestors of a trial.
 func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJob, err error) {
-	at, ok := study.PlaceInPBT(t)
+	place, ok := study.PlaceInPBT(t)
 	if !ok {
 		return j, fmt.Errorf("trial %d is none of population-based training", t.Number)
 	}
-	j.Until = (at.Rung + 1) * s.ReportEvery
+	j.Until = (place.Rung + 1) * s.ReportEvery
 	find := func(number int64) *study.FrozenTrial {
 		i, found := slices.BinarySearchFunc(trials, number, func(t *study.FrozenTrial, n int64) int {
 			return int(t.Number - n)
@@ -81,7 +81,7 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 		}
 		return trials[i]
 	}
-	for number := at.Parent; number >= 0; {
+	for number := place.Parent; number >= 0; {
 		parent := find(number)
 		if parent == nil {
 			return j, fmt.Errorf("trial %d goes on from trial %d, which is not there", t.Number, number)
@@ -99,7 +99,7 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 	slices.Reverse(j.Before)
 	// All trials two rungs before have finished: no trial will start from the rung before those.
 	for _, old := range trials {
-		if p, ok := study.PlaceInPBT(old); ok && p.Member == at.Member && p.Rung == at.Rung-3 {
+		if p, ok := study.PlaceInPBT(old); ok && p.Member == place.Member && p.Rung == place.Rung-3 {
 			j.Useless = append(j.Useless, old.Number)
 		}
 	}

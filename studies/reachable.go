@@ -20,9 +20,9 @@ func Reachable(address string) (at string, others []string) {
 	if name, err := os.Hostname(); err == nil && far(name) {
 		names = append(names, name)
 	}
-	of, _ := net.InterfaceAddrs() // where they cannot be listed there is the name, or this machine alone
+	addresses, _ := net.InterfaceAddrs() // where they cannot be listed there is the name, or this machine alone
 	var fours, sixes []string
-	for _, a := range of {
+	for _, a := range addresses {
 		n, ok := a.(*net.IPNet)
 		switch {
 		case !ok || n.IP.IsLoopback() || n.IP.IsLinkLocalUnicast():
@@ -46,6 +46,6 @@ func Reachable(address string) (at string, others []string) {
 func far(name string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	of, err := net.DefaultResolver.LookupIPAddr(ctx, name)
-	return err == nil && slices.ContainsFunc(of, func(a net.IPAddr) bool { return !a.IP.IsLoopback() })
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, name)
+	return err == nil && slices.ContainsFunc(addresses, func(a net.IPAddr) bool { return !a.IP.IsLoopback() })
 }

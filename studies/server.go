@@ -305,14 +305,14 @@ func (s *server) report(q request) (reply, error) {
 	if err != nil || s.spec.Pruner == "none" {
 		return reply{}, err
 	}
-	own := *t
-	own.Intermediate = nil
+	resumed := *t
+	resumed.Intermediate = nil
 	for _, x := range t.Intermediate { // what a worker that died reported beyond this is reported again
 		if x.Step <= q.Step {
-			own.Intermediate = append(own.Intermediate, x)
+			resumed.Intermediate = append(resumed.Intermediate, x)
 		}
 	}
-	stop, err := s.spec.prunes(s.study, &own, q.Last)
+	stop, err := s.spec.prunes(s.study, &resumed, q.Last)
 	return reply{Stop: stop}, err
 }
 
@@ -424,11 +424,11 @@ func (s *server) died(worker string) {
 func (s *server) reconcile(ctx context.Context, open []int64) error {
 	s.mu.Lock()
 	var publish, again []int64
-	is := map[int64]bool{}
+	isOpen := map[int64]bool{}
 	for _, trial := range open {
-		is[trial] = true
+		isOpen[trial] = true
 		l := s.leases[trial]
-		switch at, has := s.queued[trial]; {
+		switch queuedAt, isQueued := s.queued[trial]; {
 		case l != nil && s.alive(l):
 		case l != nil && !l.freed:
 			l.freed = true
@@ -438,10 +438,10 @@ func (s *server) reconcile(ctx context.Context, open []int64) error {
 			}
 			publish = append(publish, trial)
 			s.queued[trial] = s.now()
-		case !has:
+		case !isQueued:
 			publish = append(publish, trial)
 			s.queued[trial] = s.now()
-		case s.now().Sub(at) > 2*s.ttl:
+		case s.now().Sub(queuedAt) > 2*s.ttl:
 			again = append(again, trial)
 			s.queued[trial] = s.now()
 		}
@@ -449,7 +449,7 @@ func (s *server) reconcile(ctx context.Context, open []int64) error {
 	gone := s.obsolete
 	s.obsolete = map[int64]string{}
 	for trial, l := range s.leases {
-		if !is[trial] && !s.alive(l) {
+		if !isOpen[trial] && !s.alive(l) {
 			gone[trial] = l.Object
 			delete(s.leases, trial)
 		}

@@ -129,7 +129,7 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 		}
 		return nil, fmt.Errorf("it is no TOML: %s", shorten(err.Error()))
 	}
-	if _, is := values["kind_version"]; is {
+	if _, ok := values["kind_version"]; ok {
 		return nil, fmt.Errorf("it is the config of a run, which xlarun %v runs: the file of a study has a metric, "+
 			"such settings in [run], and parameters in [[param]]", values["kind"])
 	}
@@ -229,7 +229,7 @@ func param(i int, table map[string]any) (p study.Param, err error) {
 		return p, wrong("param", "number %d has no name: give the setting that it is, name = \"strategy.sigma\"", i+1)
 	}
 	p.Name = strings.ReplaceAll(name, "_", "-")
-	at := func(key string) string { return "param." + p.Name + "." + key }
+	keyOf := func(key string) string { return "param." + p.Name + "." + key }
 	kind, _ := table["type"].(string)
 	d := &p.Distribution
 	known := []string{"name", "type", "when"}
@@ -244,34 +244,34 @@ func param(i int, table map[string]any) (p study.Param, err error) {
 		d.Kind = study.Categorical
 		known = append(known, "choices")
 	default:
-		return p, wrong(at("type"), "got %v, wants float, int or categorical", table["type"])
+		return p, wrong(keyOf("type"), "got %v, wants float, int or categorical", table["type"])
 	}
 	for key, value := range table {
 		if !slices.Contains(known, key) {
-			return p, wrong(at(key), "is not known: %s has %s", kind, strings.Join(known, ", "))
+			return p, wrong(keyOf(key), "is not known: %s has %s", kind, strings.Join(known, ", "))
 		}
 		switch key {
 		case "low", "high", "step":
 			x, ok := value.(float64)
-			if n, is := value.(int64); is {
+			if n, isInt := value.(int64); isInt {
 				x, ok = float64(n), true
 			}
 			if !ok {
-				return p, wrong(at(key), "got %v, wants a number", value)
+				return p, wrong(keyOf(key), "got %v, wants a number", value)
 			}
 			*map[string]*float64{"low": &d.Low, "high": &d.High, "step": &d.Step}[key] = x
 		case "log":
 			if d.Log, ok = value.(bool); !ok {
-				return p, wrong(at(key), "got %v, wants true or false", value)
+				return p, wrong(keyOf(key), "got %v, wants true or false", value)
 			}
 		case "choices":
 			if d.Choices, ok = value.([]any); !ok {
-				return p, wrong(at(key), "got %v, wants a list", value)
+				return p, wrong(keyOf(key), "got %v, wants a list", value)
 			}
 		case "when":
 			when, ok := value.(map[string]any)
 			if !ok {
-				return p, wrong(at(key), "got %v, wants { NAME = VALUE } or { NAME = [VALUES] } of a parameter "+
+				return p, wrong(keyOf(key), "got %v, wants { NAME = VALUE } or { NAME = [VALUES] } of a parameter "+
 					"before it", value)
 			}
 			p.When = map[string][]any{}
@@ -286,12 +286,12 @@ func param(i int, table map[string]any) (p study.Param, err error) {
 	}
 	for _, key := range []string{"low", "high"} {
 		if _, ok := table[key]; !ok && kind != "categorical" {
-			return p, wrong(at(key), "is missing: give both bounds")
+			return p, wrong(keyOf(key), "is missing: give both bounds")
 		}
 	}
 	if d.Log && d.Kind == study.Float {
 		if _, ok := table["step"]; ok {
-			return p, wrong(at("step"), "does not go with a log scale: leave one of them out")
+			return p, wrong(keyOf("step"), "does not go with a log scale: leave one of them out")
 		}
 	}
 	return p, nil
@@ -348,7 +348,7 @@ func (s *Spec) check() error {
 		}
 	}
 	for _, name := range []string{"seed", "devices"} {
-		if _, is := s.Fixed[name]; is {
+		if _, given := s.Fixed[name]; given {
 			return wrong("run."+name, "is given by the study: use seeds and threads")
 		}
 	}
@@ -493,7 +493,7 @@ func (s *Spec) Examples() (all []map[string]any, err error) {
 			return nil, err
 		}
 		n := 1
-		if _, is := sampler.(*study.Halton); is {
+		if _, ok := sampler.(*study.Halton); ok {
 			n = 8
 		}
 		for range n {

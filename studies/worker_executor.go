@@ -50,8 +50,8 @@ func (c *Coordinator) openWorkers(ctx context.Context) (*workerExecutor, error) 
 	if b.damage != "" {
 		c.notice("the store of the message server could not be used (%s): it is made anew, from the database", b.damage)
 	}
-	if at := b.address(); at != "" && c.Listening != nil {
-		c.Listening(at)
+	if listening := b.address(); listening != "" && c.Listening != nil {
+		c.Listening(listening)
 	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // workers that end give their trials back
 	if c.server, err = newServer(inner, c, b); err != nil {

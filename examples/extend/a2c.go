@@ -19,7 +19,7 @@ import (
 
 func init() {
 	run.MustRegister(run.Kind{
-		Name: "a2c", Short: "Train an actor and a critic by advantage actor-critic", Argument: "env", Version: 1,
+		Name: "a2c", Short: "Train an actor and a critic by advantage actor-critic", Argument: "env", Version: 2,
 		Unit: "update", Work: "environment steps", Length: "updates",
 		New: func() run.Experiment {
 			return &A2C{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Steps: 500,
@@ -65,8 +65,9 @@ func (a *A2C) Rollout() (*episode.Rollout, error) {
 // Networks are what is learned.
 type Networks struct{ Actor, Critic, Head any }
 
-// World is one environment in the middle of an episode.
-type World struct {
+// EnvState is one environment in the middle of an episode.
+type EnvState struct {
+	Params      any // of the environment in this episode: --env-param may draw them for each episode
 	State       any
 	Observation *graph.Array
 	Return      *graph.Array // f32[]: of the episode so far
@@ -75,14 +76,14 @@ type World struct {
 // Learner is the state of a run.
 type Learner struct {
 	Train  train.State[Networks]
-	Worlds World        // on axis 0
+	Envs   EnvState     // on axis 0
 	Recent *graph.Array // f32[2]: sums over recent episodes of their returns and of their weights
 	Key    random.Key
 	Update *graph.Array // i32[]
 }
 
-// Step is one step of one environment; in a rollout [steps, environments, …].
-type Step struct {
+// Transition is one step of one environment; in a trajectory [steps, environments, …].
+type Transition struct {
 	Observation, Action, Reward, NextObservation, Terminated, Truncated *graph.Array
 	Return                                                              *graph.Array // of the episode so far
 }
@@ -93,20 +94,20 @@ type Losses struct{ Policy, Value, Entropy *graph.Array }
 // a2c is an update that is being traced.
 type a2c struct {
 	*A2C
-	play          *episode.Rollout
+	rollout       *episode.Rollout // the environment and its parameters
 	actor, critic policy.Policy
-	acting        policy.Stochastic
+	distribution  policy.Stochastic // over the actions, by the actor's outputs
 }
 
 // Start compiles an update for a backend.
 func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
-	play, err := a.Playing.Rollout()
+	rollout, err := a.Playing.Rollout()
 	if err != nil {
 		return nil, err
 	}
-	x := &a2c{A2C: a, play: play, actor: play.Policy}
-	spec := play.Env.Spec()
-	if x.acting, err = policy.StochasticOf(spec.Action); err != nil {
+	x := &a2c{A2C: a, rollout: rollout, actor: rollout.Policy}
+	spec := rollout.Env.Spec()
+	if x.distribution, err = policy.StochasticOf(spec.Action); err != nil {
 		return nil, err
 	}
 	maker, err := policy.MakerOf(a.Policy, a.Parted.Under("policy."))
@@ -120,7 +121,7 @@ func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
 		return nil, settings.Wrong("policy", a.Policy, "a policy without memory, such as mlp")
 	}
 	inputs := settings.Inputs(a, "")
-	for name, value := range play.Inputs() {
+	for name, value := range rollout.Inputs() {
 		inputs[name] = value
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{
@@ -141,9 +142,10 @@ func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
 // first is the state before the first update.
 func (x *a2c) first() Learner {
 	keys := random.SplitN(random.New(x.Seed), 4)
-	p := Networks{x.actor.Init(keys[0]), x.critic.Init(keys[1]), x.acting.Start()}
-	return Learner{Train: train.State[Networks]{Params: p, Optimizer: x.optimizer().Init(p), Scale: train.NoScale{}},
-		Worlds: graph.VMap(x.reset)(random.Split(keys[2], x.Envs)), Recent: graph.Float32s([]float32{0, 0}),
+	params := Networks{x.actor.Init(keys[0]), x.critic.Init(keys[1]), x.distribution.Start()}
+	return Learner{
+		Train: train.State[Networks]{Params: params, Optimizer: x.optimizer().Init(params), Scale: train.NoScale{}},
+		Envs:  graph.VMap(x.reset)(random.Split(keys[2], x.Envs)), Recent: graph.Float32s([]float32{0, 0}),
 		Key: keys[3], Update: envs.Steps(0)}
 }
 
@@ -151,87 +153,107 @@ func (x *a2c) optimizer() optim.Transform {
 	return optim.Chain(optim.ClipByGlobalNorm(graph.Scalar(.5)), optim.Adam(x.LearningRate.Array()))
 }
 
-func (x *a2c) reset(key random.Key) World {
-	params, _ := x.play.ParamsOf(key)
-	state, observation := x.play.Env.Reset(key, params)
-	return World{state, observation, graph.Scalar(0)}
-}
-
-// step takes a step of one environment, and begins another episode where one ended.
-func (x *a2c) step(p Networks, w World, key random.Key) (World, Step) {
-	keys := random.SplitN(key, 3)
-	params, _ := x.play.ParamsOf(keys[2])
-	_, out := x.actor.Act(p.Actor, x.actor.Start(p.Actor), w.Observation, keys[0])
-	t := Step{Observation: w.Observation, Action: x.acting.Draw(p.Head, out.Action, x.acting.Noise(keys[0]))}
-	next := World{}
-	next.State, next.Observation, t.Reward, t.Terminated, t.Truncated = x.play.Env.Step(keys[1], w.State,
-		x.acting.Action(t.Action), params)
-	next.Return = w.Return.Add(t.Reward)
-	t.NextObservation, t.Return = next.Observation, next.Return
-	return graph.SelectTree(t.Terminated.Or(t.Truncated), x.reset(keys[2]), next), t
+// outputs are the actor's for one observation, such as logits. The policy is one without memory, which draws nothing.
+func (x *a2c) outputs(params Networks, observation *graph.Array) *graph.Array {
+	_, out := x.actor.Act(params.Actor, x.actor.Start(params.Actor), observation, random.New(0))
+	return out.Action
 }
 
 // value is the critic's value of one observation, f32[].
-func (x *a2c) value(p Networks, observation *graph.Array) *graph.Array {
-	_, out := x.critic.Act(p.Critic, x.critic.Start(p.Critic), observation, random.New(0))
+func (x *a2c) value(params Networks, observation *graph.Array) *graph.Array {
+	_, out := x.critic.Act(params.Critic, x.critic.Start(params.Critic), observation, random.New(0))
 	return out.Action.Index(0)
 }
 
-// update plays a rollout and takes one step by its gradient.
-func (x *a2c) update(s Learner, in map[string]*graph.Array) (Learner, *graph.Array) {
-	bound := *x
-	bound.A2C, bound.play = settings.Bind(x.A2C, in, ""), x.play.Bound(in)
-	x = &bound
-	p := s.Train.Params
-	keys := graph.VMap(func(key random.Key) random.Key { return random.Split(key, x.Envs) })(
-		random.Split(random.FoldIn(s.Key, s.Update), x.Horizon))
-	worlds, t := graph.Scan(func(w World, keys random.Key) (World, Step) {
-		return graph.VMap2(func(w World, key random.Key) graph.Pair[World, Step] {
-			return graph.PairOf(x.step(p, w, key))
-		})(w, keys).Unpack()
-	}, s.Worlds, keys)
-
-	values := func(observations *graph.Array) *graph.Array {
-		return graph.VMap(graph.VMap(func(o *graph.Array) *graph.Array { return x.value(p, o) }))(observations)
-	}
-	type column struct{ Reward, Value, Next, Terminated, Truncated *graph.Array }
-	all := column{t.Reward, values(t.Observation), values(t.NextObservation), t.Terminated, t.Truncated}
-	advantages, targets := graph.VMap(func(c column) graph.Pair[*graph.Array, *graph.Array] {
-		last := c.Next.Index(x.Horizon - 1)
-		return graph.PairOf(advantage.GAE(c.Reward, c.Value, c.Next, c.Terminated, c.Truncated, last, x.Gamma.Array(),
-			x.Lambda.Array()))
-	}, graph.InAxes(1), graph.OutAxis(1))(all).Unpack()
-
-	type row struct{ Observation, Action, Advantage, Target *graph.Array }
-	rows := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.MergeAxes(a, 0, 2) },
-		row{t.Observation, t.Action, advantages, targets})
-	loss := func(p Networks) (*graph.Array, Losses) {
-		l := graph.VMap(func(r row) Losses {
-			_, out := x.actor.Act(p.Actor, x.actor.Start(p.Actor), r.Observation, random.New(0))
-			return Losses{
-				Policy:  x.acting.LogProb(p.Head, out.Action, r.Action).Mul(r.Advantage).Neg(),
-				Value:   x.value(p, r.Observation).Sub(r.Target).Square().Mul(.5),
-				Entropy: x.acting.Entropy(p.Head, out.Action),
-			}
-		})(rows)
-		l = graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean() }, l)
-		return l.Policy.Add(x.ValueWeight.Array().Mul(l.Value)).Sub(x.Entropy.Array().Mul(l.Entropy)), l
-	}
-	zero := graph.Scalar(0)
-	stepper := train.Stepper[Networks, row, Losses]{Optimizer: x.optimizer(), Zero: Losses{zero, zero, zero}, Parts: 1,
-		Loss: func(row) func(row) train.Loss[Networks, Losses] {
-			return func(row) train.Loss[Networks, Losses] { return loss }
-		}}
-	next := Learner{Worlds: worlds, Key: s.Key, Update: s.Update.Add(1), Recent: recent(s.Recent, t)}
-	var result train.Result[Losses]
-	next.Train, result = stepper.Step(s.Train, rows)
-	mean := next.Recent.Index(0).Div(next.Recent.Index(1)) // NaN before an episode has ended
-	m := result.Metrics
-	return next, graph.Stack([]*graph.Array{mean, m.Policy, m.Value, m.Entropy, result.GradientNorm}, 0)
+// reset begins an episode of one environment. Without graph.Once, XLA takes minutes to compile keys that are split from
+// keys in a loop.
+func (x *a2c) reset(key random.Key) EnvState {
+	keys := graph.Once(random.SplitN(key, 2))
+	envParams, _ := x.rollout.ParamsOf(keys[0])
+	state, observation := x.rollout.Env.Reset(keys[1], envParams)
+	return EnvState{envParams, state, observation, graph.Scalar(0)}
 }
 
-// recent adds the episodes that ended in a rollout. An episode weighs 0.98 times as much as the one after it.
-func recent(sums *graph.Array, t Step) *graph.Array {
+// step takes a step of one environment, and begins another episode if the step ended one.
+func (x *a2c) step(params Networks, env EnvState, key random.Key) (EnvState, Transition) {
+	keys := graph.Once(random.SplitN(key, 3))
+	actionKey, stepKey, resetKey := keys[0], keys[1], keys[2]
+	action := x.distribution.Draw(params.Head, x.outputs(params, env.Observation), x.distribution.Noise(actionKey))
+	state, observation, reward, terminated, truncated := x.rollout.Env.Step(stepKey, env.State,
+		x.distribution.Action(action), env.Params)
+	next := EnvState{env.Params, state, observation, env.Return.Add(reward)}
+	return graph.SelectTree(terminated.Or(truncated), x.reset(resetKey), next), Transition{env.Observation, action,
+		reward, observation, terminated, truncated, next.Return}
+}
+
+// play plays all environments for Horizon steps.
+func (x *a2c) play(params Networks, all EnvState, key random.Key) (EnvState, Transition) {
+	return graph.Scan(func(all EnvState, key random.Key) (EnvState, Transition) {
+		return graph.VMap2(func(env EnvState, key random.Key) graph.Pair[EnvState, Transition] {
+			return graph.PairOf(x.step(params, env, key))
+		})(all, random.Split(key, x.Envs)).Unpack()
+	}, all, random.Split(key, x.Horizon))
+}
+
+// advantages returns the advantages of a trajectory's actions and the targets of its values, [steps, environments].
+func (x *a2c) advantages(params Networks, t Transition) (advantages, targets *graph.Array) {
+	values := graph.VMap(graph.VMap(func(o *graph.Array) *graph.Array { return x.value(params, o) }))
+	type column struct{ Reward, Value, NextValue, Terminated, Truncated *graph.Array } // [steps]: of one environment
+	return graph.VMap(func(c column) graph.Pair[*graph.Array, *graph.Array] {
+		return graph.PairOf(advantage.GAE(c.Reward, c.Value, c.NextValue, c.Terminated, c.Truncated,
+			c.NextValue.Index(-1), x.Gamma.Array(), x.Lambda.Array()))
+	}, graph.InAxes(1), graph.OutAxis(1))(column{t.Reward, values(t.Observation), values(t.NextObservation),
+		t.Terminated, t.Truncated}).Unpack()
+}
+
+// example is what the loss takes of one transition.
+type example struct{ Observation, Action, Advantage, Target *graph.Array }
+
+// loss returns the loss over all examples, and its parts.
+func (x *a2c) loss(params Networks, examples example) (*graph.Array, Losses) {
+	losses := graph.VMap(func(e example) Losses {
+		outputs := x.outputs(params, e.Observation)
+		return Losses{
+			Policy:  x.distribution.LogProb(params.Head, outputs, e.Action).Mul(e.Advantage).Neg(),
+			Value:   x.value(params, e.Observation).Sub(e.Target).Square().Mul(.5),
+			Entropy: x.distribution.Entropy(params.Head, outputs),
+		}
+	})(examples)
+	l := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean() }, losses)
+	return l.Policy.Add(x.ValueWeight.Array().Mul(l.Value)).Sub(x.Entropy.Array().Mul(l.Entropy)), l
+}
+
+// update plays a trajectory and takes one step by its gradient.
+func (x *a2c) update(s Learner, in map[string]*graph.Array) (Learner, *graph.Array) {
+	bound := *x // with the program's inputs in place of the settings' numbers
+	bound.A2C, bound.rollout = settings.Bind(x.A2C, in, ""), x.rollout.Bound(in)
+	x = &bound
+	params := s.Train.Params
+	next := Learner{Key: s.Key, Update: s.Update.Add(1)}
+	var trajectory Transition
+	next.Envs, trajectory = x.play(params, s.Envs, random.FoldIn(s.Key, s.Update))
+	next.Recent = recent(s.Recent, trajectory)
+
+	advantages, targets := x.advantages(params, trajectory)
+	examples := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.MergeAxes(a, 0, 2) },
+		example{trajectory.Observation, trajectory.Action, advantages, targets})
+	zero := graph.Scalar(0)
+	stepper := train.Stepper[Networks, example, Losses]{Optimizer: x.optimizer(), Zero: Losses{zero, zero, zero},
+		Parts: 1, Loss: func(example) func(example) train.Loss[Networks, Losses] {
+			return func(e example) train.Loss[Networks, Losses] {
+				return func(params Networks) (*graph.Array, Losses) { return x.loss(params, e) }
+			}
+		}}
+	var result train.Result[Losses]
+	next.Train, result = stepper.Step(s.Train, examples)
+
+	meanReturn := next.Recent.Index(0).Div(next.Recent.Index(1)) // NaN before an episode has ended
+	m := result.Metrics
+	return next, graph.Stack([]*graph.Array{meanReturn, m.Policy, m.Value, m.Entropy, result.GradientNorm}, 0)
+}
+
+// recent adds the episodes that ended in a trajectory. An episode weighs 0.98 times as much as the one after it.
+func recent(sums *graph.Array, t Transition) *graph.Array {
 	done := t.Terminated.Or(t.Truncated).Convert(graph.Float32)
 	count, total := done.Sum(), done.Mul(t.Return).Sum()
 	keep := count.Mul(math.Log(.98)).Exp()

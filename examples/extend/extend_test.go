@@ -173,6 +173,43 @@ func TestA2C(t *testing.T) {
 	require.Contains(t, text.String(), `--policy got "gru:3", wants a policy without memory`)
 }
 
+// Same pays 1 for a step whose parameter is the one of Reset, and ends an episode after four steps.
+type Same struct{}
+
+// SameParams has one number, f32[].
+type SameParams struct{ Size *graph.Array }
+
+// SameState has the parameter that Reset got, f32[], and the steps taken, i32[].
+type SameState struct{ Size, Time *graph.Array }
+
+func (Same) Spec() envs.Spec {
+	return envs.Spec{ID: "Same-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 4}
+}
+
+func (Same) DefaultParams() SameParams { return SameParams{graph.Scalar(.5)} }
+
+func (m Same) Reset(_ random.Key, p SameParams) (SameState, *graph.Array) {
+	s := SameState{p.Size, envs.Steps(0)}
+	return s, m.Observe(s, p)
+}
+
+func (Same) Observe(s SameState, _ SameParams) *graph.Array { return s.Size.Reshape(1) }
+
+func (m Same) Step(_ random.Key, s SameState, _ *graph.Array,
+	p SameParams) (next SameState, obs, reward, terminated, truncated *graph.Array) {
+	next.Size = s.Size
+	next.Time, truncated = envs.Tick(s.Time, envs.Steps(4))
+	return next, m.Observe(next, p), graph.Select(s.Size.Eq(p.Size), 1., 0.), graph.Of(false), truncated
+}
+
+// Parameters that are drawn for each episode stay what they are until it ends.
+func TestA2CDrawsParametersOnceAnEpisode(t *testing.T) {
+	envs.MustRegister(Same{})
+	r := commandLine(t, "a2c", "Same-v0", "--env-param", "size=-1..1", "--target", "0", "--rounds", "2", "--out",
+		"none")
+	require.Equal(t, 4., r["recent_return"])
+}
+
 // With the rule's term in its loss, PPO acts by the rule soon.
 func TestRule(t *testing.T) {
 	few := []string{"ppo", "CartPole-v1", "--rounds", "40", "--target", "0", "--out", "none"}

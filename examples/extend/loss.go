@@ -15,8 +15,8 @@ type Rule struct {
 	Weight settings.Number `set:"weight" min:"0" help:"weight of the cross-entropy with the rule's actions"`
 }
 
-// Of returns the cross-entropy of one transition.
-func (r *Rule) Of(t auxiliary.Transition) *graph.Array {
+// Compute returns the cross-entropy of one transition.
+func (r *Rule) Compute(t auxiliary.Transition) *graph.Array {
 	angle, velocity := t.Observation.Index(2), t.Observation.Index(3)
 	right := angle.Add(velocity).Gt(0).Convert(graph.Int32)
 	chosen := graph.OneHot(right, 2, graph.Float32)

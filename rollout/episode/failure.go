@@ -63,11 +63,11 @@ func FindFailure(b xlabridge.Backend, r *Rollout, params any, key random.Key) (f
 		return steps
 	})
 	for e := range max(1, r.Episodes) {
-		own := key
+		episodeKey := key
 		if r.Episodes > 1 {
-			own = random.FoldIn(key, e)
+			episodeKey = random.FoldIn(key, e)
 		}
-		steps, err := play(params, own)
+		steps, err := play(params, episodeKey)
 		if err != nil {
 			return f, false, err
 		}

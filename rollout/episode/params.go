@@ -59,7 +59,7 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (sized envs.Envir
 // resize returns an environment with a size that fits a text.
 func resize(env envs.Environment, size envs.Size, text string) (envs.Environment, error) {
 	if size.Room { // the larger bound decides; readData reports what is no number
-		if low, high, is := strings.Cut(text, rangeMark); is {
+		if low, high, isRange := strings.Cut(text, rangeMark); isRange {
 			text = high
 		} else {
 			text = low
@@ -90,31 +90,31 @@ func readData(env envs.Environment, given settings.Pairs) (all []EnvParam, err e
 			continue
 		}
 		text := given[name]
-		at := -1
+		index := -1
 		for i, n := range names {
 			if n == name {
-				at = i
+				index = i
 			}
 		}
-		if at < 0 {
+		if index < 0 {
 			return nil, noParam(env, name, text, names)
 		}
 		wrong := func(wants string) error {
 			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, "+
 				"from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
 		}
-		whole := leaves[at].DType().IsInt()
-		within := ranges[at]
+		whole := leaves[index].DType().IsInt()
+		within := ranges[index]
 		wants := "a number" + within.String() + " that a float32 holds"
-		low, high, is := strings.Cut(text, rangeMark)
+		low, high, isRange := strings.Cut(text, rangeMark)
 		if whole {
 			within.Low, within.High = max(within.Low, math.MinInt32), min(within.High, math.MaxInt32)
 			wants = "a whole number" + within.String()
 		}
-		if !is {
+		if !isRange {
 			high = low
 		}
-		p := EnvParam{Name: name, leaf: at}
+		p := EnvParam{Name: name, leaf: index}
 		var ok [2]bool
 		p.Low, ok[0] = numberOf(low, whole)
 		p.High, ok[1] = numberOf(high, whole)
@@ -282,7 +282,7 @@ func (r *Rollout) envParams(key random.Key) any {
 	}
 	leaves, tree := graph.Flatten(p)
 	var given []*graph.Array
-	var at []int
+	var indices []int
 	for _, g := range r.Given {
 		if g.leaf < 0 {
 			continue
@@ -291,14 +291,14 @@ func (r *Rollout) envParams(key random.Key) any {
 			graph.Throw("Rollout", "the parameter %s of %s was not read by ReadEnvParams, want one that was", g.Name,
 				r.Env.Spec().ID)
 		}
-		given, at = append(given, g.value(key)), append(at, g.leaf)
+		given, indices = append(given, g.value(key)), append(indices, g.leaf)
 	}
 	if len(given) == 0 {
 		return p
 	}
 	all := append([]*graph.Array(nil), leaves...)
 	for i, a := range graph.Once(given) {
-		all[at[i]] = a
+		all[indices[i]] = a
 	}
 	return tree.Unflatten(all)
 }

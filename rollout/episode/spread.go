@@ -35,8 +35,8 @@ func (s *Spread) Play(in SpreadInputs, key random.Key, member func(number *graph
 
 // Key returns the key with which Play makes a member.
 func (s *Spread) Key(key random.Key, number *graph.Array) random.Key {
-	own, _ := memberKeys(key, number)
-	return own
+	memberKey, _ := memberKeys(key, number)
+	return memberKey
 }
 
 // memberKeys returns the keys that make a member and that play its episodes. They are computed once: on tiles of some

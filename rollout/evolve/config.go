@@ -17,13 +17,15 @@ type Config struct {
 	NormalizeObservations bool     `set:"normalize-observations"`
 	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
 	_                     struct{} `help:"all that were made in the generations before"`
-	RestartSettings
-	generation.PatienceSettings
-	PoolSettings
+
+	RestartSettings             `advanced:""`
+	generation.PatienceSettings `advanced:""`
+	PoolSettings                `advanced:""`
+
 	// Keys has one value. The setting stays because all config files of earlier versions have it. Keys that count
 	// members on each device are gone: results depended on the number of devices, so such runs could not move to other
 	// machines, could not be lanes or islands, and were no faster.
-	Keys string   `set:"keys" oneof:"global"`
+	Keys string   `set:"keys" advanced:"" oneof:"global"`
 	_    struct{} `help:"random keys count members over the whole population, so that results do not depend on"`
 	_    struct{} `help:"--devices"`
 }
@@ -86,9 +88,9 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
-	if c.MinImprovement > 0 && c.Patience == 0 {
-		return nil, settings.Wrong("min-improvement", c.MinImprovement, "--patience beside it: without, the run does "+
-			"not end for want of improvement")
+	usual := DefaultConfig()
+	if err := settings.CheckNeeds(c, &usual, "patience"); err != nil {
+		return nil, err
 	}
 	return x, nil
 }

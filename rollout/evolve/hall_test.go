@@ -124,7 +124,7 @@ func TestPatience(t *testing.T) {
 	c := DefaultConfig()
 	c.MinImprovement = 1
 	_, err := New(&xlabridge.Reference{}, c)
-	require.ErrorContains(t, err, "min-improvement: got 1, want --patience beside it")
+	require.ErrorContains(t, err, "min-improvement: got 1, want --patience other than 0 beside it")
 }
 
 // A run without patience can be resumed with it. The best so far counts.

@@ -54,7 +54,7 @@ type Islands struct {
 	_        struct{} `help:"neighbours on a grid that is closed at its ends (torus), or each from any other island,"`
 	_        struct{} `help:"drawn anew (random)"`
 	// Explore is the number of generations between calls of explore.
-	Explore int      `set:"explore-every" min:"0" max:"1073741823"`
+	Explore int      `set:"explore-every" advanced:"" min:"0" max:"1073741823"`
 	_       struct{} `help:"generations after which the worst fifth of the islands go on with the searches of the best"`
 	_       struct{} `help:"fifth, and with their hyper-parameters changed (population-based training); 0: never"`
 }
@@ -145,8 +145,8 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 	}
 	if len(each) > 0 { // Numbers of an island may not fit together
 		for i := range c.Islands {
-			own := ofIsland(one, each, i)
-			if _, err := strategy.Make(own.Strategy, own.Parted.Under("strategy.")); err != nil {
+			island := ofIsland(one, each, i)
+			if _, err := strategy.Make(island.Strategy, island.Parted.Under("strategy.")); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -255,8 +255,8 @@ func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]
 	var all []run.Sampled
 	for _, n := range numbers {
 		island, member := n/c.Population, n%c.Population
-		own := ofIsland(one, each, island)
-		x, err := own.NewSetup(generation.Options{}, plan.MachineOf(b, own.Devices))
+		config := ofIsland(one, each, island)
+		x, err := config.NewSetup(generation.Options{}, plan.MachineOf(b, config.Devices))
 		if err != nil {
 			return nil, err
 		}

@@ -42,9 +42,9 @@ func torus(n, i int) (around []int) {
 	columns := n / rows
 	row, column := i/columns, i%columns
 	seen := map[int]bool{i: true}
-	for _, at := range [][2]int{{row, column + columns - 1}, {row, column + 1}, {row + rows - 1, column},
+	for _, neighbour := range [][2]int{{row, column + columns - 1}, {row, column + 1}, {row + rows - 1, column},
 		{row + 1, column}} {
-		j := at[0]%rows*columns + at[1]%columns
+		j := neighbour[0]%rows*columns + neighbour[1]%columns
 		if !seen[j] {
 			seen[j] = true
 			around = append(around, j)

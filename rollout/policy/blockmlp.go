@@ -129,12 +129,12 @@ func (b *BlockMLP) Reads(params any) (all [][][]int32, err error) {
 	for i, l := range b.layers {
 		from := l.from
 		if i < len(p.Blocks) && p.Blocks[i].From != nil { // the member's own
-			own, err := graph.Floats(p.Blocks[i].From)
+			indices, err := graph.Floats(p.Blocks[i].From)
 			if err != nil {
 				return nil, err
 			}
-			from = make([]int32, len(own))
-			for k, v := range own {
+			from = make([]int32, len(indices))
+			for k, v := range indices {
 				from[k] = int32(v)
 			}
 		}

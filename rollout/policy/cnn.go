@@ -53,24 +53,24 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 		return nil, settings.Wrong("policy.channels", "", "a convolution at least; mlp has none")
 	}
 	box := observation.(envs.Box)
-	at := slices.Clone(image.Dims)
+	size := slices.Clone(image.Dims)
 	if box.ChannelsFirst {
-		at = []int{at[1], at[2], at[0]}
+		size = []int{size[1], size[2], size[0]}
 	}
-	c := &CNN{CNNSettings: *s, channelsFirst: box.ChannelsFirst, sizes: [][]int{at}}
+	c := &CNN{CNNSettings: *s, channelsFirst: box.ChannelsFirst, sizes: [][]int{size}}
 	for i, channels := range s.Channels {
 		if s.same() {
-			at = []int{(at[0]-1)/s.Stride + 1, (at[1]-1)/s.Stride + 1, channels}
-		} else if min(at[0], at[1]) < s.Kernel {
+			size = []int{(size[0]-1)/s.Stride + 1, (size[1]-1)/s.Stride + 1, channels}
+		} else if min(size[0], size[1]) < s.Kernel {
 			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, "+
-				"%d x %d; or --policy.padding same", i+1, at[0], at[1])
+				"%d x %d; or --policy.padding same", i+1, size[0], size[1])
 		} else {
-			at = []int{(at[0]-s.Kernel)/s.Stride + 1, (at[1]-s.Kernel)/s.Stride + 1, channels}
+			size = []int{(size[0]-s.Kernel)/s.Stride + 1, (size[1]-s.Kernel)/s.Stride + 1, channels}
 		}
-		c.sizes = append(c.sizes, at)
+		c.sizes = append(c.sizes, size)
 	}
 	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{
-		at[0] * at[1] * at[2]}, DType: graph.Float32}
+		size[0] * size[1] * size[2]}, DType: graph.Float32}
 	var err error
 	c.dense, err = NewMLP(s.Hidden, nn.Activation(s.Activation), flat, outputs)
 	return c, err

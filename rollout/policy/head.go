@@ -123,7 +123,7 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 	middle, half, bounded := make([]float32, n), make([]float32, n), make([]bool, n)
 	all := true
 	for i := range n {
-		low, high := at(s.box.Low, i), at(s.box.High, i)
+		low, high := bound(s.box.Low, i), bound(s.box.High, i)
 		bounded[i] = low > -math.MaxFloat32 && high < math.MaxFloat32
 		if all = all && bounded[i]; bounded[i] {
 			middle[i], half[i] = float32((low+high)/2), float32((high-low)/2)
@@ -145,8 +145,8 @@ func Legal(out, legal *graph.Array) *graph.Array {
 	return graph.Select(legal, least, math.Inf(-1))
 }
 
-// at returns bound i of a box, which may have one bound for all elements.
-func at(bounds []float64, i int) float64 {
+// bound returns bound i of a box, which may have one bound for all elements.
+func bound(bounds []float64, i int) float64 {
 	if len(bounds) == 1 {
 		return bounds[0]
 	}

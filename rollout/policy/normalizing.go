@@ -79,8 +79,8 @@ func (n *Normalizing) Describe(params any) (map[string]any, error) {
 	if !ok {
 		return nil, nil
 	}
-	if own, ok := params.(Normalized); ok {
-		params = own.Own
+	if normalized, ok := params.(Normalized); ok {
+		params = normalized.Own
 	}
 	return d.Describe(params)
 }

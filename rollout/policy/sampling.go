@@ -112,8 +112,8 @@ func (s *Sampling) Describe(params any) (map[string]any, error) {
 	if !ok {
 		return nil, nil
 	}
-	if own, ok := params.(Distributed); ok {
-		params = own.Own
+	if distributed, ok := params.(Distributed); ok {
+		params = distributed.Own
 	}
 	return d.Describe(params)
 }

@@ -204,9 +204,10 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	var in train
 	in, next.Changed = s.encode(s.inputs, prev.Changed, s.inputs.scaled(observation), s.DT.Array(), key)
 	next.Sent = prev.Sent.Add(in.total())
-	var steady drives
-	if in.steady != nil && !s.plastic() { // a constant input is multiplied once
-		steady = p.Layers[0].In.drives(in.steady)
+	constant := in.steady != nil && !s.plastic() // input and weights of the first layer: they are multiplied once
+	var first drives
+	if constant {
+		first = p.Layers[0].In.drives(in.steady)
 	}
 	end, rows := graph.Scan(func(prev substepCarry, row rowOf) (next substepCarry, res results) {
 		sent := in.steady
@@ -214,16 +215,11 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 			sent = row.Spikes
 		}
 		for i, l := range p.Layers {
-			arrives := steady
-			if i > 0 || in.steady == nil || s.plastic() {
+			arrives := first
+			if i > 0 || !constant {
 				arrives = s.arriving(l, prev.Layers[i], sent)
 			}
-			state, spikes, fired := s.substep(l, prev.Layers[i], arrives)
-			if prev.Layers[i].Plastic != nil {
-				// spikes that arrive and spikes that leave; delays do not matter
-				changed := s.stdp().Step(*prev.Layers[i].Plastic, sent, fired)
-				state.Plastic = &changed
-			}
+			state, spikes := s.substep(l, prev.Layers[i], sent, arrives)
 			res.Watched = append(res.Watched, watch(i, state, spikes))
 			next.Layers, sent = append(next.Layers, state), spikes
 		}
@@ -238,7 +234,7 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	}, substepCarry{prev.Layers, prev.Out}, rowOf{in.each}, graph.Length(s.Substeps),
 		graph.Unroll(min(s.Substeps, unrolledSubsteps)))
 	next.Layers, next.Out = end.Layers, end.Out
-	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(prev.Layers[at].Sent),
+	last := len(s.Hidden) - 1
+	return next, Output{Action: s.decoded(p, next.Out, end.Layers[last].Sent.Sub(prev.Layers[last].Sent),
 		rows.Last.Spikes)}, rows.Watched
 }

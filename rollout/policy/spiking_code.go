@@ -27,11 +27,11 @@ const wide = 1e6
 func newSpikingInputs(space envs.Space, n int) spikingInputs {
 	in := spikingInputs{space: space, n: n, low: make([]float32, n), scale: make([]float32, n)}
 	box, ok := space.(envs.Box)
-	at := func(bounds []float64, i int) float64 { return bounds[min(i, len(bounds)-1)] }
+	bound := func(bounds []float64, i int) float64 { return bounds[min(i, len(bounds)-1)] }
 	for i := range n {
 		low, high := 0., 1.
 		if ok {
-			low, high = at(box.Low, i), at(box.High, i)
+			low, high = bound(box.Low, i), bound(box.High, i)
 		}
 		in.signed = in.signed || low < 0
 		switch {

@@ -36,8 +36,8 @@ type spikingLayerState struct {
 func (s *Spiking) layer(lay laying, g spiking.Genes, before, pad int) spikingLayer {
 	l := spikingLayer{In: s.synapses(lay, g.W, before, pad)}
 	if g.Wh != nil {
-		own := s.synapses(lay, g.Wh, pad, pad)
-		l.Own = &own
+		recurrent := s.synapses(lay, g.Wh, pad, pad)
+		l.Own = &recurrent
 	}
 	if g.Delay != nil {
 		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), pad), Longest: s.Delay}
@@ -65,8 +65,8 @@ func (s *Spiking) synapses(lay laying, genes *graph.Array, before, pad int) syna
 // whole returns a matrix with a member's own factors added.
 func (l laying) whole(genes *graph.Array, pad ...int) *graph.Array {
 	w := l.weight(genes, pad...)
-	if own := w.Own; own.A != nil {
-		return w.W.Add(own.A.Transpose(1, 0).Dot(own.B).Mul(own.Scale))
+	if change := w.Own; change.A != nil {
+		return w.W.Add(change.A.Transpose(1, 0).Dot(change.B).Mul(change.Scale))
 	}
 	return w.W
 }
@@ -96,11 +96,11 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	return state
 }
 
-// substep computes a layer's substep. It returns the next state, the spikes that arrive at the next layer, and the
-// spikes before their delay.
-func (s *Spiking) substep(l spikingLayer, prev spikingLayerState,
-	arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
-	fired = s.dynamics.Spikes(l.Neurons, prev.Neurons)
+// substep computes a layer's substep, in which the spikes sent by the layer before arrive as drives. It returns the next
+// state, and the spikes that arrive at the next layer.
+func (s *Spiking) substep(l spikingLayer, prev spikingLayerState, sent *graph.Array,
+	arrives drives) (next spikingLayerState, spikes *graph.Array) {
+	fired := s.dynamics.Spikes(l.Neurons, prev.Neurons)
 	spikes = fired
 	// NaN or infinity in a state spreads to the neuron's spikes.
 	for _, leaf := range graph.Leaves(prev.Neurons) {
@@ -118,5 +118,9 @@ func (s *Spiking) substep(l spikingLayer, prev spikingLayerState,
 	next.Neurons = s.dynamics.Step(l.Neurons, prev.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
 		Inhibition: in.Minus})
 	next.Sent = prev.Sent.Add(spikes)
-	return next, spikes, fired
+	if prev.Plastic != nil { // by the spikes that arrive and those that leave, before their delay
+		plastic := s.stdp().Step(*prev.Plastic, sent, fired)
+		next.Plastic = &plastic
+	}
+	return next, spikes
 }

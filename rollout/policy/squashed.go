@@ -24,7 +24,7 @@ type Deviations struct {
 func newSquashed(head squash) Squashed {
 	s := Squashed{head: head, bounded: make([]bool, head.Size())}
 	for i := range s.bounded {
-		s.bounded[i] = at(head.box.Low, i) > -math.MaxFloat32 && at(head.box.High, i) < math.MaxFloat32
+		s.bounded[i] = bound(head.box.Low, i) > -math.MaxFloat32 && bound(head.box.High, i) < math.MaxFloat32
 	}
 	return s
 }

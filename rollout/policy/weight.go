@@ -94,20 +94,20 @@ func layingOf(s Shared) laying {
 // ordered returns a matrix with its inputs in another order. order permutes the rows of [in, columns].
 func (l laying) ordered(w *graph.Array, order func(rows *graph.Array) *graph.Array) *graph.Array {
 	to := order(w)
-	if own := l.shared[w]; own.A != nil {
-		own.A = order(own.A.Transpose(1, 0)).Transpose(1, 0)
-		l.shared[to] = own
+	if change := l.shared[w]; change.A != nil {
+		change.A = order(change.A.Transpose(1, 0)).Transpose(1, 0)
+		l.shared[to] = change
 	}
 	return to
 }
 
 // weight returns a matrix to multiply by, with pad[0] rows and pad[1] columns of zeros appended.
 func (l laying) weight(w *graph.Array, pad ...int) Weight {
-	own := l.shared[w]
+	change := l.shared[w]
 	if len(pad) > 0 {
 		w = padded(w, pad...)
 	}
-	return Weight{W: w, Own: own}
+	return Weight{W: w, Own: change}
 }
 
 // register is how many float32 numbers fit into a vector register of this machine. The rest of a row is multiplied one

@@ -18,7 +18,7 @@ type seen struct {
 	Weight  settings.Number `set:"weight" min:"0" help:"weight"`
 }
 
-func (s *seen) Of(t auxiliary.Transition) *graph.Array {
+func (s *seen) Compute(t auxiliary.Transition) *graph.Array {
 	for _, scalar := range []*graph.Array{t.LogProb, t.Entropy, t.OldLogProb, t.OldValue, t.Advantage, t.Target,
 		t.Action} {
 		if scalar.Rank() != 0 {

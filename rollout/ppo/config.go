@@ -43,22 +43,25 @@ func init() {
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	run.Scene
-	Shared bool   `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
-	Init   string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
-	Value  string `set:"value" help:"how values are made of the critic's outputs"`
+	Shared bool     `set:"shared" advanced:""`
+	_      struct{} `help:"one network for actor and critic, with the values as further outputs"`
+	Init   string   `set:"init" advanced:"" oneof:"orthogonal,policy"`
+	_      struct{} `help:"first weights: orthogonal, or as the policy draws them"`
+	Value  string   `set:"value" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
-	Auxiliary string `set:"auxiliary" help:"further term of the loss"`
+	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
 	Amounts
 	Rates
 	// Clip limits the ratio of probabilities to 1 ± Clip and, with ClipValues, the change of values.
 	Clip        settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts"`
-	ClipValues  bool            `set:"clip-values" help:"clip values, too"`
-	ValueWeight settings.Number `set:"value-weight" each:"" min:"0" help:"weight of the value's loss"`
+	ClipValues  bool            `set:"clip-values" advanced:"" help:"clip values, too"`
+	ValueWeight settings.Number `set:"value-weight" advanced:"" each:"" min:"0" help:"weight of the value's loss"`
 	Entropy     settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
 	// TargetKL ends the update after an epoch with a larger mean divergence from the policy of the rollout.
-	TargetKL settings.Number `set:"target-kl" min:"0" help:"divergence of an epoch that ends the update; 0: none does"`
+	TargetKL settings.Number `set:"target-kl" advanced:"" min:"0"`
+	_        struct{}        `help:"divergence of an epoch that ends the update; 0: none does"`
 
-	NormalizeAdvantages bool `set:"normalize-advantages" help:"normalise the advantages of a minibatch"`
+	NormalizeAdvantages bool `set:"normalize-advantages" advanced:"" help:"normalise the advantages of a minibatch"`
 	Normalizing
 	Crowd
 	run.Aim
@@ -251,23 +254,23 @@ func (c *Config) completed(g *program) (*program, error) {
 	}
 	g.costlyReset = costly && c.Agents == 1 // under vmap, both branches run
 	g.shards = c.whole()
-	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
+	rows, what := c.perUpdate(), "the steps of an update, envs x horizon"
 	switch {
 	case g.memory && c.blocks():
 		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy has memory, and whole sequences are "+
 			"shuffled anyway")
 	case g.memory:
-		rows, of = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
+		rows, what = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
 	case c.blocks():
-		rows, of = c.Horizon, "the steps that are shuffled, each a block of all environments"
+		rows, what = c.Horizon, "the steps that are shuffled, each a block of all environments"
 	}
 	if rows%c.Minibatches != 0 {
-		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, of)
+		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, what)
 	}
 	g.rows = rows
 	if n := rows / c.Minibatches; n%c.Accumulate != 0 {
 		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n,
-			of)
+			what)
 	}
 	for _, f := range settings.Fields(c) {
 		n, ok := f.Several()

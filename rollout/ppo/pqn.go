@@ -17,7 +17,7 @@ type QLearning struct {
 	Epsilon     settings.Number `set:"epsilon" min:"0" max:"1" help:"share of random actions at first"`
 	EpsilonEnd  settings.Number `set:"epsilon-end" min:"0" max:"1" help:"share of random actions in the end"`
 	EpsilonOver settings.Number `set:"epsilon-over" min:"0" max:"1" help:"part of the run over which it falls"`
-	RewardScale settings.Number `set:"reward-scale" above:"0" help:"factor of rewards in learning"`
+	RewardScale settings.Number `set:"reward-scale" advanced:"" above:"0" help:"factor of rewards in learning"`
 }
 
 // maxHead is a value head: the value of a state is the value of its best action. Its loss is value.Plain's loss of one

@@ -40,16 +40,16 @@ func (t *Training) configurations() (names []string, all []configuration) {
 	}
 	index := map[string]int{}
 	for agent, recent := range t.recent {
-		var own []float64
+		var combination []float64
 		for _, name := range names {
-			own = append(own, values[name][agent])
+			combination = append(combination, values[name][agent])
 		}
-		key := fmt.Sprint(own)
+		key := fmt.Sprint(combination)
 		i, ok := index[key]
 		if !ok {
 			i = len(all)
 			index[key] = i
-			all = append(all, configuration{values: own})
+			all = append(all, configuration{values: combination})
 		}
 		all[i].returns, all[i].agents = append(all[i].returns, recent), append(all[i].agents, agent)
 	}

@@ -93,7 +93,7 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 		return run.Metrics{}, fmt.Errorf("an update returned %d numbers, want %d metrics of %d agents", len(v), k,
 			agents)
 	}
-	of := func(metric int) (each []float64) {
+	metricOf := func(metric int) (each []float64) {
 		for agent := range agents {
 			each = append(each, v[agent*k+metric])
 		}
@@ -102,13 +102,13 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	work := float64(t.config.perUpdate()) * float64(agents)
 	m := run.Metrics{Step: t.Steps(), Work: work}
 	for i, name := range names {
-		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, of(i))})
+		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, metricOf(i))})
 	}
 	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
-	t.recent = of(slices.Index(names, "recent_return"))
+	t.recent = metricOf(slices.Index(names, "recent_return"))
 	recent, _ := m.Get("recent_return")
 	failed, _ := m.Get("failed")
-	m.Done = failed == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(of(k-1)) >= minEpisodes
+	m.Done = failed == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(metricOf(k-1)) >= minEpisodes
 	if failed > 0 && math.IsNaN(recent) {
 		m.Failed = t.allFailed
 	}
@@ -175,11 +175,11 @@ func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), m
 
 // member returns an actor as it is saved. An actor that learned action values has no distribution.
 func (t *Training) member(p Params, scale observationScale) any {
-	own := scale.member(t.program.member(p))
+	params := scale.member(t.program.member(p))
 	if _, ok := t.program.distribution.(epsilonGreedy); ok {
-		return own
+		return params
 	}
-	return policy.Distributed{Own: own, Distribution: p.Head}
+	return policy.Distributed{Own: params, Distribution: p.Head}
 }
 
 // Ending summarises the run, with the interquartile mean of several agents. The interval, which takes thousands of

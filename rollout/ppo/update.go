@@ -161,9 +161,10 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	}
 	total := l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy))
 	if u.auxiliary != nil {
-		l.Auxiliary = mean(graph.VMap(u.auxiliary.Of)(auxiliary.Transition{Observation: b.Observation, Action: b.Action,
-			Outputs: out.Head, LogProb: logProb, Entropy: entropy, Value: out.Value, OldLogProb: b.LogProb,
-			OldValue: b.Value, Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
+		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(auxiliary.Transition{
+			Observation: b.Observation, Action: b.Action, Outputs: out.Head, LogProb: logProb, Entropy: entropy,
+			Value: out.Value, OldLogProb: b.LogProb, OldValue: b.Value,
+			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
 		total = total.Add(l.Auxiliary)
 	}
 	return total, l
@@ -216,20 +217,21 @@ func (u *update) updateEpoch(s epochState, order *graph.Array) epochState {
 	return s
 }
 
-// updateEpochs goes through n rows once an epoch, each time in another order, until the policy has moved far enough.
+// updateEpochs goes through n rows once an epoch, each time in another order. With --target-kl it ends early, once the
+// policy has moved far enough.
 func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) (train.State[Params], lossMetrics) {
 	orders := u.shuffledRows(key, n)
 	s := epochState{Train: start, Metrics: u.noMetrics(), Epoch: graph.Zeros(graph.ShapeOf(graph.Int32)),
 		Stop: graph.Zeros(graph.ShapeOf(graph.Bool))}
-	if u.stops {
-		s = graph.NamedWhile(epochsLoop, func(s epochState) *graph.Array {
-			return s.Epoch.Lt(u.config.Epochs).And(s.Stop.Not())
-		}, func(s epochState) epochState { return u.updateEpoch(s, graph.DynamicIndex(orders, s.Epoch, 0)) }, s)
-	} else {
+	if !u.stops { // a scan has a known length, and inspect can count its work
 		s, _ = graph.Scan(func(s epochState, order *graph.Array) (epochState, graph.None) {
 			return u.updateEpoch(s, order), graph.None{}
 		}, s, orders, graph.LoopName(epochsLoop))
+		return s.Train, s.Metrics.means()
 	}
+	s = graph.NamedWhile(epochsLoop, func(s epochState) *graph.Array {
+		return s.Epoch.Lt(u.config.Epochs).And(s.Stop.Not())
+	}, func(s epochState) epochState { return u.updateEpoch(s, graph.DynamicIndex(orders, s.Epoch, 0)) }, s)
 	return s.Train, s.Metrics.means()
 }
 

@@ -58,8 +58,8 @@ type About struct {
 
 // Suggesting is an Experiment that knows better settings than its defaults for some environments.
 type Suggesting interface {
-	// Suggested returns settings for what the experiment is about, which is set. They count where neither the command
-	// line nor a file gives a value.
+	// Suggested returns better settings for the kind's argument, such as the environment, which is set before the call.
+	// A value that the command line or a file gives goes before a suggested one.
 	Suggested() settings.Values
 }
 
@@ -93,11 +93,11 @@ type Planned interface {
 // Planning are the settings of a Planned experiment: Common, and how the plan is chosen.
 type Planning struct {
 	Common
-	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free"`
+	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
 	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
 	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
 	_      struct{}       `help:"(default what is free)"`
-	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full"`
+	Tune   string         `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full"`
 	_      struct{}       `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
 	_      struct{}       `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
 	_      struct{}       `help:"3 s and store), full (up to 60 s); another plan changes last digits"`

@@ -39,7 +39,7 @@ type Aim struct {
 	_      struct{} `wants:"a mean return, 0 for none, or auto for the environment's"`
 	_      struct{} `help:"mean return that ends the run; 0: none; auto: the environment's"`
 	// Judge is the number of fresh episodes that judge a member.
-	Judge int      `set:"judge" program:"no" resume:"any" min:"1" max:"65536"`
+	Judge int      `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536"`
 	_     struct{} `help:"fresh episodes by which members are judged before one of them is called the best"`
 }
 
@@ -51,7 +51,7 @@ type Playing struct {
 	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	Aim
 	// Sample is the number of members whose trajectories are written at the run's end.
-	Sample int      `set:"sample" program:"no" resume:"any" min:"0" max:"1000"`
+	Sample int      `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000"`
 	_      struct{} `help:"members of the population whose episodes are written to trajectories.safetensors at the"`
 	_      struct{} `help:"run's end: observations, actions, rewards"`
 }

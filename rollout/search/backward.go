@@ -24,10 +24,10 @@ func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
 func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array {
 	tree := Tree[graph.None]{Rows: rows, Actions: actions}
 	root := tree.root()
-	at := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
-	rows, isNew := r.writeNode(tree, at, s)
+	selected := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
+	rows, isNew := r.writeNode(tree, selected, s)
 	used := root.field(usedNodes).Add(isNew.Convert(graph.Float32))
-	rows = r.propagate(rows, actions, at, s)
+	rows = r.propagate(rows, actions, selected, s)
 	return selectNext(rows, actions, used)
 }
 

@@ -195,13 +195,13 @@ func (s *plainSearch[S]) expand(path []plainEdge) (reward, discount, value float
 // last action.
 func (s *plainSearch[S]) backward(path []plainEdge, reward, discount, value float32) {
 	returned := value
-	for _, at := range slices.Backward(path) {
-		n := s.nodes[at.node]
+	for _, step := range slices.Backward(path) {
+		n := s.nodes[step.node]
 		returned = reward + discount*returned
 		n.value = (n.value*n.nodeVisits + returned) / (n.nodeVisits + 1)
 		n.nodeVisits++
-		n.visits[at.action]++
-		n.qValues[at.action] = reward + discount*value
+		n.visits[step.action]++
+		n.qValues[step.action] = reward + discount*value
 		value, reward, discount = n.value, n.reward, n.discount
 	}
 }

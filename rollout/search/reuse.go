@@ -16,49 +16,66 @@ type Reused[E any] struct {
 // Reroot returns the tree whose root is the child of the root's action, i32[]. The nodes below it move to the front, in
 // their old order.
 func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
-	nodes, used := t.Rows.Dim(0), t.Nodes()
-	number := graph.Iota(nodes)
-	child := index(t.root().child(action))
-	exists := child.Ge(0)
-	child = child.Max(0)
-	// Each node jumps to an ancestor, twice as far each time, until it is at the child or at the root.
-	ancestor := graph.Select(number.Eq(child), number, t.Parents())
-	for range bits.Len(uint(nodes)) {
-		ancestor = graph.Take(ancestor, ancestor, 0)
-	}
-	kept := exists.And(ancestor.Eq(child).And(number.Lt(used)))
-	newNumber := graph.CumSum(index(kept), 0).Sub(1)
-	oldNumber := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Int32, nodes)), graph.Select(kept, newNumber, nodes),
-		number)
+	kept := t.below(index(t.root().child(action)))
+	newNumber, oldNumber := compacted(kept)
 	renumber := func(rows *graph.Array) *graph.Array { // f32, -1 stays
 		return graph.Select(rows.Lt(0), rows, graph.Take(newNumber, index(rows), 0).Convert(graph.Float32))
 	}
-
-	old := Tree[E]{Rows: graph.Take(t.Rows, oldNumber, 0), Actions: t.Actions}
-	all := graph.SliceAxis(old.Rows, 1, 0, fields)
-	set := func(column int, x *graph.Array) {
-		columns := graph.IotaAxis(graph.ShapeOf(graph.Int32, all.Dims()...), 1)
-		all = graph.Select(columns.Eq(column), x.ExpandDims(1), all)
-	}
+	moved := func(a *graph.Array) *graph.Array { return graph.Take(a, oldNumber, 0) }
+	old := Tree[E]{Rows: moved(t.Rows), Actions: t.Actions}
 	children := renumber(old.block(childNodes))
+	leaf, last := longerLines(index(children), index(renumber(old.field(leafNode))), old.field(leafAction))
+	count := index(kept).Sum().Convert(graph.Float32)
+
+	numbers := graph.SliceAxis(old.Rows, 1, 0, fields)
+	set := func(column int, x *graph.Array) {
+		columns := graph.IotaAxis(graph.ShapeOf(graph.Int32, numbers.Dims()...), 1)
+		numbers = graph.Select(columns.Eq(column), x.ExpandDims(1), numbers)
+	}
 	set(parentNode, renumber(old.field(parentNode)).Max(0))
 	set(depth, old.field(depth).Sub(1))
-	// Depths are one less: a line of play that ended at the largest depth is now one action longer.
-	leaf, last := index(renumber(old.field(leafNode))), old.field(leafAction)
-	next := graph.TakeAlongAxis(graph.Take(children, leaf, 0), index(last).ExpandDims(1), 1).Squeeze(1)
-	ends := next.Lt(0)
-	below := index(next).Max(0)
-	set(leafNode, graph.Select(ends, leaf, graph.Take(leaf, below, 0)).Convert(graph.Float32))
-	set(leafAction, graph.Select(ends, last, graph.Take(last, below, 0)))
-	count := index(kept).Sum()
-	set(usedNodes, count.Convert(graph.Float32).BroadcastTo(nodes))
+	set(leafNode, leaf.Convert(graph.Float32))
+	set(leafAction, last)
+	set(usedNodes, count.BroadcastTo(kept.Size()))
 
 	p := padded(t.Actions)
-	rows := graph.Concatenate(1, all, graph.SliceAxis(old.Rows, 1, fields, fields+childNodes*p),
+	rows := graph.Concatenate(1, numbers, graph.SliceAxis(old.Rows, 1, fields, fields+childNodes*p),
 		graph.Pad(children, -1, []int{0, 0}, []int{0, p - t.Actions}))
-	embedding := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, oldNumber, 0) }, t.Embedding)
-	share := count.Convert(graph.Float32).Div(used.Convert(graph.Float32))
-	return Reused[E]{Tree: Tree[E]{Rows: rows, Embedding: embedding, Actions: t.Actions}, Share: share}
+	return Reused[E]{
+		Tree:  Tree[E]{Rows: rows, Embedding: graph.MapTree(moved, t.Embedding), Actions: t.Actions},
+		Share: count.Div(t.Nodes().Convert(graph.Float32)),
+	}
+}
+
+// below reports which nodes are a node, i32[], or have it as an ancestor, bool[nodes]. The node may be -1: then none.
+func (t Tree[E]) below(node *graph.Array) *graph.Array {
+	nodes := t.Rows.Dim(0)
+	number := graph.Iota(nodes)
+	top := node.Max(0)
+	// Each node jumps to an ancestor, twice as far each time, until it is at the top or at the root.
+	ancestor := graph.Select(number.Eq(top), number, t.Parents())
+	for range bits.Len(uint(nodes)) {
+		ancestor = graph.Take(ancestor, ancestor, 0)
+	}
+	return node.Ge(0).And(ancestor.Eq(top).And(number.Lt(t.Nodes())))
+}
+
+// compacted numbers the rows that are kept, bool[n], in their old order. newNumber, i32[n], has the new number of an
+// old row that is kept; oldNumber, i32[n], the old number of a new row, 0 after the last one.
+func compacted(kept *graph.Array) (newNumber, oldNumber *graph.Array) {
+	n := kept.Size()
+	newNumber = graph.CumSum(index(kept), 0).Sub(1)
+	place := graph.Select(kept, newNumber, n) // n is outside: what is not kept is not written
+	return newNumber, graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Int32, n)), place, graph.Iota(n))
+}
+
+// longerLines returns where the best lines of play end, in a tree whose depths are one less: a line that ended at the
+// largest depth is now one action longer. leaf, i32[nodes], and last, f32[nodes], are the fields leafNode and
+// leafAction; children, i32[nodes, A], the children's rows.
+func longerLines(children, leaf, last *graph.Array) (newLeaf, newLast *graph.Array) {
+	next := graph.TakeAlongAxis(graph.Take(children, leaf, 0), index(last).ExpandDims(1), 1).Squeeze(1)
+	ends, below := next.Lt(0), next.Max(0)
+	return graph.Select(ends, leaf, graph.Take(leaf, below, 0)), graph.Select(ends, last, graph.Take(last, below, 0))
 }
 
 // Drop drops the tree if over, bool[], is true: if a new game begins.

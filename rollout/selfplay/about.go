@@ -25,7 +25,6 @@ func (c *Config) About() run.About {
 		},
 		Check: c.Check,
 	}
-	a.Idle, a.IdleWants = c.idle()
 	if c.Schedule != "constant" { // with more iterations, the learning rate of each would be another
 		a.Bound = []string{"num-iterations"}
 	}

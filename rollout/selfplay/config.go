@@ -3,7 +3,6 @@ package selfplay
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"xlarun/graph/precision"
@@ -17,14 +16,16 @@ import (
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	Game     string   `set:"game" oneof:"clique,tictactoe,connectfour,hex,othello" help:"game that is learned"`
-	Vertices int      `set:"vertices" min:"3" max:"32"`
+	Vertices int      `set:"vertices" needs:"game=clique" min:"3" max:"32"`
 	_        struct{} `help:"clique: vertices of the complete graph whose edges are coloured"`
-	K        []int    `set:"k" min:"1" max:"32" wants:"a size of cliques from 3 on, or one for each colour as in 3,4"`
+	K        []int    `set:"k" needs:"game=clique" min:"1" max:"32"`
+	_        struct{} `wants:"a size of cliques from 3 on, or one for each colour as in 3,4"`
 	_        struct{} `help:"clique: vertices of the clique that decides, or 3,4: one size for each colour"`
-	Variant  string   `set:"variant" oneof:"maker,avoid,ramsey"`
+	Variant  string   `set:"variant" needs:"game=clique" oneof:"maker,avoid,ramsey"`
 	_        struct{} `help:"clique: closing a clique wins (maker) or loses (avoid);"`
 	_        struct{} `help:"ramsey: one player colours all edges without one"`
-	Rotation int      `set:"rotation" needs:"variant=ramsey" min:"0" max:"32" zero:"any colouring"`
+	Rotation int      `set:"rotation" advanced:"" min:"0" max:"32" zero:"any colouring"`
+	_        struct{} `needs:"game=clique&variant=ramsey"`
 	_        struct{} `wants:"a divisor of the number of vertices, or 0 for any colouring"`
 	_        struct{} `help:"ramsey: only colourings that stay the same when the"`
 	_        struct{} `help:"vertices are rotated by so many; 0: any colouring"`
@@ -37,61 +38,67 @@ type Config struct {
 	GameBatchSize     int      `set:"game-batch-size" min:"1" max:"1048576"`
 	_                 struct{} `help:"games played at the same time on all devices, at most --num-episodes"`
 	TrainingBatchSize int      `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
-	Lanes             int      `set:"lanes" min:"0" max:"65536"`
+	Lanes             int      `set:"lanes" advanced:"" min:"0" max:"65536"`
 	_                 struct{} `zero:"half of the game batch, or as many as have their trees in memory"`
 	_                 struct{} `help:"games that a device plays at the same time; 0 for half of"`
 	_                 struct{} `help:"the game batch, or as many as have their trees in memory"`
 
 	Search      string          `set:"search" oneof:"gumbel,puct"`
 	_           struct{}        `help:"gumbel: sequential halving; puct: noise at the root"`
-	MaxDepth    int             `set:"max-depth" min:"0" max:"65536" zero:"as many as there are simulations"`
+	MaxDepth    int             `set:"max-depth" advanced:"" min:"0" max:"65536"`
+	_           struct{}        `zero:"as many as there are simulations"`
 	_           struct{}        `help:"most moves from the root of a search to a node"`
-	Considered  int             `set:"considered" min:"1" max:"65536" help:"gumbel: most actions tried at the root"`
+	Considered  int             `set:"considered" advanced:"" min:"1" max:"65536"`
+	_           struct{}        `help:"gumbel: most actions tried at the root"`
 	_           struct{}        `needs:"search=gumbel"`
-	Temperature settings.Number `set:"temperature" min:"0" help:"puct: temperature of the first moves"`
-	_           struct{}        `needs:"search=puct"`
-	DrawnMoves  int             `set:"drawn-moves" min:"0" max:"65536"`
+	Temperature settings.Number `set:"temperature" advanced:"" min:"0" help:"puct: temperature of the first moves"`
+	_           struct{}        `needs:"search=puct&drawn-moves=!0"`
+	DrawnMoves  int             `set:"drawn-moves" advanced:"" min:"0" max:"65536"`
+	_           struct{}        `needs:"search=puct|variant=!ramsey&search=puct|arena-every=!0"`
 	_           struct{}        `help:"first moves of a game that are drawn, not the"`
 	_           struct{}        `help:"most visited (puct; in matches also gumbel)"`
-	RandomMoves int             `set:"random-moves" min:"0" max:"4096"`
+	RandomMoves int             `set:"random-moves" advanced:"" min:"0" max:"4096"`
 	_           struct{}        `help:"every other game begins with up to so many random moves, which are"`
 	_           struct{}        `help:"not learned from; they show positions that good play does not reach"`
-	Reuse       bool            `set:"reuse" help:"the next search goes on from the tree of the last one"`
-	UseTrueMCTX bool            `set:"use-true-mctx"`
+	Reuse       bool            `set:"reuse" advanced:"" help:"the next search goes on from the tree of the last one"`
+	UseTrueMCTX bool            `set:"use-true-mctx" advanced:""`
 	_           struct{}        `help:"search inside the compiled program; false: in Go, position by position"`
 
-	Replay            int             `set:"replay" min:"1" max:"4096" help:"iterations whose games are learned from"`
+	Replay            int             `set:"replay" advanced:"" min:"1" max:"4096"`
+	_                 struct{}        `help:"iterations whose games are learned from"`
 	Epochs            settings.Number `set:"epochs" program:"no" above:"0"`
 	_                 struct{}        `help:"times that a position is learned from; sets the number of steps"`
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
-	Schedule          string          `set:"schedule" oneof:"constant,linear,cosine"`
+	Schedule          string          `set:"schedule" advanced:"" oneof:"constant,linear,cosine"`
 	_                 struct{}        `help:"course of the learning rate over the"`
 	_                 struct{}        `help:"iterations; linear and cosine end at 0"`
-	L2                settings.Number `set:"l2" min:"0" help:"weight of the sum of the squared parameters in the loss"`
-	ValueWeight       settings.Number `set:"value-weight" min:"0"`
+	L2                settings.Number `set:"l2" advanced:"" min:"0"`
+	_                 struct{}        `help:"weight of the sum of the squared parameters in the loss"`
+	ValueWeight       settings.Number `set:"value-weight" advanced:"" min:"0"`
 	_                 struct{}        `help:"weight of the squared error of the value in the loss"`
-	MaxGradNorm       settings.Number `set:"max-grad-norm" above:"0"`
+	MaxGradNorm       settings.Number `set:"max-grad-norm" advanced:"" above:"0"`
 	_                 struct{}        `help:"largest norm of a gradient; larger ones are scaled down to it"`
-	Accumulate        int             `set:"accumulate" min:"1" max:"65536"`
+	Accumulate        int             `set:"accumulate" advanced:"" min:"1" max:"65536"`
 	_                 struct{}        `help:"parts of a training batch; devices share them and compute one at a time"`
-	Precision         string          `set:"precision" oneof:"f32,bf16,f16"`
+	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16"`
 	_                 struct{}        `help:"dtype of training; parameters stay float32"`
-	Symmetries        bool            `set:"symmetries"`
+	Symmetries        bool            `set:"symmetries" advanced:"" needs:"game=!hex"`
 	_                 struct{}        `help:"show positions to training under random symmetries"`
 	_                 struct{}        `help:"of the game: permuted vertices, turned boards"`
-	OptimizedTraining bool            `set:"optimized-training"`
+	OptimizedTraining bool            `set:"optimized-training" advanced:""`
 	_                 struct{}        `help:"compile the training step; false: the"`
 	_                 struct{}        `help:"reference interpreter computes it, to find NaN"`
 
-	ArenaEvery int      `set:"arena-every" program:"no" min:"0" max:"1000000" zero:"never"`
+	ArenaEvery int      `set:"arena-every" advanced:"" needs:"variant=!ramsey"`
+	_          struct{} `program:"no" min:"0" max:"1000000" zero:"never"`
 	_          struct{} `help:"iterations between evaluations, the last is one, too; 0: there is none"`
-	ArenaGames int      `set:"arena-games" needs:"arena-every=!0" min:"2" max:"65536"`
+	ArenaGames int      `set:"arena-games" advanced:"" needs:"variant=!ramsey&arena-every=!0" min:"2" max:"65536"`
 	_          struct{} `wants:"an even number from 2 to 65536: each side begins half of the games"`
 	_          struct{} `help:"games against each opponent of an evaluation"`
-	Pool       int      `set:"pool" needs:"arena-every=!0" program:"no" min:"1" max:"1024"`
+	Pool       int      `set:"pool" advanced:"" needs:"variant=!ramsey&arena-every=!0" program:"no" min:"1" max:"1024"`
 	_          struct{} `help:"older checkpoints that are opponents; the untrained network is one of them"`
 
-	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free"`
+	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
 	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
 	_      struct{}       `help:"memory for trees, games and batches on all"`
 	_      struct{}       `help:"devices, as 2G or 500MiB (default what is free)"`
@@ -152,7 +159,9 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkIdle(); err != nil {
+	// The config of a run has all settings, but no file has values of its own for those of another game.
+	usual := DefaultConfig()
+	if err := settings.CheckNeeds(c, &usual, "game"); err != nil {
 		return nil, err
 	}
 	if most := max(2, c.NumEpisodes); c.GameBatchSize > most && c.GameBatchSize != DefaultConfig().GameBatchSize {
@@ -192,46 +201,6 @@ func (c *Config) program() (*program, error) {
 	}
 	p.precision = policy
 	return p, p.resolve()
-}
-
-// idle returns the settings that do nothing in the game that is played, and what to give instead.
-func (c *Config) idle() (names []string, wants string) {
-	switch {
-	case c.Game == "hex":
-		return []string{"vertices", "k", "variant", "rotation", "symmetries"}, "no such setting where --game is hex: " +
-			"it is one of the game clique, or of games with symmetries"
-	case c.Game != clique:
-		return []string{"vertices", "k", "variant", "rotation"}, fmt.Sprintf("no such setting where --game is %s: it "+
-			"is one of the game clique", c.Game)
-	case c.Variant == ramsey && c.Search == "gumbel":
-		return []string{"arena-every", "arena-games", "pool", "drawn-moves"}, "no such setting where --variant is " +
-			"ramsey and --search is gumbel: it is one of matches, and a puzzle has none"
-	case c.Variant == ramsey:
-		return []string{"arena-every", "arena-games", "pool"}, "no such setting where --variant is ramsey: it is one " +
-			"of matches, and a puzzle has none"
-	case c.Search == "gumbel" && c.ArenaEvery == 0:
-		return []string{"drawn-moves"}, "no such setting where --search is gumbel and --arena-every is 0: only " +
-			"matches draw moves then"
-	case c.Search == "puct" && c.DrawnMoves == 0:
-		return []string{"temperature"}, "no such setting where --drawn-moves is 0: no move is drawn then"
-	}
-	return nil, ""
-}
-
-// checkIdle refuses idle settings that differ from their defaults. The command line refuses all that are set.
-func (c *Config) checkIdle() error {
-	usual := DefaultConfig()
-	names, wants := c.idle()
-	for _, name := range names {
-		if slices.Contains([]string{"arena-every", "arena-games", "pool", "drawn-moves"}, name) {
-			continue // a program may leave them as they are for another game
-		}
-		now, _ := settings.Lookup(c, name)
-		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {
-			return &settings.Error{Key: name, Got: now.Text(), Wants: wants}
-		}
-	}
-	return nil
 }
 
 // trainingSearch returns the search of self-play.

@@ -80,9 +80,9 @@ func (p *program) gather(r replay, positions *graph.Array) *graph.Array {
 	ends := graph.CumSum(length, 0)
 	game := graph.SearchSorted(ends, positions, true)
 	begin := graph.Take(ends, game, 0).Sub(graph.Take(length, game, 0))
-	at := game.Mul(p.game.moves).Add(positions.Sub(begin))
+	indices := game.Mul(p.game.moves).Add(positions.Sub(begin))
 	rows := r.Rows.Reshape(length.Size()*p.game.moves, p.words())
-	return graph.Take(rows, at, 0)
+	return graph.Take(rows, indices, 0)
 }
 
 // examples returns the examples of rows, u32[n, words], each under its symmetry, i32[n].
@@ -98,14 +98,14 @@ func (p *program) examples(rows, symmetry *graph.Array) example {
 
 // example returns the example of a row, u32[words].
 func (p *program) example(row *graph.Array) example {
-	g, at := p.game, p.game.stateWords()
-	state := g.unpack(graph.SliceAxis(row, 0, 0, at))
+	g, stateSize := p.game, p.game.stateWords()
+	state := g.unpack(graph.SliceAxis(row, 0, 0, stateSize))
 	e := example{Observation: g.env.Observe(state, g.params)}
 	e.Legal = graph.FullLike(graph.Iota(g.actions), 1).Gt(0)
 	if g.parts.Masker != nil {
 		e.Legal = g.parts.Masker.Legal(state, g.params)
 	}
-	e.Policy = p.unpackPolicy(graph.SliceAxis(row, 0, at, at+p.policyWords))
+	e.Policy = p.unpackPolicy(graph.SliceAxis(row, 0, stateSize, stateSize+p.policyWords))
 	e.Value = graph.Bitcast(row.Index(p.words()-1), graph.Float32)
 	return e
 }

@@ -82,8 +82,8 @@ func paletteOf(frames []image.Image) color.Palette {
 				colours = append(colours, c)
 			}
 			if len(colours) > 256 {
-				own := []color.Color{draw.Paper, draw.Ink, draw.Steel, draw.Wood, draw.Accent, draw.Signal}
-				return append(own, palette.WebSafe...)
+				basic := []color.Color{draw.Paper, draw.Ink, draw.Steel, draw.Wood, draw.Accent, draw.Signal}
+				return append(basic, palette.WebSafe...)
 			}
 		}
 	}
@@ -174,9 +174,9 @@ type Colouring struct {
 // Valid reports whether no clique of first vertices has the first colour and no clique of second vertices the second.
 // It looks at every set of vertices.
 func (c Colouring) Valid(first, second int) bool {
-	has := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
-	return !hasClique(c.Vertices, first, has) && !hasClique(c.Vertices, second, func(a, b int) bool {
-		return !has(a, b)
+	inFirst := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
+	return !hasClique(c.Vertices, first, inFirst) && !hasClique(c.Vertices, second, func(a, b int) bool {
+		return !inFirst(a, b)
 	})
 }
 

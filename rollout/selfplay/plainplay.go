@@ -81,20 +81,20 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 	x.root, err = newStage(c, "root of one position", graph.None{},
 		rootInputs{weights, random.New(0), number, number, position},
 		func(_ graph.None, in rootInputs) plainRoot {
-			at := p.game.unpackPosition(in.Position)
-			r := p.model().Root(p.searchParams(networkPlayer(in.Weights)), at.State)
+			state := p.game.unpackPosition(in.Position)
+			r := p.model().Root(p.searchParams(networkPlayer(in.Weights)), state.State)
 			draws := search.DrawsOf(p.config.trainingSearch(), moveKey(in.Key, in.Game, in.Move), p.game.actions)
-			return plainRoot{r.PriorLogits, r.Value, r.Legal, draws, p.sign(at.State)}
+			return plainRoot{r.PriorLogits, r.Value, r.Legal, draws, p.sign(state.State)}
 		})
 	if err != nil {
 		return nil, err
 	}
 	x.step, err = newStage(c, "step of one position", graph.None{}, stepInputs{weights, number, position},
 		func(_ graph.None, in stepInputs) plainStep {
-			at := p.game.unpackPosition(in.Position)
+			before := p.game.unpackPosition(in.Position)
 			params := p.searchParams(networkPlayer(in.Weights))
-			s, next := p.model().Step(params, random.New(0), in.Action, at)
-			return plainStep{s, p.game.packPosition(next), p.sign(at.State).Mul(s.Reward), next.Over}
+			s, next := p.model().Step(params, random.New(0), in.Action, before)
+			return plainStep{s, p.game.packPosition(next), p.sign(before.State).Mul(s.Reward), next.Over}
 		})
 	return x, err
 }

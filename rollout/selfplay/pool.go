@@ -68,14 +68,14 @@ func (p pool) save(arrays map[string]*graph.Array) {
 }
 
 func loadPool(arrays map[string]*graph.Array, parameters int) (p pool, err error) {
-	w, at, ratings := arrays[poolWeights], arrays[poolIterations], arrays[poolRatings]
-	if w == nil || at == nil || ratings == nil || w.DType() != graph.Float32 || w.Rank() != 2 ||
-		w.Dim(1) != parameters || at.Size() != w.Dim(0) || ratings.Size() != w.Dim(0)+1 {
+	w, trainedFor, ratings := arrays[poolWeights], arrays[poolIterations], arrays[poolRatings]
+	if w == nil || trainedFor == nil || ratings == nil || w.DType() != graph.Float32 || w.Rank() != 2 ||
+		w.Dim(1) != parameters || trainedFor.Size() != w.Dim(0) || ratings.Size() != w.Dim(0)+1 {
 		return p, fmt.Errorf("the state has no pool of older checkpoints of %d parameters, as these settings want: "+
 			"restore what the same settings made", parameters)
 	}
 	var read hostReader
-	weights, iterations, rating := read.float32s(w), read.ints(at), read.float64s(ratings)
+	weights, iterations, rating := read.float32s(w), read.ints(trainedFor), read.float64s(ratings)
 	if read.err != nil {
 		return p, read.err
 	}

@@ -579,18 +579,18 @@ func TestRefusals(t *testing.T) {
 		{13, func(c *Config) { c.Game = "go" }, "game"},
 		{14, func(c *Config) { c.Vertices, c.K = 32, []int{9} }, "vertices: got 32, want a smaller graph"},
 		{15, func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate"},
-		{16, func(c *Config) { c.Game = "hex" }, "vertices: got 4, want no such setting where --game is hex: it is " +
-			"one of the game clique"},
-		{17, func(c *Config) { c.Game, c.Vertices, c.K = "tictactoe", 6, []int{4} }, "k: got 4, want no such setting"},
+		{16, func(c *Config) { c.Game = "hex" }, "vertices: got 4, want --game clique beside it: it has no " +
+			"effect otherwise"},
+		{17, func(c *Config) { c.Game, c.Vertices, c.K = "tictactoe", 6, []int{4} }, "k: got 4, want --game clique"},
 		{18, func(c *Config) {
 			c.Game, c.Vertices, c.Variant = "othello", 6, ramsey
-		}, "variant: got ramsey, want no such setting"},
+		}, "variant: got ramsey, want --game clique"},
 		{19, func(c *Config) { c.Lanes = 5 },
 			"lanes: got 5, want at most the 4 games that are played at the same time"},
 		{20, func(c *Config) { c.Variant, c.Rotation = ramsey, 3 },
 			"rotation: got 3, want a divisor of the 4 vertices, or 0"},
 		{21, func(c *Config) { c.Game, c.Vertices, c.Symmetries = "hex", 6, false },
-			"symmetries: got false, want no such setting"},
+			"symmetries: got false, want --game other than hex"},
 	} {
 		config := small()
 		c.change(&config)

@@ -24,15 +24,15 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 				continue
 			}
 			cells := make([]int32, height*width)
-			for at := range cells {
-				y, x := at/width, at%width
+			for cell := range cells {
+				y, x := cell/width, cell%width
 				if i&4 != 0 {
 					x = width - 1 - x
 				}
 				for range i & 3 {
 					y, x = x, height-1-y
 				}
-				cells[at] = int32(y*width + x)
+				cells[cell] = int32(y*width + x)
 			}
 			s.cells = append(s.cells, cells)
 		}
@@ -67,9 +67,9 @@ func permutations(g *game, rotated bool) (s symmetries) {
 		to := board.Permuted(p)
 		s.cells = append(s.cells, to)
 		actions := make([]int32, 0, g.actions)
-		for at := 0; at < g.actions; at += edges { // a puzzle has the edges in both colours
+		for first := 0; first < g.actions; first += edges { // a puzzle has the edges in both colours
 			for _, e := range to {
-				actions = append(actions, e+int32(at))
+				actions = append(actions, e+int32(first))
 			}
 		}
 		s.actions = append(s.actions, actions)

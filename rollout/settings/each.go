@@ -73,11 +73,11 @@ func (n Number) Several(count int, name string, seed int64) []float64 {
 	order := rand.New(rand.NewPCG(uint64(seed), h.Sum64())).Perm(count)
 	low, high := bounds[0], bounds[1]
 	for i, part := range order {
-		at := (float64(part) + .5) / float64(count)
+		fraction := (float64(part) + .5) / float64(count)
 		if low > 0 && high > 0 {
-			all[i] = math.Exp(math.Log(low) + at*(math.Log(high)-math.Log(low)))
+			all[i] = math.Exp(math.Log(low) + fraction*(math.Log(high)-math.Log(low)))
 		} else {
-			all[i] = low + at*(high-low)
+			all[i] = low + fraction*(high-low)
 		}
 	}
 	return all

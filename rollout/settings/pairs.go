@@ -74,9 +74,9 @@ func ParsePairs(text string) (p Pairs, ok bool) {
 		return nil, true
 	}
 	for _, pair := range strings.Split(text, ",") {
-		name, value, has := strings.Cut(pair, "=")
+		name, value, hasValue := strings.Cut(pair, "=")
 		name, value = pairName(name), strings.TrimSpace(value)
-		if _, twice := p[name]; !has || name == "" || value == "" || twice {
+		if _, twice := p[name]; !hasValue || name == "" || value == "" || twice {
 			return nil, false
 		}
 		p = p.With(name, shortest(value))

@@ -21,7 +21,8 @@
 //	number       a text that may be a number in a config file
 //	wants        the possible values, if the keys above do not say all
 //	each         a Number that may have several values
-//	needs        what another setting must be for this one to have an effect: "encoder=population|delta"
+//	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
+//	advanced     seldom needed: the help of a command only names it, also of all settings of an embedded struct
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
@@ -76,8 +77,10 @@ type Field struct {
 	Default string // as text
 	Wants   string // the possible values: "a whole number from 1 to 64"
 	Traced  bool   // the setting is a Number, an input of the compiled program
-	tag     reflect.StructTag
-	value   reflect.Value
+	// Advanced reports that the setting is seldom needed, so that the help of a command only names it.
+	Advanced bool
+	tag      reflect.StructTag
+	value    reflect.Value
 }
 
 var numberType = reflect.TypeFor[Number]()
@@ -88,14 +91,16 @@ func Fields(ptr any) []Field {
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil
 	}
-	return fieldsOf(v.Elem())
+	return fieldsOf(v.Elem(), false)
 }
 
-func fieldsOf(v reflect.Value) (fields []Field) {
+// fieldsOf lists the settings of a struct. advanced reports whether all of them are.
+func fieldsOf(v reflect.Value, advanced bool) (fields []Field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
-			fields = append(fields, fieldsOf(v.Field(i))...)
+			_, all := f.Tag.Lookup("advanced")
+			fields = append(fields, fieldsOf(v.Field(i), advanced || all)...)
 			continue
 		}
 		name, ok := f.Tag.Lookup("set")
@@ -103,8 +108,9 @@ func fieldsOf(v reflect.Value) (fields []Field) {
 			continue
 		}
 		tag, help := tagOf(v.Type(), i)
-		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType, tag: tag,
-			value: v.Field(i)}
+		_, seldom := tag.Lookup("advanced")
+		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
+			Advanced: advanced || seldom, tag: tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)
@@ -391,8 +397,8 @@ func (f Field) check() error {
 	wrong.Got = f.Text()
 	if f.Type == "text" {
 		wrong.Got = strconv.Quote(shorten(f.Text()))
-		if of, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(of, ","), f.value.String()) {
-			wrong.Wants += didYouMean(f.value.String(), strings.Split(of, ","))
+		if list, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(list, ","), f.value.String()) {
+			wrong.Wants += didYouMean(f.value.String(), strings.Split(list, ","))
 			return wrong
 		}
 		return nil
@@ -464,7 +470,7 @@ func (f Field) holds(x float64) bool {
 	if b, ok := bound("above"); ok && !(x > b) {
 		return false
 	}
-	if _, is := f.tag.Lookup("float32"); f.Traced || is { // float32 on the devices
+	if _, isFloat32 := f.tag.Lookup("float32"); f.Traced || isFloat32 { // float32 on the devices
 		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 	}
 	return !math.IsNaN(x) && !math.IsInf(x, 0)
@@ -491,8 +497,8 @@ func (f Field) wants() string {
 		"pairs": "NAME=VALUE, each name once, with commas between several", "ints": "whole numbers between commas",
 		"numbers": "numbers between commas", "bool": "true or false",
 		"text": "a text"}[f.Type]
-	if of, ok := f.tag.Lookup("oneof"); ok {
-		return "one of " + strings.ReplaceAll(of, ",", ", ")
+	if list, ok := f.tag.Lookup("oneof"); ok {
+		return "one of " + strings.ReplaceAll(list, ",", ", ")
 	}
 	min, hasMin := f.tag.Lookup("min")
 	max, hasMax := f.tag.Lookup("max")

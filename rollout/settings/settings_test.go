@@ -85,6 +85,27 @@ func TestFields(t *testing.T) {
 }
 
 // Texts and values set every type. A wrong value does not change the setting, and the error has the possible values.
+// The tag advanced of an embedded struct counts for all of its settings.
+func TestAdvanced(t *testing.T) {
+	type rare struct {
+		common
+		Tile int `set:"tile"`
+	}
+	type more struct {
+		Usual int `set:"usual"`
+		rare  `advanced:""`
+		Other int      `set:"other"`
+		Late  int      `set:"late"`
+		_     struct{} `advanced:"" help:"blank fields continue a tag"`
+	}
+	got := map[string]bool{}
+	for _, f := range Fields(&more{}) {
+		got[f.Name] = f.Advanced
+	}
+	require.Equal(t, map[string]bool{"usual": false, "seed": true, "memory": true, "tile": true, "other": false,
+		"late": true}, got)
+}
+
 func TestSet(t *testing.T) {
 	for i, c := range []struct {
 		name  string

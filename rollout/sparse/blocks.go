@@ -298,10 +298,10 @@ func (b blocking) lay(row, col *graph.Array) (cols, group, place *graph.Array) {
 	}
 	number := graph.CumSum(isNew, 0).Sub(1).Sub(start(columns)) // of the column within its group
 	block, lane := start(blocks).Add(graph.Quo(number, blockCols)), number.Rem(blockCols)
-	at := block.Mul(blockRows).Add(row.Rem(blockRows)).Mul(blockCols).Add(lane)
+	position := block.Mul(blockRows).Add(row.Rem(blockRows)).Mul(blockCols).Add(lane)
 	cols = graph.ScatterSet(zeros(b.blocks()*blockCols), block.Mul(blockCols).Add(lane), col)
 	group = graph.ScatterSet(zeros(b.blocks()), block, groupOf)
-	return cols, group, graph.ScatterSet(zeros(b.n), from, at)
+	return cols, group, graph.ScatterSet(zeros(b.n), from, position)
 }
 
 // shapes returns the shapes of cols, group and a last array of n elements.

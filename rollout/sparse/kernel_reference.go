@@ -16,10 +16,10 @@ const (
 func evalIndex(in, out []*graph.Tensor) {
 	for l := range out {
 		layer := Layer{int(in[0].I(l)), int(in[0].I(l + 1)), in[1+l].Shape.Dims[0]}
-		at := 0
+		next := 0
 		put := func(v int) {
-			out[l].SetI(at, int64(v))
-			at++
+			out[l].SetI(next, int64(v))
+			next++
 		}
 		for i := range indexHead {
 			put([]int{indexMagic, layer.In, layer.Out, layer.Connections, isFirst(l), 15: 0}[i])

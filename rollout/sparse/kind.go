@@ -124,8 +124,8 @@ func (t *training) Step() (run.Metrics, error) {
 	steps := t.config.Steps
 	until := steps
 	for k := 1; k <= tests; k++ {
-		if at := steps * k / tests; at > t.Steps() {
-			until = at
+		if step := steps * k / tests; step > t.Steps() {
+			until = step
 			break
 		}
 	}

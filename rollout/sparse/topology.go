@@ -140,8 +140,8 @@ func (s Shape) random(key random.Key, common commonPlaces) Member {
 	var m Member
 	first := 0
 	for l, layer := range s {
-		_, at := graph.TopK(scores[l], layer.Connections)
-		ordered, _ := sorted(at)
+		_, indices := graph.TopK(scores[l], layer.Connections)
+		ordered, _ := sorted(indices)
 		fan := float64(layer.Connections) / float64(layer.Out)
 		w := graph.SliceAxis(normal, 0, first, first+layer.Connections).Mul(math.Sqrt(2 / math.Max(1, fan)))
 		m = append(m, Connections{At: ordered, W: w})
@@ -196,9 +196,9 @@ func (s Shape) mutate(m Member, common commonPlaces, key random.Key, fraction fl
 		// Places of the member cannot be chosen, including those that it drops.
 		free := graph.ScatterSet(scores[l], c.At, graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), -1))
 		_, grow := graph.TopK(free, n)
-		at := graph.ScatterSet(c.At, drop, grow)
+		indices := graph.ScatterSet(c.At, drop, grow)
 		w := graph.ScatterSet(c.W, drop, graph.Zeros(graph.ShapeOf(graph.Float32, n)))
-		ordered, from := sorted(at)
+		ordered, from := sorted(indices)
 		out = append(out, Connections{At: ordered, W: graph.Take(w, from, 0)})
 	}
 	return out

@@ -26,8 +26,8 @@ func parse(at string) (address, error) {
 	if isURL && (driver == "postgresql" || driver == "postgres") {
 		return parseServer(at)
 	}
-	path, is := strings.CutPrefix(at, "sqlite:///")
-	if isURL && !is {
+	path, isFile := strings.CutPrefix(at, "sqlite:///")
+	if isURL && !isFile {
 		return address{}, fmt.Errorf("storage: got %s://, want sqlite:///PATH, the path of an SQLite file, or "+
 			"postgresql://USER:PASSWORD@HOST/DATABASE", scheme)
 	}

@@ -67,28 +67,28 @@ func (d *DB) attempt(group []request) []error {
 	if err != nil {
 		return all(err)
 	}
-	own := d.writeStatements.of(tx)
+	statements := d.writeStatements.of(tx)
 	for i, r := range group {
 		if len(group) == 1 {
-			if results[i] = r.op(own); undoes(results[i]) {
+			if results[i] = r.op(statements); undoes(results[i]) {
 				results[i] = errors.Join(results[i], tx.Rollback())
 				return results
 			}
 			break
 		}
-		if _, err := own.Exec(`SAVEPOINT one`); err != nil {
+		if _, err := statements.Exec(`SAVEPOINT one`); err != nil {
 			return all(errors.Join(err, tx.Rollback()))
 		}
-		results[i] = r.op(own)
+		results[i] = r.op(statements)
 		if undoes(results[i]) {
 			if d.dialect.retry != nil && d.dialect.retry(results[i]) {
 				return all(errors.Join(results[i], tx.Rollback()))
 			}
-			if _, err := own.Exec(`ROLLBACK TO one`); err != nil {
+			if _, err := statements.Exec(`ROLLBACK TO one`); err != nil {
 				return all(errors.Join(err, tx.Rollback()))
 			}
 		}
-		if _, err := own.Exec(`RELEASE one`); err != nil {
+		if _, err := statements.Exec(`RELEASE one`); err != nil {
 			return all(errors.Join(err, tx.Rollback()))
 		}
 	}

@@ -82,12 +82,12 @@ func finish(tx *tx, dialect *dialect, all []TrialResult, now time.Time) []error 
 	for i, e := range all {
 		written.add(e.Trial, nil, e.Reports)
 		digest := e.Result.Digest()
-		at, has := states[e.Trial]
+		trial, known := states[e.Trial]
 		switch {
-		case !has:
+		case !known:
 			return failed(fmt.Errorf("there is no trial of ID %d", e.Trial))
-		case at.state.Finished():
-			if results[i] = checkSecond(tx, e.Trial, at.number, e.Result, digest); undoes(results[i]) {
+		case trial.state.Finished():
+			if results[i] = checkSecond(tx, e.Trial, trial.number, e.Result, digest); undoes(results[i]) {
 				return results
 			}
 			continue

@@ -62,7 +62,7 @@ func (a address) pool(connected func(context.Context, *pgx.Conn) error) *sql.DB 
 	wait := strconv.FormatInt(busy.Milliseconds(), 10)
 	for name, value := range map[string]string{"application_name": "xlarun", "datestyle": "ISO", "lock_timeout": wait,
 		"idle_in_transaction_session_timeout": wait} {
-		if _, has := c.RuntimeParams[name]; !has {
+		if _, given := c.RuntimeParams[name]; !given {
 			c.RuntimeParams[name] = value
 		}
 	}

@@ -54,13 +54,13 @@ type tx struct {
 
 // prepared returns a prepared statement, or nil.
 func (t *tx) prepared(text string) *sql.Stmt {
-	own, ran := t.own[text]
-	if own != nil || t.by.bind != nil {
-		return own
+	inTx, ran := t.own[text]
+	if inTx != nil || t.by.bind != nil {
+		return inTx
 	}
 	t.by.mu.Lock()
-	of := t.by.all[text]
-	if of == nil {
+	statement := t.by.all[text]
+	if statement == nil {
 		if t.by.new == nil {
 			t.by.new = map[string]bool{}
 		}
@@ -68,13 +68,13 @@ func (t *tx) prepared(text string) *sql.Stmt {
 	}
 	t.by.mu.Unlock()
 	switch {
-	case of != nil:
-		own = t.tx.Stmt(of)
+	case statement != nil:
+		inTx = t.tx.Stmt(statement)
 	case ran:
-		own, _ = t.tx.Prepare(text) // where it cannot be, to run it says why
+		inTx, _ = t.tx.Prepare(text) // where it cannot be, to run it says why
 	}
-	t.own[text] = own
-	return own
+	t.own[text] = inTx
+	return inTx
 }
 
 // Exec runs a statement.

@@ -20,11 +20,11 @@ func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, 
 			return err
 		}
 		if id = found; id != 0 {
-			has, err := directionsOf(tx, id)
+			stored, err := directionsOf(tx, id)
 			if err != nil {
 				return err
 			}
-			return study.CheckDirections(name, has, directions)
+			return study.CheckDirections(name, stored, directions)
 		}
 		err = tx.QueryRow(`INSERT INTO studies (study_name) VALUES (?) RETURNING study_id`, name).Scan(&id)
 		for i, direction := range directions {
@@ -47,11 +47,11 @@ func (d *DB) lookFor(name string, directions []study.Direction) (study.StudyID, 
 	if err != nil {
 		return 0, err
 	}
-	has, err := directionsOf(d.reads(), id)
+	stored, err := directionsOf(d.reads(), id)
 	if err != nil {
 		return 0, err
 	}
-	return id, study.CheckDirections(name, has, directions)
+	return id, study.CheckDirections(name, stored, directions)
 }
 
 // reads returns a reader outside of transactions.

@@ -14,8 +14,8 @@ var notNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 // fixedOf returns the enqueued parameters of a trial by name; ok is false if they cannot be read.
 func fixedOf(f *FrozenTrial) (fixed map[string]any, ok bool) {
-	text, has := f.SystemAttrs[fixedAttr]
-	if !has {
+	text, found := f.SystemAttrs[fixedAttr]
+	if !found {
 		return nil, true
 	}
 	type none struct {

@@ -124,8 +124,8 @@ func (t *FrozenTrial) SetSystem(key string, value any) error {
 
 // System reads a system attribute; ok is false if there is none of this type.
 func System[T any](t *FrozenTrial, key string) (value T, ok bool) {
-	text, has := t.SystemAttrs[key]
-	return value, has && json.Unmarshal(text, &value) == nil
+	text, found := t.SystemAttrs[key]
+	return value, found && json.Unmarshal(text, &value) == nil
 }
 
 // rank compares trials of one objective: complete ones by their values, then pruned ones by their last step and value.

@@ -77,21 +77,21 @@ func ranks(values []float64) []float64 {
 func classes(trials []*FrozenTrial, name string) []int {
 	class := make([]int, len(trials))
 	var numbers []float64
-	var at []int
+	var indices []int
 	for i, t := range trials {
-		x, has := t.Params[name]
+		x, found := t.Params[name]
 		switch {
-		case !has:
+		case !found:
 			class[i] = -1
 		case t.Distributions[name].Kind == Categorical:
 			class[i] = int(x)
 		default:
-			numbers, at = append(numbers, x), append(at, i)
+			numbers, indices = append(numbers, x), append(indices, i)
 		}
 	}
 	count := min(10, max(2, int(math.Sqrt(float64(len(numbers))/2))))
 	for i, r := range ranks(numbers) {
-		class[at[i]] = int(r * float64(count) / float64(len(numbers)))
+		class[indices[i]] = int(r * float64(count) / float64(len(numbers)))
 	}
 	return class
 }

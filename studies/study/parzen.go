@@ -247,9 +247,9 @@ func (x *parzenDim) addLogs(v float64, terms []float64) {
 			terms[k] += masses[i]
 		}
 	default:
-		at := x.scale(v)
+		scaled := x.scale(v)
 		for k, mu := range x.mu {
-			z := (at - mu) / x.sigma[k]
+			z := (scaled - mu) / x.sigma[k]
 			terms[k] -= z * z / 2
 		}
 	}

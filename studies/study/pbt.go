@@ -50,37 +50,37 @@ func (s *PBT) Relative(v *View) (map[string]float64, error) {
 			n++
 		}
 	}
-	at := PBTPlace{Rung: n / size, Member: n % size, Parent: -1}
-	parent, exploits := v.pbtParent(at)
+	place := PBTPlace{Rung: n / size, Member: n % size, Parent: -1}
+	parent, exploits := v.pbtParent(place)
 	var params map[string]float64
 	if parent != nil {
-		at.Parent, params = parent.Number, maps.Clone(parent.Params)
+		place.Parent, params = parent.Number, maps.Clone(parent.Params)
 		if exploits {
 			params = explored(parent, v.Rand("pbt explore"))
 		}
 	}
-	v.Attrs[pbtAttr] = at
+	v.Attrs[pbtAttr] = place
 	return params, nil
 }
 
 // pbtParent returns the parent of a trial, nil for none. exploits means that the parent is a trial of another member.
-func (v *View) pbtParent(at PBTPlace) (parent *FrozenTrial, exploits bool) {
-	var own *FrozenTrial
+func (v *View) pbtParent(place PBTPlace) (parent *FrozenTrial, exploits bool) {
+	var previous *FrozenTrial
 	var rung []*FrozenTrial // the one before, as far as it is seen, the best first
 	for _, t := range v.completed() {
 		p, ok := PlaceInPBT(t)
-		if !ok || p.Rung != at.Rung-1 {
+		if !ok || p.Rung != place.Rung-1 {
 			continue
 		}
 		rung = append(rung, t)
-		if p.Member == at.Member {
-			own = t
+		if p.Member == place.Member {
+			previous = t
 		}
 	}
 	slices.SortStableFunc(rung, v.rank)
 	fifth := (len(rung) + 4) / 5
-	if own != nil && slices.Index(rung, own) < max(len(rung)-fifth, 1) {
-		return own, false
+	if previous != nil && slices.Index(rung, previous) < max(len(rung)-fifth, 1) {
+		return previous, false
 	}
 	if len(rung) == 0 {
 		return nil, false

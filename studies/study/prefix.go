@@ -33,14 +33,14 @@ func (s *finishedPrefix) add(t *FrozenTrial) {
 	}
 	var next map[string]Distribution
 	for name, old := range s.space {
-		d, has := t.Distributions[name]
-		if has && d.same(old) {
+		d, found := t.Distributions[name]
+		if found && d.same(old) {
 			continue
 		}
 		if next == nil {
 			next = maps.Clone(s.space)
 		}
-		if next[name] = d; !has {
+		if next[name] = d; !found {
 			delete(next, name)
 		}
 	}

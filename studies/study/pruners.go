@@ -86,18 +86,18 @@ func (a ASHA) prune(v *View, t *FrozenTrial, others []*FrozenTrial) bool {
 		if rung <= before {
 			continue // it was decided then
 		}
-		own := sign * last.Value
-		if math.IsNaN(own) {
+		score := sign * last.Value
+		if math.IsNaN(score) {
 			return true
 		}
-		competing := []float64{own}
+		competing := []float64{score}
 		for _, o := range others {
 			if x, ok := o.at(rung); ok && !math.IsNaN(x) {
 				competing = append(competing, sign*x)
 			}
 		}
 		slices.Sort(competing)
-		if place := max(len(competing)/int(factor), 1); own > competing[place-1] {
+		if place := max(len(competing)/int(factor), 1); score > competing[place-1] {
 			return true
 		}
 		if rung > math.MaxInt64/factor {
@@ -148,10 +148,10 @@ func (h Hyperband) bracket(study string, number int64) int {
 
 // Prune implements Pruner.
 func (h Hyperband) Prune(v *View, t *FrozenTrial) bool {
-	own := h.bracket(v.Study, v.Number)
+	mine := h.bracket(v.Study, v.Number)
 	var others []*FrozenTrial
 	for _, o := range v.Finished {
-		if h.bracket(v.Study, o.Number) == own {
+		if h.bracket(v.Study, o.Number) == mine {
 			others = append(others, o)
 		}
 	}
@@ -159,5 +159,5 @@ func (h Hyperband) Prune(v *View, t *FrozenTrial) bool {
 	if factor == 0 {
 		factor = 3
 	}
-	return ASHA{Least: h.Least, Factor: factor, skip: own}.prune(v, t, others)
+	return ASHA{Least: h.Least, Factor: factor, skip: mine}.prune(v, t, others)
 }

@@ -138,14 +138,14 @@ func CheckDirections(name string, has, wants []Direction) error {
 func (m *memory) Add(s StudyID, want int64, trials ...*FrozenTrial) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := m.studies[s]
-	if want >= 0 && want != int64(len(of.trials)) {
+	data := m.studies[s]
+	if want >= 0 && want != int64(len(data.trials)) {
 		return ErrMoved
 	}
 	for _, t := range trials {
-		t.ID, t.Number = int64(len(m.trials))+1, int64(len(of.trials))
+		t.ID, t.Number = int64(len(m.trials))+1, int64(len(data.trials))
 		c := t.clone()
-		m.trials, of.trials = append(m.trials, c), append(of.trials, c)
+		m.trials, data.trials = append(m.trials, c), append(data.trials, c)
 	}
 	return nil
 }

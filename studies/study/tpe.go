@@ -64,11 +64,11 @@ func (v *View) split() (good, bad []*FrozenTrial) {
 		if len(good) == n {
 			good = good[:n-1]
 		}
-		at := len(good)
-		for at > 0 && v.rank(t, good[at-1]) < 0 {
-			at--
+		i := len(good)
+		for i > 0 && v.rank(t, good[i-1]) < 0 {
+			i--
 		}
-		good = slices.Insert(good, at, t)
+		good = slices.Insert(good, i, t)
 	}
 	number := func(a, b *FrozenTrial) int { return int(a.Number - b.Number) }
 	slices.SortFunc(good, number)

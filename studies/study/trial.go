@@ -65,15 +65,15 @@ func (t *Trial) suggest(name string, d Distribution) (float64, error) {
 		return 0, &ParamError{name, "it has " + err.Error()}
 	}
 	x, ok := d.Of(t.fixed[name])
-	_, has := t.fixed[name]
+	_, enqueued := t.fixed[name]
 	ok = ok && d.onStep(x)
-	if has && !ok {
+	if enqueued && !ok {
 		if err := t.ignore(fmt.Sprintf("parameter %s was enqueued as %s, want %s: it is sampled instead", name,
 			shorten(t.fixed[name]), d.describe())); err != nil {
 			return 0, err
 		}
 	}
-	if !has || !ok {
+	if !enqueued || !ok {
 		if x, ok = t.relative[name]; !ok || !d.contains(x) {
 			x = d.At(0)
 			if !d.single() {

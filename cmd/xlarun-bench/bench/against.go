@@ -175,8 +175,8 @@ func (a *against) compare(ctx context.Context, names []string, ours, base string
 	for _, name := range names {
 		i := slices.IndexFunc(againstRuns, func(r struct{ name, what, args string }) bool { return r.name == name })
 		args := strings.Fields(againstRuns[i].args)
-		if at := slices.Index(args, dataFolder); at >= 0 {
-			args[at] = a.data
+		if place := slices.Index(args, dataFolder); place >= 0 {
+			args[place] = a.data
 		}
 		r, err := a.measure(ctx, name, args, ours, base)
 		if err != nil {

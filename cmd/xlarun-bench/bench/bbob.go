@@ -176,13 +176,13 @@ func (b *bbobBench) run(ctx context.Context, names []string) (err error) {
 			}
 			ours[name] = append(ours[name], found.Ours)
 			w := Workload{Name: fmt.Sprintf("bbob-%s-%d", name, d)}
-			own, peers := &side{seconds: []float64{found.Ours.Run}, compile: []float64{found.Ours.Compile}}, []*side{}
+			our, peers := &side{seconds: []float64{found.Ours.Run}, compile: []float64{found.Ours.Compile}}, []*side{}
 			if found.Peer != nil {
 				theirs[name] = append(theirs[name], *found.Peer)
 				peers = append(peers, &side{peer: &Peer{Name: "evosax"}, seconds: []float64{found.Peer.Run},
 					compile: []float64{found.Peer.Compile}})
 			}
-			table = append(table, rows(w, own, peers)...)
+			table = append(table, rows(w, our, peers)...)
 		}
 	}
 	result := bbobResult{Workloads: table}
@@ -241,11 +241,11 @@ type bbobResult struct {
 
 // ours runs a strategy of ours.
 func (b *bbobBench) ours(backend xlabridge.Backend, q bbobQuestion) (r bbobRuns, err error) {
-	own := settings.Values{"sigma": q.Sigma}
+	given := settings.Values{"sigma": q.Sigma}
 	if q.LearningRate > 0 {
-		own = own.With("learning-rate", q.LearningRate)
+		given = given.With("learning-rate", q.LearningRate)
 	}
-	s, err := strategy.Make(q.Strategy, own)
+	s, err := strategy.Make(q.Strategy, given)
 	if err != nil {
 		return r, err
 	}

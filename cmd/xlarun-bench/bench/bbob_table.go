@@ -20,11 +20,11 @@ func (b *bbobBench) markdown(r bbobResult) string {
 	fmt.Fprint(&s, "| strategy | settings | better | equal | worse |\n| --- | --- | --- | --- | --- |\n")
 	for _, c := range r.Comparisons {
 		start := bbobStarts[c.Strategy]
-		own := fmt.Sprintf("sigma %g", start.sigma)
+		text := fmt.Sprintf("sigma %g", start.sigma)
 		if start.rate > 0 {
-			own += fmt.Sprintf(", learning rate %g", start.rate)
+			text += fmt.Sprintf(", learning rate %g", start.rate)
 		}
-		fmt.Fprintf(&s, "| `%s` | %s | %d | %d | %d |\n", c.Strategy, own, c.Better, c.Equal, c.Worse)
+		fmt.Fprintf(&s, "| `%s` | %s | %d | %d | %d |\n", c.Strategy, text, c.Better, c.Equal, c.Worse)
 	}
 	fmt.Fprint(&s, "\n## Functions\n\nMedian distances to the optimum, ours / evosax's. **Bold**: ours is "+
 		"significantly better. *Italic*: it is worse.\n")

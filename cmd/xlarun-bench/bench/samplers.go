@@ -281,15 +281,15 @@ func compareSamplers(name string, marks []int, ours, theirs []bests) comparison 
 	c := comparison{Sampler: name}
 	for i, p := range samplerbench.Problems() {
 		for m, trials := range marks {
-			at := func(b bests) []float64 {
+			values := func(b bests) []float64 {
 				return each(b, func(row []float64) float64 { return max(row[m], samplerResolution) })
 			}
 			var peers []float64
 			if theirs != nil {
-				peers = at(theirs[i])
+				peers = values(theirs[i])
 			}
 			l := problemLine{Problem: p.Name, Dims: p.Dims, Trials: trials}
-			c.Lines = append(c.Lines, l.fill(bbob.SignedRank, samplerResolution, at(ours[i]), peers))
+			c.Lines = append(c.Lines, l.fill(bbob.SignedRank, samplerResolution, values(ours[i]), peers))
 		}
 	}
 	return c.count()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,17 +158,14 @@ func (b *best) train(ctx context.Context, at string, spec *studies.Spec, t *stud
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path, highest := "", math.Inf(-1)
-	for seed := range spec.Seeds {
-		member, score, err := b.repeat(ctx, at, spec, t, dir, seed)
-		if err != nil {
+	members := make([]member, spec.Seeds)
+	for seed := range members {
+		if members[seed], err = b.repeat(ctx, at, spec, t, dir, seed); err != nil {
 			return err
 		}
-		if path == "" || score > highest {
-			path, highest = member, score
-		}
 	}
-	data, err := os.ReadFile(path)
+	highest := bestMember(members)
+	data, err := os.ReadFile(highest.path)
 	if err != nil {
 		return err
 	}
@@ -175,21 +173,31 @@ func (b *best) train(ctx context.Context, at string, spec *studies.Spec, t *stud
 		return console.BadInput("--member %s cannot be written: %w", b.member, console.Cause(err))
 	}
 	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %.4g over fresh episodes, is in %s: "+
-		"xlarun play %s\n", highest, b.member, b.member)
+		"xlarun play %s\n", highest.meanReturn, b.member, b.member)
 	return err
 }
 
-// repeat repeats a run of a trial in a folder. It returns the file of its best member, and that member's mean return on
-// fresh episodes.
+// member is the best member of a run.
+type member struct {
+	path       string  // of its file
+	meanReturn float64 // over fresh episodes
+}
+
+// bestMember returns the member with the highest mean return, of equal ones the first. NaN is below all numbers.
+func bestMember(members []member) member {
+	return slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.meanReturn, b.meanReturn) })
+}
+
+// repeat repeats a run of a trial in a folder, and returns its best member.
 func (b *best) repeat(ctx context.Context, at string, spec *studies.Spec, t *study.FrozenTrial, dir string,
-	seed int) (path string, score float64, err error) {
+	seed int) (best member, err error) {
 	text, err := b.app.ConfigOf(spec.Kind, at, spec.Values(t.External(), seed))
 	if err != nil {
-		return "", 0, err
+		return member{}, err
 	}
 	config, folder := filepath.Join(dir, "trial.toml"), filepath.Join(dir, fmt.Sprintf("seed-%d", seed))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return "", 0, err
+		return member{}, err
 	}
 	streams := b.app.Streams
 	var shown strings.Builder
@@ -197,18 +205,18 @@ func (b *best) repeat(ctx context.Context, at string, spec *studies.Spec, t *stu
 	fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
 	if cli.Run(ctx, []string{spec.Kind, "--config", config, "--out", folder}, streams) != cli.StatusOK {
 		if ctx.Err() != nil {
-			return "", 0, console.ErrInterrupted
+			return member{}, console.ErrInterrupted
 		}
-		return "", 0, fmt.Errorf("the run of the trial failed: %s", strings.TrimSpace(shown.String()))
+		return member{}, fmt.Errorf("the run of the trial failed: %s", strings.TrimSpace(shown.String()))
 	}
-	path = filepath.Join(folder, run.BestMember+".safetensors")
+	path := filepath.Join(folder, run.BestMember+".safetensors")
 	file, err := safetensors.Open(path)
 	if err != nil {
-		return "", 0, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
+		return member{}, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
 	}
-	score, err = strconv.ParseFloat(file.Metadata()["mean_return"], 64)
+	meanReturn, err := strconv.ParseFloat(file.Metadata()["mean_return"], 64)
 	if err != nil {
-		score = math.NaN()
+		meanReturn = math.NaN()
 	}
-	return path, score, file.Close()
+	return member{path, meanReturn}, file.Close()
 }

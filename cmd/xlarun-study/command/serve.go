@@ -119,12 +119,12 @@ func serveCommand(a *cli.App) *cobra.Command {
 			}
 			c := &studies.Coordinator{Listen: l, Away: away,
 				Listening: func(address string) {
-					at, others := studies.Reachable(address)
+					host, others := studies.Reachable(address)
 					also := ""
 					if len(others) > 0 {
 						also = "  (or by " + strings.Join(others, ", ") + ")"
 					}
-					fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s%s\n", at, also)
+					fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s%s\n", host, also)
 				}}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)

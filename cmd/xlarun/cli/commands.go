@@ -70,7 +70,7 @@ func (a *App) task(kind, path string, values map[string]any) (*task, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
-	if _, has := settings.Lookup(k.New(), "tune"); has && values["tune"] == nil {
+	if _, hasTune := settings.Lookup(k.New(), "tune"); hasTune && values["tune"] == nil {
 		values["tune"] = "off"
 	}
 	return (&flagValues{}).resolve(k, "", &configFile{path: path, values: values, head: map[string]any{}})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/run"
@@ -95,33 +97,30 @@ func TestHelpOfParts(t *testing.T) {
 	require.Contains(t, b.err.String(), `there is no strategy "pgp", did you mean pgpe?`)
 }
 
-// The help of a command names the flags that are seldom needed, and with --all describes them.
-func TestHelpOfSeldomFlags(t *testing.T) {
+// The help of a command names the flags that are seldom needed, and with --all describes them. The others it describes.
+func TestHelpOfAdvancedFlags(t *testing.T) {
 	b := newBed(t)
-	flags := map[string]bool{}
-	for _, kind := range allKinds() {
+	shown := func(args ...string) string {
 		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do(kind.Name, "--help"), "%s", b.err)
-		short := b.out.String()
-		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do("help", kind.Name, "--all"), "%s", b.err)
-		all := b.out.String()
-		require.NotContains(t, all, "More flags")
-		for _, x := range settings.Fields(kind.New()) {
-			flags[x.Name], flags[kind.Name+" "+x.Name] = true, true
-			require.Regexp(t, "--"+x.Name+`\b`, short, "the help of %s", kind.Name)
-			require.Regexp(t, `(?m)^  (-\w,|   ) --`+x.Name+`\b`, all, "the whole help of %s", kind.Name)
-		}
-		session := defaultSessionSettings()
-		for _, x := range settings.Fields(&session) {
-			flags[x.Name] = true
-		}
-		flags["from-study"], flags["drop-rows"] = true, true // of the call
+		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+		return b.out.String()
 	}
-	for kind, names := range seldomFlags {
-		for _, name := range names {
-			require.True(t, flags[strings.TrimSpace(kind+" "+name)], "seldomFlags has %s of %q, which is no flag", name,
-				kind)
+	for _, kind := range allKinds() {
+		short, all := shown(kind.Name, "--help"), shown("help", kind.Name, "--all")
+		require.NotContains(t, all, "More flags")
+		described, named, found := strings.Cut(short, "More flags")
+		require.True(t, found, "the help of %s", kind.Name)
+		session := defaultSessionSettings()
+		fields := append(settings.Fields(kind.New()), settings.Fields(&session)...)
+		for _, name := range []string{"drop-rows", "from-study"} { // of the call
+			fields = append(fields, settings.Field{Name: name, Advanced: true})
+		}
+		for _, x := range fields {
+			line := regexp.MustCompile(`(?m)^  (-\w,|   ) --` + x.Name + `\b`)
+			assert.Regexp(t, line, all, "the whole help of %s", kind.Name)
+			assert.Equal(t, !x.Advanced, line.MatchString(described), "--%s in the help of %s", x.Name, kind.Name)
+			assert.Equal(t, x.Advanced, regexp.MustCompile(`--`+x.Name+`(,|\n)`).MatchString(named),
+				"--%s among more flags of %s", x.Name, kind.Name)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (t *task) config() (string, error) {
 	}
 	fields := settings.Fields(t.Experiment)
 	for _, f := range settings.Fields(&t.session) {
-		if _, own := settings.Lookup(t.Experiment, f.Name); !own { // a kind's own setting goes before the session's
+		if _, found := settings.Lookup(t.Experiment, f.Name); !found { // a kind's own setting goes before the session's
 			fields = append(fields, f)
 		}
 	}

@@ -88,11 +88,11 @@ func (d *doctor) folder() {
 		return
 	}
 	// If the folder does not exist yet, its nearest parent is checked.
-	at := dir
-	for !console.Exists(at) && at != filepath.Dir(at) {
-		at = filepath.Dir(at)
+	existing := dir
+	for !console.Exists(existing) && existing != filepath.Dir(existing) {
+		existing = filepath.Dir(existing)
 	}
-	probe, err := os.CreateTemp(at, ".doctor-*")
+	probe, err := os.CreateTemp(existing, ".doctor-*")
 	if err != nil {
 		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir,
 			console.Cause(err), fetch.EnvCache)

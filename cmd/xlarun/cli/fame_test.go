@@ -108,7 +108,7 @@ func TestPatience(t *testing.T) {
 
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--min-improvement", "3"))
-	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience beside it")
+	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience other than 0 beside it")
 }
 
 // A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain,

@@ -89,6 +89,9 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 					value = ""
 				}
 				setting{g, x.Name, x.Type}.add(f, x.Short, help, value, i > 0)
+				if i == 0 && x.Advanced {
+					markAdvanced(f, x.Name)
+				}
 			}
 		}
 		g.addParts(f, e, i > 0)
@@ -96,6 +99,15 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 	if f.Lookup("generations") == nil { // a name for the rounds of any kind
 		setting{g, "rounds", "int"}.addAs(f, "generations")
 	}
+}
+
+// markAdvanced says that a flag is seldom needed.
+func markAdvanced(f *pflag.FlagSet, name string) {
+	flag := f.Lookup(name)
+	if flag.Annotations == nil {
+		flag.Annotations = map[string][]string{}
+	}
+	flag.Annotations[advancedKey] = []string{}
 }
 
 // addAs adds a second, hidden name of the setting's flag.
@@ -169,6 +181,8 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N")
+		markAdvanced(f, "drop-rows")
+		markAdvanced(f, "from-study")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 }
@@ -179,7 +193,7 @@ func settingError(err error, file string, fromFile map[string]any) error {
 	if !ok {
 		return err
 	}
-	if _, is := fromFile[e.Key]; is && file != "" {
+	if _, found := fromFile[e.Key]; found && file != "" {
 		return console.BadInput("%s: key %q got %s, wants %s", file, shortKey(e.Key), console.ShortText(e.Got), e.Wants)
 	}
 	return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), console.ShortText(e.Got), e.Wants)

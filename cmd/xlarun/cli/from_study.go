@@ -50,11 +50,11 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	if g.trial, err = parseConfig("--from-study "+g.own.study, text); err != nil {
 		return err
 	}
-	if of, err := g.trial.kind(); err != nil {
+	if kindName, err := g.trial.kind(); err != nil {
 		return err
-	} else if of != k.Name {
+	} else if kindName != k.Name {
 		return console.BadInput("--from-study %s: its trials are runs of %s: use xlarun %s --from-study %s",
-			g.own.study, of, of, g.own.study)
+			g.own.study, kindName, kindName, g.own.study)
 	}
 	return nil
 }

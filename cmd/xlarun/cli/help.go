@@ -23,58 +23,41 @@ import (
 // helpWidth is the number of columns of the help of runs.
 const helpWidth = 120
 
-// seldomFlags are flags that the help of a command only names; "xlarun help COMMAND --all" shows them. The first list
-// is for all commands, the others are for the command of one kind of run.
-var seldomFlags = map[string][]string{
-	"": {"plugin", "jit", "checkpoint-every", "keep", "tensorboard-axis", "memory", "tune", "tile", "lanes-last",
-		"unroll", "vector-width", "hall-of-fame", "sample", "judge", "keys", "for", "rounds", "total-steps",
-		"from-study", "drop-rows"},
-	"evolve": {"restarts", "max-population", "patience", "min-improvement", "island", "migration-dir",
-		"migrate-every", "migrants"},
-	"islands": {"explore-every"},
-	"ppo": {"init", "auxiliary", "anneal", "shared", "shuffle", "accumulate", "precision", "max-grad-norm",
-		"clip-values", "value-weight", "target-kl", "normalize-advantages", "normalize-rewards"},
-	"pqn": {"shuffle", "accumulate", "precision", "max-grad-norm", "reward-scale", "normalize-rewards"},
-	"selfplay": {"rotation", "lanes", "max-depth", "considered", "temperature", "drawn-moves", "random-moves", "reuse",
-		"use-true-mctx", "schedule", "l2", "value-weight", "max-grad-norm", "accumulate", "symmetries", "precision",
-		"optimized-training", "replay", "arena-every", "arena-games", "pool"},
-}
-
 // helpCommand returns the command help. Unlike cobra's, it refuses commands that do not exist, and it has topics.
 func helpCommand(a *App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Help about any command", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at := cmd.Root()
+			command := cmd.Root()
 			if len(args) > 0 {
-				if list := topics()[args[0]]; list != nil && !hasCommand(at, args[0]) {
+				if list := topics()[args[0]]; list != nil && !hasCommand(command, args[0]) {
 					return list(a.Out, args[1:])
 				}
 			}
 			for _, name := range args {
 				var next *cobra.Command
-				for _, c := range at.Commands() {
+				for _, c := range command.Commands() {
 					if c.Name() == name || c.HasAlias(name) {
 						next = c
 					}
 				}
-				if next == nil && at == cmd.Root() {
-					return noCommand(at, name, slices.Sorted(maps.Keys(topics()))...)
+				if next == nil && command == cmd.Root() {
+					return noCommand(command, name, slices.Sorted(maps.Keys(topics()))...)
 				}
 				if next == nil {
-					return noCommand(at, name)
+					return noCommand(command, name)
 				}
-				at = next
-				if at.Annotations[handoverKey] != "" {
-					return at.RunE(at, nil)
+				command = next
+				if command.Annotations[handoverKey] != "" {
+					return command.RunE(command, nil)
 				}
 			}
-			at.InitDefaultHelpFlag()
+			command.InitDefaultHelpFlag()
 			if all {
-				at.Annotations = map[string]string{allKey: ""}
+				command.Annotations = map[string]string{allKey: ""}
 			}
-			return at.Help()
+			return command.Help()
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
@@ -226,6 +209,10 @@ func printParams(w io.Writer, e envs.Environment) error {
 // partKey is the annotation of a flag that is a setting of a part.
 const partKey = "part"
 
+// advancedKey is the annotation of a flag that is seldom needed. The help of a command only names it, and
+// "xlarun help COMMAND --all" describes it.
+const advancedKey = "advanced"
+
 // allKey is the annotation of a command whose help shows every flag.
 const allKey = "all"
 
@@ -254,14 +241,13 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 		}
 		if !shown {
 			_, all := c.Annotations[allKey]
-			fmt.Fprint(out, commandHelp(c, parts, slices.Concat(seldomFlags[""],
-				seldomFlags[kinds[0].Name]), all))
+			fmt.Fprint(out, commandHelp(c, parts, all))
 		}
 	})
 }
 
 // commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
-func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all bool) string {
+func commandHelp(c *cobra.Command, parts []settings.Part, all bool) string {
 	var b strings.Builder
 	for _, line := range console.Fill(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
 		fmt.Fprintln(&b, line)
@@ -279,7 +265,7 @@ func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all b
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Hidden || f.Annotations[partKey] != nil || f.Name == "help":
-		case !all && slices.Contains(seldom, f.Name):
+		case !all && f.Annotations[advancedKey] != nil:
 			named = append(named, "--"+f.Name)
 		default:
 			line := *f

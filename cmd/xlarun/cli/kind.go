@@ -168,9 +168,9 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	if of, err := c.kind(); err == nil && of != "" && of != k.Name {
+	if kindName, err := c.kind(); err == nil && kindName != "" && kindName != k.Name {
 		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s",
-			g.own.resume, of, of, g.own.resume)
+			g.own.resume, kindName, kindName, g.own.resume)
 	}
 	before, err := (&flagValues{}).resolve(k, "", c)
 	if err != nil {
@@ -184,7 +184,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 	}
 	for _, name := range settings.Names(before.Experiment) { // the settings in the file belong to its parts
 		text, ok := g.values[name]
-		if value, is := values[name]; is && !ok {
+		if value, found := values[name]; found && !ok {
 			text, ok = fmt.Sprint(value), true
 		}
 		if ok && choices(before.Experiment, name) != nil && text != was[name].Text() {

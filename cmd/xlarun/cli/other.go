@@ -29,12 +29,12 @@ var others = []other{
 
 // addOthers adds the commands of other programs, unless this program has them itself.
 func addOthers(a *App, root *cobra.Command) {
-	has := map[string]*cobra.Command{}
+	existing := map[string]*cobra.Command{}
 	for _, c := range root.Commands() {
-		has[c.Name()] = c
+		existing[c.Name()] = c
 	}
 	for _, o := range others {
-		if c := has[o.name]; c != nil {
+		if c := existing[o.name]; c != nil {
 			c.Short = o.short
 			continue
 		}

@@ -116,23 +116,30 @@ func TestSelfplayRefuses(t *testing.T) {
 			"or a larger --accumulate: the run takes about"},
 		{5, "--optimized_training maybe", `got the argument "maybe", wants none`},
 		{6, "--num_episodes", "--num-episodes got no value"},
-		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants no such setting where --game is hex"},
+		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants --game clique beside it"},
 		{8, "--lanes 9 --game_batch_size 8", "xlarun selfplay: --lanes got 9, wants at most the 8 games that are " +
 			"played at the same time"},
-		{9, "--game hex --vertices 6", "xlarun selfplay: --vertices got 6, wants no such setting where --game is hex"},
-		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants no such setting where --game is tictactoe"},
-		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants no such setting where " +
-			"--game is othello"},
+		{9, "--game hex --vertices 6", "xlarun selfplay: --vertices got 6, wants --game clique beside it: it has " +
+			"no effect otherwise"},
+		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants --game clique beside it"},
+		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants --game clique beside it"},
 		{12, "--game_batch_size 300 --num-episodes 10", "xlarun selfplay: --game-batch-size got 300, wants at most " +
 			"the 10 games of an iteration, --num-episodes\n"},
-		{13, "--variant ramsey --pool 3", "xlarun selfplay: --pool got 3, wants no such setting where --variant is " +
-			"ramsey"},
-		{14, "--search puct --drawn-moves 0 --temperature 2", "xlarun selfplay: --temperature got 2, wants no such " +
-			"setting where --drawn-moves is 0"},
-		{15, "--arena-every 0 --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants no such setting where " +
-			"--search is gumbel and --arena-every is 0"},
-		{16, "--rotation 4", "xlarun selfplay: --rotation got 4"},
+		{13, "--variant ramsey --pool 3", "xlarun selfplay: --pool got 3, wants --variant other than ramsey " +
+			"beside it"},
+		{14, "--search puct --drawn-moves 0 --temperature 2", "xlarun selfplay: --temperature got 2, wants " +
+			"--drawn-moves other than 0 beside it"},
+		{15, "--arena-every 0 --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants --search puct or " +
+			"--arena-every other than 0 beside it"},
+		{16, "--rotation 4", "xlarun selfplay: --rotation got 4, wants --variant ramsey beside it"},
 		{17, "--variant ramsey --rotation 4", "xlarun selfplay: --rotation got 4, wants a divisor of the 6 vertices"},
+		{18, "--variant ramsey --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants --search puct or " +
+			"--variant other than ramsey beside it"},
+		{19, "--variant ramsey --arena-every 2", "xlarun selfplay: --arena-every got 2, wants --variant other than"},
+		{20, "--game hex --symmetries=false", "xlarun selfplay: --symmetries got false, wants --game other than hex"},
+		{21, "--game hex --rotation 2", "xlarun selfplay: --rotation got 2, wants --game clique beside it"},
+		{22, "--game hex --temperature 2 --search puct --drawn-moves 0", "--temperature got 2, wants --drawn-moves"},
+		{23, "--temperature 2", "xlarun selfplay: --temperature got 2, wants --search puct beside it"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
@@ -172,7 +179,7 @@ func TestConfigsOfOtherGamesThanTheCliqueGame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.text, again.text)
 	_, err = of(map[string]string{"vertices": "6"}, first.text)
-	require.ErrorContains(t, err, "--vertices got 6, wants no such setting where --game is hex")
+	require.ErrorContains(t, err, "--vertices got 6, wants --game clique beside it")
 	_, err = of(nil, "game = \"hex\"\nvertices = 7")
-	require.ErrorContains(t, err, `a.toml: key "vertices" got 7, wants no such setting where --game is hex`)
+	require.ErrorContains(t, err, `a.toml: key "vertices" got 7, wants --game clique beside it`)
 }

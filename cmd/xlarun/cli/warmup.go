@@ -288,8 +288,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		}
 	}
 	p, plays := t.Experiment.(run.Player)
-	m, has := r.(run.Members)
-	if !plays || !has {
+	m, judged := r.(run.Members)
+	if !plays || !judged {
 		return
 	}
 	s, err := r.Snapshot()

@@ -34,12 +34,12 @@ func versionOf(release string, info *debug.BuildInfo) string {
 		}
 	}
 	// For a checkout without tags, Go makes v0.0.0-TIME-COMMIT; the settings below have the commit too.
-	own := info.Main.Path == path
-	if strings.HasPrefix(module.Version, "v") && !(own && strings.HasPrefix(module.Version, "v0.0.0-")) {
+	isMain := info.Main.Path == path
+	if strings.HasPrefix(module.Version, "v") && !(isMain && strings.HasPrefix(module.Version, "v0.0.0-")) {
 		return strings.TrimPrefix(module.Version, "v")
 	}
 	v := nextRelease + "-dev"
-	if !own {
+	if !isMain {
 		return v // the commit is of the user's checkout
 	}
 	settings := map[string]string{}

@@ -84,17 +84,17 @@ func (s Streams) EndJSON(result any, err error) error {
 	return s.PrintJSON(result)
 }
 
-// printFailure writes the line of JSON of a failed command.
+// printFailure writes the line of JSON of a failed command. A result that is no JSON object with members is left out.
 func (s Streams) printFailure(f failure, err error) error {
 	e, ok := errors.AsType[ResultError](err)
 	if !ok {
 		return s.PrintJSON(f)
 	}
-	head, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
 	result, err := json.Marshal(e.Result)
+	if err != nil || result[0] != '{' || string(result) == "{}" {
+		return s.PrintJSON(f)
+	}
+	head, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}

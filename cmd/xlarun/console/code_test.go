@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -77,6 +78,17 @@ func TestFailuresAsJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(out.String()), &got), c.args)
 		require.Equal(t, failure{c.code, c.text, c.status}, got)
 		require.Equal(t, c.text+"\n", stderr.String())
+	}
+}
+
+// Case 27.92: the line of JSON of a failure is valid whatever the result is. A result without members adds nothing.
+func TestFailuresWithoutAResultAsJSON(t *testing.T) {
+	for _, result := range []any{nil, map[string]int{}, map[string]int(nil), struct{}{}, (*failure)(nil), []int{1}, 3,
+		"", math.NaN(), func() {}} {
+		var out strings.Builder
+		f := failure{CodeFailed, "half", 1}
+		require.NoError(t, Streams{Out: &out}.printFailure(f, ResultError{errors.New("half"), result}))
+		require.JSONEq(t, `{"error":"failed","message":"half","status":1}`, out.String(), "result %v", result)
 	}
 }
 

@@ -42,12 +42,12 @@ func (e StatusError) ErrorCode() string { return e.Code }
 
 // StatusOf maps a command's error to its exit status.
 func StatusOf(ctx context.Context, err error) int {
-	own, ok := errors.AsType[StatusError](err)
+	withStatus, ok := errors.AsType[StatusError](err)
 	switch {
 	case errors.As(err, new(InterruptedError)):
 		return StatusInterrupted
 	case ok:
-		return own.Status
+		return withStatus.Status
 	case errors.As(err, new(UsageError)):
 		return StatusUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):

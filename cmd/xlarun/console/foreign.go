@@ -6,8 +6,8 @@ import (
 	"xlarun/envs"
 )
 
-// foreign are names of flags and settings that other libraries have, each with the names here that may mean the same:
-// the first that a command has is suggested. The libraries are evosax, gymnax, PureJaxRL, CleanRL, Stable-Baselines3,
+// foreign maps names of flags and settings in other libraries to the names here that may mean the same. The first of
+// them that a command has is suggested. The libraries are evosax, gymnax, PureJaxRL, CleanRL, Stable-Baselines3,
 // Optuna and TensorBoard.
 var foreign = map[string][]string{
 	"population":           {"pop"},
@@ -85,12 +85,12 @@ var foreign = map[string][]string{
 	"n-jobs":               {"workers", "devices"},
 }
 
-// LikeFlag returns the name among the known ones that a name means which is not among them: what another library's name
-// is here, or the nearest; "" if there is none.
+// LikeFlag returns the known name to suggest for an unknown one. If another library uses the unknown name, that is the
+// name here for the same thing. Otherwise it is the known name with the nearest spelling; "" if none is near.
 func LikeFlag(name string, known []string) string {
-	for _, own := range foreign[string(NormalizeFlag(nil, name))] {
-		if slices.Contains(known, own) {
-			return own
+	for _, flag := range foreign[string(NormalizeFlag(nil, name))] {
+		if slices.Contains(known, flag) {
+			return flag
 		}
 	}
 	return envs.Nearest(name, known)

@@ -411,16 +411,16 @@ func (g grid) courses(rows []course) []line {
 	for i, c := range rows {
 		l := line{g.label(c.label), {c.text, plain}}
 		gap := max(1, column-textWidth(c.text))
-		own := g.room() - textWidth(c.text) - gap
+		columns := g.room() - textWidth(c.text) - gap
 		switch {
-		case own < leastCurve:
+		case columns < leastCurve:
 		case c.bar:
-			l = append(l, span{strings.Repeat(" ", gap), plain}, span{Bar(c.part, own, g.style), dim})
+			l = append(l, span{strings.Repeat(" ", gap), plain}, span{Bar(c.part, columns, g.style), dim})
 		case len(c.curve) > 0:
 			l = append(l, span{strings.Repeat(" ", gap), plain})
-			width := min(own, room-reserved)
+			width := min(columns, room-reserved)
 			l = append(l, span{Sparkline(c.curve, width, g.style), c.colour})
-			if a := axis(c.curve, width, c.format); reserved > 0 && a != "" && width+1+textWidth(a) <= own {
+			if a := axis(c.curve, width, c.format); reserved > 0 && a != "" && width+1+textWidth(a) <= columns {
 				blanks := 1 + width - min(width, len(c.curve))
 				l = append(l, span{strings.Repeat(" ", blanks) + a, dim})
 			}

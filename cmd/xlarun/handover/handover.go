@@ -88,8 +88,8 @@ func checkout(root string) string {
 	if root == "" {
 		return ""
 	}
-	at, err := os.Getwd()
-	if err != nil || at != root && !strings.HasPrefix(at, root+string(filepath.Separator)) {
+	dir, err := os.Getwd()
+	if err != nil || dir != root && !strings.HasPrefix(dir, root+string(filepath.Separator)) {
 		return ""
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {

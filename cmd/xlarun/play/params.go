@@ -28,10 +28,10 @@ func setParams(m *episode.Member, flags []string) error {
 	if err != nil {
 		return err
 	}
-	is, was := env.Spec().Observation.Shape(), m.Env.Spec().Observation.Shape()
-	if !is.Equal(was) {
+	shape, trained := env.Spec().Observation.Shape(), m.Env.Spec().Observation.Shape()
+	if !shape.Equal(trained) {
 		return console.BadInput("--%s %s makes observations of %s, but the member's policy wants %s: leave it out, or "+
-			"train a member for it", settings.EnvParam, strings.Join(flags, ","), is, was)
+			"train a member for it", settings.EnvParam, strings.Join(flags, ","), shape, trained)
 	}
 	m.Env, m.Given = env, given
 	return nil

@@ -113,11 +113,11 @@ func shown(last, frames int) (steps []int) {
 		frames = last + 1
 	}
 	for i := range frames {
-		at := 0
+		step := 0
 		if frames > 1 {
-			at = (i*last + (frames-1)/2) / (frames - 1)
+			step = (i*last + (frames-1)/2) / (frames - 1)
 		}
-		steps = append(steps, at)
+		steps = append(steps, step)
 	}
 	return steps
 }

@@ -151,8 +151,8 @@ func (s *Saved) Member() (*episode.Member, error) {
 
 // freshSeed returns a seed of episodes that the run has not played: the run's seed plus one.
 func (s *Saved) freshSeed() int64 {
-	own, _ := strconv.ParseInt(s.Metadata["seed"], 10, 64) // 0 if the file has none
-	return own + 1
+	seed, _ := strconv.ParseInt(s.Metadata["seed"], 10, 64) // 0 if the file has none
+	return seed + 1
 }
 
 // Unit returns the run's unit and the count of units when the member was saved: "generation", "42". Both are "" if they

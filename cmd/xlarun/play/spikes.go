@@ -70,7 +70,7 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 // is the time between two rows of a layer, in ms.
 func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer,
 	matrices []plots.Matrix, substep float64, err error) {
-	tracer, own, ok := policy.TracerOf(m.Policy)
+	tracer, genes, ok := policy.TracerOf(m.Policy)
 	if !ok {
 		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")
 	}
@@ -92,7 +92,7 @@ func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []p
 	traceProgram := xlabridge.Jit2(b, func(params any, observations *graph.Array) trace {
 		steps := graph.Iota(rec.Length).Add(1)
 		keys := graph.VMap(func(t *graph.Array) random.Key { return random.FoldIn(episode.PolicyKey(key), t) })(steps)
-		params, observations = own(params, observations)
+		params, observations = genes(params, observations)
 		var out trace
 		out.Layers = tracer.Trace(params, observations, keys)
 		names, out.Weights = tracer.Weights(params)

@@ -58,7 +58,7 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 	// A setting that only some runs have usually follows from another one. It is in the labels only if they would be
 	// equal without it.
 	shared := slices.DeleteFunc(slices.Clone(differ), func(name string) bool {
-		return slices.ContainsFunc(runs, func(r *savedRun) bool { _, has := r.settings[name]; return !has })
+		return slices.ContainsFunc(runs, func(r *savedRun) bool { _, found := r.settings[name]; return !found })
 	})
 	seen := map[string]bool{}
 	for i, g := range out {
@@ -89,9 +89,9 @@ func withRun(runs []*savedRun, r *savedRun) []*savedRun {
 
 // experiment returns the settings that determine a run's results.
 func (r *savedRun) experiment() map[string]string {
-	own := maps.Clone(r.settings)
-	maps.DeleteFunc(own, func(name, _ string) bool { return name != "seed" && slices.Contains(incidental, name) })
-	return own
+	kept := maps.Clone(r.settings)
+	maps.DeleteFunc(kept, func(name, _ string) bool { return name != "seed" && slices.Contains(incidental, name) })
+	return kept
 }
 
 // words returns a run's values of settings as text.
@@ -127,19 +127,19 @@ func (g group) curve(x, y string) band {
 			continue
 		}
 		lines = append(lines, line{xs, ys})
-		for _, at := range xs {
-			seen[at] = true
+		for _, position := range xs {
+			seen[position] = true
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(seen)) {
+	for _, position := range slices.Sorted(maps.Keys(seen)) {
 		var values []float64
 		for _, l := range lines {
-			if v := between(l.x, l.y, at); !math.IsNaN(v) {
+			if v := between(l.x, l.y, position); !math.IsNaN(v) {
 				values = append(values, v)
 			}
 		}
 		mean, half := interval(values)
-		b.x, b.mean = append(b.x, at), append(b.mean, mean)
+		b.x, b.mean = append(b.x, position), append(b.mean, mean)
 		if len(lines) > 1 {
 			b.low, b.high = append(b.low, mean-half), append(b.high, mean+half)
 		}

@@ -158,11 +158,11 @@ func (r *savedRun) column(name string) ([]float64, bool) {
 func (r *savedRun) points(x, y string) (xs, ys []float64) {
 	all, _ := r.column(x)
 	values, _ := r.column(y)
-	for i, at := range all {
-		if math.IsNaN(at) || math.IsNaN(values[i]) || len(xs) > 0 && at <= xs[len(xs)-1] {
+	for i, position := range all {
+		if math.IsNaN(position) || math.IsNaN(values[i]) || len(xs) > 0 && position <= xs[len(xs)-1] {
 			continue
 		}
-		xs, ys = append(xs, at), append(ys, values[i])
+		xs, ys = append(xs, position), append(ys, values[i])
 	}
 	return xs, ys
 }

@@ -36,10 +36,10 @@ func Raster(title string, layers []SpikingLayer, substep float64) ([]byte, error
 	base, end := 0, 0.
 	for i, l := range layers {
 		spikes := chart.Spikes{Colour: colours[i%len(colours)]}
-		for at, s := range l.Spikes {
+		for index, s := range l.Spikes {
 			if s > 0 {
-				spikes.Points = append(spikes.Points, chart.Point{X: float64(at/l.Units) * substep,
-					Y: float64(base + at%l.Units)})
+				spikes.Points = append(spikes.Points, chart.Point{X: float64(index/l.Units) * substep,
+					Y: float64(base + index%l.Units)})
 			}
 		}
 		base += l.Units
@@ -126,9 +126,9 @@ func number(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 func busiest(l SpikingLayer) []int {
 	sent := make([]float64, l.Units)
 	all := make([]int, l.Units)
-	for at, s := range l.Spikes {
+	for index, s := range l.Spikes {
 		if number(s) {
-			sent[at%l.Units] += s
+			sent[index%l.Units] += s
 		}
 	}
 	for i := range all {

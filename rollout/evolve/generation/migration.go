@@ -124,12 +124,10 @@ func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own str
 
 // receive replaces the worst groups by immigrants. It returns the evaluation with them; the traveller in the slot of
 // each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
-//
-// A pair is as good as its better member. The mirror image of an immigrant has not been evaluated: its fitness is the
-// island's median, which carries no information.
 func (m Travel) receive(p *Program, s State,
 	own strategy.Evaluation) (joint strategy.Evaluation, slot *graph.Array, immigrants any) {
 	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
+	// A pair is as good as its better member.
 	standing := strategy.WorstIfNaN(own.Fitness).SplitAxis(0, sides, groups).ReduceMax(0)
 	if settled, ok := p.Strategy.(strategy.Settled); ok {
 		standing = settled.Standing(s.Strategy, own.Fitness)
@@ -137,6 +135,14 @@ func (m Travel) receive(p *Program, s State,
 	immigrants = graph.VMap(func(genome any) any {
 		return p.Strategy.(strategy.Receiving).Immigrant(s.Strategy, genome)
 	})(m.Arriving.Genomes)
+	slot = m.slots(standing, m.valid(immigrants))
+	joint = own
+	joint.Fitness = m.jointFitness(own.Fitness, slot)
+	return joint, slot, immigrants
+}
+
+// valid reports which places have a traveller whose fitness and draw, leaves [k, …], are finite: bool[k].
+func (m Travel) valid(immigrants any) *graph.Array {
 	k := m.Arriving.Fitness.Dim(0)
 	valid := m.Arriving.Fitness.Gt(math.Inf(-1)).And(m.Arriving.Fitness.IsFinite())
 	for _, leaf := range graph.Leaves(immigrants) {
@@ -144,19 +150,28 @@ func (m Travel) receive(p *Program, s State,
 			valid = valid.And(leaf.Reshape(k, -1).IsFinite().All(1))
 		}
 	}
+	return valid
+}
+
+// slots returns the traveller that replaces each group, i32[groups]; -1 for none. The worst group by standing,
+// f32[groups], has place 0. valid, bool[k], are the places that have a traveller.
+func (m Travel) slots(standing, valid *graph.Array) *graph.Array {
+	k := valid.Dim(0)
 	rank := graph.ArgSort(graph.ArgSort(standing, 0), 0) // of each group, 0 for the worst
 	traveller := rank.Min(k - 1)
-	slot = graph.Once(graph.Select(rank.Lt(k).And(graph.Take(valid, traveller, 0)), traveller, -1))
+	return graph.Once(graph.Select(rank.Lt(k).And(graph.Take(valid, traveller, 0)), traveller, -1))
+}
 
+// jointFitness returns the fitness of the members, f32[members], with that of the immigrants. The mirror image of an
+// immigrant has not been evaluated: its fitness is the island's median, which carries no information.
+func (m Travel) jointFitness(own, slot *graph.Array) *graph.Array {
+	groups := slot.Dim(0)
 	arrived, fitness := slot.Ge(0), graph.Take(m.Arriving.Fitness, slot.Max(0), 0)
-	columns := []*graph.Array{graph.Select(arrived, fitness, graph.SliceAxis(own.Fitness, 0, 0, groups))}
-	for side := 1; side < sides; side++ {
-		mirrored := graph.SliceAxis(own.Fitness, 0, side*groups, (side+1)*groups)
-		columns = append(columns, graph.Select(arrived, median(own.Fitness), mirrored))
+	sides := []*graph.Array{graph.Select(arrived, fitness, graph.SliceAxis(own, 0, 0, groups))}
+	for from := groups; from < own.Dim(0); from += groups {
+		sides = append(sides, graph.Select(arrived, median(own), graph.SliceAxis(own, 0, from, from+groups)))
 	}
-	joint = own
-	joint.Fitness = graph.Once(graph.Concatenate(0, columns...))
-	return joint, slot, immigrants
+	return graph.Once(graph.Concatenate(0, sides...))
 }
 
 // replace writes immigrants, leaves [k, …], to their slots in this device's draws, leaves [PerDevice+1, lanes, …].

@@ -26,18 +26,18 @@ type Search struct {
 	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
 	_           struct{} `help:"generations at most"`
 	// HallOfFame is the number of places in the hall of fame, or "auto"; see Hall.
-	HallOfFame string   `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto"`
+	HallOfFame string   `set:"hall-of-fame" advanced:"" number:"" wants:"a number of members from 0 to 1000, or auto"`
 	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
 	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize. It, LanesLast, Unroll
 	// and VectorWidth are the layout (plan.Plan); 0: chosen. Results depend on Tile, LanesLast and Unroll in the last
 	// digits, and do not depend on Devices.
-	Tile        int      `set:"tile" help:"members that play together on a device; 0 to choose"`
-	LanesLast   bool     `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
-	Unroll      int      `set:"unroll" min:"1" max:"64" zero:"the default"`
+	Tile        int      `set:"tile" advanced:"" help:"members that play together on a device; 0 to choose"`
+	LanesLast   bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
+	Unroll      int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"the default"`
 	_           struct{} `help:"steps in one turn of the loop; 0 to choose"`
-	VectorWidth int      `set:"vector-width" min:"128" max:"4096" zero:"the default"`
+	VectorWidth int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`
 	_           struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// checked caches the last check of this Search or a copy of it; nil: no cache.
 	checked *atomic.Pointer[Setup]

@@ -71,11 +71,11 @@ func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
 	n := s.Members.Dim(1)
 	k := random.SplitN(key, 5)
 	a, b, c := e.choose(k[0], k[1], s, member)
-	at := func(i *graph.Array) *graph.Array { return graph.Take(s.Members, i, 0) }
-	current := at(member)
+	row := func(i *graph.Array) *graph.Array { return graph.Take(s.Members, i, 0) }
+	current := row(member)
 	crosses := random.Uniform(k[2], graph.ShapeOf(graph.Float32, n), 0, 1).Lt(e.CrossoverRate.Array())
 	forced := graph.Iota(n).Eq(random.Randint(k[3], graph.ShapeOf(graph.Int32), 0, n))
-	trial := at(a).Add(e.Weight.Array().Mul(at(b).Sub(at(c))))
+	trial := row(a).Add(e.Weight.Array().Mul(row(b).Sub(row(c))))
 	trial = graph.Select(crosses.Or(forced), trial, current)
 	first := current.Add(e.Sigma.Array().Mul(random.Normal(k[4], current.Shape())))
 	return graph.Select(s.Told.Eq(0), first, trial)

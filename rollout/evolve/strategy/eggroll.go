@@ -121,11 +121,11 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 		return x
 	})
 	all := random.Normal(key, graph.ShapeOf(graph.Float32, n))
-	at := 0
+	end := 0
 	next := func(dims ...int) *graph.Array {
-		from := at
-		at += graph.ShapeOf(graph.Float32, dims...).Size()
-		return graph.SliceAxis(all, 0, from, at).Reshape(dims...)
+		from := end
+		end += graph.ShapeOf(graph.Float32, dims...).Size()
+		return graph.SliceAxis(all, 0, from, end).Reshape(dims...)
 	}
 	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
 		if d := x.Dims(); e.factored(x) {

@@ -59,13 +59,13 @@ func (e *PSO) Sample(key random.Key, state any) any {
 func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 	s := state.(PSOState)
 	best := graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
-	at := func(rows *graph.Array) *graph.Array { return graph.Take(rows, particle, 0) }
+	row := func(rows *graph.Array) *graph.Array { return graph.Take(rows, particle, 0) }
 	r := random.Uniform(key, graph.ShapeOf(graph.Float32, 2), 0, 1)
-	position := at(s.Position)
+	position := row(s.Position)
 	pull := func(strength settings.Number, i int, to *graph.Array) *graph.Array {
 		return strength.Array().Mul(r.Index(i)).Mul(to.Sub(position))
 	}
-	velocity := e.Inertia.Array().Mul(at(s.Velocity)).Add(pull(e.Cognitive, 0, at(s.Best)))
+	velocity := e.Inertia.Array().Mul(row(s.Velocity)).Add(pull(e.Cognitive, 0, row(s.Best)))
 	velocity = velocity.Add(pull(e.Social, 1, best))
 	// The first places. The key differs from that of the numbers above.
 	z := random.Normal(random.FoldIn(key, 1), position.Shape())

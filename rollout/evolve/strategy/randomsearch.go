@@ -46,10 +46,10 @@ func (e *RandomSearch) Member(state, noise any, _ *graph.Array) any {
 func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(RandomSearchState)
 	fitness := WorstIfNaN(v.Fitness)
-	at := fitness.ArgMax(0)
-	one := graph.Iota(noise.Items()).Eq(at).Convert(graph.Float32)
+	best := fitness.ArgMax(0)
+	one := graph.Iota(noise.Items()).Eq(best).Convert(graph.Float32)
 	found := RandomSearchState{s.Start, Move(s.Start, e.Sigma.Array(), noise.Sum(one, nil)),
-		graph.DynamicIndex(fitness, at, 0)}
+		graph.DynamicIndex(fitness, best, 0)}
 	better := found.Fitness.Gt(s.Fitness)
 	return graph.SelectTree(better, found, s)
 }

@@ -52,8 +52,8 @@ func ranksBySort(f *graph.Array) *graph.Array {
 	end, _ := graph.Scan(func(c counts, stride *graph.Array) (counts, graph.None) {
 		step := func(count *graph.Array, before func(x, y any) *graph.Array) *graph.Array {
 			next := count.Add(stride)
-			at := graph.Take(sorted, next.Sub(1).Min(n-1), 0)
-			return graph.Select(next.Le(n).And(before(at, f)), next, count)
+			value := graph.Take(sorted, next.Sub(1).Min(n-1), 0)
+			return graph.Select(next.Le(n).And(before(value, f)), next, count)
 		}
 		return counts{step(c.Below, graph.Lt), step(c.NotAbove, graph.Le)}, graph.None{}
 	}, counts{zero, zero}, graph.Int32s(strides))

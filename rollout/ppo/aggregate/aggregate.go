@@ -65,13 +65,13 @@ func percentile(x []float64, q float64) float64 {
 		return math.NaN()
 	}
 	x = slices.Sorted(slices.Values(x))
-	at := q * float64(len(x)-1)
-	low := min(int(at), len(x)-1)
+	position := q * float64(len(x)-1)
+	low := min(int(position), len(x)-1)
 	high := min(low+1, len(x)-1)
 	if x[low] == x[high] { // infinities, too
 		return x[low]
 	}
-	return x[low] + (x[high]-x[low])*(at-float64(low))
+	return x[low] + (x[high]-x[low])*(position-float64(low))
 }
 
 // Interval is an estimate with its confidence interval.

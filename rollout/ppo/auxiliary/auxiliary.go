@@ -9,8 +9,8 @@ import (
 // Loss is a term of the loss. Its mean over a minibatch is added to ppo's loss, and is the metric auxiliary_loss. A
 // Loss is a pointer to a struct of its own settings (see package settings), such as its weight: --auxiliary.weight 0.1.
 type Loss interface {
-	// Of returns the term of one transition, f32[]. It is traced, and differentiated by what the networks return.
-	Of(t Transition) *graph.Array
+	// Compute returns the term of one transition, f32[]. It is traced, and differentiated by what the networks return.
+	Compute(t Transition) *graph.Array
 }
 
 // Transition is a transition of a minibatch. Outputs, LogProb, Entropy and Value come from the networks as they are now
@@ -61,4 +61,4 @@ func init() { MustRegister(None, func() Loss { return &nothing{} }) }
 // nothing is no term: Make returns nil for it.
 type nothing struct{}
 
-func (*nothing) Of(Transition) *graph.Array { return graph.Scalar(0) }
+func (*nothing) Compute(Transition) *graph.Array { return graph.Scalar(0) }

@@ -13,8 +13,8 @@ type KL struct {
 	Weight settings.Number `set:"weight" min:"0" help:"weight of the divergence"`
 }
 
-// Of returns the penalty.
-func (k *KL) Of(t Transition) *graph.Array {
+// Compute returns the penalty.
+func (k *KL) Compute(t Transition) *graph.Array {
 	logRatio := t.LogProb.Sub(t.OldLogProb)
 	return k.Weight.Array().Mul(graph.Expm1(logRatio).Sub(logRatio))
 }

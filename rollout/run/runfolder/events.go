@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"xlarun/internal/protobuf"
 )
 
 // A TensorBoard event file is a sequence of records (TensorFlow, lib/io/record_writer.h):
@@ -62,21 +61,18 @@ func eventsName(there []fs.DirEntry, now time.Time) string {
 
 // eventsHead returns the first record of an event file.
 func eventsHead(start time.Time) []byte {
-	head := appendWallTime(nil, start)
-	head = protowire.AppendTag(head, eventFileVersion, protowire.BytesType)
-	head = protowire.AppendString(head, eventVersion)
+	head := newEvent(start)
+	head.Text(eventFileVersion, eventVersion)
 	return record(head)
 }
 
 // eventsRestart returns the record after which TensorBoard ignores this and later steps of earlier files.
 func eventsRestart(start time.Time, step int64) []byte {
-	session := protowire.AppendTag(nil, sessionStatus, protowire.VarintType)
-	session = protowire.AppendVarint(session, sessionStart)
-	event := appendWallTime(nil, start)
-	event = protowire.AppendTag(event, eventStep, protowire.VarintType)
-	event = protowire.AppendVarint(event, uint64(step))
-	event = protowire.AppendTag(event, eventSession, protowire.BytesType)
-	event = protowire.AppendBytes(event, session)
+	var session protobuf.Message
+	session.Int(sessionStatus, sessionStart)
+	event := newEvent(start)
+	event.Int(eventStep, step)
+	event.Bytes(eventSession, session)
 	return record(event)
 }
 
@@ -90,40 +86,29 @@ func (f *Folder) eventStep(step int64, work float64) int64 {
 
 // eventRecord returns the record of a row: every value is a scalar with its name.
 func eventRecord(r Row, step int64) []byte {
-	size := 0
+	var summary, value protobuf.Message
 	for _, values := range [][]Value{r.Metrics, r.Timings} {
 		for _, v := range values {
-			size += 1 + protowire.SizeBytes(valueSize(v))
+			value = value[:0]
+			value.Text(valueTag, v.Name)
+			value.Float(valueSimple, float32(v.Number))
+			summary.Bytes(summaryValue, value)
 		}
 	}
-	summary := make([]byte, 0, size)
-	for _, values := range [][]Value{r.Metrics, r.Timings} {
-		for _, v := range values {
-			summary = protowire.AppendTag(summary, summaryValue, protowire.BytesType)
-			summary = protowire.AppendVarint(summary, uint64(valueSize(v)))
-			summary = protowire.AppendTag(summary, valueTag, protowire.BytesType)
-			summary = protowire.AppendString(summary, v.Name)
-			summary = protowire.AppendTag(summary, valueSimple, protowire.Fixed32Type)
-			summary = protowire.AppendFixed32(summary, math.Float32bits(float32(v.Number)))
-		}
-	}
-	event := appendWallTime(nil, r.Time)
-	event = protowire.AppendTag(event, eventStep, protowire.VarintType)
-	event = protowire.AppendVarint(event, uint64(step))
-	event = protowire.AppendTag(event, eventSummary, protowire.BytesType)
-	event = protowire.AppendBytes(event, summary)
+	event := newEvent(r.Time)
+	event.Int(eventStep, step)
+	event.Bytes(eventSummary, summary)
 	return record(event)
 }
 
-// valueSize returns the length of a Summary.Value: two tags of a byte each, a name and four bytes.
-func valueSize(v Value) int {
-	return 1 + protowire.SizeBytes(len(v.Name)) + 1 + protowire.SizeFixed32()
+// newEvent returns an event with its time.
+func newEvent(t time.Time) (event protobuf.Message) {
+	event.Double(eventWallTime, seconds(t))
+	return event
 }
 
-func appendWallTime(b []byte, t time.Time) []byte {
-	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
-	return protowire.AppendFixed64(b, math.Float64bits(float64(t.UnixMicro())/1e6))
-}
+// seconds returns the seconds since 1970, to microseconds.
+func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 // record returns the bytes of one event as a record.
 func record(data []byte) []byte {

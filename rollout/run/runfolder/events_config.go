@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"xlarun/internal/protobuf"
 )
 
 // Event files begin with the run's config: as a text, for TensorBoard's page of texts, and as hyper-parameters, for its
@@ -48,60 +48,44 @@ func configEvents(config []byte, now time.Time) []byte {
 // textEvent returns the record of a config as a text. TensorBoard reads texts as Markdown.
 func textEvent(config []byte, now time.Time) []byte {
 	text := "```toml\n" + strings.TrimSpace(string(config)) + "\n```"
-	tensor := protowire.AppendTag(nil, tensorDType, protowire.VarintType)
-	tensor = protowire.AppendVarint(tensor, dtypeString)
-	tensor = protowire.AppendTag(tensor, tensorShape, protowire.BytesType)
-	tensor = protowire.AppendBytes(tensor, nil) // a scalar
-	tensor = protowire.AppendTag(tensor, tensorStrings, protowire.BytesType)
-	tensor = protowire.AppendString(tensor, text)
+	var tensor protobuf.Message
+	tensor.Int(tensorDType, dtypeString)
+	tensor.Bytes(tensorShape, nil) // a scalar
+	tensor.Text(tensorStrings, text)
 	return pluginEvent("config/text_summary", "text", nil, tensor, now)
 }
 
 // hparamsEvent returns the record of a config as hyper-parameters.
 func hparamsEvent(config []byte, now time.Time) []byte {
-	var session []byte
+	var session, content, tensor protobuf.Message
 	for _, s := range configSettings(config) {
-		entry := protowire.AppendTag(nil, 1, protowire.BytesType)
-		entry = protowire.AppendString(entry, s.name)
-		entry = protowire.AppendTag(entry, 2, protowire.BytesType)
-		entry = protowire.AppendBytes(entry, s.value)
-		session = protowire.AppendTag(session, sessionHParams, protowire.BytesType)
-		session = protowire.AppendBytes(session, entry)
+		var entry protobuf.Message
+		entry.Text(1, s.name)
+		entry.Bytes(2, s.value)
+		session.Bytes(sessionHParams, entry)
 	}
-	session = protowire.AppendTag(session, sessionStartSecs, protowire.Fixed64Type)
-	session = protowire.AppendFixed64(session, math.Float64bits(float64(now.UnixMicro())/1e6))
-	content := protowire.AppendTag(nil, hparamsVersion, protowire.VarintType)
-	content = protowire.AppendVarint(content, 0)
-	content = protowire.AppendTag(content, hparamsSession, protowire.BytesType)
-	content = protowire.AppendBytes(content, session)
-	tensor := protowire.AppendTag(nil, tensorDType, protowire.VarintType) // an empty one: TensorBoard wants a tensor
-	tensor = protowire.AppendVarint(tensor, dtypeFloat)
-	tensor = protowire.AppendTag(tensor, tensorShape, protowire.BytesType)
-	tensor = protowire.AppendBytes(tensor, nil)
+	session.Double(sessionStartSecs, seconds(now))
+	content.Int(hparamsVersion, 0)
+	content.Bytes(hparamsSession, session)
+	tensor.Int(tensorDType, dtypeFloat) // an empty one: TensorBoard wants a tensor
+	tensor.Bytes(tensorShape, nil)
 	return pluginEvent(hparamsSessionInfo, "hparams", content, tensor, now)
 }
 
 // pluginEvent returns the record of a tensor that a plugin of TensorBoard shows.
 func pluginEvent(tag, plugin string, content, tensor []byte, now time.Time) []byte {
-	data := protowire.AppendTag(nil, pluginName, protowire.BytesType)
-	data = protowire.AppendString(data, plugin)
+	var data, metadata, value, summary protobuf.Message
+	data.Text(pluginName, plugin)
 	if content != nil {
-		data = protowire.AppendTag(data, pluginContent, protowire.BytesType)
-		data = protowire.AppendBytes(data, content)
+		data.Bytes(pluginContent, content)
 	}
-	metadata := protowire.AppendTag(nil, metadataPlugin, protowire.BytesType)
-	metadata = protowire.AppendBytes(metadata, data)
-	value := protowire.AppendTag(nil, valueTag, protowire.BytesType)
-	value = protowire.AppendString(value, tag)
-	value = protowire.AppendTag(value, valueMetadata, protowire.BytesType)
-	value = protowire.AppendBytes(value, metadata)
-	value = protowire.AppendTag(value, valueTensor, protowire.BytesType)
-	value = protowire.AppendBytes(value, tensor)
-	summary := protowire.AppendTag(nil, summaryValue, protowire.BytesType)
-	summary = protowire.AppendBytes(summary, value)
-	event := appendWallTime(nil, now)
-	event = protowire.AppendTag(event, eventSummary, protowire.BytesType)
-	event = protowire.AppendBytes(event, summary)
+	metadata.Bytes(metadataPlugin, data)
+	value.Text(valueTag, tag)
+	value.Bytes(valueMetadata, metadata)
+	value.Bytes(valueTensor, tensor)
+	summary.Bytes(summaryValue, value)
+	event := newEvent(now)
+	event.Bytes(eventSummary, summary)
 	return record(event)
 }
 
@@ -131,15 +115,13 @@ func configSettings(config []byte) (all []configSetting) {
 }
 
 // protoValue returns a value of TOML as a google.protobuf.Value: a number, a bool or a text.
-func protoValue(text string) []byte {
+func protoValue(text string) (value protobuf.Message) {
 	if x, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
-		b := protowire.AppendTag(nil, valueNumber, protowire.Fixed64Type)
-		return protowire.AppendFixed64(b, math.Float64bits(x))
+		value.Double(valueNumber, x)
+	} else if text == "true" || text == "false" {
+		value.Bool(valueBool, text == "true")
+	} else {
+		value.Text(valueString, strings.Trim(text, `'"`))
 	}
-	if text == "true" || text == "false" {
-		b := protowire.AppendTag(nil, valueBool, protowire.VarintType)
-		return protowire.AppendVarint(b, protowire.EncodeBool(text == "true"))
-	}
-	b := protowire.AppendTag(nil, valueString, protowire.BytesType)
-	return protowire.AppendString(b, strings.Trim(text, `'"`))
+	return value
 }

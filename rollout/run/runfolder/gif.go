@@ -65,7 +65,7 @@ func (a *Animation) GIF() ([]byte, error) {
 	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
 	for _, p := range a.parts {
 		shown := image.NewPaletted(p.rect, colours)
-		at := 0
+		offset := 0
 		for _, r := range p.runs {
 			i, ok := index[r.colour]
 			if !ok {
@@ -73,8 +73,8 @@ func (a *Animation) GIF() ([]byte, error) {
 				index[r.colour] = i
 			}
 			for range r.pixels {
-				shown.Pix[at] = i
-				at++
+				shown.Pix[offset] = i
+				offset++
 			}
 		}
 		out.Image = append(out.Image, shown)

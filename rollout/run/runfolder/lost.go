@@ -31,11 +31,11 @@ func (f *Folder) base() (root Root, life int, err error) {
 		if root, err = f.makeAgain(); err != nil {
 			return nil, 0, fmt.Errorf("the run's folder was removed, and cannot be made again: %w", err)
 		}
-	} else if at := root.Path(); at != f.at {
+	} else if path := root.Path(); path != f.at {
 		f.mu.Lock()
-		f.at = at
+		f.at = path
 		f.mu.Unlock()
-		f.options.Notice(fmt.Sprintf("the run's folder was moved: new files are written to %s", at))
+		f.options.Notice(fmt.Sprintf("the run's folder was moved: new files are written to %s", path))
 	}
 	if f.config != nil {
 		if _, err = root.Stat(configName); errors.Is(err, fs.ErrNotExist) {

@@ -46,21 +46,21 @@ func headLength(begin []byte) int {
 
 // seal writes the digits.
 func (s *sealer) seal() error {
-	at := checksumPlace(s.head)
-	if at < 0 {
+	place := checksumPlace(s.head)
+	if place < 0 {
 		return errors.New("the header has no place for the checksum")
 	}
 	if s.to.err != nil {
 		return nil // sink.fill returns it
 	}
-	_, err := s.to.file.WriteAt(fmt.Appendf(nil, "%08x", s.sum), int64(at))
+	_, err := s.to.file.WriteAt(fmt.Appendf(nil, "%08x", s.sum), int64(place))
 	return err
 }
 
 // checksumPlace returns the offset of the digits in a file's start, or -1.
 func checksumPlace(head []byte) int {
-	if at := bytes.Index(head, []byte(beforeChecksum)); at >= 0 && at+len(beforeChecksum)+len(noChecksum) <= len(head) {
-		return at + len(beforeChecksum)
+	if i := bytes.Index(head, []byte(beforeChecksum)); i >= 0 && i+len(beforeChecksum)+len(noChecksum) <= len(head) {
+		return i + len(beforeChecksum)
 	}
 	return -1
 }
@@ -75,11 +75,11 @@ func checkSeal(file io.ReaderAt, size int64, want string) error {
 	if _, err := file.ReadAt(head[8:], 8); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	at := checksumPlace(head)
-	if at < 0 {
+	place := checksumPlace(head)
+	if place < 0 {
 		return errors.New("it has no checksum")
 	}
-	copy(head[at:], noChecksum)
+	copy(head[place:], noChecksum)
 	sum := crc32.New(castagnoli)
 	sum.Write(head)
 	rest := size - int64(len(head))

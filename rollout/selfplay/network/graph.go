@@ -80,10 +80,10 @@ func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *gra
 		// by its own weights.
 		weights := r.Shared.Mul(neighbours)
 		shared := ends.Transpose().Dot(ends.Dot(h).Dot(weights))
-		own := r.Own
-		own.W = own.W.Sub(weights.Mul(2))
+		layer := r.Own
+		layer.W = layer.W.Sub(weights.Mul(2))
 		all := h.Mean(0).Dot(r.All)
-		x := graph.Relu(own.Apply(h).Add(shared).Add(all.ExpandDims(0)))
+		x := graph.Relu(layer.Apply(h).Add(shared).Add(all.ExpandDims(0)))
 		h = h.Add(x.Dot(r.Out))
 	}
 	h = graph.Relu(h)

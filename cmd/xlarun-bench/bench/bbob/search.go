@@ -44,11 +44,11 @@ func (s Search) NewInputs(seed int64) Inputs {
 	first, tree := graph.Flatten(instances[0])
 	stacked := make([]*graph.Array, len(first))
 	for leaf := range stacked {
-		of := make([]*graph.Array, s.Seeds)
+		leaves := make([]*graph.Array, s.Seeds)
 		for i, in := range instances {
-			of[i] = graph.Leaves(in)[leaf]
+			leaves[i] = graph.Leaves(in)[leaf]
 		}
-		stacked[leaf] = graph.Stack(of, 0)
+		stacked[leaf] = graph.Stack(leaves, 0)
 	}
 	return Inputs{random.New(seed), tree.Unflatten(stacked).(Instance), graph.Stack(starts, 0)}
 }

@@ -91,10 +91,10 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	}, graph.InAxes(graph.Unmapped, 0))(random.Key{Data: graph.Barrier(key.Data)[0]}, number)
 	rows := graph.Barrier(graph.Reshape(keys.Data, tiles.PerDevice+1, tiles.Lanes, 2))[0]
 	one := func(local *graph.Array) asked {
-		own := random.Key{Data: graph.Barrier(graph.DynamicIndex(rows, local, 0))[0]}
+		drawKeys := random.Key{Data: graph.Barrier(graph.DynamicIndex(rows, local, 0))[0]}
 		leaves, tree := graph.Flatten(graph.VMap(func(key random.Key) any {
 			return s.Sample(key, state.Strategy)
-		})(own))
+		})(drawKeys))
 		draws := tree.Unflatten(graph.Barrier(leaves...))
 		fitness := graph.VMap(func(side *graph.Array) *graph.Array {
 			return graph.VMap(func(draw any) *graph.Array {

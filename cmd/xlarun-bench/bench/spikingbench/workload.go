@@ -126,11 +126,11 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 			labels := numbers.Classes(5, outputs, examples)
 			return open(b, o.Devices, []any{newNet(), trains(examples), labels}, func(args []any) any {
 				part := examples / o.Devices
-				at := graph.Mul(graph.AxisIndex(graph.DeviceAxis), part)
+				start := graph.Mul(graph.AxisIndex(graph.DeviceAxis), part)
 				zero := graph.Zeros(graph.ShapeOf(graph.Int32))
-				x := graph.DynamicSlice(args[1].(*graph.Array), []*graph.Array{zero, at, zero},
+				x := graph.DynamicSlice(args[1].(*graph.Array), []*graph.Array{zero, start, zero},
 					[]int{steps, part, inputs})
-				y := graph.DynamicSlice(args[2].(*graph.Array), []*graph.Array{at}, []int{part})
+				y := graph.DynamicSlice(args[2].(*graph.Array), []*graph.Array{start}, []int{part})
 				loss, d := graph.ValueAndGrad(func(n net) *graph.Array {
 					return graph.Mean(graph.VMap2(nn.CrossEntropy)(n.apply(x, steps), y))
 				})(args[0].(net))

@@ -54,9 +54,9 @@ func elman(w *writer, x, h string) (string, string, error) {
 
 func gru(w *writer, x, h string) (string, string, error) {
 	in := w.split(w.add(w.times(x, "Cell.Wx"), w.array("Cell.B")), 3)
-	own := w.split(w.times(h, "Cell.Wh"), 3)
-	r, z := w.sigmoid(w.add(in[0], own[0])), w.sigmoid(w.add(in[1], own[1]))
-	candidate := w.tanh(w.add(in[2], w.mul(r, w.add(own[2], w.array("Cell.BN")))))
+	recurrent := w.split(w.times(h, "Cell.Wh"), 3)
+	r, z := w.sigmoid(w.add(in[0], recurrent[0])), w.sigmoid(w.add(in[1], recurrent[1]))
+	candidate := w.tanh(w.add(in[2], w.mul(r, w.add(recurrent[2], w.array("Cell.BN")))))
 	h = w.mix(z, candidate, h)
 	return h, h, nil
 }

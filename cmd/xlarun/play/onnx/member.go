@@ -112,9 +112,9 @@ func (w *writer) act(outputs string) {
 	case w.action.Type == "MultiDiscrete":
 		var each []string
 		axis := w.ints([]int{1}, 1)
-		for _, own := range w.nodes("Split", len(w.action.NVec), []string{outputs, w.ints([]int{len(w.action.NVec)},
+		for _, logits := range w.nodes("Split", len(w.action.NVec), []string{outputs, w.ints([]int{len(w.action.NVec)},
 			w.action.NVec...)}, attribute{"axis", 1}) {
-			each = append(each, w.node("Unsqueeze", []string{largest(own), axis}))
+			each = append(each, w.node("Unsqueeze", []string{largest(logits), axis}))
 		}
 		w.rename(w.node("Concat", each, attribute{"axis", 1}), "action")
 		w.output("action", int64Type, len(w.action.NVec))

@@ -156,14 +156,14 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	xTicks, yTicks := x.ticks(int((high.X-low.X)/90), c.Counts), c.yTicks(cell.Y-legend)
 	grid := pen{gridColour, 1, nil}
 	for _, t := range xTicks {
-		at := crisp(place(Point{t.value, y.Min}))
-		out.stroke(grid, []Point{{at.X, low.Y}, {at.X, high.Y}})
-		out.text(label{t.text, Point{at.X, low.Y + tickLength + lineHeight - 5}, .5, false})
+		point := crisp(place(Point{t.value, y.Min}))
+		out.stroke(grid, []Point{{point.X, low.Y}, {point.X, high.Y}})
+		out.text(label{t.text, Point{point.X, low.Y + tickLength + lineHeight - 5}, .5, false})
 	}
 	for _, t := range yTicks {
-		at := crisp(place(Point{x.Min, t.value}))
-		out.stroke(grid, []Point{{low.X, at.Y}, {high.X, at.Y}})
-		out.text(label{t.text, Point{low.X - 2*tickLength, at.Y + 4.5}, 1, false})
+		point := crisp(place(Point{x.Min, t.value}))
+		out.stroke(grid, []Point{{low.X, point.Y}, {high.X, point.Y}})
+		out.text(label{t.text, Point{low.X - 2*tickLength, point.Y + 4.5}, 1, false})
 	}
 	for _, m := range c.marks {
 		m.draw(out, place)
@@ -172,12 +172,12 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	meet := crisp(low)
 	out.stroke(axis, []Point{crisp(Point{low.X, high.Y}), meet, crisp(Point{high.X, low.Y})})
 	for _, t := range xTicks {
-		at := crisp(Point{place(Point{t.value, y.Min}).X, low.Y})
-		out.stroke(axis, []Point{at, {at.X, at.Y + tickLength}})
+		point := crisp(Point{place(Point{t.value, y.Min}).X, low.Y})
+		out.stroke(axis, []Point{point, {point.X, point.Y + tickLength}})
 	}
 	for _, t := range yTicks {
-		at := crisp(Point{low.X, place(Point{x.Min, t.value}).Y})
-		out.stroke(axis, []Point{at, {at.X - tickLength, at.Y}})
+		point := crisp(Point{low.X, place(Point{x.Min, t.value}).Y})
+		out.stroke(axis, []Point{point, {point.X - tickLength, point.Y}})
 	}
 	if c.XLabel != "" {
 		out.text(label{c.XLabel, Point{(low.X + high.X) / 2, corner.Y + cell.Y - margin - 3}, .5, false})

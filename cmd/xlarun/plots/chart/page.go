@@ -39,8 +39,8 @@ func (p *page) colour(c color.NRGBA, operator string) {
 }
 
 func (p *page) path(points []Point) {
-	for i, at := range points {
-		fmt.Fprintf(p, "%s %s %c\n", decimal(at.X), decimal(at.Y), "ml"[min(i, 1)])
+	for i, point := range points {
+		fmt.Fprintf(p, "%s %s %c\n", decimal(point.X), decimal(point.Y), "ml"[min(i, 1)])
 	}
 }
 

@@ -83,12 +83,12 @@ func (n *node) afterPowerCut(parent *node, choose func(n int) int) *node {
 	names := maps.Clone(n.syncedEntries)
 	maps.Copy(names, n.entries)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := n.syncedEntries[name], n.entries[name]
-		if was != is && choose(2) == 0 {
-			is = was
+		synced, entry := n.syncedEntries[name], n.entries[name]
+		if synced != entry && choose(2) == 0 {
+			entry = synced
 		}
-		if is != nil {
-			child := is.afterPowerCut(out, choose)
+		if entry != nil {
+			child := entry.afterPowerCut(out, choose)
 			child.name = name
 			out.entries[name] = child
 		}
