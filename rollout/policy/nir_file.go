@@ -13,6 +13,9 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
+// nirFormat is the text format of metadata whose other texts are settings of the policy nir.
+const nirFormat = "xlarun network"
+
 // NIRWriter is a Policy whose network may be said in NIR.
 type NIRWriter interface {
 	Policy
@@ -72,7 +75,7 @@ func inputOf(g *nir.Graph) (input *nir.Node) {
 // encodingTexts returns the settings of an encoding as a file's metadata.
 func encodingTexts(e Encoding, dt float64) map[string]string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return map[string]string{"encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps), "dt": number(dt),
+	return map[string]string{"format": nirFormat, "encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps), "dt": number(dt),
 		"rate": number(e.Rate.Value), "gain": number(e.Gain.Value), "fields": strconv.Itoa(e.Fields),
 		"change": number(e.Change)}
 }

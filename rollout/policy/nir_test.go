@@ -158,7 +158,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 	file := written(t, small(t))
 	said := func(key, value string) string {
 		g := small(t)
-		SetNIRMetadata(g, map[string]string{key: value})
+		SetNIRMetadata(g, map[string]string{"format": nirFormat, key: value})
 		return written(t, g)
 	}
 	edited := func(edit func(*nir.Graph)) string {
