@@ -75,9 +75,9 @@ func inputOf(g *nir.Graph) (input *nir.Node) {
 // encodingTexts returns the settings of an encoding as a file's metadata.
 func encodingTexts(e Encoding, dt float64) map[string]string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return map[string]string{"format": nirFormat, "encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps), "dt": number(dt),
-		"rate": number(e.Rate.Value), "gain": number(e.Gain.Value), "fields": strconv.Itoa(e.Fields),
-		"change": number(e.Change)}
+	return map[string]string{"format": nirFormat, "encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps),
+		"dt": number(dt), "rate": number(e.Rate.Value), "gain": number(e.Gain.Value),
+		"fields": strconv.Itoa(e.Fields), "change": number(e.Change)}
 }
 
 // NIR implements NIRWriter.
