@@ -620,17 +620,20 @@ func unitsOf(layer any) int {
 type nirState struct {
 	Neurons []nirCells   // of each layer of neurons
 	Changed *graph.Array `tree:"optional"` // f32[inputs], of the encoder delta
+	Sent    *graph.Array // f32[channels]: spikes of the inputs so far; zeros of observations
+	Steps   *graph.Array // f32[]: steps so far
 }
 
 // nirCells is the state of a layer of neurons.
 type nirCells struct {
-	V *graph.Array // f32[units]: potentials
-	I *graph.Array `tree:"optional"` // f32[units]: currents, of a CubaLIF
+	V    *graph.Array // f32[units]: potentials
+	I    *graph.Array `tree:"optional"` // f32[units]: currents, of a CubaLIF
+	Sent *graph.Array `tree:"optional"` // f32[units]: number of spikes so far; nil of an LI
 }
 
 // Start returns neurons at rest.
 func (p *NIR) Start(params any) any {
-	start := nirState{}
+	start := nirState{Sent: graph.Zeros(graph.ShapeOf(graph.Float32, p.channels())), Steps: graph.Scalar(0)}
 	if p.Input == "spikes" {
 		start.Changed = p.encoding().startEncoding(p.inputs)
 	}
@@ -644,6 +647,9 @@ func (p *NIR) Start(params any) any {
 		if k.current() {
 			cells.I = zeros
 		}
+		if k.name != "li" {
+			cells.Sent = zeros
+		}
 		start.Neurons = append(start.Neurons, cells)
 	}
 	return start
@@ -651,14 +657,22 @@ func (p *NIR) Start(params any) any {
 
 // Act runs a step's substeps.
 func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	next, out, _ := p.act(params, carry, observation, key, false)
+	return next, out
+}
+
+// act is Act. If it watches, it also returns a trace of each layer that spikes, leaves [substeps, units].
+func (p *NIR) act(params, carry any, observation *graph.Array, key random.Key,
+	watches bool) (any, Output, []LayerTrace) {
 	r, prev := p.ready(params), stateOf[nirState]("NIR.Act", carry)
-	next := nirState{}
+	next := nirState{Steps: prev.Steps.Add(1), Sent: prev.Sent}
 	var in train
 	if p.Input == "observation" {
 		in = train{steady: Flat(p.inputs.space, observation).Mul(float32(p.Gain))}
 	} else {
 		in, next.Changed = p.encoding().encode(p.inputs, prev.Changed, p.inputs.scaled(observation),
 			graph.Scalar(p.DT), key)
+		next.Sent = prev.Sent.Add(in.total())
 	}
 	// Linear layers of a constant input, and of a mean, are computed once.
 	first, last := 0, len(r.Layers)
@@ -675,7 +689,7 @@ func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (
 		Neurons []nirCells
 		Out     *graph.Array // f32[width]
 	}
-	end, _ := graph.Scan(func(prev substep, row rowOf) (next substep, _ graph.None) {
+	end, traces := graph.Scan(func(prev substep, row rowOf) (next substep, watched []LayerTrace) {
 		x, at := in.steady, 0
 		if row.Spikes != nil {
 			x = row.Spikes
@@ -687,12 +701,15 @@ func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (
 			}
 			var cells nirCells
 			cells, x = stepNIR(layer, prev.Neurons[at], x)
+			if cells.Sent != nil && watches {
+				watched = append(watched, LayerTrace{Spikes: x})
+			}
 			next.Neurons, at = append(next.Neurons, cells), at+1
 		}
 		if next.Out = x; p.Decoder == "mean" {
 			next.Out = prev.Out.Add(x)
 		}
-		return next, graph.None{}
+		return next, watched
 	}, substep{prev.Neurons, graph.Zeros(graph.ShapeOf(graph.Float32, width))}, rowOf{in.each},
 		graph.Length(p.Substeps), graph.Unroll(min(p.Substeps, unrolledSubsteps)))
 	next.Neurons = end.Neurons
@@ -703,7 +720,7 @@ func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (
 	for _, layer := range r.Layers[last:] {
 		out = applyNIR(layer.(Layer), out)
 	}
-	return next, Output{Action: out}
+	return next, Output{Action: out}, traces
 }
 
 // applyNIR returns x·W + B in float32. Only the product has the dtype of the weights.
@@ -717,7 +734,7 @@ func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.A
 	case nn.CuBaLIF:
 		var state nn.CuBaLIFState
 		state, out = l.Step(nn.CuBaLIFState{V: s.V, I: s.I}, x)
-		next = nirCells{state.V, state.I}
+		next.V, next.I = state.V, state.I
 	case nn.LI:
 		next.V = l.Step(s.V, x)
 		return next, next.V
@@ -725,7 +742,9 @@ func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.A
 		next.V = x.Add(l.Beta.Mul(s.V.Sub(x)))
 		return next, next.V
 	}
-	return next, out.Add(s.V.Mul(0))
+	out = out.Add(s.V.Mul(0))
+	next.Sent = s.Sent.Add(out)
+	return next, out
 }
 
 // Describe returns the settings of the network. docs/spiking.md has the map from parameters to neurons.

@@ -296,3 +296,43 @@ func TestNIRFailsByNaN(t *testing.T) {
 	all := floats(t, outputsOf(p, params, graph.Zeros(graph.ShapeOf(graph.Float32, 3, 3))))
 	require.Equal(t, "NaN", fmt.Sprint(all[len(all)-1]))
 }
+
+// Counts and traces are those of the spiking policy that the file was written from.
+func TestNIRReportsAndTraces(t *testing.T) {
+	const steps = 12
+	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	keys := random.Split(random.New(9), steps)
+	for _, own := range []settings.Values{{"weight-scale": 40},
+		{"weight-scale": 40, "recurrent": true, "decoder": "rate"}} {
+		s, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		params := s.Init(random.New(2))
+		g, err := s.(NIRWriter).NIR(params)
+		require.NoError(t, err)
+		p, _, err := Make("nir:"+written(t, g), nil, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		report := func(p Policy, params any) []float64 {
+			carry := p.Start(params)
+			for k := range steps {
+				carry, _ = p.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
+			}
+			return floats(t, p.(Reporter).Report(carry))
+		}
+		ours := p.Init(random.New(0))
+		want := report(s, params)
+		require.Greater(t, want[0], 1.)
+		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
+		require.InEpsilonSlice(t, want, report(p, p.(Preparer).Prepare(ours)), 1e-5, "neurons that pad send nothing")
+		require.Equal(t, s.(Reporter).Reports(), p.(Reporter).Reports())
+		was, is := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
+		require.Len(t, is, 2)
+		for i := range is {
+			require.Equal(t, floats(t, was[i].Spikes), floats(t, is[i].Spikes))
+		}
+		names, weights := p.(Tracer).Weights(ours)
+		require.Len(t, weights, len(names))
+		before, _ := s.(Tracer).Weights(params)
+		require.Equal(t, append(before, "layer 2 to outputs"), names)
+		require.Equal(t, 1., p.(Tracer).SubstepMS())
+	}
+}
