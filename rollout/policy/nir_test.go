@@ -104,6 +104,7 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 		{"encoder": "population", "fields": 3, "rest": -60, "reset": -60, "weight-scale": 20},
 		{"encoder": "delta", "change": .2, "gain": 4, "decoder": "rate"},
 		{"encoder": "latency", "recurrent": true},
+		{"dynamics": "mechanistic:lif", "recurrent": true},
 	} {
 		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
@@ -132,6 +133,8 @@ func TestNIRCannotSay(t *testing.T) {
 		"neurons of the dynamics fast:alif have no node":       {"dynamics": "fast:alif"},
 		"neurons of the dynamics fast:cubalif have no node":    {"dynamics": "fast:cubalif"},
 		"neurons of the dynamics mechanistic:hh have no node":  {"dynamics": "mechanistic:hh"},
+		"a LIF of NIR has no refractory period":                {"dynamics": "mechanistic:lif", "refractory": 2},
+		"the reset -70 mV is not the potential at rest":        {"dynamics": "mechanistic:lif", "reset": -70},
 		"delays of spikes (delay 2) are not written":           {"delay": 2},
 		"those of plasticity stdp do":                          {"plasticity": "stdp"},
 		"the decoder first-spike is no layer that NIR has":     {"decoder": "first-spike"},
