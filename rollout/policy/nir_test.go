@@ -108,7 +108,11 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 	} {
 		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
-		params, err := graph.Eval(p.Init(random.New(int64(i))))
+		leaves, tree := graph.Flatten(p.Init(random.New(int64(i))))
+		for k, leaf := range leaves { // genes that Init leaves at 0 vary, too
+			leaves[k] = leaf.Add(graph.Mul(.3, random.Normal(random.New(int64(k)), leaf.Shape())))
+		}
+		params, err := graph.Eval(tree.Unflatten(leaves))
 		require.NoError(t, err)
 		want := floats(t, outputsOf(p, params, observations))
 		varied := map[float64]bool{}
