@@ -266,6 +266,9 @@ func (p *NIR) read() error {
 		return err
 	}
 	said := NIRMetadata(g)
+	if said["format"] != nirFormat { // other programs may mean something else by these names
+		said = nil
+	}
 	for key, to := range map[string]*string{"input": &p.Input, "encoder": &p.Encoder, "decoder": &p.Decoder} {
 		f, _ := settings.Lookup(&p.NIRSettings, key)
 		if *to == auto && said[key] != "" {
@@ -523,79 +526,129 @@ func (p *NIR) zeros() NIRParams {
 	return all
 }
 
-// nirReady holds the layers that Prepare makes of parameters: nn.Dense, nn.LIF, nn.CuBaLIF, nn.LI or levelLI.
+// nirReady holds the layers that Prepare makes of parameters: Layer, nn.LIF, nn.CuBaLIF, nn.LI or levelLI.
 type nirReady struct{ Layers []any }
 
 // levelLI is an LI whose potential goes towards its input.
 type levelLI struct{ Beta *graph.Array }
 
-// Prepare computes the decays.
-func (p *NIR) Prepare(params any) any { return p.ready(params) }
+// Prepare computes the decays, pads neurons to whole vector registers with some that have no inputs, and transposes a
+// narrow last layer.
+func (p *NIR) Prepare(params any) any { return p.prepare(laying{}, true, params) }
+
+// PrepareShared computes the decays.
+func (p *NIR) PrepareShared(m Shared) any { return p.prepare(layingOf(m), false, m.Params) }
 
 // ready returns parameters as Prepare returns them.
-func (p *NIR) ready(params any) (r nirReady) {
+func (p *NIR) ready(params any) nirReady {
 	if r, ok := params.(nirReady); ok {
 		return r
 	}
+	return p.prepare(laying{}, false, params)
+}
+
+func (p *NIR) prepare(lay laying, fill bool, params any) (r nirReady) {
 	all, ok := params.(NIRParams)
 	if !ok || len(all.Layers) != len(p.layers) {
 		graph.Throw("policy.NIR", "got parameters of type %T, want policy.NIRParams with %d layers, as Init makes "+
 			"them", params, len(p.layers))
 	}
-	surrogate := nn.Surrogate{Kind: p.Surrogate}
-	wide := func(a *graph.Array) *graph.Array {
-		if a == nil {
-			return nil
-		}
-		return single(a)
+	last := len(p.layers) - 1
+	for ; last >= 0 && !p.layers[last].dense(); last-- {
 	}
+	surrogate := nn.Surrogate{Kind: p.Surrogate}
+	pad := 0 // units that pad the layer before
+	wide := func(a *graph.Array) *graph.Array { return padded(single(a), pad) }
 	for i, l := range all.Layers {
+		k, before := p.layers[i], pad
+		if k.dense() {
+			b := graph.Zeros(graph.ShapeOf(graph.Float32, k.out))
+			if l.B != nil {
+				b = single(l.B)
+			}
+			if pad = 0; i == last {
+				r.Layers = append(r.Layers, lay.last(nn.Dense{W: l.W, B: b}, before))
+				continue
+			}
+			if fill {
+				pad = lay.fill(k.out)
+			}
+			r.Layers = append(r.Layers, Layer{lay.weight(l.W, before, pad), padded(b, pad)})
+			continue
+		}
+		var own *graph.Array
+		if l.Wh != nil {
+			own = single(lay.whole(l.Wh, pad, pad))
+		}
 		var layer any
-		l.Threshold, l.Wh = wide(l.Threshold), wide(l.Wh)
-		switch k := p.layers[i]; {
-		case k.dense():
-			layer = nn.Dense{W: l.W, B: wide(l.B)}
+		beta := decayOf(wide(l.Membrane))
+		switch {
 		case p.levels(i):
-			layer = levelLI{decayOf(l.Membrane)}
+			layer = levelLI{beta}
 		case k.name == "li":
-			layer = nn.LI{Beta: decayOf(l.Membrane)}
+			layer = nn.LI{Beta: beta}
 		case k.current():
-			layer = nn.CuBaLIF{Alpha: decayOf(l.Synapse), Beta: decayOf(l.Membrane), Threshold: l.Threshold, Wh: l.Wh,
+			layer = nn.CuBaLIF{Alpha: decayOf(wide(l.Synapse)), Beta: beta, Threshold: wide(l.Threshold), Wh: own,
 				Surrogate: surrogate}
 		default:
-			layer = nn.LIF{Beta: decayOf(l.Membrane), Threshold: l.Threshold, Wh: l.Wh, Surrogate: surrogate}
+			layer = nn.LIF{Beta: beta, Threshold: wide(l.Threshold), Wh: own, Surrogate: surrogate}
 		}
 		r.Layers = append(r.Layers, layer)
 	}
 	return r
 }
 
+// unitsOf returns the number of outputs of a prepared layer.
+func unitsOf(layer any) int {
+	switch l := layer.(type) {
+	case Layer:
+		return l.B.Dim(0)
+	case nn.LIF:
+		return l.Beta.Dim(0)
+	case nn.CuBaLIF:
+		return l.Beta.Dim(0)
+	case nn.LI:
+		return l.Beta.Dim(0)
+	case levelLI:
+		return l.Beta.Dim(0)
+	}
+	graph.Throw("policy.NIR", "got a layer of type %T", layer)
+	return 0
+}
+
 // nirState is the carry of a NIR.
 type nirState struct {
 	Neurons []nirCells   // of each layer of neurons
 	Changed *graph.Array `tree:"optional"` // f32[inputs], of the encoder delta
+	Sent    *graph.Array // f32[channels]: spikes of the inputs so far; zeros of observations
+	Steps   *graph.Array // f32[]: steps so far
 }
 
 // nirCells is the state of a layer of neurons.
 type nirCells struct {
-	V *graph.Array // f32[units]: potentials
-	I *graph.Array `tree:"optional"` // f32[units]: currents, of a CubaLIF
+	V    *graph.Array // f32[units]: potentials
+	I    *graph.Array `tree:"optional"` // f32[units]: currents, of a CubaLIF
+	Sent *graph.Array `tree:"optional"` // f32[units]: number of spikes so far; nil of an LI
 }
 
 // Start returns neurons at rest.
-func (p *NIR) Start(any) any {
-	start := nirState{}
+func (p *NIR) Start(params any) any {
+	start := nirState{Sent: graph.Zeros(graph.ShapeOf(graph.Float32, p.channels())), Steps: graph.Scalar(0)}
 	if p.Input == "spikes" {
 		start.Changed = p.encoding().startEncoding(p.inputs)
 	}
-	for _, k := range p.layers {
+	for i, layer := range p.ready(params).Layers {
+		k := p.layers[i]
 		if k.dense() {
 			continue
 		}
-		zeros := graph.Zeros(graph.ShapeOf(graph.Float32, k.out))
+		zeros := graph.Zeros(graph.ShapeOf(graph.Float32, unitsOf(layer)))
 		cells := nirCells{V: zeros}
 		if k.current() {
 			cells.I = zeros
+		}
+		if k.name != "li" {
+			cells.Sent = zeros
 		}
 		start.Neurons = append(start.Neurons, cells)
 	}
@@ -604,48 +657,59 @@ func (p *NIR) Start(any) any {
 
 // Act runs a step's substeps.
 func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	next, out, _ := p.act(params, carry, observation, key, false)
+	return next, out
+}
+
+// act is Act. If it watches, it also returns a trace of each layer that spikes, leaves [substeps, units].
+func (p *NIR) act(params, carry any, observation *graph.Array, key random.Key,
+	watches bool) (any, Output, []LayerTrace) {
 	r, prev := p.ready(params), stateOf[nirState]("NIR.Act", carry)
-	next := nirState{}
+	next := nirState{Steps: prev.Steps.Add(1), Sent: prev.Sent}
 	var in train
 	if p.Input == "observation" {
 		in = train{steady: Flat(p.inputs.space, observation).Mul(float32(p.Gain))}
 	} else {
 		in, next.Changed = p.encoding().encode(p.inputs, prev.Changed, p.inputs.scaled(observation),
 			graph.Scalar(p.DT), key)
+		next.Sent = prev.Sent.Add(in.total())
 	}
 	// Linear layers of a constant input, and of a mean, are computed once.
 	first, last := 0, len(r.Layers)
 	for ; in.steady != nil && first < last && p.layers[first].dense(); first++ {
-		in.steady = applyNIR(r.Layers[first].(nn.Dense), in.steady)
+		in.steady = applyNIR(r.Layers[first].(Layer), in.steady)
 	}
 	for ; p.Decoder == "mean" && last > first && p.layers[last-1].dense(); last-- {
 	}
 	width := p.layers[0].in
 	if last > 0 {
-		width = p.layers[last-1].out
+		width = unitsOf(r.Layers[last-1])
 	}
 	type substep struct {
 		Neurons []nirCells
 		Out     *graph.Array // f32[width]
 	}
-	end, _ := graph.Scan(func(prev substep, row rowOf) (next substep, _ graph.None) {
+	end, traces := graph.Scan(func(prev substep, row rowOf) (next substep, watched []LayerTrace) {
 		x, at := in.steady, 0
 		if row.Spikes != nil {
 			x = row.Spikes
 		}
 		for _, layer := range r.Layers[first:last] {
-			if d, ok := layer.(nn.Dense); ok {
-				x = applyNIR(d, x)
+			if l, ok := layer.(Layer); ok {
+				x = applyNIR(l, x)
 				continue
 			}
 			var cells nirCells
 			cells, x = stepNIR(layer, prev.Neurons[at], x)
+			if cells.Sent != nil && watches {
+				watched = append(watched, LayerTrace{Spikes: x})
+			}
 			next.Neurons, at = append(next.Neurons, cells), at+1
 		}
 		if next.Out = x; p.Decoder == "mean" {
 			next.Out = prev.Out.Add(x)
 		}
-		return next, graph.None{}
+		return next, watched
 	}, substep{prev.Neurons, graph.Zeros(graph.ShapeOf(graph.Float32, width))}, rowOf{in.each},
 		graph.Length(p.Substeps), graph.Unroll(min(p.Substeps, unrolledSubsteps)))
 	next.Neurons = end.Neurons
@@ -654,19 +718,13 @@ func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (
 		out = out.Div(float32(p.Substeps))
 	}
 	for _, layer := range r.Layers[last:] {
-		out = applyNIR(layer.(nn.Dense), out)
+		out = applyNIR(layer.(Layer), out)
 	}
-	return next, Output{Action: out}
+	return next, Output{Action: out}, traces
 }
 
 // applyNIR returns x·W + B in float32. Only the product has the dtype of the weights.
-func applyNIR(d nn.Dense, x *graph.Array) *graph.Array {
-	y := single(Weight{W: d.W}.Times(x))
-	if d.B == nil {
-		return y
-	}
-	return y.Add(d.B)
-}
+func applyNIR(l Layer, x *graph.Array) *graph.Array { return single(l.W.Times(x)).Add(l.B) }
 
 // stepNIR computes a substep of a layer of neurons. NaN or infinity in its state spreads to its spikes.
 func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.Array) {
@@ -676,7 +734,7 @@ func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.A
 	case nn.CuBaLIF:
 		var state nn.CuBaLIFState
 		state, out = l.Step(nn.CuBaLIFState{V: s.V, I: s.I}, x)
-		next = nirCells{state.V, state.I}
+		next.V, next.I = state.V, state.I
 	case nn.LI:
 		next.V = l.Step(s.V, x)
 		return next, next.V
@@ -684,7 +742,9 @@ func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.A
 		next.V = x.Add(l.Beta.Mul(s.V.Sub(x)))
 		return next, next.V
 	}
-	return next, out.Add(s.V.Mul(0))
+	out = out.Add(s.V.Mul(0))
+	next.Sent = s.Sent.Add(out)
+	return next, out
 }
 
 // Describe returns the settings of the network. docs/spiking.md has the map from parameters to neurons.

@@ -13,6 +13,9 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
+// nirFormat is the text format of metadata whose other texts are settings of the policy nir.
+const nirFormat = "network of xlarun"
+
 // NIRWriter is a Policy whose network may be said in NIR.
 type NIRWriter interface {
 	Policy
@@ -72,9 +75,9 @@ func inputOf(g *nir.Graph) (input *nir.Node) {
 // encodingTexts returns the settings of an encoding as a file's metadata.
 func encodingTexts(e Encoding, dt float64) map[string]string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return map[string]string{"encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps), "dt": number(dt),
-		"rate": number(e.Rate.Value), "gain": number(e.Gain.Value), "fields": strconv.Itoa(e.Fields),
-		"change": number(e.Change)}
+	return map[string]string{"format": nirFormat, "encoder": e.Encoder, "substeps": strconv.Itoa(e.Substeps),
+		"dt": number(dt), "rate": number(e.Rate.Value), "gain": number(e.Gain.Value),
+		"fields": strconv.Itoa(e.Fields), "change": number(e.Change)}
 }
 
 // NIR implements NIRWriter.
@@ -143,8 +146,8 @@ func decaysOf(genes *graph.Array) (*graph.Array, error) {
 	return graph.Of(decays), nil
 }
 
-// NIR implements NIRWriter for LIF neurons of the dynamics fast: potentials are in units of the way from rest to
-// threshold.
+// NIR implements NIRWriter for LIF neurons of the dynamics fast, and of mechanistic:lif, which spike as they do.
+// Potentials are in units of the way from rest to threshold.
 func (s *Spiking) NIR(params any) (*nir.Graph, error) {
 	p, ok := params.(SpikingParams)
 	if !ok || len(p.Layers) != len(s.Hidden) {
@@ -152,9 +155,14 @@ func (s *Spiking) NIR(params any) (*nir.Graph, error) {
 			len(s.Hidden))
 	}
 	switch {
-	case s.Dynamics != "fast":
+	case s.Dynamics != "fast" && s.Dynamics != "mechanistic:lif":
 		return nil, fmt.Errorf("neurons of the dynamics %s have no node in NIR that does what they do; those of fast "+
-			"have one", s.Dynamics)
+			"and mechanistic:lif have one", s.Dynamics)
+	case s.Refractory > 0:
+		return nil, fmt.Errorf("a LIF of NIR has no refractory period (refractory %g)", s.Refractory)
+	case s.Reset.Value != s.Rest.Value:
+		return nil, fmt.Errorf("the reset %g mV is not the potential at rest, %g mV, and readers of NIR have no other "+
+			"reset in common", s.Reset.Value, s.Rest.Value)
 	case s.plastic():
 		return nil, fmt.Errorf("weights in NIR do not change, and those of plasticity %s do", s.Plasticity)
 	case s.Delay > 0:

@@ -104,10 +104,15 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 		{"encoder": "population", "fields": 3, "rest": -60, "reset": -60, "weight-scale": 20},
 		{"encoder": "delta", "change": .2, "gain": 4, "decoder": "rate"},
 		{"encoder": "latency", "recurrent": true},
+		{"dynamics": "mechanistic:lif", "recurrent": true},
 	} {
 		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
-		params, err := graph.Eval(p.Init(random.New(int64(i))))
+		leaves, tree := graph.Flatten(p.Init(random.New(int64(i))))
+		for k, leaf := range leaves { // genes that Init leaves at 0 vary, too
+			leaves[k] = leaf.Add(graph.Mul(.3, random.Normal(random.New(int64(k)), leaf.Shape())))
+		}
+		params, err := graph.Eval(tree.Unflatten(leaves))
 		require.NoError(t, err)
 		want := floats(t, outputsOf(p, params, observations))
 		varied := map[float64]bool{}
@@ -132,6 +137,8 @@ func TestNIRCannotSay(t *testing.T) {
 		"neurons of the dynamics fast:alif have no node":       {"dynamics": "fast:alif"},
 		"neurons of the dynamics fast:cubalif have no node":    {"dynamics": "fast:cubalif"},
 		"neurons of the dynamics mechanistic:hh have no node":  {"dynamics": "mechanistic:hh"},
+		"a LIF of NIR has no refractory period":                {"dynamics": "mechanistic:lif", "refractory": 2},
+		"the reset -70 mV is not the potential at rest":        {"dynamics": "mechanistic:lif", "reset": -70},
 		"delays of spikes (delay 2) are not written":           {"delay": 2},
 		"those of plasticity stdp do":                          {"plasticity": "stdp"},
 		"the decoder first-spike is no layer that NIR has":     {"decoder": "first-spike"},
@@ -158,7 +165,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 	file := written(t, small(t))
 	said := func(key, value string) string {
 		g := small(t)
-		SetNIRMetadata(g, map[string]string{key: value})
+		SetNIRMetadata(g, map[string]string{"format": nirFormat, key: value})
 		return written(t, g)
 	}
 	edited := func(edit func(*nir.Graph)) string {
@@ -295,4 +302,44 @@ func TestNIRFailsByNaN(t *testing.T) {
 	params.Layers[0].B = graph.Full(params.Layers[0].B.Shape(), float32(math.Inf(1)))
 	all := floats(t, outputsOf(p, params, graph.Zeros(graph.ShapeOf(graph.Float32, 3, 3))))
 	require.Equal(t, "NaN", fmt.Sprint(all[len(all)-1]))
+}
+
+// Counts and traces are those of the spiking policy that the file was written from.
+func TestNIRReportsAndTraces(t *testing.T) {
+	const steps = 12
+	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	keys := random.Split(random.New(9), steps)
+	for _, own := range []settings.Values{{"weight-scale": 40},
+		{"weight-scale": 40, "recurrent": true, "decoder": "rate"}} {
+		s, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		params := s.Init(random.New(2))
+		g, err := s.(NIRWriter).NIR(params)
+		require.NoError(t, err)
+		p, _, err := Make("nir:"+written(t, g), nil, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		report := func(p Policy, params any) []float64 {
+			carry := p.Start(params)
+			for k := range steps {
+				carry, _ = p.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
+			}
+			return floats(t, p.(Reporter).Report(carry))
+		}
+		ours := p.Init(random.New(0))
+		want := report(s, params)
+		require.Greater(t, want[0], 1.)
+		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
+		require.InEpsilonSlice(t, want, report(p, p.(Preparer).Prepare(ours)), 1e-5, "neurons that pad send nothing")
+		require.Equal(t, s.(Reporter).Reports(), p.(Reporter).Reports())
+		was, is := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
+		require.Len(t, is, 2)
+		for i := range is {
+			require.Equal(t, floats(t, was[i].Spikes), floats(t, is[i].Spikes))
+		}
+		names, weights := p.(Tracer).Weights(ours)
+		require.Len(t, weights, len(names))
+		before, _ := s.(Tracer).Weights(params)
+		require.Equal(t, append(before, "layer 2 to outputs"), names)
+		require.Equal(t, 1., p.(Tracer).SubstepMS())
+	}
 }

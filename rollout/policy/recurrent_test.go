@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
@@ -30,6 +31,16 @@ func made(t *testing.T) map[string]Policy {
 		require.NoError(t, err, spec)
 		all[spec] = p
 	}
+	g, err := nir.FromLayers(nir.Scale{DT: 1e-3},
+		nn.NewDense(random.New(1), 3, 7, nn.NoBias(), nn.Weights(nn.Normal(3))),
+		nn.NewLIF(random.New(2), 7, nn.Decay(.9), nn.Feedback()),
+		nn.NewDense(random.New(3), 7, 5, nn.Weights(nn.Normal(1))),
+		nn.NewCuBaLIF(random.New(4), 5, nn.Decay(.8), nn.Synapse(.5)), nn.NewDense(random.New(5), 5, 3),
+		nn.NewLI(3, nn.Decay(.9)))
+	require.NoError(t, err)
+	all["nir"], _, err = Make("nir:"+written(t, g), settings.Values{"input": "observation"}, observation,
+		envs.Discrete{N: 3})
+	require.NoError(t, err)
 	return all
 }
 

@@ -133,7 +133,7 @@ def policy(out):
     last = nir.Affine(weight=uniform(-1, 1, 2, m), bias=uniform(-.1, .1, 2))
     li = nir.LI(tau=uniform(1e-2, 3e-2, 2), r=uniform(1, 3, 2), v_leak=np.zeros(2, np.float32))
     keep(f"{out}/nir_policy.nir", nir.NIRGraph(
-        nodes=dict(input=nir.Input({"input": np.array([8])}, metadata={"substeps": str(substeps)}), affine=affine, lif=lif, w_rec=w_rec, linear=linear, cuba=cuba,
+        nodes=dict(input=nir.Input({"input": np.array([8])}, metadata={"format": "network of xlarun", "substeps": str(substeps)}), affine=affine, lif=lif, w_rec=w_rec, linear=linear, cuba=cuba,
                    last=last, li=li, output=nir.Output({"output": np.array([2])})),
         edges=[("input", "affine"), ("affine", "lif"), ("lif", "w_rec"), ("w_rec", "lif"), ("lif", "linear"), ("linear", "cuba"), ("cuba", "last"), ("last", "li"), ("li", "output")]))
     x = r.uniform(0, .5, (20, 8)); x[:, :4] *= r.uniform(size=(20, 4)) < .5; x[:, 4:] *= x[:, :4] == 0  # one of both signs
