@@ -1,9 +1,6 @@
 package evolve
 
-import (
-	"xlarun/rollout/run"
-	"xlarun/rollout/settings"
-)
+import "xlarun/rollout/run"
 
 var (
 	_ run.Player   = (*Config)(nil)
@@ -16,10 +13,5 @@ var (
 
 // About describes the experiment.
 func (c *Config) About() run.About {
-	a := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
-	if c.Island == "" {
-		a.Idle = settings.Names(&c.MigrationSettings)
-		a.IdleWants = "--island and --migration-dir beside it: without them, nobody migrates"
-	}
-	return a
+	return run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
 }

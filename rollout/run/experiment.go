@@ -46,10 +46,6 @@ type About struct {
 	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
 	// none.
 	Fetch func(ctx context.Context, p Progress) error
-	// Idle are the settings that have no effect together with the others. IdleWants ends the error of a command line
-	// that gives one of them: what to give instead, and why.
-	Idle      []string
-	IdleWants string
 	// Bound are settings that a resumed run cannot change, although their tags allow it.
 	Bound []string
 	// Given are the settings by which the user gives the plan of a Planned experiment, or a part of it.

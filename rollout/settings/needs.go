@@ -9,7 +9,7 @@ import (
 // another setting, and in words the values that it must have. missing is false if the setting has an effect.
 //
 // The tag is needs:"encoder=population|delta". A value may be a pattern of path.Match. "!none" means any other value
-// than none. An alternative may name another setting, as in "search=puct|games=!0". Between several conditions stands
+// than none, and "!" any text. An alternative may name another setting, as in "search=puct|games=!0". Between several conditions stands
 // "&"; the first that does not hold is returned.
 func (f Field) Needs(all []Field) (other, wants string, missing bool) {
 	tag, tagged := f.tag.Lookup("needs")
@@ -66,8 +66,10 @@ func words(alternatives []alternative) string {
 	setting := alternatives[0].setting
 	for _, a := range alternatives {
 		text := strings.ReplaceAll(a.value, "*", "…")
-		if value, not := strings.CutPrefix(text, "!"); not {
+		if value, not := strings.CutPrefix(text, "!"); not && value != "" {
 			text = "other than " + value
+		} else if not {
+			text = "" // any text
 		}
 		if a.setting != setting {
 			setting, text = a.setting, "--"+a.setting+" "+text

@@ -16,6 +16,13 @@ type needy struct {
 	Both   int    `set:"both" needs:"search=puct&games=!0"`
 	Either int    `set:"either" needs:"search=puct|games=!0"`
 	Chain  int    `set:"chain" needs:"search=puct|games=!0&search=a|b|games=3"`
+	inner  `needs:"search=!"`
+}
+
+// inner has the tags of the field that embeds it.
+type inner struct {
+	Inner int `set:"inner"`
+	Own   int `set:"own" needs:"games=!0"` // a tag of its own goes before
 }
 
 func TestNeeds(t *testing.T) {
@@ -25,13 +32,15 @@ func TestNeeds(t *testing.T) {
 		want   map[string]string // what the settings without an effect need
 	}{
 		{"puct", 3, map[string]string{"other": "search other than puct"}},
-		{"puct", 0, map[string]string{"other": "search other than puct", "both": "games other than 0",
+		{"puct", 0, map[string]string{"other": "search other than puct", "both": "games other than 0", "own": "games other than 0",
 			"chain": "search a or b or --games 3"}},
 		{"gumbel:4", 0, map[string]string{"both": "search puct", "either": "search puct or --games other than 0",
+			"own":   "games other than 0",
 			"chain": "search puct or --games other than 0"}},
 		{"none", 1, map[string]string{"value": "search puct or gumbel…", "both": "search puct",
 			"chain": "search a or b or --games 3"}},
 		{"a", 1, map[string]string{"value": "search puct or gumbel…", "both": "search puct"}},
+		{"", 3, map[string]string{"value": "search puct or gumbel…", "both": "search puct", "inner": "search "}},
 	} {
 		all := Fields(&needy{Search: c.search, Games: c.games})
 		got := map[string]string{}

@@ -22,12 +22,12 @@
 //	wants        the possible values, if the keys above do not say all
 //	each         a Number that may have several values
 //	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
-//	advanced     seldom needed: the help of a command only names it, also of all settings of an embedded struct
+//	advanced     seldom needed: the help of a command only names it
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
 //
-// Fields of embedded structs count as the struct's own.
+// Fields of embedded structs count as the struct's own. They have the embedded field's tags, too.
 package settings
 
 import (
@@ -91,16 +91,15 @@ func Fields(ptr any) []Field {
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil
 	}
-	return fieldsOf(v.Elem(), false)
+	return fieldsOf(v.Elem(), "")
 }
 
-// fieldsOf lists the settings of a struct. advanced reports whether all of them are.
-func fieldsOf(v reflect.Value, advanced bool) (fields []Field) {
+// fieldsOf lists the settings of a struct. outer has the tags that all of them have.
+func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
-			_, all := f.Tag.Lookup("advanced")
-			fields = append(fields, fieldsOf(v.Field(i), advanced || all)...)
+			fields = append(fields, fieldsOf(v.Field(i), f.Tag+" "+outer)...)
 			continue
 		}
 		name, ok := f.Tag.Lookup("set")
@@ -108,9 +107,10 @@ func fieldsOf(v reflect.Value, advanced bool) (fields []Field) {
 			continue
 		}
 		tag, help := tagOf(v.Type(), i)
-		_, seldom := tag.Lookup("advanced")
+		tag += " " + outer
+		_, advanced := tag.Lookup("advanced")
 		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
-			Advanced: advanced || seldom, tag: tag, value: v.Field(i)}
+			Advanced: advanced, tag: tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)

@@ -35,7 +35,7 @@ func TestBadInput(t *testing.T) {
 		{"population negative", "evolve --pop -4", "", []string{"--pop got -4, wants"}},
 		{"population odd", "evolve --pop 255", "", []string{"--pop got 255", "even"}},
 		{"27.50 migrants without an island", "evolve --migrants 3", "",
-			[]string{"--migrants got 3, wants --island and --migration-dir beside it: without them, nobody migrates"}},
+			[]string{"--migrants got 3, wants --island beside it: it has no effect otherwise"}},
 		{"27.50 migration without an island", "evolve --migrate-every 3", "", []string{"--migrate-every got 3, wants " +
 			"--island"}},
 		{"27.50 an island without a folder", "evolve --pop 8 --island 3", "",

@@ -238,12 +238,6 @@ func (t *task) lift() error {
 // idle refuses flags of settings that have no effect together with the others. A file may have them: the config of a
 // run has all settings.
 func (g *flagValues) idle(e run.Experiment) error {
-	about := e.About()
-	for _, name := range about.Idle {
-		if text, is := g.values[name]; is {
-			return &settings.Error{Key: name, Got: text, Wants: about.IdleWants}
-		}
-	}
 	if err := g.needs(settings.Fields(e), ""); err != nil {
 		return err
 	}
