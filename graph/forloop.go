@@ -109,10 +109,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	// The derivative is that of the scan, as the custom derivative of the loop.
 	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
-		for i := range ts {
-			ts[i] = orZeros(ts[i], outs[i].shape)
-		}
-		return slices.Concat(outs, ts)
+		return slices.Concat(outs, orZerosLike(ts, outs))
 	})
 	return unflattenAs[C](tree, apply(op("custom_jvp"), customAttrs{}, in, graphs[0], derivative))
 }

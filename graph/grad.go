@@ -32,10 +32,7 @@ func record(args []any, wrt int, f func(args []any) any) *traced {
 // jvp gives results and tangents for tangents of the differentiated leaves; zeros are filled in.
 func (t *traced) jvp(tangents []*Array) (outs, outTangents []*Array) {
 	outs, ts := jvp(t.g, t.values, spread(tangents, t.wrt))
-	for i := range ts {
-		ts[i] = orZeros(ts[i], outs[i].shape)
-	}
-	return outs, ts
+	return outs, orZerosLike(ts, outs)
 }
 
 // linearize computes the results and the linear map from the differentiated leaves to them.
@@ -69,12 +66,7 @@ func (t *traced) vjp() (outs []*Array, pull func(cts []*Array) []*Array) {
 	active := notNil(l.results)
 	l.results = choose(l.results, active)
 	return outs, func(cts []*Array) []*Array {
-		got := l.transpose(choose(cts, active))
-		leaves := choose(t.values, t.wrt)
-		for i := range got {
-			got[i] = orZeros(got[i], leaves[i].shape)
-		}
-		return got
+		return orZerosLike(l.transpose(choose(cts, active)), choose(t.values, t.wrt))
 	}
 }
 
@@ -130,10 +122,7 @@ func Linearize[A, R any](f func(A) R, a A) (R, func(A) R) {
 	return unflattenAs[R](r.outTree, outs), func(t A) R {
 		matchTangents("Linearize", a, t)
 		got := spread(l.eval(floatLeaves(t), l.known, choose(l.results, active)), active)
-		for i := range got {
-			got[i] = orZeros(got[i], outs[i].shape)
-		}
-		return unflattenAs[R](r.outTree, got)
+		return unflattenAs[R](r.outTree, orZerosLike(got, outs))
 	}
 }
 

@@ -72,11 +72,7 @@ func ValueAndGradWhere[A any](choose func(path string, leaf *Array) bool, f func
 			return unflattenAs[A](tree, out)
 		}
 		v, d := ValueAndGrad(func(by []*Array) *Array { return f(join(by)) })(by)
-		grads := spread(d, picked)
-		for i := range grads {
-			grads[i] = orZeros(grads[i], leaves[i].shape)
-		}
-		return v, unflattenAs[A](tree, grads)
+		return v, unflattenAs[A](tree, orZerosLike(spread(d, picked), leaves))
 	}
 }
 

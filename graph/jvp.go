@@ -78,11 +78,7 @@ func jvpGraph(g *Graph, active, force []bool) (d *Graph, out []bool) {
 
 // linearJVP is the JVP rule of ops that are linear in all inputs together: the op itself, of the tangents.
 func linearJVP(n *Node, in, out, t []*Array) []*Array {
-	full := make([]*Array, len(t))
-	for i := range t {
-		full[i] = orZeros(t[i], in[i].shape)
-	}
-	return apply(n.Op, n.Attrs, full)
+	return apply(n.Op, n.Attrs, orZerosLike(t, in))
 }
 
 // spread puts values at the places that flags mark, nil elsewhere.
@@ -127,13 +123,7 @@ func not(flags []bool) []bool {
 
 // instantiate lists the tangents that flags mark, with zeros for nil.
 func instantiate(t, like []*Array, flags []bool) []*Array {
-	var out []*Array
-	for i, f := range flags {
-		if f {
-			out = append(out, orZeros(t[i], like[i].shape))
-		}
-	}
-	return out
+	return orZerosLike(choose(t, flags), choose(like, flags))
 }
 
 func count(flags []bool) int {

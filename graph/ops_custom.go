@@ -224,11 +224,7 @@ func sameShapes(name string, tree *Tree, want, got []*Array) {
 
 func jvpCustomJvp(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	consts := n.Attrs.(customAttrs).consts
-	ts := make([]*Array, len(in))
-	for i := range in {
-		ts[i] = orZeros(t[i], in[i].shape)
-	}
-	all := inline(n.Bodies[1], slices.Concat(in, ts[consts:]))
+	all := inline(n.Bodies[1], slices.Concat(in, orZerosLike(t[consts:], in[consts:])))
 	return all[:len(n.Outs)], all[len(n.Outs):]
 }
 
@@ -295,10 +291,7 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(n); return nil },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		r := n.Attrs.(customLinAttrs).residuals
-		args := slices.Clone(in[:r])
-		for i, c := range cts {
-			args = append(args, orZeros(c, n.Outs[i].shape))
-		}
+		args := slices.Concat(in[:r], orZerosLike(cts, n.Outs))
 		return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
 	},
 	Lower: func(_ *lowering, n *Node, _ []*Array) []*Array { customForward(n); return nil },
@@ -326,9 +319,6 @@ func jvpCustomVjp(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	all := inline(n.Bodies[1], in)
 	k := len(n.Outs)
 	res := all[k:]
-	ts := make([]*Array, 0, len(in))
-	for i := consts; i < len(in); i++ {
-		ts = append(ts, orZeros(t[i], in[i].shape))
-	}
+	ts := orZerosLike(t[consts:], in[consts:])
 	return all[:k], apply(op("custom_lin"), customLinAttrs{len(res)}, slices.Concat(res, ts), n.Bodies[2])
 }

@@ -356,13 +356,7 @@ func transposeSwitch(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	for b, body := range n.Bodies {
 		bodies[b] = closedGraph("switch", slices.Concat(shapesOf(known), shapesOf(ct)), func(p []*Array) []*Array {
 			d := transposeGraph(body, spread(p[:len(known)], not(lo)), spread(p[len(known):], hasCt))
-			var outs []*Array
-			for i, f := range lo {
-				if f {
-					outs = append(outs, orZeros(d[i], body.Params[i].shape))
-				}
-			}
-			return outs
+			return instantiate(d, body.Params, lo)
 		})
 	}
 	outs := apply(op("switch"), nil, slices.Concat(in[:1], known, ct), bodies...)

@@ -281,68 +281,65 @@ var repeatingOps = []string{"broadcast_in_dim", "constant", "iota"}
 // k are known values, l linear ones, ct their cotangents.
 func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
-	body := n.Bodies[0]
-	linear, ct := splitScanParts(a, lin), splitScanResults(a, cts)
-	known := mapScanParts(linear, not)
-	values := map2ScanParts(splitScanParts(a, in), known, choose)
-	params := splitScanParts(a, body.Params)
-
-	ctCarry := make([]*Array, a.carry)
-	for i, c := range ct.carry {
-		ctCarry[i] = orZeros(c, n.Outs[i].shape)
-	}
-	var ctConsts []*Array
-	for _, p := range choose(params.consts, linear.consts) {
-		ctConsts = append(ctConsts, Zeros(p.shape))
-	}
-	hasCt := notNil(ct.ys)
-	args := scanParts[*Array]{
+	ct := splitScanResults(a, cts)
+	t := &scanTransposition{attrs: a, body: n.Bodies[0], params: splitScanParts(a, n.Bodies[0].Params),
+		linear: splitScanParts(a, lin), hasCt: notNil(ct.ys), sums: newLoopSum()}
+	t.known = mapScanParts(t.linear, not)
+	values := map2ScanParts(splitScanParts(a, in), t.known, choose)
+	ctCarry := orZerosLike(ct.carry, n.Outs[:a.carry])
+	ctConsts := orZerosLike(make([]*Array, count(t.linear.consts)), choose(t.params.consts, t.linear.consts))
+	t.args = scanParts[*Array]{
 		consts: values.consts,
 		carry:  slices.Concat(ctCarry, ctConsts),
-		xs:     slices.Concat(values.xs, choose(ct.ys, hasCt)),
+		xs:     slices.Concat(values.xs, choose(ct.ys, t.hasCt)),
 	}
-	reverse := a.sized(args)
+	reverse := a.sized(t.args)
 	reverse.reverse, reverse.name = !a.reverse, ""
 
-	sums := newLoopSum()
-	step := func(p scanParts[*Array]) (r scanResults[*Array]) {
-		sums.start(p.xs, args.xs)
-		dCarry, dConsts := cut(p.carry, a.carry)
-		xs, dYs := cut(p.xs, len(values.xs))
-		d := splitScanParts(a, transposeGraph(body, scanParts[*Array]{
-			consts: spread(p.consts, known.consts),
-			carry:  make([]*Array, a.carry),
-			xs:     spread(xs, known.xs),
-		}.concat(), scanResults[*Array]{dCarry, spread(dYs, hasCt)}.concat()))
-		for i, c := range d.carry {
-			r.carry = append(r.carry, orZeros(c, params.carry[i].shape))
-		}
-		for i, c := range choose(d.consts, linear.consts) {
-			if sums.postpone(i, c) {
-				c = nil
-			}
-			r.carry = append(r.carry, addTangents(dConsts[i], c))
-		}
-		for i, c := range d.xs {
-			if linear.xs[i] {
-				r.ys = append(r.ys, orZeros(c, params.xs[i].shape))
-			}
-		}
-		r.ys = append(r.ys, sums.stack...)
-		return r
-	}
-	shapes := mapScanParts(args, shapesOf)
+	shapes := mapScanParts(t.args, shapesOf)
 	for i, x := range shapes.xs {
 		shapes.xs[i] = x.remove(0)
 	}
-	g := closedGraph("scan", shapes.concat(), func(p []*Array) []*Array {
-		return step(splitScanParts(reverse, p)).concat()
+	body := closedGraph("scan", shapes.concat(), func(p []*Array) []*Array {
+		return t.step(splitScanParts(reverse, p)).concat()
 	})
-	outs := splitScanResults(reverse, apply(n.Op, reverse, args.concat(), g))
+	outs := splitScanResults(reverse, apply(n.Op, reverse, t.args.concat(), body))
 	dCarry, dConsts := cut(outs.carry, a.carry)
-	dXs, stacks := cut(outs.ys, count(linear.xs))
-	sums.finish(stacks, dConsts)
-	return scanParts[*Array]{spread(dConsts, linear.consts), dCarry, spread(dXs, linear.xs)}.concat()
+	dXs, stacks := cut(outs.ys, count(t.linear.xs))
+	t.sums.finish(stacks, dConsts)
+	return scanParts[*Array]{spread(dConsts, t.linear.consts), dCarry, spread(dXs, t.linear.xs)}.concat()
+}
+
+// scanTransposition is the state of transposeScan.
+type scanTransposition struct {
+	attrs         scanAttrs // of the scan that is transposed, as are the body and its parameters
+	body          *Graph
+	params        scanParts[*Array]
+	linear, known scanParts[bool]
+	hasCt         []bool            // the slices of outputs that have a cotangent
+	args          scanParts[*Array] // what the transpose takes
+	sums          *loopSum
+}
+
+// step is the body of the transpose: a step's cotangents of the results become those of the linear parameters.
+func (t *scanTransposition) step(p scanParts[*Array]) (r scanResults[*Array]) {
+	t.sums.start(p.xs, t.args.xs)
+	ctCarry, sumConsts := cut(p.carry, t.attrs.carry)
+	xs, ctYs := cut(p.xs, count(t.known.xs))
+	d := splitScanParts(t.attrs, transposeGraph(t.body, scanParts[*Array]{
+		consts: spread(p.consts, t.known.consts),
+		carry:  make([]*Array, t.attrs.carry),
+		xs:     spread(xs, t.known.xs),
+	}.concat(), scanResults[*Array]{ctCarry, spread(ctYs, t.hasCt)}.concat()))
+	r.carry = orZerosLike(d.carry, t.params.carry)
+	for i, c := range choose(d.consts, t.linear.consts) {
+		if t.sums.postpone(i, c) {
+			c = nil
+		}
+		r.carry = append(r.carry, addTangents(sumConsts[i], c))
+	}
+	r.ys = append(instantiate(d.xs, t.params.xs, t.linear.xs), t.sums.stack...)
+	return r
 }
 
 func pruneScan(n *Node, live []bool) *Node {

@@ -86,3 +86,12 @@ func orZeros(a *Array, s Shape) *Array {
 	}
 	return a
 }
+
+// orZerosLike returns the values, with zeros of the shapes of like for those that are nil.
+func orZerosLike(values, like []*Array) []*Array {
+	out := make([]*Array, len(values))
+	for i, v := range values {
+		out[i] = orZeros(v, like[i].shape)
+	}
+	return out
+}

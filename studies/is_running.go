@@ -10,12 +10,12 @@ import (
 
 // IsRunning reports whether a process runs a study of this program. If its lock cannot be seen, because the process is
 // on another machine, the study counts as running for two leases after its last heartbeat.
-func IsRunning(d *rdb.DB, of *study.Study, trials []*study.FrozenTrial) (bool, error) {
+func IsRunning(d *rdb.DB, st *study.Study, trials []*study.FrozenTrial) (bool, error) {
 	beside, err := rdb.WorkPath(d.String())
 	if err != nil {
 		return false, err
 	}
-	lock := workdir{beside + ".work"}.coordinator(of.Name)
+	lock := workdir{beside + ".work"}.coordinator(st.Name)
 	if _, err := os.Stat(lock); err == nil { // to look is not to make it
 		if locked(lock) {
 			return true, nil
@@ -25,12 +25,12 @@ func IsRunning(d *rdb.DB, of *study.Study, trials []*study.FrozenTrial) (bool, e
 		}
 	}
 	ttl := 2 * time.Minute
-	if s, err := SpecOf(d, of.ID()); err == nil {
+	if s, err := SpecOf(d, st.ID()); err == nil {
 		if ttl, err = s.leaseTime(); err != nil {
 			return false, err
 		}
 	}
-	last, err := d.LastHeartbeat(of.ID())
+	last, err := d.LastHeartbeat(st.ID())
 	if err != nil {
 		return false, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Reachable returns an address, HOST:PORT, as other machines reach it. An address that stands for all addresses of this
 // machine becomes the name of the machine, if others can reach that, or one of its addresses; others holds the rest.
-func Reachable(address string) (at string, others []string) {
+func Reachable(address string) (chosen string, others []string) {
 	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	if err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {

@@ -448,13 +448,13 @@ func (s *Spec) pruner(last int64) study.Pruner {
 }
 
 // prunes reports whether the pruner stops a trial after its reports so far. last is the last step of its runs.
-func (s *Spec) prunes(of *study.Study, t *study.FrozenTrial, last int64) (bool, error) {
+func (s *Spec) prunes(st *study.Study, t *study.FrozenTrial, last int64) (bool, error) {
 	pruner := s.pruner(last)
 	if pruner == nil {
 		return false, nil
 	}
 	sees, _ := study.System[int64](t, study.SeesAttr)
-	v, err := of.View(t.Number, sees)
+	v, err := st.View(t.Number, sees)
 	if err != nil {
 		return false, err
 	}

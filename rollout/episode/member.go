@@ -36,8 +36,8 @@ const (
 )
 
 // Describe returns the metadata that Load needs.
-func Describe(env, spec string, own settings.Values, steps int) map[string]string {
-	text, _ := json.Marshal(own) // plain values: it cannot fail
+func Describe(env, spec string, values settings.Values, steps int) map[string]string {
+	text, _ := json.Marshal(values) // plain values: it cannot fail
 	return map[string]string{keyEnv: env, keyPolicy: spec, keySettings: string(text), keySteps: strconv.Itoa(steps)}
 }
 

@@ -100,11 +100,11 @@ func (c choices) Size() (n int) {
 }
 
 func (c choices) Action(y *graph.Array) *graph.Array {
-	return c.each(y, func(i int, own *graph.Array) *graph.Array { return greedy{c[i]}.Action(own) })
+	return c.each(y, func(i int, outputs *graph.Array) *graph.Array { return greedy{c[i]}.Action(outputs) })
 }
 
 // each stacks the results of f for the outputs of each choice.
-func (c choices) each(y *graph.Array, f func(i int, own *graph.Array) *graph.Array) *graph.Array {
+func (c choices) each(y *graph.Array, f func(i int, outputs *graph.Array) *graph.Array) *graph.Array {
 	all, first := make([]*graph.Array, len(c)), 0
 	for i, n := range c {
 		all[i] = f(i, graph.SliceAxis(y, 0, first, first+n))

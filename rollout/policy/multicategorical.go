@@ -24,15 +24,15 @@ func (m MultiCategorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
 
 // LogProb returns the logarithm of the joint probability of the choices.
 func (m MultiCategorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
-	return choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
-		return Categorical{m.N[i]}.LogProb(nil, own, draw.Index(i))
+	return choices(m.N).each(out, func(i int, outputs *graph.Array) *graph.Array {
+		return Categorical{m.N[i]}.LogProb(nil, outputs, draw.Index(i))
 	}).Sum()
 }
 
 // Entropy returns the sum of the choices' entropies.
 func (m MultiCategorical) Entropy(_ any, out *graph.Array) *graph.Array {
-	return choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
-		return Categorical{m.N[i]}.Entropy(nil, own)
+	return choices(m.N).each(out, func(i int, outputs *graph.Array) *graph.Array {
+		return Categorical{m.N[i]}.Entropy(nil, outputs)
 	}).Sum()
 }
 

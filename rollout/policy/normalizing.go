@@ -34,13 +34,13 @@ type Scale struct{ Mean, Deviation *graph.Array }
 
 // MakeNormalizing makes a Normalizing of the policy of a spec; see Make. Its error for a space that is no box is a
 // *settings.Error.
-func MakeNormalizing(spec string, own settings.Values, observation, action envs.Space) (*Normalizing, Head, error) {
+func MakeNormalizing(spec string, values settings.Values, observation, action envs.Space) (*Normalizing, Head, error) {
 	box, ok := observation.(envs.Box)
 	if !ok {
 		return nil, nil, settings.Wrong(NormalizeObservations, true, "observations that are boxes of numbers, which "+
 			"have a mean; here they are %s: leave it out", observation)
 	}
-	p, h, err := Make(spec, own, NormalizedBox(box), action)
+	p, h, err := Make(spec, values, NormalizedBox(box), action)
 	if err != nil {
 		return nil, nil, err
 	}

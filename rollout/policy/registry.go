@@ -26,15 +26,17 @@ func Part() settings.Part { return registry.Part() }
 
 // MakerOf returns the maker of a spec, "name" or "name:arguments", with settings by name. Its errors are
 // *settings.Error. For an unknown name it lists the policies and suggests the nearest.
-func MakerOf(spec string, own settings.Values) (Maker, error) { return registry.Choose(spec, own) }
+func MakerOf(spec string, values settings.Values) (Maker, error) {
+	return registry.Choose(spec, values)
+}
 
 // checked returns a *settings.Error for the first setting out of its range. MakerOf has checked what it fills, other
 // callers of Make may not have.
 func checked(s any) error { return settings.Values{}.Apply(s, "the policy", "policy.") }
 
 // Make returns the policy of a spec for an environment with these spaces, and the head for its actions.
-func Make(spec string, own settings.Values, observation, action envs.Space) (Policy, Head, error) {
-	m, err := MakerOf(spec, own)
+func Make(spec string, values settings.Values, observation, action envs.Space) (Policy, Head, error) {
+	m, err := MakerOf(spec, values)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,8 +96,8 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	return state
 }
 
-// substep computes a layer's substep, in which the spikes sent by the layer before arrive as drives. It returns the next
-// state, and the spikes that arrive at the next layer.
+// substep computes a layer's substep. The layer before sent spikes, which arrive as drives. It returns the next state,
+// and the spikes that arrive at the next layer.
 func (s *Spiking) substep(l spikingLayer, prev spikingLayerState, sent *graph.Array,
 	arrives drives) (next spikingLayerState, spikes *graph.Array) {
 	fired := s.dynamics.Spikes(l.Neurons, prev.Neurons)

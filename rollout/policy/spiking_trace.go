@@ -59,8 +59,8 @@ func (s *Spiking) Trace(params any, observations *graph.Array, keys random.Key) 
 		Observation *graph.Array
 		Key         random.Key
 	}
-	_, all := graph.Scan(func(carry any, at step) (any, []LayerTrace) {
-		next, _, trace := s.act(params, carry, at.Observation, at.Key, watch)
+	_, all := graph.Scan(func(carry any, now step) (any, []LayerTrace) {
+		next, _, trace := s.act(params, carry, now.Observation, now.Key, watch)
 		return next, trace
 	}, s.Start(params), step{observations, keys})
 	return graph.MapTree(func(a *graph.Array) *graph.Array {

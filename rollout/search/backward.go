@@ -33,30 +33,30 @@ func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array
 
 // writeNode writes the evaluated node into the tree, as a child of its parent. It returns the rows, f32[nodes,
 // columns], and whether the node is new, bool[].
-func (r rule) writeNode(tree Tree[graph.None], at selection, s Step) (rows, isNew *graph.Array) {
+func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows, isNew *graph.Array) {
 	actions := tree.Actions
-	parent := tree.row(at.Parent)
-	first := parent.child(at.Action).Lt(0)
-	hasRow := at.Next.Lt(tree.Rows.Dim(0))
+	parent := tree.row(selected.Parent)
+	first := parent.child(selected.Action).Lt(0)
+	hasRow := selected.Next.Lt(tree.Rows.Dim(0))
 
 	// A node at the largest depth is evaluated again: it keeps its children.
-	old := tree.row(at.Next)
+	old := tree.row(selected.Next)
 	node := newRow(map[int]*graph.Array{nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
-		discountField: s.Discount, parentNode: at.Parent, parentAction: at.Action, depth: parent.field(depth).Add(1),
-		leafNode: at.Next}, s.PriorLogits)
+		discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
+		depth: parent.field(depth).Add(1), leafNode: selected.Next}, s.PriorLogits)
 	for _, k := range []int{childVisits, childQValues, childNodes} {
 		node = node.withBlock(k, graph.Select(first, node.block(k), old.block(k)))
 	}
 	node = node.withField(nodeVisits, graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1))
-	node = r.selectLeaf(tree, node, at.Next)
+	node = r.selectLeaf(tree, node, selected.Next)
 	// A full tree has no row Next: the write is dropped.
-	rows = graph.ScatterSet(tree.Rows, at.Next.Reshape(1), node.all.ExpandDims(0))
+	rows = graph.ScatterSet(tree.Rows, selected.Next.Reshape(1), node.all.ExpandDims(0))
 
 	isNew = first.And(hasRow)
-	here := isNew.And(graph.Iota(actions).Eq(at.Action))
+	here := isNew.And(graph.Iota(actions).Eq(selected.Action))
 	parent = parent.withBlock(childNodes,
-		graph.Select(here, at.Next.Convert(graph.Float32), parent.block(childNodes)))
-	return graph.DynamicUpdateIndex(rows, parent.all, at.Parent, 0), isNew
+		graph.Select(here, selected.Next.Convert(graph.Float32), parent.block(childNodes)))
+	return graph.DynamicUpdateIndex(rows, parent.all, selected.Parent, 0), isNew
 }
 
 // backwardState is the carry of propagate's loop from a node to the root.
@@ -71,8 +71,8 @@ type backwardState struct {
 }
 
 // propagate adds the value of an evaluated node to all nodes up to the root.
-func (r rule) propagate(rows *graph.Array, actions int, at selection, s Step) *graph.Array {
-	start := backwardState{rows, at.Parent, at.Action, s.Value, s.Reward, s.Discount, s.Value,
+func (r rule) propagate(rows *graph.Array, actions int, selected selection, s Step) *graph.Array {
+	start := backwardState{rows, selected.Parent, selected.Action, s.Value, s.Reward, s.Discount, s.Value,
 		graph.Full(graph.ShapeOf(graph.Bool), false)}
 	return graph.While(func(s backwardState) *graph.Array { return s.Done.Not() }, func(s backwardState) backwardState {
 		tree := Tree[graph.None]{Rows: s.Rows, Actions: actions}

@@ -60,18 +60,18 @@ func (m Model[S, E, P]) Root(params P, s S) Root[Position[S]] {
 }
 
 // Step is the Recurrent of the model.
-func (m Model[S, E, P]) Step(params P, key random.Key, action *graph.Array, at Position[S]) (Step, Position[S]) {
-	next, _, reward, terminated, truncated := m.env.Step(key, at.State, action, m.params)
-	over := at.Over.Or(terminated.Or(truncated))
+func (m Model[S, E, P]) Step(params P, key random.Key, action *graph.Array, position Position[S]) (Step, Position[S]) {
+	next, _, reward, terminated, truncated := m.env.Step(key, position.State, action, m.params)
+	over := position.Over.Or(terminated.Or(truncated))
 	logits, value, _ := m.evaluate(params, next)
 	discount := graph.Scalar(m.gamma)
 	if game := m.parts.Game; game != nil {
-		samePlayer := game.Player(at.State, m.params).Eq(game.Player(next, m.params))
+		samePlayer := game.Player(position.State, m.params).Eq(game.Player(next, m.params))
 		discount = graph.Select(samePlayer, graph.Scalar(1), graph.Scalar(-1))
 	}
 	zero := graph.Scalar(0)
 	return Step{
-		Reward: graph.Select(at.Over, zero, reward), Discount: graph.Select(over, zero, discount),
+		Reward: graph.Select(position.Over, zero, reward), Discount: graph.Select(over, zero, discount),
 		PriorLogits: logits, Value: graph.Select(over, zero, value),
 	}, Position[S]{next, over}
 }

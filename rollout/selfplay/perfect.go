@@ -157,7 +157,7 @@ func (c colours) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()
 
 // kept plays games from positions against the perfect player, and returns how many the player to move wins. choose
 // returns that player's moves in positions.
-func (p *perfect) kept(positions []colours, choose func(at []colours) ([]int, error)) (won int, err error) {
+func (p *perfect) kept(positions []colours, choose func(positions []colours) ([]int, error)) (won int, err error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(positions))))
 	for len(positions) > 0 {
 		moves, err := choose(positions)

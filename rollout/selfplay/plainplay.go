@@ -129,8 +129,8 @@ func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game
 	defer xlabridge.Free(root)
 
 	var read hostReader
-	step := func(at []uint32, action int) (out plainStep) {
-		out, err := x.step.call(graph.None{}, stepInputs{weights, graph.Of(int32(action)), graph.Uint32s(at)})
+	step := func(packed []uint32, action int) (out plainStep) {
+		out, err := x.step.call(graph.None{}, stepInputs{weights, graph.Of(int32(action)), graph.Uint32s(packed)})
 		if err != nil {
 			read.err = err
 		}

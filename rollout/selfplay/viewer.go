@@ -72,10 +72,10 @@ func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
 }
 
 // moves returns the moves that a player's searches find in positions, of which there are at most n.
-func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
+func (v *Viewer) moves(by player, positions []colours, n int) ([]int, error) {
 	var words []uint32
 	for i := range n {
-		words = append(words, at[min(i, len(at)-1)].words()...)
+		words = append(words, positions[min(i, len(positions)-1)].words()...)
 	}
 	a, err := v.ask(by, words)
 	if err != nil {
@@ -87,7 +87,7 @@ func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
 	if read.err != nil {
 		return nil, read.err
 	}
-	return actions[:len(at)], nil
+	return actions[:len(positions)], nil
 }
 
 // Close frees the programs.

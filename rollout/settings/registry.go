@@ -76,7 +76,7 @@ func (r *Registry[T]) Part() Part {
 
 // Choose returns the choice of a spec, "name" or "name:arguments", with settings by name. Its errors are *Error. For an
 // unknown name it lists all names and suggests the nearest.
-func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
+func (r *Registry[T]) Choose(spec string, values Values) (choice T, err error) {
 	var none T
 	name, args, given := strings.Cut(spec, ":")
 	choice, ok := r.New(name)
@@ -92,8 +92,8 @@ func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 			return none, Wrong(r.part, spec, "%q: this %s takes nothing behind a colon", name, r.noun)
 		}
 		f := fields[i]
-		if _, twice := own[f.Name]; twice {
-			return none, Wrong(r.part+"."+f.Name, own[f.Name], "it either here or behind the colon of %q, not both",
+		if _, twice := values[f.Name]; twice {
+			return none, Wrong(r.part+"."+f.Name, values[f.Name], "it either here or behind the colon of %q, not both",
 				spec)
 		}
 		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || Check(choice) != nil {
@@ -103,7 +103,7 @@ func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 			return none, Wrong(r.part, spec, "%s, as in %q", f.Wants, name+":"+f.Default)
 		}
 	}
-	if err := own.Apply(choice, "the "+r.noun+" "+name, r.part+"."); err != nil {
+	if err := values.Apply(choice, "the "+r.noun+" "+name, r.part+"."); err != nil {
 		return none, err
 	}
 	return choice, nil

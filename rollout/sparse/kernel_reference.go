@@ -37,10 +37,11 @@ func evalIndex(in, out []*graph.Tensor) {
 				put(i * indexUnit)
 			}
 		}
-		begins := func(of []int, n int) { // the first position of each number 0 to n-1 in a sorted list, and its length
+		// begins puts the first position of each number 0 to n-1 in a sorted list, and its length.
+		begins := func(list []int, n int) {
 			k := 0
 			for i := range n + 1 {
-				for k < len(of) && of[k] < i {
+				for k < len(list) && list[k] < i {
 					k++
 				}
 				put(k)

@@ -53,13 +53,13 @@ func (l Layer) pieces() int {
 func (l Layer) width() int { return l.In / l.pieces() }
 
 // inputOf and outputOf return the units that connections at these places connect.
-func (l Layer) inputOf(at *graph.Array) *graph.Array {
-	piece := graph.Quo(at, l.width()*l.Out)
-	return piece.Mul(l.width()).Add(at.Rem(l.width()))
+func (l Layer) inputOf(positions *graph.Array) *graph.Array {
+	piece := graph.Quo(positions, l.width()*l.Out)
+	return piece.Mul(l.width()).Add(positions.Rem(l.width()))
 }
 
-func (l Layer) outputOf(at *graph.Array) *graph.Array {
-	return graph.Quo(at, l.width()).Rem(l.Out)
+func (l Layer) outputOf(positions *graph.Array) *graph.Array {
+	return graph.Quo(positions, l.width()).Rem(l.Out)
 }
 
 // dense returns values by place, [In*Out], as a matrix [Out, In].

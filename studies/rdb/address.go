@@ -20,44 +20,44 @@ type address struct {
 func (a address) String() string { return a.shown }
 
 // parse parses an address, see Open.
-func parse(at string) (address, error) {
-	scheme, _, isURL := strings.Cut(at, "://")
+func parse(text string) (address, error) {
+	scheme, _, isURL := strings.Cut(text, "://")
 	driver, _, _ := strings.Cut(scheme, "+") // SQLAlchemy's way to name a driver
 	if isURL && (driver == "postgresql" || driver == "postgres") {
-		return parseServer(at)
+		return parseServer(text)
 	}
-	path, isFile := strings.CutPrefix(at, "sqlite:///")
+	path, isFile := strings.CutPrefix(text, "sqlite:///")
 	if isURL && !isFile {
 		return address{}, fmt.Errorf("storage: got %s://, want sqlite:///PATH, the path of an SQLite file, or "+
 			"postgresql://USER:PASSWORD@HOST/DATABASE", scheme)
 	}
 	if path == "" || strings.ContainsRune(path, 0) {
 		return address{}, fmt.Errorf("storage %q names no file: give sqlite:///PATH, a path, or "+
-			"postgresql://USER:PASSWORD@HOST/DATABASE", at)
+			"postgresql://USER:PASSWORD@HOST/DATABASE", text)
 	}
-	return address{file: path, shown: at}, nil
+	return address{file: path, shown: text}, nil
 }
 
 // Shown returns an address without its password, for messages.
-func Shown(at string) string {
-	a, err := parse(at)
+func Shown(text string) string {
+	a, err := parse(text)
 	if err != nil {
-		scheme, _, _ := strings.Cut(at, "://")
+		scheme, _, _ := strings.Cut(text, "://")
 		return scheme + "://…"
 	}
 	return a.shown
 }
 
 // Path returns the file of an SQLite storage, "" for a server.
-func Path(at string) (string, error) {
-	a, err := parse(at)
+func Path(text string) (string, error) {
+	a, err := parse(text)
 	return a.file, err
 }
 
 // WorkPath returns the path at which the processes of one machine that work on a storage meet: the file of an SQLite
 // storage, a path in the folder runs for a server. It does not depend on the user or the password.
-func WorkPath(at string) (string, error) {
-	a, err := parse(at)
+func WorkPath(text string) (string, error) {
+	a, err := parse(text)
 	if err != nil || a.file != "" {
 		return a.file, err
 	}
@@ -85,8 +85,8 @@ func escaped(text, also string) string {
 }
 
 // parseServer parses the URL of a database on a server.
-func parseServer(at string) (address, error) {
-	_, rest, _ := strings.Cut(at, "://")
+func parseServer(text string) (address, error) {
+	_, rest, _ := strings.Cut(text, "://")
 	u, err := url.Parse("postgresql://" + rest)
 	// A password with a character that ends the host would be parsed as something else, and shown.
 	if err != nil || strings.ContainsAny(u.Path+u.RawQuery+u.Fragment, "@") {

@@ -33,12 +33,12 @@ func (d *DB) LastHeartbeat(id study.StudyID) (time.Time, error) {
 			`WHERE t.study_id = ? AND t.state = 'RUNNING'`, id).Scan(&text); err != nil {
 		return time.Time{}, fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
 	}
-	start, err := time.Parse(timeFormat, text.String)
+	heartbeat, err := time.Parse(timeFormat, text.String)
 	if err != nil {
-		start, err = time.Parse("2006-01-02 15:04:05", text.String)
+		heartbeat, err = time.Parse("2006-01-02 15:04:05", text.String)
 	}
 	if err != nil {
 		return time.Time{}, nil
 	}
-	return start, nil
+	return heartbeat, nil
 }

@@ -140,9 +140,9 @@ func statesOf(tx *tx, dialect *dialect, all []TrialResult) (map[int64]found, err
 }
 
 // setStates sets the states of finished trials.
-func setStates(tx *tx, of map[study.State][]any, now time.Time) error {
-	for _, state := range slices.Sorted(maps.Keys(of)) {
-		err := batches(1, of[state], func(n int, some []any) error {
+func setStates(tx *tx, trials map[study.State][]any, now time.Time) error {
+	for _, state := range slices.Sorted(maps.Keys(trials)) {
+		err := batches(1, trials[state], func(n int, some []any) error {
 			_, err := tx.Exec(`UPDATE trials SET state = ?, datetime_complete = ? WHERE trial_id IN `+marks(n, 1),
 				append([]any{string(state), timeText(now)}, some...)...)
 			return err

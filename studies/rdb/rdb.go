@@ -65,8 +65,8 @@ type request struct {
 const busy = 5 * time.Minute
 
 // HasStudies reports whether the database at an address has the tables of studies. It changes nothing.
-func HasStudies(at string) (bool, error) {
-	a, err := parse(at)
+func HasStudies(storage string) (bool, error) {
+	a, err := parse(storage)
 	if err != nil {
 		return false, err
 	}
@@ -90,8 +90,8 @@ func HasStudies(at string) (bool, error) {
 // Open opens a storage, or makes it: sqlite:///relative/path, sqlite:////absolute/path, a path, or
 // postgresql://USER:PASSWORD@HOST:PORT/DATABASE. The database of a server has to exist. Errors do not contain the
 // password.
-func Open(at string) (*DB, error) {
-	a, err := parse(at)
+func Open(storage string) (*DB, error) {
+	a, err := parse(storage)
 	if err != nil {
 		return nil, err
 	}

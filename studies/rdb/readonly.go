@@ -20,20 +20,20 @@ var errReadOnly = errors.New("the storage was opened to be looked at")
 
 // OpenReadOnly opens an existing storage for reading. It changes nothing, and a file may be on read-only media. The
 // error is ErrNoStudies if it has no tables of studies.
-func OpenReadOnly(at string) (*DB, error) {
-	a, err := parse(at)
+func OpenReadOnly(storage string) (*DB, error) {
+	a, err := parse(storage)
 	if err != nil {
 		return nil, err
 	}
 	if a.file == "" {
-		holds, err := HasStudies(at)
+		holds, err := HasStudies(storage)
 		if err != nil {
 			return nil, err
 		}
 		if !holds {
 			return nil, fmt.Errorf("%s: %w", a, ErrNoStudies)
 		}
-		return Open(at)
+		return Open(storage)
 	}
 	d := &DB{at: a, dialect: sqlite, now: time.Now}
 	if err := d.openReadOnly(); err != nil {

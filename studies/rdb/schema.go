@@ -69,7 +69,7 @@ func schema(key, instant, number string, enums map[string]string) (all []string)
 const openIndex = `CREATE INDEX IF NOT EXISTS ix_xlarun_open ON trials (study_id) WHERE state IN ('RUNNING', 'WAITING')`
 
 // prepare makes the tables if there are none. It returns an error if they are of another version.
-func prepare(tx *sql.Tx, dialect *dialect, at string) error {
+func prepare(tx *sql.Tx, dialect *dialect, storage string) error {
 	if dialect == postgres { // one process at a time
 		if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtextextended('xlarun schema', 0))`); err != nil {
 			return err
@@ -93,7 +93,7 @@ func prepare(tx *sql.Tx, dialect *dialect, at string) error {
 			return err
 		}
 	}
-	if err := checkVersion(tx.QueryRow, at); err != nil {
+	if err := checkVersion(tx.QueryRow, storage); err != nil {
 		return err
 	}
 	// Look for the index first: making it, even if it exists, needs a right and a lock that readers do not have.
@@ -105,7 +105,7 @@ func prepare(tx *sql.Tx, dialect *dialect, at string) error {
 }
 
 // checkVersion returns an error if the tables are of another version.
-func checkVersion(row func(query string, args ...any) *sql.Row, at string) error {
+func checkVersion(row func(query string, args ...any) *sql.Row, storage string) error {
 	var version int64
 	var library string
 	if err := row(`SELECT schema_version, library_version FROM version_info`).Scan(&version, &library); err != nil {
@@ -113,7 +113,7 @@ func checkVersion(row func(query string, args ...any) *sql.Row, at string) error
 	}
 	if version != schemaVersion {
 		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with "+
-			"`optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
+			"`optuna storage upgrade` of Optuna %s", storage, version, library, schemaVersion, libraryVersion)
 	}
 	return nil
 }

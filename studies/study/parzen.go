@@ -108,8 +108,8 @@ func newDim(d Distribution, at, tops []float64) parzenDim {
 }
 
 // choose computes the probabilities of choices: an observed choice has 1 added to the prior weight that each has.
-func (x *parzenDim) choose(at []float64) {
-	each, choices := 1/float64(len(at)+1), len(x.d.Choices)
+func (x *parzenDim) choose(points []float64) {
+	each, choices := 1/float64(len(points)+1), len(x.d.Choices)
 	for observed := range choices + 1 {
 		row := make([]float64, choices)
 		total := 0.
@@ -125,7 +125,7 @@ func (x *parzenDim) choose(at []float64) {
 		}
 		x.choice = append(x.choice, row)
 	}
-	for _, v := range at {
+	for _, v := range points {
 		x.chosen = append(x.chosen, int(v))
 	}
 	x.chosen = append(x.chosen, choices)

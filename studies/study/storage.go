@@ -227,8 +227,8 @@ func (m *memory) finish(trial int64, r Result) error {
 }
 
 // end sets the result of a running trial.
-func (t *FrozenTrial) end(r Result, at time.Time) error {
-	t.State, t.Values, t.Complete = r.State, r.Values, at
+func (t *FrozenTrial) end(r Result, now time.Time) error {
+	t.State, t.Values, t.Complete = r.State, r.Values, now
 	for _, x := range r.Intermediate {
 		t.report(x)
 	}

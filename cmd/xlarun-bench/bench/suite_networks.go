@@ -42,13 +42,13 @@ func (c *compiled) Close() error {
 }
 
 // check calls the program once and keeps the numbers that peers must agree with.
-func (c *compiled) check(of func(out []*graph.Array) ([]float64, error)) error {
+func (c *compiled) check(measured func(out []*graph.Array) ([]float64, error)) error {
 	out, err := c.program.Call(c.args)
 	if err != nil {
 		return err
 	}
 	defer xlabridge.Free(out)
-	c.checks, err = of(out)
+	c.checks, err = measured(out)
 	return err
 }
 

@@ -55,27 +55,27 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func (b *best) run(ctx context.Context, at string) error {
+func (b *best) run(ctx context.Context, source string) error {
 	if b.member != "" && filepath.Ext(b.member) != ".safetensors" {
 		return console.BadInput("--member got %s, wants a file that ends in .safetensors", b.member)
 	}
 	if b.trial < -1 {
 		return console.BadInput("--trial got %d, wants the number of a trial, from 0", b.trial)
 	}
-	d, st, err := openStudy(b.app, at, b.name)
+	d, st, err := openStudy(b.app, source, b.name)
 	if err != nil {
 		return err
 	}
-	spec, t, err := b.show(d, st, at)
+	spec, t, err := b.show(d, st, source)
 	err = errors.Join(err, d.Close())
 	if err != nil || b.member == "" {
 		return err
 	}
-	return b.train(ctx, at, spec, t)
+	return b.train(ctx, source, spec, t)
 }
 
 // show prints the trials, and writes the config. It returns the trial and its study's spec if one of them is asked for.
-func (b *best) show(d *rdb.DB, st *study.Study, at string) (*studies.Spec, *study.FrozenTrial, error) {
+func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *study.FrozenTrial, error) {
 	trials, err := st.Trials()
 	if err != nil {
 		return nil, nil, err
@@ -98,17 +98,17 @@ func (b *best) show(d *rdb.DB, st *study.Study, at string) (*studies.Spec, *stud
 	}
 	spec, err := studies.SpecOf(d, st.ID())
 	if err != nil {
-		return nil, nil, console.BadInput("%s: %w", at, err)
+		return nil, nil, console.BadInput("%s: %w", source, err)
 	}
 	if b.config != "" {
-		err = b.writeConfig(at, spec, chosen[0])
+		err = b.writeConfig(source, spec, chosen[0])
 	}
 	return spec, chosen[0], err
 }
 
 // writeConfig writes the config of a trial's run.
-func (b *best) writeConfig(at string, spec *studies.Spec, t *study.FrozenTrial) error {
-	text, err := b.app.ConfigOf(spec.Kind, at, spec.Values(t.External(), 0))
+func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTrial) error {
+	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), 0))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (b *best) choose(st *study.Study, trials []*study.FrozenTrial) ([]*study.Fr
 }
 
 // train repeats the runs of a trial, and keeps the best member of them.
-func (b *best) train(ctx context.Context, at string, spec *studies.Spec, t *study.FrozenTrial) (err error) {
+func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial) (err error) {
 	if console.Exists(b.member) {
 		return console.BadInput("--member %s is there already: give another name", b.member)
 	}
@@ -160,7 +160,7 @@ func (b *best) train(ctx context.Context, at string, spec *studies.Spec, t *stud
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	members := make([]member, spec.Seeds)
 	for seed := range members {
-		if members[seed], err = b.repeat(ctx, at, spec, t, dir, seed); err != nil {
+		if members[seed], err = b.repeat(ctx, source, spec, t, dir, seed); err != nil {
 			return err
 		}
 	}
@@ -189,9 +189,9 @@ func bestMember(members []member) member {
 }
 
 // repeat repeats a run of a trial in a folder, and returns its best member.
-func (b *best) repeat(ctx context.Context, at string, spec *studies.Spec, t *study.FrozenTrial, dir string,
+func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial, dir string,
 	seed int) (best member, err error) {
-	text, err := b.app.ConfigOf(spec.Kind, at, spec.Values(t.External(), seed))
+	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), seed))
 	if err != nil {
 		return member{}, err
 	}

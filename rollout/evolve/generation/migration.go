@@ -14,18 +14,18 @@ import (
 
 // Migration is the part of a State for the exchange with other searches: Travel for one of several islands.
 type Migration interface {
-	// migrate returns the evaluation and the noise for Tell, with immigrants, and the next Migration. own is the
-	// evaluation of the search's own members, n their noise.
-	migrate(p *Program, s State, in Inputs, keys memberKeys, own strategy.Evaluation,
+	// migrate returns the evaluation and the noise for Tell, with immigrants, and the next Migration. It gets the
+	// evaluation of the search's own members, and their noise n.
+	migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
 		n noise) (strategy.Evaluation, noise, Migration)
 }
 
 // noMigration is the Migration of a single search.
 type noMigration struct{}
 
-func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, own strategy.Evaluation,
+func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluation strategy.Evaluation,
 	n noise) (strategy.Evaluation, noise, Migration) {
-	return own, n, noMigration{}
+	return evaluation, n, noMigration{}
 }
 
 // Travel is the Migration of one of several islands. The best members of each generation are ready to leave. Members
@@ -103,12 +103,12 @@ func (p *Program) noTravellers(genome any) Travellers {
 	}
 }
 
-func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own strategy.Evaluation,
+func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
 	n noise) (strategy.Evaluation, noise, Migration) {
-	joint, slot, immigrants := m.receive(p, s, own)
+	joint, slot, immigrants := m.receive(p, s, evaluation)
 	rows := p.replace(n.rows, slot, immigrants)
 	descent := m.descentOf(p, s, keys)
-	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.noTravellers(s.Best.Genome)}
+	next := Travel{Leaving: p.leave(s, evaluation.Fitness, n, descent), Arriving: p.noTravellers(s.Best.Genome)}
 	// The descent of the members of the evaluation.
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)

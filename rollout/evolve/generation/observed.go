@@ -37,7 +37,9 @@ func (m moments) fold(t population.Tiles) Observed {
 
 type scaled policy.Scale
 
-func (s scaled) params(own any) any { return policy.Normalized{Own: own, Observation: policy.Scale(s)} }
+func (s scaled) params(genome any) any {
+	return policy.Normalized{Own: genome, Observation: policy.Scale(s)}
+}
 
 // unobserved and unscaled are Observed and Scaling without normalisation.
 type (
@@ -48,7 +50,7 @@ type (
 func (unobserved) Scale() Scaling                 { return unscaled{} }
 func (unobserved) merge(Observed) Observed        { return unobserved{} }
 func (unobserved) fold(population.Tiles) Observed { return unobserved{} }
-func (unscaled) params(own any) any               { return own }
+func (unscaled) params(genome any) any            { return genome }
 
 // observedOf returns the statistics of an episode.Summary.
 func observedOf(m *policy.Moments) Observed {

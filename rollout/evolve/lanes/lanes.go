@@ -89,8 +89,8 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 	for i := range keys {
 		keys[i] = key(i).Data
 	}
-	s.Lanes = graph.VMap2(func(key random.Key, own map[string]*graph.Array) generation.State {
-		return l.Search.Bind(generation.Inputs{Settings: own}).Start(key)
+	s.Lanes = graph.VMap2(func(key random.Key, inputs map[string]*graph.Array) generation.State {
+		return l.Search.Bind(generation.Inputs{Settings: inputs}).Start(key)
 	})(random.Key{Data: graph.Stack(keys, 0)}, s.Each)
 	return s
 }

@@ -121,8 +121,8 @@ func Names() []string { return registry.Names() }
 func Part() settings.Part { return registry.Part() }
 
 // Make returns the strategy of a name with these settings. Its errors are *settings.Error.
-func Make(name string, own settings.Values) (Strategy, error) {
-	s, err := registry.Choose(name, own)
+func Make(name string, values settings.Values) (Strategy, error) {
+	s, err := registry.Choose(name, values)
 	if err != nil {
 		return nil, err
 	}

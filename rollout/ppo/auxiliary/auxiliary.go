@@ -45,8 +45,8 @@ func Names() []string { return registry.Names() }
 func Part() settings.Part { return registry.Part() }
 
 // Make returns a term by its name, with settings of its own; nil for None. Its errors are *settings.Error.
-func Make(name string, own settings.Values) (Loss, error) {
-	l, err := registry.Choose(name, own)
+func Make(name string, values settings.Values) (Loss, error) {
+	l, err := registry.Choose(name, values)
 	if _, none := l.(*nothing); none || err != nil {
 		return nil, err
 	}

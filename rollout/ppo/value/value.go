@@ -66,8 +66,8 @@ func Part() settings.Part { return registry.Part() }
 
 // Make returns a head by its name, with settings of its own. Its errors are *settings.Error. The error for an unknown
 // name lists the names that exist and suggests the nearest.
-func Make(name string, own settings.Values) (Head, error) {
-	h, err := registry.Choose(name, own)
+func Make(name string, values settings.Values) (Head, error) {
+	h, err := registry.Choose(name, values)
 	if err != nil {
 		return nil, err
 	}

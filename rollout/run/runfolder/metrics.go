@@ -57,10 +57,10 @@ func Kept(step int64) bool {
 }
 
 // line returns a JSON object with members in the order of values, and a newline.
-func line(step string, at int64, values []Value) []byte {
+func line(step string, number int64, values []Value) []byte {
 	b := make([]byte, 0, 64+40*len(values))
 	b = append(appendQuoted(append(b, '{'), step), ':')
-	b = strconv.AppendInt(b, at, 10)
+	b = strconv.AppendInt(b, number, 10)
 	for _, v := range values {
 		b = append(appendQuoted(append(b, ','), v.Name), ':')
 		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {

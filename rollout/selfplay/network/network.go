@@ -54,8 +54,8 @@ func Part() settings.Part { return registry.Part() }
 
 // Make returns the network of a spec, "name" or "name:arguments", with settings of its own. Its errors are
 // *settings.Error.
-func Make(spec string, own settings.Values, g Game) (Network, error) {
-	m, err := registry.Choose(spec, own)
+func Make(spec string, values settings.Values, g Game) (Network, error) {
+	m, err := registry.Choose(spec, values)
 	if err != nil {
 		return nil, err
 	}

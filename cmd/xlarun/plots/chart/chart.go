@@ -187,15 +187,15 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	}
 }
 
-func (c *Chart) drawLegend(out canvas, at Point, width float64) {
+func (c *Chart) drawLegend(out canvas, corner Point, width float64) {
 	for _, line := range c.legendLines(width) {
-		x := at.X
+		x := corner.X
 		for _, e := range line {
-			e.mark.sample(out, Point{x, at.Y - 4.5})
-			out.text(label{e.text, Point{x + sampleWidth + 6, at.Y}, 0, false})
+			e.mark.sample(out, Point{x, corner.Y - 4.5})
+			out.text(label{e.text, Point{x + sampleWidth + 6, corner.Y}, 0, false})
 			x += sampleWidth + 6 + textWidth(e.text) + entryGap
 		}
-		at.Y += lineHeight
+		corner.Y += lineHeight
 	}
 }
 

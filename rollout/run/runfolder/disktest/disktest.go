@@ -189,19 +189,19 @@ type faultyFile struct {
 	name string
 }
 
-func (f *faultyFile) ReadAt(p []byte, at int64) (int, error) {
+func (f *faultyFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.disk.call("File.ReadAt", f.name); err != nil {
 		return 0, err
 	}
-	return f.File.ReadAt(p, at)
+	return f.File.ReadAt(p, offset)
 }
 
-func (f *faultyFile) WriteAt(p []byte, at int64) (int, error) {
+func (f *faultyFile) WriteAt(p []byte, offset int64) (int, error) {
 	if err := f.disk.call("File.WriteAt", f.name); err != nil {
-		n, _ := f.File.WriteAt(p[:len(p)/2], at)
+		n, _ := f.File.WriteAt(p[:len(p)/2], offset)
 		return n, err
 	}
-	return f.File.WriteAt(p, at)
+	return f.File.WriteAt(p, offset)
 }
 
 func (f *faultyFile) Stat() (fs.FileInfo, error) {

@@ -437,31 +437,31 @@ type memoryFile struct {
 	name string
 }
 
-func (f *memoryFile) ReadAt(p []byte, at int64) (n int, err error) {
+func (f *memoryFile) ReadAt(p []byte, offset int64) (n int, err error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if at >= int64(len(f.node.data)) {
+	if offset >= int64(len(f.node.data)) {
 		return 0, io.EOF
 	}
-	if n = copy(p, f.node.data[at:]); n < len(p) {
+	if n = copy(p, f.node.data[offset:]); n < len(p) {
 		err = io.EOF
 	}
 	return n, err
 }
 
 // WriteAt writes as many bytes as there is room for.
-func (f *memoryFile) WriteAt(p []byte, at int64) (n int, err error) {
+func (f *memoryFile) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = f.disk.at("write", f.name, func() error {
 		n = len(p)
-		grows := at + int64(len(p)) - int64(len(f.node.data))
+		grows := offset + int64(len(p)) - int64(len(f.node.data))
 		if room := f.disk.room - f.disk.root.size(); f.disk.room > 0 && grows > max(0, room) {
 			n = max(0, len(p)-int(grows-max(0, room)))
 			err = syscall.ENOSPC
 		}
-		if end := int(at) + n; end > len(f.node.data) && n > 0 {
+		if end := int(offset) + n; end > len(f.node.data) && n > 0 {
 			f.node.data = append(f.node.data, make([]byte, end-len(f.node.data))...)
 		}
-		copy(f.node.data[min(int(at), len(f.node.data)):], p[:n])
+		copy(f.node.data[min(int(offset), len(f.node.data)):], p[:n])
 		return err
 	})
 	return n, err
