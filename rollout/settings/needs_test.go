@@ -32,7 +32,8 @@ func TestNeeds(t *testing.T) {
 		want   map[string]string // what the settings without an effect need
 	}{
 		{"puct", 3, map[string]string{"other": "search other than puct"}},
-		{"puct", 0, map[string]string{"other": "search other than puct", "both": "games other than 0", "own": "games other than 0",
+		{"puct", 0, map[string]string{"other": "search other than puct", "both": "games other than 0",
+			"own":   "games other than 0",
 			"chain": "search a or b or --games 3"}},
 		{"gumbel:4", 0, map[string]string{"both": "search puct", "either": "search puct or --games other than 0",
 			"own":   "games other than 0",
