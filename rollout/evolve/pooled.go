@@ -55,10 +55,11 @@ var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // PoolSettings make a run one of several islands, each a process of its own, that share a folder; see pool.Pool.
 type PoolSettings struct {
 	// Island is the name of this run among the islands; "": it is not an island.
-	Island                       string   `set:"island" program:"no"`
-	_                            struct{} `help:"name of this run among the islands that share --migration-dir"`
-	MigrationDir                 string   `set:"migration-dir" program:"no" resume:"any"`
-	_                            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
+	Island       string   `set:"island" program:"no"`
+	_            struct{} `help:"name of this run among the islands that share --migration-dir"`
+	MigrationDir string   `set:"migration-dir" program:"no" resume:"any"`
+	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
+
 	generation.MigrationSettings `needs:"island=!"`
 }
 

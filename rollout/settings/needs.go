@@ -9,8 +9,8 @@ import (
 // another setting, and in words the values that it must have. missing is false if the setting has an effect.
 //
 // The tag is needs:"encoder=population|delta". A value may be a pattern of path.Match. "!none" means any other value
-// than none, and "!" any text. An alternative may name another setting, as in "search=puct|games=!0". Between several conditions stands
-// "&"; the first that does not hold is returned.
+// than none, and "!" any text. An alternative may name another setting, as in "search=puct|games=!0". "&" separates
+// conditions that must all hold; the first that does not is returned.
 func (f Field) Needs(all []Field) (other, wants string, missing bool) {
 	tag, tagged := f.tag.Lookup("needs")
 	if !tagged {
