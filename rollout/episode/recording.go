@@ -29,8 +29,8 @@ type recorded struct {
 	bytes [][]byte      // row-major
 }
 
-// at returns row i of all leaves.
-func (r recorded) at(i int) any {
+// row returns row i of all leaves.
+func (r recorded) row(i int) any {
 	leaves := make([]*graph.Array, len(r.rows))
 	for j, row := range r.rows {
 		n := row.Bytes()
@@ -40,14 +40,14 @@ func (r recorded) at(i int) any {
 }
 
 // State returns the environment's state after step i, from 0 to Length.
-func (r *Recording) State(i int) any { return r.states.at(i) }
+func (r *Recording) State(i int) any { return r.states.row(i) }
 
 // Action returns the action of step i, from 1 to Length.
-func (r *Recording) Action(i int) *graph.Array { return r.actions.at(i - 1).(*graph.Array) }
+func (r *Recording) Action(i int) *graph.Array { return r.actions.row(i - 1).(*graph.Array) }
 
 // Observation returns the observation before the action of step i, from 1 to Length, in a recording by NewTracer.
 func (r *Recording) Observation(i int) *graph.Array {
-	return r.observations.at(i - 1).(*graph.Array)
+	return r.observations.row(i - 1).(*graph.Array)
 }
 
 // Trajectory returns a recording by NewTracer as arrays with a row for each step: "observations" (before each action),

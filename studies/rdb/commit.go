@@ -67,7 +67,7 @@ func (d *DB) attempt(group []request) []error {
 	if err != nil {
 		return all(err)
 	}
-	statements := d.writeStatements.of(tx)
+	statements := d.writeStatements.within(tx)
 	for i, r := range group {
 		if len(group) == 1 {
 			if results[i] = r.op(statements); undoes(results[i]) {

@@ -42,7 +42,8 @@ func (s *statements) learn() {
 	}
 }
 
-func (s *statements) of(t *sql.Tx) *tx { return &tx{tx: t, by: s, own: map[string]*sql.Stmt{}} }
+// within returns a transaction with prepared statements.
+func (s *statements) within(t *sql.Tx) *tx { return &tx{tx: t, by: s, own: map[string]*sql.Stmt{}} }
 
 // tx is a transaction with prepared statements.
 type tx struct {

@@ -18,7 +18,7 @@ func (d *DB) Updates(s study.StudyID, after int64, listed, running []int64) ([]*
 	if err != nil {
 		return nil, fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
 	}
-	all, err := news(d.readStatements.of(tx), d.dialect, s, after, listed, running)
+	all, err := news(d.readStatements.within(tx), d.dialect, s, after, listed, running)
 	err = errors.Join(err, tx.Rollback())
 	d.readStatements.learn()
 	return all, err

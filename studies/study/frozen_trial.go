@@ -78,8 +78,8 @@ func (t *FrozenTrial) Last() (r Reported, ok bool) {
 	return t.Intermediate[len(t.Intermediate)-1], true
 }
 
-// at returns the value reported for the first step from `step` on.
-func (t *FrozenTrial) at(step int64) (float64, bool) {
+// reportedFrom returns the value reported for the first step from `step` on.
+func (t *FrozenTrial) reportedFrom(step int64) (float64, bool) {
 	i, _ := slices.BinarySearchFunc(t.Intermediate, step, func(r Reported, s int64) int {
 		return int(min(max(r.Step-s, -1), 1))
 	})

@@ -92,7 +92,7 @@ func (a ASHA) prune(v *View, t *FrozenTrial, others []*FrozenTrial) bool {
 		}
 		competing := []float64{score}
 		for _, o := range others {
-			if x, ok := o.at(rung); ok && !math.IsNaN(x) {
+			if x, ok := o.reportedFrom(rung); ok && !math.IsNaN(x) {
 				competing = append(competing, sign*x)
 			}
 		}

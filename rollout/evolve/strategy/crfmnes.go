@@ -83,7 +83,7 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	// As in evosax, the squares include negative logarithms: mu_eff is smaller than the paper's.
 	all, squares := rankWeights{top: r.positive.top, gain: r.positive.gain, loss: r.positive.gain}, 0.
 	for i := range population {
-		squares += all.at(i) * all.at(i)
+		squares += all.weight(i) * all.weight(i)
 	}
 	m := 1 / squares
 	r.effective, r.length = m, normalLength(n)

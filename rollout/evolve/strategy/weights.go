@@ -10,8 +10,8 @@ import (
 // w >= 0, else loss·w, plus offset.
 type rankWeights struct{ top, gain, loss, offset float64 }
 
-// at returns the weight of a place.
-func (p rankWeights) at(place int) float64 {
+// weight returns the weight of a place.
+func (p rankWeights) weight(place int) float64 {
 	w := math.Log(p.top) - math.Log(float64(place+1))
 	if w >= 0 {
 		return p.gain*w + p.offset
@@ -39,7 +39,7 @@ func naturalWeights(population int) rankWeights {
 	p := rankWeights{top: float64(population)/2 + 1, gain: 1}
 	sum := 0.
 	for i := range population {
-		sum += p.at(i)
+		sum += p.weight(i)
 	}
 	return rankWeights{top: p.top, gain: 1 / sum, offset: -1 / float64(population)}
 }
@@ -63,7 +63,7 @@ func recombine(population, n int, negative bool) recombination {
 	parents, d := max(1, population/2), float64(n)
 	var better, worse, betterSquares, worseSquares, gains, losses float64
 	for i := range population {
-		w := p.at(i)
+		w := p.weight(i)
 		if i < parents {
 			better, betterSquares = better+w, betterSquares+w*w
 		} else {

@@ -185,8 +185,8 @@ func (n *node) size() int64 {
 	return total
 }
 
-// at locks the disk and words an error.
-func (m *Memory) at(op, name string, f func() error) error {
+// do runs an operation with the disk locked, and words its error.
+func (m *Memory) do(op, name string, f func() error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := f(); err != nil {
@@ -197,17 +197,17 @@ func (m *Memory) at(op, name string, f func() error) error {
 
 func (m *Memory) Stat(path string) (fs.FileInfo, error) { return m.stat(m.root, path) }
 func (m *Memory) Mkdir(path string) error {
-	return m.at("mkdir", path, func() error { return m.root.mkdir(path) })
+	return m.do("mkdir", path, func() error { return m.root.mkdir(path) })
 }
 func (m *Memory) Remove(path string) error {
-	return m.at("remove", path, func() error { return m.root.remove(path) })
+	return m.do("remove", path, func() error { return m.root.remove(path) })
 }
 func (m *Memory) SyncDir(path string) error {
-	return m.at("sync", path, func() error { return m.root.sync(path) })
+	return m.do("sync", path, func() error { return m.root.sync(path) })
 }
 
 func (m *Memory) stat(from *node, name string) (info fs.FileInfo, err error) {
-	err = m.at("stat", name, func() error {
+	err = m.do("stat", name, func() error {
 		n, err := from.walk(name)
 		if err == nil {
 			info = nodeInfo{path.Base(name), int64(len(n.data)), n.entries != nil}
@@ -219,7 +219,7 @@ func (m *Memory) stat(from *node, name string) (info fs.FileInfo, err error) {
 
 // OpenRoot opens a folder.
 func (m *Memory) OpenRoot(path string) (root runfolder.Root, err error) {
-	err = m.at("open", path, func() error {
+	err = m.do("open", path, func() error {
 		n, err := m.root.walk(path)
 		if err == nil && n.entries == nil {
 			err = syscall.ENOTDIR
@@ -234,12 +234,12 @@ func (m *Memory) OpenRoot(path string) (root runfolder.Root, err error) {
 
 // Rename moves a file or a folder.
 func (m *Memory) Rename(from, to string) error {
-	return m.at("rename", from, func() error { return m.root.rename(from, to) })
+	return m.do("rename", from, func() error { return m.root.rename(from, to) })
 }
 
 // RemoveAll removes a folder with what is in it.
 func (m *Memory) RemoveAll(path string) error {
-	return m.at("remove", path, func() error {
+	return m.do("remove", path, func() error {
 		n, err := m.root.walk(path)
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (n *node) empty() {
 
 // ReadFile returns the content of a file.
 func (m *Memory) ReadFile(name string) (data []byte, err error) {
-	err = m.at("read", name, func() error {
+	err = m.do("read", name, func() error {
 		n, err := m.root.walk(name)
 		if err == nil {
 			data = bytes.Clone(n.data)
@@ -271,7 +271,7 @@ func (m *Memory) ReadFile(name string) (data []byte, err error) {
 
 // WriteFile replaces the content of a file, and syncs it.
 func (m *Memory) WriteFile(name string, data []byte) error {
-	return m.at("write", name, func() error {
+	return m.do("write", name, func() error {
 		in, base, err := m.root.folderOf(name)
 		if err != nil {
 			return err
@@ -324,7 +324,7 @@ func (r *memoryRoot) Path() string {
 }
 
 func (r *memoryRoot) Gone() (gone bool, err error) {
-	err = r.disk.at("stat", ".", func() error {
+	err = r.disk.do("stat", ".", func() error {
 		gone = r.node.gone()
 		return nil
 	})
@@ -344,7 +344,7 @@ func (r *memoryRoot) Lock() error {
 func (r *memoryRoot) Stat(name string) (fs.FileInfo, error) { return r.disk.stat(r.node, name) }
 
 func (r *memoryRoot) ReadDir(name string) (entries []fs.DirEntry, err error) {
-	err = r.disk.at("read", name, func() error {
+	err = r.disk.do("read", name, func() error {
 		n, err := r.node.walk(name)
 		if err != nil {
 			return err
@@ -359,11 +359,11 @@ func (r *memoryRoot) ReadDir(name string) (entries []fs.DirEntry, err error) {
 }
 
 func (r *memoryRoot) Mkdir(name string) error {
-	return r.disk.at("mkdir", name, func() error { return r.node.mkdir(name) })
+	return r.disk.do("mkdir", name, func() error { return r.node.mkdir(name) })
 }
 
 func (r *memoryRoot) Open(name string) (file runfolder.File, err error) {
-	err = r.disk.at("open", name, func() error {
+	err = r.disk.do("open", name, func() error {
 		n, err := r.node.walk(name)
 		if err == nil && n.entries != nil {
 			err = syscall.EISDIR
@@ -375,7 +375,7 @@ func (r *memoryRoot) Open(name string) (file runfolder.File, err error) {
 }
 
 func (r *memoryRoot) Create(name string) (file runfolder.File, err error) {
-	err = r.disk.at("open", name, func() error {
+	err = r.disk.do("open", name, func() error {
 		in, base, err := r.node.folderOf(name)
 		if err != nil {
 			return err
@@ -398,7 +398,7 @@ func (r *memoryRoot) Create(name string) (file runfolder.File, err error) {
 }
 
 func (r *memoryRoot) Holds(name string, file runfolder.File) (same bool, err error) {
-	err = r.disk.at("stat", name, func() error {
+	err = r.disk.do("stat", name, func() error {
 		n, err := r.node.walk(name)
 		same = err == nil && n == file.(*memoryFile).node
 		if errors.Is(err, fs.ErrNotExist) {
@@ -410,15 +410,15 @@ func (r *memoryRoot) Holds(name string, file runfolder.File) (same bool, err err
 }
 
 func (r *memoryRoot) Rename(from, to string) error {
-	return r.disk.at("rename", from, func() error { return r.node.rename(from, to) })
+	return r.disk.do("rename", from, func() error { return r.node.rename(from, to) })
 }
 
 func (r *memoryRoot) Remove(name string) error {
-	return r.disk.at("remove", name, func() error { return r.node.remove(name) })
+	return r.disk.do("remove", name, func() error { return r.node.remove(name) })
 }
 
 func (r *memoryRoot) SyncDir(name string) error {
-	return r.disk.at("sync", name, func() error { return r.node.sync(name) })
+	return r.disk.do("sync", name, func() error { return r.node.sync(name) })
 }
 
 func (r *memoryRoot) Close() error {
@@ -451,7 +451,7 @@ func (f *memoryFile) ReadAt(p []byte, offset int64) (n int, err error) {
 
 // WriteAt writes as many bytes as there is room for.
 func (f *memoryFile) WriteAt(p []byte, offset int64) (n int, err error) {
-	err = f.disk.at("write", f.name, func() error {
+	err = f.disk.do("write", f.name, func() error {
 		n = len(p)
 		grows := offset + int64(len(p)) - int64(len(f.node.data))
 		if room := f.disk.room - f.disk.root.size(); f.disk.room > 0 && grows > max(0, room) {
