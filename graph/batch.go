@@ -53,13 +53,13 @@ func LanesLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
 // gets one more axis. The function is traced once, unbatched.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
-	return func(a A) R { return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(args[0].(A)) }) }
+	return func(a A) R { return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) }) }
 }
 
 // VMap2 is VMap for functions of two arguments.
 func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
 	return func(a A, b B) R {
-		return vmapCall[R]([]any{a, b}, opts, func(args []any) any { return f(args[0].(A), args[1].(B)) })
+		return vmapCall[R]([]any{a, b}, opts, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) })
 	}
 }
 
@@ -67,7 +67,7 @@ func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
 func VMap3[A, B, C, R any](f func(A, B, C) R, opts ...VMapOption) func(A, B, C) R {
 	return func(a A, b B, c C) R {
 		return vmapCall[R]([]any{a, b, c}, opts, func(args []any) any {
-			return f(args[0].(A), args[1].(B), args[2].(C))
+			return f(as[A](args[0]), as[B](args[1]), as[C](args[2]))
 		})
 	}
 }

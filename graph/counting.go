@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Counts, and results whose number depends on values: their size is given, so that shapes stay fixed.
 
@@ -28,8 +31,8 @@ func Digitize(x, edges *Array, right bool) *Array { return SearchSorted(edges, x
 // scalar arrays (ReduceMin(x), ReduceMax(x)), int32, and gives the bins+1 edges. Intervals are closed below and open
 // above, except the last, which is closed. What lies outside, and NaN, is dropped.
 func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
-	if bins < 1 {
-		throw("Histogram", "got %d intervals, want at least 1", bins)
+	if bins < 1 || bins >= math.MaxInt32 {
+		throw("Histogram", "got %d intervals, want from 1 to %d", bins, math.MaxInt32-1)
 	}
 	x = asFloat(x)
 	ends := operands("Histogram", lo, hi, Full(Shape{DType: x.DType()}, 0))
@@ -73,9 +76,9 @@ type UniqueValues struct {
 // there are fewer, Values goes on with the smallest one, or with fill.
 func Unique(x *Array, size int, fill ...any) UniqueValues {
 	n := x.Size()
-	if len(fill) > 1 || size < 0 || n == 0 && len(fill) == 0 {
-		throw("Unique", "got a size of %d and %d values to fill up with for %s; want a size of at least 0 and one "+
-			"value or none, one for an empty array", size, len(fill), x.shape)
+	if len(fill) > 1 || size < 0 || size > math.MaxInt32 || n == 0 && len(fill) == 0 {
+		throw("Unique", "got a size of %d and %d values to fill up with for %s; want a size from 0 to %d and one "+
+			"value or none, one for an empty array", size, len(fill), x.shape, math.MaxInt32)
 	}
 	if n == 0 {
 		zeros := Zeros(ShapeOf(Int32, size))
@@ -112,16 +115,18 @@ func Unique(x *Array, size int, fill ...any) UniqueValues {
 // Nonzero gives the places of the first so many elements of x that are not zero (true, NaN), in row-major order: one
 // int32 vector [size] for each axis of x. Where there are fewer it goes on with 0, or with fill.
 func Nonzero(x *Array, size int, fill ...int) []*Array {
-	if x.Rank() == 0 || size < 0 || len(fill) > 1 {
-		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size of at "+
-			"least 0 and one value or none", x.shape, size, len(fill))
+	if x.Rank() == 0 || size < 0 || size > math.MaxInt32 || len(fill) > 1 {
+		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size from 0 "+
+			"to %d and one value or none", x.shape, size, len(fill), math.MaxInt32)
 	}
 	if size == 0 {
 		return slices.Repeat([]*Array{Zeros(ShapeOf(Int32, 0))}, x.Rank())
 	}
 	with := 0
 	if len(fill) == 1 {
-		with = fill[0]
+		if with = fill[0]; with < math.MinInt32 || with > math.MaxInt32 {
+			throw("Nonzero", "got %d to fill up with, want a number that fits in an int32", with)
+		}
 	}
 	on := Flatten1D(Ne(x, 0))
 	n := x.Size()
@@ -140,8 +145,16 @@ func UnravelIndex(i *Array, dims ...int) []*Array {
 	if !isInt(i.DType()) || len(dims) == 0 {
 		throw("UnravelIndex", "got indices %s and dims %v; want integers and at least one axis", i.shape, dims)
 	}
-	n := product(dims)
 	i = indexArray("UnravelIndex", i)
+	most := math.MaxInt32
+	if ItemSize(i.DType()) == 8 {
+		most = math.MaxInt64
+	}
+	n := product(dims)
+	if whole := (Shape{DType: Int8, Dims: dims}); slices.Min(dims) < 0 || !whole.countable() || n > most {
+		throw("UnravelIndex", "got dims %v for indices %s, want sizes of at least 0 whose product is an index", dims,
+			i.shape)
+	}
 	if !isUnsigned(i.DType()) {
 		i = Max(Select(Lt(i, 0), Add(i, n), i), 0)
 	}

@@ -40,10 +40,11 @@ func Eye(d DType, n int) *Array {
 	return Convert(Eq(IotaAxis(s, 0), IotaAxis(s, 1)), d)
 }
 
-// Linspace is n numbers from start to stop, both included.
+// Linspace is n numbers from start to stop, both included. n is at most 2^24, the steps that a float32 can count.
 func Linspace(start, stop float64, n int) *Array {
-	if n < 0 {
-		throw("Linspace", "got %d numbers; want at least 0", n)
+	const most = 1 << 24
+	if n < 0 || n > most {
+		throw("Linspace", "got %d numbers; want from 0 to %d", n, most)
 	}
 	v := make([]float32, n)
 	for i := range v {
@@ -100,6 +101,7 @@ func Split(x *Array, n, axis int) []*Array {
 	if n < 1 || d%n != 0 {
 		throw("Split", "axis %d of %s does not divide into %d parts", axis, x.shape, n)
 	}
+	wantSeparate("Split", n)
 	out := make([]*Array, n)
 	for i := range out {
 		out[i] = SliceAxis(x, axis, i*(d/n), (i+1)*(d/n))
@@ -107,9 +109,20 @@ func Split(x *Array, n, axis int) []*Array {
 	return out
 }
 
+// mostSeparate is the number of results up to which functions give them one by one.
+const mostSeparate = 1 << 16
+
+// wantSeparate refuses to make more things one by one than a program can name.
+func wantSeparate(op string, n int) {
+	if n < 0 || n > mostSeparate {
+		throw(op, "got %d for the number of results, want from 0 to %d", n, mostSeparate)
+	}
+}
+
 // Unstack takes an axis apart.
 func Unstack(x *Array, axis int) []*Array {
 	axis = checkAxis("Unstack", axis, x.Rank())
+	wantSeparate("Unstack", x.shape.Dims[axis])
 	out := make([]*Array, x.shape.Dims[axis])
 	for i := range out {
 		out[i] = index(x, axis, i)

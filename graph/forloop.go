@@ -70,8 +70,8 @@ func loopBound(name string, x any) (bound any, known bool) {
 // the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"
-	if maxTrips < 0 {
-		throw(name, "got at most %d turns, want at least 0", maxTrips)
+	if maxTrips < 0 || maxTrips > math.MaxInt32 {
+		throw(name, "got at most %d turns, want from 0 to %d", maxTrips, math.MaxInt32)
 	}
 	leaves, tree := Flatten(init)
 	test := func(p []*Array) *Array {

@@ -96,7 +96,7 @@ func floatLeaves(v any) []*Array {
 // Jvp evaluates f and its directional derivative at a along t (forward mode). Integer and bool leaves of t are ignored.
 func Jvp[A, R any](f func(A) R, a, t A) (R, R) {
 	matchTangents("Jvp", a, t)
-	r := record([]any{a}, 1, func(x []any) any { return f(x[0].(A)) })
+	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
 	outs, ts := r.jvp(floatLeaves(t))
 	return unflattenAs[R](r.outTree, outs), unflattenAs[R](r.outTree, ts)
 }
@@ -116,7 +116,7 @@ func matchTangents(name string, v, t any) {
 // Linearize evaluates f at a and gives its derivative there as a linear function of tangents, computed with what the
 // evaluation kept.
 func Linearize[A, R any](f func(A) R, a A) (R, func(A) R) {
-	r := record([]any{a}, 1, func(x []any) any { return f(x[0].(A)) })
+	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
 	outs, l := r.linearize()
 	active := notNil(l.results)
 	return unflattenAs[R](r.outTree, outs), func(t A) R {
@@ -128,7 +128,7 @@ func Linearize[A, R any](f func(A) R, a A) (R, func(A) R) {
 
 // Vjp evaluates f at a and gives the function from cotangents of the result to the cotangent of a (reverse mode).
 func Vjp[A, R any](f func(A) R, a A) (R, func(R) A) {
-	r := record([]any{a}, 1, func(x []any) any { return f(x[0].(A)) })
+	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
 	outs, pull := r.vjp()
 	result := unflattenAs[R](r.outTree, outs)
 	return result, func(ct R) A {
@@ -178,7 +178,7 @@ func Grad2[A, B any](f func(A, B) *Array) func(A, B) A {
 func Grad3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) A {
 	return func(a A, b B, c C) A {
 		_, _, d := valueAndGrad("Grad3", a, []any{a, b, c}, func(x []any) any {
-			return f(x[0].(A), x[1].(B), x[2].(C))
+			return f(as[A](x[0]), as[B](x[1]), as[C](x[2]))
 		})
 		return d
 	}
@@ -187,7 +187,7 @@ func Grad3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) A {
 // ValueAndGrad gives a scalar function's value and its gradient by the argument.
 func ValueAndGrad[A any](f func(A) *Array) func(A) (*Array, A) {
 	return func(a A) (*Array, A) {
-		_, outs, d := valueAndGrad("Grad", a, []any{a}, func(x []any) any { return f(x[0].(A)) })
+		_, outs, d := valueAndGrad("Grad", a, []any{a}, func(x []any) any { return f(as[A](x[0])) })
 		return outs[0], d
 	}
 }
@@ -195,7 +195,7 @@ func ValueAndGrad[A any](f func(A) *Array) func(A) (*Array, A) {
 // ValueAndGrad2 gives a scalar function's value and its gradient by the first argument.
 func ValueAndGrad2[A, B any](f func(A, B) *Array) func(A, B) (*Array, A) {
 	return func(a A, b B) (*Array, A) {
-		_, outs, d := valueAndGrad("Grad2", a, []any{a, b}, func(x []any) any { return f(x[0].(A), x[1].(B)) })
+		_, outs, d := valueAndGrad("Grad2", a, []any{a, b}, func(x []any) any { return f(as[A](x[0]), as[B](x[1])) })
 		return outs[0], d
 	}
 }
@@ -210,7 +210,7 @@ type aux[X any] struct {
 func ValueAndGradAux[A, B, X any](f func(A, B) (*Array, X)) func(A, B) (*Array, X, A) {
 	return func(a A, b B) (*Array, X, A) {
 		r, outs, d := valueAndGrad("ValueAndGradAux", a, []any{a, b}, func(x []any) any {
-			l, extra := f(x[0].(A), x[1].(B))
+			l, extra := f(as[A](x[0]), as[B](x[1]))
 			return aux[X]{l, extra}
 		})
 		v := unflattenAs[aux[X]](r.outTree, outs)

@@ -98,14 +98,17 @@ func MatrixTranspose(x *Array) *Array {
 // the others zero.
 func Tril(x *Array, k int) *Array {
 	row, col := matrixIndices("Tril", x)
-	return Select(Ge(Add(row, int32(k)), col), x, ZerosLike(x))
+	return Select(Ge(Add(row, diagonalOf(x, k)), col), x, ZerosLike(x))
 }
 
 // Triu keeps the elements of the last two axes on and above diagonal k and makes the others zero.
 func Triu(x *Array, k int) *Array {
 	row, col := matrixIndices("Triu", x)
-	return Select(Le(Add(row, int32(k)), col), x, ZerosLike(x))
+	return Select(Le(Add(row, diagonalOf(x, k)), col), x, ZerosLike(x))
 }
+
+// diagonalOf is the number of diagonal k of x, or of one beside all elements that does the same and cannot overflow.
+func diagonalOf(x *Array, k int) int32 { return int32(min(max(k, -x.Dim(-2)), x.Dim(-1))) }
 
 func matrixIndices(name string, x *Array) (row, col *Array) {
 	if x.Rank() < 2 {

@@ -284,6 +284,9 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		if slices.ContainsFunc(sh.Dims, func(d int) bool { return d < 0 }) {
 			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
 		}
+		if _, known := shortNames[sh.DType]; !known {
+			throw(op.Name, "got the dtype %s, want one of %v", sh.DType, DTypes)
+		}
 		if !sh.countable() {
 			panic(&Error{Where: userLine(), Op: op.Name, Msg: fmt.Sprintf("the result would be %s, whose bytes no "+
 				"int64 counts: want smaller sizes", sh), TooLarge: true})

@@ -375,9 +375,10 @@ func PPermute(x *Array, axis string, pairs ...[2]int) *Array {
 
 // Ring gives the pairs that send everything shift places on, around n.
 func Ring(n, shift int) [][2]int {
+	wantSeparate("Ring", n)
 	out := make([][2]int, n)
 	for i := range out {
-		out[i] = [2]int{i, ((i+shift)%n + n) % n}
+		out[i] = [2]int{i, (i + shift%n + n) % n}
 	}
 	return out
 }

@@ -38,6 +38,46 @@ func (a gatherAttrs) check(c *call, operand, indices Shape) {
 			c.fail("slice size %d along axis %d of %s", s, i, operand)
 		}
 	}
+	a.checkAxes(c, operand.Rank(), indices.Rank()-1)
+	for i, axis := range a.batch {
+		if at := a.indexBatch[i]; operand.Dims[axis] != indices.Dims[at] {
+			c.fail("the batch axes %d of %s and %d of the indices %s differ in size", axis, operand, at, indices)
+		}
+	}
+}
+
+// checkAxes checks the lists of axes for an operand of a rank and indices of outer axes before their coordinates.
+func (a gatherAttrs) checkAxes(c *call, rank, outer int) {
+	if len(a.batch) != len(a.indexBatch) {
+		c.fail("got %d batch axes and %d of the indices, want as many", len(a.batch), len(a.indexBatch))
+	}
+	window := rank - len(a.collapsed) - len(a.batch)
+	for _, list := range []struct {
+		what  string
+		axes  []int
+		rank  int
+		order string
+	}{
+		{"axes without a window", append(slices.Clone(a.collapsed), a.batch...), rank, ""},
+		{"axes of coordinates", a.indexMap, rank, ""}, {"batch axes of the indices", a.indexBatch, outer, ""},
+		{"window axes", a.offset, window + outer, ", ascending"},
+	} {
+		for i, axis := range list.axes {
+			if axis < 0 || axis >= list.rank || slices.Contains(list.axes[:i], axis) ||
+				list.order != "" && i > 0 && axis < list.axes[i-1] {
+				c.fail("got %v for the %s, want different ones from 0 to %d%s", list.axes, list.what, list.rank-1,
+					list.order)
+			}
+		}
+	}
+	if len(a.offset) != window {
+		c.fail("got %v for the window axes, want %d of them", a.offset, window)
+	}
+	for _, axis := range append(slices.Clone(a.collapsed), a.batch...) {
+		if a.sizes[axis] > 1 {
+			c.fail("slice size %d along axis %d, which has no window: want 1", a.sizes[axis], axis)
+		}
+	}
 }
 
 // window lists the operand axes that offset runs over.

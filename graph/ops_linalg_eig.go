@@ -116,7 +116,8 @@ type Eigen struct{ Re, Im, VectorsRe, VectorsIm *Array }
 //   - Eigenvectors have the 2-norm 1, and the first of their elements that is at least 0.45 times as large as the
 //     largest is real and positive. Those of a conjugate pair are conjugate, those of real eigenvalues real.
 //
-// A matrix without n independent eigenvectors has parallel ones. If an element is NaN or infinite, all results are NaN.
+// A matrix without n independent eigenvectors has parallel ones. If an element is NaN or infinite, or if 60 QR steps
+// find no eigenvalue, all results are NaN.
 // Derivatives need distinct eigenvalues; they are not finite where two are equal. For symmetric matrices see [Eigh].
 func Eig(x *Array) Eigen {
 	if x = square("Eig", x); x.Dim(-1) == 0 {

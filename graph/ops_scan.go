@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // scanAttrs: the inputs are the constants, the carry, and one array per scanned input, whose axis 0 is time. The body
 // maps constants, carry and one slice of each scanned input to the new carry and one slice of each output.
@@ -185,6 +188,13 @@ func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C
 	}
 	if a.length < 0 {
 		throw("Scan", "the number of steps is unknown: scan over an input or give Length")
+	}
+	if a.length > math.MaxInt32 {
+		throw("Scan", "got %d steps, want at most %d", a.length, math.MaxInt32)
+	}
+	if n := min(a.unroll, a.length); n > mostSeparate {
+		throw("Scan", "got Unroll(%d) for %d steps, want at most %d of them in one turn", a.unroll, a.length,
+			mostSeparate)
 	}
 	a.carry = len(carry)
 	var outTree *Tree

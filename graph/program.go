@@ -100,12 +100,14 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 
 // Trace traces a function of one argument.
 func Trace[A, R any](name string, f func(A) R, a A) (*Program, error) {
-	return TraceArgs(name, []any{a}, TraceOptions{}, func(args []any) any { return f(args[0].(A)) })
+	return TraceArgs(name, []any{a}, TraceOptions{}, func(args []any) any { return f(as[A](args[0])) })
 }
 
 // Trace2 traces a function of two arguments.
 func Trace2[A, B, R any](name string, f func(A, B) R, a A, b B) (*Program, error) {
-	return TraceArgs(name, []any{a, b}, TraceOptions{}, func(args []any) any { return f(args[0].(A), args[1].(B)) })
+	return TraceArgs(name, []any{a, b}, TraceOptions{}, func(args []any) any {
+		return f(as[A](args[0]), as[B](args[1]))
+	})
 }
 
 // Interpret runs the program on the reference interpreter, one device, with flat concrete inputs (captured ones are

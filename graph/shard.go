@@ -12,6 +12,11 @@ func (s Spec) Cut(m Mesh, shape Shape) Shape {
 		throw("Spec", "%v names %d axes of %s", []string(s), len(s), shape)
 	}
 	dims := slices.Clone(shape.Dims)
+	for _, a := range m {
+		if a.Size < 1 {
+			throw("Spec", "mesh axis %q has %d devices, want 1 or more", a.Name, a.Size)
+		}
+	}
 	for i, name := range s {
 		if name == "" {
 			continue

@@ -73,9 +73,12 @@ func (t *Tree) Unflatten(leaves []*Array) any {
 	return v.Interface()
 }
 
-func unflattenAs[T any](t *Tree, leaves []*Array) T {
-	v, _ := t.Unflatten(leaves).(T)
-	return v
+func unflattenAs[T any](t *Tree, leaves []*Array) T { return as[T](t.Unflatten(leaves)) }
+
+// as is v as a T. A nil is the T of an empty tree, whose type is an interface.
+func as[T any](v any) T {
+	t, _ := v.(T)
+	return t
 }
 
 // MapTree applies f to every leaf of a tree.

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"math"
 
 	"xlarun/graph"
 )
@@ -22,8 +23,9 @@ type multiSteps struct {
 // MultiSteps accumulates gradients: after the given number of calls the inner optimiser gets their mean. In the other
 // calls the updates are zero and its state does not change.
 func MultiSteps(inner Transform, every int) Transform {
-	if every < 1 {
-		return refuse(fmt.Errorf("MultiSteps: got a step every %d gradients, want 1 or more", every))
+	wantTransform("MultiSteps", inner)
+	if every < 1 || every > math.MaxInt32 {
+		return refuse(fmt.Errorf("MultiSteps: got a step every %d gradients, want from 1 to %d", every, math.MaxInt32))
 	}
 	return multiSteps{inner, every}
 }

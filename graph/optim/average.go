@@ -47,8 +47,9 @@ func IncrementalUpdate[P any](newParams, oldParams P, step any) P {
 	if err != nil {
 		graph.Throw(op, "%v", err)
 	}
-	return zip(op, func(x []*graph.Array) *graph.Array {
+	next, _ := zip(op, func(x []*graph.Array) *graph.Array {
 		n, old := x[0], x[1]
 		return as(graph.Mul(in(st, n), n).Add(graph.Mul(in(sub(1., st), old), old)), old)
 	}, newParams, oldParams).(P)
+	return next
 }

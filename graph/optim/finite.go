@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"math"
 
 	"xlarun/graph"
 )
@@ -51,8 +52,10 @@ type applyIfFinite struct {
 // ApplyIfFinite skips steps whose gradients have a NaN or an infinity: updates are zero and the inner transform's state
 // does not change. After more than most such steps in a row it applies them, so that training fails visibly.
 func ApplyIfFinite(inner Transform, most int) Transform {
-	if most < 0 {
-		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most))
+	wantTransform("ApplyIfFinite", inner)
+	if most < 0 || most > math.MaxInt32 {
+		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want from 0 to %d", most,
+			math.MaxInt32))
 	}
 	return applyIfFinite{inner, most}
 }

@@ -65,14 +65,14 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{step(func() optim.Transform {
 			return optim.ApplyIfFinite(optim.SGD(1), -1)
-		}), "ApplyIfFinite: got at most -1 steps in a row, want 0 or more"},
+		}), "ApplyIfFinite: got at most -1 steps in a row, want from 0 to 2147483647"},
 		{step(func() optim.Transform {
 			return optim.ScaleByMuon()
 		}), "optim.Muon: got a gradient f32[2], want matrices: choose them with Masked"},
 		{step(func() optim.Transform { return optim.Muon(.1, optim.Nesterov()) }), "Muon: it has no option Nesterov"},
 		{step(func() optim.Transform {
 			return optim.SGD(optim.CosineOneCycle(1, 0, .3, 25, 100))
-		}), "optim.CosineOneCycle: got 0 steps, want 1 or more"},
+		}), "optim.CosineOneCycle: got 0 steps, want from 1 to 2147483647"},
 		{step(func() optim.Transform {
 			return optim.SGD(optim.LinearOneCycle(1, 10, .8, .3, 25, 100))
 		}), "got the fractions 0.8 and 0.3 of its steps, want rising ones from 0 to 1"},

@@ -10,7 +10,10 @@ type flattened struct{ inner Transform }
 // Flattened concatenates all leaves to one vector and applies a transform to it, as optax.flatten does. The vector is
 // float32 if the leaves' dtypes differ. This saves operations if there are many small leaves. It is for transforms that
 // are elementwise or use only global norms (Adam, ClipByGlobalNorm), not for transforms of single leaves (Muon, masks).
-func Flattened(inner Transform) Transform { return flattened{inner} }
+func Flattened(inner Transform) Transform {
+	wantTransform("Flattened", inner)
+	return flattened{inner}
+}
 
 // Joined concatenates all leaves of a tree, [numbers]: in their dtype, or in float32 if the dtypes differ.
 func Joined(tree any) *graph.Array {

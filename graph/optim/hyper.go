@@ -23,6 +23,9 @@ type inject[H any] struct {
 //
 // Its state is a HyperState[H]; Hyper and SetHyper read and change it.
 func InjectHyperparams[H any](hyper H, build func(H) Transform) Transform {
+	if build == nil {
+		graph.Throw("optim.InjectHyperparams", "got a nil function")
+	}
 	return inject[H]{hyper, build}
 }
 
@@ -31,7 +34,9 @@ func (i inject[H]) Init(params any) State {
 		graph.Throw("optim.InjectHyperparams", "%T holds no arrays: numbers are part of the program, give them as "+
 			"graph.Scalar", i.hyper)
 	}
-	return HyperState[H]{i.hyper, i.build(i.hyper).Init(params)}
+	inner := i.build(i.hyper)
+	wantTransform("InjectHyperparams", inner)
+	return HyperState[H]{i.hyper, inner.Init(params)}
 }
 
 func (i inject[H]) Update(grads any, state State, params any) (any, State) {

@@ -33,7 +33,12 @@ type masked struct {
 
 // Masked applies a transform to the leaves in the mask; other updates pass through. A Chain of masked transforms gives
 // each part of a model its own optimiser. Masked(Scale(0), mask) freezes leaves.
-func Masked(inner Transform, mask Mask) Transform { return masked{inner, mask} }
+func Masked(inner Transform, mask Mask) Transform {
+	if wantTransform("Masked", inner); mask == nil {
+		graph.Throw("optim.Masked", "got a nil mask")
+	}
+	return masked{inner, mask}
+}
 
 // chosen gives the leaves of tree that the mask chooses by params, under their paths in params.
 func (m masked) chosen(tree, params any) map[string]*graph.Array {

@@ -251,16 +251,16 @@ func TestErrors(t *testing.T) {
 		}), "learning rate: got nil"},
 		{"every", step(func() optim.Transform {
 			return optim.MultiSteps(optim.SGD(1), 0)
-		}), "got a step every 0 gradients, want 1 or more"},
+		}), "got a step every 0 gradients, want from 1 to 2147483647"},
 		{"schedule", step(func() optim.Transform {
 			return optim.SGD(optim.Cosine(1, 0, 0))
-		}), "optim.Cosine: got 0 steps, want 1 or more"},
+		}), "optim.Cosine: got 0 steps, want from 1 to 2147483647"},
 		{"join", step(func() optim.Transform {
 			return optim.SGD(optim.Join(nil, nil))
 		}), "got 0 schedules and boundaries []"},
 		{"warmup", step(func() optim.Transform {
 			return optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0))
-		}), "got a warm-up of 10 steps of 10, want fewer"},
+		}), "got a warm-up of 10 steps of 10, want from 1 to fewer"},
 		{"state", func() {
 			optim.Step(optim.ScaleByAdam(), m, m, graph.None{})
 		}, "got a state of type graph.None, want optim.AdamState: pass the state"},

@@ -40,7 +40,12 @@ type scaleBySchedule struct {
 }
 
 // ScaleBySchedule multiplies updates by the schedule's value at the number of steps taken. Its state is a RateState.
-func ScaleBySchedule(s Schedule) Transform { return scaleBySchedule{s, 1} }
+func ScaleBySchedule(s Schedule) Transform {
+	if s == nil {
+		graph.Throw("optim.ScaleBySchedule", "got a nil Schedule")
+	}
+	return scaleBySchedule{s, 1}
+}
 
 // ScaleByLearningRate multiplies updates by minus the learning rate (a number, a scalar array or a Schedule). It is the
 // last transform of an optimiser that minimises.

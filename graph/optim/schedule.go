@@ -30,10 +30,17 @@ func f32(v any) *graph.Array {
 	return graph.Scalar(v.(float64))
 }
 
-// positive refuses a number of steps below 1.
+// positive refuses a number of steps below 1, or beyond what counts them.
 func positive(schedule string, steps int) {
-	if steps < 1 {
-		graph.Throw("optim."+schedule, "got %d steps, want 1 or more", steps)
+	if steps < 1 || steps > math.MaxInt32 {
+		graph.Throw("optim."+schedule, "got %d steps, want from 1 to %d", steps, math.MaxInt32)
+	}
+}
+
+// stepAt refuses a step that no int32 counts.
+func stepAt(schedule string, at int) {
+	if at < math.MinInt32 || at > math.MaxInt32 {
+		graph.Throw("optim."+schedule, "got the step %d, want one that fits in an int32", at)
 	}
 }
 
@@ -50,8 +57,10 @@ func Linear(init, end any, steps int) Schedule { return Polynomial(init, end, 1,
 func Polynomial(init, end, power any, steps, begin int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Polynomial", steps)
+		stepAt("Polynomial", begin)
 		a, b, p := value("Polynomial", init), value("Polynomial", end), value("Polynomial", power)
-		left := graph.Sub(1, graph.Clamp(0, count.Sub(begin), steps).Div(steps))
+		end := min(begin+steps, math.MaxInt32) // of the counts before the subtraction, which then cannot overflow
+		left := graph.Sub(1, graph.Clamp(begin, count, end).Sub(begin).Div(steps))
 		if p != 1. {
 			left = left.Pow(p)
 		}
@@ -86,6 +95,7 @@ func PiecewiseConstant(init any, factors map[int]float64) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		v := f32(value("PiecewiseConstant", init))
 		for _, at := range slices.Sorted(maps.Keys(factors)) {
+			stepAt("PiecewiseConstant", at)
 			v = graph.Select(count.Lt(at), v, graph.Mul(factors[at], v))
 		}
 		return v
@@ -101,6 +111,7 @@ func Join(schedules []Schedule, boundaries []int) Schedule {
 		}
 		v := schedules[0](count)
 		for i, at := range boundaries {
+			stepAt("Join", at)
 			v = graph.Select(count.Lt(at), v, schedules[i+1](count.Sub(at)))
 		}
 		return v
@@ -116,8 +127,9 @@ func Warmup(init, peak any, steps int, then Schedule) Schedule {
 // total (the warm-up included).
 func WarmupCosine(init, peak any, warmup, total int, end any) Schedule {
 	return func(count *graph.Array) *graph.Array {
-		if total <= warmup {
-			graph.Throw("optim.WarmupCosine", "got a warm-up of %d steps of %d, want fewer", warmup, total)
+		if warmup < 1 || total <= warmup || total > math.MaxInt32 {
+			graph.Throw("optim.WarmupCosine", "got a warm-up of %d steps of %d, want from 1 to fewer than all, of at "+
+				"most %d", warmup, total, math.MaxInt32)
 		}
 		top, alpha := value("WarmupCosine", peak), any(0.)
 		if top != 0. {

@@ -23,9 +23,10 @@ type Transform interface {
 // Update applies a transform to gradients and returns the updates and the next state. Step adds them to the parameters.
 // Update also applies transforms to other trees, such as an EMA to parameters.
 func Update[P any](t Transform, grads P, state State, params P) (P, State) {
+	wantTransform("Update", t)
 	updates, next := t.Update(grads, state, params)
 	u, ok := updates.(P)
-	if !ok {
+	if !ok && updates != nil { // nil is the empty tree of a type that is an interface
 		graph.Throw("optim.Update", "%T returned updates of type %T, want %T", t, updates, u)
 	}
 	return u, next
@@ -42,6 +43,9 @@ func Step[P any](t Transform, params, grads P, state State) (P, State) {
 // that infinities and NaNs of a skipped step have no effect. Loss scaling (package precision) skips steps whose
 // gradients overflow.
 func StepIf[P any](ok *graph.Array, t Transform, params, grads P, state State) (P, State) {
+	if ok == nil {
+		graph.Throw("optim.StepIf", "the condition is nil, want a bool scalar")
+	}
 	if ok.DType() != graph.Bool || ok.Rank() != 0 {
 		graph.Throw("optim.StepIf", "the condition is %s, want a bool scalar", ok.Shape())
 	}
@@ -52,9 +56,10 @@ func StepIf[P any](ok *graph.Array, t Transform, params, grads P, state State) (
 
 // ApplyUpdates adds updates to parameters, in the parameters' dtypes.
 func ApplyUpdates[P any](params, updates P) P {
-	return zip("optim.ApplyUpdates", func(x []*graph.Array) *graph.Array {
+	next, _ := zip("optim.ApplyUpdates", func(x []*graph.Array) *graph.Array {
 		return as(x[0].Add(x[1]), x[0])
 	}, params, updates).(P)
+	return next
 }
 
 // chain is the transforms of Chain.
@@ -62,7 +67,19 @@ type chain []Transform
 
 // Chain applies transforms one after the other: each gets the updates of the one before it. Its state is a []State, one
 // for each.
-func Chain(ts ...Transform) Transform { return chain(ts) }
+func Chain(ts ...Transform) Transform {
+	wantTransform("Chain", ts...)
+	return chain(ts)
+}
+
+// wantTransform refuses transforms that are nil.
+func wantTransform(op string, ts ...Transform) {
+	for i, t := range ts {
+		if t == nil {
+			graph.Throw("optim."+op, "transform %d is nil: give one, such as Chain() for none", i)
+		}
+	}
+}
 
 func (c chain) Init(params any) State {
 	states := make([]State, len(c))
@@ -97,6 +114,9 @@ func (s stateless) Update(grads any, state State, params any) (any, State) {
 
 // Stateless makes a transform from a function that maps a leaf's gradient and parameter (equal shapes) to its update.
 func Stateless(f func(grad, param *graph.Array) *graph.Array) Transform {
+	if f == nil {
+		graph.Throw("optim.Stateless", "got a nil function")
+	}
 	return stateless{func(grads, params any) any {
 		return zip("optim.Stateless", func(x []*graph.Array) *graph.Array { return f(x[0], x[1]) }, grads, params)
 	}}

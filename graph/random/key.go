@@ -66,10 +66,16 @@ func Split2(key Key) (Key, Key) {
 // only axis of the hash, and the loop over them is a plain vector loop. More keys would make the program long.
 const hashOneByOne = 8
 
-// SplitN makes n new keys from one, the keys of Split, as a slice.
+// mostSeparate is the number of keys up to which SplitN makes them.
+const mostSeparate = 1 << 16
+
+// SplitN makes n new keys from one, the keys of Split, as a slice. n is at most 65536.
 func SplitN(key Key, n int) []Key {
 	if n < 0 {
 		graph.Throw("random.SplitN", "got n = %d, want 0 or more", n)
+	} else if n > mostSeparate {
+		graph.Throw("random.SplitN", "got n = %d, want at most %d: random.Split makes any number of keys as one "+
+			"array", n, mostSeparate)
 	}
 	w := wordsOf("random.SplitN", key)
 	out := make([]Key, n)
