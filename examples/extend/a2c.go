@@ -20,7 +20,7 @@ import (
 func init() {
 	run.MustRegister(run.Kind{
 		Name: "a2c", Short: "Train an actor and a critic by advantage actor-critic", Argument: "env", Version: 2,
-		Unit: "update", Work: "environment steps", Length: "updates",
+		Unit: "update", Work: "environment steps", Length: "updates", Unbounded: true,
 		New: func() run.Experiment {
 			return &A2C{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Steps: 500,
 				Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}}, Envs: 16, Horizon: 16, Updates: 2000,

@@ -165,6 +165,9 @@ func TestA2C(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, whole, half, name)
 	}
+	config, err := os.ReadFile("half/config.toml")
+	require.NoError(t, err)
+	require.NotContains(t, string(config), "updates =", "--rounds is its only end")
 	r = commandLine(t, "a2c", "Pendulum-v1", "--rounds", "3", "--out", "none") // a box of actions
 	require.Equal(t, 3., r["updates"])
 	var text bytes.Buffer

@@ -89,7 +89,7 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 		return nil, err
 	}
 	usual := DefaultConfig()
-	if err := settings.CheckNeeds(c, &usual, "patience"); err != nil {
+	if err := settings.CheckChanged(c, &usual, "patience"); err != nil {
 		return nil, err
 	}
 	return x, nil

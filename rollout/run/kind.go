@@ -16,8 +16,8 @@ type Kind struct {
 	Unit, Round string
 	// Length is the setting that Experiment.Last depends on: "generations".
 	Length string
-	// Unbounded says that nothing else depends on Length. So a run that is given another end, such as a time, needs
-	// none.
+	// Unbounded says that nothing else depends on Length. A run that is given another end, such as a time, then has no
+	// limit of its own.
 	Unbounded bool
 	// Work names the steps of steps/s: "environment steps of all members".
 	Work string

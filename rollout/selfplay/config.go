@@ -159,9 +159,9 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The config of a run has all settings, but no file has values of its own for those of another game.
+	// The config file of a run has all settings, so those of other games must have their defaults.
 	usual := DefaultConfig()
-	if err := settings.CheckNeeds(c, &usual, "game"); err != nil {
+	if err := settings.CheckChanged(c, &usual, "game"); err != nil {
 		return nil, err
 	}
 	if most := max(2, c.NumEpisodes); c.GameBatchSize > most && c.GameBatchSize != DefaultConfig().GameBatchSize {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Needs tells what the setting needs to have an effect, if the others of its struct, all, are not so: the name of
-// another setting, and in words the values that it must have. missing is false if the setting has an effect.
+// Needs returns the first condition of the tag needs that does not hold for the settings of the struct, all: the name
+// of another setting, and in words the values that it must have. missing is false if all conditions hold.
 //
-// The tag is needs:"encoder=population|delta". A value may be a pattern of path.Match. "!none" means any other value
-// than none, and "!" any text. An alternative may name another setting, as in "search=puct|games=!0". "&" separates
-// conditions that must all hold; the first that does not is returned.
+// Conditions are joined by "&", the alternatives of one by "|": needs:"search=puct|games=!0&value=a*". A value is a
+// pattern of path.Match; "!none" is any other value than none, and "!" any text that is not empty. An alternative
+// without a name is about the setting before it.
 func (f Field) Needs(all []Field) (other, wants string, missing bool) {
 	tag, tagged := f.tag.Lookup("needs")
 	if !tagged {
@@ -79,13 +79,24 @@ func words(alternatives []alternative) string {
 	return strings.Join(texts, " or ")
 }
 
-// CheckNeeds refuses settings that have no effect because of the value of one setting, other, unless their values are
-// those of usual, a struct of the same type. The error is an *Error.
-func CheckNeeds(ptr, usual any, other string) error {
+// CheckNeeds returns an *Error if the setting has no effect with the others of its struct, all. prefix goes before
+// their names.
+func (f Field) CheckNeeds(prefix string, all []Field) error {
+	other, wants, missing := f.Needs(all)
+	if !missing {
+		return nil
+	}
+	return &Error{prefix + f.Name, f.Text(), strings.TrimSpace("--"+prefix+other+" "+wants) +
+		" beside it: it has no effect otherwise"}
+}
+
+// CheckChanged is Field.CheckNeeds of the settings of a struct that differ from those of usual, a struct of the same
+// type. Only conditions on the setting other count: a config file has all settings, also some that do nothing.
+func CheckChanged(ptr, usual any, other string) error {
 	defaults, all := Fields(usual), Fields(ptr)
 	for i, f := range all {
-		if name, wants, missing := f.Needs(all); missing && name == other && f.Text() != defaults[i].Text() {
-			return &Error{f.Name, f.Text(), "--" + name + " " + wants + " beside it: it has no effect otherwise"}
+		if name, _, _ := f.Needs(all); name == other && f.Text() != defaults[i].Text() {
+			return f.CheckNeeds("", all)
 		}
 	}
 	return nil

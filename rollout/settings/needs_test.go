@@ -22,7 +22,7 @@ type needy struct {
 // inner has the tags of the field that embeds it.
 type inner struct {
 	Inner int `set:"inner"`
-	Own   int `set:"own" needs:"games=!0"` // a tag of its own goes before
+	Own   int `set:"own" needs:"games=!0"` // both must hold
 }
 
 func TestNeeds(t *testing.T) {
@@ -41,7 +41,11 @@ func TestNeeds(t *testing.T) {
 		{"none", 1, map[string]string{"value": "search puct or gumbel…", "both": "search puct",
 			"chain": "search a or b or --games 3"}},
 		{"a", 1, map[string]string{"value": "search puct or gumbel…", "both": "search puct"}},
-		{"", 3, map[string]string{"value": "search puct or gumbel…", "both": "search puct", "inner": "search "}},
+		{"", 3, map[string]string{"value": "search puct or gumbel…", "both": "search puct", "inner": "search ",
+			"own": "search "}},
+		{"", 0, map[string]string{"value": "search puct or gumbel…", "both": "search puct", "inner": "search ",
+			"own": "games other than 0", "either": "search puct or --games other than 0",
+			"chain": "search puct or --games other than 0"}},
 	} {
 		all := Fields(&needy{Search: c.search, Games: c.games})
 		got := map[string]string{}
@@ -62,7 +66,7 @@ func TestNeeds(t *testing.T) {
 }
 
 // Values that differ from the usual ones are refused where another setting takes their effect.
-func TestCheckNeeds(t *testing.T) {
+func TestCheckChanged(t *testing.T) {
 	usual := needy{Search: "puct", Games: 3, Other: 2}
 	for _, c := range []struct {
 		config needy
@@ -77,7 +81,7 @@ func TestCheckNeeds(t *testing.T) {
 		{needy{Search: "puct", Other: 2, Both: 1}, "search", ""},
 		{needy{Search: "puct", Other: 2, Both: 1}, "games", "both: got 1, want --games other than 0 beside it"},
 	} {
-		err := CheckNeeds(&c.config, &usual, c.other)
+		err := CheckChanged(&c.config, &usual, c.other)
 		if c.want == "" {
 			assert.NoError(t, err, "%v", c.config)
 			continue

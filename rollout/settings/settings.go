@@ -99,7 +99,7 @@ func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
-			fields = append(fields, fieldsOf(v.Field(i), f.Tag+" "+outer)...)
+			fields = append(fields, fieldsOf(v.Field(i), joined(f.Tag, outer))...)
 			continue
 		}
 		name, ok := f.Tag.Lookup("set")
@@ -107,7 +107,7 @@ func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 			continue
 		}
 		tag, help := tagOf(v.Type(), i)
-		tag += " " + outer
+		tag = joined(tag, outer)
 		_, advanced := tag.Lookup("advanced")
 		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
 			Advanced: advanced, tag: tag, value: v.Field(i)}
@@ -116,6 +116,16 @@ func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 		fields = append(fields, x)
 	}
 	return fields
+}
+
+// joined returns a tag with those of the struct that embeds it. Conditions of needs must all hold; of other keys the
+// tag's own goes before.
+func joined(tag, outer reflect.StructTag) reflect.StructTag {
+	inner, more := tag.Get("needs"), outer.Get("needs")
+	if inner != "" && more != "" {
+		tag = reflect.StructTag("needs:" + strconv.Quote(inner+"&"+more) + " " + string(tag))
+	}
+	return tag + " " + outer
 }
 
 // tagOf returns the tag and the help text of a field, with those of the blank fields after it.

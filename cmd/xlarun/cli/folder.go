@@ -134,12 +134,12 @@ func (t *task) unchanged(before *task, c *runfolder.Checkpoint, dir string) erro
 func (t *task) checkEnds(before *task, c *runfolder.Checkpoint, dir string) error {
 	done, end := "", ""
 	rounds, work := session.Done(c)
-	new := t.ends
-	if before != nil && new.Rounds == before.ends.Rounds {
-		new.Rounds = 0
+	ends := t.ends
+	if before != nil && ends.Rounds == before.ends.Rounds {
+		ends.Rounds = 0
 	}
-	if before != nil && new.Work == before.ends.Work {
-		new.Work = 0
+	if before != nil && ends.Work == before.ends.Work {
+		ends.Work = 0
 	}
 	switch {
 	case c.Step > t.Last():
@@ -147,10 +147,10 @@ func (t *task) checkEnds(before *task, c *runfolder.Checkpoint, dir string) erro
 		if length, ok := t.all()[t.Length]; ok {
 			end = fmt.Sprintf("--%s %s", t.Length, length.Text())
 		}
-	case new.Rounds > 0 && rounds > new.Rounds:
-		done, end = fmt.Sprintf("has %d %ss", rounds, t.Round), fmt.Sprintf("--rounds %d", new.Rounds)
-	case new.Work > 0 && work > new.Work:
-		done, end = fmt.Sprintf("has %.0f steps", work), fmt.Sprintf("--total-steps %.0f", new.Work)
+	case ends.Rounds > 0 && rounds > ends.Rounds:
+		done, end = fmt.Sprintf("has %d %ss", rounds, t.Round), fmt.Sprintf("--rounds %d", ends.Rounds)
+	case ends.Work > 0 && work > ends.Work:
+		done, end = fmt.Sprintf("has %.0f steps", work), fmt.Sprintf("--total-steps %.0f", ends.Work)
 	default:
 		return nil
 	}

@@ -253,17 +253,15 @@ func (g *flagValues) idle(e run.Experiment) error {
 // their names.
 func (g *flagValues) needs(fields []settings.Field, prefix string) error {
 	for _, f := range fields {
-		text, given := g.values[prefix+f.Name]
+		_, given := g.values[prefix+f.Name]
 		if !given && prefix != "" {
-			text, given = g.values[f.Name]
+			_, given = g.values[f.Name]
 		}
 		if !given {
 			continue
 		}
-		if other, wants, missing := f.Needs(fields); missing {
-			return &settings.Error{Key: prefix + f.Name, Got: text,
-				Wants: fmt.Sprintf("%s beside it: it has no effect otherwise",
-					strings.TrimSpace("--"+prefix+other+" "+wants))}
+		if err := f.CheckNeeds(prefix, fields); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -21,9 +21,9 @@ const (
 	endedByWork   = "total_steps"
 )
 
-// Reached returns the end that a run has reached, "rounds", "total_steps" or "time"; "" for none. computed is the time
+// reached returns the end that a run has reached, "rounds", "total_steps" or "time"; "" for none. computed is the time
 // that its rounds took in this process; rounds and work are the whole run's.
-func (e Ends) Reached(computed time.Duration, rounds int64, work float64) string {
+func (e Ends) reached(computed time.Duration, rounds int64, work float64) string {
 	switch {
 	case e.Rounds > 0 && rounds >= e.Rounds:
 		return endedByRounds
@@ -35,15 +35,12 @@ func (e Ends) Reached(computed time.Duration, rounds int64, work float64) string
 	return ""
 }
 
-// value returns the end as config.toml has it: "rounds = 3".
+// value returns the end, except a time, as config.toml has it: "rounds = 3".
 func (e Ends) value(end string) string {
-	switch end {
-	case endedByRounds:
+	if end == endedByRounds {
 		return fmt.Sprintf("rounds = %d", e.Rounds)
-	case endedByWork:
-		return fmt.Sprintf("total-steps = %.0f", e.Work)
 	}
-	return fmt.Sprintf("for = %v", e.After)
+	return fmt.Sprintf("total-steps = %.0f", e.Work)
 }
 
 // count returns a number with its noun: "1 step", "2 steps".

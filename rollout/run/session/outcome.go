@@ -282,7 +282,7 @@ func (s *session) reason() string {
 			return f.Name + " = " + f.Text()
 		}
 		return "the last one"
-	default:
+	default: // a time ends no run before a round
 		return s.Ends.value(by)
 	}
 }

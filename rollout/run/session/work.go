@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -217,7 +216,7 @@ func (s *session) reachedEnd() bool {
 	if s.rounds > 0 {
 		computed = time.Since(s.began)
 	}
-	end := s.Ends.Reached(computed, s.round, s.totalWork)
+	end := s.Ends.reached(computed, s.round, s.totalWork)
 	s.update(func(x *state) { x.endedAt = end })
 	return end != ""
 }
@@ -281,17 +280,20 @@ func (s *session) firstRound(end time.Time) error {
 	return s.openLogs(0)
 }
 
-// configName is the file with the settings.
-const configName = "config.toml"
+// keepsConfig reports whether the run is a resumed one with nothing left to do. Its config.toml says how it was made.
+func (s *session) keepsConfig() bool {
+	if s.Resume == nil || !s.over() {
+		return false
+	}
+	stored, err := s.Folder.ReadFile("config.toml")
+	return err == nil && len(stored) > 0
+}
 
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
-// lock is not held meanwhile. A resumed run with nothing left to do keeps its config.toml: that says how it was made.
+// lock is not held meanwhile.
 func (s *session) openLogs(after int64) error {
-	if s.Config != nil {
-		if stored, err := os.ReadFile(s.Folder.Path(configName)); s.over() && err == nil && len(stored) > 0 {
-			s.text = string(stored)
-		}
-		if err := s.Folder.Write(configName, []byte(s.text)); err != nil {
+	if s.Config != nil && !s.keepsConfig() {
+		if err := s.Folder.Write("config.toml", []byte(s.text)); err != nil {
 			return err
 		}
 	}
