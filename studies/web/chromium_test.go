@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 )
 
 // chromium returns the path of a browser. The test is skipped where there is none.
@@ -22,6 +24,8 @@ func chromium(t *testing.T) string {
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
 	if named := os.Getenv("XLARUN_CHROMIUM"); named != "" {
 		names = []string{named}
+	} else if !long.On() {
+		t.Skip("a browser takes seconds to start: XLARUN_LONG=1 looks for one, XLARUN_CHROMIUM names one")
 	}
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
