@@ -1,6 +1,7 @@
 package neurobench
 
 import (
+	"cmp"
 	"fmt"
 
 	"xlarun/rollout/evolve"
@@ -10,6 +11,7 @@ import (
 type Scaled struct {
 	Axis                        string // what differs
 	At                          string // its value
+	Env                         string
 	Population, Episodes, Steps int
 	Devices                     int // 0: all
 	Policy                      string
@@ -26,7 +28,7 @@ func (s Scaled) Experiment(tune string, devices int) evolve.Config {
 	if s.Devices > 0 {
 		devices = min(s.Devices, devices)
 	}
-	c := Experiment("CartPole-v1", s.Policy, s.Population, s.Steps, Options{devices, tune})
+	c := Experiment(s.Env, s.Policy, s.Population, s.Steps, Options{devices, tune})
 	c.Episodes = s.Episodes
 	if s.density > 0 {
 		c = c.With("policy.density", s.density)
@@ -36,7 +38,7 @@ func (s Scaled) Experiment(tune string, devices int) evolve.Config {
 
 // What says what the row plays.
 func (s Scaled) What() string {
-	return fmt.Sprintf("CartPole-v1, %d x %s, %d episodes of %d steps", s.Population, s.Policy, s.Episodes, s.Steps)
+	return fmt.Sprintf("%s, %d x %s, %d episodes of %d steps", s.Env, s.Population, s.Policy, s.Episodes, s.Steps)
 }
 
 // Scaling returns the rows. Larger populations play shorter episodes, so that a row takes a second or less.
@@ -49,6 +51,7 @@ func Scaling() (rows []Scaled) {
 		if s.Population == 0 {
 			s.Population = population
 		}
+		s.Env = cmp.Or(s.Env, "CartPole-v1")
 		s.Episodes = max(1, s.Episodes)
 		if s.Steps == 0 {
 			s.Steps = 200
@@ -64,6 +67,15 @@ func Scaling() (rows []Scaled) {
 	}
 	for _, n := range []int{1, 4, 16, 64, 256} {
 		add(Scaled{Axis: "episodes", At: fmt.Sprint(n), Population: 256, Episodes: n, Steps: 100})
+	}
+	for _, level := range []struct{ name, env, policy string }{
+		{"l0", "Forage-L0-v1", "mlp:32,32"}, {"l1", "Forage-L1-v1", "mlp:32,32"}, {"l2", "Forage-L2-v1", "gru:16"},
+		{"l0-spiking", "Forage-L0-v1", "spiking:32,16"},
+	} {
+		for _, episodes := range []int{1, 16} {
+			add(Scaled{Axis: "level", At: fmt.Sprintf("%s-%d", level.name, episodes), Env: level.env, Policy: level.policy,
+				Population: 256, Episodes: episodes, Steps: 100})
+		}
 	}
 	for _, n := range []int{16, 32, 64, 128, 256, 512, 1024} {
 		add(Scaled{Axis: "width", At: fmt.Sprint(n), Population: max(16, min(population, 32*population/n)),
