@@ -95,8 +95,8 @@ func isolate(x dense) (order []int, low, high int) {
 	n := x.rows
 	order, high = make([]int, n), n
 	rest := rangeInts(0, n)
-	alone := func(i int, at func(j int) float64) bool {
-		return !slices.ContainsFunc(rest, func(j int) bool { return j != i && at(j) != 0 })
+	alone := func(i int, element func(j int) float64) bool {
+		return !slices.ContainsFunc(rest, func(j int) bool { return j != i && element(j) != 0 })
 	}
 	for len(rest) > 0 {
 		row, column := -1, -1
@@ -128,8 +128,8 @@ func isolate(x dense) (order []int, low, high int) {
 func (m dense) permuted(order []int) dense {
 	out := newDense(m.rows, m.cols)
 	for i, from := range order {
-		for j, at := range order {
-			out.set(i, j, m.at(from, at))
+		for j, column := range order {
+			out.set(i, j, m.at(from, column))
 		}
 	}
 	return out
@@ -201,27 +201,27 @@ func reflector(x []float64) (v []float64, tau, beta float64) {
 	return v, (beta - x[0]) / beta, beta
 }
 
-// reflectRows reflects rows at, at+1, …, and reflectColumns columns.
-func (m dense) reflectRows(at int, v []float64, tau float64) {
+// reflectRows reflects rows first, first+1, …, and reflectColumns columns.
+func (m dense) reflectRows(first int, v []float64, tau float64) {
 	for j := range m.cols {
 		s := 0.
 		for i, e := range v {
-			s += e * m.at(at+i, j)
+			s += e * m.at(first+i, j)
 		}
 		for i, e := range v {
-			m.set(at+i, j, m.at(at+i, j)-tau*s*e)
+			m.set(first+i, j, m.at(first+i, j)-tau*s*e)
 		}
 	}
 }
 
-func (m dense) reflectColumns(at int, v []float64, tau float64) {
+func (m dense) reflectColumns(first int, v []float64, tau float64) {
 	for i := range m.rows {
 		s := 0.
 		for j, e := range v {
-			s += e * m.at(i, at+j)
+			s += e * m.at(i, first+j)
 		}
 		for j, e := range v {
-			m.set(i, at+j, m.at(i, at+j)-tau*s*e)
+			m.set(i, first+j, m.at(i, first+j)-tau*s*e)
 		}
 	}
 }
