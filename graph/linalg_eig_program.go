@@ -30,7 +30,7 @@ func francisEig(x *Array, vectors bool) []*Array {
 	w := blocks.values()
 	// Real and imaginary parts are rounded before they are put in order, so that equal ones stay equal.
 	size := Abs(w.Im)
-	grid := Mul(scaleOf(Concatenate(0, w.Re, size)), eigGrid)
+	grid := Mul(scaleOf(Concatenate(0, w.Re, size)), eigGridShare)
 	round := func(x *Array) *Array { return Round(Div(x, grid)) }
 	sorted := SortKV([]*Array{round(w.Re), round(size), w.Re, size, Iota(n)}, 0, 4)[4]
 	nan := func(x *Array) *Array { return Select(bad, Full(Shape{DType: d}, math.NaN()), x) }
@@ -110,7 +110,7 @@ func balanced(x, low, high *Array) (out, by *Array) {
 	index := Iota(n)
 	inside := And(Ge(index, low), Lt(index, high))
 	most := math.Exp2(mostBalance(d))
-	end := While(func(s state) *Array { return And(s.Changed, Lt(s.Round, maxBalance)) }, func(s state) state {
+	end := While(func(s state) *Array { return And(s.Changed, Lt(s.Round, eigMostRounds)) }, func(s state) state {
 		s.Changed, s.Round = ZerosLike(s.Changed), Add(s.Round, 1)
 		return ForiLoop(0, n, func(i *Array, s state) state {
 			here := Eq(index, i)
@@ -172,11 +172,11 @@ func francis(m, z *Array) (block, turned, ended *Array) {
 	n, d := m.Dim(0), m.DType()
 	row, column := matrixIndices("eig", m)
 	index, top := Iota(n), ReduceMax(Abs(m))
-	end := While(func(s state) *Array { return And(Gt(s.High, 0), Le(s.Turn, maxFrancis)) }, func(s state) state {
+	end := While(func(s state) *Array { return And(Gt(s.High, 0), Le(s.Turn, eigMostTurns)) }, func(s state) state {
 		diagonal, none := Abs(Diagonal(s.M, 0, 1)), Zeros(ShapeOf(d, 1))
 		left := Abs(Concatenate(0, none, Diagonal(s.M, 0, 1, -1))) // of the diagonal's elements
 		near := Add(diagonal, Concatenate(0, none, SliceAxis(diagonal, 0, 0, n-1)))
-		near = Select(Or(Eq(near, 0), Gt(s.Turn, maxFrancis/2)), top, near)
+		near = Select(Or(Eq(near, 0), Gt(s.Turn, eigMostTurns/2)), top, near)
 		small := Or(And(Le(left, Mul(near, epsilon(d))), Le(index, s.High)), Eq(left, 0))
 		s.M = Select(And(Eq(row, Add(column, 1)), ExpandDims(small, 1)), 0, s.M)
 		low := ReduceMax(Select(And(small, Le(index, s.High)), index, 0))
@@ -312,7 +312,7 @@ func triangleSolutions(w, t complexArray) complexArray {
 		here := sum.times(gap.conjugate()).over(Neg(Square(gap.size())))
 		here = complexArray{Select(Eq(rows, r.I), 1, here.Re), Select(Eq(rows, r.I), 0, here.Im)}
 		size := here.size()
-		by := Select(Gt(size, 0x1p30), Div(1, Max(size, 1)), 1)
+		by := Select(Gt(size, eigMostElement), Div(1, Max(size, 1)), 1)
 		x = complexArray{DynamicUpdateIndex(x.Re, here.Re, r.I, 0), DynamicUpdateIndex(x.Im, here.Im, r.I, 0)}
 		return x.scaled(ExpandDims(by, 0)), None{}
 	}, complexArray{empty, empty}, row{t, w, rows}, ReverseScan())
@@ -333,6 +333,6 @@ func unitVectors(v complexArray) complexArray {
 // leadingElements is the row [1, n] of the element of each column that is made real and positive.
 func leadingElements(v complexArray) *Array {
 	size := Add(Square(v.Re), Square(v.Im))
-	large := Ge(size, Mul(ReduceMax(size, 0), phaseShare*phaseShare))
+	large := Ge(size, Mul(ReduceMax(size, 0), eigPhaseShare*eigPhaseShare))
 	return ExpandDims(ArgMax(Convert(large, Int32), 0), 0)
 }

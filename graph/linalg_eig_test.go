@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -138,6 +141,20 @@ func TestEigGradientAgainstJAX(t *testing.T) {
 		})
 	}
 	assert.Greater(t, checked, 40)
+}
+
+// The constants of the kernel are those of the reference.
+func TestEigConstantsAreTheKernels(t *testing.T) {
+	text, err := os.ReadFile("../xlabridge/kernels/eig.c")
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, m := range regexp.MustCompile(`\b(EIG_[A-Z_]+) = ([-0-9.xp]+)`).FindAllStringSubmatch(string(text), -1) {
+		got[m[1]], err = strconv.ParseFloat(m[2], 64)
+		assert.NoError(t, err, m[1])
+	}
+	assert.Equal(t, map[string]float64{"EIG_MOST_TURNS": eigMostTurns, "EIG_MOST_ROUNDS": eigMostRounds,
+		"EIG_MOST_BALANCE": eigMostBalance, "EIG_PHASE_SHARE": eigPhaseShare, "EIG_GRID_SHARE": eigGridShare,
+		"EIG_MOST_ELEMENT": eigMostElement, "EIG_LEAST_GAP": eigLeastGap}, got)
 }
 
 // Matrices under leading axes are taken one by one.
