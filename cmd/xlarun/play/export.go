@@ -14,6 +14,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
+	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -88,14 +89,27 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 // write writes the member in the format of the file's ending.
 func (s *Saved) write(out string, metadata map[string]string) error {
 	f, _ := formatOf(out)
+	if f.encode == nil {
+		return s.save(out, metadata)
+	}
 	data, err := f.encode(s, metadata)
-	if err != nil && f.suffix != suffix {
+	if err != nil {
 		return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, err, suffix)
 	}
+	return written(out, console.WriteFile(out, data))
+}
+
+// save writes a safetensors file with a digest.
+func (s *Saved) save(out string, metadata map[string]string) error {
+	metadata, err := safetensors.WithDigest(s.Arrays, metadata)
 	if err != nil {
 		return err
 	}
-	if err := console.WriteFile(out, data); err != nil {
+	return written(out, safetensors.Save(out, s.Arrays, metadata))
+}
+
+func written(out string, err error) error {
+	if err != nil {
 		return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 	}
 	return nil

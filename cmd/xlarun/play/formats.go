@@ -1,14 +1,12 @@
 package play
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"xlarun/cmd/xlarun/play/onnx"
-	"xlarun/graph/safetensors"
 )
 
 // The endings of files of members. nirSuffix is another.
@@ -23,12 +21,13 @@ type format struct {
 	makes  string // what xlarun export makes of a name with this ending, for its help
 	arrays bool   // the file holds the member's arrays by name
 	critic bool   // the file can hold a critic beside the actor
+	// encode returns the bytes of a file; nil means safetensors, whose arrays are written one by one.
 	encode func(s *Saved, metadata map[string]string) ([]byte, error)
 	read   func(s *Saved) error // nil if the format is only written
 }
 
 var formats = []format{
-	{suffix: suffix, arrays: true, critic: true, encode: (*Saved).encode, read: (*Saved).readArrays,
+	{suffix: suffix, arrays: true, critic: true, read: (*Saved).readArrays,
 		makes: "such a file, which xlarun play takes, too"},
 	{suffix: onnxSuffix, arrays: true, encode: (*Saved).encodeONNX,
 		makes: "an ONNX model, for onnxruntime and others"},
@@ -67,17 +66,6 @@ func formatsHelp() string {
 		fmt.Fprintf(&text, "A name that ends in %s makes %s.\n", f.suffix, f.makes)
 	}
 	return strings.TrimSuffix(text.String(), "\n")
-}
-
-// encode returns the bytes of a safetensors file with a digest.
-func (s *Saved) encode(metadata map[string]string) ([]byte, error) {
-	metadata, err := safetensors.WithDigest(s.Arrays, metadata)
-	if err != nil {
-		return nil, err
-	}
-	var file bytes.Buffer
-	err = safetensors.Write(&file, s.Arrays, metadata)
-	return file.Bytes(), err
 }
 
 // encodeONNX returns the bytes of an ONNX model of a member that acts.
