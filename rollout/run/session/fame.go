@@ -59,8 +59,8 @@ func (s *session) fameText() string {
 	n := len(s.fame)
 	first, last := s.fame[0].Judgement, s.fame[n-1].Judgement
 	if n == 1 {
-		return fmt.Sprintf("hall of fame: %s, mean return %v", run.FameMember(1), first)
+		return fmt.Sprintf("hall of fame: %s, mean return %v when the best one was chosen", run.FameMember(1), first)
 	}
-	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v", run.FameMember(1), run.FameMember(n), first,
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v when the best one was chosen", run.FameMember(1), run.FameMember(n), first,
 		last)
 }
