@@ -110,8 +110,8 @@ func (c *Islands) each() (one generation.Search, each map[string][]float64, err 
 			if n, ok := f.Number(); ok && n.Each != "" {
 				name := p.Name + "." + f.Name
 				if n.Listed() > c.Islands {
-					return one, nil, settings.Wrong(name, n.Each, "at most %d numbers, one for each island, or a range: "+
-						"the others would not be used", c.Islands)
+					return one, nil, settings.Wrong(name, n.Each, "at most %d numbers, one for each island, "+
+						"or a range: the others would not be used", c.Islands)
 				}
 				each[name] = n.Several(c.Islands, name, c.Seed)
 				one.Parted = one.Parted.With(name, n.Value)

@@ -71,9 +71,6 @@ func (p *Pool) entry(island string, generation int64) string {
 	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
 }
 
-// lockName is the file in an island's folder that its run holds locked.
-const lockName = ".lock"
-
 // Open makes the island's folder, checks that the island can write there, and takes its name until Close. The error is
 // a *settings.Error if another run has the name.
 func (p *Pool) Open() error {
@@ -88,7 +85,7 @@ func (p *Pool) Open() error {
 	if err := os.Remove(try); err != nil {
 		return err
 	}
-	p.lock = flock.New(filepath.Join(folder, lockName))
+	p.lock = flock.New(filepath.Join(p.dir, ".lock-"+p.island))
 	free, err := p.lock.TryLock()
 	if err == nil && !free {
 		err = settings.Wrong("island", p.island, "a name of its own: another run, which is under way, is this island "+
