@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/nn"
-	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
@@ -25,7 +22,7 @@ func init() {
 	})
 }
 
-// auto is the text of settings that a NIR file may say.
+// auto is the value of settings that the file's metadata decide.
 const auto = "auto"
 
 // NIRSettings are the settings of the policy "nir". Zero and auto mean what the metadata of the file's Input says, if
@@ -36,6 +33,8 @@ type NIRSettings struct {
 	Layers    string   `set:"layers" wants:"layers such as linear:4:16,lif:16,affine:16:2"`
 	_         struct{} `help:"layers of a network whose numbers come from elsewhere: with them no file is read."`
 	_         struct{} `help:"Saved members have this setting"`
+	SHA256    string   `set:"sha256" help:"digest of the file, which a run writes into its config: another file is"`
+	_         struct{} `help:"refused. With it the file is read although there are layers"`
 	Input     string   `set:"input" oneof:"auto,spikes,observation"`
 	_         struct{} `help:"what the network gets in each substep: the spikes of the encoder (spikes),"`
 	_         struct{} `help:"or the elements of the observation times gain (observation)"`
@@ -49,22 +48,24 @@ type NIRSettings struct {
 	_         struct{} `help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
 	DT        float64  `set:"dt" min:"0" zero:"the file's"`
 	_         struct{} `help:"ms of the network's time per substep; 0: as the file says, or 1"`
-	Rate      float64  `set:"rate" min:"0" zero:"the file's" needs:"encoder=auto|current|rate|regular|population"`
-	_         struct{} `help:"spikes per second of an input that is 1; 0: as the file"`
-	_         struct{} `help:"says, or 500"`
+	Rate      float64  `set:"rate" min:"0" zero:"the file's"`
+	_         struct{} `help:"spikes per second of an input that is 1; 0: as the file says, or 500"`
+	_         struct{} `needs:"input=!observation&encoder=auto|current|rate|regular|population"`
 	Gain      float64  `set:"gain" min:"0" zero:"the file's" help:"factor of observations; 0: as the file says, or 1"`
 	Fields    int      `set:"fields" min:"0" max:"4096" zero:"the file's"`
 	_         struct{} `help:"units per input of the encoder population; 0: as the file says, or 5"`
-	_         struct{} `needs:"encoder=population"`
+	_         struct{} `needs:"input=!observation&encoder=auto|population"`
 	Change    float64  `set:"change" min:"0" zero:"the file's"`
 	_         struct{} `help:"change of an input that makes the encoder delta send a spike;"`
-	_         struct{} `help:"0: as the file says, or 0.05" needs:"encoder=delta"`
+	_         struct{} `help:"0: as the file says, or 0.05"`
+	_         struct{} `needs:"input=!observation&encoder=auto|delta"`
 	Rule      string   `set:"rule" oneof:"exact,euler,spyx"`
 	_         struct{} `help:"how time constants become decays: exp(-dt/tau) (exact), 1 - dt/tau (euler),"`
 	_         struct{} `help:"or as in files of Spyx, with the dt that they were written with (spyx)"`
 	Surrogate string   `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through"`
 	_         struct{} `help:"what replaces the derivative of a spike in gradients"`
-	resizes   bool
+	// anyOutputs says that the network is made with another number of outputs than the file's.
+	anyOutputs bool
 }
 
 // Make reads the file and makes a NIR.
@@ -72,7 +73,7 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	if err := checked(s); err != nil {
 		return nil, err
 	}
-	p := &NIR{NIRSettings: *s}
+	p := &NIR{NIRSettings: *s, firstResized: -1}
 	key, name := "policy.file", s.File
 	var err error
 	switch {
@@ -83,14 +84,18 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 		}
 	case s.File == "":
 		return nil, settings.Wrong(key, "", "the file of a NIR graph, as in nir:network.nir")
-	default:
-		if err = p.read(); err != nil {
-			return nil, settings.Wrong(key, s.File, "a file of a NIR graph that the policy nir can run: %s",
+	}
+	if s.readsFile() {
+		if err := p.read(); err != nil {
+			return nil, settings.Wrong("policy.file", s.File, "a file of a NIR graph that the policy nir can run: %s",
 				strings.TrimPrefix(strings.TrimPrefix(err.Error(), "nir: "), s.File+": "))
 		}
+		if s.Layers != "" && p.structure() != s.Layers {
+			return nil, settings.Wrong(key, s.Layers, "the layers of %s, %s, or no such setting", s.File, p.structure())
+		}
 	}
-	if p.fillIn(p.layers); p.Fields < 2 {
-		return nil, settings.Wrong("policy.fields", p.Fields, "2 or more")
+	if p.fillIn(); p.Input == "spikes" && p.Encoder == "population" && p.Fields < 2 {
+		return nil, settings.Wrong("policy.fields", p.Fields, "2 or more for the encoder population of %s", name)
 	}
 	elements, err := FlatSize(observation)
 	if err != nil {
@@ -112,7 +117,7 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	have := p.layers[len(p.layers)-1].out
 	switch {
 	case have == outputs:
-	case !s.resizes:
+	case !s.anyOutputs:
 		return nil, settings.Wrong(key, name, "a network of %d outputs, which the actions take; this one has %d",
 			outputs, have)
 	default:
@@ -123,11 +128,22 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	return p, nil
 }
 
-// Resized implements Resizer.
-func (s *NIRSettings) Resized() Maker {
-	resized := *s
-	resized.resizes = true
-	return &resized
+// readsFile reports whether Make reads the file.
+func (s *NIRSettings) readsFile() bool { return s.Layers == "" || s.SHA256 != "" }
+
+// AnyOutputs implements OutputsMaker.
+func (s *NIRSettings) AnyOutputs() Maker {
+	all := *s
+	all.anyOutputs = true
+	return &all
+}
+
+// WithoutFile implements FileMaker.
+func (s *NIRSettings) WithoutFile() settings.Values {
+	if s.Layers == "" {
+		return nil
+	}
+	return settings.Values{"sha256": ""}
 }
 
 // resize changes the number of outputs: that of the last linear layer, and of the neurons behind it.
@@ -141,7 +157,7 @@ func (p *NIR) resize(outputs int) error {
 	if last < 0 {
 		return errors.New("it has no weights")
 	}
-	p.resized = last + 1
+	p.firstResized = last
 	p.layers = slices.Clone(p.layers)
 	for i := last; i < len(p.layers); i++ {
 		if p.layers[i].out = outputs; i > last {
@@ -151,27 +167,17 @@ func (p *NIR) resize(outputs int) error {
 	return nil
 }
 
-// NIRNumbers returns the parameters of the policy nir:FILE, as Init returns them, with its default settings.
-func NIRNumbers(file string) (NIRParams, error) {
-	m, err := MakerOf("nir:"+file, nil)
-	if err != nil {
-		return NIRParams{}, err
-	}
-	p := &NIR{NIRSettings: *m.(*NIRSettings)}
-	err = p.read()
-	return p.start, err
-}
-
 // NIR is a network of a NIR file: a chain of the layers of package nn that nir.Graph.Layers makes. A step of the
 // environment is Substeps of dt ms. Parameters are NIRParams; Init returns the numbers of the file, whatever the key.
 // The carry holds the neurons' states.
 type NIR struct {
 	NIRSettings
 	layers []nirKind
-	start  NIRParams // the numbers of the file; empty with Layers
+	start  NIRParams // the numbers of the file; empty if none is read
+	digest string    // of the file that was read
 	inputs spikingInputs
-	// resized is one more than the first layer whose number of outputs is not the file's; 0: none.
-	resized int
+	// firstResized is the first layer whose number of outputs is not the file's; -1: none.
+	firstResized int
 }
 
 // NIRParams holds the parameters of one NIR.
@@ -222,7 +228,11 @@ func readKinds(text string) (all []nirKind, err error) {
 			}
 			sizes = append(sizes, n)
 		}
-		if want := 1 + b2i(k.dense()); len(sizes) != want {
+		want := 1
+		if k.dense() {
+			want = 2
+		}
+		if len(sizes) != want {
 			return nil, fmt.Errorf("%s has %d sizes, want %d", part, len(sizes), want)
 		}
 		k.in, k.out = sizes[0], sizes[len(sizes)-1]
@@ -232,157 +242,6 @@ func readKinds(text string) (all []nirKind, err error) {
 		all = append(all, k)
 	}
 	return all, nil
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// nirFiles has the graphs that this process has read, by file name: a file that changes or goes away during a run
-// changes nothing in it.
-var nirFiles sync.Map
-
-func readNIR(name string) (*nir.Graph, error) {
-	if g, ok := nirFiles.Load(name); ok {
-		return g.(*nir.Graph), nil
-	}
-	g, err := nir.ReadFile(name)
-	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("it cannot be read (%w)", wrong.Err)
-	}
-	if err == nil {
-		nirFiles.Store(name, g)
-	}
-	return g, err
-}
-
-// read reads the file: layers and start, and settings that are auto.
-func (p *NIR) read() error {
-	g, err := readNIR(p.File)
-	if err != nil {
-		return err
-	}
-	said := NIRMetadata(g)
-	if said["format"] != nirFormat { // other programs may mean something else by these names
-		said = nil
-	}
-	for key, to := range map[string]*string{"input": &p.Input, "encoder": &p.Encoder, "decoder": &p.Decoder} {
-		f, _ := settings.Lookup(&p.NIRSettings, key)
-		if *to == auto && said[key] != "" {
-			if err := f.Set(said[key]); err != nil {
-				return err
-			}
-		}
-	}
-	for _, key := range []string{"substeps", "dt", "rate", "gain", "fields", "change"} {
-		f, _ := settings.Lookup(&p.NIRSettings, key)
-		if f.Text() == "0" && said[key] != "" {
-			if err := f.Set(said[key]); err != nil {
-				return err
-			}
-		}
-	}
-	if err := settings.Check(&p.NIRSettings); err != nil {
-		return fmt.Errorf("its metadata are wrong: %w", err)
-	}
-	layers, err := g.Layers(nir.Scale{DT: cmp.Or(p.DT, 1) / 1000, Rule: p.Rule}, nn.Surrogate{Kind: p.Surrogate})
-	if err != nil {
-		return err
-	}
-	if len(layers) == 0 {
-		return errors.New("it has no layers")
-	}
-	for i, l := range layers {
-		k, n, err := nirLayerOf(l)
-		if err == nil && i > 0 && p.layers[i-1].out != k.in {
-			err = fmt.Errorf("it takes %d inputs, the layer before gives %d", k.in, p.layers[i-1].out)
-		}
-		if err != nil {
-			return fmt.Errorf("layer %d: %w", i, err)
-		}
-		if p.layers = append(p.layers, k); p.levels(i) {
-			before := &p.start.Layers[i-1]
-			if err := levelled(before, n.Membrane); err != nil {
-				return err
-			}
-		}
-		p.start.Layers = append(p.start.Layers, n)
-	}
-	return nil
-}
-
-// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v), so that the weights
-// are those of a file whose r is 1, whatever the time constant.
-func (p *NIR) levels(i int) bool { return p.layers[i].name == "li" && i > 0 && p.layers[i-1].dense() }
-
-// levelled divides the weights before an LI by 1 - decay, which Graph.Layers multiplied into them.
-func levelled(l *NIRLayer, genes *graph.Array) error {
-	decays, err := decaysOf(genes)
-	if err != nil {
-		return err
-	}
-	rise := graph.Sub(1, decays).Convert(graph.Float32)
-	l.W = l.W.Div(rise)
-	if l.B != nil {
-		l.B = l.B.Div(rise)
-	}
-	*l, err = graph.Eval(*l)
-	return err
-}
-
-// nirLayerOf returns structure and parameters of a layer of package nn.
-func nirLayerOf(layer any) (k nirKind, n NIRLayer, err error) {
-	var alpha, beta *graph.Array
-	switch l := layer.(type) {
-	case nn.Dense:
-		k, n = nirKind{"linear", l.W.Dim(0), l.W.Dim(1)}, NIRLayer{W: l.W, B: l.B}
-		if l.B != nil {
-			k.name = "affine"
-		}
-	case nn.LIF:
-		k.name, beta = "lif", l.Beta
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.CuBaLIF:
-		k.name, beta, alpha = "cubalif", l.Beta, l.Alpha
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.LI:
-		k.name, beta = "li", l.Beta
-	default:
-		return k, n, fmt.Errorf("it is a %T, and the policy nir has layers for Affine, Linear, LIF, CubaLIF and LI",
-			layer)
-	}
-	if beta != nil {
-		if beta.Rank() != 1 {
-			return k, n, fmt.Errorf("its neurons are of dims %v, want one axis", beta.Dims())
-		}
-		k.in, k.out = beta.Dim(0), beta.Dim(0)
-	}
-	if n.Wh != nil {
-		k.name = "r" + k.name
-	}
-	if beta != nil {
-		if n.Membrane, err = geneOf(beta); err != nil {
-			return k, n, err
-		}
-	}
-	if alpha != nil {
-		if n.Synapse, err = geneOf(alpha); err != nil {
-			return k, n, err
-		}
-	}
-	for _, a := range graph.Leaves(n) {
-		v, err := graph.Floats(a)
-		if err != nil {
-			return k, n, err
-		}
-		if slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
-			return k, n, errors.New("a number of it is not finite")
-		}
-	}
-	return k, n, nil
 }
 
 // Genes of time constants are between these, so that they are finite where a decay is 0 or rounds to 1.
@@ -401,11 +260,11 @@ func geneOf(decays *graph.Array) (*graph.Array, error) {
 	return graph.Float32s(genes), nil
 }
 
-// decayOf returns the decays of genes.
-func decayOf(genes *graph.Array) *graph.Array { return single(genes).Neg().Exp().Neg().Exp() }
+// decaysOnDevice returns the decays of genes, in a trace.
+func decaysOnDevice(genes *graph.Array) *graph.Array { return single(genes).Neg().Exp().Neg().Exp() }
 
 // fillIn replaces the settings that are still auto by their defaults.
-func (p *NIR) fillIn(layers []nirKind) {
+func (p *NIR) fillIn() {
 	usual := defaultEncoding()
 	or := func(s *string, usual string) {
 		if *s == auto {
@@ -415,7 +274,7 @@ func (p *NIR) fillIn(layers []nirKind) {
 	or(&p.Input, "spikes")
 	or(&p.Encoder, usual.Encoder)
 	decoder := "mean"
-	if layers[len(layers)-1].name == "li" {
+	if p.layers[len(p.layers)-1].name == "li" {
 		decoder = "last"
 	}
 	or(&p.Decoder, decoder)
@@ -424,16 +283,21 @@ func (p *NIR) fillIn(layers []nirKind) {
 	p.Fields, p.Change = cmp.Or(p.Fields, usual.Fields), cmp.Or(p.Change, usual.Change)
 }
 
-// Held returns settings with which the policy is made without its file.
-func (p *NIR) Held() settings.Values {
-	own := settings.Values{}
+// SettingsWithoutFile implements FromFile.
+func (p *NIR) SettingsWithoutFile() settings.Values {
+	values := settings.Values{}
 	for _, f := range settings.Fields(&p.NIRSettings) {
 		if !f.IsArgument() {
-			own[f.Name] = f.Value()
+			values[f.Name] = f.Value()
 		}
 	}
-	own["layers"] = p.structure()
-	return own
+	values["layers"], values["sha256"] = p.structure(), ""
+	return values
+}
+
+// SettingsOfFile implements FromFile.
+func (p *NIR) SettingsOfFile() settings.Values {
+	return p.SettingsWithoutFile().With("sha256", p.digest)
 }
 
 // structure returns the setting layers of the network.
@@ -462,13 +326,13 @@ func (p *NIR) channels() int {
 // outputs are drawn from the normal distribution of variance 1/in: of all if they are fewer.
 func (p *NIR) Init(key random.Key) any {
 	switch {
-	case p.Layers != "":
+	case !p.readsFile():
 		return p.zeros()
-	case p.resized == 0:
+	case p.firstResized < 0:
 		return p.start
 	}
 	all := NIRParams{slices.Clone(p.start.Layers)}
-	for i := p.resized - 1; i < len(all.Layers); i++ {
+	for i := p.firstResized; i < len(all.Layers); i++ {
 		k, l := p.layers[i], &all.Layers[i]
 		vector := func(a *graph.Array, more any) *graph.Array {
 			switch {
@@ -581,15 +445,15 @@ func (p *NIR) prepare(lay laying, fill bool, params any) (r nirReady) {
 			own = single(lay.whole(l.Wh, pad, pad))
 		}
 		var layer any
-		beta := decayOf(wide(l.Membrane))
+		beta := decaysOnDevice(wide(l.Membrane))
 		switch {
 		case p.levels(i):
 			layer = levelLI{beta}
 		case k.name == "li":
 			layer = nn.LI{Beta: beta}
 		case k.current():
-			layer = nn.CuBaLIF{Alpha: decayOf(wide(l.Synapse)), Beta: beta, Threshold: wide(l.Threshold), Wh: own,
-				Surrogate: surrogate}
+			layer = nn.CuBaLIF{Alpha: decaysOnDevice(wide(l.Synapse)), Beta: beta, Threshold: wide(l.Threshold),
+				Wh: own, Surrogate: surrogate}
 		default:
 			layer = nn.LIF{Beta: beta, Threshold: wide(l.Threshold), Wh: own, Surrogate: surrogate}
 		}

@@ -77,9 +77,9 @@ func TestNIRExportsThatAreRefused(t *testing.T) {
 		{[]string{"export", filepath.Join(abs, "gru.safetensors"), "--out", "x.nir"},
 			"--out x.nir: NIR has nodes for spiking networks, and none for the policy gru"},
 		{[]string{"export", filepath.Join(abs, "spiking-alif.safetensors"), "--out", "x.nir"},
-			"neurons of the dynamics fast:alif have no node in NIR"},
+			"NIR has no node for the dynamics fast:alif; it has one for fast"},
 		{[]string{"export", filepath.Join(abs, "spiking-cubalif.safetensors"), "--out", "x.nir"},
-			"neurons of the dynamics fast:cubalif have no node in NIR"},
+			"NIR has no node for the dynamics fast:cubalif; it has one"},
 		{[]string{"export", "normalized.safetensors", "--out", "x.nir"}, "observations are normalised"},
 		{[]string{"play", "foreign.nir"}, "foreign.nir names no environment, as files of xlarun export do: xlarun " +
 			"render ENV --policy nir:foreign.nir plays it in one, xlarun evolve ENV --policy nir:foreign.nir begins " +

@@ -29,7 +29,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(dir, "network.nir")
 	require.NoError(t, g.WriteFile(file))
-	want, err := policy.NIRNumbers(file)
+	_, want, _, err := policy.ReadNIR(file)
 	require.NoError(t, err)
 	kind, _ := run.Lookup("evolve")
 	c := kind.New().(*evolve.Config)
