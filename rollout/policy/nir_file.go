@@ -88,24 +88,20 @@ func (p *NIR) NIR(params any) (*nir.Graph, error) {
 	}
 	var layers []any
 	for i, l := range all.Layers {
-		beta, err := decaysOfGenes(l.Membrane)
-		if err != nil {
-			return nil, err
-		}
-		alpha, err := decaysOfGenes(l.Synapse)
-		if err != nil {
-			return nil, err
-		}
-		switch k := p.layers[i]; {
-		case k.dense():
+		k := p.layers[i]
+		if k.dense() {
 			layers = append(layers, nn.Dense{W: l.W, B: l.B})
-		case k.name == "li":
-			layers = append(layers, nn.LI{Beta: beta})
-		case k.current():
-			layers = append(layers, nn.CuBaLIF{Alpha: alpha, Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
-		default:
-			layers = append(layers, nn.LIF{Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
+			continue
 		}
+		n := nirNeurons{Threshold: l.Threshold, Wh: l.Wh}
+		var err error
+		if n.Beta, err = decaysOfGenes(l.Membrane); err != nil {
+			return nil, err
+		}
+		if n.Alpha, err = decaysOfGenes(l.Synapse); err != nil {
+			return nil, err
+		}
+		layers = append(layers, k.cell.layer(n, nn.Surrogate{}))
 	}
 	// The rule is exact, whatever the rule of the file that was read: the decays are known.
 	g, err := nir.FromLayers(nir.Scale{DT: p.DT / 1000}, layers...)
@@ -128,22 +124,6 @@ func level(g *nir.Graph, layer int) {
 	n := g.Nodes[strconv.Itoa(layer)]
 	r := n.Params["r"]
 	n.Params["r"] = &hdf5.Set{Dims: r.Dims, Data: slices.Repeat([]float32{1}, r.Len())}
-}
-
-// decaysOfGenes returns the decays of genes in float64; nil of nil.
-func decaysOfGenes(genes *graph.Array) (*graph.Array, error) {
-	if genes == nil {
-		return nil, nil
-	}
-	v, err := graph.Floats(genes)
-	if err != nil {
-		return nil, err
-	}
-	decays := make([]float64, len(v))
-	for i, g := range v {
-		decays[i] = math.Exp(-math.Exp(-g))
-	}
-	return graph.Of(decays), nil
 }
 
 // NIR implements NIRWriter for LIF neurons of the dynamics fast, and of mechanistic:lif, which spike as they do.

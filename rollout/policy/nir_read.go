@@ -139,10 +139,6 @@ func (p *NIR) decide(metadata map[string]string) error {
 	return nil
 }
 
-// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v), so that the weights
-// are those of a file whose r is 1, whatever the time constant.
-func (p *NIR) levels(i int) bool { return p.layers[i].name == "li" && i > 0 && p.layers[i-1].dense() }
-
 // levelled divides the weights before an LI by 1 - decay, which Graph.Layers multiplied into them.
 func levelled(l *NIRLayer, genes *graph.Array) error {
 	decays, err := decaysOfGenes(genes)
@@ -160,41 +156,26 @@ func levelled(l *NIRLayer, genes *graph.Array) error {
 
 // nirLayerOf returns structure and parameters of a layer of package nn.
 func nirLayerOf(layer any) (k nirKind, n NIRLayer, err error) {
-	var alpha, beta *graph.Array
-	switch l := layer.(type) {
-	case nn.Dense:
-		k, n = nirKind{"linear", l.W.Dim(0), l.W.Dim(1)}, NIRLayer{W: l.W, B: l.B}
-		if l.B != nil {
-			k.name = "affine"
+	for _, t := range nirTypes {
+		if l, ok := layer.(nn.Dense); ok && t.dense() && t.bias == (l.B != nil) {
+			k, n = nirKind{t, l.W.Dim(0), l.W.Dim(1)}, NIRLayer{W: l.W, B: l.B}
+			break
 		}
-	case nn.LIF:
-		k.name, beta = "lif", l.Beta
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.CuBaLIF:
-		k.name, beta, alpha = "cubalif", l.Beta, l.Alpha
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.LI:
-		k.name, beta = "li", l.Beta
-	default:
+		if t.dense() {
+			continue
+		}
+		if neurons, ok := t.cell.read(layer); ok && t.recurrent == (neurons.Wh != nil) {
+			k.nirType = t
+			if n, err = genesOf(neurons); err != nil {
+				return k, n, err
+			}
+			k.in, k.out = n.Membrane.Dim(0), n.Membrane.Dim(0)
+			break
+		}
+	}
+	if k.name == "" {
 		return k, n, fmt.Errorf("it is a %T, and the policy nir has layers for Affine, Linear, LIF, CubaLIF and LI",
 			layer)
-	}
-	if n.Wh != nil {
-		k.name = "r" + k.name
-	}
-	if beta != nil {
-		if beta.Rank() != 1 {
-			return k, n, fmt.Errorf("its neurons are of dims %v, want one axis", beta.Dims())
-		}
-		k.in, k.out = beta.Dim(0), beta.Dim(0)
-		if n.Membrane, err = geneOf(beta); err != nil {
-			return k, n, err
-		}
-	}
-	if alpha != nil {
-		if n.Synapse, err = geneOf(alpha); err != nil {
-			return k, n, err
-		}
 	}
 	for _, a := range graph.Leaves(n) {
 		v, err := graph.Floats(a)
@@ -206,4 +187,16 @@ func nirLayerOf(layer any) (k nirKind, n NIRLayer, err error) {
 		}
 	}
 	return k, n, nil
+}
+
+// genesOf returns the parameters of neurons.
+func genesOf(neurons nirNeurons) (n NIRLayer, err error) {
+	if neurons.Beta.Rank() != 1 {
+		return n, fmt.Errorf("its neurons are of dims %v, want one axis", neurons.Beta.Dims())
+	}
+	n = NIRLayer{Threshold: neurons.Threshold, Wh: neurons.Wh}
+	if n.Membrane, err = geneOf(neurons.Beta); err == nil && neurons.Alpha != nil {
+		n.Synapse, err = geneOf(neurons.Alpha)
+	}
+	return n, err
 }

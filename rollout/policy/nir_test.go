@@ -74,8 +74,8 @@ func TestNIRActsByTheEquations(t *testing.T) {
 	file := unpacked(t, "nir_policy.nir")
 	eight := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{8}, DType: graph.Float32}
 	for decoder, want := range map[string][][]float64{"auto": v.Last, "last": v.Last, "mean": v.Mean} {
-		own := settings.Values{"input": "observation", "decoder": decoder}
-		p, _, err := Make("nir:"+file, own, eight, envs.Discrete{N: 2})
+		values := settings.Values{"input": "observation", "decoder": decoder}
+		p, _, err := Make("nir:"+file, values, eight, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		require.Equal(t, 6, p.(*NIR).Substeps)
 		params := p.Init(random.New(1))
@@ -97,7 +97,7 @@ func TestNIRActsByTheEquations(t *testing.T) {
 func TestNIROfASpikingPolicy(t *testing.T) {
 	const steps = 20
 	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
-	for i, own := range []settings.Values{
+	for i, values := range []settings.Values{
 		{},
 		{"decoder": "rate", "recurrent": true, "encoder": "regular", "gain": 1.5},
 		{"encoder": "rate", "substeps": 5, "dt": 0.5, "rate": 900},
@@ -106,7 +106,7 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 		{"encoder": "latency", "recurrent": true},
 		{"dynamics": "mechanistic:lif", "recurrent": true},
 	} {
-		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
+		p, _, err := Make("spiking:9,6", values.With("weight-scale", 40), observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		leaves, tree := graph.Flatten(p.Init(random.New(int64(i))))
 		for k, leaf := range leaves { // genes that Init leaves at 0 vary, too
@@ -133,7 +133,7 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 
 // What NIR cannot say is refused, with the part's name.
 func TestNIRCannotSay(t *testing.T) {
-	for want, own := range map[string]settings.Values{
+	for want, values := range map[string]settings.Values{
 		"NIR has no node for the dynamics fast:alif; it has":   {"dynamics": "fast:alif"},
 		"NIR has no node for the dynamics fast:cubalif; it":    {"dynamics": "fast:cubalif"},
 		"NIR has no node for the dynamics mechanistic:hh; it":  {"dynamics": "mechanistic:hh"},
@@ -144,7 +144,7 @@ func TestNIRCannotSay(t *testing.T) {
 		"NIR has no layer for the decoder first-spike: use":    {"decoder": "first-spike"},
 		"NIR has no layer for the decoder population-vector: ": {"decoder": "population-vector"},
 	} {
-		p, _, err := Make("spiking:4", own, observation, envs.Discrete{N: 2})
+		p, _, err := Make("spiking:4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		_, err = p.(NIRWriter).NIR(p.Init(random.New(1)))
 		require.ErrorContains(t, err, want)
@@ -163,7 +163,7 @@ func small(t *testing.T, more ...any) *nir.Graph {
 // Files and settings that do not fit are refused with one sentence.
 func TestNIRThatDoesNotFit(t *testing.T) {
 	file := written(t, small(t))
-	said := func(key, value string) string {
+	fileWith := func(key, value string) string {
 		g := small(t)
 		SetNIRMetadata(g, map[string]string{"format": nirFormat, key: value})
 		return written(t, g)
@@ -184,7 +184,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 	require.NoError(t, err)
 	for i, c := range []struct {
 		spec    string
-		own     settings.Values
+		values  settings.Values
 		n       int // elements of observations
 		outputs int
 		want    string
@@ -205,9 +205,9 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 			"Box(-1, 1, [3], f32); this one has 6"},
 		{"nir:" + file, nil, 3, 5, "want a network of 5 outputs, which the actions take; this one has 2"},
 		{"nir:" + file, settings.Values{"rule": "euler", "dt": 50}, 3, 2, "take a smaller DT, or the rule exact"},
-		{"nir:" + said("encoder", "poisson"), nil, 3, 2, `its metadata are wrong: encoder: got "poisson"`},
-		{"nir:" + said("substeps", "many"), nil, 3, 2, `substeps: got "many"`},
-		{"nir:" + said("rate", "-3"), nil, 3, 2, "its metadata are wrong: rate: got -3"},
+		{"nir:" + fileWith("encoder", "poisson"), nil, 3, 2, `its metadata are wrong: encoder: got "poisson"`},
+		{"nir:" + fileWith("substeps", "many"), nil, 3, 2, `substeps: got "many"`},
+		{"nir:" + fileWith("rate", "-3"), nil, 3, 2, "its metadata are wrong: rate: got -3"},
 		{"nir:" + edited(func(g *nir.Graph) {
 			g.Nodes["1"].Params["v_threshold"].Data.([]float32)[2] = float32(math.Inf(1))
 		}), nil, 3, 2, "layer 1: a parameter is NaN or infinite"},
@@ -223,11 +223,11 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 		// Case 27.97: only the encoder population has fields.
 		{"nir:" + file, settings.Values{"fields": 1, "encoder": "population"}, 3, 2,
 			"policy.fields: got 1, want 2 or more for the encoder population of " + file},
-		{"nir:" + said("fields", "1"), settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
+		{"nir:" + fileWith("fields", "1"), settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
 		{"nir:" + file, settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
 	} {
 		box := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{c.n}, DType: graph.Float32}
-		_, _, err := Make(c.spec, c.own, box, envs.Discrete{N: c.outputs})
+		_, _, err := Make(c.spec, c.values, box, envs.Discrete{N: c.outputs})
 		require.ErrorContains(t, err, c.want, "case %d", i)
 		require.IsType(t, &settings.Error{}, err, "case %d", i)
 		require.NotContains(t, err.Error(), "\n")
@@ -353,9 +353,9 @@ func TestNIRWithOtherOutputs(t *testing.T) {
 	file := written(t, g)
 	m, err := MakerOf("nir:"+file, nil)
 	require.NoError(t, err)
-	own, err := m.Make(observation, 2)
+	actor, err := m.Make(observation, 2)
 	require.NoError(t, err)
-	kept := own.Init(random.New(1)).(NIRParams).Layers
+	kept := actor.Init(random.New(1)).(NIRParams).Layers
 	other, err := MakerOf("mlp:3", nil)
 	require.NoError(t, err)
 	for _, outputs := range []int{1, 2, 5} {
@@ -400,9 +400,9 @@ func TestNIRReportsAndTraces(t *testing.T) {
 	const steps = 12
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
 	keys := random.Split(random.New(9), steps)
-	for _, own := range []settings.Values{{"weight-scale": 40},
+	for _, values := range []settings.Values{{"weight-scale": 40},
 		{"weight-scale": 40, "recurrent": true, "decoder": "rate"}} {
-		s, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+		s, _, err := Make("spiking:5,4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		params := s.Init(random.New(2))
 		g, err := s.(NIRWriter).NIR(params)
@@ -422,10 +422,10 @@ func TestNIRReportsAndTraces(t *testing.T) {
 		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
 		require.InEpsilonSlice(t, want, report(p, p.(Preparer).Prepare(ours)), 1e-5, "neurons that pad send nothing")
 		require.Equal(t, s.(Reporter).Reports(), p.(Reporter).Reports())
-		was, is := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
-		require.Len(t, is, 2)
-		for i := range is {
-			require.Equal(t, floats(t, was[i].Spikes), floats(t, is[i].Spikes))
+		wanted, traces := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
+		require.Len(t, traces, 2)
+		for i := range traces {
+			require.Equal(t, floats(t, wanted[i].Spikes), floats(t, traces[i].Spikes))
 		}
 		names, weights := p.(Tracer).Weights(ours)
 		require.Len(t, weights, len(names))
