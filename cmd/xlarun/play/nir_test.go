@@ -36,7 +36,19 @@ func TestExportedNIRPlaysAlike(t *testing.T) {
 			require.InDelta(t, *want.Std, *got.Std, 1e-4*(*want.Error), file)
 		}
 	}
-	// The member of the last file needs no NIR file.
+	// Case 27.102: the member of the last file needs no NIR file. Another file of the same name is another member.
+	back, err := Open("spiking-back.safetensors", "")
+	require.NoError(t, err)
+	require.Contains(t, back.Metadata["policy_settings"], `"layers":"affine:`)
+	require.Contains(t, back.Metadata["policy_settings"], `"sha256":""`)
+	before, err := Open("nir.nir", "")
+	require.NoError(t, err)
+	b.good("export", "spiking.nir", "--out", "same.nir")
+	b.good("export", "nir.nir", "--out", "same.nir", "--force")
+	same, err := Open("same.nir", "")
+	require.NoError(t, err)
+	require.Equal(t, before.Metadata["policy_settings"], same.Metadata["policy_settings"])
+	require.Len(t, same.Arrays, len(before.Arrays))
 	for _, name := range []string{"spiking.nir", "spiking-again.nir"} {
 		require.NoError(t, os.Remove(name))
 	}

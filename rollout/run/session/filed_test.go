@@ -42,6 +42,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil },
 	})
 	require.NoError(t, err)
+	require.Len(t, c.Parted["policy.sha256"], 64, "the run is of the file as it was at first")
 	require.NoError(t, os.Remove(file))
 	m, err := episode.Load(filepath.Join(dir, "run", run.CentreMember+".safetensors"))
 	require.NoError(t, err)
