@@ -206,8 +206,8 @@ func (p *Program) sameTree(method string, result, like any, what string) {
 	_, got := graph.Flatten(result)
 	_, want := graph.Flatten(like)
 	if got.Key() != want.Key() {
-		panic(envs.ResultError(p.Strategy, "strategy", method, fmt.Sprintf("got a %T of %s, want a %T of %s, %s", result,
-			leavesText(got), like, leavesText(want), what)))
+		msg := fmt.Sprintf("got a %T of %s, want a %T of %s, %s", result, leavesText(got), like, leavesText(want), what)
+		panic(envs.ResultError(p.Strategy, "strategy", method, msg))
 	}
 }
 
