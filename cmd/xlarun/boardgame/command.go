@@ -304,7 +304,8 @@ func refuseFlags(cmd *cobra.Command, draws bool) (err error) {
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(known, f.Name) {
-			err = console.BadInput("--%s means nothing to a network of selfplay, which plays a game: leave it out", f.Name)
+			err = console.BadInput("--%s means nothing to a network of selfplay, which plays a game: leave it out",
+				f.Name)
 		}
 	})
 	return err
