@@ -313,6 +313,12 @@ func (s *Spec) Directions() (all []study.Direction) {
 	return all
 }
 
+// sessionEnds are settings at which the command line ends a run. A trial has no such session: its runs end at their
+// last step.
+var sessionEnds = []string{"for", "rounds", "total-steps"}
+
+const endsNoTrial = "does not end a trial: use the setting that is the length of the kind's runs, such as generations"
+
 func (s *Spec) check() error {
 	if err := asSpec(settings.Check(s)); err != nil {
 		return err
@@ -345,6 +351,14 @@ func (s *Spec) check() error {
 		}
 		if p.Name == "seed" || p.Name == "devices" {
 			return wrong("param."+p.Name, "cannot be searched: the study gives each run its own (seeds, threads)")
+		}
+		if slices.Contains(sessionEnds, p.Name) {
+			return wrong("param."+p.Name, endsNoTrial)
+		}
+	}
+	for _, name := range sessionEnds {
+		if _, given := s.Fixed[name]; given {
+			return wrong("run."+name, endsNoTrial)
 		}
 	}
 	for _, name := range []string{"seed", "devices"} {
