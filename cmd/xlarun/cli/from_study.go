@@ -18,8 +18,8 @@ const studyProgram = "xlarun-study"
 // slash after a colon or a port.
 var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)
 
-// studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A file
-// that exists is never split, and a number at the end is a trial.
+// studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A
+// file that exists is never split, and a number at the end is a trial.
 func studyArguments(text string) (args []string) {
 	file, study, trial := text, "", "-1"
 	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
