@@ -32,6 +32,7 @@ func (s *Spec) Check(runs Runs) error {
 		if err := s.checkRungs(e.Last()); err != nil {
 			return err
 		}
+		s.longest = max(s.longest, e.Last())
 		measures := e.About().Measures
 		if measures == nil {
 			continue

@@ -17,6 +17,10 @@ import (
 // before, which are in the database.
 const asPBT = "pbt"
 
+// GoesOn reports whether trials go on from the states of others, so that a run with a trial's settings from the start
+// does not repeat it.
+func (s *Spec) GoesOn() bool { return s.Sampler == asPBT }
+
 // checkPBT returns an error if population-based training cannot have these settings.
 func (s *Spec) checkPBT() error {
 	if s.Sampler != asPBT {

@@ -81,6 +81,8 @@ type Spec struct {
 
 	Space study.Space    `json:"space"`
 	Fixed map[string]any `json:"fixed"` // settings of the runs; those of parts with dots, "strategy.sigma"
+
+	longest int64 // last step of the longest run that Check has seen; 0: none
 }
 
 // Defaults returns a spec with the default of each setting.
@@ -313,6 +315,12 @@ func (s *Spec) Directions() (all []study.Direction) {
 	return all
 }
 
+// sessionEnds are settings at which the command line ends a run. A trial has no such session: its runs end at their
+// last step.
+var sessionEnds = []string{"for", "rounds", "total-steps"}
+
+const endsNoTrial = "does not end a trial: use the setting that is the length of the kind's runs, such as generations"
+
 func (s *Spec) check() error {
 	if err := asSpec(settings.Check(s)); err != nil {
 		return err
@@ -345,6 +353,14 @@ func (s *Spec) check() error {
 		}
 		if p.Name == "seed" || p.Name == "devices" {
 			return wrong("param."+p.Name, "cannot be searched: the study gives each run its own (seeds, threads)")
+		}
+		if slices.Contains(sessionEnds, p.Name) {
+			return wrong("param."+p.Name, endsNoTrial)
+		}
+	}
+	for _, name := range sessionEnds {
+		if _, given := s.Fixed[name]; given {
+			return wrong("run."+name, endsNoTrial)
 		}
 	}
 	for _, name := range []string{"seed", "devices"} {
@@ -384,6 +400,23 @@ func (s *Spec) check() error {
 		return wrong("sampler", "got %s: %v", s.Sampler, err)
 	}
 	return nil
+}
+
+// Notices returns a sentence for each setting that has no effect. Check has been called before.
+func (s *Spec) Notices() (all []string) {
+	usual := Defaults()
+	if s.Population != usual.Population && !slices.Contains([]string{"nsga2", "cmaes", asPBT}, s.Sampler) {
+		all = append(all, fmt.Sprintf("population has no effect with the sampler %s: it is for nsga2, cmaes and pbt",
+			s.Sampler))
+	}
+	if s.GridPoints != usual.GridPoints && s.Sampler != "grid" {
+		all = append(all, fmt.Sprintf("grid-points has no effect with the sampler %s: it is for grid", s.Sampler))
+	}
+	if s.Pruner != usual.Pruner && s.longest > 0 && s.ReportEvery >= s.longest {
+		all = append(all, fmt.Sprintf("pruner %s never ends a trial early: runs of %d steps have no report before "+
+			"their last, as report-every is %d; a smaller one has effect", s.Pruner, s.longest, s.ReportEvery))
+	}
+	return all
 }
 
 // Limit returns the time limit of a trial; 0 for none.

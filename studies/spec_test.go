@@ -90,6 +90,13 @@ func TestSpecs(t *testing.T) {
 		{"no name of a parameter", `name = "y"`, ``, `key "param" number 3 has no name`},
 		{"fixed and searched", "steps = 3", "y = 3", `key "run.y" is searched`},
 		{"a seed of a run", "steps = 3", "seed = 3", `key "run.seed" is given`},
+		{"27.100: rounds of a run", "steps = 3", "rounds = 3",
+			`key "run.rounds" does not end a trial: use the setting that is the length`},
+		{"27.100: steps in all", "steps = 3", "total_steps = 3", `key "run.total-steps" does not end a trial`},
+		{"27.100: time of a run", "steps = 3", "for = '1s'", `key "run.for" does not end a trial`},
+		{"27.100: steps in all that are searched", `name = "y"`, `name = "total-steps"`,
+			`key "param.total-steps" does not end a trial`},
+		{"27.100: rounds that are searched", `name = "y"`, `name = "rounds"`, `key "param.rounds" does not end`},
 		{"a list of texts", "steps = 3", "steps = ['a']", `key "run.steps" got a list with a`},
 		{"a date", "steps = 3", "steps = 2026-01-02", `key "run.steps" got 2026-01-02`},
 		{"tables in tables", "steps = 3", "a.b.c = 3", `key "run.a.b" got a table`},
@@ -108,6 +115,38 @@ func TestSpecs(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualError(t, s.Check(bowls{}),
 		`key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
+}
+
+// TestNotices (case 27.103): settings that have no effect are named.
+func TestNotices(t *testing.T) {
+	const never = "pruner median never ends a trial early: runs of 3 steps have no report before their last, as " +
+		"report-every is 3; a smaller one has effect"
+	for _, c := range []struct {
+		add  string
+		want []string
+	}{
+		{"sampler = 'grid'\ngrid-points = 3\n", nil},
+		{"sampler = 'tpe'\ngrid-points = 3\n", []string{
+			"grid-points has no effect with the sampler tpe: it is for grid"}},
+		{"sampler = 'tpe'\npopulation = 3\ngrid-points = 6\n", []string{
+			"population has no effect with the sampler tpe: it is for nsga2, cmaes and pbt",
+			"grid-points has no effect with the sampler tpe: it is for grid"}},
+		{"sampler = 'random'\npopulation = 3\n", []string{
+			"population has no effect with the sampler random: it is for nsga2, cmaes and pbt"}},
+		{"sampler = 'nsga2'\npopulation = 3\n", nil},
+		{"sampler = 'cmaes'\npopulation = 3\n", nil},
+		{"sampler = 'grid'\npruner = 'median'\nreport-every = 2\n", nil},
+		{"sampler = 'grid'\npruner = 'median'\nreport-every = 3\n", []string{never}},
+		{"sampler = 'grid'\npruner = 'asha'\nreport-every = 1000\n", []string{
+			strings.NewReplacer("median", "asha", "is 3", "is 1000").Replace(never)}},
+		{"sampler = 'grid'\npruner = 'none'\nreport-every = 1000\n", nil},
+	} {
+		s, err := Parse([]byte(strings.Replace(good, "sampler = \"grid\"\n", c.add, 1)), nil)
+		require.NoError(t, err, c.add)
+		require.NoError(t, s.Check(bowls{}))
+		require.NoError(t, s.Check(bowls{}), "a second time")
+		require.Equal(t, c.want, s.Notices(), c.add)
+	}
 }
 
 // parsed reads any text as a spec: it may be refused, but never panics.

@@ -50,11 +50,14 @@ class Member:
         """The action for an observation, in the shape of the action space, and the next state.
 
         actions: "sampled" draws from the distribution, with rng, a numpy Generator; "greedy" takes the most probable
-        action. The default is what the file says. legal: a mask of the actions that may be taken.
+        action. The default is what the file says. legal: a mask of the actions that may be taken, a bool for each
+        output, with at least one true for each choice. ValueError says what is wrong with an argument.
         """
+        legal = self._mask(legal)
         out, state = self.outputs(observation, state, rng)
-        if legal is not None:
-            out = np.where(legal, out, -np.inf)
+        if legal is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
+            least = np.finfo(np.float32).min
+            out = np.where(legal, np.where(out > least, out, least), -np.inf)
         actions = actions or self.actions
         if actions == "sampled":
             out = self._perturbed(out, rng or np.random.default_rng())
@@ -75,11 +78,32 @@ class Member:
     def _input(self, observation):
         space = self.observation_space
         if space["type"] == "Discrete":
+            if np.ndim(observation) or not 0 <= observation < space["n"] or int(observation) != observation:
+                raise ValueError(f"the observation got {observation!r}, want a whole number from 0 to {space['n'] - 1}")
             observation = np.eye(space["n"])[int(observation)]
         x = np.asarray(observation, np.float32)
+        if space["type"] == "Box":
+            if x.shape not in (tuple(space["shape"]), (int(np.prod(space["shape"])),)):
+                raise ValueError(f"the observation has the shape {list(x.shape)}, want {space['shape']}: give one "
+                                 "observation, not a batch")
+            x = x.reshape(space["shape"])
         if self.metadata.get("normalized_observations") == "true":
             x = np.clip((x - self.arrays["Observation.Mean"]) / self.arrays["Observation.Deviation"], -10, 10)
         return x
+
+    def _mask(self, legal):
+        if legal is None:
+            return None
+        if self.action_space["type"] == "Box":
+            raise ValueError("legal got a mask, but the actions are a Box, of which all are legal: leave it out")
+        sizes = self.action_space["nvec"] if self.action_space["type"] == "MultiDiscrete" else [self.action_space["n"]]
+        legal = np.asarray(legal)
+        if legal.shape != (sum(sizes),):
+            raise ValueError(f"legal has the shape {list(legal.shape)}, want [{sum(sizes)}], one for each action")
+        legal = legal.astype(bool)
+        if not all(own.any() for own in np.split(legal, np.cumsum(sizes)[:-1])):
+            raise ValueError("legal allows no action: want at least one that is true for each choice")
+        return legal
 
     def _perturbed(self, out, rng):
         """Outputs with noise. The most probable action of these is a draw from the distribution."""

@@ -42,13 +42,22 @@ func OpenReadOnly(storage string) (*DB, error) {
 	return d, nil
 }
 
+// IsDamaged reports whether an error means that the file of a storage is damaged or cut.
+func IsDamaged(err error) bool {
+	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
+}
+
 // openReadOnly opens a file for reading, in the first way that works.
 func (d *DB) openReadOnly() error {
 	f, err := os.Open(d.at.file)
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", d.at.file, errors.Unwrap(err))
 	}
+	info, err := f.Stat()
 	_ = f.Close() // nothing was written
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file: %w", d.at.file, ErrNoStudies)
+	}
 	abs, err := filepath.Abs(d.at.file)
 	if err != nil {
 		return err

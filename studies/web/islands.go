@@ -9,13 +9,25 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"xlarun/studies"
 )
 
 // OpenIslands serves a page of a run of islands from the files in its folder, like Open for a study.
 func OpenIslands(l studies.Listen, folder string) (*Page, error) {
-	if _, err := os.Stat(filepath.Join(folder, "config.toml")); err != nil {
+	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+	if err != nil {
 		return nil, fmt.Errorf("%s is no folder of a run: it has no config.toml", folder)
+	}
+	var config struct{ Kind any }
+	if err := toml.Unmarshal(text, &config); err != nil || config.Kind != "islands" {
+		what := "its config.toml names no kind"
+		if config.Kind != nil {
+			what = fmt.Sprintf("it is one of %v", config.Kind)
+		}
+		return nil, fmt.Errorf("%s is no folder of a run of islands: %s; give one, or a study", folder,
+			what)
 	}
 	p := &Page{first: "islands.html", see: func() (any, error) { return islandsOf(folder) }}
 	if err := p.open(l); err != nil {

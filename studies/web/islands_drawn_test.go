@@ -34,9 +34,9 @@ func archipelago(t *testing.T, standing string, rows ...map[string]any) *Page {
 		require.NoError(t, err)
 		text = append(append(text, line...), '\n')
 	}
-	for name, text := range map[string]string{"config.toml": "", "metrics.jsonl": string(text),
+	for name, text := range map[string]string{"config.toml": "kind = 'islands'", "metrics.jsonl": string(text),
 		"islands.json": standing} {
-		if text != "" || name == "config.toml" {
+		if text != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		}
 	}
@@ -118,7 +118,7 @@ func TestRealIslandsAreDrawn(t *testing.T) {
 	_, err = session.Run(t.Context(), session.Options{
 		Kind:       run.Kind{Name: "islands", Unit: "generation", Round: "generation", Version: 1},
 		Experiment: &c, Folder: folder, Observer: silent{},
-		Config: func(settings.Values) (string, error) { return "", nil },
+		Config: func(settings.Values) (string, error) { return `kind = "islands"`, nil },
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
 			return &xlabridge.Reference{}, nil
 		}})

@@ -23,7 +23,15 @@ func TestShowsIslands(t *testing.T) {
 	put := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	put("config.toml", "")
+	// 27.105: a run of another kind is none of islands.
+	for text, want := range map[string]string{"": "its config.toml names no kind", "oh": "names no kind",
+		"kind = \"evolve\"\n": "is no folder of a run of islands: it is one of evolve; give one, or a study",
+		"kind = 3\n":          "it is one of 3"} {
+		put("config.toml", text)
+		_, err = OpenIslands(loopback, dir)
+		require.ErrorContains(t, err, want)
+	}
+	put("config.toml", "kind = \"islands\"\n")
 	_, err = OpenIslands(studies.Listen{Address: "0.0.0.0:0"}, dir)
 	require.ErrorContains(t, err, "give a token")
 	look := func() (status int, text string, s islands) {

@@ -39,7 +39,9 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 		Short: "Show the best trial of a study, of several objectives all that no other is better than",
 		Long: "Best shows the best trial of a study. --config writes the config of its run, with all settings in " +
 			"full precision, which\nxlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
-			"seed 0. --member repeats the runs of all seeds and\nkeeps the best member, judged on fresh episodes.",
+			"seed 0. --member repeats the runs of all seeds and\nkeeps the best member, judged on fresh episodes. " +
+			"A trial of the sampler pbt cannot be repeated: its config is a run from\nthe start with the settings " +
+			"that it ended with.",
 		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
 			"examples/study-cartpole.toml --member champion.safetensors\n  xlarun evolve --from-study " +
 			"examples/study-cartpole.toml",
@@ -67,7 +69,7 @@ func (b *best) run(ctx context.Context, source string) error {
 		return err
 	}
 	spec, t, err := b.show(d, st, source)
-	err = errors.Join(err, d.Close())
+	err = errors.Join(readable(source, err), d.Close())
 	if err != nil || b.member == "" {
 		return err
 	}
@@ -100,6 +102,10 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 	if err != nil {
 		return nil, nil, console.BadInput("%s: %w", source, err)
 	}
+	if b.member != "" && spec.GoesOn() {
+		return nil, nil, console.BadInput("--member: a trial of pbt goes on from others, whose states are not kept: "+
+			"take --config FILE, and train a member with these settings by xlarun %s FILE", spec.Kind)
+	}
 	if b.config != "" {
 		err = b.writeConfig(source, spec, chosen[0])
 	}
@@ -122,6 +128,11 @@ func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTri
 	seeds := ""
 	if spec.Seeds > 1 {
 		seeds = fmt.Sprintf(", with the first of its %d seeds", spec.Seeds)
+	}
+	if spec.GoesOn() {
+		_, err = fmt.Fprintf(b.app.Out, "the settings that it ended with are in %s: xlarun %s %s starts a run with "+
+			"them from the beginning, which does not repeat the trial%s\n", b.config, spec.Kind, b.config, seeds)
+		return err
 	}
 	_, err = fmt.Fprintf(b.app.Out, "its config is in %s: xlarun %s %s repeats it%s\n", b.config, spec.Kind, b.config,
 		seeds)

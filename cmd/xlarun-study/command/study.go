@@ -191,6 +191,9 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	say("study %s: %d trials of %s, %s of %s, sampler %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric,
 		s.Sampler, s.Where())
 	say("%s", c.How())
+	for _, line := range s.Notices() {
+		say("%s", line)
+	}
 	for _, open := range opened {
 		end, err := open()
 		if err != nil {
@@ -302,6 +305,10 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 	if err != nil {
 		return nil, nil, console.UsageError{Err: err}
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, nil, console.BadInput("%s is a folder: give the file of a study that was run, or its database",
+			path)
+	}
 	if path != "" && !console.Exists(path) {
 		return nil, nil, console.BadInput("there is no study in %s: give the file of a study that was run, or its "+
 			"database", path)
@@ -315,9 +322,10 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 			"its database", path)
 	}
 	if err != nil {
-		return nil, nil, console.BadInput("%w", err)
+		return nil, nil, console.BadInput("%w", readable(path, err))
 	}
 	names, directions, err := d.Studies()
+	err = readable(path, err)
 	if err == nil && name == "" && len(names) == 1 {
 		name = names[0]
 	}
@@ -328,7 +336,15 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 		return nil, nil, errors.Join(err, d.Close())
 	}
 	st, err := study.New(name, study.Options{Storage: d, Directions: directions[name], Sampler: study.Random{}})
-	return d, st, err
+	return d, st, readable(path, err)
+}
+
+// readable names the file in an error that means that it is damaged.
+func readable(path string, err error) error {
+	if rdb.IsDamaged(err) {
+		return console.BadInput("%s is a damaged or cut database (%w): take it from a copy", path, err)
+	}
+	return err
 }
 
 // lookCommand is a command that looks at a study.
@@ -345,7 +361,7 @@ func lookCommand(a *cli.App, use, short string,
 			if err == nil {
 				err = look(st, trials)
 			}
-			return errors.Join(err, d.Close())
+			return errors.Join(readable(args[0], err), d.Close())
 		}}
 	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
 	return cmd

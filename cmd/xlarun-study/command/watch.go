@@ -71,6 +71,10 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 				return console.BadInput("--web: %w", err)
 			}
 			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+				if name != "" {
+					return console.BadInput("--study got %s, but %s is a folder, which holds one run: leave it out",
+						name, args[0])
+				}
 				p, err := web.OpenIslands(l, args[0])
 				if err != nil {
 					return console.BadInput("%w", err)

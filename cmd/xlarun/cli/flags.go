@@ -182,7 +182,7 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder; auto: in --out, or start it there")
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
-			"trial N of FILE:N")
+			"trial N of FILE:N; FILE:STUDY and FILE:STUDY:N where the database has several")
 		markAdvanced(f, "drop-rows")
 		markAdvanced(f, "from-study")
 	}

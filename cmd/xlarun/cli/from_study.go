@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
@@ -13,8 +14,28 @@ import (
 // studyProgram is the program that reads databases of studies.
 const studyProgram = "xlarun-study"
 
-// trialOf matches FILE:N.
-var trialOf = regexp.MustCompile(`^(.+):(\d+)$`)
+// lastPart matches what follows the last colon of FILE:STUDY and FILE:N. Paths and addresses of servers go on with a
+// slash after a colon or a port.
+var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)
+
+// studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A
+// file that exists is never split, and a number at the end is a trial.
+func studyArguments(text string) (args []string) {
+	file, study, trial := text, "", "-1"
+	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
+		if _, err := strconv.ParseUint(parts[2], 10, 31); err == nil {
+			file, trial = parts[1], parts[2]
+		}
+	}
+	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
+		file, study = parts[1], parts[2]
+	}
+	args = []string{file, "--config", "-", "--trial", trial}
+	if study != "" {
+		args = append(args, "--study", study)
+	}
+	return args
+}
 
 // programOf returns the path of the program that has a command: this one, or another.
 func (a *App) programOf(command, other string) (string, error) {
@@ -34,18 +55,18 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	if g.own.study == "" {
 		return nil
 	}
-	file, trial := g.own.study, "-1"
-	if parts := trialOf.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
-		file, trial = parts[1], parts[2]
-	}
 	program, err := a.programOf("study", studyProgram)
 	if err != nil {
 		return err
 	}
-	text, err := a.output(ctx, program, "study", "best", file, "--config", "-", "--trial", trial)
+	args := studyArguments(g.own.study)
+	text, err := a.output(ctx, program, append([]string{"study", "best"}, args...)...)
 	if err != nil {
-		return console.BadInput("--from-study %s: %s", g.own.study, strings.TrimPrefix(err.Error(),
-			"xlarun study best: "))
+		// --study and --trial are flags of study best only.
+		said := strings.NewReplacer("xlarun study best: ", "", "say which by --study", "say which by --from-study "+
+			args[0]+":STUDY", "choose one of these by --trial", "choose one of these by --from-study "+
+			g.own.study+":N").Replace(err.Error())
+		return console.BadInput("--from-study %s: %s", g.own.study, said)
 	}
 	if g.trial, err = parseConfig("--from-study "+g.own.study, text); err != nil {
 		return err

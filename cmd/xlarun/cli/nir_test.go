@@ -26,8 +26,8 @@ func fileOf(t *testing.T, name string, inputs int, metadata map[string]string) {
 	require.NoError(t, g.WriteFile(name))
 }
 
-// Case 27.134: a run of a policy of a file goes on to the byte when the file has changed, is gone, or is named by a path
-// that is relative to another folder. A new run with its config begins from the same numbers.
+// Case 27.134: a run of a policy of a file goes on to the byte when the file has changed, is gone, or is named by a
+// path that is relative to another folder. A new run with its config begins from the same numbers.
 func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
 	fileOf(t, "network.nir", 6, map[string]string{"gain": "2"})

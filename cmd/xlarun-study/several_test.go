@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
+)
+
+// TestStudiesOfOneDatabase: a database with two studies, what is said of it where it is cut, and where it is a folder.
+func TestStudiesOfOneDatabase(t *testing.T) {
+	s := shelltest.New(t)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(`name = "one"
+storage = "sqlite:///mine.db"
+metric = "best_fitness"
+trials = 1
+population = 3
+pruner = "median"
+[run]
+env = "CartPole-v1"
+backend = "reference"
+policy = "linear"
+pop = 4
+steps = 5
+generations = 2
+[[param]]
+name = "learning-rate"
+type = "float"
+low = 0.01
+high = 1
+`), 0o666))
+	// 27.103: what has no effect is said.
+	out := s.Do(t, "study", "run", "spec.toml")
+	require.Contains(t, out, "population has no effect with the sampler tpe: it is for nsga2, cmaes and pbt\n")
+	require.Contains(t, out, "pruner median never ends a trial early: runs of 2 steps have no report before their last")
+	s.Do(t, "study", "run", "spec.toml", "--name", "two", "--seed", "1")
+
+	// 27.102: a run names one of the studies without a flag of study best.
+	said := s.Refused(t, "evolve", "--from-study", "mine.db")
+	require.Contains(t, said, "mine.db has the studies one, two: say which by --from-study mine.db:STUDY")
+	for i, at := range []string{"mine.db:two", "mine.db:two:0"} {
+		folder := []string{"a", "b"}[i]
+		s.Do(t, "evolve", "--from-study", at, "--out", folder)
+	}
+	require.Equal(t, s.Read(t, "a", "metrics.jsonl"), s.Read(t, "b", "metrics.jsonl"))
+	require.Contains(t, s.Refused(t, "evolve", "--from-study", "mine.db:three"), "has the studies one, two")
+	require.Contains(t, s.Refused(t, "evolve", "--from-study", ""), "--from-study is empty")
+
+	// 27.104: a file that is cut and a folder are named, by every command that looks.
+	whole, err := os.ReadFile(filepath.Join(s.Dir, "mine.db"))
+	require.NoError(t, err)
+	for _, size := range []int{len(whole) / 2, 5000, 4096, 512, 150} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "cut.db"), whole[:size], 0o666))
+		for _, command := range []string{"show", "best", "watch"} {
+			said := s.Refused(t, "study", command, "cut.db", "--study", "one")
+			require.Contains(t, said, "cut.db is a damaged or cut database", "%s of %d bytes", command, size)
+			require.Contains(t, said, "take it from a copy")
+		}
+	}
+	require.Contains(t, s.Refused(t, "study", "show", "a"),
+		"a is a folder: give the file of a study that was run, or its database")
+	// 27.105: the folder of a run of another kind is none of islands.
+	require.Contains(t, s.Refused(t, "study", "watch", "a"), "it is one of evolve")
+	require.Contains(t, s.Refused(t, "study", "watch", "a", "--study", "one"), "--study got one, but a is a folder")
+}

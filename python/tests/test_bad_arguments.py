@@ -1,0 +1,115 @@
+"""Bad arguments and damaged files are one sentence."""
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import xlarun
+from xlarun.safetensors import crc32c
+
+DATA = pathlib.Path(__file__).parents[2] / "rollout" / "episode" / "testdata"
+DIGESTS = [path for path in sorted(DATA.glob("*.safetensors")) if b'"digest"' in path.read_bytes()]
+
+
+@pytest.mark.parametrize("file, legal, want", [
+    ("cartpole", [False, False], "legal allows no action"),
+    ("cartpole", [0, 0], "legal allows no action"),
+    ("cartpole", [True], r"legal has the shape \[1\], want \[2\]"),
+    ("cartpole", True, r"legal has the shape \[\], want \[2\]"),
+    ("cartpole", [], r"legal has the shape \[0\]"),
+    ("cartpole", [[True, True]], r"legal has the shape \[1, 2\]"),
+    ("lander", [True, True, False, False, False], "legal allows no action"),
+    ("lander", [False, False, True, True, True], "legal allows no action"),
+    ("lander", [True] * 4, r"want \[5\]"),
+    ("pendulum", [True], "the actions are a Box"),
+])
+def test_masks(file, legal, want):
+    """Case 27.106: a mask that allows nothing, or is one of other actions."""
+    member = xlarun.load(DATA / f"{file}.safetensors")
+    with pytest.raises(ValueError, match=want):
+        member.act(np.zeros(member.observation_space["shape"]), legal=legal)
+
+
+def test_mask_of_each_choice():
+    member = xlarun.load(DATA / "lander.safetensors")
+    for actions in ("greedy", "sampled"):
+        action, _ = member.act(np.zeros(4), actions=actions, legal=[False, True, False, False, True])
+        np.testing.assert_array_equal(action, [1, 2])
+
+
+@pytest.mark.parametrize("file", ["cartpole", "cnn", "gru", "spiking", "nir", "pendulum-normalized", "normedmlp"])
+def test_sizes_of_observations(file):
+    """Case 27.106: an observation of another size, a batch, or a number."""
+    member = xlarun.load(DATA / f"{file}.safetensors")
+    shape = member.observation_space["shape"]
+    n = int(np.prod(shape))
+    for bad in (np.zeros(n + 1), np.zeros(n - 1), np.zeros((2, *shape)), np.zeros((1, *shape)), 0.5, [], np.zeros(1)):
+        with pytest.raises(ValueError, match="the observation has the shape"):
+            member.act(bad)
+    shaped, _ = member.outputs(np.arange(n).reshape(shape) / n, rng=np.random.default_rng(1))
+    flat, _ = member.outputs(np.arange(n) / n, rng=np.random.default_rng(1))
+    np.testing.assert_array_equal(shaped, flat)
+
+
+def test_discrete_observations():
+    """Case 27.106: a number that is no observation is not the last one."""
+    member = xlarun.load(DATA / "cartpole.safetensors")
+    member.observation_space = {"type": "Discrete", "n": 4, "shape": [], "dtype": "int32"}
+    assert member.act(3)[0] == member.act(np.int32(3))[0]
+    for bad in (-1, 4, 1.5, float("nan"), float("inf"), [1], np.zeros(4)):
+        with pytest.raises(ValueError, match="the observation got"):
+            member.act(bad)
+
+
+def test_nan_acts_as_in_go():
+    """Case 27.106: NaN outputs: the first is the largest, but with a mask they are the least finite number."""
+    member = xlarun.load(DATA / "cartpole.safetensors")
+    nan = np.full(4, np.nan)
+    assert member.act(nan)[0] == 0
+    assert member.act(nan, legal=[False, True])[0] == 1
+    assert member.act(nan, legal=[True, True])[0] == 0
+
+
+def test_crc32c():
+    assert crc32c(b"123456789") == 0xE3069283  # the check value of CRC-32C
+    assert crc32c(b"") == 0
+    assert crc32c(bytes(32)) == 0x8A9136AA  # RFC 3720, B.4
+    assert crc32c(b"\xff" * 32) == 0x62A8AB43
+
+
+@pytest.mark.parametrize("path", DIGESTS, ids=lambda path: path.stem)
+def test_damaged_files(tmp_path, path):
+    """Case 27.107: a bit that has changed in an array or in the metadata."""
+    whole = path.read_bytes()
+    xlarun.load(path)
+    length = int.from_bytes(whole[:8], "little")
+    kind = whole.index(b'"policy":') + len(b'"policy":"')
+    for at in (8 + length, len(whole) - 1, (8 + length + len(whole)) // 2, kind):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        file = tmp_path / "damaged.safetensors"
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is damaged: its digest is crc32c:"):
+            xlarun.load(file)
+
+
+def test_digest_of_no_array(tmp_path):
+    """Case 27.107: a digest of a file that has nothing else, and a file without one."""
+    for digest, damaged in [("crc32c:00000001", True), ("", True), ("crc32c:00000000", False), (None, False)]:
+        metadata = {} if digest is None else {"digest": digest}
+        header = json.dumps({"__metadata__": metadata}).encode()
+        file = tmp_path / "a.safetensors"
+        file.write_bytes(len(header).to_bytes(8, "little") + header)
+        with pytest.raises(ValueError, match="is damaged" if damaged else "has no policy"):
+            xlarun.load(file)
+
+
+@pytest.mark.parametrize("metadata", [[], "x", 3, None, {"digest": 3}, {"policy": ["mlp"]}])
+def test_metadata_of_no_texts(tmp_path, metadata):
+    """Case 27.107: metadata that are no texts."""
+    header = json.dumps({"__metadata__": metadata}).encode()
+    file = tmp_path / "a.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ValueError, match="its metadata are no texts"):
+        xlarun.load(file)
