@@ -30,16 +30,18 @@ func Det(x *Array) *Array {
 	if x = square("Det", x); x.Rank() > 2 {
 		return VMap(Det)(x)
 	}
-	at := func(i, j int) *Array { return Index(Index(x, i), j) }
-	minor := func(i, j, k, l int) *Array { return Sub(Mul(at(i, j), at(k, l)), Mul(at(i, l), at(k, j))) }
+	element := func(i, j int) *Array { return Index(Index(x, i), j) }
+	minor := func(i, j, k, l int) *Array {
+		return Sub(Mul(element(i, j), element(k, l)), Mul(element(i, l), element(k, j)))
+	}
 	switch x.Dim(0) {
 	case 1:
-		return at(0, 0)
+		return element(0, 0)
 	case 2:
 		return minor(0, 0, 1, 1)
 	case 3:
-		return Add(Sub(Mul(at(0, 0), minor(1, 1, 2, 2)), Mul(at(0, 1), minor(1, 0, 2, 2))),
-			Mul(at(0, 2), minor(1, 0, 2, 1)))
+		return Add(Sub(Mul(element(0, 0), minor(1, 1, 2, 2)), Mul(element(0, 1), minor(1, 0, 2, 2))),
+			Mul(element(0, 2), minor(1, 0, 2, 1)))
 	}
 	diagonal, sign := luDiagonal(x)
 	return Mul(sign, Prod(diagonal))

@@ -7,8 +7,26 @@ import (
 	"slices"
 )
 
-// maxFrancis is the number of QR steps for one eigenvalue after which the iteration counts as failed; two are usual.
-const maxFrancis = 60
+// Constants of the method. xlabridge/kernels/eig.c has them under the same names, and they must agree.
+const (
+	// eigMostTurns is the number of QR steps for one eigenvalue after which the iteration counts as failed; two are
+	// usual.
+	eigMostTurns = 60
+	// eigMostRounds ends the scaling of rows and columns; three rounds are usual.
+	eigMostRounds = 20
+	// eigMostBalance is the logarithm of the largest scale in float64: eigenvectors in it do not overflow.
+	eigMostBalance = 500
+	// eigPhaseShare says which elements of an eigenvector are large: no common quotient of elements, such as a half, is
+	// near.
+	eigPhaseShare = .45
+	// eigGridShare is the share of the largest part of an eigenvalue to which real and imaginary parts are rounded
+	// before they are put in order: those that are equal stay equal in spite of rounding.
+	eigGridShare = 0x1p-12
+	// eigMostElement is the largest element of a triangle's eigenvector: a vector that grows further is made smaller.
+	eigMostElement = 0x1p30
+	// eigLeastGap is the least difference of eigenvalues in float64 by which substitution divides.
+	eigLeastGap = 0x1p-1000
+)
 
 // eigReference is eig by plain loops: LAPACK's geev step by step. It balances the matrix, makes it upper Hessenberg by
 // reflections, quasi-triangular by Francis's double shifts and triangular by complex rotations of the blocks that are
@@ -95,8 +113,8 @@ func isolate(x dense) (order []int, low, high int) {
 	n := x.rows
 	order, high = make([]int, n), n
 	rest := rangeInts(0, n)
-	alone := func(i int, at func(j int) float64) bool {
-		return !slices.ContainsFunc(rest, func(j int) bool { return j != i && at(j) != 0 })
+	alone := func(i int, element func(j int) float64) bool {
+		return !slices.ContainsFunc(rest, func(j int) bool { return j != i && element(j) != 0 })
 	}
 	for len(rest) > 0 {
 		row, column := -1, -1
@@ -128,20 +146,17 @@ func isolate(x dense) (order []int, low, high int) {
 func (m dense) permuted(order []int) dense {
 	out := newDense(m.rows, m.cols)
 	for i, from := range order {
-		for j, at := range order {
-			out.set(i, j, m.at(from, at))
+		for j, column := range order {
+			out.set(i, j, m.at(from, column))
 		}
 	}
 	return out
 }
 
-// maxBalance ends the scaling of rows and columns; three rounds are usual.
-const maxBalance = 20
-
-// mostBalance is the logarithm of the largest scale: eigenvectors in it do not overflow.
+// mostBalance is eigMostBalance for numbers of the type d.
 func mostBalance(d DType) float64 {
 	if d == Float64 {
-		return 500
+		return eigMostBalance
 	}
 	return 60
 }
@@ -150,7 +165,7 @@ func mostBalance(d DType) float64 {
 // returns the scale of each column (Parlett and Reinsch, "Balancing a matrix", 1969).
 func (m dense) balance(low, high int) (d []float64) {
 	d = slices.Repeat([]float64{1}, m.rows)
-	for range maxBalance {
+	for range eigMostRounds {
 		changed := false
 		for i := low; i < high; i++ {
 			row, column := 0., 0.
@@ -164,7 +179,7 @@ func (m dense) balance(low, high int) (d []float64) {
 				continue
 			}
 			f := powerBelow(math.Sqrt2 * math.Sqrt(row) / math.Sqrt(column))
-			if math.Abs(math.Log2(d[i]*f)) > mostBalance(Float64) || row/f+column*f >= .95*(row+column) {
+			if math.Abs(math.Log2(d[i]*f)) > eigMostBalance || row/f+column*f >= .95*(row+column) {
 				continue
 			}
 			changed = true
@@ -201,27 +216,27 @@ func reflector(x []float64) (v []float64, tau, beta float64) {
 	return v, (beta - x[0]) / beta, beta
 }
 
-// reflectRows reflects rows at, at+1, …, and reflectColumns columns.
-func (m dense) reflectRows(at int, v []float64, tau float64) {
+// reflectRows reflects rows first, first+1, …, and reflectColumns columns.
+func (m dense) reflectRows(first int, v []float64, tau float64) {
 	for j := range m.cols {
 		s := 0.
 		for i, e := range v {
-			s += e * m.at(at+i, j)
+			s += e * m.at(first+i, j)
 		}
 		for i, e := range v {
-			m.set(at+i, j, m.at(at+i, j)-tau*s*e)
+			m.set(first+i, j, m.at(first+i, j)-tau*s*e)
 		}
 	}
 }
 
-func (m dense) reflectColumns(at int, v []float64, tau float64) {
+func (m dense) reflectColumns(first int, v []float64, tau float64) {
 	for i := range m.rows {
 		s := 0.
 		for j, e := range v {
-			s += e * m.at(i, at+j)
+			s += e * m.at(i, first+j)
 		}
 		for j, e := range v {
-			m.set(i, at+j, m.at(i, at+j)-tau*s*e)
+			m.set(i, first+j, m.at(i, first+j)-tau*s*e)
 		}
 	}
 }
@@ -252,7 +267,7 @@ func (m dense) francis(z dense) bool {
 	for high >= 0 {
 		for i := 1; i <= high; i++ {
 			near := math.Abs(m.at(i, i)) + math.Abs(m.at(i-1, i-1))
-			if near == 0 || turn > maxFrancis/2 {
+			if near == 0 || turn > eigMostTurns/2 {
 				near = top
 			}
 			if math.Abs(m.at(i, i-1)) <= epsilon(Float64)*near {
@@ -267,7 +282,7 @@ func (m dense) francis(z dense) bool {
 			high, turn = low-1, 0
 			continue
 		}
-		if turn++; turn > maxFrancis {
+		if turn++; turn > eigMostTurns {
 			return false
 		}
 		m.doubleShift(z, low, high, turn)
@@ -368,7 +383,7 @@ func triangleVectors(w []complex128, t [][]complex128) [][]complex128 {
 			least = math.Max(least, cmplx.Abs(t[i][j]))
 		}
 	}
-	least = math.Max(least*epsilon(Float64), 0x1p-1000)
+	least = math.Max(least*epsilon(Float64), eigLeastGap)
 	vectors := make([][]complex128, n)
 	for j := range n {
 		x := make([]complex128, n)
@@ -383,7 +398,7 @@ func triangleVectors(w []complex128, t [][]complex128) [][]complex128 {
 				gap = complex(least, 0)
 			}
 			x[i] = -sum / gap
-			if size := cmplx.Abs(x[i]); size > 0x1p30 {
+			if size := cmplx.Abs(x[i]); size > eigMostElement {
 				for k := i; k <= j; k++ {
 					x[k] /= complex(size, 0)
 				}
@@ -394,9 +409,6 @@ func triangleVectors(w []complex128, t [][]complex128) [][]complex128 {
 	return vectors
 }
 
-// phaseShare says which elements of an eigenvector are large: no common quotient of elements, such as a half, is near.
-const phaseShare = .45
-
 // canonicalPhase makes the norm 1 and the first of the large elements real and positive.
 func canonicalPhase(v []complex128) {
 	top, norm := 0., 0.
@@ -404,17 +416,13 @@ func canonicalPhase(v []complex128) {
 		top = math.Max(top, cmplx.Abs(e))
 		norm = math.Hypot(norm, cmplx.Abs(e))
 	}
-	if lead := slices.IndexFunc(v, func(e complex128) bool { return cmplx.Abs(e) >= phaseShare*top }); norm > 0 {
+	if lead := slices.IndexFunc(v, func(e complex128) bool { return cmplx.Abs(e) >= eigPhaseShare*top }); norm > 0 {
 		turn := cmplx.Conj(v[lead]) / complex(cmplx.Abs(v[lead])*norm, 0)
 		for i := range v {
 			v[i] *= turn
 		}
 	}
 }
-
-// eigGrid is the share of the largest part of an eigenvalue to which real and imaginary parts are rounded before they
-// are put in order: those that are equal stay equal in spite of rounding.
-const eigGrid = 0x1p-12
 
 // orderOfEigenvalues puts them in ascending order of the real part, then of the imaginary part's size. Pairs stay
 // together.
@@ -423,7 +431,7 @@ func orderOfEigenvalues(w []complex128) []int {
 	for _, e := range w {
 		top = math.Max(top, math.Max(math.Abs(real(e)), math.Abs(imag(e))))
 	}
-	grid := powerBelow(top) * eigGrid
+	grid := powerBelow(top) * eigGridShare
 	order := rangeInts(0, len(w))
 	slices.SortStableFunc(order, func(i, j int) int {
 		x, y := w[i], w[j]

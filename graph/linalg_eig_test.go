@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,9 +80,11 @@ func sameEigen(t *testing.T, c eigCase, x *Tensor, out []*Tensor, msg string) {
 			assert.InDelta(t, re[k], value[0], tol, "%s: real part %d", msg, k)
 			assert.InDelta(t, im[k], value[1], tol, "%s: imaginary part %d", msg, k)
 		} else { // the order of a cluster is that of its rounding errors
-			at := slices.IndexFunc(left, func(j int) bool { return math.Hypot(re[j]-value[0], im[j]-value[1]) <= tol })
-			if assert.GreaterOrEqual(t, at, 0, "%s: no %v among %v %v", msg, value, re, im) {
-				left = slices.Delete(left, at, at+1)
+			place := slices.IndexFunc(left, func(j int) bool {
+				return math.Hypot(re[j]-value[0], im[j]-value[1]) <= tol
+			})
+			if assert.GreaterOrEqual(t, place, 0, "%s: no %v among %v %v", msg, value, re, im) {
+				left = slices.Delete(left, place, place+1)
 			}
 		}
 		vr, vi := toDense(out[2]).column(k), toDense(out[3]).column(k)
@@ -138,6 +143,20 @@ func TestEigGradientAgainstJAX(t *testing.T) {
 	assert.Greater(t, checked, 40)
 }
 
+// The constants of the kernel are those of the reference.
+func TestEigConstantsAreTheKernels(t *testing.T) {
+	text, err := os.ReadFile("../xlabridge/kernels/eig.c")
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, m := range regexp.MustCompile(`\b(EIG_[A-Z_]+) = ([-0-9.xp]+)`).FindAllStringSubmatch(string(text), -1) {
+		got[m[1]], err = strconv.ParseFloat(m[2], 64)
+		assert.NoError(t, err, m[1])
+	}
+	assert.Equal(t, map[string]float64{"EIG_MOST_TURNS": eigMostTurns, "EIG_MOST_ROUNDS": eigMostRounds,
+		"EIG_MOST_BALANCE": eigMostBalance, "EIG_PHASE_SHARE": eigPhaseShare, "EIG_GRID_SHARE": eigGridShare,
+		"EIG_MOST_ELEMENT": eigMostElement, "EIG_LEAST_GAP": eigLeastGap}, got)
+}
+
 // Matrices under leading axes are taken one by one.
 func TestEigOfManyMatrices(t *testing.T) {
 	x := randomDense(rand.New(rand.NewPCG(1, 2)), Float64, 6, 9, 1)
@@ -146,10 +165,10 @@ func TestEigOfManyMatrices(t *testing.T) {
 	re, im = EigVals(many)
 	for i := range 2 {
 		for j := range 3 {
-			of := func(x *Array) *Array { return Index(Index(x, i), j) }
-			one := Eig(of(many))
-			for _, pair := range [][2]*Array{{one.Re, of(all.Re)}, {one.Im, of(all.Im)}, {one.Re, of(re)},
-				{one.Im, of(im)}, {one.VectorsRe, of(all.VectorsRe)}, {one.VectorsIm, of(all.VectorsIm)}} {
+			part := func(x *Array) *Array { return Index(Index(x, i), j) }
+			one := Eig(part(many))
+			for _, pair := range [][2]*Array{{one.Re, part(all.Re)}, {one.Im, part(all.Im)}, {one.Re, part(re)},
+				{one.Im, part(im)}, {one.VectorsRe, part(all.VectorsRe)}, {one.VectorsIm, part(all.VectorsIm)}} {
 				want, err := Floats(pair[0])
 				require.NoError(t, err)
 				got, err := Floats(pair[1])
@@ -215,6 +234,22 @@ func TestEigEdges(t *testing.T) {
 		for _, v := range Eig(Float64s(c.x, c.n, c.n)).parts() {
 			assert.Equal(t, math.IsNaN(c.re[0]), slices.ContainsFunc(values(v), math.IsNaN), "case %d %s", i+1,
 				c.description)
+		}
+	}
+}
+
+// Case 27.99: the imaginary part of a negative number alone is 0 and not -0, as of any real eigenvalue.
+func TestEigOfOneElementHasNoNegativeZero(t *testing.T) {
+	for _, x := range []float64{-3, 3, -math.MaxFloat64, -math.SmallestNonzeroFloat64, 0} {
+		a := Float64s([]float64{x}, 1, 1)
+		program, op := francisEig(a, true), Eig(a).parts()
+		for i, want := range []float64{x, 0, 1, 0} {
+			for _, got := range []*Array{program[i], op[i]} {
+				numbers, err := Floats(got)
+				require.NoError(t, err)
+				assert.Equal(t, []uint64{math.Float64bits(want)}, []uint64{math.Float64bits(numbers[0])},
+					"result %d of %v: %v", i, x, numbers)
+			}
 		}
 	}
 }

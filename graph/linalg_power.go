@@ -47,8 +47,8 @@ func MultiDot(arrays ...*Array) *Array {
 		if from == to {
 			return arrays[from]
 		}
-		at := cut[[2]int{from, to}]
-		return Dot(multiply(from, at), multiply(at+1, to))
+		last := cut[[2]int{from, to}]
+		return Dot(multiply(from, last), multiply(last+1, to))
 	}
 	return multiply(0, len(arrays)-1)
 }

@@ -17,12 +17,12 @@ func checkLastReports(t *testing.T, s *Spec, trials []*study.FrozenTrial) {
 	t.Helper()
 	require.NotEmpty(t, trials)
 	for _, x := range trials {
-		last, has := x.Last()
+		last, reported := x.Last()
 		switch {
 		case len(s.Directions()) > 1:
-			assert.False(t, has, "trial %d", x.Number)
+			assert.False(t, reported, "trial %d", x.Number)
 		case x.State == study.Complete:
-			assert.True(t, has, "trial %d", x.Number)
+			assert.True(t, reported, "trial %d", x.Number)
 			assert.Equal(t, x.Values[0], last.Value, "trial %d", x.Number)
 		default:
 			assert.Zero(t, last.Step%s.ReportEvery, "trial %d", x.Number)

@@ -18,7 +18,7 @@ func MetricNames(d *rdb.DB, st *study.Study) []string {
 	if s, err := SpecOf(d, st.ID()); err == nil {
 		names = s.Metrics()
 	} else if text, err := d.Attr(st.ID(), namesAttr); err == nil {
-		_ = json.Unmarshal(text, &names) // what are no names is none
+		_ = json.Unmarshal(text, &names) // a damaged attribute counts as none
 	}
 	objectives := len(st.Directions())
 	names = names[:min(len(names), objectives)]

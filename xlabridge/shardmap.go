@@ -19,7 +19,7 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 		o = options[0]
 	}
 	o.Trace.Mesh = m
-	j := newJit(c, []JitOptions{o}, func(args []any) any { return f(args[0].(A)) })
+	j := newJit(c, []JitOptions{o}, func(args []any) any { return f(as[A](args[0])) })
 	return func(a A) (r R, err error) {
 		leaves, tree := graph.Flatten(a)
 		for i, x := range leaves {
@@ -69,8 +69,7 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 			results[i] = graph.FromData(shape, &shardedData{deviceData: *d, mesh: m, spec: out, part: part,
 				shape: shape})
 		}
-		r, _ = x.Program.OutTree().Unflatten(results).(R)
-		return r, nil
+		return as[R](x.Program.OutTree().Unflatten(results)), nil
 	}
 }
 

@@ -163,7 +163,7 @@ func TestExampleIsShort(t *testing.T) {
 		}
 	}
 	require.Len(t, lines, 7)
-	require.Less(t, all, 530, "%v", lines)
+	require.Less(t, all, 560, "%v", lines)
 }
 
 // asTask is a command of a kind of run as an argument of warmup: without what is for runs alone.

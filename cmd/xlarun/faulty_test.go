@@ -39,6 +39,23 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 	}
 }
 
+// TestTreesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
+// panic in the user's policy.
+func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
+	s := faultyShell(t)
+	for method, want := range map[string]string{
+		"Member": `got a \*graph\.Array of 1 leaf, want a .* of \d+ leaves, as the genome that Init gets`,
+		"Centre": `got a graph\.None of 0 leaves, want a .* of \d+ leaves, as the genome that Init gets`,
+		"Tell":   `got a \[\]interface \{\} of \d+ leaves, want a .* of \d+ leaves, as the state that it gets`,
+	} {
+		p := s.Command("evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
+			"--backend", "reference", "--strategy", "faulty", "--strategy.fault", method+": tree")
+		require.NoError(t, p.Start())
+		assert.Equal(t, 1, p.Ended(), method)
+		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, p.Err.String())
+	}
+}
+
 // TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
 // used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
 func TestResultsOfPoliciesNameTheMethod(t *testing.T) {

@@ -114,7 +114,7 @@ func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.critic, err = maker.Make(spec.Observation, 1); err != nil {
+	if x.critic, err = policy.MakeCritic(maker, spec.Observation, 1); err != nil {
 		return nil, err
 	}
 	if len(graph.Leaves(x.actor.Start(x.actor.Init(random.New(0))))) > 0 {

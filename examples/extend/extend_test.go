@@ -16,6 +16,8 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -170,10 +172,16 @@ func TestA2C(t *testing.T) {
 	require.NotContains(t, string(config), "updates =", "--rounds is its only end")
 	r = commandLine(t, "a2c", "Pendulum-v1", "--rounds", "3", "--out", "none") // a box of actions
 	require.Equal(t, 3., r["updates"])
-	var text bytes.Buffer
-	require.Equal(t, 2, cli.Run(context.Background(), []string{"a2c", "--policy", "gru:3", "--out", "none"},
-		cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
-	require.Contains(t, text.String(), `--policy got "gru:3", wants a policy without memory`)
+	// Case 27.141: the critic of a network of a file has another number of outputs than the file.
+	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, nn.NewDense(random.New(1), 4, 2))
+	require.NoError(t, err)
+	require.NoError(t, g.WriteFile("network.nir"))
+	for policy, more := range map[string][]string{"gru:3": nil, "nir:network.nir": {"--policy.input", "observation"}} {
+		var text bytes.Buffer
+		args := append([]string{"a2c", "--policy", policy, "--out", "none"}, more...)
+		require.Equal(t, 2, cli.Run(context.Background(), args, cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
+		require.Contains(t, text.String(), "--policy got \""+policy+"\", wants a policy without memory")
+	}
 }
 
 // Same pays 1 for a step whose parameter is the one of Reset, and ends an episode after four steps.

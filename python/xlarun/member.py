@@ -5,8 +5,6 @@ import numpy as np
 
 from . import safetensors
 from .networks import networks
-from .nir import NIR
-from .spiking import Spiking
 
 
 def load(path):
@@ -33,11 +31,8 @@ class Member:
     @staticmethod
     def _network(arrays, metadata):
         name = metadata["policy"].split(":")[0]
-        spiking = {"spiking": Spiking, "nir": NIR}
-        if name in spiking:
-            return spiking[name](arrays, metadata)
         if name not in networks:
-            raise NotImplementedError(f"the policy {name} is not among {', '.join([*networks, *spiking])}")
+            raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)}")
         return networks[name](arrays, metadata)
 
     def start(self):

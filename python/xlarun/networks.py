@@ -4,6 +4,8 @@ import json
 import numpy as np
 
 from .functions import activations, count, layer, sigmoid
+from .nir import NIR
+from .spiking import Spiking
 
 
 class Stateless:
@@ -130,4 +132,4 @@ class CTRNN(Recurrent):
 
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
-            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN}
+            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "spiking": Spiking, "nir": NIR}

@@ -18,8 +18,13 @@ def exprel(z):
 
 
 class Neurons:
-    """A layer. Neurons is made of a dict n of physical values: membrane, synapse, adaptation (ms), rest, reset, threshold,
-    jump, drive (mV)."""
+    """A layer of neurons.
+
+    n: dict of arrays [units], the physical values of each neuron: membrane, synapse and adaptation in ms, rest, reset,
+    threshold, jump and drive in mV. dynamics: "mechanistic:MODEL" or "mechanistic:MODEL:SYNAPSE". dt: the time of a
+    substep, in ms. reversal: two reversal potentials of synapses, in mV. refractory: the time in ms for which a neuron
+    stays silent after a spike.
+    """
 
     def __init__(self, dynamics, n, dt, reversal, refractory):
         _, self.model, *synapse = dynamics.split(":")
@@ -35,30 +40,41 @@ class Neurons:
         getattr(self, f"make_{self.model}")(np.exp(-np.float32(dt) / n["membrane"]))
 
     def connect(self, reversal, dt):
-        """How much current or conductance a weight of 1 mV is."""
-        left = lambda t, tau: np.exp(-t / tau)
+        """Sets what a weight of 1 mV gives.
+
+        reversal: the two reversal potentials in mV. dt: ms. Sets excites [units], a current in pA, or a conductance in
+        nS if by_sign; inhibits [units] in nS, if by_sign; and decay [units], the part of the current or conductance
+        that is left after a step.
+        """
+        kept = lambda time, tau: np.exp(-time / tau)
         membrane, tau = self.n["membrane"], self.n["synapse"]
-        pulse = self.leak / (1 - left(dt, membrane))
+        pulse = self.leak / (1 - kept(dt, membrane))
         self.decay = np.zeros_like(tau)
         self.excites = pulse
         if self.synapse == "shunt":
             self.excites = self.steps * pulse
         elif self.synapse in ("current", "conductance"):
-            self.decay = left(self.h, tau)
-            self.excites = self.leak * (1 - left(self.h, tau)) / (1 - left(self.h, membrane))
+            self.decay = kept(self.h, tau)
+            self.excites = self.leak * (1 - kept(self.h, tau)) / (1 - kept(self.h, membrane))
         if self.by_sign:
             middle = 0.5 * (self.n["rest"] + self.n["threshold"])
-            self.reversal_i, self.reversal_e = (np.float32(x) for x in sorted(reversal))
+            self.reversal_i, self.reversal_e = (np.float32(potential) for potential in sorted(reversal))
             self.inhibits = self.excites / (middle - self.reversal_i)
             self.excites = self.excites / (self.reversal_e - middle)
 
     def start(self):
+        """The state at rest, a dict: neurons, the model's variables, a list of arrays [units] with v in mV first;
+        synapses, a pair of arrays [units] of excitation and inhibition in pA, or in nS if by_sign; waiting [units], the
+        steps for which a neuron stays silent; spikes [units], 1 where it fired, else 0."""
         zeros = np.zeros_like(self.way)
         return {"neurons": self.rest_state(), "synapses": (zeros, zeros), "waiting": zeros, "spikes": zeros}
 
     def step(self, s, excitation, inhibition):
-        """Advances the state s by dt. excitation and inhibition are sums of weights in mV; unless by_sign, excitation is
-        their sum. The spikes are sent in the next substep."""
+        """Advances the state s of start by dt ms, in place. Returns nothing: s["spikes"] is sent in the next substep.
+
+        excitation, inhibition [units]: sums of weights in mV. If not by_sign, excitation is the sum of both, and
+        inhibition is not read.
+        """
         sent = 0
         for i in range(self.steps):
             current, conductance = self.receive(s, i, excitation, inhibition)
@@ -70,7 +86,7 @@ class Neurons:
         """The input of the substep's step i: current - conductance*v."""
         if self.synapse == "pulse":
             return self.drive + excitation * self.excites, None
-        e, inhibitory = (x * self.decay for x in s["synapses"])
+        e, inhibitory = (part * self.decay for part in s["synapses"])
         if i == 0:
             e = e + excitation * self.excites
             if self.by_sign:
@@ -81,31 +97,33 @@ class Neurons:
         return e + self.drive, None
 
     def integrate(self, s, current, conductance):
-        x, hh = s["neurons"], self.model == "hh"
-        change, slope = self.derivative(x, lambda v: current if conductance is None else current - conductance * v,
-                                        0 if conductance is None else conductance)
+        variables, hh = s["neurons"], self.model == "hh"
+        inflow = lambda v: current if conductance is None else current - conductance * v
+        change, slope = self.derivative(variables, inflow, 0 if conductance is None else conductance)
         if not hh:
             s["waiting"] = np.maximum(s["waiting"] - 1, 0)
             change[0] = np.where(s["waiting"] > 0, np.float32(0), change[0])
-        s["neurons"] = [a + self.h * (b * exprel(self.h * np.minimum(c, 0))) for a, b, c in zip(x, change, slope)]
+        s["neurons"] = [a + self.h * (b * exprel(self.h * np.minimum(c, 0)))
+                        for a, b, c in zip(variables, change, slope)]
         if hh:  # a neuron below its threshold can spike again
             s["waiting"] = np.where(s["neurons"][0] >= self.peak, s["waiting"], np.float32(0))
 
     def fire(self, s):
         spikes = (s["neurons"][0] >= self.peak) & (s["waiting"] <= 0)
         s["waiting"] = np.where(spikes, np.float32(1) if self.model == "hh" else self.waits, s["waiting"])
-        s["neurons"] = [np.where(spikes, after, x) for after, x in zip(self.reset(s["neurons"]), s["neurons"])]
+        s["neurons"] = [np.where(spikes, after, before)
+                        for after, before in zip(self.reset(s["neurons"]), s["neurons"])]
         return spikes.astype(np.float32)
 
-    def make_lif(self, left):
+    def make_lif(self, kept):
         self.peak, self.jump = self.n["threshold"], self.n["threshold"] - self.n["reset"]
         if self.synapse in ("pulse", "shunt"):
-            self.jump = self.jump / left  # the potential leaks before the substep ends
+            self.jump = self.jump / kept  # the potential leaks before the substep ends
         self.rest_state = lambda: [self.n["rest"]]
-        self.reset = lambda x: [x[0] - self.jump]
+        self.reset = lambda variables: [variables[0] - self.jump]
 
-        def derivative(x, at, conductance):
-            i = self.leak * (self.n["rest"] - x[0]) + at(x[0])
+        def derivative(variables, inflow, conductance):
+            i = self.leak * (self.n["rest"] - variables[0]) + inflow(variables[0])
             return [i / CAPACITANCE], [-(self.leak + conductance) / CAPACITANCE]
         self.derivative = derivative
 
@@ -113,23 +131,23 @@ class Neurons:
         self.delta = np.float32(0.1) * self.way
         self.upswing, self.peak = self.n["threshold"] + self.delta, self.n["threshold"] + 6 * self.delta
         self.rest_state = lambda: [self.n["rest"]]
-        self.reset = lambda x: [self.n["reset"]]
+        self.reset = lambda variables: [self.n["reset"]]
         self.derivative = self.exponential
 
-    def exponential(self, x, at, conductance):
-        v = np.minimum(x[0], self.peak)
+    def exponential(self, variables, inflow, conductance):
+        v = np.minimum(variables[0], self.peak)
         rise = np.exp((v - self.upswing) / self.delta)
-        i = self.leak * (self.n["rest"] - v + self.delta * rise) + at(v)
+        i = self.leak * (self.n["rest"] - v + self.delta * rise) + inflow(v)
         return [i / CAPACITANCE], [(self.leak * rise - (self.leak + conductance)) / CAPACITANCE]
 
-    def make_adex(self, left):
-        self.make_expif(left)
+    def make_adex(self, kept):
+        self.make_expif(kept)
         self.rest_state = lambda: [self.n["rest"], np.zeros_like(self.way)]
-        self.reset = lambda x: [self.n["reset"], x[1] + self.leak * self.n["jump"]]
+        self.reset = lambda variables: [self.n["reset"], variables[1] + self.leak * self.n["jump"]]
 
-        def derivative(x, at, conductance):
-            change, slope = self.exponential(x, lambda v: at(v) - x[1], conductance)
-            return change + [-x[1] / self.n["adaptation"]], slope + [-1 / self.n["adaptation"]]
+        def derivative(variables, inflow, conductance):
+            change, slope = self.exponential(variables, lambda v: inflow(v) - variables[1], conductance)
+            return change + [-variables[1] / self.n["adaptation"]], slope + [-1 / self.n["adaptation"]]
         self.derivative = derivative
 
     def make_izhikevich(self, _):
@@ -140,29 +158,29 @@ class Neurons:
         self.peak = threshold + self.way
         root = np.sqrt(np.maximum(0, linear**2 - 4 * (square * constant)))
         self.rest_state = lambda: [-(linear + root) / (2 * square), np.zeros_like(self.way)]
-        self.reset = lambda x: [self.n["reset"], x[1] + self.n["jump"] / self.n["membrane"]]
+        self.reset = lambda variables: [self.n["reset"], variables[1] + self.n["jump"] / self.n["membrane"]]
 
-        def derivative(x, at, conductance):
-            v = np.minimum(x[0], self.peak)
-            change = v * (square * v + linear) + constant - x[1] + at(v) / CAPACITANCE
-            return [change, -rate * x[1]], [2 * square * v + linear - conductance / CAPACITANCE, -rate]
+        def derivative(variables, inflow, conductance):
+            v = np.minimum(variables[0], self.peak)
+            change = v * (square * v + linear) + constant - variables[1] + inflow(v) / CAPACITANCE
+            return [change, -rate * variables[1]], [2 * square * v + linear - conductance / CAPACITANCE, -rate]
         self.derivative = derivative
 
     def make_hh(self, _):
         self.peak = 0.5 * (self.n["threshold"] + SODIUM)
         self.zero = self.n["threshold"] - 3
-        self.reset = lambda x: x
+        self.reset = lambda variables: variables
 
         def rest_state():
             v = self.n["rest"]
             return [v] + [alpha / (alpha + beta) for alpha, beta in self.rates(v)]
 
-        def derivative(x, at, conductance):
-            v, m, h, n = x
+        def derivative(variables, inflow, conductance):
+            v, m, h, n = variables
             sodium, potassium = 100 * CAPACITANCE * (m * m * m * h), 30 * CAPACITANCE * (n * n) ** 2
-            i = self.leak * (self.n["rest"] - v) + sodium * (SODIUM - v) + potassium * (POTASSIUM - v) + at(v)
+            i = self.leak * (self.n["rest"] - v) + sodium * (SODIUM - v) + potassium * (POTASSIUM - v) + inflow(v)
             change, slope = [i / CAPACITANCE], [-(self.leak + conductance + (sodium + potassium)) / CAPACITANCE]
-            for gate, (alpha, beta) in zip(x[1:], self.rates(v)):
+            for gate, (alpha, beta) in zip(variables[1:], self.rates(v)):
                 change.append(alpha - (alpha + beta) * gate)
                 slope.append(-(alpha + beta))
             return change, slope
@@ -170,8 +188,8 @@ class Neurons:
 
     def rates(self, v):
         """The rates at which the gates m, h and n open and close, in 1/ms."""
-        x = np.clip(v - self.zero, -500, 500)
-        ramp = lambda a, sign, by: np.float32(sign / by) * (x - a)
+        potential = np.clip(v - self.zero, -500, 500)
+        ramp = lambda middle, sign, width: np.float32(sign / width) * (potential - middle)
         return ((0.32 * 4 / exprel(ramp(13, -1, 4)), 0.28 * 5 / exprel(ramp(40, 1, 5))),
                 (0.128 * np.exp(ramp(17, -1, 18)), 4 / (1 + np.exp(-ramp(40, 1, 5)))),
                 (0.032 * 5 / exprel(ramp(15, -1, 5)), 0.5 * np.exp(ramp(10, -1, 40))))

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -104,18 +105,27 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
-	if err := pool.New(c.MigrationDir, c.Island, "").Open(); err != nil {
+	shared := pool.New(c.MigrationDir, c.Island)
+	if err := shared.Open(); err != nil {
+		_ = shared.Close()
+		if errors.As(err, new(*settings.Error)) {
+			return nil, err
+		}
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)
 	}
 	e, err := New(b, c)
 	if err != nil {
+		_ = shared.Close()
 		return nil, err
 	}
 	e.outer = poolPrefix
-	p := &pooled{Evolution: e, islands: []string{c.Island}, size: e.program.Genomes.Size()}
-	p.pool = pool.New(c.MigrationDir, c.Island, fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size))
+	p := &pooled{Evolution: e, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
+	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size)
 	return p, nil
 }
+
+// Close frees the run and the island's name.
+func (p *pooled) Close() error { return errors.Join(p.Evolution.Close(), p.pool.Close()) }
 
 // Step runs a generation. Every MigrateEvery generations, members leave and arrive after it.
 func (p *pooled) Step() (run.Metrics, error) {

@@ -2,6 +2,7 @@
 package islands
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,6 +88,9 @@ func (c Islands) With(name string, value any) Islands {
 
 // each returns the search of the first island, and the Numbers that differ between islands, by full name.
 func (c *Islands) each() (one generation.Search, each map[string][]float64, err error) {
+	if err := settings.Check(c); err != nil {
+		return c.Search, nil, err
+	}
 	one = c.Clone()
 	one.Devices = 1
 	each = map[string][]float64{}
@@ -105,6 +109,10 @@ func (c *Islands) each() (one generation.Search, each map[string][]float64, err 
 		for _, f := range settings.Fields(chosen) {
 			if n, ok := f.Number(); ok && n.Each != "" {
 				name := p.Name + "." + f.Name
+				if n.Listed() > c.Islands {
+					return one, nil, settings.Wrong(name, n.Each, "at most %d numbers, one for each island, "+
+						"or a range: the others would not be used", c.Islands)
+				}
 				each[name] = n.Several(c.Islands, name, c.Seed)
 				one.Parted = one.Parted.With(name, n.Value)
 			}
@@ -129,9 +137,6 @@ func (c *Islands) Check(on plan.Machine) error {
 
 // setup checks the config and lays out one island. It also returns the Numbers that differ between islands.
 func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float64, error) {
-	if err := settings.Check(c); err != nil {
-		return nil, nil, err
-	}
 	one, each, err := c.each()
 	if err != nil {
 		return nil, nil, err
@@ -152,8 +157,14 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 		}
 	}
 	on.Free /= int64(c.Islands)
-	one.Memory /= settings.Bytes(c.Islands)
+	if one.Memory > 0 {
+		one.Memory = max(1, one.Memory/settings.Bytes(c.Islands))
+	}
 	x, err := one.NewSetup(generation.Options{Migrants: c.Migrants, Islands: c.Islands, Alone: true}, on)
+	if e, ok := errors.AsType[*settings.Error](err); ok && e.Key == "memory" {
+		return nil, nil, settings.Wrong("memory", c.Memory, "%s, as each of the %d islands has a part of it", e.Wants,
+			c.Islands)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,166 +1,11 @@
 package policy
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
-
-	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/nn"
-	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
-
-func init() {
-	MustRegister("nir", func() Maker {
-		return &NIRSettings{Input: auto, Encoder: auto, Decoder: auto, Rule: "exact", Surrogate: "fast-sigmoid"}
-	})
-}
-
-// auto is the text of settings that a NIR file may say.
-const auto = "auto"
-
-// NIRSettings are the settings of the policy "nir". Zero and auto mean what the metadata of the file's Input says, if
-// xlarun export wrote it, else the default of the policy spiking.
-type NIRSettings struct {
-	File      string   `set:"file" args:"" wants:"a file of a NIR graph, as in nir:network.nir"`
-	_         struct{} `help:"file of the network: its layers, and the numbers that the search starts from"`
-	Layers    string   `set:"layers" wants:"layers such as linear:4:16,lif:16,affine:16:2"`
-	_         struct{} `help:"layers of a network whose numbers come from elsewhere: with them no file is read."`
-	_         struct{} `help:"Saved members have this setting"`
-	Input     string   `set:"input" oneof:"auto,spikes,observation"`
-	_         struct{} `help:"what the network gets in each substep: the spikes of the encoder (spikes),"`
-	_         struct{} `help:"or the elements of the observation times gain (observation)"`
-	Encoder   string   `set:"encoder" oneof:"auto,current,rate,regular,latency,delta,population"`
-	_         struct{} `help:"how observations become spikes, as in spiking"`
-	_         struct{} `needs:"input=!observation"`
-	Decoder   string   `set:"decoder" oneof:"auto,last,mean"`
-	_         struct{} `help:"what the outputs are: the network's outputs after the last substep (last),"`
-	_         struct{} `help:"or their mean over the substeps (mean). auto: last behind an LI, else mean"`
-	Substeps  int      `set:"substeps" min:"0" max:"4096" zero:"the file's"`
-	_         struct{} `help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
-	DT        float64  `set:"dt" min:"0" zero:"the file's"`
-	_         struct{} `help:"ms of the network's time per substep; 0: as the file says, or 1"`
-	Rate      float64  `set:"rate" min:"0" zero:"the file's" needs:"encoder=auto|current|rate|regular|population"`
-	_         struct{} `help:"spikes per second of an input that is 1; 0: as the file"`
-	_         struct{} `help:"says, or 500"`
-	Gain      float64  `set:"gain" min:"0" zero:"the file's" help:"factor of observations; 0: as the file says, or 1"`
-	Fields    int      `set:"fields" min:"0" max:"4096" zero:"the file's"`
-	_         struct{} `help:"units per input of the encoder population; 0: as the file says, or 5"`
-	_         struct{} `needs:"encoder=population"`
-	Change    float64  `set:"change" min:"0" zero:"the file's"`
-	_         struct{} `help:"change of an input that makes the encoder delta send a spike;"`
-	_         struct{} `help:"0: as the file says, or 0.05" needs:"encoder=delta"`
-	Rule      string   `set:"rule" oneof:"exact,euler,spyx"`
-	_         struct{} `help:"how time constants become decays: exp(-dt/tau) (exact), 1 - dt/tau (euler),"`
-	_         struct{} `help:"or as in files of Spyx, with the dt that they were written with (spyx)"`
-	Surrogate string   `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through"`
-	_         struct{} `help:"what replaces the derivative of a spike in gradients"`
-	resizes   bool
-}
-
-// Make reads the file and makes a NIR.
-func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) {
-	if err := checked(s); err != nil {
-		return nil, err
-	}
-	p := &NIR{NIRSettings: *s}
-	key, name := "policy.file", s.File
-	var err error
-	switch {
-	case s.Layers != "":
-		key, name = "policy.layers", s.Layers
-		if p.layers, err = readKinds(s.Layers); err != nil {
-			return nil, settings.Wrong(key, s.Layers, "layers such as linear:4:16,lif:16,affine:16:2: %s", err)
-		}
-	case s.File == "":
-		return nil, settings.Wrong(key, "", "the file of a NIR graph, as in nir:network.nir")
-	default:
-		if err = p.read(); err != nil {
-			return nil, settings.Wrong(key, s.File, "a file of a NIR graph that the policy nir can run: %s",
-				strings.TrimPrefix(strings.TrimPrefix(err.Error(), "nir: "), s.File+": "))
-		}
-	}
-	if p.fillIn(p.layers); p.Fields < 2 {
-		return nil, settings.Wrong("policy.fields", p.Fields, "2 or more")
-	}
-	elements, err := FlatSize(observation)
-	if err != nil {
-		return nil, err
-	}
-	p.inputs = newSpikingInputs(observation, elements)
-	in := p.channels()
-	if have := p.layers[0].in; have != in {
-		wants := fmt.Sprintf("a network of %d inputs, the spike trains that the encoder %s makes of %s", in, p.Encoder,
-			observation)
-		if p.Input == "observation" {
-			wants = fmt.Sprintf("a network of %d inputs, the elements of %s", in, observation)
-		}
-		if p.Input == "spikes" && have == elements {
-			wants += "; --policy.input observation gives it the elements themselves"
-		}
-		return nil, settings.Wrong(key, name, "%s; this one has %d", wants, have)
-	}
-	have := p.layers[len(p.layers)-1].out
-	switch {
-	case have == outputs:
-	case !s.resizes:
-		return nil, settings.Wrong(key, name, "a network of %d outputs, which the actions take; this one has %d",
-			outputs, have)
-	default:
-		if err := p.resize(outputs); err != nil {
-			return nil, settings.Wrong(key, name, "a network that can have %d outputs, too: %s", outputs, err)
-		}
-	}
-	return p, nil
-}
-
-// Resized implements Resizer.
-func (s *NIRSettings) Resized() Maker {
-	resized := *s
-	resized.resizes = true
-	return &resized
-}
-
-// resize changes the number of outputs: that of the last linear layer, and of the neurons behind it.
-func (p *NIR) resize(outputs int) error {
-	last := len(p.layers) - 1
-	for ; last >= 0 && !p.layers[last].dense(); last-- {
-		if p.layers[last].recurrent() {
-			return errors.New("its last neurons feed themselves")
-		}
-	}
-	if last < 0 {
-		return errors.New("it has no weights")
-	}
-	p.resized = last + 1
-	p.layers = slices.Clone(p.layers)
-	for i := last; i < len(p.layers); i++ {
-		if p.layers[i].out = outputs; i > last {
-			p.layers[i].in = outputs
-		}
-	}
-	return nil
-}
-
-// NIRNumbers returns the parameters of the policy nir:FILE, as Init returns them, with its default settings.
-func NIRNumbers(file string) (NIRParams, error) {
-	m, err := MakerOf("nir:"+file, nil)
-	if err != nil {
-		return NIRParams{}, err
-	}
-	p := &NIR{NIRSettings: *m.(*NIRSettings)}
-	err = p.read()
-	return p.start, err
-}
 
 // NIR is a network of a NIR file: a chain of the layers of package nn that nir.Graph.Layers makes. A step of the
 // environment is Substeps of dt ms. Parameters are NIRParams; Init returns the numbers of the file, whatever the key.
@@ -168,281 +13,11 @@ func NIRNumbers(file string) (NIRParams, error) {
 type NIR struct {
 	NIRSettings
 	layers []nirKind
-	start  NIRParams // the numbers of the file; empty with Layers
+	start  NIRParams // the numbers of the file; empty if none is read
+	digest string    // of the file that was read
 	inputs spikingInputs
-	// resized is one more than the first layer whose number of outputs is not the file's; 0: none.
-	resized int
-}
-
-// NIRParams holds the parameters of one NIR.
-type NIRParams struct{ Layers []NIRLayer }
-
-// NIRLayer holds the parameters of a layer: W and B of a linear one, the others of neurons. Time constants are natural
-// logarithms of substeps, so that a search moves all of them by the same share: a decay is exp(-exp(-gene)).
-type NIRLayer struct {
-	W         *graph.Array `tree:"optional"` // [in, out]
-	B         *graph.Array `tree:"optional"` // [out]
-	Membrane  *graph.Array `tree:"optional"` // [units]: log(tau/dt)
-	Synapse   *graph.Array `tree:"optional"` // [units]: of a CubaLIF
-	Threshold *graph.Array `tree:"optional"` // [units]
-	Wh        *graph.Array `tree:"optional"` // [units, units]: from the layer's spikes to itself
-}
-
-// nirKind is the structure of a layer.
-type nirKind struct {
-	name    string // affine, linear, lif, cubalif, li, and rlif and rcubalif, which feed themselves
-	in, out int
-}
-
-func (k nirKind) String() string {
-	if k.dense() {
-		return fmt.Sprintf("%s:%d:%d", k.name, k.in, k.out)
-	}
-	return fmt.Sprintf("%s:%d", k.name, k.out)
-}
-
-func (k nirKind) dense() bool     { return k.name == "affine" || k.name == "linear" }
-func (k nirKind) recurrent() bool { return k.name == "rlif" || k.name == "rcubalif" }
-func (k nirKind) current() bool   { return k.name == "cubalif" || k.name == "rcubalif" }
-
-// readKinds reads the setting layers.
-func readKinds(text string) (all []nirKind, err error) {
-	names := []string{"affine", "linear", "lif", "rlif", "cubalif", "rcubalif", "li"}
-	for part := range strings.SplitSeq(text, ",") {
-		fields := strings.Split(part, ":")
-		k := nirKind{name: fields[0]}
-		if !slices.Contains(names, k.name) {
-			return nil, fmt.Errorf("there is no layer %q among %s", k.name, strings.Join(names, ", "))
-		}
-		var sizes []int
-		for _, f := range fields[1:] {
-			n, err := strconv.Atoi(f)
-			if err != nil || n < 1 || n > maxWidth {
-				return nil, fmt.Errorf("%s has the size %q, want 1 to %d", part, f, maxWidth)
-			}
-			sizes = append(sizes, n)
-		}
-		if want := 1 + b2i(k.dense()); len(sizes) != want {
-			return nil, fmt.Errorf("%s has %d sizes, want %d", part, len(sizes), want)
-		}
-		k.in, k.out = sizes[0], sizes[len(sizes)-1]
-		if len(all) > 0 && all[len(all)-1].out != k.in {
-			return nil, fmt.Errorf("%s takes %d inputs, the layer before gives %d", part, k.in, all[len(all)-1].out)
-		}
-		all = append(all, k)
-	}
-	return all, nil
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// nirFiles has the graphs that this process has read, by file name: a file that changes or goes away during a run
-// changes nothing in it.
-var nirFiles sync.Map
-
-func readNIR(name string) (*nir.Graph, error) {
-	if g, ok := nirFiles.Load(name); ok {
-		return g.(*nir.Graph), nil
-	}
-	g, err := nir.ReadFile(name)
-	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("it cannot be read (%w)", wrong.Err)
-	}
-	if err == nil {
-		nirFiles.Store(name, g)
-	}
-	return g, err
-}
-
-// read reads the file: layers and start, and settings that are auto.
-func (p *NIR) read() error {
-	g, err := readNIR(p.File)
-	if err != nil {
-		return err
-	}
-	said := NIRMetadata(g)
-	if said["format"] != nirFormat { // other programs may mean something else by these names
-		said = nil
-	}
-	for key, to := range map[string]*string{"input": &p.Input, "encoder": &p.Encoder, "decoder": &p.Decoder} {
-		f, _ := settings.Lookup(&p.NIRSettings, key)
-		if *to == auto && said[key] != "" {
-			if err := f.Set(said[key]); err != nil {
-				return err
-			}
-		}
-	}
-	for _, key := range []string{"substeps", "dt", "rate", "gain", "fields", "change"} {
-		f, _ := settings.Lookup(&p.NIRSettings, key)
-		if f.Text() == "0" && said[key] != "" {
-			if err := f.Set(said[key]); err != nil {
-				return err
-			}
-		}
-	}
-	if err := settings.Check(&p.NIRSettings); err != nil {
-		return fmt.Errorf("its metadata are wrong: %w", err)
-	}
-	layers, err := g.Layers(nir.Scale{DT: cmp.Or(p.DT, 1) / 1000, Rule: p.Rule}, nn.Surrogate{Kind: p.Surrogate})
-	if err != nil {
-		return err
-	}
-	if len(layers) == 0 {
-		return errors.New("it has no layers")
-	}
-	for i, l := range layers {
-		k, n, err := nirLayerOf(l)
-		if err == nil && i > 0 && p.layers[i-1].out != k.in {
-			err = fmt.Errorf("it takes %d inputs, the layer before gives %d", k.in, p.layers[i-1].out)
-		}
-		if err != nil {
-			return fmt.Errorf("layer %d: %w", i, err)
-		}
-		if p.layers = append(p.layers, k); p.levels(i) {
-			before := &p.start.Layers[i-1]
-			if err := levelled(before, n.Membrane); err != nil {
-				return err
-			}
-		}
-		p.start.Layers = append(p.start.Layers, n)
-	}
-	return nil
-}
-
-// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v), so that the weights
-// are those of a file whose r is 1, whatever the time constant.
-func (p *NIR) levels(i int) bool { return p.layers[i].name == "li" && i > 0 && p.layers[i-1].dense() }
-
-// levelled divides the weights before an LI by 1 - decay, which Graph.Layers multiplied into them.
-func levelled(l *NIRLayer, genes *graph.Array) error {
-	decays, err := decaysOf(genes)
-	if err != nil {
-		return err
-	}
-	rise := graph.Sub(1, decays).Convert(graph.Float32)
-	l.W = l.W.Div(rise)
-	if l.B != nil {
-		l.B = l.B.Div(rise)
-	}
-	*l, err = graph.Eval(*l)
-	return err
-}
-
-// nirLayerOf returns structure and parameters of a layer of package nn.
-func nirLayerOf(layer any) (k nirKind, n NIRLayer, err error) {
-	var alpha, beta *graph.Array
-	switch l := layer.(type) {
-	case nn.Dense:
-		k, n = nirKind{"linear", l.W.Dim(0), l.W.Dim(1)}, NIRLayer{W: l.W, B: l.B}
-		if l.B != nil {
-			k.name = "affine"
-		}
-	case nn.LIF:
-		k.name, beta = "lif", l.Beta
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.CuBaLIF:
-		k.name, beta, alpha = "cubalif", l.Beta, l.Alpha
-		n = NIRLayer{Threshold: l.Threshold, Wh: l.Wh}
-	case nn.LI:
-		k.name, beta = "li", l.Beta
-	default:
-		return k, n, fmt.Errorf("it is a %T, and the policy nir has layers for Affine, Linear, LIF, CubaLIF and LI",
-			layer)
-	}
-	if beta != nil {
-		if beta.Rank() != 1 {
-			return k, n, fmt.Errorf("its neurons are of dims %v, want one axis", beta.Dims())
-		}
-		k.in, k.out = beta.Dim(0), beta.Dim(0)
-	}
-	if n.Wh != nil {
-		k.name = "r" + k.name
-	}
-	if beta != nil {
-		if n.Membrane, err = geneOf(beta); err != nil {
-			return k, n, err
-		}
-	}
-	if alpha != nil {
-		if n.Synapse, err = geneOf(alpha); err != nil {
-			return k, n, err
-		}
-	}
-	for _, a := range graph.Leaves(n) {
-		v, err := graph.Floats(a)
-		if err != nil {
-			return k, n, err
-		}
-		if slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
-			return k, n, errors.New("a number of it is not finite")
-		}
-	}
-	return k, n, nil
-}
-
-// Genes of time constants are between these, so that they are finite where a decay is 0 or rounds to 1.
-const leastGene, mostGene = -4, 16
-
-// geneOf returns the genes of decays.
-func geneOf(decays *graph.Array) (*graph.Array, error) {
-	v, err := graph.Floats(decays)
-	if err != nil {
-		return nil, err
-	}
-	genes := make([]float32, len(v))
-	for i, decay := range v {
-		genes[i] = float32(min(max(-math.Log(-math.Log(decay)), leastGene), mostGene))
-	}
-	return graph.Float32s(genes), nil
-}
-
-// decayOf returns the decays of genes.
-func decayOf(genes *graph.Array) *graph.Array { return single(genes).Neg().Exp().Neg().Exp() }
-
-// fillIn replaces the settings that are still auto by their defaults.
-func (p *NIR) fillIn(layers []nirKind) {
-	usual := defaultEncoding()
-	or := func(s *string, usual string) {
-		if *s == auto {
-			*s = usual
-		}
-	}
-	or(&p.Input, "spikes")
-	or(&p.Encoder, usual.Encoder)
-	decoder := "mean"
-	if layers[len(layers)-1].name == "li" {
-		decoder = "last"
-	}
-	or(&p.Decoder, decoder)
-	p.Substeps, p.DT = cmp.Or(p.Substeps, usual.Substeps), cmp.Or(p.DT, 1)
-	p.Rate, p.Gain = cmp.Or(p.Rate, usual.Rate.Value), cmp.Or(p.Gain, usual.Gain.Value)
-	p.Fields, p.Change = cmp.Or(p.Fields, usual.Fields), cmp.Or(p.Change, usual.Change)
-}
-
-// Held returns settings with which the policy is made without its file.
-func (p *NIR) Held() settings.Values {
-	own := settings.Values{}
-	for _, f := range settings.Fields(&p.NIRSettings) {
-		if !f.IsArgument() {
-			own[f.Name] = f.Value()
-		}
-	}
-	own["layers"] = p.structure()
-	return own
-}
-
-// structure returns the setting layers of the network.
-func (p *NIR) structure() string {
-	var parts []string
-	for _, k := range p.layers {
-		parts = append(parts, k.String())
-	}
-	return strings.Join(parts, ",")
+	// firstResized is the first layer whose number of outputs is not the file's; -1: none.
+	firstResized int
 }
 
 func (p *NIR) encoding() Encoding {
@@ -456,164 +31,6 @@ func (p *NIR) channels() int {
 		return p.inputs.n
 	}
 	return p.encoding().channels(p.inputs)
-}
-
-// Init returns the numbers of the file. Where a network has more outputs than the file's, or fewer, weights of those
-// outputs are drawn from the normal distribution of variance 1/in: of all if they are fewer.
-func (p *NIR) Init(key random.Key) any {
-	switch {
-	case p.Layers != "":
-		return p.zeros()
-	case p.resized == 0:
-		return p.start
-	}
-	all := NIRParams{slices.Clone(p.start.Layers)}
-	for i := p.resized - 1; i < len(all.Layers); i++ {
-		k, l := p.layers[i], &all.Layers[i]
-		vector := func(a *graph.Array, more any) *graph.Array {
-			switch {
-			case a == nil:
-				return nil
-			case k.out < a.Dim(0):
-				return graph.Zeros(graph.ShapeOf(graph.Float32, k.out)).Add(more)
-			}
-			rest := graph.Zeros(graph.ShapeOf(graph.Float32, k.out-a.Dim(0))).Add(more)
-			return graph.Concatenate(0, a, rest)
-		}
-		if k.dense() {
-			drawn, old := fanIn(key, graph.ShapeOf(graph.Float32, k.in, k.out)), l.W
-			if l.W = drawn; k.out > old.Dim(1) {
-				l.W = graph.Concatenate(1, old, graph.SliceAxis(drawn, 1, old.Dim(1), k.out))
-			}
-			l.B = vector(l.B, 0)
-			continue
-		}
-		for _, a := range []**graph.Array{&l.Membrane, &l.Synapse, &l.Threshold} {
-			if *a != nil {
-				*a = vector(*a, (*a).Mean())
-			}
-		}
-	}
-	return all
-}
-
-// zeros returns parameters that are 0.
-func (p *NIR) zeros() NIRParams {
-	zeros := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
-	var all NIRParams
-	for _, k := range p.layers {
-		var l NIRLayer
-		switch {
-		case k.dense():
-			l.W = zeros(k.in, k.out)
-			if k.name == "affine" {
-				l.B = zeros(k.out)
-			}
-		default:
-			l.Membrane = zeros(k.out)
-			if k.name != "li" {
-				l.Threshold = zeros(k.out)
-			}
-			if k.current() {
-				l.Synapse = zeros(k.out)
-			}
-			if k.recurrent() {
-				l.Wh = zeros(k.out, k.out)
-			}
-		}
-		all.Layers = append(all.Layers, l)
-	}
-	return all
-}
-
-// nirReady holds the layers that Prepare makes of parameters: Layer, nn.LIF, nn.CuBaLIF, nn.LI or levelLI.
-type nirReady struct{ Layers []any }
-
-// levelLI is an LI whose potential goes towards its input.
-type levelLI struct{ Beta *graph.Array }
-
-// Prepare computes the decays, pads neurons to whole vector registers with some that have no inputs, and transposes a
-// narrow last layer.
-func (p *NIR) Prepare(params any) any { return p.prepare(laying{}, true, params) }
-
-// PrepareShared computes the decays.
-func (p *NIR) PrepareShared(m Shared) any { return p.prepare(layingOf(m), false, m.Params) }
-
-// ready returns parameters as Prepare returns them.
-func (p *NIR) ready(params any) nirReady {
-	if r, ok := params.(nirReady); ok {
-		return r
-	}
-	return p.prepare(laying{}, false, params)
-}
-
-func (p *NIR) prepare(lay laying, fill bool, params any) (r nirReady) {
-	all, ok := params.(NIRParams)
-	if !ok || len(all.Layers) != len(p.layers) {
-		graph.Throw("policy.NIR", "got parameters of type %T, want policy.NIRParams with %d layers, as Init makes "+
-			"them", params, len(p.layers))
-	}
-	last := len(p.layers) - 1
-	for ; last >= 0 && !p.layers[last].dense(); last-- {
-	}
-	surrogate := nn.Surrogate{Kind: p.Surrogate}
-	pad := 0 // units that pad the layer before
-	wide := func(a *graph.Array) *graph.Array { return padded(single(a), pad) }
-	for i, l := range all.Layers {
-		k, before := p.layers[i], pad
-		if k.dense() {
-			b := graph.Zeros(graph.ShapeOf(graph.Float32, k.out))
-			if l.B != nil {
-				b = single(l.B)
-			}
-			if pad = 0; i == last {
-				r.Layers = append(r.Layers, lay.last(nn.Dense{W: l.W, B: b}, before))
-				continue
-			}
-			if fill {
-				pad = lay.fill(k.out)
-			}
-			r.Layers = append(r.Layers, Layer{lay.weight(l.W, before, pad), padded(b, pad)})
-			continue
-		}
-		var own *graph.Array
-		if l.Wh != nil {
-			own = single(lay.whole(l.Wh, pad, pad))
-		}
-		var layer any
-		beta := decayOf(wide(l.Membrane))
-		switch {
-		case p.levels(i):
-			layer = levelLI{beta}
-		case k.name == "li":
-			layer = nn.LI{Beta: beta}
-		case k.current():
-			layer = nn.CuBaLIF{Alpha: decayOf(wide(l.Synapse)), Beta: beta, Threshold: wide(l.Threshold), Wh: own,
-				Surrogate: surrogate}
-		default:
-			layer = nn.LIF{Beta: beta, Threshold: wide(l.Threshold), Wh: own, Surrogate: surrogate}
-		}
-		r.Layers = append(r.Layers, layer)
-	}
-	return r
-}
-
-// unitsOf returns the number of outputs of a prepared layer.
-func unitsOf(layer any) int {
-	switch l := layer.(type) {
-	case Layer:
-		return l.B.Dim(0)
-	case nn.LIF:
-		return l.Beta.Dim(0)
-	case nn.CuBaLIF:
-		return l.Beta.Dim(0)
-	case nn.LI:
-		return l.Beta.Dim(0)
-	case levelLI:
-		return l.Beta.Dim(0)
-	}
-	graph.Throw("policy.NIR", "got a layer of type %T", layer)
-	return 0
 }
 
 // nirState is the carry of a NIR.
@@ -642,12 +59,12 @@ func (p *NIR) Start(params any) any {
 		if k.dense() {
 			continue
 		}
-		zeros := graph.Zeros(graph.ShapeOf(graph.Float32, unitsOf(layer)))
+		zeros := graph.Zeros(graph.ShapeOf(graph.Float32, layer.units()))
 		cells := nirCells{V: zeros}
-		if k.current() {
+		if k.cell.current() {
 			cells.I = zeros
 		}
-		if k.name != "li" {
+		if k.cell.spikes() {
 			cells.Sent = zeros
 		}
 		start.Neurons = append(start.Neurons, cells)
@@ -677,34 +94,35 @@ func (p *NIR) act(params, carry any, observation *graph.Array, key random.Key,
 	// Linear layers of a constant input, and of a mean, are computed once.
 	first, last := 0, len(r.Layers)
 	for ; in.steady != nil && first < last && p.layers[first].dense(); first++ {
-		in.steady = applyNIR(r.Layers[first].(Layer), in.steady)
+		in.steady = r.Layers[first].Weights.times(in.steady)
 	}
 	for ; p.Decoder == "mean" && last > first && p.layers[last-1].dense(); last-- {
 	}
 	width := p.layers[0].in
 	if last > 0 {
-		width = unitsOf(r.Layers[last-1])
+		width = r.Layers[last-1].units()
 	}
 	type substep struct {
 		Neurons []nirCells
 		Out     *graph.Array // f32[width]
 	}
 	end, traces := graph.Scan(func(prev substep, row rowOf) (next substep, watched []LayerTrace) {
-		x, at := in.steady, 0
+		x := in.steady
 		if row.Spikes != nil {
 			x = row.Spikes
 		}
-		for _, layer := range r.Layers[first:last] {
-			if l, ok := layer.(Layer); ok {
-				x = applyNIR(l, x)
+		for i := first; i < last; i++ {
+			layer := r.Layers[i]
+			if layer.Weights != nil {
+				x = layer.Weights.times(x)
 				continue
 			}
 			var cells nirCells
-			cells, x = stepNIR(layer, prev.Neurons[at], x)
+			cells, x = p.step(i, *layer.Neurons, prev.Neurons[len(next.Neurons)], x)
 			if cells.Sent != nil && watches {
 				watched = append(watched, LayerTrace{Spikes: x})
 			}
-			next.Neurons, at = append(next.Neurons, cells), at+1
+			next.Neurons = append(next.Neurons, cells)
 		}
 		if next.Out = x; p.Decoder == "mean" {
 			next.Out = prev.Out.Add(x)
@@ -718,32 +136,25 @@ func (p *NIR) act(params, carry any, observation *graph.Array, key random.Key,
 		out = out.Div(float32(p.Substeps))
 	}
 	for _, layer := range r.Layers[last:] {
-		out = applyNIR(layer.(Layer), out)
+		out = layer.Weights.times(out)
 	}
 	return next, Output{Action: out}, traces
 }
 
-// applyNIR returns x·W + B in float32. Only the product has the dtype of the weights.
-func applyNIR(l Layer, x *graph.Array) *graph.Array { return single(l.W.Times(x)).Add(l.B) }
+// times returns x·W + B in float32. Only the product has the dtype of the weights.
+func (l *Layer) times(x *graph.Array) *graph.Array { return single(l.W.Times(x)).Add(l.B) }
 
-// stepNIR computes a substep of a layer of neurons. NaN or infinity in its state spreads to its spikes.
-func stepNIR(layer any, s nirCells, x *graph.Array) (next nirCells, out *graph.Array) {
-	switch l := layer.(type) {
-	case nn.LIF:
-		next.V, out = l.Step(s.V, x)
-	case nn.CuBaLIF:
-		var state nn.CuBaLIFState
-		state, out = l.Step(nn.CuBaLIFState{V: s.V, I: s.I}, x)
-		next.V, next.I = state.V, state.I
-	case nn.LI:
-		next.V = l.Step(s.V, x)
-		return next, next.V
-	case levelLI:
-		next.V = x.Add(l.Beta.Mul(s.V.Sub(x)))
-		return next, next.V
+// step computes a substep of layer i, which is neurons. NaN or infinity in its state spreads to its spikes.
+func (p *NIR) step(i int, n nirNeurons, prev nirCells, x *graph.Array) (next nirCells, out *graph.Array) {
+	cell := p.layers[i].cell
+	if p.levels(i) {
+		cell = levelLICell{}
 	}
-	out = out.Add(s.V.Mul(0))
-	next.Sent = s.Sent.Add(out)
+	next, out = cell.step(n, nn.Surrogate{Kind: p.Surrogate}, prev, x)
+	if cell.spikes() {
+		out = out.Add(prev.V.Mul(0))
+		next.Sent = prev.Sent.Add(out)
+	}
 	return next, out
 }
 

@@ -16,7 +16,7 @@ import (
 // nirFormat is the text format of metadata whose other texts are settings of the policy nir.
 const nirFormat = "network of xlarun"
 
-// NIRWriter is a Policy whose network may be said in NIR.
+// NIRWriter is a Policy whose network can be written as a NIR graph.
 type NIRWriter interface {
 	Policy
 	// NIR returns the network with one member's parameters, as Init returns them. Its error says which part NIR does
@@ -88,24 +88,20 @@ func (p *NIR) NIR(params any) (*nir.Graph, error) {
 	}
 	var layers []any
 	for i, l := range all.Layers {
-		beta, err := decaysOf(l.Membrane)
-		if err != nil {
-			return nil, err
-		}
-		alpha, err := decaysOf(l.Synapse)
-		if err != nil {
-			return nil, err
-		}
-		switch k := p.layers[i]; {
-		case k.dense():
+		k := p.layers[i]
+		if k.dense() {
 			layers = append(layers, nn.Dense{W: l.W, B: l.B})
-		case k.name == "li":
-			layers = append(layers, nn.LI{Beta: beta})
-		case k.current():
-			layers = append(layers, nn.CuBaLIF{Alpha: alpha, Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
-		default:
-			layers = append(layers, nn.LIF{Beta: beta, Threshold: l.Threshold, Wh: l.Wh})
+			continue
 		}
+		n := nirNeurons{Threshold: l.Threshold, Wh: l.Wh}
+		var err error
+		if n.Beta, err = decaysOfGenes(l.Membrane); err != nil {
+			return nil, err
+		}
+		if n.Alpha, err = decaysOfGenes(l.Synapse); err != nil {
+			return nil, err
+		}
+		layers = append(layers, k.cell.layer(n, nn.Surrogate{}))
 	}
 	// The rule is exact, whatever the rule of the file that was read: the decays are known.
 	g, err := nir.FromLayers(nir.Scale{DT: p.DT / 1000}, layers...)
@@ -130,22 +126,6 @@ func level(g *nir.Graph, layer int) {
 	n.Params["r"] = &hdf5.Set{Dims: r.Dims, Data: slices.Repeat([]float32{1}, r.Len())}
 }
 
-// decaysOf returns the decays of genes in float64; nil of nil.
-func decaysOf(genes *graph.Array) (*graph.Array, error) {
-	if genes == nil {
-		return nil, nil
-	}
-	v, err := graph.Floats(genes)
-	if err != nil {
-		return nil, err
-	}
-	decays := make([]float64, len(v))
-	for i, g := range v {
-		decays[i] = math.Exp(-math.Exp(-g))
-	}
-	return graph.Of(decays), nil
-}
-
 // NIR implements NIRWriter for LIF neurons of the dynamics fast, and of mechanistic:lif, which spike as they do.
 // Potentials are in units of the way from rest to threshold.
 func (s *Spiking) NIR(params any) (*nir.Graph, error) {
@@ -156,25 +136,25 @@ func (s *Spiking) NIR(params any) (*nir.Graph, error) {
 	}
 	switch {
 	case s.Dynamics != "fast" && s.Dynamics != "mechanistic:lif":
-		return nil, fmt.Errorf("neurons of the dynamics %s have no node in NIR that does what they do; those of fast "+
-			"and mechanistic:lif have one", s.Dynamics)
+		return nil, fmt.Errorf("NIR has no node for the dynamics %s; it has one for fast and mechanistic:lif",
+			s.Dynamics)
 	case s.Refractory > 0:
 		return nil, fmt.Errorf("a LIF of NIR has no refractory period (refractory %g)", s.Refractory)
 	case s.Reset.Value != s.Rest.Value:
 		return nil, fmt.Errorf("the reset %g mV is not the potential at rest, %g mV, and readers of NIR have no other "+
 			"reset in common", s.Reset.Value, s.Rest.Value)
 	case s.plastic():
-		return nil, fmt.Errorf("weights in NIR do not change, and those of plasticity %s do", s.Plasticity)
+		return nil, fmt.Errorf("NIR has no plasticity (plasticity %s)", s.Plasticity)
 	case s.Delay > 0:
 		return nil, fmt.Errorf("delays of spikes (delay %d) are not written", s.Delay)
 	case s.Decoder != "membrane" && s.Decoder != "rate":
-		return nil, fmt.Errorf("the decoder %s is no layer that NIR has; membrane and rate are", s.Decoder)
+		return nil, fmt.Errorf("NIR has no layer for the decoder %s: use membrane or rate", s.Decoder)
 	}
 	var layers []any
 	for _, g := range p.Layers {
 		n := s.Neurons(g)
 		perMV := n.Threshold.Sub(n.Rest).Reciprocal()
-		beta, err := s.keep(n.Membrane)
+		beta, err := s.decaysOfTau(n.Membrane)
 		if err != nil {
 			return nil, err
 		}
@@ -209,8 +189,8 @@ func (s *Spiking) NIR(params any) (*nir.Graph, error) {
 	return g, nil
 }
 
-// keep returns the decays of time constants, ms, in float64.
-func (s *Spiking) keep(tau *graph.Array) (*graph.Array, error) {
+// decaysOfTau returns the decays of time constants, ms, in float64.
+func (s *Spiking) decaysOfTau(tau *graph.Array) (*graph.Array, error) {
 	v, err := graph.Floats(tau)
 	if err != nil {
 		return nil, err

@@ -2,29 +2,30 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
 // Reports names the numbers that Spiking reports.
-func (p *NIR) Reports() []string { return (*Spiking)(nil).Reports() }
+func (p *NIR) Reports() []string { return slices.Clone(spikingReports) }
 
 // Report counts as Spiking.Report does. Inputs that are observations send no spikes.
 func (p *NIR) Report(carry any) *graph.Array {
 	c := stateOf[nirState]("NIR.Report", carry)
 	operations := c.Sent.Sum().Mul(float32(p.synapses(-1)))
-	spikes, neurons, at := graph.Scalar(0), 0, 0
+	spikes, neurons, layer := graph.Scalar(0), 0, 0
 	for i, k := range p.layers {
 		if k.dense() {
 			continue
 		}
-		if cells := c.Neurons[at]; cells.Sent != nil {
+		if cells := c.Neurons[layer]; cells.Sent != nil {
 			sent := cells.Sent.Sum()
 			spikes, neurons = spikes.Add(sent), neurons+k.out
 			operations = operations.Add(sent.Mul(float32(p.synapses(i))))
 		}
-		at++
+		layer++
 	}
 	seconds := c.Steps.Mul(float32(p.DT * float64(p.Substeps) / 1000))
 	rate := spikes.Div(seconds.Max(1e-30).Mul(float32(max(neurons, 1))))
@@ -33,7 +34,7 @@ func (p *NIR) Report(carry any) *graph.Array {
 
 // synapses returns the number of weights that a spike of a layer, or of an input (-1), is multiplied by.
 func (p *NIR) synapses(layer int) (n int) {
-	if layer >= 0 && p.layers[layer].recurrent() {
+	if layer >= 0 && p.layers[layer].recurrent {
 		n = p.layers[layer].out
 	}
 	if next := layer + 1; next < len(p.layers) && p.layers[next].dense() {
@@ -44,15 +45,11 @@ func (p *NIR) synapses(layer int) (n int) {
 
 // Trace implements Tracer for the layers that spike, without potentials, whose unit a file does not say.
 func (p *NIR) Trace(params any, observations *graph.Array, keys random.Key) []LayerTrace {
-	type step struct {
-		Observation *graph.Array
-		Key         random.Key
-	}
-	_, all := graph.Scan(func(carry any, at step) (any, []LayerTrace) {
-		next, _, trace := p.act(params, carry, at.Observation, at.Key, true)
-		return next, trace
-	}, p.Start(params), step{observations, keys})
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Reshape(a.Dim(0)*a.Dim(1), a.Dim(2)) }, all)
+	return traceEpisode(observations, keys, p.Start(params),
+		func(carry any, observation *graph.Array, key random.Key) (any, []LayerTrace) {
+			next, _, trace := p.act(params, carry, observation, key, true)
+			return next, trace
+		})
 }
 
 // Weights implements Tracer, in the units of the file.
@@ -63,14 +60,14 @@ func (p *NIR) Weights(params any) (names []string, weights []*graph.Array) {
 		k := p.layers[i]
 		if k.dense() {
 			to := "outputs"
-			if i+1 < len(p.layers) && p.layers[i+1].name != "li" {
+			if i+1 < len(p.layers) && !p.layers[i+1].integrates() {
 				to = fmt.Sprintf("layer %d", spiking+1)
 			}
 			names, weights = append(names, from+" to "+to), append(weights, l.W)
 			from = to
 			continue
 		}
-		if k.name != "li" {
+		if k.cell.spikes() {
 			spiking++
 			from = fmt.Sprintf("layer %d", spiking)
 		}

@@ -74,8 +74,8 @@ func TestNIRActsByTheEquations(t *testing.T) {
 	file := unpacked(t, "nir_policy.nir")
 	eight := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{8}, DType: graph.Float32}
 	for decoder, want := range map[string][][]float64{"auto": v.Last, "last": v.Last, "mean": v.Mean} {
-		own := settings.Values{"input": "observation", "decoder": decoder}
-		p, _, err := Make("nir:"+file, own, eight, envs.Discrete{N: 2})
+		values := settings.Values{"input": "observation", "decoder": decoder}
+		p, _, err := Make("nir:"+file, values, eight, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		require.Equal(t, 6, p.(*NIR).Substeps)
 		params := p.Init(random.New(1))
@@ -97,7 +97,7 @@ func TestNIRActsByTheEquations(t *testing.T) {
 func TestNIROfASpikingPolicy(t *testing.T) {
 	const steps = 20
 	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
-	for i, own := range []settings.Values{
+	for i, values := range []settings.Values{
 		{},
 		{"decoder": "rate", "recurrent": true, "encoder": "regular", "gain": 1.5},
 		{"encoder": "rate", "substeps": 5, "dt": 0.5, "rate": 900},
@@ -106,7 +106,7 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 		{"encoder": "latency", "recurrent": true},
 		{"dynamics": "mechanistic:lif", "recurrent": true},
 	} {
-		p, _, err := Make("spiking:9,6", own.With("weight-scale", 40), observation, envs.Discrete{N: 2})
+		p, _, err := Make("spiking:9,6", values.With("weight-scale", 40), observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		leaves, tree := graph.Flatten(p.Init(random.New(int64(i))))
 		for k, leaf := range leaves { // genes that Init leaves at 0 vary, too
@@ -133,18 +133,18 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 
 // What NIR cannot say is refused, with the part's name.
 func TestNIRCannotSay(t *testing.T) {
-	for want, own := range map[string]settings.Values{
-		"neurons of the dynamics fast:alif have no node":       {"dynamics": "fast:alif"},
-		"neurons of the dynamics fast:cubalif have no node":    {"dynamics": "fast:cubalif"},
-		"neurons of the dynamics mechanistic:hh have no node":  {"dynamics": "mechanistic:hh"},
+	for want, values := range map[string]settings.Values{
+		"NIR has no node for the dynamics fast:alif; it has":   {"dynamics": "fast:alif"},
+		"NIR has no node for the dynamics fast:cubalif; it":    {"dynamics": "fast:cubalif"},
+		"NIR has no node for the dynamics mechanistic:hh; it":  {"dynamics": "mechanistic:hh"},
 		"a LIF of NIR has no refractory period":                {"dynamics": "mechanistic:lif", "refractory": 2},
 		"the reset -70 mV is not the potential at rest":        {"dynamics": "mechanistic:lif", "reset": -70},
 		"delays of spikes (delay 2) are not written":           {"delay": 2},
-		"those of plasticity stdp do":                          {"plasticity": "stdp"},
-		"the decoder first-spike is no layer that NIR has":     {"decoder": "first-spike"},
-		"the decoder population-vector is no layer that NIR h": {"decoder": "population-vector"},
+		"NIR has no plasticity (plasticity stdp)":              {"plasticity": "stdp"},
+		"NIR has no layer for the decoder first-spike: use":    {"decoder": "first-spike"},
+		"NIR has no layer for the decoder population-vector: ": {"decoder": "population-vector"},
 	} {
-		p, _, err := Make("spiking:4", own, observation, envs.Discrete{N: 2})
+		p, _, err := Make("spiking:4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		_, err = p.(NIRWriter).NIR(p.Init(random.New(1)))
 		require.ErrorContains(t, err, want)
@@ -163,7 +163,7 @@ func small(t *testing.T, more ...any) *nir.Graph {
 // Files and settings that do not fit are refused with one sentence.
 func TestNIRThatDoesNotFit(t *testing.T) {
 	file := written(t, small(t))
-	said := func(key, value string) string {
+	fileWith := func(key, value string) string {
 		g := small(t)
 		SetNIRMetadata(g, map[string]string{"format": nirFormat, key: value})
 		return written(t, g)
@@ -184,7 +184,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 	require.NoError(t, err)
 	for i, c := range []struct {
 		spec    string
-		own     settings.Values
+		values  settings.Values
 		n       int // elements of observations
 		outputs int
 		want    string
@@ -205,12 +205,12 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 			"Box(-1, 1, [3], f32); this one has 6"},
 		{"nir:" + file, nil, 3, 5, "want a network of 5 outputs, which the actions take; this one has 2"},
 		{"nir:" + file, settings.Values{"rule": "euler", "dt": 50}, 3, 2, "take a smaller DT, or the rule exact"},
-		{"nir:" + said("encoder", "poisson"), nil, 3, 2, `its metadata are wrong: encoder: got "poisson"`},
-		{"nir:" + said("substeps", "many"), nil, 3, 2, `substeps: got "many"`},
-		{"nir:" + said("rate", "-3"), nil, 3, 2, "its metadata are wrong: rate: got -3"},
+		{"nir:" + fileWith("encoder", "poisson"), nil, 3, 2, `its metadata are wrong: encoder: got "poisson"`},
+		{"nir:" + fileWith("substeps", "many"), nil, 3, 2, `substeps: got "many"`},
+		{"nir:" + fileWith("rate", "-3"), nil, 3, 2, "its metadata are wrong: rate: got -3"},
 		{"nir:" + edited(func(g *nir.Graph) {
 			g.Nodes["1"].Params["v_threshold"].Data.([]float32)[2] = float32(math.Inf(1))
-		}), nil, 3, 2, "layer 1: a number of it is not finite"},
+		}), nil, 3, 2, "layer 1: a parameter is NaN or infinite"},
 		{"nir:" + edited(func(g *nir.Graph) { g.Nodes["1"].Type = "IF" }), nil, 3, 2,
 			"1, IF: there is no layer for it"},
 		{"nir:" + edited(func(g *nir.Graph) {
@@ -220,11 +220,14 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 		{"nir:" + file, settings.Values{"layers": "linear:6:2,lif:3"}, 3, 2, "lif:3 takes 3 inputs, the layer before"},
 		{"nir:" + file, settings.Values{"layers": "conv:6:2"}, 3, 2, `there is no layer "conv" among affine, linear`},
 		{"nir:" + file, settings.Values{"layers": "linear:6:999999999999"}, 3, 2, "want 1 to 16777216"},
-		{"nir:" + file, settings.Values{"fields": 1}, 3, 2, "policy.fields: got 1, want 2 or more"},
+		// Case 27.137: only the encoder population has fields.
+		{"nir:" + file, settings.Values{"fields": 1, "encoder": "population"}, 3, 2,
+			"policy.fields: got 1, want 2 or more for the encoder population of " + file},
+		{"nir:" + fileWith("fields", "1"), settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
 		{"nir:" + file, settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
 	} {
 		box := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{c.n}, DType: graph.Float32}
-		_, _, err := Make(c.spec, c.own, box, envs.Discrete{N: c.outputs})
+		_, _, err := Make(c.spec, c.values, box, envs.Discrete{N: c.outputs})
 		require.ErrorContains(t, err, c.want, "case %d", i)
 		require.IsType(t, &settings.Error{}, err, "case %d", i)
 		require.NotContains(t, err.Error(), "\n")
@@ -237,7 +240,7 @@ func TestNIRWithoutItsFile(t *testing.T) {
 	four := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{4}, DType: graph.Float32}
 	p, _, err := Make("nir:"+file, settings.Values{"gain": 3}, four, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	held := p.(Filed).Held()
+	held := p.(FromFile).SettingsWithoutFile()
 	require.Equal(t, "affine:8:6,rlif:6,linear:6:5,cubalif:5,affine:5:2,li:2", held["layers"])
 	again, _, err := Make("nir:gone.nir", held, four, envs.Discrete{N: 2})
 	require.NoError(t, err)
@@ -253,24 +256,112 @@ func TestNIRWithoutItsFile(t *testing.T) {
 		require.Equal(t, tree.Path(i), other.Path(i))
 		require.Equal(t, a[i].Dims(), b[i].Dims(), tree.Path(i))
 	}
-	// Of a file that has changed or gone, this process keeps what it read.
-	require.NoError(t, os.Remove(file))
-	_, _, err = Make("nir:"+file, nil, four, envs.Discrete{N: 2})
-	require.NoError(t, err)
 }
 
-// A critic's network has other outputs: those of the file stay where there are more, and all are new where there are
-// fewer.
+// Case 27.133: the settings of a file that was read make the same policy, whatever becomes of the file, or none.
+func TestNIRSettingsOfAFile(t *testing.T) {
+	g := small(t)
+	SetNIRMetadata(g, map[string]string{"format": nirFormat, "gain": "2", "substeps": "5"})
+	file := written(t, g)
+	p, _, err := Make("nir:"+file, nil, observation, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	values := p.(FromFile).SettingsOfFile()
+	require.Equal(t, 2., values["gain"])
+	require.EqualValues(t, 5, values["substeps"])
+	require.Equal(t, "affine:6:4,lif:4,affine:4:2", values["layers"])
+	require.Len(t, values["sha256"], 64)
+	want := floats(t, p.Init(random.New(1)).(NIRParams).Layers[0].W)
+	SetNIRMetadata(g, map[string]string{"gain": "3"})
+	require.NoError(t, g.WriteFile(file))
+	again := func() (Policy, error) {
+		p, _, err := Make("nir:"+file, values, observation, envs.Discrete{N: 2})
+		return p, err
+	}
+	for range 2 { // changed, and gone: this process has read it
+		p, err := again()
+		require.NoError(t, err)
+		require.Equal(t, 2., p.(*NIR).Gain)
+		require.Equal(t, want, floats(t, p.Init(random.New(1)).(NIRParams).Layers[0].W))
+		require.NoError(t, os.RemoveAll(file))
+	}
+	nirFiles.Delete(values["sha256"]) // as in another process
+	_, err = again()
+	require.ErrorContains(t, err, "it cannot be read")
+	require.NoError(t, g.WriteFile(file))
+	_, err = again()
+	require.ErrorContains(t, err, file+" has changed since the run began: its sha256 is ")
+	require.IsType(t, &settings.Error{}, err)
+	SetNIRMetadata(g, map[string]string{"gain": "2"})
+	require.NoError(t, g.WriteFile(file))
+	_, err = again()
+	require.NoError(t, err)
+	_, _, err = Make("nir:"+file, values.With("layers", "affine:6:2"), observation, envs.Discrete{N: 2})
+	require.ErrorContains(t, err, `policy.layers: got "affine:6:2", want the layers of `+file+", affine:6:4,lif:4,")
+}
+
+// Case 27.135: a file that is written again under the same name is read again, graph and parameters alike, and a name
+// means another file in another working directory.
+func TestNIRFilesOfOneName(t *testing.T) {
+	for _, gain := range []string{"2", "3"} {
+		t.Chdir(t.TempDir())
+		for _, more := range []string{"", "5"} {
+			g := small(t)
+			SetNIRMetadata(g, map[string]string{"format": nirFormat, "gain": gain + more})
+			g.Nodes["0"].Params["bias"].Data.([]float32)[0] = float32(len(more))
+			require.NoError(t, g.WriteFile("g.nir"))
+			read, params, values, err := ReadNIR("g.nir")
+			require.NoError(t, err)
+			require.Equal(t, gain+more, NIRMetadata(read)["gain"])
+			require.Equal(t, gain+more, fmt.Sprint(values["gain"]))
+			require.Equal(t, float64(len(more)), floats(t, params.Layers[0].B)[0])
+			p, _, err := Make("nir:g.nir", nil, observation, envs.Discrete{N: 2})
+			require.NoError(t, err)
+			require.Equal(t, gain+more, fmt.Sprint(p.(*NIR).Gain))
+		}
+	}
+}
+
+// Case 27.136: of two wrong metadata the first in the order of the settings is named, and what is wrong is said to be
+// metadata.
+func TestNIRMetadataThatAreWrong(t *testing.T) {
+	for i, c := range []struct {
+		metadata map[string]string
+		want     string
+	}{
+		{map[string]string{"input": "sound", "encoder": "poisson", "decoder": "max"}, `input: got "sound"`},
+		{map[string]string{"encoder": "poisson", "decoder": "max"}, `encoder: got "poisson"`},
+		{map[string]string{"decoder": "max", "substeps": "many"}, `decoder: got "max"`},
+		{map[string]string{"substeps": "many", "gain": "much"}, `substeps: got "many"`},
+		{map[string]string{"gain": "NaN", "change": "much"}, "gain: got NaN"},
+		{map[string]string{"change": "-Inf"}, "change: got -Inf"},
+	} {
+		g := small(t)
+		SetNIRMetadata(g, map[string]string{"format": nirFormat})
+		SetNIRMetadata(g, c.metadata)
+		file := written(t, g)
+		for range 8 {
+			_, _, err := Make("nir:"+file, nil, observation, envs.Discrete{N: 2})
+			require.ErrorContains(t, err, "can run: its metadata are wrong: "+c.want, "case %d", i)
+		}
+	}
+}
+
+// Case 27.140: MakeCritic makes a critic with other outputs than the actor's of any policy. Those of a file stay where
+// there are more, and all are new where there are fewer.
 func TestNIRWithOtherOutputs(t *testing.T) {
 	g := small(t, nn.NewLI(2, nn.Decay(.8)))
 	file := written(t, g)
 	m, err := MakerOf("nir:"+file, nil)
 	require.NoError(t, err)
-	own, err := m.Make(observation, 2)
+	actor, err := m.Make(observation, 2)
 	require.NoError(t, err)
-	kept := own.Init(random.New(1)).(NIRParams).Layers
+	kept := actor.Init(random.New(1)).(NIRParams).Layers
+	other, err := MakerOf("mlp:3", nil)
+	require.NoError(t, err)
 	for _, outputs := range []int{1, 2, 5} {
-		p, err := Build(m.(Resizer).Resized(), observation, outputs)
+		_, err := MakeCritic(other, observation, outputs)
+		require.NoError(t, err)
+		p, err := MakeCritic(m, observation, outputs)
 		require.NoError(t, err)
 		layers := p.Init(random.New(1)).(NIRParams).Layers
 		require.Equal(t, floats(t, kept[0].W), floats(t, layers[0].W), "hidden layers are those of the file")
@@ -289,7 +380,7 @@ func TestNIRWithOtherOutputs(t *testing.T) {
 		"linear:6:2,rlif:2": "its last neurons feed themselves"} {
 		m, err := MakerOf("nir", settings.Values{"layers": layers})
 		require.NoError(t, err)
-		_, err = m.(Resizer).Resized().Make(observation, 3)
+		_, err = m.(OutputsMaker).AnyOutputs().Make(observation, 3)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -309,9 +400,9 @@ func TestNIRReportsAndTraces(t *testing.T) {
 	const steps = 12
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
 	keys := random.Split(random.New(9), steps)
-	for _, own := range []settings.Values{{"weight-scale": 40},
+	for _, values := range []settings.Values{{"weight-scale": 40},
 		{"weight-scale": 40, "recurrent": true, "decoder": "rate"}} {
-		s, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+		s, _, err := Make("spiking:5,4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		params := s.Init(random.New(2))
 		g, err := s.(NIRWriter).NIR(params)
@@ -331,10 +422,10 @@ func TestNIRReportsAndTraces(t *testing.T) {
 		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
 		require.InEpsilonSlice(t, want, report(p, p.(Preparer).Prepare(ours)), 1e-5, "neurons that pad send nothing")
 		require.Equal(t, s.(Reporter).Reports(), p.(Reporter).Reports())
-		was, is := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
-		require.Len(t, is, 2)
-		for i := range is {
-			require.Equal(t, floats(t, was[i].Spikes), floats(t, is[i].Spikes))
+		wanted, traces := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
+		require.Len(t, traces, 2)
+		for i := range traces {
+			require.Equal(t, floats(t, wanted[i].Spikes), floats(t, traces[i].Spikes))
 		}
 		names, weights := p.(Tracer).Weights(ours)
 		require.Len(t, weights, len(names))

@@ -92,18 +92,39 @@ func LearnerOf(p Policy) (Learner, bool) {
 	return l, ok && l.Learns()
 }
 
-// Filed is a Policy that is made from a file.
-type Filed interface {
+// FromFile is a Policy whose layers come from a file.
+type FromFile interface {
 	Policy
-	// Held returns settings with which the policy is made without the file, for saved members.
-	Held() settings.Values
+	// SettingsWithoutFile returns settings with which the policy is made without the file, for saved members. Init of
+	// that policy returns zeros.
+	SettingsWithoutFile() settings.Values
+	// SettingsOfFile returns settings with which the policy is made of the file as it was when it was read, with all
+	// that the file decides, for the config of a run. If the file has changed, they make no policy. If no file was
+	// read, they are those of SettingsWithoutFile.
+	SettingsOfFile() settings.Values
 }
 
-// Resizer is a Maker whose network comes with its number of outputs.
-type Resizer interface {
+// FileMaker is a Maker of policies that are FromFile.
+type FileMaker interface {
 	Maker
-	// Resized returns a Maker that makes the network with any number of outputs, for critics.
-	Resized() Maker
+	// WithoutFile returns the settings that have to change so that the file is not read, if the others are those of
+	// FromFile.SettingsOfFile; else nil.
+	WithoutFile() settings.Values
+}
+
+// OutputsMaker is a Maker whose network comes with its number of outputs.
+type OutputsMaker interface {
+	Maker
+	// AnyOutputs returns a Maker that makes the network with any number of outputs, for critics.
+	AnyOutputs() Maker
+}
+
+// MakeCritic is Build with the maker of an actor, for a critic with a number of outputs of its own.
+func MakeCritic(m Maker, observation envs.Space, outputs int) (Policy, error) {
+	if any, ok := m.(OutputsMaker); ok {
+		m = any.AnyOutputs()
+	}
+	return Build(m, observation, outputs)
 }
 
 // Maker makes a policy for an environment. It is a pointer to a struct of the policy's settings (see package settings):

@@ -27,7 +27,6 @@ const wide = 1e6
 func newSpikingInputs(space envs.Space, n int) spikingInputs {
 	in := spikingInputs{space: space, n: n, low: make([]float32, n), scale: make([]float32, n)}
 	box, ok := space.(envs.Box)
-	bound := func(bounds []float64, i int) float64 { return bounds[min(i, len(bounds)-1)] }
 	for i := range n {
 		low, high := 0., 1.
 		if ok {

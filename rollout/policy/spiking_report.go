@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
@@ -10,11 +12,12 @@ import (
 // the idle chip are not included.
 const OperationEnergy = 23.6
 
+// spikingReports are the names of what networks of spiking neurons report.
+var spikingReports = []string{"spike_rate_hz", "synaptic_operations", "energy_nj"}
+
 // Reports names the spikes a second of a neuron, the synaptic operations of an episode, and their energy on
 // neuromorphic hardware in nJ (see OperationEnergy).
-func (s *Spiking) Reports() []string {
-	return []string{"spike_rate_hz", "synaptic_operations", "energy_nj"}
-}
+func (s *Spiking) Reports() []string { return slices.Clone(spikingReports) }
 
 // Report counts the spikes that arrived so far. An operation is a spike at one synapse. Spikes of inputs count, too.
 // For the encoder current they are the mean number that the encoder rate would send.

@@ -55,17 +55,25 @@ func (s *Spiking) Trace(params any, observations *graph.Array, keys random.Key) 
 		}
 		return t
 	}
+	return traceEpisode(observations, keys, s.Start(params),
+		func(carry any, observation *graph.Array, key random.Key) (any, []LayerTrace) {
+			next, _, trace := s.act(params, carry, observation, key, watch)
+			return next, trace
+		})
+}
+
+// traceEpisode runs act over an episode's steps. Its traces, leaves [substeps, units], are joined to
+// [steps*substeps, units].
+func traceEpisode(observations *graph.Array, keys random.Key, start any,
+	act func(carry any, observation *graph.Array, key random.Key) (any, []LayerTrace)) []LayerTrace {
 	type step struct {
 		Observation *graph.Array
 		Key         random.Key
 	}
 	_, all := graph.Scan(func(carry any, now step) (any, []LayerTrace) {
-		next, _, trace := s.act(params, carry, now.Observation, now.Key, watch)
-		return next, trace
-	}, s.Start(params), step{observations, keys})
-	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return a.Reshape(a.Dim(0)*a.Dim(1), a.Dim(2))
-	}, all)
+		return act(carry, now.Observation, now.Key)
+	}, start, step{observations, keys})
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Reshape(a.Dim(0)*a.Dim(1), a.Dim(2)) }, all)
 }
 
 // Weights implements Tracer.

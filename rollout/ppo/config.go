@@ -179,7 +179,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, filed := policy.Unwrap(play.Policy).(policy.Filed); filed && c.Init == "orthogonal" {
+	if _, is := policy.Unwrap(play.Policy).(policy.FromFile); is && c.Init == "orthogonal" {
 		return nil, settings.Wrong("init", c.Init, "policy: the first weights of %s are those of its file, which "+
 			"orthogonal ones would replace", c.Policy)
 	}
@@ -234,11 +234,8 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, ok := maker.(policy.Resizer); ok {
-		maker = r.Resized()
-	}
 	return play, func(outputs int) (policy.Policy, error) {
-		p, err := policy.Build(maker, observation, outputs)
+		p, err := policy.MakeCritic(maker, observation, outputs)
 		if half, ok := c.half(); ok && err == nil {
 			p = halfPolicy{p, half}
 		}

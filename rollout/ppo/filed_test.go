@@ -27,7 +27,7 @@ func TestPolicyOfAFile(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.Env, c.Policy, c.Init = "CartPole-v1", "nir:"+write(2), "policy"
-	want, err := policy.NIRNumbers(c.Policy[len("nir:"):])
+	_, want, _, err := policy.ReadNIR(c.Policy[len("nir:"):])
 	require.NoError(t, err)
 	floats := func(a *graph.Array) []float64 {
 		v, err := graph.Floats(a)

@@ -66,7 +66,7 @@ type Config struct {
 
 	Replay            int             `set:"replay" advanced:"" min:"1" max:"4096"`
 	_                 struct{}        `help:"iterations whose games are learned from"`
-	Epochs            settings.Number `set:"epochs" program:"no" above:"0"`
+	Epochs            settings.Number `set:"epochs" program:"no" above:"0" max:"1e6"`
 	_                 struct{}        `help:"times that a position is learned from; sets the number of steps"`
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Schedule          string          `set:"schedule" advanced:"" oneof:"constant,linear,cosine"`

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,10 @@ func (r *Registry[T]) Register(name string, make func() T) error {
 	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
 		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that "+
 			"makes the %s", r.pkg, name, r.noun)
+	}
+	if v := reflect.ValueOf(make()); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%s.Register: got a function that returns nil for %s, want one that returns a pointer to "+
+			"its settings", r.pkg, name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -381,34 +381,42 @@ func TestInfiniteResultsAreRanked(t *testing.T) {
 	}
 }
 
-// TestChoicesAreDrawn (case 27.84): a choice has its place at its axis, whatever its text.
+// TestChoicesAreDrawn (cases 27.84 and 27.98): a choice has its place at its axis, whatever its text, be it a list or
+// an object.
 func TestChoicesAreDrawn(t *testing.T) {
-	choices := []any{nil, true, int64(3), 2.5, 1e-7, 1e21, "a<b", `"quoted" & more`, "null", "ä", ""}
+	choices := []any{nil, true, int64(3), 2.5, 1e-7, 1e21, "a<b", `"quoted" & more`, "null", "ä", "",
+		"[]", "[64,64]", `[64,"relu"]`, `{"b":true,"a":[null]}`}
 	var trials []*study.FrozenTrial
 	for i := range choices {
 		trials = append(trials, &study.FrozenTrial{State: study.Complete, Values: []float64{1},
 			Params: map[string]float64{"how": float64(i)}, Distributions: map[string]study.Distribution{
 				"how": {Kind: study.Categorical, Choices: choices}}})
 	}
-	parallel := load(t, with(t, study.Minimize, trials...)).good().id(t, "parallel").plot(t)
+	w := load(t, with(t, study.Minimize, trials...))
+	w.good()
+	w.run("texts become lists and objects", `
+		const structure = (_, v) => typeof v === "string" && /^[[{]/.test(v) ? JSON.parse(v) : v;
+		data = JSON.parse(JSON.stringify(data, structure));
+		draw();`)
+	parallel := w.good().id(t, "parallel").plot(t)
 	heights := map[float64]bool{}
 	for _, trial := range parallel.class("trial") {
-		at := points(trial.Attrs["d"])
-		require.Len(t, at, 2, trial.text())
-		heights[at[0][1]] = true
+		corners := points(trial.Attrs["d"])
+		require.Len(t, corners, 2, trial.text())
+		heights[corners[0][1]] = true
 	}
 	require.Len(t, heights, len(choices))
 	require.Subset(t, labels(parallel.all("text")), []string{"null", "true", "3", "2.5", "1e-7", "a<b",
-		`"quoted"…`, "ä"})
+		`"quoted"…`, "ä", "[]", "[64,64]"})
 	require.Contains(t, texts(parallel.all("title")), `"quoted" & more`)
 }
 
 // TestTrialsOfFewParameters (case 27.85): a pruned trial of one parameter is a dash, and one without any is not drawn.
 func TestTrialsOfFewParameters(t *testing.T) {
-	of := map[string]study.Distribution{"x": {Kind: study.Float, High: 1}}
+	space := map[string]study.Distribution{"x": {Kind: study.Float, High: 1}}
 	trials := []*study.FrozenTrial{
-		{State: study.Complete, Values: []float64{1}, Params: map[string]float64{"x": .5}, Distributions: of},
-		{State: study.Pruned, Params: map[string]float64{"x": .2}, Distributions: of},
+		{State: study.Complete, Values: []float64{1}, Params: map[string]float64{"x": .5}, Distributions: space},
+		{State: study.Pruned, Params: map[string]float64{"x": .2}, Distributions: space},
 	}
 	parallel := load(t, with(t, study.Minimize, trials...)).good().id(t, "parallel")
 	require.Regexp(t, `h6$`, parallel.plot(t).class("off")[0].Attrs["d"])

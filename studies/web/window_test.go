@@ -69,7 +69,7 @@ func (w *window) run(name, script string) goja.Value {
 	return value
 }
 
-// number is a piece of a path or another attribute that is none.
+// noNumber is a piece of a path, or of another attribute, that should be a number and is none.
 var noNumber = regexp.MustCompile(`NaN|Infinity|undefined|null|object`)
 
 // page returns the page as it is now.

@@ -8,14 +8,16 @@
 
 #include "ffi.h"
 
-enum { MOST_TURNS = 60, MOST_ROUNDS = 20, MOST_BALANCE = 500 };
-static const double phase_share = .45, grid_share = 0x1p-12;
+// graph/linalg_eig_reference.go has these constants under the same names and says what they mean. They must agree.
+enum { EIG_MOST_TURNS = 60, EIG_MOST_ROUNDS = 20, EIG_MOST_BALANCE = 500 };
+static const double EIG_PHASE_SHARE = .45, EIG_GRID_SHARE = 0x1p-12, EIG_MOST_ELEMENT = 0x1p30, EIG_LEAST_GAP = 0x1p-1000;
 
-// work is the memory for one matrix: blocks of n x n numbers, and of n. Names with i are imaginary parts.
+// work is the memory for one matrix: blocks of n x n numbers, and of n. Names with i are imaginary parts. Without vectors
+// x and xi have n numbers only, and z, zi, mi and vi are NULL.
 typedef struct {
   int64_t n;
   bool vectors;
-  double *m, *mi, *z, *zi, *x, *xi, *v, *vi;
+  double *m, *v, *x, *xi, *z, *zi, *mi, *vi;
   double *wr, *wi, *by;
   int64_t *order, *rest;
 } work;
@@ -86,7 +88,7 @@ static void balance(work *o, int64_t low, int64_t high) {
   double *a = o->m;
   bool changed = true;
   for (int64_t i = 0; i < n; i++) o->by[i] = 1;
-  for (int turn = 0; changed && turn < MOST_ROUNDS; turn++) {
+  for (int turn = 0; changed && turn < EIG_MOST_ROUNDS; turn++) {
     changed = false;
     for (int64_t i = low; i < high; i++) {
       double row = 0, column = 0;
@@ -97,7 +99,7 @@ static void balance(work *o, int64_t low, int64_t high) {
       }
       if (row == 0 || column == 0) continue;
       double f = power_below(M_SQRT2 * sqrt(row) / sqrt(column));
-      if (fabs(log2(o->by[i] * f)) > MOST_BALANCE || row / f + column * f >= .95 * (row + column)) continue;
+      if (fabs(log2(o->by[i] * f)) > EIG_MOST_BALANCE || row / f + column * f >= .95 * (row + column)) continue;
       changed = true;
       o->by[i] *= f;
       for (int64_t j = 0; j < n; j++) a[j * n + i] *= f;
@@ -164,7 +166,7 @@ static bool francis(work *o) {
   while (high >= 0) {
     for (int64_t i = 1; i <= high; i++) {
       double near = fabs(m[i * n + i]) + fabs(m[(i - 1) * n + i - 1]);
-      if (near == 0 || turn > MOST_TURNS / 2) near = top;
+      if (near == 0 || turn > EIG_MOST_TURNS / 2) near = top;
       if (fabs(m[i * n + i - 1]) <= DBL_EPSILON * near) m[i * n + i - 1] = 0;
     }
     int64_t low = high;
@@ -174,7 +176,7 @@ static bool francis(work *o) {
       turn = 0;
       continue;
     }
-    if (++turn > MOST_TURNS) return false;
+    if (++turn > EIG_MOST_TURNS) return false;
     double_shift(o, low, high, turn);
   }
   return true;
@@ -242,7 +244,7 @@ static void solve(work *o) {
   double least = 0;
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = i; j < n; j++) least = fmax(least, hypot(o->m[i * n + j], o->mi[i * n + j]));
-  least = fmax(least * DBL_EPSILON, 0x1p-1000);
+  least = fmax(least * DBL_EPSILON, EIG_LEAST_GAP);
   for (int64_t j = 0; j < n; j++) {
     double *x = o->x + j * n, *xi = o->xi + j * n;
     for (int64_t i = 0; i < n; i++) x[i] = xi[i] = 0;
@@ -264,7 +266,7 @@ static void solve(work *o) {
       x[i] = -(sum * gap + sumi * gapi) / length;
       xi[i] = -(sumi * gap - sum * gapi) / length;
       double size = hypot(x[i], xi[i]);
-      if (size <= 0x1p30) continue;
+      if (size <= EIG_MOST_ELEMENT) continue;
       for (int64_t k = i; k <= j; k++) {
         x[k] /= size;
         xi[k] /= size;
@@ -279,7 +281,7 @@ static void canonical(int64_t n, double *v, double *vi) {
   for (int64_t i = 0; i < n; i++) top = fmax(top, hypot(v[i], vi[i]));
   if (top == 0) return;
   int64_t lead = 0;
-  while (lead < n - 1 && hypot(v[lead], vi[lead]) < phase_share * top) lead++;
+  while (lead < n - 1 && hypot(v[lead], vi[lead]) < EIG_PHASE_SHARE * top) lead++;
   for (int64_t i = 0; i < n; i++) {
     v[i] /= top;
     vi[i] /= top;
@@ -359,7 +361,7 @@ static void decompose(work *o, int64_t k, const xf_buffer *from, void *const *re
     for (int64_t i = 0; i < n; i++)
       for (int64_t j = 0; j < n; j++) {
         o->m[i * n + j] = o->v[o->order[i] * n + o->order[j]] / scale;
-        o->z[i * n + j] = i == j;
+        if (o->vectors) o->z[i * n + j] = i == j;
       }
     balance(o, low, high);
     hessenberg(o);
@@ -370,7 +372,7 @@ static void decompose(work *o, int64_t k, const xf_buffer *from, void *const *re
     if (o->vectors) vectors(o);
     top = 0;
     for (int64_t i = 0; i < n; i++) top = fmax(top, fmax(fabs(o->wr[i]), fabs(o->wi[i])));
-    double grid = power_below(top) * grid_share;
+    double grid = power_below(top) * EIG_GRID_SHARE;
     for (int64_t i = 0; i < n; i++) {
       double re = o->wr[i], im = fabs(o->wi[i]);
       places[i] = (place){{nearbyint(re / grid), nearbyint(im / grid), re, im}, i};
@@ -396,30 +398,42 @@ xf_error *xb_eig(xf_frame *frame) {
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_eig takes one array and a number and gives two arrays or four");
   const xf_buffer *a = frame->args.values[0];
   int64_t rank = a->rank, count = 1;
-  bool right = rank >= 2 && (a->dtype == XF_F32 || a->dtype == XF_F64) && a->dims[rank - 2] == a->dims[rank - 1];
-  for (int64_t r = 0; right && r < frame->results.size; r++) {
+  bool valid = rank >= 2 && (a->dtype == XF_F32 || a->dtype == XF_F64) && a->dims[rank - 2] == a->dims[rank - 1];
+  for (int64_t r = 0; valid && r < frame->results.size; r++) {
     const xf_buffer *b = frame->results.values[r];
-    right = b->dtype == a->dtype && b->rank == rank - (r < 2);
-    for (int64_t i = 0; right && i < b->rank; i++) right = b->dims[i] == a->dims[i];
+    valid = b->dtype == a->dtype && b->rank == rank - (r < 2);
+    for (int64_t i = 0; valid && i < b->rank; i++) valid = b->dims[i] == a->dims[i];
   }
-  if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_eig got arrays of wrong shapes or types");
+  if (!valid) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_eig got arrays of wrong shapes or types");
   for (int64_t i = 0; i < rank - 2; i++) count *= a->dims[i];
   int64_t n = a->dims[rank - 1];
   if (n == 0 || count == 0) return NULL;
-  double *room = malloc((size_t)(8 * n * n + 3 * n) * sizeof *room);
+  work o = {.n = n, .vectors = config[0] != 0};
+  int64_t whole = n * n, part = o.vectors ? whole : n;  // numbers of x and of xi
+  double *room = malloc((size_t)((o.vectors ? 6 : 2) * whole + 2 * part + 3 * n) * sizeof *room);
   place *places = malloc((size_t)n * sizeof *places);
   int64_t *indices = malloc((size_t)(2 * n) * sizeof *indices);
-  bool well = room != NULL && places != NULL && indices != NULL;
-  if (well) {
-    double *blocks[8];
-    for (int i = 0; i < 8; i++) blocks[i] = room + i * n * n;
-    double *rows = room + 8 * n * n;
-    work o = {n,         config[0] != 0, blocks[0], blocks[1], blocks[2], blocks[3],  blocks[4], blocks[5],
-              blocks[6], blocks[7],      rows,      rows + n,  rows + 2 * n, indices, indices + n};
+  bool allocated = room != NULL && places != NULL && indices != NULL;
+  if (allocated) {
+    o.wr = room;
+    o.wi = o.wr + n;
+    o.by = o.wi + n;
+    o.x = o.by + n;
+    o.xi = o.x + part;
+    o.m = o.xi + part;
+    o.v = o.m + whole;
+    if (o.vectors) {
+      o.z = o.v + whole;
+      o.zi = o.z + whole;
+      o.mi = o.zi + whole;
+      o.vi = o.mi + whole;
+    }
+    o.order = indices;
+    o.rest = indices + n;
     for (int64_t k = 0; k < count; k++) decompose(&o, k, a, frame->results.values, places);
   }
   free(room);
   free(places);
   free(indices);
-  return well ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "no memory for eigenvectors");
+  return allocated ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "no memory for eigenvalues");
 }

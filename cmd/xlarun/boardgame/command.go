@@ -11,10 +11,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
@@ -260,6 +262,9 @@ func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Open
 		if !ok {
 			return others(cmd, args)
 		}
+		if err := refuseFlags(cmd, draws); err != nil {
+			return err
+		}
 		o := options{saved: saved, games: 1, json: text(cmd, "json") == "true", gif: text(cmd, "gif")}
 		o.Backend, o.Plugin = text(cmd, "backend"), text(cmd, "plugin")
 		if _, err := fmt.Sscan(text(cmd, "seed"), &o.seed); err != nil {
@@ -289,6 +294,21 @@ func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Open
 		return o.match(cmd.Context(), streams, v, draws)
 	}
 	return cmd
+}
+
+// refuseFlags refuses flags that do nothing for a network of selfplay.
+func refuseFlags(cmd *cobra.Command, draws bool) (err error) {
+	known := []string{"seed", "json", "gif", "episodes", "backend", "plugin"}
+	if draws {
+		known = []string{"seed", "json", "out", "backend", "plugin"}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(known, f.Name) {
+			err = console.BadInput("--%s means nothing to a network of selfplay, which plays a game: leave it out",
+				f.Name)
+		}
+	})
+	return err
 }
 
 // defaultGames is the number of games of a match.

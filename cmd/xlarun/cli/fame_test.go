@@ -48,7 +48,8 @@ func TestHallOfFame(t *testing.T) {
 	// 1: the largest of several means is too large on average. The best member's is of other episodes than fame-1's.
 	require.Equal(t, "best_ever", r["best_member"])
 	require.NotEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"])
-	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+\n`, b.out.String())
+	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+ when the best one was chosen\n`,
+		b.out.String())
 	require.NoFileExists(t, "run/fame-4.safetensors")
 
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...),

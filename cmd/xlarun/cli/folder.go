@@ -103,7 +103,7 @@ func (t *task) atCheckpoint(config string) *task {
 	if err != nil {
 		return nil
 	}
-	before, err := (&flagValues{}).resolve(t.Kind, "", file)
+	before, err := (&flagValues{resumes: true}).resolve(t.Kind, "", file)
 	if err != nil {
 		return nil
 	}

@@ -172,7 +172,8 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s",
 			g.own.resume, kindName, kindName, g.own.resume)
 	}
-	before, err := (&flagValues{}).resolve(k, "", c)
+	g.resumes = true
+	before, err := (&flagValues{resumes: true}).resolve(k, "", c)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,13 @@ func TestSelfplayFolder(t *testing.T) {
 		require.Equal(t, StatusUsage, refused.do(args...))
 		require.Contains(t, refused.err.String(), c[1])
 	}
+	for _, c := range []string{"play --member foo", "play --steps 1", "play --actions greedy", "render --png p",
+		"render --size 9x9", "render --frames 3", "play --env-param a=3"} { // 27.116
+		words := strings.Fields(c)
+		args := append([]string{words[0], filepath.Join(dir, "run")}, words[1:]...)
+		require.Equal(t, StatusUsage, refused.do(args...), c)
+		require.Contains(t, refused.err.String(), words[1]+" means nothing to a network of selfplay")
+	}
 	t.Chdir(dir)
 	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
 	for _, want := range []string{"your move: worth", `"0-9" is no legal move; the legal moves are 0-1 0-2`,

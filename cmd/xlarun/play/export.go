@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/play/onnx"
 	"xlarun/envs"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
@@ -37,10 +36,8 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			"safetensors file with all that\n" +
 			"a reader in another language needs: the layers and the function between them, the environment and its " +
 			"spaces, and how\n" +
-			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the " +
-			"best one's connections. A name\nthat ends in .onnx makes an ONNX model, for onnxruntime and others. A " +
-			"name that ends in .nir makes a graph of the Neuromorphic\nIntermediate Representation of a spiking " +
-			"network, for simulators and chips; --policy nir:FILE and xlarun play take it.",
+			"outputs become actions. Of a run of sparse networks it writes the best one's connections.\n" +
+			formatsHelp(),
 		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors\n" +
 			"  xlarun export runs/20260102-150405-CartPole-v1 --out champion.onnx\n" +
 			"  xlarun export runs/20260102-150405-Forage-L0-v1 --out champion.nir",
@@ -73,7 +70,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if s.Notice != "" {
 				fmt.Fprintln(streams.Out, s.Notice)
 			}
-			if filepath.Ext(out) == nirSuffix { // whose nodes are not the member's arrays
+			if f, _ := formatOf(out); !f.arrays {
 				_, err = fmt.Fprintf(streams.Out, "%s is in %s\n", s, out)
 				return err
 			}
@@ -83,41 +80,35 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 	}
 	addMember(cmd.Flags(), &member)
 	addActions(cmd.Flags(), &actions)
-	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix+", FILE"+onnxSuffix+" or FILE"+nirSuffix)
+	cmd.Flags().StringVar(&out, "out", "", "file to write, "+endings(formats, "FILE"))
 	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
 }
 
-// onnxSuffix is the ending of ONNX models.
-const onnxSuffix = ".onnx"
-
 // write writes the member in the format of the file's ending.
 func (s *Saved) write(out string, metadata map[string]string) error {
-	var err error
-	switch filepath.Ext(out) {
-	case nirSuffix:
-		data, wrong := s.encodeNIR(metadata)
-		if wrong != nil {
-			return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, wrong, suffix)
-		}
-		err = console.WriteFile(out, data)
-	case onnxSuffix:
-		if !s.Acts() {
-			return console.BadInput("--out %s: a member of a run of %s has no ONNX model, since it acts in no "+
-				"environment: give a name that ends in %s", out, s.Metadata["kind"], suffix)
-		}
-		data, wrong := onnx.Encode(s.Arrays, metadata)
-		if wrong != nil {
-			return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, wrong, suffix)
-		}
-		err = console.WriteFile(out, data)
-	default:
-		if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
-			return err
-		}
-		err = safetensors.Save(out, s.Arrays, metadata)
+	f, _ := formatOf(out)
+	if f.encode == nil {
+		return s.save(out, metadata)
 	}
+	data, err := f.encode(s, metadata)
+	if err != nil {
+		return console.BadInput("--out %s: %w; a name that ends in %s takes any member", out, err, suffix)
+	}
+	return written(out, console.WriteFile(out, data))
+}
+
+// save writes a safetensors file with a digest.
+func (s *Saved) save(out string, metadata map[string]string) error {
+	metadata, err := safetensors.WithDigest(s.Arrays, metadata)
+	if err != nil {
+		return err
+	}
+	return written(out, safetensors.Save(out, s.Arrays, metadata))
+}
+
+func written(out string, err error) error {
 	if err != nil {
 		return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 	}
@@ -126,7 +117,7 @@ func (s *Saved) write(out string, metadata map[string]string) error {
 
 // addCritic adds the critic that the run wrote with its newest checkpoint, with names that begin with "Critic.".
 func (s *Saved) addCritic(metadata map[string]string, out string) error {
-	if filepath.Ext(out) != suffix {
+	if f, _ := formatOf(out); !f.critic {
 		return console.BadInput("--critic goes with a file that ends in %s, not with %s: only such a file has more "+
 			"than the actor", suffix, out)
 	}
@@ -171,9 +162,9 @@ func checkTarget(out string, force bool) error {
 	if out == "" {
 		return console.BadInput("--out is missing: give the file to write, such as champion%s", suffix)
 	}
-	if ending := filepath.Ext(out); ending != suffix && ending != onnxSuffix && ending != nirSuffix {
-		return console.BadInput("--out got %s, wants a file that ends in %s, or in %s or %s for other runtimes", out,
-			suffix, onnxSuffix, nirSuffix)
+	if _, ok := formatOf(out); !ok {
+		return console.BadInput("--out got %s, wants a file that ends in %s, or in %s for other runtimes", out, suffix,
+			endings(formats[1:], ""))
 	}
 	if err := checkParent("--out", out); err != nil {
 		return err

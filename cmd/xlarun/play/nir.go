@@ -3,11 +3,12 @@ package play
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
-	"xlarun/graph/nn/nir"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 )
 
@@ -53,20 +54,19 @@ func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
 
 // readNIR reads a NIR file whose metadata name an environment, as a member of the policy nir.
 func (s *Saved) readNIR() error {
-	g, err := nir.ReadFile(s.Path)
+	g, params, values, err := policy.ReadNIR(s.Path)
 	if err != nil {
-		return console.UsageError{Err: err} // which names the file
+		return console.BadInput("%s: %s", s.Path, strings.TrimPrefix(strings.TrimPrefix(err.Error(), "nir: "),
+			s.Path+": "))
 	}
 	s.Metadata = maps.Clone(policy.NIRMetadata(g))
 	if s.Metadata["env"] == "" {
 		return console.BadInput("%s names no environment, as files of xlarun export do: xlarun render ENV --policy "+
 			"nir:%s plays it in one, xlarun evolve ENV --policy nir:%s begins from it", s.Path, s.Path, s.Path)
 	}
-	s.Metadata["policy"] = "nir:" + s.Path
-	params, err := policy.NIRNumbers(s.Path)
-	if err != nil {
-		return console.BadInput("%s: %w", s.Path, err)
-	}
+	about := episode.Describe(s.Metadata["env"], "nir:"+s.Path, values, 0)
+	delete(about, "steps")
+	maps.Copy(s.Metadata, about)
 	s.Arrays = map[string]*graph.Array{}
 	leaves, tree := graph.Flatten(params)
 	for i, a := range leaves {

@@ -20,8 +20,6 @@ import (
 
 var famePattern = regexp.MustCompile(`^fame-[1-9][0-9]{0,3}$`)
 
-const suffix = ".safetensors"
-
 // Saved holds the content of a member's file.
 type Saved struct {
 	Path     string
@@ -97,9 +95,15 @@ func (s *Saved) read() error {
 	if info, err := os.Stat(s.Path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
 		return console.BadInput("%s is no file", s.Path)
 	}
-	if filepath.Ext(s.Path) == nirSuffix {
-		return s.readNIR()
+	f, _ := formatOf(s.Path)
+	if f.read == nil {
+		return s.readArrays()
 	}
+	return f.read(s)
+}
+
+// readArrays reads a safetensors file, whatever its name.
+func (s *Saved) readArrays() error {
 	file, err := safetensors.Open(s.Path)
 	if errors.As(err, new(*fs.PathError)) {
 		return console.BadInput("%s cannot be read (%w)", s.Path, console.Cause(err))
@@ -126,7 +130,8 @@ func (s *Saved) read() error {
 
 // bare returns the path of a member's file without its ending.
 func (s *Saved) bare() string {
-	return strings.TrimSuffix(strings.TrimSuffix(s.Path, suffix), nirSuffix)
+	f, _ := formatOf(s.Path)
+	return strings.TrimSuffix(s.Path, f.suffix)
 }
 
 // Acts reports whether the member acts in an environment.

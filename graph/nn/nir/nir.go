@@ -43,6 +43,19 @@ const largestFile = 1 << 31
 
 // ReadFile reads a file of at most 2 GiB.
 func ReadFile(name string) (*Graph, error) {
+	b, err := FileBytes(name)
+	if err != nil {
+		return nil, err
+	}
+	g, err := Read(b)
+	if err != nil {
+		return nil, fmt.Errorf("nir: %s: %w", name, err)
+	}
+	return g, nil
+}
+
+// FileBytes returns the bytes of a file of at most 2 GiB, for Read.
+func FileBytes(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -56,11 +69,7 @@ func ReadFile(name string) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nir: %w", err)
 	}
-	g, err := Read(b)
-	if err != nil {
-		return nil, fmt.Errorf("nir: %s: %w", name, err)
-	}
-	return g, nil
+	return b, nil
 }
 
 // WriteFile writes a file.

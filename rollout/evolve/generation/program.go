@@ -168,7 +168,7 @@ func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Res
 	evaluated := evaluation(results.Summary)
 	evaluated, n, next.Migration = s.Migration.migrate(p, s, in, keys, evaluated, n)
 	next.Strategy = p.Strategy.Tell(s.Strategy, evaluated, n)
-	p.notNil("Tell", next.Strategy)
+	p.sameTree("Tell", next.Strategy, s.Strategy, "as the state that it gets")
 	return next
 }
 

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -182,12 +183,13 @@ func (x *Setup) Program() (*Program, error) {
 			p.Genomes = population.LayoutOf(params)
 		}
 		zero := graph.Zeros(graph.ShapeOf(graph.Int32))
-		state := p.Strategy.Init(p.genome(params), p.members())
+		genome := p.genome(params)
+		state := p.Strategy.Init(genome, p.members())
 		p.notNil("Init", state)
 		p.draw = strategy.Draw(p.Strategy, random.New(0), state, zero)
 		p.notNil("Sample", p.draw)
-		p.notNil("Member", p.Strategy.Member(state, p.draw, zero))
-		p.notNil("Centre", p.Strategy.Centre(state))
+		p.sameTree("Member", p.Strategy.Member(state, p.draw, zero), genome, "as the genome that Init gets")
+		p.sameTree("Centre", p.Strategy.Centre(state), genome, "as the genome that Init gets")
 	})
 }
 
@@ -196,6 +198,25 @@ func (p *Program) notNil(method string, result any) {
 	if result == nil {
 		panic(envs.ResultError(p.Strategy, "strategy", method, "got nil, want a tree of arrays"))
 	}
+}
+
+// sameTree refuses a result of a method of the strategy that has another structure than like. what says what like is.
+func (p *Program) sameTree(method string, result, like any, what string) {
+	p.notNil(method, result)
+	_, got := graph.Flatten(result)
+	_, want := graph.Flatten(like)
+	if got.Key() != want.Key() {
+		msg := fmt.Sprintf("got a %T of %s, want a %T of %s, %s", result, leavesText(got), like, leavesText(want), what)
+		panic(envs.ResultError(p.Strategy, "strategy", method, msg))
+	}
+}
+
+// leavesText counts the leaves of a tree.
+func leavesText(t *graph.Tree) string {
+	if t.Len() == 1 {
+		return "1 leaf"
+	}
+	return fmt.Sprintf("%d leaves", t.Len())
 }
 
 // Inputs returns the inputs of the program, given the number of tiles of a device.

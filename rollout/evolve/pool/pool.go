@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/settings"
@@ -22,9 +24,11 @@ import (
 // island-NAME/gen-N/members.safetensors, under a temporary name first, so that an entry is complete or absent. It reads
 // the entries of other islands that exist. No island waits for another.
 type Pool struct {
-	dir     string
-	island  string
-	members string          // environment and network of the members; others are skipped
+	dir    string
+	island string
+	lock   *flock.Flock // of the island's name, while the pool is open
+	// Members names the environment and the network of the members; others are skipped.
+	Members string
 	taken   map[string]bool // members that have arrived; see Member.id
 	skipped map[string]bool // entries that were skipped, by path
 	// Skipped are sentences about entries that could not be used.
@@ -57,9 +61,9 @@ type Entry struct {
 	Descent *graph.Array // f32[k, islands]
 }
 
-// New returns the pool in a folder that islands share. members names the environment and the network of the members.
-func New(dir, island, members string) *Pool {
-	return &Pool{dir: filepath.Join(dir, folderName), island: island, members: members, taken: map[string]bool{},
+// New returns the pool in a folder that islands share.
+func New(dir, island string) *Pool {
+	return &Pool{dir: filepath.Join(dir, folderName), island: island, taken: map[string]bool{},
 		skipped: map[string]bool{}}
 }
 
@@ -67,7 +71,8 @@ func (p *Pool) entry(island string, generation int64) string {
 	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
 }
 
-// Open makes the island's folder and checks that the island can write there.
+// Open makes the island's folder, checks that the island can write there, and takes its name until Close. The error is
+// a *settings.Error if another run has the name.
 func (p *Pool) Open() error {
 	folder := filepath.Dir(p.entry(p.island, 0))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -77,7 +82,24 @@ func (p *Pool) Open() error {
 	if err != nil {
 		return err
 	}
-	return os.Remove(try)
+	if err := os.Remove(try); err != nil {
+		return err
+	}
+	p.lock = flock.New(filepath.Join(p.dir, ".lock-"+p.island))
+	free, err := p.lock.TryLock()
+	if err == nil && !free {
+		err = settings.Wrong("island", p.island, "a name of its own: another run, which is under way, is this island "+
+			"in %s", filepath.Dir(p.dir))
+	}
+	return err
+}
+
+// Close gives the island's name back.
+func (p *Pool) Close() error {
+	if p.lock == nil {
+		return nil
+	}
+	return p.lock.Close()
 }
 
 // CheckVacant makes the island's folder. It refuses one with members of an earlier run, because other islands would
@@ -116,7 +138,7 @@ func (p *Pool) Leave(generation int64, e Entry, names []string) (err error) {
 	tree := map[string]*graph.Array{"genomes": e.Genomes, "fitness": e.Fitness, "descent": e.Descent}
 	metadata, err := safetensors.WithDigest(tree, map[string]string{"format": format, "island": p.island,
 		"generation": strconv.FormatInt(generation, 10),
-		"members_of": p.members, "islands": string(islands)})
+		"members_of": p.Members, "islands": string(islands)})
 	if err != nil {
 		return err
 	}
@@ -203,8 +225,8 @@ func (p *Pool) read(island string, generation int64, size int) (all []Member, er
 		return nil, fmt.Errorf("it says that it is generation %s of island %q: it has been moved or renamed",
 			m["generation"], m["island"])
 	}
-	if m["members_of"] != p.members {
-		return nil, fmt.Errorf("its members are of %q, those of this run of %q", m["members_of"], p.members)
+	if m["members_of"] != p.Members {
+		return nil, fmt.Errorf("its members are of %q, those of this run of %q", m["members_of"], p.Members)
 	}
 	var names []string
 	if err := json.Unmarshal([]byte(m["islands"]), &names); err != nil {

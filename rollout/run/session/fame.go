@@ -58,9 +58,10 @@ func (s *session) fameJSON() []Object {
 func (s *session) fameText() string {
 	n := len(s.fame)
 	first, last := s.fame[0].Judgement, s.fame[n-1].Judgement
+	const when = "when the best one was chosen"
 	if n == 1 {
-		return fmt.Sprintf("hall of fame: %s, mean return %v", run.FameMember(1), first)
+		return fmt.Sprintf("hall of fame: %s, mean return %v %s", run.FameMember(1), first, when)
 	}
-	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v", run.FameMember(1), run.FameMember(n), first,
-		last)
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v %s", run.FameMember(1), run.FameMember(n), first,
+		last, when)
 }

@@ -29,7 +29,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(dir, "network.nir")
 	require.NoError(t, g.WriteFile(file))
-	want, err := policy.NIRNumbers(file)
+	_, want, _, err := policy.ReadNIR(file)
 	require.NoError(t, err)
 	kind, _ := run.Lookup("evolve")
 	c := kind.New().(*evolve.Config)
@@ -42,6 +42,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil },
 	})
 	require.NoError(t, err)
+	require.Len(t, c.Parted["policy.sha256"], 64, "the run is of the file as it was at first")
 	require.NoError(t, os.Remove(file))
 	m, err := episode.Load(filepath.Join(dir, "run", run.CentreMember+".safetensors"))
 	require.NoError(t, err)

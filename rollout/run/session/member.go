@@ -40,8 +40,8 @@ func (s *session) describe(step int64, name, actions string) map[string]string {
 			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
 	}
-	if f, ok := policy.Unwrap(network).(policy.Filed); ok {
-		maps.Copy(own, f.Held())
+	if f, ok := policy.Unwrap(network).(policy.FromFile); ok {
+		maps.Copy(own, f.SettingsWithoutFile())
 	}
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, params)

@@ -175,6 +175,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Observer == nil {
 		o.Observer = silent{}
 	}
+	run.KeepPolicyFile(o.Experiment)
 	s := &session{Options: o, state: state{values: map[string]float64{}}}
 	if s.Folder != nil {
 		s.shown = s.Folder.Dir()

@@ -10,14 +10,15 @@ const numeric = v => v === "+inf" ? Infinity : v === "-inf" ? -Infinity : finite
 // A trial that breaks its constraints is not compared with others.
 const valueOf = t => t.state === "COMPLETE" && !t.broken ? numeric(t.values[objective]) : null;
 const reported = t => t.last === undefined ? "" : `${short(t.last ?? NaN)} at step ${t.step}`;
-const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
+// A choice may be true, null, a list or an object.
+const shown = v => typeof v === "number" ? short(v) : typeof v === "string" ? v : JSON.stringify(v);
 const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
 const describe = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || reported(t)}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
 function ranked() {
-  const of = data.trials.filter(t => valueOf(t) !== null);
-  return of.sort((a, b) => valueOf(a) === valueOf(b) ? a.n - b.n : better(valueOf(a), valueOf(b)) ? -1 : 1);
+  const complete = data.trials.filter(t => valueOf(t) !== null);
+  return complete.sort((a, b) => valueOf(a) === valueOf(b) ? a.n - b.n : better(valueOf(a), valueOf(b)) ? -1 : 1);
 }
 
 function tiles() {
@@ -114,7 +115,10 @@ function parallel() {
   const width = 1100, height = 320, top = 26, bottom = 26, axes = data.space.length + 1;
   const x = i => 70 + i * (width - 140) / (axes - 1), root = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   const scales = data.space.map(p => {
-    if (p.choices) return t => { const i = p.choices.indexOf(t.params[p.name]); return i < 0 ? null : scale(-.5, p.choices.length - .5, height - bottom, top)(i); };
+    if (p.choices) {
+      const texts = p.choices.map(c => JSON.stringify(c)), place = scale(-.5, texts.length - .5, height - bottom, top);
+      return t => { const i = texts.indexOf(JSON.stringify(t.params[p.name])); return i < 0 ? null : place(i); };
+    }
     const s = scale(p.low, p.high, height - bottom, top, p.log);
     return t => finite(t.params[p.name]) ? s(t.params[p.name]) : null;
   });
@@ -169,15 +173,15 @@ function table(where, head, rows) {
 
 function trials() {
   const where = $("trials"), most = 200;
-  const of = { best: ranked(), newest: data.trials.slice().reverse(), running: data.trials.filter(t => t.state === "RUNNING" || t.state === "WAITING"), failed: data.trials.filter(t => t.state === "FAIL").reverse() }[list];
-  if (!of.length) return empty(where, { best: "No trial is complete.", newest: "No trial yet.", running: "None is under way.", failed: "None has failed." }[list]);
-  const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs || t.broken);
-  table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], of.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
+  const listed = { best: ranked(), newest: data.trials.slice().reverse(), running: data.trials.filter(t => t.state === "RUNNING" || t.state === "WAITING"), failed: data.trials.filter(t => t.state === "FAIL").reverse() }[list];
+  if (!listed.length) return empty(where, { best: "No trial is complete.", newest: "No trial yet.", running: "None is under way.", failed: "None has failed." }[list]);
+  const names = data.space.map(p => p.name), why = listed.slice(0, most).some(t => t.reason || t.differs || t.broken);
+  table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], listed.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
     ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 ? reported(t) : ""),
     t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? shown(t.params[n]) : "–"),
     ...(why ? [(t.differs ? "two results that are not equal; " : "") + (t.broken ? "breaks its constraints; " : "") + (t.reason || "")] : [])]));
-  if (of.length > most) where.append(note(`${most} of ${of.length}.`));
-  if (of.slice(0, most).some(t => t.foreign)) where.append(note("* another program's"));
+  if (listed.length > most) where.append(note(`${most} of ${listed.length}.`));
+  if (listed.slice(0, most).some(t => t.foreign)) where.append(note("* another program's"));
 }
 
 function workers(all) {

@@ -61,7 +61,7 @@ function limits(values, best) {
   return [low - pad, high + pad];
 }
 
-// frame is an SVG with axes; it gives what draws in it. What is counted along x has no parts.
+// frame is an SVG with axes; it gives what draws in it. x counts trials, steps or generations, so its ticks are whole.
 function frame(width, height, [x0, x1], [y0, y1], xName, yName) {
   const left = 62, right = 14, top = 8, bottom = 34;
   const x = scale(x0, x1, left, width - right), y = scale(y0, y1, height - bottom, top);
@@ -77,12 +77,12 @@ function frame(width, height, [x0, x1], [y0, y1], xName, yName) {
 
 // trace is the path of a curve in a frame. What is no finite number is a gap; a point alone is a dash.
 function trace(f, xs, ys) {
-  const has = i => Number.isFinite(ys[i]);
+  const drawn = i => Number.isFinite(ys[i]);
   let d = "";
   xs.forEach((x, i) => {
-    if (!has(i)) return;
-    d += `${has(i - 1) ? "L" : "M"}${f.x(x).toFixed(1)} ${f.y(ys[i]).toFixed(1)}`;
-    if (!has(i - 1) && !has(i + 1)) d += "h4";
+    if (!drawn(i)) return;
+    d += `${drawn(i - 1) ? "L" : "M"}${f.x(x).toFixed(1)} ${f.y(ys[i]).toFixed(1)}`;
+    if (!drawn(i - 1) && !drawn(i + 1)) d += "h4";
   });
   return d;
 }

@@ -73,8 +73,8 @@ func Scaling() (rows []Scaled) {
 		{"l0-spiking", "Forage-L0-v1", "spiking:32,16"},
 	} {
 		for _, episodes := range []int{1, 16} {
-			add(Scaled{Axis: "level", At: fmt.Sprintf("%s-%d", level.name, episodes), Env: level.env, Policy: level.policy,
-				Population: 256, Episodes: episodes, Steps: 100})
+			add(Scaled{Axis: "level", At: fmt.Sprintf("%s-%d", level.name, episodes), Env: level.env,
+				Policy: level.policy, Population: 256, Episodes: episodes, Steps: 100})
 		}
 	}
 	for _, n := range []int{16, 32, 64, 128, 256, 512, 1024} {

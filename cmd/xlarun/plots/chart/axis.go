@@ -36,8 +36,8 @@ type tick struct {
 	text  string
 }
 
-// ticks returns at most a number of ticks (at least two), at multiples of 1, 2 or 5 times a power of ten. Whole ticks
-// are 1 or more apart, of which a short range has fewer.
+// ticks returns at most a number of ticks (at least two), at multiples of 1, 2 or 5 times a power of ten. If whole,
+// ticks are whole numbers, so a short range has fewer.
 func (r Range) ticks(most int, whole bool) (all []tick) {
 	half := (r.Max/2 - r.Min/2) / float64(max(most, 2))
 	exponent := int(math.Floor(math.Log10(half)))

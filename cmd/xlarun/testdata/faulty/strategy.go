@@ -39,6 +39,9 @@ func (s *Strategy) Member(mean, z any, _ *graph.Array) any {
 	if fault(s.Fault).in("Member") {
 		return nil
 	}
+	if s.Fault == "Member: tree" {
+		return graph.Scalar(1)
+	}
 	return strategy.Move(mean, graph.Scalar(1), z)
 }
 
@@ -46,12 +49,18 @@ func (s *Strategy) Tell(mean any, _ strategy.Evaluation, _ population.Draws) any
 	if fault(s.Fault).in("Tell") {
 		return nil
 	}
+	if s.Fault == "Tell: tree" {
+		return []any{mean, mean}
+	}
 	return mean
 }
 
 func (s *Strategy) Centre(mean any) any {
 	if fault(s.Fault).in("Centre") {
 		return nil
+	}
+	if s.Fault == "Centre: tree" {
+		return graph.None{}
 	}
 	return mean
 }

@@ -6,9 +6,14 @@ import "math"
 func francisEig(x *Array, vectors bool) []*Array {
 	n, d := x.Dim(0), x.DType()
 	if n == 1 {
-		value, nan := Reshape(x, 1), FullLike(x, math.NaN())
-		outs := []*Array{Select(IsFinite(value), value, math.NaN()), Mul(value, 0)}
-		return append(outs, Select(IsFinite(x), 1, nan), Mul(x, 0))[:len(outs)+2*int(boolBit(vectors))]
+		value := Reshape(x, 1)
+		finite := IsFinite(value)
+		outs := []*Array{Select(finite, value, math.NaN()), Select(finite, ZerosLike(value), math.NaN())}
+		if !vectors {
+			return outs
+		}
+		finite = IsFinite(x)
+		return append(outs, Select(finite, OnesLike(x), math.NaN()), Select(finite, ZerosLike(x), math.NaN()))
 	}
 	scale := scaleOf(x)
 	bad := Not(IsFinite(ReduceMax(Abs(x))))
@@ -25,7 +30,7 @@ func francisEig(x *Array, vectors bool) []*Array {
 	w := blocks.values()
 	// Real and imaginary parts are rounded before they are put in order, so that equal ones stay equal.
 	size := Abs(w.Im)
-	grid := Mul(scaleOf(Concatenate(0, w.Re, size)), eigGrid)
+	grid := Mul(scaleOf(Concatenate(0, w.Re, size)), eigGridShare)
 	round := func(x *Array) *Array { return Round(Div(x, grid)) }
 	sorted := SortKV([]*Array{round(w.Re), round(size), w.Re, size, Iota(n)}, 0, 4)[4]
 	nan := func(x *Array) *Array { return Select(bad, Full(Shape{DType: d}, math.NaN()), x) }
@@ -80,20 +85,20 @@ func (a complexArray) size() *Array { return Sqrt(Add(Square(a.Re), Square(a.Im)
 func isolated(x *Array) (place, low, high *Array) {
 	type state struct{ Place, Rest, Low, High *Array }
 	n, d := x.Dim(0), x.DType()
-	at := Iota(n)
+	index := Iota(n)
 	others := Mul(Convert(Ne(x, 0), d), Sub(1, Eye(d, n)))
 	end := ForiLoop(0, n, func(_ *Array, s state) state {
 		rows := Mul(s.Rest, Convert(Eq(Dot(others, s.Rest), 0), d))
 		columns := Mul(s.Rest, Convert(Eq(Dot(s.Rest, others), 0), d))
 		row, column := Gt(ReduceMax(rows), 0), Gt(ReduceMax(columns), 0)
-		chosen := Eq(at, Select(row, Sub(n-1, ArgMax(Reverse(rows, 0), 0)), ArgMax(columns, 0)))
+		chosen := Eq(index, Select(row, Sub(n-1, ArgMax(Reverse(rows, 0), 0)), ArgMax(columns, 0)))
 		chosen = And(chosen, Or(row, column))
 		s.High = Sub(s.High, Convert(row, Int32))
 		s.Place = Select(chosen, Select(row, s.High, s.Low), s.Place)
 		s.Low = Add(s.Low, Convert(And(Not(row), column), Int32))
 		s.Rest = Select(chosen, 0, s.Rest)
 		return s
-	}, state{at, Ones(ShapeOf(d, n)), Zeros(Shape{DType: Int32}), Full(Shape{DType: Int32}, n)})
+	}, state{index, Ones(ShapeOf(d, n)), Zeros(Shape{DType: Int32}), Full(Shape{DType: Int32}, n)})
 	count := CumSum(Convert(end.Rest, Int32), 0)
 	return Select(Gt(end.Rest, 0), Sub(Add(end.Low, count), 1), end.Place), end.Low, end.High
 }
@@ -102,13 +107,13 @@ func isolated(x *Array) (place, low, high *Array) {
 func balanced(x, low, high *Array) (out, by *Array) {
 	type state struct{ X, By, Changed, Round *Array }
 	n, d := x.Dim(0), x.DType()
-	at := Iota(n)
-	inside := And(Ge(at, low), Lt(at, high))
+	index := Iota(n)
+	inside := And(Ge(index, low), Lt(index, high))
 	most := math.Exp2(mostBalance(d))
-	end := While(func(s state) *Array { return And(s.Changed, Lt(s.Round, maxBalance)) }, func(s state) state {
+	end := While(func(s state) *Array { return And(s.Changed, Lt(s.Round, eigMostRounds)) }, func(s state) state {
 		s.Changed, s.Round = ZerosLike(s.Changed), Add(s.Round, 1)
 		return ForiLoop(0, n, func(i *Array, s state) state {
-			here := Eq(at, i)
+			here := Eq(index, i)
 			others := Convert(And(inside, Not(here)), d)
 			row, column := Dot(Abs(DynamicIndex(s.X, i, 0)), others), Dot(Abs(DynamicIndex(s.X, i, 1)), others)
 			f := scaleOf(Mul(Div(Sqrt(row), Sqrt(column)), math.Sqrt2))
@@ -126,8 +131,8 @@ func balanced(x, low, high *Array) (out, by *Array) {
 	return end.X, end.By
 }
 
-// reflection gives v [n] and tau [] of a reflection 1 - tau v v^T, which takes x, whose first element is head, to beta
-// times a unit vector. tail holds the other elements, and zeros.
+// reflection returns v [n], tau [] and beta [] with (1 - tau v v^T) x = beta e. head is the first element of x. tail
+// [n] has the other elements, and zeros elsewhere. first [n] marks the place of head.
 func reflection(head, tail, first *Array) (v, tau, beta *Array) {
 	scale := scaleOf(Concatenate(0, Reshape(head, 1), tail))
 	head, tail = Div(head, scale), Div(tail, scale)
@@ -149,10 +154,10 @@ func reflectRight(x, v, tau *Array) *Array { return Sub(x, Outer(Dot(x, v), Mul(
 func hessenberg(x *Array) (m, z *Array) {
 	type state struct{ M, Z *Array }
 	n := x.Dim(0)
-	at := Iota(n)
+	index := Iota(n)
 	end := ForiLoop(0, max(n-2, 0), func(k *Array, s state) state {
 		column := DynamicIndex(s.M, k, 1)
-		below, first := Gt(at, Add(k, 1)), Eq(at, Add(k, 1))
+		below, first := Gt(index, Add(k, 1)), Eq(index, Add(k, 1))
 		v, tau, beta := reflection(DynamicIndex(column, Add(k, 1), 0), Select(below, column, 0), first)
 		m := reflectRight(reflectLeft(s.M, v, tau), v, tau)
 		column = Select(below, 0, Select(first, beta, DynamicIndex(m, k, 1)))
@@ -166,15 +171,15 @@ func francis(m, z *Array) (block, turned, ended *Array) {
 	type state struct{ M, Z, High, Turn *Array }
 	n, d := m.Dim(0), m.DType()
 	row, column := matrixIndices("eig", m)
-	at, top := Iota(n), ReduceMax(Abs(m))
-	end := While(func(s state) *Array { return And(Gt(s.High, 0), Le(s.Turn, maxFrancis)) }, func(s state) state {
+	index, top := Iota(n), ReduceMax(Abs(m))
+	end := While(func(s state) *Array { return And(Gt(s.High, 0), Le(s.Turn, eigMostTurns)) }, func(s state) state {
 		diagonal, none := Abs(Diagonal(s.M, 0, 1)), Zeros(ShapeOf(d, 1))
 		left := Abs(Concatenate(0, none, Diagonal(s.M, 0, 1, -1))) // of the diagonal's elements
 		near := Add(diagonal, Concatenate(0, none, SliceAxis(diagonal, 0, 0, n-1)))
-		near = Select(Or(Eq(near, 0), Gt(s.Turn, maxFrancis/2)), top, near)
-		small := Or(And(Le(left, Mul(near, epsilon(d))), Le(at, s.High)), Eq(left, 0))
+		near = Select(Or(Eq(near, 0), Gt(s.Turn, eigMostTurns/2)), top, near)
+		small := Or(And(Le(left, Mul(near, epsilon(d))), Le(index, s.High)), Eq(left, 0))
 		s.M = Select(And(Eq(row, Add(column, 1)), ExpandDims(small, 1)), 0, s.M)
-		low := ReduceMax(Select(And(small, Le(at, s.High)), at, 0))
+		low := ReduceMax(Select(And(small, Le(index, s.High)), index, 0))
 		done := Lt(Sub(s.High, low), 2)
 		s.M, s.Z = doubleShift(s.M, s.Z, low, Select(done, low, s.High), Add(s.Turn, 1))
 		return state{s.M, s.Z, Select(done, Sub(low, 1), s.High), Select(done, 0, Add(s.Turn, 1))}
@@ -185,7 +190,7 @@ func francis(m, z *Array) (block, turned, ended *Array) {
 // doubleShift is dense.doubleShift. It does nothing where low is high.
 func doubleShift(m, z, low, high, turn *Array) (shifted, turned *Array) {
 	type state struct{ M, Z *Array }
-	at := Iota(m.Dim(0))
+	index := Iota(m.Dim(0))
 	h := func(i *Array, di int, j *Array, dj int) *Array { // m at row i+di and column j+dj
 		return DynamicIndex(DynamicIndex(m, Add(i, int32(di)), 0), Add(j, int32(dj)), 0)
 	}
@@ -198,12 +203,12 @@ func doubleShift(m, z, low, high, turn *Array) (shifted, turned *Array) {
 	x, y = Sub(x, h(low, 0, low, 0)), Sub(y, h(low, 0, low, 0))
 	start := Concatenate(0, Reshape(Add(Div(Sub(Mul(x, y), w), h(low, 1, low, 0)), h(low, 0, low, 1)), 1),
 		Reshape(Sub(Sub(Sub(h(low, 1, low, 1), h(low, 0, low, 0)), x), y), 1), Reshape(h(low, 2, low, 1), 1))
-	start = Take(start, Min(Max(Sub(at, low), 0), 2), 0) // at rows low, low+1 and low+2
+	start = Take(start, Min(Max(Sub(index, low), 0), 2), 0) // at rows low, low+1 and low+2
 	end := ForiLoop(low, high, func(k *Array, s state) state {
 		before := DynamicIndex(s.M, Sub(k, 1), 1)
 		opens := Eq(k, low)
 		column := Select(opens, start, before)
-		first, below := Eq(at, k), And(Gt(at, k), Le(at, Min(Add(k, 2), high)))
+		first, below := Eq(index, k), And(Gt(index, k), Le(index, Min(Add(k, 2), high)))
 		v, tau, beta := reflection(DynamicIndex(column, k, 0), Select(below, column, 0), first)
 		m := reflectRight(reflectLeft(s.M, v, tau), v, tau)
 		cleared := DynamicUpdateIndex(m, Select(first, beta, Select(below, 0, before)), Sub(k, 1), 1)
@@ -212,11 +217,11 @@ func doubleShift(m, z, low, high, turn *Array) (shifted, turned *Array) {
 	return end.M, end.Z
 }
 
-// twoBlocks are the blocks [[a, b], [c, d]] of two rows on the diagonal of a quasi-triangular matrix: one for each pair
-// of rows, of which those count that is marks.
+// twoBlocks holds, for each pair of neighbouring rows of a quasi-triangular matrix, the block [[a, b], [c, d]]. isBlock
+// marks the pairs that are one.
 type twoBlocks struct {
-	diagonal, is, sub *Array
-	first, second     complexArray // eigenvalues of each block
+	diagonal, isBlock, sub *Array
+	first, second          complexArray // eigenvalues of each block
 }
 
 func blocksOfTwo(m *Array) twoBlocks {
@@ -240,8 +245,8 @@ func blocksOfTwo(m *Array) twoBlocks {
 func (b twoBlocks) values() complexArray {
 	n := b.diagonal.Size()
 	place := func(x *Array, before int) *Array { return Pad(x, 0, []int{before}, []int{1 - before}) }
-	is := Pad(Convert(b.is, Int32), 0, []int{1}, []int{1})
-	first, second := Gt(SliceAxis(is, 0, 1, n+1), 0), Gt(SliceAxis(is, 0, 0, n), 0)
+	marks := Pad(Convert(b.isBlock, Int32), 0, []int{1}, []int{1})
+	first, second := Gt(SliceAxis(marks, 0, 1, n+1), 0), Gt(SliceAxis(marks, 0, 0, n), 0)
 	part := func(a, b, otherwise *Array) *Array {
 		return Select(first, place(a, 0), Select(second, place(b, 1), otherwise))
 	}
@@ -260,13 +265,13 @@ func (b twoBlocks) triangle(m, z *Array) (t, u complexArray) {
 	n := m.Dim(0)
 	p := complexArray{Sub(b.first.Re, SliceAxis(b.diagonal, 0, 1, n)), b.first.Im}
 	scale := Max(Max(Abs(p.Re), Abs(p.Im)), Abs(b.sub))
-	scale = Select(b.is, scale, OnesLike(scale))
+	scale = Select(b.isBlock, scale, OnesLike(scale))
 	p, q := p.over(scale), Div(b.sub, scale)
 	norm := Sqrt(Add(Add(Square(p.Re), Square(p.Im)), Square(q)))
-	norm = Select(b.is, norm, OnesLike(norm))
+	norm = Select(b.isBlock, norm, OnesLike(norm))
 	p, q = p.over(norm), Div(q, norm)
-	p = complexArray{Select(b.is, p.Re, OnesLike(p.Re)), Select(b.is, p.Im, ZerosLike(p.Im))}
-	q = Select(b.is, q, ZerosLike(q))
+	p = complexArray{Select(b.isBlock, p.Re, OnesLike(p.Re)), Select(b.isBlock, p.Im, ZerosLike(p.Im))}
+	q = Select(b.isBlock, q, ZerosLike(q))
 	end, _ := Scan(func(s state, r rotation) (state, None) {
 		// along is the axis of the two rows or columns, p the factor of the first.
 		turn := func(x complexArray, along int, p complexArray) complexArray {
@@ -307,7 +312,7 @@ func triangleSolutions(w, t complexArray) complexArray {
 		here := sum.times(gap.conjugate()).over(Neg(Square(gap.size())))
 		here = complexArray{Select(Eq(rows, r.I), 1, here.Re), Select(Eq(rows, r.I), 0, here.Im)}
 		size := here.size()
-		by := Select(Gt(size, 0x1p30), Div(1, Max(size, 1)), 1)
+		by := Select(Gt(size, eigMostElement), Div(1, Max(size, 1)), 1)
 		x = complexArray{DynamicUpdateIndex(x.Re, here.Re, r.I, 0), DynamicUpdateIndex(x.Im, here.Im, r.I, 0)}
 		return x.scaled(ExpandDims(by, 0)), None{}
 	}, complexArray{empty, empty}, row{t, w, rows}, ReverseScan())
@@ -328,6 +333,6 @@ func unitVectors(v complexArray) complexArray {
 // leadingElements is the row [1, n] of the element of each column that is made real and positive.
 func leadingElements(v complexArray) *Array {
 	size := Add(Square(v.Re), Square(v.Im))
-	large := Ge(size, Mul(ReduceMax(size, 0), phaseShare*phaseShare))
+	large := Ge(size, Mul(ReduceMax(size, 0), eigPhaseShare*eigPhaseShare))
 	return ExpandDims(ArgMax(Convert(large, Int32), 0), 0)
 }

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"maps"
+
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+)
+
+// Redrawing is an Experiment that may draw first parameters (policy.Policy.Init) after its first step, too.
+type Redrawing interface {
+	// Redraws reports whether it does with its settings.
+	Redraws() bool
+}
+
+// KeepPolicyFile sets the settings of a policy that comes from a file to all that the file decides, and to its digest.
+// From then on a change of the file changes nothing in the experiment. It changes nothing in one whose policy comes
+// from no file, or cannot be made.
+func KeepPolicyFile(e Experiment) {
+	p, ok := e.(Player)
+	if _, is := policyMaker(e); !ok || !is {
+		return
+	}
+	r, err := p.Rollout()
+	if err != nil {
+		return
+	}
+	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
+		setPolicy(e, f.SettingsOfFile())
+	}
+}
+
+// LeavePolicyFile changes the settings of a policy that comes from a file so that the file is not needed, for a run
+// that goes on from a checkpoint, which has all parameters. It changes nothing in a Redrawing experiment that redraws.
+func LeavePolicyFile(e Experiment) {
+	if r, ok := e.(Redrawing); ok && r.Redraws() {
+		return
+	}
+	if m, ok := policyMaker(e); ok {
+		setPolicy(e, m.WithoutFile())
+	}
+}
+
+// policyMaker returns the settings of an experiment's policy.
+func policyMaker(e Experiment) (m policy.FileMaker, ok bool) {
+	for _, c := range settings.ChosenParts(e) {
+		if c.Name == policy.Part().Name {
+			m, ok = c.Settings.(policy.FileMaker)
+		}
+	}
+	return m, ok
+}
+
+// setPolicy sets settings of the policy.
+func setPolicy(e Experiment, values settings.Values) {
+	own := e.(settings.HasParts).Own()
+	all := maps.Clone(*own)
+	if all == nil {
+		all = settings.Values{}
+	}
+	for name, value := range values {
+		all[policy.Part().Name+"."+name] = value
+	}
+	*own = all
+}

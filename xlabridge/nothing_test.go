@@ -1,0 +1,51 @@
+package xlabridge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// TestNothing (case 27.97) is graph's test of that name, compiled: a nil argument of an interface type has no arrays.
+func TestNothing(t *testing.T) {
+	client := open(t, Options{})
+	one := graph.Scalar(1)
+	first := func(x any) *graph.Array { return graph.Add(x.(*graph.Array), 1) }
+	for _, b := range []Backend{&Reference{}, client} {
+		for i, f := range []func() (*graph.Array, error){
+			func() (*graph.Array, error) {
+				return Jit1(b, func(x any) *graph.Array { assert.Nil(t, x); return one })(nil)
+			},
+			func() (*graph.Array, error) {
+				return Jit2(b, func(x *graph.Array, y error) *graph.Array { assert.NoError(t, y); return x })(one, nil)
+			},
+			func() (*graph.Array, error) {
+				return Jit3(b, func(x, y any, z *graph.Array) *graph.Array {
+					assert.Nil(t, x)
+					assert.Nil(t, y)
+					return z
+				})(nil, nil, one)
+			},
+		} {
+			got, err := f()
+			require.NoError(t, err, "Jit%d", i+1)
+			values, err := graph.Floats(got)
+			require.NoError(t, err)
+			assert.Equal(t, []float64{1}, values, "Jit%d", i+1)
+		}
+		values, err := Jit1(b, first)(one) // an array in an interface is an argument as any other
+		require.NoError(t, err)
+		numbers, err := graph.Floats(values)
+		require.NoError(t, err)
+		assert.Equal(t, []float64{2}, numbers)
+	}
+	m := graph.Mesh{{Name: "i", Size: 1}}
+	got, err := ShardMap(client, func(x any) *graph.Array { assert.Nil(t, x); return one }, m, nil, nil)(nil)
+	require.NoError(t, err)
+	numbers, err := graph.Floats(got)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1}, numbers)
+}
