@@ -68,7 +68,16 @@ func (c *Coordinator) Open() (err error) {
 	if err := c.chooseLanes(); err != nil {
 		return err
 	}
-	if c.db, err = rdb.Open(c.Spec.Storage); err != nil {
+	if path, err := rdb.Path(c.Spec.Storage); err == nil && path != "" {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return wrong("storage", "got %s, which is a folder: give the path of a file in it", c.Spec.Where())
+		}
+	}
+	if c.db, err = rdb.Open(c.Spec.Storage); rdb.IsDamaged(err) {
+		return wrong("storage", "got %s, which is a damaged or cut database: take it from a copy, or give another path",
+			c.Spec.Where())
+	}
+	if err != nil {
 		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Where(), err)
 	}
 	defer func() {

@@ -60,6 +60,10 @@ high = 1
 			require.Contains(t, said, "take it from a copy")
 		}
 	}
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--storage", "cut.db"),
+		`key "storage" got cut.db, which is a damaged or cut database: take it from a copy, or give another path`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--storage", "a"),
+		`key "storage" got a, which is a folder: give the path of a file in it`)
 	require.Contains(t, s.Refused(t, "study", "show", "a"),
 		"a is a folder: give the file of a study that was run, or its database")
 	// 27.105: the folder of a run of another kind is none of islands.

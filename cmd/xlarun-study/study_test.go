@@ -77,7 +77,7 @@ log = true
 	require.Equal(t, s.Read(t, "a/metrics.jsonl"), s.Read(t, "b/metrics.jsonl"))
 	require.Contains(t, s.Do(t, "play", "m.safetensors", "--episodes", "2", "--gif", "none"), "mean return")
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", "spec.toml:99"),
-		"--from-study spec.toml:99: --trial got 99, but small has the trials 0 to 4")
+		"--from-study spec.toml:99: there is no trial 99: small has the trials 0 to 4")
 	require.Contains(t, s.Refused(t, "ppo", "--from-study", "spec.toml"), "use xlarun evolve --from-study spec.toml")
 	require.Contains(t, s.Refused(t, "study", "best", "spec.toml", "--trial", "99"), "has the trials 0 to 4")
 	require.Contains(t, s.Refused(t, "study", "best", "spec.toml", "--member", "m.pt"), "ends in .safetensors")

@@ -62,6 +62,17 @@ def test_discrete_observations():
             member.act(bad)
 
 
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.safetensors")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_outputs_of_nan(path):
+    """Case 27.106: one NaN makes all outputs NaN; rollout/episode/member_nan_test.go has the same for Go."""
+    member = xlarun.load(path)
+    observation = np.full(member.observation_space["shape"], 0.1)
+    observation.flat[0] = np.nan
+    outputs, _ = member.outputs(observation, rng=np.random.default_rng(1))
+    assert np.isnan(outputs).all()
+
+
 def test_nan_acts_as_in_go():
     """Case 27.106: NaN outputs: the first is the largest, but with a mask they are the least finite number."""
     member = xlarun.load(DATA / "cartpole.safetensors")

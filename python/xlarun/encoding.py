@@ -71,4 +71,5 @@ class Encoder:
             changed = np.where(rises | falls, x, changed)
             train = np.zeros((n, 2 * len(x)))
             train[0] = np.concatenate([rises, falls])  # sent in the first substep
-        return train.astype(np.float32), changed
+        # NaN spreads to the spikes, as in Go.
+        return np.where(np.isnan(x).any(), np.float32(np.nan), train.astype(np.float32)), changed

@@ -44,7 +44,7 @@ class NIR:
         if layer["kind"] == "li":
             s["v"] = x + layer["beta"] * (s["v"] - x) if layer["level"] else layer["beta"] * s["v"] + x
             return s["v"]
-        spikes = (s["v"] > layer["Threshold"]).astype(np.float32)
+        before, spikes = s["v"], (s["v"] > layer["Threshold"]).astype(np.float32)
         if "Wh" in layer:
             x = x + spikes @ layer["Wh"]
         if layer["kind"] == "cubalif":
@@ -52,4 +52,4 @@ class NIR:
             s["v"] = layer["beta"] * (s["v"] - spikes * layer["Threshold"]) + s["i"]
         else:
             s["v"] = layer["beta"] * s["v"] + x - spikes * layer["Threshold"]
-        return spikes
+        return np.where(np.isfinite(before), spikes, np.nan)  # NaN or infinity spreads to the spikes

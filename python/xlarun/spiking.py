@@ -95,8 +95,10 @@ class Spiking:
             threshold = 1 + s["second"] if self.dynamics == "fast:alif" else 1
             fired = (s["v"] > threshold).astype(np.float32)
         spikes = fired
+        for variable in s["neurons"] if self.mechanistic else (s["v"], s["second"]):
+            spikes = np.where(np.isfinite(variable), spikes, np.nan)  # NaN or infinity spreads to the neuron's spikes
         if "steps" in layer:
-            s["sent"] = np.concatenate([fired[None], s["sent"][:-1]])
+            s["sent"] = np.concatenate([spikes[None], s["sent"][:-1]])
             spikes = s["sent"][layer["steps"], np.arange(len(fired))]
         arrives = lambda part: np.float32(self.weight_scale) * (
             arriving @ part(layer["W"]) + (spikes @ part(layer["Wh"]) if layer["Wh"] is not None else 0))

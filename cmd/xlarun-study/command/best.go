@@ -144,7 +144,7 @@ func (b *best) choose(st *study.Study, trials []*study.FrozenTrial) ([]*study.Fr
 	if b.trial >= 0 {
 		i := slices.IndexFunc(trials, func(t *study.FrozenTrial) bool { return t.Number == int64(b.trial) })
 		if i < 0 {
-			return nil, console.BadInput("--trial got %d, but %s has the trials 0 to %d", b.trial, st.Name,
+			return nil, console.BadInput("there is no trial %d: %s has the trials 0 to %d", b.trial, st.Name,
 				len(trials)-1)
 		}
 		return trials[i : i+1], nil
