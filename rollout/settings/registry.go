@@ -32,14 +32,15 @@ func (r *Registry[T]) Register(name string, make func() T) error {
 		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that "+
 			"makes the %s", r.pkg, name, r.noun)
 	}
-	if v := reflect.ValueOf(make()); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return fmt.Errorf("%s.Register: got a function that returns nil for %s, want one that returns a pointer to "+
-			"its settings", r.pkg, name)
-	}
+	made := reflect.ValueOf(make())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.makes[name] != nil {
 		return fmt.Errorf("%s.Register: %s is registered already: choose another name", r.pkg, name)
+	}
+	if !made.IsValid() || made.Kind() == reflect.Pointer && made.IsNil() {
+		return fmt.Errorf("%s.Register: got a function that returns nil for %s, want one that returns a pointer to "+
+			"its settings", r.pkg, name)
 	}
 	r.makes[name] = make
 	return nil
