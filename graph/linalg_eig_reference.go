@@ -24,7 +24,7 @@ const (
 	eigGridShare = 0x1p-12
 	// eigMostElement is the largest element of a triangle's eigenvector: a vector that grows further is made smaller.
 	eigMostElement = 0x1p30
-	// eigLeastGap is the least difference of eigenvalues in float64 by which substitution divides.
+	// eigLeastGap is the smallest number that substitution divides by. It replaces smaller gaps of eigenvalues.
 	eigLeastGap = 0x1p-1000
 )
 
@@ -351,7 +351,7 @@ func (m dense) triangular(z dense) (w []complex128, t, u [][]complex128) {
 	return w, t, u
 }
 
-// eigenvaluesOfTwo are those of [[a, b], [c, d]].
+// eigenvaluesOfTwo returns the eigenvalues of [[a, b], [c, d]].
 func eigenvaluesOfTwo(a, b, c, d float64) (first, second complex128) {
 	p := (a - d) / 2
 	if q := p*p + b*c; q < 0 {

@@ -143,7 +143,7 @@ func TestEigGradientAgainstJAX(t *testing.T) {
 	assert.Greater(t, checked, 40)
 }
 
-// The constants of the kernel are those of the reference.
+// The kernel and the reference have equal constants.
 func TestEigConstantsAreTheKernels(t *testing.T) {
 	text, err := os.ReadFile("../xlabridge/kernels/eig.c")
 	require.NoError(t, err)

@@ -21,19 +21,7 @@ population = 2
 window = 2
 trials = 4
 report-every = 1
-[run]
-env = "CartPole-v1"
-backend = "reference"
-policy = "linear"
-pop = 4
-steps = 5
-generations = 2
-[[param]]
-name = "learning-rate"
-type = "float"
-low = 0.01
-high = 1
-`), 0o666))
+`+smallRun), 0o666))
 	s.Do(t, "study", "run", "spec.toml")
 	out := s.Do(t, "study", "best", "spec.toml", "--trial", "3", "--config", "best.toml")
 	require.NotContains(t, out, "repeats it")

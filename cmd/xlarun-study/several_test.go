@@ -10,16 +10,8 @@ import (
 	"xlarun/cmd/internal/shelltest"
 )
 
-// TestStudiesOfOneDatabase: a database with two studies, what is said of it where it is cut, and where it is a folder.
-func TestStudiesOfOneDatabase(t *testing.T) {
-	s := shelltest.New(t)
-	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(`name = "one"
-storage = "sqlite:///mine.db"
-metric = "best_fitness"
-trials = 1
-population = 3
-pruner = "median"
-[run]
+// smallRun ends the spec of a study: runs of two generations, of which one number is searched.
+const smallRun = `[run]
 env = "CartPole-v1"
 backend = "reference"
 policy = "linear"
@@ -31,7 +23,18 @@ name = "learning-rate"
 type = "float"
 low = 0.01
 high = 1
-`), 0o666))
+`
+
+// TestStudiesOfOneDatabase: a database with two studies, what is said of it where it is cut, and where it is a folder.
+func TestStudiesOfOneDatabase(t *testing.T) {
+	s := shelltest.New(t)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(`name = "one"
+storage = "sqlite:///mine.db"
+metric = "best_fitness"
+trials = 1
+population = 3
+pruner = "median"
+`+smallRun), 0o666))
 	// 27.103: what has no effect is said.
 	out := s.Do(t, "study", "run", "spec.toml")
 	require.Contains(t, out, "population has no effect with the sampler tpe: it is for nsga2, cmaes and pbt\n")

@@ -563,7 +563,11 @@ func scan(c array, opts ...graph.ScanOption) array {
 
 // argument traces a function of an array of that shape.
 func argument(s graph.Shape) any {
-	p, err := graph.Trace("argument", func(x array) array { return graph.Add(x, x) }, graph.Abstract(s))
+	return lowered(graph.Trace("argument", func(x array) array { return graph.Add(x, x) }, graph.Abstract(s)))
+}
+
+// lowered lowers a program that was traced. It panics with the error of the trace or of the lowering.
+func lowered(p *graph.Program, err error) any {
 	if err == nil {
 		_, err = p.Lower(graph.TargetCPU)
 	}
@@ -611,13 +615,7 @@ func fault(compute bool, f func() any) string {
 				}
 			}
 		}
-		p, err := graph.Trace("sizes", func(array) []array { return leaves(f()) }, graph.Scalar(0))
-		if err == nil {
-			_, err = p.Lower(graph.TargetCPU)
-		}
-		if err != nil {
-			panic(err)
-		}
+		lowered(graph.Trace("sizes", func(array) []array { return leaves(f()) }, graph.Scalar(0)))
 	}()
 	select {
 	case text := <-done:

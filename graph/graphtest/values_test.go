@@ -74,27 +74,9 @@ func valueTakers() map[string]func(v any) any {
 			c, y := graph.Scan(func(c, x any) (any, any) { return c, x }, any(x), v)
 			return []any{c, y}
 		},
-		"Trace": func(v any) any {
-			p, err := graph.Trace("f", func(x any) any { return x }, v)
-			if err != nil {
-				panic(err)
-			}
-			_, err = p.Lower(graph.TargetCPU)
-			if err != nil {
-				panic(err)
-			}
-			return nil
-		},
+		"Trace": func(v any) any { return lowered(graph.Trace("f", func(x any) any { return x }, v)) },
 		"Trace of a result": func(v any) any {
-			p, err := graph.Trace("f", func(x array) any { return v }, x)
-			if err != nil {
-				panic(err)
-			}
-			_, err = p.Lower(graph.TargetCPU)
-			if err != nil {
-				panic(err)
-			}
-			return nil
+			return lowered(graph.Trace("f", func(x array) any { return v }, x))
 		},
 
 		"random.Uniform lo": func(v any) any { return random.Uniform(key, f32(2), v, 1) },

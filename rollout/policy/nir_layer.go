@@ -92,8 +92,8 @@ func (p *NIR) structure() string {
 	return strings.Join(parts, ",")
 }
 
-// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v), so that the weights
-// are those of a file whose r is 1, whatever the time constant.
+// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v). So the
+// weights equal those of a file with r = 1, for any time constant.
 func (p *NIR) levels(i int) bool { return p.layers[i].integrates() && i > 0 && p.layers[i-1].dense() }
 
 // resize changes the number of outputs: that of the last linear layer, and of the neurons behind it.

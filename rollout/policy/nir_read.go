@@ -27,7 +27,7 @@ type nirFile struct {
 // nothing in it, as the settings of a run have the digest.
 var nirFiles sync.Map
 
-// readNIR reads a file. digest is that of the file as it has to be; "" for any.
+// readNIR reads a file. It refuses one with another digest; "" takes any.
 func readNIR(name, digest string) (*nirFile, error) {
 	if f, ok := nirFiles.Load(digest); ok {
 		return f.(*nirFile), nil

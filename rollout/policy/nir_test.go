@@ -91,9 +91,9 @@ func TestNIRActsByTheEquations(t *testing.T) {
 	require.InDeltaSlice(t, flat(v.Last), floats(t, outputsOf(p, p.Init(random.New(1)), signed)), 2e-5)
 }
 
-// A spiking policy that was written as NIR acts as before, up to rounding: potentials are the same numbers in other
-// units, so that float32 rounds them differently, and no potential of these seeds is so near to the threshold that this
-// makes a spike. So does a network that was read and is written again.
+// A spiking policy that was written as NIR acts as before, up to rounding, and so does a network that was read and is
+// written again. Potentials are in other units, and float32 rounds them differently. With these seeds, no potential is
+// near enough to the threshold for another spike.
 func TestNIROfASpikingPolicy(t *testing.T) {
 	const steps = 20
 	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
@@ -258,7 +258,7 @@ func TestNIRWithoutItsFile(t *testing.T) {
 	}
 }
 
-// Case 27.133: the settings of a file that was read make the same policy, whatever becomes of the file, or none.
+// Case 27.133: the settings of a file that was read make the same policy, or none if the file has changed.
 func TestNIRSettingsOfAFile(t *testing.T) {
 	g := small(t)
 	SetNIRMetadata(g, map[string]string{"format": nirFormat, "gain": "2", "substeps": "5"})
@@ -395,7 +395,7 @@ func TestNIRFailsByNaN(t *testing.T) {
 	require.Equal(t, "NaN", fmt.Sprint(all[len(all)-1]))
 }
 
-// Counts and traces are those of the spiking policy that the file was written from.
+// A network of a file has the counts and traces of the spiking policy that wrote the file.
 func TestNIRReportsAndTraces(t *testing.T) {
 	const steps = 12
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)

@@ -100,15 +100,15 @@ type FromFile interface {
 	SettingsWithoutFile() settings.Values
 	// SettingsOfFile returns settings with which the policy is made of the file as it was when it was read, with all
 	// that the file decides, for the config of a run. If the file has changed, they make no policy. If no file was
-	// read, they are those of SettingsWithoutFile.
+	// read, it returns SettingsWithoutFile.
 	SettingsOfFile() settings.Values
 }
 
 // FileMaker is a Maker of policies that are FromFile.
 type FileMaker interface {
 	Maker
-	// WithoutFile returns the settings that have to change so that the file is not read, if the others are those of
-	// FromFile.SettingsOfFile; else nil.
+	// WithoutFile changes FromFile.SettingsOfFile into settings that read no file: it returns the settings that differ.
+	// It returns nil for other settings.
 	WithoutFile() settings.Values
 }
 

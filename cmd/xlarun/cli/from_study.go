@@ -14,8 +14,8 @@ import (
 // studyProgram is the program that reads databases of studies.
 const studyProgram = "xlarun-study"
 
-// lastPart matches what follows the last colon of FILE:STUDY and FILE:N. Paths and addresses of servers go on with a
-// slash after a colon or a port.
+// lastPart matches the part after the last colon of FILE:STUDY and FILE:N. That part has no slash, unlike the rest of a
+// path or of a server's address after a colon.
 var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)
 
 // studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A
@@ -63,10 +63,10 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	text, err := a.output(ctx, program, append([]string{"study", "best"}, args...)...)
 	if err != nil {
 		// --study and --trial are flags of study best only.
-		said := strings.NewReplacer("xlarun study best: ", "", "say which by --study", "say which by --from-study "+
+		advice := strings.NewReplacer("xlarun study best: ", "", "say which by --study", "say which by --from-study "+
 			args[0]+":STUDY", "choose one of these by --trial", "choose one of these by --from-study "+
 			g.own.study+":N").Replace(err.Error())
-		return console.BadInput("--from-study %s: %s", g.own.study, said)
+		return console.BadInput("--from-study %s: %s", g.own.study, advice)
 	}
 	if g.trial, err = parseConfig("--from-study "+g.own.study, text); err != nil {
 		return err
