@@ -21,8 +21,8 @@ import (
 var stops = []os.Signal{os.Kill, syscall.SIGINT, os.Kill, syscall.SIGTERM, os.Kill, syscall.SIGHUP}
 
 // A run that is stopped at random times, by a kill or by a request to end, and resumed each time writes the same bytes
-// as one that runs through. The short form stops a run of evolve 6 times and one of ppo, whose processes take four times
-// as long, 3 times. The long form stops all kinds 75 times.
+// as one that runs through. The short form stops a run of evolve 6 times and one of ppo, whose processes take four
+// times as long, 3 times. The long form stops all kinds 75 times.
 func TestStoppedRunsResume(t *testing.T) {
 	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0",
 		"--judge", "7"}
