@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,6 +180,7 @@ func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) 
 // A setting that is accepted does something: it changes the course of a small run, is refused, or stands among those of
 // which the reason is known why it does not.
 func TestEverySettingMatters(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the interpreter's garbage takes a fifth of the time
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
 	pictures(t, data)
