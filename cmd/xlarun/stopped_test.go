@@ -21,9 +21,12 @@ import (
 var stops = []os.Signal{os.Kill, syscall.SIGINT, os.Kill, syscall.SIGTERM, os.Kill, syscall.SIGHUP}
 
 // A run that is stopped at random times, by a kill or by a request to end, and resumed each time writes the same bytes
-// as one that runs through. The short form stops a run of evolve 6 times and one of ppo, whose processes take four
-// times as long, 3 times. The long form stops all kinds 75 times.
+// as one that runs through. The short form stops two kinds of run 6 times each, the long form all kinds 75 times.
 func TestStoppedRunsResume(t *testing.T) {
+	count := len(stops)
+	if long.On() {
+		count = 75
+	}
 	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0",
 		"--judge", "7"}
 	members := []string{"best.safetensors", "centre.safetensors", "best.gif", "fame-1.safetensors",
@@ -33,33 +36,29 @@ func TestStoppedRunsResume(t *testing.T) {
 		what   string
 		args   []string
 		files  []string // beside those of every run
-		stops  int      // in the short form
+		long   bool
 	}{
 		{1, "openes, tiles that are padded", append(evolve, "CartPole-v1", "--pop", "26", "--tile", "6"), members,
-			len(stops)},
+			false},
 		{2, "pgpe, another environment", append(evolve, "Pendulum-v1", "--pop", "14", "--strategy", "pgpe",
-			"--episodes", "3"), members, 0},
+			"--episodes", "3"), members, true},
 		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"),
-			members, 0},
+			members, true},
 		{4, "sparse, mutations between checkpoints", []string{"sparse", "--data", "pictures", "--pop", "3", "--batch",
 			"7", "--hidden", "9,5", "--steps", "83", "--mutate-every", "5", "--method", "kernel"},
-			[]string{"best.safetensors", "members.json"}, 0},
+			[]string{"best.safetensors", "members.json"}, true},
 		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations",
 			"2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8", "--network", "mlp:4",
 			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3"},
-			[]string{"best.safetensors"}, 0},
+			[]string{"best.safetensors"}, true},
 		{6, "ppo, several agents with memory, all statistics", []string{"ppo", "Pendulum-v1", "--policy", "gru:3",
 			"--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy", "0,0.01", "--value",
 			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5"},
-			[]string{"best.safetensors", "best.gif", "centre.safetensors", "agents.json"}, 3},
+			[]string{"best.safetensors", "best.gif", "centre.safetensors", "agents.json"}, false},
 		{7, "pqn", []string{"pqn", "--policy", "normedmlp:5", "--envs", "4", "--horizon", "16", "--steps", "2624",
-			"--target", "0", "--judge", "5"}, []string{"best.safetensors", "best.gif", "centre.safetensors"}, 0},
+			"--target", "0", "--judge", "5"}, []string{"best.safetensors", "best.gif", "centre.safetensors"}, true},
 	} {
-		count := c.stops
-		if long.On() {
-			count = 75
-		}
-		if count == 0 {
+		if c.long && !long.On() {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
