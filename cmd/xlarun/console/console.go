@@ -21,6 +21,7 @@ const (
 	StatusFailed      = 1   // something failed while it ran
 	StatusUsage       = 2   // wrong input
 	StatusInterrupted = 130 // Ctrl-C, or a request to terminate
+	StatusUnread      = 141 // nobody reads stdout any more, as after "| head"; shells have this status for SIGPIPE
 )
 
 // Streams holds the standard streams and the environment of a command.
@@ -101,6 +102,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	}
 	if o.err == nil {
 		return StatusOK
+	}
+	if unread(o.err) {
+		return StatusUnread
 	}
 	status := StatusOf(ctx, o.err)
 	if status == StatusInterrupted && !errors.As(o.err, new(InterruptedError)) {
