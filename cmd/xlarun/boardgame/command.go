@@ -257,6 +257,9 @@ func (r *Result) addGame(score float64, puzzle, second bool) {
 // the network against itself; else it plays a match against a random player.
 func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
 	others := cmd.RunE
+	if f := cmd.Flags().Lookup("episodes"); f != nil {
+		f.Usage += fmt.Sprintf("; of a selfplay run, games against a random player, %d if not given", defaultGames)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		saved, ok := Saved(args[0])
 		if !ok {
