@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
-	"xlarun/cmd/xlarun/plots"
 	"xlarun/rollout/run"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
@@ -432,37 +430,6 @@ func studyShowCommand(a *cli.App) *cobra.Command {
 				others)
 			return nil
 		})
-}
-
-func studyPlotCommand(a *cli.App) *cobra.Command {
-	out, objective := "", 0
-	cmd := lookCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and the "+
-		"best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
-		directions := st.Directions()
-		if objective < 0 || objective >= len(directions) {
-			return console.BadInput("--objective got %d, wants 0 to %d", objective, len(directions)-1)
-		}
-		var numbers, values []float64
-		for _, t := range trials {
-			if t.State == study.Complete && t.Feasible() && objective < len(t.Values) &&
-				!math.IsInf(t.Values[objective], 0) && !math.IsNaN(t.Values[objective]) {
-				numbers, values = append(numbers, float64(t.Number)), append(values, t.Values[objective])
-			}
-		}
-		name := fmt.Sprint("objective ", objective)
-		if d, ok := st.Storage().(*rdb.DB); ok {
-			name = studies.MetricNames(d, st)[objective]
-		}
-		if err := plots.History(out, st.Name, name, plots.Trials{Numbers: numbers, Values: values, Count: len(trials)},
-			directions[objective] == study.Maximize); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Out, "the study is drawn in %s\n", out)
-		return nil
-	})
-	cmd.Flags().StringVar(&out, "out", "study.png", "file to write")
-	cmd.Flags().IntVar(&objective, "objective", 0, "number of the objective, from 0")
-	return cmd
 }
 
 func studyExportCommand(a *cli.App) *cobra.Command {
