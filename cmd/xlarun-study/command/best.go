@@ -1,8 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +32,14 @@ type best struct {
 	name           string // of the study
 	trial          int    // -1: the best
 	config, member string
+	json           bool
+	result         bestResult
+}
+
+// bestResult is the line of JSON.
+type bestResult struct {
+	Trials []json.RawMessage `json:"trials"`           // as export writes them
+	Config string            `json:"config,omitempty"` // the text that --config - would write
 }
 
 func studyBestCommand(a *cli.App) *cobra.Command {
@@ -54,6 +64,7 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&b.config, "config", "", "file to write the trial's config to, - for stdout")
 	f.StringVar(&b.member, "member", "", "file to write the trained member to, FILE.safetensors; the trial's run is "+
 		"repeated")
+	f.BoolVar(&b.json, "json", false, "end stdout with one line of JSON: the trials, and the config of --config -")
 	return cmd
 }
 
@@ -70,10 +81,13 @@ func (b *best) run(ctx context.Context, source string) error {
 	}
 	spec, t, err := b.show(d, st, source)
 	err = errors.Join(readable(source, err), d.Close())
-	if err != nil || b.member == "" {
+	if err == nil && b.member != "" {
+		err = b.train(ctx, source, spec, t)
+	}
+	if err != nil || !b.json {
 		return err
 	}
-	return b.train(ctx, source, spec, t)
+	return b.app.PrintJSON(b.result)
 }
 
 // show prints the trials, and writes the config. It returns the trial and its study's spec if one of them is asked for.
@@ -86,6 +100,13 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 	if err != nil {
 		return nil, nil, err
 	}
+	lines, err := exported(chosen, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	for line := range bytes.Lines(lines) {
+		b.result.Trials = append(b.result.Trials, line)
+	}
 	if b.config != "-" {
 		for _, t := range chosen {
 			fmt.Fprintf(b.app.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
@@ -95,8 +116,9 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 		return nil, nil, nil
 	}
 	if len(chosen) > 1 {
-		return nil, nil, console.BadInput("no trial of %s is better than all others in %d objectives: choose one of "+
-			"these by --trial", st.Name, len(st.Directions()))
+		reason := fmt.Sprintf("no trial of %s is better than all others in %d objectives", st.Name,
+			len(st.Directions()))
+		return nil, nil, console.UsageError{Err: console.ChoiceError{Reason: reason, Choose: "trial"}}
 	}
 	spec, err := studies.SpecOf(d, st.ID())
 	if err != nil {
@@ -117,6 +139,10 @@ func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTri
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), 0))
 	if err != nil {
 		return err
+	}
+	if b.config == "-" && b.json {
+		b.result.Config = text
+		return nil
 	}
 	if b.config == "-" {
 		_, err = fmt.Fprint(b.app.Out, text)

@@ -328,7 +328,8 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 		name = names[0]
 	}
 	if err == nil && directions[name] == nil {
-		err = console.BadInput("%s has the studies %s: say which by --study", path, strings.Join(names, ", "))
+		reason := fmt.Sprintf("%s has the studies %s", path, strings.Join(names, ", "))
+		err = console.UsageError{Err: console.ChoiceError{Reason: reason, Choose: "study"}}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())

@@ -113,7 +113,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	text := fmt.Sprintf("%s: %s", o.cmd.CommandPath(), OneLine(o.err))
 	fmt.Fprintln(s.Err, text)
 	if wantsJSON(args) {
-		_ = s.printFailure(failure{CodeOf(ctx, o.err), text, status}, o.err) // stderr has said it
+		choice, _ := errors.AsType[ChoiceError](o.err)
+		f := Failure{CodeOf(ctx, o.err), text, status, choice.Reason, choice.Choose}
+		_ = s.printFailure(f, o.err) // stderr has said it
 	}
 	return status
 }
