@@ -24,7 +24,8 @@ func TestTrialsThatAreNotDrawnAreCounted(t *testing.T) {
 		{[]float64{1, 2}, "", false},
 		{[]float64{1, inf, 2}, "without 1 complete trial, whose value is infinite", false},
 		{[]float64{-inf, 1, inf}, "without 2 complete trials, whose values are infinite", false},
-		{[]float64{inf}, "s has 1 complete trial, whose value is infinite, and no other: there is nothing to draw", true},
+		{[]float64{inf}, "s has 1 complete trial, whose value is infinite, and no other: there is nothing to draw",
+			true},
 		{nil, "s has no complete trial yet: there is nothing to draw", true},
 	} {
 		trials := []*study.FrozenTrial{{State: study.Fail}, {State: study.Pruned, Values: []float64{inf}},

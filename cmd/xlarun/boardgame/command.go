@@ -21,6 +21,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/play"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
@@ -374,7 +375,7 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 		fmt.Fprintf(streams.Out, "%s: %s, a game against itself\n", o.saved, r.Game)
 	default:
 		fmt.Fprintf(streams.Out, "%s: %s, %s against chance: %d won, %d drawn, %d lost\n", o.saved, r.Game,
-			console.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
+			quantity.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
 	}
 	if o.gif != "none" {
 		data, err := selfplay.Animation(frames)

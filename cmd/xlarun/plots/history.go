@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/quantity"
 )
 
 // Trials are the complete trials of a study, by number.
@@ -16,10 +17,8 @@ type Trials struct {
 
 // Missing says which trials cannot be drawn: "2 complete trials, whose values are infinite".
 func (t Trials) Missing() string {
-	if t.LeftOut == 1 {
-		return "1 complete trial, whose value is infinite"
-	}
-	return fmt.Sprintf("%d complete trials, whose values are infinite", t.LeftOut)
+	return quantity.Count(t.LeftOut, "complete trial, whose value is infinite",
+		"complete trials, whose values are infinite")
 }
 
 // History draws the values of a study's trials by number, and the best so far as a line, which goes on to the newest
