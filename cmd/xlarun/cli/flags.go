@@ -22,6 +22,8 @@ type flagValues struct {
 	trial *configFile
 	// resumes says that the settings are of a run that goes on: it needs no file of its policy.
 	resumes bool
+	// copies is the folder of that run, which may have a copy of the policy's file.
+	copies string
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }

@@ -188,6 +188,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, err
 		}
 		run.LeavePolicyFile(t.Experiment)
+		if g.copies != "" {
+			run.ReadPolicyFile(t.Experiment, g.copies)
+		}
 	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(err, path, inFile)

@@ -300,6 +300,11 @@ func (s *session) keepsConfig() bool {
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
 // lock is not held meanwhile.
 func (s *session) openLogs(after int64) error {
+	if copied := run.CopyOfPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
+		if err := s.Folder.Write(run.PolicyFile, copied); err != nil {
+			return err
+		}
+	}
 	if s.Config != nil && !s.keepsConfig() {
 		if err := s.Folder.Write("config.toml", []byte(s.text)); err != nil {
 			return err
