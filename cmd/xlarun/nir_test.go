@@ -39,6 +39,12 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	goesOn("changed")
 	require.NoError(t, os.Remove(s.Path("network.nir")))
 	goesOn("gone")
+	members := []string{"--members", "3", "--backend", "reference", "--out"}
+	s.Do(t, append([]string{"sample", "gone"}, append(members, "gone.safetensors")...)...)
+	require.NoError(t, g.WriteFile(s.Path("network.nir")))
+	s.Do(t, append([]string{"sample", "whole"}, append(members, "whole.safetensors")...)...)
+	require.Equal(t, s.Read(t, "whole.safetensors"), s.Read(t, "gone.safetensors"))
+	require.NoError(t, os.Remove(s.Path("network.nir")))
 	// A copy that is damaged is none: the file itself is wanted.
 	require.NoError(t, os.WriteFile(s.Path("damaged", "policy.copy"), []byte("another"), 0o600))
 	require.Contains(t, s.Refused(t, resume("damaged")...), "network.nir")
