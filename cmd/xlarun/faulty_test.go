@@ -68,6 +68,13 @@ func resultsOfPoliciesNameTheMethod(t *testing.T, s *shelltest.Shell) {
 		"Act: no output":  "Act: got an Output without an Action, want f32[2]",
 		"Act: narrow":     "Act: got the Action f32[1], want f32[2]",
 		"Act: carry":      "Act: the carry that it gets and the carry that it returns differ in structure",
+		// Case 27.144: integers were taken by evolve, and refused by ppo in its own code.
+		"Act: integers": "Act: got the Action i32[2], want f32[2]",
+		// Case 27.145: both kinds named a loop of their own.
+		"Act: carry of another dtype": "Act: the carry[1] goes in as f32[3] and comes out as i32[3], want the same: " +
+			"convert or reshape it, or let Start return it so",
+		"Act: carry of another shape": "Act: the carry[0] goes in as f32[] and comes out as f32[1], want the same: " +
+			"convert or reshape it, or let Start return it so",
 	} {
 		for _, kind := range []string{"evolve", "ppo"} {
 			p := s.Command(kind, "CartPole-v1", "--out", "none", "--backend", "reference", "--policy", "faulty",

@@ -83,6 +83,14 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
+// checkHeldOut refuses to hold out all of n training examples.
+func (c Config) checkHeldOut(n int) error {
+	if c.Select > 0 && c.HeldOut >= n {
+		return settings.Wrong("held-out", c.HeldOut, "fewer than the %d examples of the training data", n)
+	}
+	return nil
+}
+
 // Given lists the settings that fix the plan.
 func (c Config) Given() []string {
 	if c.Method != "auto" {

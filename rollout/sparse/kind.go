@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +61,29 @@ func (e *Experiment) Purpose() string {
 		return fmt.Sprintf("sparse %d members, batch %d, %s", e.Population, e.Batch, e.DType)
 	}
 	return e.Config.Purpose(e.Shape(e.Data))
+}
+
+// Check finds the first mistake in the settings, a *settings.Error. It reads no data.
+func (e *Experiment) Check(on plan.Machine) error {
+	if err := e.Config.Check(on); err != nil {
+		return err
+	}
+	if n, known := e.examples(); known {
+		return e.checkHeldOut(n)
+	}
+	return nil
+}
+
+// examples returns the number of training examples by the size of the file of their labels.
+func (e *Experiment) examples() (n int, known bool) {
+	const name = "train" + labelsFile
+	var size int64
+	if e.Folder == "" {
+		size, known = dataset.FileSize("mnist", name)
+	} else if info, err := os.Stat(filepath.Join(e.Folder, name)); err == nil && info.Mode().IsRegular() {
+		size, known = info.Size(), true
+	}
+	return int(size) - labelsHead, known && size > labelsHead
 }
 
 // Fetch reads the data. It downloads MNIST if it is missing.
