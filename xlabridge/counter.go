@@ -8,7 +8,7 @@ import (
 )
 
 // Counter counts how often running programs pass a place, graph.Counted. The host may read it while they run. Programs
-// on all devices of the process add to it, and none that did not get it as an input. It is for use by several goroutines.
+// that have it as an input add to it, on all devices. It is for use by several goroutines.
 type Counter struct {
 	number int32
 	start  int64 // of the count in the process

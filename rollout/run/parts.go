@@ -53,8 +53,8 @@ func (p *Parts) Begun() int64 {
 }
 
 // Done returns how many parts of the round are done at least, of how many, and what they are. The part that a device
-// computes now is not done. It may be called while the round runs. total is 0 if there is nothing to tell before the end:
-// nothing is counted, or no device has two parts.
+// computes now is not done. It may be called while the round runs. total is 0 if there is nothing to tell before the
+// end: nothing is counted, or no device has two parts.
 func (p *Parts) Done() (done, total int64, name string) {
 	if p == nil || p.total <= p.devices {
 		return 0, 0, ""

@@ -27,7 +27,8 @@ func TestProgressText(t *testing.T) {
 			"generation 12: 0 of 128 tiles, 0:09 so far, about 1:01 left"},
 		{"the next tile is late", sofar(1, 2, 90*second, 0), "generation 12: 1 of 2 tiles, 1:30 so far"},
 		{"27.127 nothing is counted", sofar(0, 0, 12*second, 0), "generation 12: 0:12 so far"},
-		{"as the last generation", sofar(0, 0, 12*second, 2*time.Hour), "generation 12: 0:12 so far, about 2:00:00 left"},
+		{"as the last generation", sofar(0, 0, 12*second, 2*time.Hour),
+			"generation 12: 0:12 so far, about 2:00:00 left"},
 	} {
 		require.Equal(t, c.want, c.p.text(), c.name)
 	}
