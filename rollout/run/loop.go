@@ -49,7 +49,7 @@ type LoopOptions struct {
 	// Packed: the small arrays of the state are passed to the program as one array, and so are the inputs (packing.go).
 	// This pays for programs that take a few milliseconds.
 	Packed bool
-	// Parts counts the parts of a round, and its Input is among the inputs; nil: nothing is counted. The loop closes it.
+	// Parts counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
 	Parts *Parts
 	// Only Loop.Step uses the fields below.
 	Metrics []string // names of the results' numbers, leaf after leaf
