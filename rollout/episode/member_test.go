@@ -50,24 +50,20 @@ func TestMembersActAsInNumPy(t *testing.T) {
 			}
 			spec, _, _ := strings.Cut(m.Metadata["policy"], ":")
 			seen[m.Metadata["activation"]], seen[spec] = true, true
-			const rows = 20
 			observations := graph.Float32s(v.Observations.Float32s(), v.Observations.Shape...)
-			require.Equal(t, append([]int{rows}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
+			require.Equal(t, append([]int{20}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
 			outputs, actions := v.Outputs.Floats(), v.Actions.Floats()
 			all := []any{m.Params}
 			if p, ok := m.Policy.(policy.Preparer); ok {
 				all = append(all, p.Prepare(m.Params))
 			}
 			for _, params := range all {
-				carry := m.Policy.Start(params)
-				for i := range rows { // the steps of one episode
-					var out policy.Output
-					carry, out = m.Policy.Act(params, carry, observations.Index(i), random.New(0))
-					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action),
-						1e-4)
-					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows],
-						floats(t, m.Head.Action(out.Action)), 1e-5)
-				}
+				_, acted := graph.Scan(func(carry any, observation *graph.Array) (any, *graph.Array) {
+					carry, out := m.Policy.Act(params, carry, observation, random.New(0))
+					return carry, out.Action
+				}, m.Policy.Start(params), observations) // one episode; step by step, a lazy carry is computed anew
+				require.InDeltaSlice(t, outputs, floats(t, acted), 1e-4)
+				require.InDeltaSlice(t, actions, floats(t, graph.VMap(m.Head.Action)(acted)), 1e-5)
 			}
 		})
 	}
