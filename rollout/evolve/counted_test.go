@@ -15,7 +15,7 @@ func TestTilesAreCounted(t *testing.T) {
 	const generations = 3
 	small := func(change func(c *Config)) Config {
 		c := DefaultConfig()
-		c.Population, c.Tile, c.Steps, c.Policy, c.Target, c.Tune = 48, 8, 25, "linear", "0", "off"
+		c.Population, c.Tile, c.Steps, c.Policy, c.Target, c.Tune = 48, 8, 300, "mlp:16,16", "0", "off"
 		change(&c)
 		return c
 	}
@@ -27,8 +27,8 @@ func TestTilesAreCounted(t *testing.T) {
 		{"27.119 one device", 1, small(func(c *Config) {})},
 		{"27.120 several devices, the last tiles are padding", 4, small(func(c *Config) { c.Population = 72 })},
 		{"27.121 a tile for each device", 2, small(func(c *Config) { c.Tile = 24 })},
-		{"27.122 large matrices", 2, small(func(c *Config) { c.Policy, c.Steps = "mlp:64,64", 5 })},
-		{"27.123 noise that is drawn twice", 2, small(func(c *Config) { c.Strategy, c.Policy = "pgpe", "mlp:16" })},
+		{"27.122 large matrices", 2, small(func(c *Config) { c.Policy, c.Steps = "mlp:64,64", 30 })},
+		{"27.123 noise that is drawn twice", 2, small(func(c *Config) { c.Strategy = "pgpe" })},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := xlatest.Open(t, row.devices)
@@ -49,10 +49,16 @@ func TestTilesAreCounted(t *testing.T) {
 			require.Equal(t, bytesOf(t, uncounted(t, b, other, generations)), bytesOf(t, e))
 		})
 	}
-	none := start(t, &xlabridge.Reference{}, small(func(c *Config) { c.Population, c.Steps, c.Devices = 16, 3, 1 }))
+	short := start(t, xlatest.Open(t, 1), small(func(c *Config) { c.Steps = 20 }))
+	require.Nil(t, short.Parts(), "a tile of a few microseconds is not counted")
+	none := start(t, &xlabridge.Reference{}, small(func(c *Config) {
+		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 2, 2, 1, "mlp:512,512"
+	}))
+	require.NotNil(t, none.Parts())
 	_, err := none.Step()
 	require.NoError(t, err)
-	require.Zero(t, none.Parts().Begun(), "the interpreter counts nothing")
+	done, total, _ := none.Parts().Done()
+	require.Zero(t, done+total, "the interpreter counts nothing")
 }
 
 // uncounted runs generations of an evolution by a program that counts nothing.

@@ -72,7 +72,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	in := inputs{l.Shared(each), graph.Of(int32(c.MigrateEvery))}
 	options := run.LoopOptions{Name: "islands", Purpose: c.Purpose(), Plan: l.Layout,
 		Computed: x.Params*c.Islands >= generation.LargeMember,
-		Parts:    run.NewParts("tiles", l.Cut.Used()*x.Groups.Used(), l.Cut.Devices)}
+		Parts:    x.Parts(l.Cut.Used()*x.Groups.Used(), l.Cut.Devices)}
 	in.Lanes.Counter = options.Parts.Input()
 	a.Loop, err = run.NewLoop(b, options, first, in, func(s State, in inputs) (State, results) {
 		return c.generation(l, s, in, each)

@@ -54,12 +54,13 @@ func (p *Parts) Begun() int64 {
 
 // Done returns how many parts of the round are done at least, of how many, and what they are. The part that a device
 // computes now is not done. It may be called while the round runs. total is 0 if there is nothing to tell before the
-// end: nothing is counted, or no device has two parts.
+// end: nothing is counted, as on devices that cannot, or no device has two parts.
 func (p *Parts) Done() (done, total int64, name string) {
-	if p == nil || p.total <= p.devices {
+	begun := p.Begun()
+	if begun == 0 || p.total <= p.devices {
 		return 0, 0, ""
 	}
-	return max(0, min(p.total, p.Begun()-p.devices)), p.total, p.name
+	return max(0, min(p.total, begun-p.devices)), p.total, p.name
 }
 
 // Close gives the counter back.
