@@ -72,7 +72,7 @@ func TestMembersActAsInNumPy(t *testing.T) {
 						carry = learner.Learn(carry, now.Reward)
 					}
 					return carry, out.Action
-				}, m.Policy.Start(params), step{observations, rewards}) // one episode; step by step, a lazy carry is computed anew
+				}, m.Policy.Start(params), step{observations, rewards}) // one by one, each lazy carry is computed anew
 				require.InDeltaSlice(t, outputs, floats(t, acted), 1e-4)
 				require.InDeltaSlice(t, actions, floats(t, graph.VMap(m.Head.Action)(acted)), 1e-5)
 			}
