@@ -76,8 +76,10 @@ func TestSelection(t *testing.T) {
 	half, err := New(open(t, 2), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, half.Close()) }()
-	_, _, err = half.Train(5) // with a selection and a mutation
-	require.NoError(t, err)
+	for _, n := range []int{5, 1} { // with a selection and a mutation between them
+		_, _, err = half.Train(n)
+		require.NoError(t, err)
+	}
 	middle, err := half.Snapshot()
 	require.NoError(t, err)
 	require.NoError(t, half.Restore(middle))

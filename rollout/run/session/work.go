@@ -187,7 +187,11 @@ func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
-		end := watchRound(s.Observer.Phase, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected)
+		var parts *run.Parts
+		if r, ok := s.run.(run.Counting); ok {
+			parts = r.Parts()
+		}
+		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), parts, s.expected)
 		m, err := s.run.Step()
 		end()
 		s.expected = time.Since(started)
