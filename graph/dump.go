@@ -20,6 +20,7 @@ const (
 	PhaseGathers    Phase = "gathers"    // all_gathers that call a kernel numbered
 	PhaseLoops      Phase = "loops"      // loops marked that do not become one function
 	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels
+	PhaseCounts     Phase = "counts"     // what counts as calls of kernels
 	PhaseFunctions  Phase = "functions"  // ops between calls of kernels made functions
 	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )

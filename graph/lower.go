@@ -76,6 +76,8 @@ var passes = []pass{
 		what: "mark loops that lose if they become one function, and lay out the products in the others"},
 	{name: PhaseWrites, run: lowerWrites, targets: Target.kernels,
 		what: "write into parts of arrays by calls of kernels, if that is possible for all"},
+	{name: PhaseCounts, run: lowerCounts, targets: Target.kernels,
+		what: "count by calls of a kernel, where that keeps no loop from being one function"},
 	{name: PhaseFunctions, run: lowerFunctions, targets: Target.kernels,
 		what: "make functions of the ops between calls of kernels"},
 }
@@ -90,6 +92,9 @@ var passOrder = []struct {
 	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
 	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
 	{PhaseLoops, PhaseWrites, "loops that are one function write parts in place and need no kernel"},
+	{PhaseLoops, PhaseCounts, "only then it is known which loops become one function"},
+	{PhaseWrites, PhaseCounts, "writes are laid out as without a count"},
+	{PhaseCounts, PhaseFunctions, "a call of a kernel is not part of a function"},
 	{PhaseWrites, PhaseFunctions, "the compiler's way to write code, which functions depend on, depends on the writes"},
 }
 

@@ -43,6 +43,21 @@ func checkpointOf(step int64, all seeds) (*checkpoint, error) {
 	return p, nil
 }
 
+// snapshot returns the state.
+func (c seedCheckpoint) snapshot() (run.Snapshot, error) {
+	s := run.Snapshot{Step: c.Step, Arrays: map[string]*graph.Array{}}
+	file, err := safetensors.New(bytes.NewReader(c.Arrays), int64(len(c.Arrays)))
+	if err != nil {
+		return s, err
+	}
+	for _, name := range file.Names() {
+		if s.Arrays[name], err = file.Array(name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
 // restore sets runs to the state of the checkpoint.
 func (p *checkpoint) restore(all seeds) error {
 	if len(p.Seeds) != len(all) {
@@ -50,15 +65,9 @@ func (p *checkpoint) restore(all seeds) error {
 	}
 	for i, r := range all {
 		from := p.Seeds[i]
-		file, err := safetensors.New(bytes.NewReader(from.Arrays), int64(len(from.Arrays)))
+		snapshot, err := from.snapshot()
 		if err != nil {
 			return err
-		}
-		snapshot := run.Snapshot{Step: from.Step, Arrays: map[string]*graph.Array{}}
-		for _, name := range file.Names() {
-			if snapshot.Arrays[name], err = file.Array(name); err != nil {
-				return err
-			}
 		}
 		if err := r.run.Restore(snapshot); err != nil {
 			return err

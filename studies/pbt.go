@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"xlarun/rollout/run"
 	"xlarun/studies/study"
 )
 
@@ -91,11 +92,8 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 			return j, fmt.Errorf("trial %d goes on from trial %d, which is not there", t.Number, number)
 		}
 		from, _ := study.PlaceInPBT(parent)
-		one := segment{Number: number, Until: (from.Rung + 1) * s.ReportEvery}
-		if one.Params, err = json.Marshal(parent.Params); err != nil {
-			return j, err
-		}
-		if one.Distributions, err = json.Marshal(parent.Distributions); err != nil {
+		one, err := s.segmentOf(parent)
+		if err != nil {
 			return j, err
 		}
 		j.Before, number = append(j.Before, one), from.Parent
@@ -108,6 +106,60 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 		}
 	}
 	return j, nil
+}
+
+// segmentOf returns a trial as an ancestor of others.
+func (s *Spec) segmentOf(t *study.FrozenTrial) (one segment, err error) {
+	place, _ := study.PlaceInPBT(t)
+	one = segment{Number: t.Number, Until: (place.Rung + 1) * s.ReportEvery}
+	if one.Params, err = json.Marshal(t.Params); err == nil {
+		one.Distributions, err = json.Marshal(t.Distributions)
+	}
+	return one, err
+}
+
+// runSegment runs a trial from a state, nil for the start, and returns the state at its end. alive is called after each
+// round.
+func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *checkpoint,
+	alive func()) (end *checkpoint, err error) {
+	t := &study.FrozenTrial{}
+	if err := errors.Join(json.Unmarshal(one.Params, &t.Params), json.Unmarshal(one.Distributions,
+		&t.Distributions)); err != nil {
+		return nil, err
+	}
+	h := hooks{from: from, until: one.Until, end: func(p *checkpoint) { end = p },
+		report: func(int64, int64, float64) (bool, error) { return false, nil },
+		keep:   func(func() (*checkpoint, error)) error { alive(); return nil }}
+	_, err = s.objective(ctx, runs, t.External(), h)
+	return end, err
+}
+
+// EndOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns the
+// state of the run of each seed at its end. trials are those of the study, by number.
+func (s *Spec) EndOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
+	t *study.FrozenTrial) (ends []run.Snapshot, err error) {
+	job, err := s.pbtJob(trials, t)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.segmentOf(t)
+	if err != nil {
+		return nil, err
+	}
+	var end *checkpoint
+	for _, one := range append(job.Before, last) {
+		if end, err = s.runSegment(ctx, runs, one, end, func() {}); err != nil {
+			return nil, fmt.Errorf("trial %d: %w", one.Number, err)
+		}
+	}
+	for _, seed := range end.Seeds {
+		snapshot, err := seed.snapshot()
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, snapshot)
+	}
+	return ends, nil
 }
 
 // endOf returns the name of the object with the state at the end of a trial.
@@ -144,24 +196,18 @@ func (a *attempt) parentState(ctx context.Context) (from *checkpoint, err error)
 		}
 	}
 	for _, one := range before[k:] {
-		t := &study.FrozenTrial{}
-		if err := errors.Join(json.Unmarshal(one.Params, &t.Params), json.Unmarshal(one.Distributions,
-			&t.Distributions)); err != nil {
-			return nil, err
-		}
 		fmt.Fprintf(os.Stderr, "trial %d goes on from trial %d, whose end is computed anew\n", a.job.Number, one.Number)
-		h := hooks{from: from, until: one.Until, end: func(p *checkpoint) { from = p },
-			report: func(int64, int64, float64) (bool, error) { return false, nil },
-			keep: func(func() (*checkpoint, error)) error {
-				a.mu.Lock()
-				defer a.mu.Unlock()
-				a.lastStep = time.Now()
-				return nil
-			}}
-		if _, err := a.spec.objective(ctx, a.runs, t.External(), h); err != nil {
+		if from, err = a.spec.runSegment(ctx, a.runs, one, from, a.noteStep); err != nil {
 			return nil, fmt.Errorf("trial %d, from which it goes on: %w", one.Number, err)
 		}
 		a.storeEnd(ctx, one.Number, from)
 	}
 	return from, nil
+}
+
+// noteStep notes that a round has ended.
+func (a *attempt) noteStep() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lastStep = time.Now()
 }

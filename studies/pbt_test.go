@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/studies/study"
 )
 
@@ -63,6 +64,17 @@ func pbtGoesOn(t *testing.T, at string) {
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	require.Equal(t, 5*9*2, strings.Count(string(text), "."), "no step is computed twice")
+	// Case 27.153: the end of a trial is computed again from the parameters of all before it.
+	for _, number := range []int{0, 7, 24} {
+		again, err := s.EndOfPBT(t.Context(), bowls{}, trials, trials[number])
+		require.NoError(t, err)
+		require.Len(t, again, 2)
+		for seed, end := range again {
+			sum, err := graph.Floats(end.Arrays["sum"])
+			require.NoError(t, err)
+			require.Equal(t, ends[int64(number)][seed], sum[0], "trial %d", number)
+		}
+	}
 }
 
 // TestPBTSurvives kills workers and deletes the store of the message server, which has the final states of trials: the

@@ -49,6 +49,12 @@ pruner = "median"
 		s.Do(t, "evolve", "--from-study", at, "--out", folder)
 	}
 	require.Equal(t, s.Read(t, "a", "metrics.jsonl"), s.Read(t, "b", "metrics.jsonl"))
+	// 27.151: the line of JSON has the trials, and the config if it goes to stdout.
+	best := s.Result(t, "study", "best", "mine.db", "--study", "two")
+	require.Len(t, best["trials"], 1)
+	require.NotContains(t, best, "config")
+	best = s.Result(t, "study", "best", "mine.db", "--study", "two", "--config", "-")
+	require.Equal(t, s.Do(t, "study", "best", "mine.db", "--study", "two", "--config", "-"), best["config"])
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", "mine.db:three"), "has the studies one, two")
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", ""), "--from-study is empty")
 

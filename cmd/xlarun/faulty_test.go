@@ -12,20 +12,21 @@ import (
 	"xlarun/cmd/internal/shelltest"
 )
 
-// faultyShell returns a shell whose program is testdata/faulty.
-func faultyShell(t *testing.T) *shelltest.Shell {
-	t.Helper()
+// The parts of testdata/faulty, a program that is built once.
+func TestFaultyParts(t *testing.T) {
 	s := shelltest.New(t)
 	s.Program = s.Path("faulty")
-	out, err := exec.Command("go", "build", "-o", s.Program, "./testdata/faulty").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.Program, "./testdata/faulty").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return s
+	t.Run("nils of strategies", func(t *testing.T) { nilsOfStrategiesNameTheMethod(t, s) })
+	t.Run("trees of strategies", func(t *testing.T) { treesOfStrategiesNameTheMethod(t, s) })
+	t.Run("results of policies", func(t *testing.T) { resultsOfPoliciesNameTheMethod(t, s) })
+	t.Run("panics", func(t *testing.T) { panicsOfPartsAreOneLine(t, s) })
 }
 
 // A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
 // xlarun, others errors that named no line of the user.
-func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
-	s := faultyShell(t)
+func nilsOfStrategiesNameTheMethod(t *testing.T, s *shelltest.Shell) {
 	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Centre"} {
 		want := "got nil, want a tree of arrays"
 		if method == "GroupSize" {
@@ -39,10 +40,9 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 	}
 }
 
-// TestTreesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
+// treesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
 // panic in the user's policy.
-func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
-	s := faultyShell(t)
+func treesOfStrategiesNameTheMethod(t *testing.T, s *shelltest.Shell) {
 	for method, want := range map[string]string{
 		"Member": `got a \*graph\.Array of 1 leaf, want a .* of \d+ leaves, as the genome that Init gets`,
 		"Centre": `got a graph\.None of 0 leaves, want a .* of \d+ leaves, as the genome that Init gets`,
@@ -56,10 +56,9 @@ func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	}
 }
 
-// TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
+// resultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
 // used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
-func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
-	s := faultyShell(t)
+func resultsOfPoliciesNameTheMethod(t *testing.T, s *shelltest.Shell) {
 	for fault, want := range map[string]string{
 		"Make: nil":       "Make: got nil, want a policy",
 		"Init: nil":       "Init: got nil, want a tree of arrays, graph.None{} for an empty one",
@@ -69,6 +68,13 @@ func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 		"Act: no output":  "Act: got an Output without an Action, want f32[2]",
 		"Act: narrow":     "Act: got the Action f32[1], want f32[2]",
 		"Act: carry":      "Act: the carry that it gets and the carry that it returns differ in structure",
+		// Case 27.144: integers were taken by evolve, and refused by ppo in its own code.
+		"Act: integers": "Act: got the Action i32[2], want f32[2]",
+		// Case 27.145: both kinds named a loop of their own.
+		"Act: carry of another dtype": "Act: the carry[1] goes in as f32[3] and comes out as i32[3], want the same: " +
+			"convert or reshape it, or let Start return it so",
+		"Act: carry of another shape": "Act: the carry[0] goes in as f32[] and comes out as f32[1], want the same: " +
+			"convert or reshape it, or let Start return it so",
 	} {
 		for _, kind := range []string{"evolve", "ppo"} {
 			p := s.Command(kind, "CartPole-v1", "--out", "none", "--backend", "reference", "--policy", "faulty",
@@ -83,8 +89,7 @@ func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 
 // A panic in a method of a policy, a strategy or a kind of run is one line with the file and the line, and status 1. It
 // ended the program with a stack of many lines and status 2.
-func TestPanicsOfPartsAreOneLine(t *testing.T) {
-	s := faultyShell(t)
+func panicsOfPartsAreOneLine(t *testing.T, s *shelltest.Shell) {
 	evolve := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
 		"--backend", "reference"}
 	for _, c := range []struct {

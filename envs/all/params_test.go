@@ -59,8 +59,10 @@ func TestEveryParameterMatters(t *testing.T) {
 					require.NoError(t, err)
 					was, _ := envs.SizeOf(env, p.Name)
 					if is, _ := envs.SizeOf(sized, p.Name); is != was {
-						got, want := played(t, b, sized, pairs), played(t, b, env, base)
-						changed[name] = changed[name] || !slices.Equal(got[0], want[0])
+						if !changed[name] { // a program of its own
+							got, want := played(t, b, sized, pairs), played(t, b, env, base)
+							changed[name] = !slices.Equal(got[0], want[0])
+						}
 						continue
 					}
 					together, names = append(together, pairs), append(names, name)

@@ -154,7 +154,8 @@ func TestStepsFollowTheRules(t *testing.T) {
 	} {
 		p := with(c.g, c.change)
 		p.MaxSteps = envs.Steps(played)
-		record := func(key random.Key) (out [2]any) {
+		// Parameters are inputs, so that cases of one size share a program.
+		record := func(key random.Key, p grid.GatherParams) (out [2]any) {
 			look := func(s grid.GatherState, obs, reward, truncated, chance *graph.Array) transition {
 				return transition{c.g.Cells(s), s.X, s.Y, graph.Flatten1D(obs), reward, c.g.Objectives(s, p), truncated,
 					chance}
@@ -171,7 +172,7 @@ func TestStepsFollowTheRules(t *testing.T) {
 			}, state, graph.Iota(played).Add(1))
 			return out
 		}
-		out, err := xlabridge.Jit1(b, record)(random.New(int64(i)))
+		out, err := xlabridge.Jit2(b, record)(random.New(int64(i)), p)
 		require.NoError(t, err)
 		first, rest := out[0].(transition), out[1].([]any)
 		all, actions := rest[0].(transition), floats(t, rest[1].(*graph.Array))

@@ -20,12 +20,35 @@ def decode(x):
 def test_outputs_and_actions(name):
     case, member = CASES[name], xlarun.load(DATA / name)
     observations, outputs, actions = (decode(case[key]) for key in ("observations", "outputs", "actions"))
+    rewards = decode(case["rewards"]) if "rewards" in case else np.zeros(len(actions))
     state = member.start()
-    for observation, want, action in zip(observations, outputs, actions):
+    for observation, want, action, reward in zip(observations, outputs, actions, rewards):
         got, _ = member.outputs(observation, state)
         np.testing.assert_allclose(got, want, atol=1e-5)
         chosen, state = member.act(observation, state, actions="greedy")
         np.testing.assert_allclose(chosen, action, atol=1e-5)
+        state = member.learn(state, reward)
+
+
+def test_learning_by_rewards():
+    """Rewards change a member that learns by them from the next step on, and no other one."""
+    for name, learns in [("spiking-rewarded.safetensors", True), ("spiking-stdp.safetensors", False),
+                         ("gru.safetensors", False), ("cartpole.safetensors", False)]:
+        case, member = CASES[name], xlarun.load(DATA / name)
+        last = []
+        for reward in (0, 5):
+            state = member.start()
+            for observation in decode(case["observations"]):
+                outputs, state = member.outputs(observation, state)
+                state = member.learn(state, reward)
+            last.append(outputs)
+        assert learns == (not np.array_equal(*last)), name
+    member = xlarun.load(DATA / "spiking-rewarded.safetensors")
+    with pytest.raises(ValueError, match="reward has the shape"):
+        member.learn(member.start(), [1, 2])
+    unknown = xlarun.load(DATA / "spiking.safetensors")
+    with pytest.raises(NotImplementedError, match="the plasticity hebb is not among none, stdp, rewarded"):
+        xlarun.Member(unknown.arrays, {**unknown.metadata, "plasticity": "hebb"})
 
 
 def test_draws_follow_the_distribution():

@@ -46,6 +46,18 @@ class Member:
         out, state = self.network.step(self._input(observation), state, rng or np.random.default_rng())
         return np.asarray(out, np.float32), state
 
+    def learn(self, state, reward):
+        """The state after the reward of a step, given the state that act returned in it.
+
+        A member whose weights change by rewards (policy.plasticity = rewarded) wants this call in each step. Other
+        members return the state as it is.
+        """
+        if getattr(self.network, "plasticity", None) != "rewarded":
+            return state
+        if np.shape(reward) != ():
+            raise ValueError(f"reward has the shape {list(np.shape(reward))}, want a number")
+        return self.network.learn(state, reward)
+
     def act(self, observation, state=None, actions=None, rng=None, legal=None):
         """The action for an observation, in the shape of the action space, and the next state.
 

@@ -10,6 +10,7 @@ import numpy as np
 from .encoding import Encoder
 from .functions import count, sigmoid
 from .neurons import LONGEST, Neurons
+from .plasticity import Plasticity
 
 
 class Spiking:
@@ -24,8 +25,9 @@ class Spiking:
         if not self.mechanistic and self.dynamics not in ("fast", "fast:alif", "fast:cubalif"):
             raise NotImplementedError(f"the dynamics {self.dynamics} run in Go only: this package has fast, fast:alif, "
                                       f"fast:cubalif and mechanistic:MODEL with {', '.join(LONGEST)}")
-        if self.plasticity != "none":
-            raise NotImplementedError(f"the plasticity {self.plasticity} runs in Go only")
+        if self.plasticity not in Plasticity.kinds:
+            raise NotImplementedError(f"the plasticity {self.plasticity} is not among {', '.join(Plasticity.kinds)}")
+        self.plastic = None if self.plasticity == "none" else Plasticity(metadata, self.dt)
         self.encoder = Encoder(metadata)
         self.layers = [self.layer(f"Layers.{i}.") for i in range(count(arrays, "Layers", ".B"))]
         self.keep = np.exp(-self.dt / self.between(arrays["Out.Membrane"], self.tau))
@@ -68,6 +70,8 @@ class Spiking:
             zeros = np.zeros(layer["units"], np.float32)
             state = (layer["neurons"].start() if self.mechanistic else
                      {"v": zeros, "second": layer.get("start", zeros)})
+            if self.plastic:
+                state["plastic"] = self.plastic.start(layer["W"])
             if "steps" in layer:
                 state["sent"] = np.zeros((self.delay + 1, len(zeros)), np.float32)  # the newest first
             layers.append(state)
@@ -87,6 +91,11 @@ class Spiking:
         state = {"layers": layers, "out": out, "changed": changed}
         return self.decode(out, np.array(last)), state
 
+    def learn(self, state, reward):
+        """The state after the reward of a step, for weights that change by rewards."""
+        layers = [{**s, "plastic": self.plastic.reward(s["plastic"], reward)} for s in state["layers"]]
+        return {**state, "layers": layers}
+
     def substep(self, layer, s, arriving):
         """Changes the layer's state s, and returns the spikes that arrive at the next layer."""
         if self.mechanistic:
@@ -100,8 +109,12 @@ class Spiking:
         if "steps" in layer:
             s["sent"] = np.concatenate([spikes[None], s["sent"][:-1]])
             spikes = s["sent"][layer["steps"], np.arange(len(fired))]
+        w = layer["W"]
+        if self.plastic:  # by the weights before this substep, and the spikes that arrive and leave, before their delay
+            w = w + s["plastic"]["w"]
+            s["plastic"] = self.plastic.step(s["plastic"], arriving, fired)
         arrives = lambda part: np.float32(self.weight_scale) * (
-            arriving @ part(layer["W"]) + (spikes @ part(layer["Wh"]) if layer["Wh"] is not None else 0))
+            arriving @ part(w) + (spikes @ part(layer["Wh"]) if layer["Wh"] is not None else 0))
         if self.mechanistic and layer["neurons"].by_sign:
             layer["neurons"].step(s, arrives(lambda w: np.maximum(w, 0)), arrives(lambda w: np.maximum(-w, 0)))
             return spikes

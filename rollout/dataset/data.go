@@ -122,6 +122,19 @@ func Folder(ctx context.Context, name string, req Request) (dir string, err erro
 	return "", fmt.Errorf("data: there is no data set %q", name)
 }
 
+// FileSize returns the bytes of a file of a pinned data set; false if there is none of that name.
+func FileSize(set, name string) (size int64, ok bool) {
+	sets, _ := loadPins() // Folder returns its error
+	for _, d := range sets {
+		for _, f := range d.Files {
+			if d.Name == set && f.Name == name {
+				return f.Size, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // store is the folder of data sets.
 type store struct {
 	fetch.Store

@@ -24,10 +24,11 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		Members []struct {
 			File                           string
 			Observations, Outputs, Actions oracles.Array
+			Rewards                        *oracles.Array // where weights change by rewards
 		}
 	}
 	require.NoError(t, oracles.Read("testdata/member_act.json", &vectors))
-	require.Len(t, vectors.Members, 30)
+	require.Len(t, vectors.Members, 32)
 	// Case 1: with every activation that mlp takes.
 	seen := map[string]bool{}
 	defer func() {
@@ -50,24 +51,30 @@ func TestMembersActAsInNumPy(t *testing.T) {
 			}
 			spec, _, _ := strings.Cut(m.Metadata["policy"], ":")
 			seen[m.Metadata["activation"]], seen[spec] = true, true
-			const rows = 20
 			observations := graph.Float32s(v.Observations.Float32s(), v.Observations.Shape...)
-			require.Equal(t, append([]int{rows}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
+			require.Equal(t, append([]int{20}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
 			outputs, actions := v.Outputs.Floats(), v.Actions.Floats()
+			type step struct{ Observation, Reward *graph.Array }
+			learner, learns := policy.LearnerOf(m.Policy)
+			require.Equal(t, learns, v.Rewards != nil)
+			rewards := graph.Zeros(graph.ShapeOf(graph.Float32, 20))
+			if learns {
+				rewards = graph.Float32s(v.Rewards.Float32s())
+			}
 			all := []any{m.Params}
 			if p, ok := m.Policy.(policy.Preparer); ok {
 				all = append(all, p.Prepare(m.Params))
 			}
 			for _, params := range all {
-				carry := m.Policy.Start(params)
-				for i := range rows { // the steps of one episode
-					var out policy.Output
-					carry, out = m.Policy.Act(params, carry, observations.Index(i), random.New(0))
-					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action),
-						1e-4)
-					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows],
-						floats(t, m.Head.Action(out.Action)), 1e-5)
-				}
+				_, acted := graph.Scan(func(carry any, now step) (any, *graph.Array) {
+					carry, out := m.Policy.Act(params, carry, now.Observation, random.New(0))
+					if learns {
+						carry = learner.Learn(carry, now.Reward)
+					}
+					return carry, out.Action
+				}, m.Policy.Start(params), step{observations, rewards}) // one by one, each lazy carry is computed anew
+				require.InDeltaSlice(t, outputs, floats(t, acted), 1e-4)
+				require.InDeltaSlice(t, actions, floats(t, graph.VMap(m.Head.Action)(acted)), 1e-5)
 			}
 		})
 	}

@@ -13,5 +13,9 @@ var (
 
 // About describes the experiment.
 func (c *Config) About() run.About {
-	return run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	about := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	if c.Island != "" {
+		about.Prepare = c.tryPool
+	}
+	return about
 }

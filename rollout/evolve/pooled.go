@@ -101,7 +101,8 @@ func (c *Config) key() random.Key {
 	return random.FoldIn(key, int32(h.Sum32()&math.MaxInt32))
 }
 
-func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
+// openPool opens the pool and takes the island's name until the pool is closed.
+func (c *Config) openPool() (*pool.Pool, error) {
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
@@ -112,6 +113,28 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 			return nil, err
 		}
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)
+	}
+	return shared, nil
+}
+
+// tryPool checks that the pool can be opened and, for a new run, that the island has left nobody there. The run takes
+// the island's name when it starts: only then does nobody else start under it.
+func (c *Config) tryPool(resumed bool) error {
+	shared, err := c.openPool()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = shared.Close() }()
+	if resumed {
+		return nil
+	}
+	return shared.CheckVacant()
+}
+
+func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
+	shared, err := c.openPool()
+	if err != nil {
+		return nil, err
 	}
 	e, err := New(b, c)
 	if err != nil {

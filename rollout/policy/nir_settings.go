@@ -139,6 +139,12 @@ func (s *NIRSettings) WithoutFile() settings.Values {
 	return settings.Values{"sha256": ""}
 }
 
+// ReadCopy implements FileMaker.
+func (*NIRSettings) ReadCopy(path string) error {
+	_, err := readNIR(path, "")
+	return err
+}
+
 // fillIn replaces the settings that are still auto by their defaults.
 func (p *NIR) fillIn() {
 	usual := defaultEncoding()
@@ -174,4 +180,12 @@ func (p *NIR) SettingsWithoutFile() settings.Values {
 // SettingsOfFile implements FromFile.
 func (p *NIR) SettingsOfFile() settings.Values {
 	return p.SettingsWithoutFile().With("sha256", p.digest)
+}
+
+// FileBytes implements FromFile.
+func (p *NIR) FileBytes() []byte {
+	if f, ok := nirFiles.Load(p.digest); ok {
+		return f.(*nirFile).bytes
+	}
+	return nil
 }

@@ -102,6 +102,8 @@ type FromFile interface {
 	// that the file decides, for the config of a run. If the file has changed, they make no policy. If no file was
 	// read, it returns SettingsWithoutFile.
 	SettingsOfFile() settings.Values
+	// FileBytes returns the file as it was when it was read; nil if no file was read.
+	FileBytes() []byte
 }
 
 // FileMaker is a Maker of policies that are FromFile.
@@ -110,6 +112,9 @@ type FileMaker interface {
 	// WithoutFile changes FromFile.SettingsOfFile into settings that read no file: it returns the settings that differ.
 	// It returns nil for other settings.
 	WithoutFile() settings.Values
+	// ReadCopy reads a copy of a policy's file. Settings with its digest, as FromFile.SettingsOfFile returns them, then
+	// make the policy of the copy, and need the file no more.
+	ReadCopy(path string) error
 }
 
 // OutputsMaker is a Maker whose network comes with its number of outputs.

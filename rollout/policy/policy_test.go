@@ -310,6 +310,23 @@ func (o *own) Act(_, carry any, _ *graph.Array, _ random.Key) (any, Output) {
 	return carry, Output{Action: o.Level.Array().Mul(float32(o.Times)).Reshape(1)}
 }
 
+// forgetful is a Learner that returns a carry of another dtype.
+type forgetful struct{ own }
+
+func (f *forgetful) Make(envs.Space, int) (Policy, error) { return f, nil }
+func (*forgetful) Start(any) any                          { return graph.Scalar(0) }
+func (*forgetful) Learns() bool                           { return true }
+func (*forgetful) Learn(carry any, _ *graph.Array) any {
+	return carry.(*graph.Array).Convert(graph.Int32)
+}
+
+// Case 27.145: the carry that Learn changes was found by the loop over an episode's steps, which named its own line.
+func TestLearnKeepsTheCarry(t *testing.T) {
+	_, err := Build(&forgetful{own{Level: settings.Num(0), Times: 1}}, observation, 1)
+	require.Regexp(t, `^policy_test\.go:\d+: the policy's Learn: the carry goes in as f32\[\] and comes out as i32`,
+		err.Error())
+}
+
 func TestRegister(t *testing.T) {
 	maker := func() Maker { return &own{Level: settings.Num(.5), Times: 1} }
 	require.NoError(t, Register("test-own", maker))

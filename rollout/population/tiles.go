@@ -29,6 +29,9 @@ func CutTiles(items, lanes, devices int) Tiles {
 // Total returns the number of tiles, padding included.
 func (t Tiles) Total() int { return t.Devices * t.PerDevice }
 
+// Used returns the number of tiles without padding.
+func (t Tiles) Used() int { return (t.Items + t.Lanes - 1) / t.Lanes }
+
 // First returns the number of this device's first tile, i32[].
 func (t Tiles) First() *graph.Array {
 	if t.Alone {
@@ -39,8 +42,7 @@ func (t Tiles) First() *graph.Array {
 
 // count returns the number of this device's tiles without padding, i32[].
 func (t Tiles) count(perDevice *graph.Array) *graph.Array {
-	used := (t.Items + t.Lanes - 1) / t.Lanes
-	return perDevice.Min(graph.Sub(used, t.First()))
+	return perDevice.Min(graph.Sub(t.Used(), t.First()))
 }
 
 func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }

@@ -138,6 +138,21 @@ func TestRegressions(t *testing.T) {
 		run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7},
 			{Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
 		"the 7 episodes that ended in the last update have returns that are not finite", "case 9")
+	// Case 27.146: nothing said that the environment goes on where its limit of steps is.
+	for _, c := range []struct {
+		updates int64
+		param   settings.Pairs
+		want    string
+	}{
+		{31, nil, "no episode has ended"},
+		{32, nil, "no episode has ended in the 512 steps of each environment, although CartPole-v1 has a limit of " +
+			"500: its Step has to return truncated there"},
+		{32, settings.Pairs{"max-steps": "513"}, "no episode has ended"},
+	} {
+		endless := &Training{config: small(func(ppo *Config) { ppo.EnvParam = c.param }), target: math.NaN()}
+		require.Equal(t, c.want, endless.Ending(run.Metrics{Step: c.updates, Values: []run.Value{
+			{Name: "recent_return", Number: math.NaN()}}}), "case 27.146")
+	}
 	// Case 10: one lucky episode ended a run: what is recent was one return.
 	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
 		c := small(func(c *Config) { c.Agents = 2 })

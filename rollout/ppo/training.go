@@ -213,7 +213,7 @@ func (t *Training) ending(last run.Metrics) string {
 		return fmt.Sprintf("recent return %s; the %.0f episodes that ended in the last update have returns that are "+
 			"not finite", number(recent), failed)
 	case math.IsNaN(recent):
-		return "no episode has ended with a finite return"
+		return t.endless(last.Step)
 	case skipped > 0 && minibatches == 0:
 		return "recent return " + number(recent) + "; learning has stopped: no gradient of the last update is finite " +
 			"(try a lower --learning-rate)"
@@ -227,6 +227,17 @@ func (t *Training) ending(last run.Metrics) string {
 		return fmt.Sprintf("recent return %s of the %s wanted", number(recent), number(t.target))
 	}
 	return fmt.Sprintf("recent return %s, the target is %s", number(recent), number(t.target))
+}
+
+// endless says that no episode has ended after a number of updates, and whether the environment is wrong.
+func (t *Training) endless(updates int64) string {
+	r, err := t.config.greedyRollout()
+	played := updates * int64(t.config.Horizon)
+	if err != nil || played < int64(r.Steps) {
+		return "no episode has ended"
+	}
+	return fmt.Sprintf("no episode has ended in the %d steps of each environment, although %s has a limit of %d: its "+
+		"Step has to return truncated there", played, t.config.Env, r.Steps)
 }
 
 // Profile returns what was compiled.

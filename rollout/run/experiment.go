@@ -46,6 +46,9 @@ type About struct {
 	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
 	// none.
 	Fetch func(ctx context.Context, p Progress) error
+	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It is
+	// called before Fetch, with whether the run is resumed. nil: there is nothing to check.
+	Prepare func(resumed bool) error
 	// Bound are settings that a resumed run cannot change, although their tags allow it.
 	Bound []string
 	// Given are the settings by which the user gives the plan of a Planned experiment, or a part of it.

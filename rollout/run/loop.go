@@ -49,6 +49,8 @@ type LoopOptions struct {
 	// Packed: the small arrays of the state are passed to the program as one array, and so are the inputs (packing.go).
 	// This pays for programs that take a few milliseconds.
 	Packed bool
+	// Parts counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
+	Parts *Parts
 	// Only Loop.Step uses the fields below.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -59,7 +61,12 @@ type LoopOptions struct {
 // and inputs that stay the same, it computes the next state, with the same structure and shapes, and results for the
 // host. NewLoop refuses a state with two leaves of the same LeafName.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
-	step func(S, I) (S, R)) (*Loop, error) {
+	step func(S, I) (S, R)) (loop *Loop, err error) {
+	defer func() {
+		if err != nil {
+			o.Parts.Close()
+		}
+	}()
 	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
 	names, err := leafNames(o.Name, state)
 	if err != nil {
@@ -174,6 +181,7 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 	n := len(l.state)
 	args := append(slices.Clone(l.state), l.inputs...)
 	l.state = nil // donated
+	l.options.Parts.Begin()
 	out, err := l.program.Call(args)
 	if err != nil {
 		return nil, err
@@ -280,6 +288,9 @@ func (l *Loop) State() (any, error) {
 	return l.packing.UnpackHost(l.state)
 }
 
+// Parts returns LoopOptions.Parts.
+func (l *Loop) Parts() *Parts { return l.options.Parts }
+
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 
@@ -351,7 +362,9 @@ func (l *Loop) Close() error {
 	xlabridge.Free(l.state)
 	xlabridge.Free(l.inputs)
 	l.state, l.inputs, l.closed = nil, nil, true
-	return l.program.Close()
+	err := l.program.Close()
+	l.options.Parts.Close()
+	return err
 }
 
 // WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It

@@ -2,6 +2,7 @@ package run
 
 import (
 	"maps"
+	"path/filepath"
 
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
@@ -33,12 +34,43 @@ func KeepPolicyFile(e Experiment) {
 // LeavePolicyFile changes the settings of a policy that comes from a file so that the file is not needed, for a run
 // that goes on from a checkpoint, which has all parameters. It changes nothing in a Redrawing experiment that redraws.
 func LeavePolicyFile(e Experiment) {
-	if r, ok := e.(Redrawing); ok && r.Redraws() {
+	if redraws(e) {
 		return
 	}
 	if m, ok := policyMaker(e); ok {
 		setPolicy(e, m.WithoutFile())
 	}
+}
+
+// PolicyFile is the file of a run's folder with the bytes of the policy's file, if a Redrawing experiment redraws.
+const PolicyFile = "policy.copy"
+
+// CopyOfPolicyFile returns the bytes of PolicyFile; nil if the run needs none.
+func CopyOfPolicyFile(e Experiment) []byte {
+	p, ok := e.(Player)
+	if _, is := policyMaker(e); !ok || !is || !redraws(e) {
+		return nil
+	}
+	r, err := p.Rollout()
+	if err != nil {
+		return nil
+	}
+	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
+		return f.FileBytes()
+	}
+	return nil
+}
+
+// ReadPolicyFile reads PolicyFile in the folder of a run that goes on. Without it the policy's own file is read.
+func ReadPolicyFile(e Experiment, dir string) {
+	if m, ok := policyMaker(e); ok && redraws(e) {
+		_ = m.ReadCopy(filepath.Join(dir, PolicyFile)) // Check says what is wrong with the policy's own file
+	}
+}
+
+func redraws(e Experiment) bool {
+	r, ok := e.(Redrawing)
+	return ok && r.Redraws()
 }
 
 // policyMaker returns the settings of an experiment's policy.

@@ -14,6 +14,8 @@ type inputs struct {
 	Turn  *graph.Array // i32[]: the number of a mutation, or the steps of a training round
 	Rate  *graph.Array // f32[]: the learning rate over the batch's size
 	Data  Batches
+	// Counter counts the members that a training round has begun with; see graph.Counted.
+	Counter *graph.Array `tree:"optional"` // i32[]
 }
 
 // programs are the programs of one method.
@@ -104,6 +106,7 @@ func (p *Population) prepare(name string) (r programs, err error) {
 	}
 	in.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)),
 		graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
+	in.Counter = graph.Abstract(graph.ShapeOf(graph.Int32))
 	r.train, err = p.compileAs(&r, "sparse_train", func(a []any) any {
 		return p.trainRound(r.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
 	}, []int{0}, members, index, in)

@@ -15,7 +15,11 @@ import (
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
-	Steps          int       `set:"steps" min:"1" max:"1073741823" help:"steps of SGD"`
+	Steps          int       `set:"steps" program:"no" resume:"any" min:"1" max:"1073741823" help:"steps of SGD"`
+	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823"`
+	_              struct{}  `zero:"a quarter of the steps, at most 10000"`
+	_              struct{}  `help:"steps between tests on the test data, of which one more comes at the end; 0: a"`
+	_              struct{}  `help:"quarter of the steps, at most 10000, which stays so if the run is resumed"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
 	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38"`
 	_              struct{}  `help:"learning rate, of the mean cross-entropy of a batch"`
@@ -83,12 +87,32 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
+// checkHeldOut refuses to hold out all of n training examples.
+func (c Config) checkHeldOut(n int) error {
+	if c.Select > 0 && c.HeldOut >= n {
+		return settings.Wrong("held-out", c.HeldOut, "fewer than the %d examples of the training data", n)
+	}
+	return nil
+}
+
 // Given lists the settings that fix the plan.
 func (c Config) Given() []string {
 	if c.Method != "auto" {
 		return []string{"method"}
 	}
 	return nil
+}
+
+// mostTestEvery is the largest default of TestEvery. A run without a length of its own has tests, too.
+const mostTestEvery = 10000
+
+// testEvery returns TestEvery or its default. It does not follow from the config of a run that was resumed with more
+// steps, so it is written into the config of a run.
+func (c Config) testEvery() int {
+	if c.TestEvery > 0 {
+		return c.TestEvery
+	}
+	return min((c.Steps+3)/4, mostTestEvery)
 }
 
 // methodOf returns the method of a name.
@@ -134,7 +158,7 @@ func (c Config) Purpose(s Shape) string {
 // Programs returns the config without settings that do not change the programs. Experiments on the same data need the
 // same programs if it is equal.
 func (c Config) Programs() Config {
-	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
+	c.Seed, c.LearningRate, c.Steps, c.TestEvery, c.Tune, c.Memory = 0, 0, 0, 0, "", 0
 	if c.Select == 0 {
 		c.HeldOut = 0
 	} else {

@@ -65,12 +65,19 @@ func ReadIDX(dir string) (Data, error) {
 	return Data{train, test}, nil
 }
 
+const (
+	// labelsFile ends the name of a file with a byte for each example.
+	labelsFile = "-labels-idx1-ubyte"
+	// labelsHead is the number of bytes before the labels.
+	labelsHead = 8
+)
+
 func readImages(dir, part string) (Images, error) {
 	dims, data, err := readIDX(filepath.Join(dir, part+"-images-idx3-ubyte"), 3)
 	if err != nil {
 		return Images{}, err
 	}
-	name := filepath.Join(dir, part+"-labels-idx1-ubyte")
+	name := filepath.Join(dir, part+labelsFile)
 	n, labels, err := readIDX(name, 1)
 	if err != nil {
 		return Images{}, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,7 @@ func init() {
 			"steps/s is one example\n" +
 			"through the forward and backward pass of every member.",
 		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
-		Version:   1,
+		Version:   2,
 		Unit:      "step",
 		Length:    "steps",
 		Unbounded: true,
@@ -36,9 +38,6 @@ func init() {
 		New:       func() run.Experiment { return &Experiment{Config: DefaultConfig()} },
 	})
 }
-
-// tests is the number of evaluations on the test data in a run. The last one is at its end.
-const tests = 4
 
 // Experiment is a Config with its data.
 type Experiment struct {
@@ -59,6 +58,29 @@ func (e *Experiment) Purpose() string {
 		return fmt.Sprintf("sparse %d members, batch %d, %s", e.Population, e.Batch, e.DType)
 	}
 	return e.Config.Purpose(e.Shape(e.Data))
+}
+
+// Check finds the first mistake in the settings, a *settings.Error. It reads no data.
+func (e *Experiment) Check(on plan.Machine) error {
+	if err := e.Config.Check(on); err != nil {
+		return err
+	}
+	if n, known := e.examples(); known {
+		return e.checkHeldOut(n)
+	}
+	return nil
+}
+
+// examples returns the number of training examples by the size of the file of their labels.
+func (e *Experiment) examples() (n int, known bool) {
+	const name = "train" + labelsFile
+	var size int64
+	if e.Folder == "" {
+		size, known = dataset.FileSize("mnist", name)
+	} else if info, err := os.Stat(filepath.Join(e.Folder, name)); err == nil && info.Mode().IsRegular() {
+		size, known = info.Size(), true
+	}
+	return int(size) - labelsHead, known && size > labelsHead
 }
 
 // Fetch reads the data. It downloads MNIST if it is missing.
@@ -111,7 +133,7 @@ func (e *Experiment) Board() []run.Row {
 	}
 }
 
-// training is a run of the kind: rounds of SGD, and tests after each quarter of the steps.
+// training is a run of the kind: rounds of SGD, and tests at intervals and at the end.
 type training struct {
 	*Population
 	train  Stats // of the last round; empty before there is one
@@ -119,16 +141,10 @@ type training struct {
 	tested int   // the step of the last test; 0: none
 }
 
-// Step takes the steps of one round, and evaluates the members after each quarter of all steps.
+// Step takes the steps of one round, and evaluates the members if a test is due.
 func (t *training) Step() (run.Metrics, error) {
-	steps := t.config.Steps
-	until := steps
-	for k := 1; k <= tests; k++ {
-		if step := steps * k / tests; step > t.Steps() {
-			until = step
-			break
-		}
-	}
+	every := t.config.TestEvery
+	until := min(t.config.Steps, (t.Steps()/every+1)*every)
 	n, stats, err := t.Train(until - t.Steps())
 	if err != nil {
 		return run.Metrics{}, err

@@ -51,6 +51,7 @@ type Population struct {
 	members   []*graph.Array // the state's leaves, on the devices: see Member
 	indexes   []*graph.Array // of the members; see method
 	count     *graph.Array
+	parts     *run.Parts // of a training round
 	test      Batches
 	order     order
 	selection selection
@@ -83,6 +84,7 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	if c.Devices == 0 {
 		c.Devices = b.NumDevices()
 	}
+	c.TestEvery = c.testEvery()
 	p = &Population{config: c, shape: c.Shape(d), backend: b, data: d, late: new(sync.WaitGroup)}
 	for _, l := range p.shape {
 		if l.In > maxPlaces/l.Out {
@@ -97,8 +99,9 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	p.profile.Devices = c.Devices
 	p.order = order{seed: c.Seed, n: d.Train.Len()}
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
-	p.rounds = max(1, min(maxRound, c.Steps, roundBytes/(p.lanes*d.Train.Pixels)))
+	p.rounds = max(1, min(maxRound, roundBytes/(p.lanes*d.Train.Pixels)))
 	p.tiles = population.CutTiles(c.Population, 1, c.Devices)
+	p.parts = run.NewParts("members", c.Population, c.Devices)
 	p.free = int64(c.Memory)
 	if p.free == 0 {
 		p.free = plan.FreeOn(b, c.Devices)
@@ -112,17 +115,23 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 		return nil, "", err
 	}
 	p.profile.Facts = []run.Fact{{Name: "method", Value: name}, {Name: "connections", Value: p.shape.Connections()}}
-	p.profile.Chosen = settings.Values{"method": name}
+	p.profile.Chosen = settings.Values{"method": name, "test-every": c.TestEvery}
 	return p, name, nil
 }
 
-// Train takes up to n steps, at most one round and at most up to the next mutation, which it runs if it is due. It
-// returns the number of steps, and the members' mean loss and accuracy over them, measured before each step.
+// Train takes up to n steps, at most one round and at most up to the next mutation. A mutation that is due comes before
+// the first of them, so the state after the last step does not depend on whether more steps follow. It returns the
+// number of steps, and the members' mean loss and accuracy over them, measured before each step.
 func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	if p.members == nil {
 		return 0, s, run.ErrGone
 	}
 	c := p.config
+	if c.MutateEvery > 0 && p.mutations < p.done/c.MutateEvery {
+		if err := p.mutation(); err != nil {
+			return 0, s, err
+		}
+	}
 	steps = min(n, p.rounds)
 	if c.MutateEvery > 0 {
 		steps = min(steps, c.MutateEvery-p.done%c.MutateEvery)
@@ -133,16 +142,14 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	}
 	defer xlabridge.Free(batches)
 	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(steps)),
-		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches}
+		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches, Counter: p.parts.Input()}
+	p.parts.Begin()
 	stats, err := p.learn(p.train, in)
 	if err != nil {
 		return 0, s, err
 	}
 	p.done += steps
 	s, err = p.stats(stats[0], steps*c.Batch)
-	if err == nil && c.MutateEvery > 0 && p.done%c.MutateEvery == 0 && p.done < c.Steps {
-		err = p.mutation()
-	}
 	return steps, s, err
 }
 
@@ -245,6 +252,9 @@ func (p *Population) Steps() int { return p.done }
 // Shape returns the members' layers.
 func (p *Population) Shape() Shape { return p.shape }
 
+// Parts counts the members of a training round.
+func (p *Population) Parts() *run.Parts { return p.parts }
+
 // Profile returns what was compiled.
 func (p *Population) Profile() run.Profile { return p.profile }
 
@@ -269,5 +279,6 @@ func (p *Population) Close() error {
 			first = err
 		}
 	}
+	p.parts.Close()
 	return first
 }

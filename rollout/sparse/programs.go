@@ -84,6 +84,7 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 	}
 	out := population.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)},
 		func(local *graph.Array) row {
+			local = graph.Counted(in.Counter, local)
 			member := population.At(members, local)
 			weights, fixed := m.load(member, population.At(index, local))
 			type loop struct {

@@ -140,7 +140,10 @@ func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	_, err = p.Evaluate()
 	require.NoError(t, err)
 	require.Same(t, first, p.indexes[0])
-	_, _, err = p.Train(3) // a mutation follows
+	_, _, err = p.Train(3)
+	require.NoError(t, err)
+	require.Same(t, first, p.indexes[0])
+	_, _, err = p.Train(1) // after a mutation
 	require.NoError(t, err)
 	require.NotSame(t, first, p.indexes[0])
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"xlarun/graph"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -25,8 +24,8 @@ func (p *Population) holdOut() error {
 		return nil
 	}
 	n := p.data.Train.Len()
-	if c.HeldOut >= n {
-		return settings.Wrong("held-out", c.HeldOut, "fewer than the %d examples of the training data", n)
+	if err := c.checkHeldOut(n); err != nil {
+		return err
 	}
 	p.selection.held, p.data.Train = p.data.Train.split(n - c.HeldOut)
 	return nil

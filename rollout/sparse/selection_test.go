@@ -2,13 +2,18 @@ package sparse
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 )
 
 func TestParents(t *testing.T) {
@@ -71,8 +76,10 @@ func TestSelection(t *testing.T) {
 	half, err := New(open(t, 2), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, half.Close()) }()
-	_, _, err = half.Train(5) // with a selection and a mutation
-	require.NoError(t, err)
+	for _, n := range []int{5, 1} { // with a selection and a mutation between them
+		_, _, err = half.Train(n)
+		require.NoError(t, err)
+	}
 	middle, err := half.Snapshot()
 	require.NoError(t, err)
 	require.NoError(t, half.Restore(middle))
@@ -192,5 +199,33 @@ func TestSelectionRefuses(t *testing.T) {
 		c.change(&config)
 		_, err := New(open(t, 1), config, stripes(6, 200, 70))
 		require.ErrorContains(t, err, c.want)
+	}
+}
+
+// Case 27.147: as many examples held out as there are was refused only after all data were read.
+func TestHeldOutIsCheckedBeforeTheDataAreRead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "train-labels-idx1-ubyte"), make([]byte, 8+200), 0o666))
+	for _, c := range []struct {
+		folder  string
+		heldOut int
+		selects float64
+		want    string // "": it is accepted
+	}{
+		{"", 59999, .2, ""},
+		{"", 60000, .2, "held-out: got 60000, want fewer than the 60000 examples of the training data"},
+		{"", 60000, 0, ""},
+		{dir, 199, .2, ""},
+		{dir, 200, .2, "held-out: got 200, want fewer than the 200 examples of the training data"},
+		{filepath.Join(dir, "none"), 1 << 29, .2, ""}, // Fetch says what is wrong with the folder
+	} {
+		e := &Experiment{Config: tiny(), Folder: c.folder}
+		e.Select, e.HeldOut = c.selects, c.heldOut
+		err := run.Check(e, plan.Machine{CPU: true})
+		if c.want == "" {
+			assert.NoError(t, err, "%+v", c)
+		} else {
+			assert.EqualError(t, err, c.want, "%+v", c)
+		}
 	}
 }

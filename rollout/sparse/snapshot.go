@@ -63,10 +63,7 @@ func (p *Population) Restore(s run.Snapshot) error {
 	xlabridge.Free(p.members)
 	p.members, p.done, p.mutations = out, int(s.Step), 0
 	if every := p.config.MutateEvery; every > 0 {
-		p.mutations = p.done / every
-		if p.done == p.config.Steps && p.done%every == 0 { // none comes after the last step
-			p.mutations--
-		}
+		p.mutations = max(0, p.done-1) / every // one that is due comes before the next step
 	}
 	p.order = order{seed: p.config.Seed, n: p.data.Train.Len()}
 	for range p.done * p.config.Batch {

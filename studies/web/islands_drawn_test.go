@@ -146,6 +146,7 @@ type silent struct{}
 func (silent) Download(int64, int64)        {}
 func (silent) Notice(string)                {}
 func (silent) Phase(string)                 {}
+func (silent) Progress(session.Progress)    {}
 func (silent) Moved(string)                 {}
 func (silent) News(session.News)            {}
 func (silent) Close(*session.Outcome) error { return nil }

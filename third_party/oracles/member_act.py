@@ -1,7 +1,8 @@
 """Exported members acting in NumPy, for rollout/episode: OUTPUT_DIR/member_act.json, of each FILE.safetensors in OUTPUT_DIR.
 
 Needs numpy only: the members are those of the package in the folder python. {"versions", "members": [{"file",
-"observations": [20, …], "outputs": [20, m], "actions": [20] or [20, m]}]}; arrays as in common.py. Observations whose two largest
+"observations": [20, …], "outputs": [20, m], "actions": [20] or [20, m], "rewards": [20] where weights
+change by rewards}]}; arrays as in common.py. Observations whose two largest
 outputs are closer than 1e-4 are left out: which is the larger one hangs on rounding there. The 20 are the steps of one episode to
 members that remember.
 """
@@ -30,7 +31,7 @@ def main():
     members = []
     for path in sorted(glob.glob(os.path.join(folder, "*.safetensors"))):
         member = xlarun.load(path)
-        space = member.observation_space
+        space, learns = member.observation_space, member.metadata.get("plasticity") == "rewarded"
         rng = np.random.default_rng(0)
         rows, state = [], member.start()
         while len(rows) < 20:
@@ -39,11 +40,12 @@ def main():
             outputs, after = member.outputs(observation, state)
             action, _ = member.act(observation, state, actions="greedy")
             if not close(outputs, member.action_space):
-                rows.append((observation, outputs, np.asarray(action)))
-                state = after
-        observations, outputs, actions = (np.stack(column) for column in zip(*rows))
+                reward = np.float32(rng.uniform(-1, 1)) if learns else None
+                rows.append((observation, outputs, np.asarray(action), reward))
+                state = member.learn(after, reward)
+        observations, outputs, actions, rewards = (np.stack(column) for column in zip(*rows))
         members.append({"file": os.path.basename(path), "observations": common.encode(observations), "outputs": common.encode(outputs),
-                        "actions": common.encode(actions)})
+                        "actions": common.encode(actions)} | ({"rewards": common.encode(rewards)} if learns else {}))
     common.write(os.path.join(folder, "member_act.json"), {"versions": common.versions_of("numpy"), "members": members})
 
 

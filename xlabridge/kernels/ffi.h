@@ -103,6 +103,13 @@ xf_error *xb_tree_backup(xf_frame *frame);
 // Out: the examples [n, cells, planes] with their cells in that order; see permute.c.
 xf_error *xb_permute(xf_frame *frame);
 
+// In: an array of s32, and the number of a counter s32[]. Out: the array. Adds 1 to the counter; see count.c.
+xf_error *xb_count(xf_frame *frame);
+
+// xb_counted is a counter's value.
+enum { XB_COUNTERS = 4096 };
+int64_t xb_counted(int32_t counter);
+
 // A step of a sparse network, in float32 or with bfloat16 products, and the index that it needs; see sparse.h.
 xf_error *xs_handler(xf_frame *frame);
 xf_error *xs_bf16_handler(xf_frame *frame);

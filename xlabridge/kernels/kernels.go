@@ -56,11 +56,18 @@ var All = []Kernel{
 	{"xlarun_conv_images_input", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_input)},
 	{"xlarun_conv_images_weights", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_weights)},
 	{"xlarun_tree_backup", "treesearch.c", avx2, unsafe.Pointer(C.xb_tree_backup)},
+	{"xlarun_count", "count.c", nil, unsafe.Pointer(C.xb_count)},
 	{"xlarun_permute", "permute.c", nil, unsafe.Pointer(C.xb_permute)},
 	{"xlarun_sparse", "sparse.c", avx512, unsafe.Pointer(C.xs_handler)},
 	{"xlarun_sparse_bf16", "sparse.c", avx512, unsafe.Pointer(C.xs_bf16_handler)},
 	{"xlarun_sparse_index", "sparse_index.c", nil, unsafe.Pointer(C.xs_index_handler)},
 }
+
+// Counters is the number of counters of the process that programs can add to. Their numbers begin with 0.
+const Counters = C.XB_COUNTERS
+
+// Counted returns a counter: how often programs have called xlarun_count with its number. Other numbers count nothing.
+func Counted(counter int32) int64 { return int64(C.xb_counted(C.int32_t(counter))) }
 
 // SparseSets returns the instruction sets of xlarun_sparse that this processor runs, by default the last.
 func SparseSets() []string { return avx512[:int(C.xs_paths())] }

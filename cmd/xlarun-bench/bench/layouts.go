@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/kernels"
@@ -259,7 +260,7 @@ func ourLayout(b xlabridge.Backend, cores int, d time.Duration) (row layoutRow, 
 // printLayouts prints the report.
 func (h *host) printLayouts(r layoutReport, notes error) error {
 	fmt.Fprintf(h.Out, "200 sparse networks of %d connections, batches of %d examples, %s\n",
-		r.Layouts[0].Connections, layoutBatch, console.Count(r.Cores, "core", "cores"))
+		r.Layouts[0].Connections, layoutBatch, quantity.Count(r.Cores, "core", "cores"))
 	w := tabwriter.NewWriter(h.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "layout\tsteps\tsteps/s\tset\tbytes/step\tGB/s\tof memory\tof matmul\tmachine code")
 	for _, x := range r.Layouts {

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +21,8 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/session"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -30,6 +34,15 @@ type best struct {
 	name           string // of the study
 	trial          int    // -1: the best
 	config, member string
+	json           bool
+	result         bestResult
+	trials         []*study.FrozenTrial // of the study
+}
+
+// bestResult is the line of JSON.
+type bestResult struct {
+	Trials []json.RawMessage `json:"trials"`           // as export writes them
+	Config string            `json:"config,omitempty"` // the text that --config - would write
 }
 
 func studyBestCommand(a *cli.App) *cobra.Command {
@@ -40,8 +53,8 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 		Long: "Best shows the best trial of a study. --config writes the config of its run, with all settings in " +
 			"full precision, which\nxlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
 			"seed 0. --member repeats the runs of all seeds and\nkeeps the best member, judged on fresh episodes. " +
-			"A trial of the sampler pbt cannot be repeated: its config is a run from\nthe start with the settings " +
-			"that it ended with.",
+			"The config of a trial of the sampler pbt is a run from\nthe start with the settings that it ended " +
+			"with, which does not repeat it; --member repeats the trials that it goes on from, too.",
 		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
 			"examples/study-cartpole.toml --member champion.safetensors\n  xlarun evolve --from-study " +
 			"examples/study-cartpole.toml",
@@ -54,6 +67,7 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&b.config, "config", "", "file to write the trial's config to, - for stdout")
 	f.StringVar(&b.member, "member", "", "file to write the trained member to, FILE.safetensors; the trial's run is "+
 		"repeated")
+	f.BoolVar(&b.json, "json", false, "end stdout with one line of JSON: the trials, and the config of --config -")
 	return cmd
 }
 
@@ -70,10 +84,13 @@ func (b *best) run(ctx context.Context, source string) error {
 	}
 	spec, t, err := b.show(d, st, source)
 	err = errors.Join(readable(source, err), d.Close())
-	if err != nil || b.member == "" {
+	if err == nil && b.member != "" {
+		err = b.train(ctx, source, spec, t)
+	}
+	if err != nil || !b.json {
 		return err
 	}
-	return b.train(ctx, source, spec, t)
+	return b.app.PrintJSON(b.result)
 }
 
 // show prints the trials, and writes the config. It returns the trial and its study's spec if one of them is asked for.
@@ -82,9 +99,17 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 	if err != nil {
 		return nil, nil, err
 	}
+	b.trials = trials
 	chosen, err := b.choose(st, trials)
 	if err != nil {
 		return nil, nil, err
+	}
+	lines, err := exported(chosen, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	for line := range bytes.Lines(lines) {
+		b.result.Trials = append(b.result.Trials, line)
 	}
 	if b.config != "-" {
 		for _, t := range chosen {
@@ -95,16 +120,13 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 		return nil, nil, nil
 	}
 	if len(chosen) > 1 {
-		return nil, nil, console.BadInput("no trial of %s is better than all others in %d objectives: choose one of "+
-			"these by --trial", st.Name, len(st.Directions()))
+		reason := fmt.Sprintf("no trial of %s is better than all others in %d objectives", st.Name,
+			len(st.Directions()))
+		return nil, nil, console.UsageError{Err: console.ChoiceError{Reason: reason, Choose: "trial"}}
 	}
 	spec, err := studies.SpecOf(d, st.ID())
 	if err != nil {
 		return nil, nil, console.BadInput("%s: %w", source, err)
-	}
-	if b.member != "" && spec.GoesOn() {
-		return nil, nil, console.BadInput("--member: a trial of pbt goes on from others, whose states are not kept: "+
-			"take --config FILE, and train a member with these settings by xlarun %s FILE", spec.Kind)
 	}
 	if b.config != "" {
 		err = b.writeConfig(source, spec, chosen[0])
@@ -117,6 +139,10 @@ func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTri
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), 0))
 	if err != nil {
 		return err
+	}
+	if b.config == "-" && b.json {
+		b.result.Config = text
+		return nil
 	}
 	if b.config == "-" {
 		_, err = fmt.Fprint(b.app.Out, text)
@@ -169,9 +195,16 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var ends []run.Snapshot // of a trial that goes on from others, by seed
+	if spec.GoesOn() {
+		fmt.Fprintf(b.app.Out, "repeating it, after the trials that it goes on from\n")
+		if ends, err = spec.EndOfPBT(ctx, newMaker(b.app, source), b.trials, t); err != nil {
+			return err
+		}
+	}
 	members := make([]member, spec.Seeds)
 	for seed := range members {
-		if members[seed], err = b.repeat(ctx, source, spec, t, dir, seed); err != nil {
+		if members[seed], err = b.repeat(ctx, source, spec, t, dir, seed, ends); err != nil {
 			return err
 		}
 	}
@@ -199,9 +232,10 @@ func bestMember(members []member) member {
 	return slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.meanReturn, b.meanReturn) })
 }
 
-// repeat repeats a run of a trial in a folder, and returns its best member.
+// repeat repeats a run of a trial in a folder, and returns its best member. If ends are given, it takes the run's end
+// from there, and only the members are judged.
 func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial, dir string,
-	seed int) (best member, err error) {
+	seed int, ends []run.Snapshot) (best member, err error) {
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), seed))
 	if err != nil {
 		return member{}, err
@@ -213,8 +247,16 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	streams := b.app.Streams
 	var shown strings.Builder
 	streams.Out, streams.Err = io.Discard, &shown
-	fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
-	if cli.Run(ctx, []string{spec.Kind, "--config", config, "--out", folder}, streams) != cli.StatusOK {
+	args := []string{spec.Kind, "--config", config, "--out", folder}
+	if ends != nil {
+		args = []string{spec.Kind, "--resume", folder, "--drop-rows"}
+		if err := endedRun(folder, spec.Kind, text, ends[seed]); err != nil {
+			return member{}, err
+		}
+	} else {
+		fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
+	}
+	if cli.Run(ctx, args, streams) != cli.StatusOK {
 		if ctx.Err() != nil {
 			return member{}, console.ErrInterrupted
 		}
@@ -230,4 +272,16 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 		meanReturn = math.NaN()
 	}
 	return member{path, meanReturn}, file.Close()
+}
+
+// endedRun makes the folder of a run that has ended in a state. Its rows are not known.
+func endedRun(dir, kind, config string, end run.Snapshot) error {
+	folder, err := runfolder.Create(dir, runfolder.Options{})
+	if err != nil {
+		return err
+	}
+	k, _ := run.Lookup(kind)
+	_, err = folder.SaveCheckpoint(runfolder.Checkpoint{Step: end.Step, Kind: k.Name, Format: k.Version, Config: config,
+		Arrays: end.Arrays, Info: map[string]string{session.InfoVersion: console.Version(), session.InfoDone: "true"}})
+	return errors.Join(err, folder.Write("config.toml", []byte(config)), folder.Close())
 }

@@ -8,8 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/studies"
 	"xlarun/studies/study"
 )
@@ -84,4 +90,28 @@ func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
 	}
 	w.Flush()
 	return b.Bytes(), errors.Join(err, w.Error())
+}
+
+func studyExportCommand(a *cli.App) *cobra.Command {
+	out := ""
+	cmd := lookCommand(a, "export", "Write the trials of a study as CSV or JSON lines",
+		func(_ *study.Study, trials []*study.FrozenTrial) error {
+			if out == "" {
+				return console.BadInput("--out is missing: give the file to write, such as trials.csv or trials.jsonl")
+			}
+			if !strings.HasSuffix(out, ".csv") && !strings.HasSuffix(out, ".jsonl") {
+				return console.BadInput("--out got %q, wants a file .csv or .jsonl", out)
+			}
+			text, err := exported(trials, strings.HasSuffix(out, ".csv"))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(out, text, 0o666); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "%d trials are in %s\n", len(trials), out)
+			return nil
+		})
+	cmd.Flags().StringVar(&out, "out", "", "file to write, .csv or .jsonl")
+	return cmd
 }

@@ -21,6 +21,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/play"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
@@ -257,6 +258,9 @@ func (r *Result) addGame(score float64, puzzle, second bool) {
 // the network against itself; else it plays a match against a random player.
 func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
 	others := cmd.RunE
+	if f := cmd.Flags().Lookup("episodes"); f != nil {
+		f.Usage += fmt.Sprintf("; of a selfplay run, games against a random player, %d if not given", defaultGames)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		saved, ok := Saved(args[0])
 		if !ok {
@@ -371,7 +375,7 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 		fmt.Fprintf(streams.Out, "%s: %s, a game against itself\n", o.saved, r.Game)
 	default:
 		fmt.Fprintf(streams.Out, "%s: %s, %s against chance: %d won, %d drawn, %d lost\n", o.saved, r.Game,
-			console.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
+			quantity.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
 	}
 	if o.gif != "none" {
 		data, err := selfplay.Animation(frames)

@@ -12,6 +12,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -91,9 +92,10 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 
 // keptText returns "2 programs, 1.2 MB, and 1 plan, 700 B".
 func keptText(programs, plans tally) string {
-	text := fmt.Sprintf("%s, %s", console.Count(programs.entries, "program", "programs"), display.Bytes(programs.bytes))
+	text := fmt.Sprintf("%s, %s", quantity.Count(programs.entries, "program", "programs"),
+		display.Bytes(programs.bytes))
 	if plans.entries > 0 {
-		text += fmt.Sprintf(", and %s, %s", console.Count(plans.entries, "plan", "plans"), display.Bytes(plans.bytes))
+		text += fmt.Sprintf(", and %s, %s", quantity.Count(plans.entries, "plan", "plans"), display.Bytes(plans.bytes))
 	}
 	return text
 }
@@ -111,7 +113,7 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 			if name == "verify" && k.Damaged > 0 {
 				damaged = fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or "+
 					"remove all with xlarun cache clear",
-					console.Count(k.Damaged, "entry is", "entries are"))
+					quantity.Count(k.Damaged, "entry is", "entries are"))
 			}
 			if asJSON {
 				return a.EndJSON(k, damaged)

@@ -3,7 +3,9 @@
 //
 // A command ends with status 0; with 1 if something failed while it ran; with 2 if its input was wrong, in which case
 // nothing was compiled or written; and with 130 if it was interrupted, 143 if by SIGTERM. xlarun work ends with 3 if
-// there is no server, or the server refuses. An error is one sentence on stderr. Without an error, stderr is empty.
+// there is no server, or the server refuses. A command whose stdout nobody reads any more, as after "| head", ends with
+// 141 and says nothing, unless it is a run, which is interrupted. An error is one sentence on stderr. Without an error,
+// stderr is empty.
 package cli
 
 import (

@@ -71,6 +71,10 @@ func TestHelpOfParts(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 120, "%s: %s", name, line)
 		}
 	}
+	// Case 27.149: 500 episodes were said to be what is played of a selfplay run, too.
+	require.Contains(t, strings.Join(strings.Fields(shown("play", "--help")), " "), "--episodes int fresh episodes to "+
+		"play; of a selfplay run, games against a random player, 20 if not given (default 500)")
+	require.NotContains(t, shown("render", "--help"), "--episodes")
 	text := shown("evolve", "--help", "--strategy", "pgpe")
 	require.True(t, strings.HasPrefix(text, "Settings of the strategy pgpe:\n"), text)
 	require.Contains(t, text, "--strategy.max-speed number")

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
@@ -65,7 +66,7 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	if m, err := xlabridge.ProcessMemory(); err == nil && m.Limit > 0 {
 		memory = ", " + display.Bytes(m.Limit) + " of memory"
 	}
-	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, console.Count(runtime.NumCPU(), "core", "cores"),
+	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, quantity.Count(runtime.NumCPU(), "core", "cores"),
 		memory)
 	d.folder()
 	d.plugins(o.Backend)
@@ -75,7 +76,7 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 		return console.ErrInterrupted
 	}
 	if d.problems > 0 {
-		return fmt.Errorf("found %s: see above for what to do", console.Count(d.problems, "problem", "problems"))
+		return fmt.Errorf("found %s: see above for what to do", quantity.Count(d.problems, "problem", "problems"))
 	}
 	return nil
 }

@@ -20,8 +20,10 @@ type flagValues struct {
 	own ownFlags
 	// trial is the config of the study's trial that --from-study names; nil: none.
 	trial *configFile
-	// resumes says that the settings are of a run that goes on: it needs no file of its policy.
+	// resumes says that the settings are of a run with a state: it needs no file of its policy.
 	resumes bool
+	// copies is the folder of that run, which may have a copy of the policy's file.
+	copies string
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -30,7 +32,7 @@ func studyArguments(text string) (args []string) {
 	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
 		file, study = parts[1], parts[2]
 	}
-	args = []string{file, "--config", "-", "--trial", trial}
+	args = []string{file, "--json", "--config", "-", "--trial", trial}
 	if study != "" {
 		args = append(args, "--study", study)
 	}
@@ -62,13 +64,13 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	args := studyArguments(g.own.study)
 	text, err := a.output(ctx, program, append([]string{"study", "best"}, args...)...)
 	if err != nil {
-		// --study and --trial are flags of study best only.
-		advice := strings.NewReplacer("xlarun study best: ", "", "say which by --study", "say which by --from-study "+
-			args[0]+":STUDY", "choose one of these by --trial", "choose one of these by --from-study "+
-			g.own.study+":N").Replace(err.Error())
-		return console.BadInput("--from-study %s: %s", g.own.study, advice)
+		return console.BadInput("--from-study %s: %s", g.own.study, g.refusal(args[0], text, err))
 	}
-	if g.trial, err = parseConfig("--from-study "+g.own.study, text); err != nil {
+	var best struct{ Config string }
+	if err := json.Unmarshal(text, &best); err != nil {
+		return fmt.Errorf("--from-study %s: %s answers what is no line of JSON: %w", g.own.study, program, err)
+	}
+	if g.trial, err = parseConfig("--from-study "+g.own.study, []byte(best.Config)); err != nil {
 		return err
 	}
 	if kindName, err := g.trial.kind(); err != nil {
@@ -78,4 +80,19 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 			g.own.study, kindName, kindName, g.own.study)
 	}
 	return nil
+}
+
+// refusal says why study best failed, by its line of JSON if there is one. Its flags are not those of a run.
+func (g *flagValues) refusal(file string, line []byte, err error) string {
+	var f console.Failure
+	if json.Unmarshal(line, &f) != nil {
+		return err.Error()
+	}
+	switch f.Choose {
+	case "study":
+		return f.Reason + ": say which by --from-study " + file + ":STUDY"
+	case "trial":
+		return f.Reason + ": say which by --from-study " + g.own.study + ":N"
+	}
+	return strings.TrimPrefix(f.Message, "xlarun study best: ")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/quantity"
 )
 
 // manCommand writes the manual's pages, for those who package the program.
@@ -25,7 +26,7 @@ func manCommand(a *App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got %s, wants the folder to write the pages to",
-					console.Count(len(args), "argument", "arguments"))
+					quantity.Count(len(args), "argument", "arguments"))
 			}
 			dir, only := args[0], args[1:]
 			m, err := newManual(dir)
@@ -52,7 +53,7 @@ func manCommand(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s in %s\n", console.Count(len(written), "page", "pages"), dir)
+			fmt.Fprintf(a.Out, "%s in %s\n", quantity.Count(len(written), "page", "pages"), dir)
 			return nil
 		},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
 
@@ -36,7 +37,7 @@ func (p *profiler) print(json bool) error {
 	}
 	row("open the backend", r.OpenSeconds, "")
 	if e.Seconds > 0 {
-		row("tune", e.Seconds, console.Count(len(e.Tried), "plan", "plans")+" measured")
+		row("tune", e.Seconds, quantity.Count(len(e.Tried), "plan", "plans")+" measured")
 	}
 	row("trace", e.TraceSeconds, "")
 	compile := "compile"

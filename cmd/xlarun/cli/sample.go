@@ -12,6 +12,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/play"
 	"xlarun/graph/safetensors"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -84,7 +85,7 @@ func sampleCommand(a *App) *cobra.Command {
 			}
 			for _, e := range played.Episodes {
 				fmt.Fprintf(a.Out, "%-28s %s, return %s, ended by %s\n", e.Member,
-					console.Count(e.Steps, "step", "steps"), strings.TrimSuffix(display.Fitness(e.Return), ".0"),
+					quantity.Count(e.Steps, "step", "steps"), strings.TrimSuffix(display.Fitness(e.Return), ".0"),
 					e.EndedBy)
 			}
 			_, err = fmt.Fprintf(a.Out, "the episodes are in %s\n", out)
@@ -116,7 +117,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 		name = defaultKind
 	}
 	kind, _ := run.Lookup(name)
-	t, err := (&flagValues{}).resolve(kind, "", file)
+	t, err := (&flagValues{resumes: true, copies: dir}).resolve(kind, "", file)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -44,9 +44,10 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 	}{
 		{1, "--vertices 14 --k 4", map[string]any{"vertices": 14., "use_true_mctx": true, "optimized_training": true}},
 		{2, "--use_true_mctx --vertices 14 --k 4", map[string]any{"use_true_mctx": true, "game_batch_size": 4.}},
-		{3, "--vertices 6 --k 3 --optimized_training false", map[string]any{"optimized_training": false,
-			"vertices": 6.}},
-		{4, "--vertices 5 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false}},
+		// The game of TestSelfplayFolder, whose programs are compiled once.
+		{3, "--vertices 4 --k 3 --optimized_training false", map[string]any{"optimized_training": false,
+			"vertices": 4.}},
+		{4, "--vertices 4 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false}},
 	} {
 		args := append([]string{"selfplay"}, little...)
 		args = append(append(args, strings.Fields(c.line)...), "--out", "none", "--json")

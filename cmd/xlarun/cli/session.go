@@ -128,6 +128,9 @@ func (s *screen) Notice(line string) {
 	}
 }
 
+// Progress shows how far a long round is.
+func (s *screen) Progress(p session.Progress) { s.Reporter.Progress(display.Progress(p)) }
+
 // News shows the numbers of a round.
 func (s *screen) News(n session.News) {
 	p := n.Profile

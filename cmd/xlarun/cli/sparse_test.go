@@ -104,6 +104,19 @@ func TestSparse(t *testing.T) {
 	second, err := os.ReadFile(filepath.Join(b.dir, "again", "metrics.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
+
+	// Case 27.132: a run goes on with more steps, to the bytes of the run that had them from the start.
+	require.Contains(t, string(config), "test-every = 2")
+	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--steps", "13"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--steps", "13", "--out", "long"), "%s",
+		b.err)
+	for _, name := range []string{"metrics.jsonl", "members.json", "best.safetensors"} {
+		want, err := os.ReadFile(filepath.Join(b.dir, "long", name))
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(b.dir, "run", name))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), name)
+	}
 }
 
 // A population that does not fit is refused with the largest that does, and leaves nothing.

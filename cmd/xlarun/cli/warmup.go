@@ -16,6 +16,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
@@ -173,7 +174,7 @@ func (w *warmup) failures() error {
 	if len(failed) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s failed: %w", console.Count(len(failed), "program", "programs"), errors.Join(failed...))
+	err := fmt.Errorf("%s failed: %w", quantity.Count(len(failed), "program", "programs"), errors.Join(failed...))
 	if usage {
 		return console.UsageError{Err: err}
 	}
@@ -329,7 +330,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 		}
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
-	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", console.Count(done, "program", "programs"), hits,
+	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", quantity.Count(done, "program", "programs"), hits,
 		elapsed)
 	return map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed}, nil
 }
@@ -338,7 +339,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {
-		source = fmt.Sprintf("%s: %s measured in %s", source, console.Count(len(t.Tried), "plan", "plans"),
+		source = fmt.Sprintf("%s: %s measured in %s", source, quantity.Count(len(t.Tried), "plan", "plans"),
 			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)

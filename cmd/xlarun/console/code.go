@@ -59,11 +59,23 @@ func CodeOf(ctx context.Context, err error) string {
 	return CodeFailed
 }
 
-// failure is the line of JSON of a command that failed.
-type failure struct {
+// ChoiceError is the error of a command that has to be told which one of several things is meant. Its sentence ends
+// with the flag that says so. The line of JSON has both apart, so that a program that runs the command can name a flag
+// of its own.
+type ChoiceError struct {
+	Reason string // "mine.db has the studies one, two"
+	Choose string // the name of the flag: "study"
+}
+
+func (e ChoiceError) Error() string { return e.Reason + ": say which by --" + e.Choose }
+
+// Failure is the line of JSON of a command that failed.
+type Failure struct {
 	Error   string `json:"error"` // the code
 	Message string `json:"message"`
 	Status  int    `json:"status"`
+	Reason  string `json:"reason,omitempty"` // those of a ChoiceError
+	Choose  string `json:"choose,omitempty"`
 }
 
 // ResultError is the error of a command that has a result all the same, such as an interrupted run. The line of JSON
@@ -85,7 +97,7 @@ func (s Streams) EndJSON(result any, err error) error {
 }
 
 // printFailure writes the line of JSON of a failed command. A result that is no JSON object with members is left out.
-func (s Streams) printFailure(f failure, err error) error {
+func (s Streams) printFailure(f Failure, err error) error {
 	e, ok := errors.AsType[ResultError](err)
 	if !ok {
 		return s.PrintJSON(f)

@@ -50,19 +50,23 @@ func TestCodes(t *testing.T) {
 func TestFailuresAsJSON(t *testing.T) {
 	result := ResultError{errors.New("half"), map[string]int{"updates": 3}}
 	for _, c := range []struct {
-		args       string
-		err        error
-		code, text string
-		status     int
+		args           string
+		err            error
+		code, text     string
+		status         int
+		reason, choose string
 	}{
-		{"--json", BadInput("--pop got 0"), CodeBadInput, "tool: --pop got 0", 2},
-		{"--json --nothing", nil, CodeBadInput, "tool: there is no flag --nothing; see tool --help", 2},
-		{"--json=true", errors.New("two\nlines"), CodeFailed, "tool: two lines", 1},
-		{"--json", result, CodeFailed, "tool: half", 1},
-		{"", errors.New("bad"), "", "", 1},
-		{"", result, "", "", 1},
-		{"--json=false", errors.New("bad"), "", "", 1},
-		{"--json", nil, "", "", 0},
+		{"--json", BadInput("--pop got 0"), CodeBadInput, "tool: --pop got 0", 2, "", ""},
+		{"--json --nothing", nil, CodeBadInput, "tool: there is no flag --nothing; see tool --help", 2, "", ""},
+		{"--json=true", errors.New("two\nlines"), CodeFailed, "tool: two lines", 1, "", ""},
+		{"--json", result, CodeFailed, "tool: half", 1, "", ""},
+		{"", errors.New("bad"), "", "", 1, "", ""},
+		{"", result, "", "", 1, "", ""},
+		{"--json=false", errors.New("bad"), "", "", 1, "", ""},
+		{"--json", nil, "", "", 0, "", ""},
+		// Case 27.151: what has to be chosen stands apart from the flag that chooses it.
+		{"--json", UsageError{ChoiceError{"a.db has the studies b, c", "study"}}, CodeBadInput,
+			"tool: a.db has the studies b, c: say which by --study", 2, "a.db has the studies b, c", "study"},
 	} {
 		var out, stderr strings.Builder
 		cmd := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return c.err }}
@@ -74,19 +78,19 @@ func TestFailuresAsJSON(t *testing.T) {
 			continue
 		}
 		require.Equal(t, errors.As(c.err, new(ResultError)), strings.HasSuffix(out.String(), `,"updates":3}`+"\n"))
-		var got failure
+		var got Failure
 		require.NoError(t, json.Unmarshal([]byte(out.String()), &got), c.args)
-		require.Equal(t, failure{c.code, c.text, c.status}, got)
+		require.Equal(t, Failure{c.code, c.text, c.status, c.reason, c.choose}, got)
 		require.Equal(t, c.text+"\n", stderr.String())
 	}
 }
 
 // Case 27.92: the line of JSON of a failure is valid whatever the result is. A result without members adds nothing.
 func TestFailuresWithoutAResultAsJSON(t *testing.T) {
-	for _, result := range []any{nil, map[string]int{}, map[string]int(nil), struct{}{}, (*failure)(nil), []int{1}, 3,
+	for _, result := range []any{nil, map[string]int{}, map[string]int(nil), struct{}{}, (*Failure)(nil), []int{1}, 3,
 		"", math.NaN(), func() {}} {
 		var out strings.Builder
-		f := failure{CodeFailed, "half", 1}
+		f := Failure{Error: CodeFailed, Message: "half", Status: 1}
 		require.NoError(t, Streams{Out: &out}.printFailure(f, ResultError{errors.New("half"), result}))
 		require.JSONEq(t, `{"error":"failed","message":"half","status":1}`, out.String(), "result %v", result)
 	}

@@ -21,6 +21,7 @@ const (
 	StatusFailed      = 1   // something failed while it ran
 	StatusUsage       = 2   // wrong input
 	StatusInterrupted = 130 // Ctrl-C, or a request to terminate
+	StatusUnread      = 141 // nobody reads stdout any more, as after "| head"; shells have this status for SIGPIPE
 )
 
 // Streams holds the standard streams and the environment of a command.
@@ -102,6 +103,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	if o.err == nil {
 		return StatusOK
 	}
+	if unread(o.err) {
+		return StatusUnread
+	}
 	status := StatusOf(ctx, o.err)
 	if status == StatusInterrupted && !errors.As(o.err, new(InterruptedError)) {
 		o.err = ErrInterrupted
@@ -109,7 +113,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	text := fmt.Sprintf("%s: %s", o.cmd.CommandPath(), OneLine(o.err))
 	fmt.Fprintln(s.Err, text)
 	if wantsJSON(args) {
-		_ = s.printFailure(failure{CodeOf(ctx, o.err), text, status}, o.err) // stderr has said it
+		choice, _ := errors.AsType[ChoiceError](o.err)
+		f := Failure{CodeOf(ctx, o.err), text, status, choice.Reason, choice.Choose}
+		_ = s.printFailure(f, o.err) // stderr has said it
 	}
 	return status
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 
 	"xlarun/envs"
 )
@@ -54,6 +57,12 @@ func StatusOf(ctx context.Context, err error) int {
 		return StatusInterrupted
 	}
 	return StatusFailed
+}
+
+// unread reports whether err says that nobody reads stdout, and nothing else.
+func unread(err error) bool {
+	e, ok := errors.AsType[*fs.PathError](err)
+	return ok && e.Path == os.Stdout.Name() && errors.Is(e.Err, syscall.EPIPE) && err.Error() == e.Error()
 }
 
 // OneLine returns the text of an error as one line.

@@ -18,14 +18,6 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// Count returns a text such as "1 program" or "3 programs".
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // ShortTime writes seconds with three digits.
 func ShortTime(s float64) string {
 	switch {

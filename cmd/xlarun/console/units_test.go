@@ -22,9 +22,3 @@ func TestAgo(t *testing.T) {
 		require.Equal(t, want, Ago(d))
 	}
 }
-
-func TestCount(t *testing.T) {
-	require.Equal(t, "0 programs", Count(0, "program", "programs"))
-	require.Equal(t, "1 program", Count(1, "program", "programs"))
-	require.Equal(t, "2 programs", Count(2, "program", "programs"))
-}

@@ -3,6 +3,7 @@
 package display
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -35,10 +36,36 @@ type News struct {
 	Phases          []run.Phase // durations of the parts of a round; nil means not measured
 }
 
+// Progress describes a round under way.
+type Progress struct {
+	Round       string // "generation 12"
+	Done, Total int64  // parts of the round; Total 0: they are not counted
+	Parts       string // what they are: "tiles"
+	Taken       time.Duration
+	Left        time.Duration // as expected; 0: not known
+}
+
+// text says how far the round is.
+func (p Progress) text() string {
+	text := p.Round + ": "
+	if p.Total > 0 {
+		text += fmt.Sprintf("%d of %d %s, ", p.Done, p.Total, p.Parts)
+	}
+	switch {
+	case p.Left <= 0:
+		return text + Clock(p.Taken) + " so far"
+	case p.Done == 0:
+		return text + Clock(p.Taken) + " so far, about " + Clock(p.Left) + " left"
+	}
+	return text + Clock(p.Left) + " left"
+}
+
 // Reporter shows a run from its start to its end. Its methods may be called from many goroutines.
 type Reporter interface {
 	// Phase shows in a few words what the run does before its first news, or between two of them.
 	Phase(text string)
+	// Progress shows how far a long round is.
+	Progress(p Progress)
 	// Download shows the progress of a download, in bytes.
 	Download(done, total int64)
 	// Notice shows a line that stays readable, such as that the disk is full.

@@ -22,6 +22,7 @@ type log struct {
 	// printed and at are the step and the time of the last news that was printed.
 	printed int64
 	at      time.Time
+	spoke   time.Time // the time of the last line
 }
 
 func newLog(out io.Writer, b Board, now func() time.Time) *log {
@@ -31,6 +32,7 @@ func newLog(out io.Writer, b Board, now func() time.Time) *log {
 // line writes a line, and the head before the first one. Unexported methods need the mutex.
 func (l *log) line(format string, args ...any) {
 	l.begin()
+	l.spoke = l.now()
 	fmt.Fprintln(l.out, clean(fmt.Sprintf(format, args...), Style{Unicode: true}))
 }
 
@@ -46,6 +48,18 @@ func (l *log) Phase(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.line("%s", text)
+}
+
+// progressEvery is the time without a line after which a line says how far a round is.
+const progressEvery = 30 * time.Second
+
+// Progress writes a line after half a minute without one, for rounds of many hours after a hundredth of the round.
+func (l *log) Progress(p Progress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now().Sub(l.spoke) >= max(progressEvery, (p.Taken+p.Left)/100) {
+		l.line("%s", p.text())
+	}
 }
 
 // Download writes a line for each tenth.

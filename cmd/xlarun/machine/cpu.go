@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"runtime"
 
-	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
 
@@ -21,6 +21,6 @@ func CPUKind() string {
 	if m := modelLine.FindSubmatch(info); m != nil {
 		name = string(m[1]) + ", "
 	}
-	return fmt.Sprintf("%s%s, %s/%s, %.4x", name, console.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS,
+	return fmt.Sprintf("%s%s, %s/%s, %.4x", name, quantity.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS,
 		runtime.GOARCH, sha256.Sum256([]byte(xlabridge.HostFingerprint())))
 }

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/envs"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -279,7 +280,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 	}
 	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
 	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
-		console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
+		quantity.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
 	return err
 }
 
@@ -329,11 +330,11 @@ func (o *options) print(streams console.Streams, r Result) {
 	if meta["actions"] != "" {
 		with += ", " + r.Actions + " actions"
 	}
-	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", console.Count(r.Episodes, "fresh episode",
-		"fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed, with)
+	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", quantity.Count(r.Episodes, "fresh episode",
+		"fresh episodes"), quantity.Count(r.Steps, "step", "steps"), r.Seed, with)
 	if r.Failed > 0 {
 		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n",
-			console.Count(r.Failed, "episode", "episodes"))
+			quantity.Count(r.Failed, "episode", "episodes"))
 	}
 	if r.Failed == r.Episodes {
 		return

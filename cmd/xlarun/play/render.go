@@ -18,6 +18,7 @@ import (
 	"xlarun/envs/draw"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
@@ -288,7 +289,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	}
 	r.Frames = len(shown(drawable(rec), o.frames))
 	fmt.Fprintf(streams.Out, "%s\n", o.title)
-	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", console.Count(rec.Length, "step", "steps"),
+	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", quantity.Count(rec.Length, "step", "steps"),
 		number(rec.Return(rec.Length)), o.seed)
 	if o.out != "" {
 		fmt.Fprintf(streams.Out, "picture      %s\n", o.out)

@@ -76,10 +76,10 @@ func TestHistoryReachesTheEnd(t *testing.T) {
 		maximize bool
 		x, y     []float64
 	}{
-		{Trials{[]float64{0}, []float64{5}, 1}, true, []float64{0}, []float64{5}},
-		{Trials{[]float64{2}, []float64{5}, 8}, true, []float64{2, 7}, []float64{5, 5}},
-		{Trials{[]float64{0, 1, 3}, []float64{2, 1, 4}, 4}, true, []float64{0, 1, 3, 3}, []float64{2, 2, 2, 4}},
-		{Trials{[]float64{0, 1, 3}, []float64{2, 1, 4}, 6}, false, []float64{0, 1, 1, 3, 5},
+		{Trials{[]float64{0}, []float64{5}, 1, 0}, true, []float64{0}, []float64{5}},
+		{Trials{[]float64{2}, []float64{5}, 8, 0}, true, []float64{2, 7}, []float64{5, 5}},
+		{Trials{[]float64{0, 1, 3}, []float64{2, 1, 4}, 4, 0}, true, []float64{0, 1, 3, 3}, []float64{2, 2, 2, 4}},
+		{Trials{[]float64{0, 1, 3}, []float64{2, 1, 4}, 6, 0}, false, []float64{0, 1, 1, 3, 5},
 			[]float64{2, 2, 1, 1, 1}},
 	} {
 		require.Equal(t, xys(c.x, c.y), c.trials.best(c.maximize), "%v", c.trials)

@@ -40,6 +40,7 @@ func (b Best) max(other Best) Best {
 type Inputs struct {
 	Settings map[string]*graph.Array // f32[], by name: Numbers of strategy, policy and environment
 	Tiles    *graph.Array            // i32[]: tiles of a device; see population.Each
+	Counter  *graph.Array            `tree:"optional"` // i32[]: counts the tiles that are played; see graph.Counted
 }
 
 // Program is the program of one generation: ask, evaluate, tell. Methods with a State are traced.
@@ -90,6 +91,7 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
 	keys := p.keys(s)
 	rows := population.Each(p.Groups, in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
+		tile = graph.Counted(in.Counter, tile)
 		k := keys.tile(tile)
 		draws := p.ask(s, k)
 		results := p.evaluate(s, tile, draws, k.Members)

@@ -14,6 +14,7 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -217,6 +218,21 @@ func leavesText(t *graph.Tree) string {
 		return "1 leaf"
 	}
 	return fmt.Sprintf("%d leaves", t.Len())
+}
+
+// leastCounted is the work of a tile from which tiles are counted: steps of its members times parameters of a member.
+// Each step counts as 100 parameters more. Such a tile takes 75 microseconds. To count it takes half of one, which is
+// too much for tiles of a few microseconds.
+const leastCounted, stepWork = 1 << 20, 100
+
+// Parts returns what counts a number of tiles on some devices, or nil if each takes too little time to be counted. This
+// does not depend on the number of devices.
+func (x *Setup) Parts(tiles, devices int) *run.Parts {
+	steps := float64(x.Layout.Tile) * float64(x.Search.Steps) * float64(x.Search.Episodes)
+	if steps*float64(x.Params+stepWork) < leastCounted {
+		return nil
+	}
+	return run.NewParts("tiles", tiles, devices)
 }
 
 // Inputs returns the inputs of the program, given the number of tiles of a device.

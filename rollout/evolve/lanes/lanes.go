@@ -34,6 +34,7 @@ type Inputs struct {
 	Settings map[string]*graph.Array // f32[], by name: Numbers that all searches share
 	Tiles    *graph.Array            // i32[]: tiles of lanes of a device; see population.Each
 	Own      *graph.Array            // i32[]: tiles of one search's population
+	Counter  *graph.Array            `tree:"optional"` // i32[]: counts those of each tile of lanes
 }
 
 // tileMembers is the number of members, of all lanes of a tile together, that keeps a core busy.
@@ -100,7 +101,7 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	type results = graph.Pair[generation.State, *graph.Array]
 	next, numbers := population.Map(l.Cut, in.Tiles, func(lane *graph.Array) results {
-		inputs := generation.Inputs{Settings: maps.Clone(in.Settings), Tiles: in.Own}
+		inputs := generation.Inputs{Settings: maps.Clone(in.Settings), Tiles: in.Own, Counter: in.Counter}
 		maps.Copy(inputs.Settings, population.At(s.Each, lane))
 		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), inputs))
 	}).Unpack()

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -41,12 +40,4 @@ func (e Ends) value(end string) string {
 		return fmt.Sprintf("rounds = %d", e.Rounds)
 	}
 	return fmt.Sprintf("total-steps = %.0f", e.Work)
-}
-
-// count returns a number with its noun: "1 step", "2 steps".
-func count(n float64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64) + " " + noun
 }

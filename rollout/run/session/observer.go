@@ -1,6 +1,10 @@
 package session
 
-import "xlarun/rollout/run"
+import (
+	"time"
+
+	"xlarun/rollout/run"
+)
 
 // Observer sees a run from its start to its end. Its methods may be called from many goroutines.
 type Observer interface {
@@ -10,12 +14,23 @@ type Observer interface {
 	Notice(line string)
 	// Phase says in a few words what the run does before its first round, or between two rounds.
 	Phase(text string)
+	// Progress shows how far a long round is. It is called every second.
+	Progress(p Progress)
 	// News shows the numbers of a round.
 	News(n News)
 	// Moved reports that the run's folder is now elsewhere.
 	Moved(folder string)
 	// Close shows the outcome. An error joins the error of Run.
 	Close(o *Outcome) error
+}
+
+// Progress is how far a round under way is.
+type Progress struct {
+	Round       string // "generation 12"
+	Done, Total int64  // parts of the round; Total 0: they are not counted
+	Parts       string // what they are: "tiles"
+	Taken       time.Duration
+	Left        time.Duration // as expected; 0: not known
 }
 
 // News are the numbers of a round.
@@ -35,6 +50,7 @@ type silent struct{}
 func (silent) Download(int64, int64) {}
 func (silent) Notice(string)         {}
 func (silent) Phase(string)          {}
+func (silent) Progress(Progress)     {}
 func (silent) News(News)             {}
 func (silent) Moved(string)          {}
 func (silent) Close(*Outcome) error  { return nil }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -246,13 +247,13 @@ func (s *session) summary(stopped bool) []string {
 	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", unit, step, ending)
 	default:
-		text = fmt.Sprintf("stopped at the last of %s%s", count(float64(step), unit), ending)
+		text = fmt.Sprintf("stopped at the last of %s%s", quantity.Count(step, unit, unit+"s"), ending)
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s",
 			strings.ReplaceAll(b.Name, "_", " "), b.Judgement,
-			count(float64(len(b.Judgement.Return)), "fresh episode"))
+			quantity.Count(len(b.Judgement.Return), "fresh episode", "fresh episodes"))
 		if b.Other != nil {
 			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, other(b.Actions), *b.Other)
 		}
@@ -291,9 +292,9 @@ func (s *session) reason() string {
 func (s *session) amount() string {
 	switch s.endedAt {
 	case endedByRounds:
-		return count(float64(s.round), s.Kind.Round)
+		return quantity.Count(s.round, s.Kind.Round, s.Kind.Round+"s")
 	case endedByWork:
-		return count(s.totalWork, "step")
+		return quantity.Count(s.totalWork, "step", "steps")
 	}
 	return s.Ends.After.String()
 }

@@ -10,27 +10,35 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A round that takes longer than progressAfter says how long it has taken, about ten times.
-const progressAfter = 10 * time.Second
+const (
+	// progressAfter is the time after which a round says how far it is.
+	progressAfter = 5 * time.Second
+	progressEvery = time.Second
+	// longest bounds the time that is told, in ns.
+	longest = 1e18
+)
 
 // progress says how far a round under way is.
 type progress struct {
-	say      func(text string)
-	what     string        // "generation 7"
+	say      func(Progress)
+	round    string        // "generation 7"
+	parts    *run.Parts    // nil: none are counted
 	expected time.Duration // that the round takes; 0: not known
 	started  time.Time
 
-	mu    sync.Mutex
-	ended bool
-	timer *time.Timer
+	mu     sync.Mutex
+	ended  bool
+	timer  *time.Timer
+	done   int64         // parts at the last look
+	doneIn time.Duration // from the start, when they were done
 }
 
 // watchRound begins to say how far a round is, and returns the function that ends it.
-func watchRound(say func(string), what string, expected time.Duration) (end func()) {
-	p := &progress{say: say, what: what, expected: expected, started: time.Now()}
+func watchRound(say func(Progress), round string, parts *run.Parts, expected time.Duration) (end func()) {
+	p := &progress{say: say, round: round, parts: parts, expected: expected, started: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(p.every(), p.tick)
+	p.timer = time.AfterFunc(progressAfter, p.tick)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -39,25 +47,33 @@ func watchRound(say func(string), what string, expected time.Duration) (end func
 	}
 }
 
-func (p *progress) every() time.Duration { return max(progressAfter, p.expected/10) }
-
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
 		return
 	}
-	p.say(progressText(p.what, time.Since(p.started), p.expected))
-	p.timer.Reset(p.every())
+	p.say(p.now(time.Since(p.started)))
+	p.timer.Reset(progressEvery)
 }
 
-// progressText says how long a round has taken, and how long it will still take if that is expected.
-func progressText(what string, taken, expected time.Duration) string {
-	text := fmt.Sprintf("%s: %s so far", what, taken.Round(time.Second))
-	if left := expected - taken; expected > 0 && left > 0 {
-		text += fmt.Sprintf(", about %s left", left.Round(time.Second))
+// now returns how far the round is after a time.
+func (p *progress) now(taken time.Duration) Progress {
+	done, total, name := p.parts.Done()
+	if done != p.done {
+		p.done, p.doneIn = done, taken
 	}
-	return text
+	return Progress{Round: p.round, Done: done, Total: total, Parts: name, Taken: taken,
+		Left: timeLeft(done, total, p.doneIn, taken, p.expected)}
+}
+
+// timeLeft returns the time that a round still takes, if `done` of its parts took doneIn; without parts, if it takes
+// the expected time. It is 0 if that is not known.
+func timeLeft(done, total int64, doneIn, taken, expected time.Duration) time.Duration {
+	if done > 0 {
+		expected = time.Duration(min(float64(doneIn)*float64(total)/float64(done), longest))
+	}
+	return max(0, expected-taken)
 }
 
 // estimateSpeed is the arithmetic of one CPU device that estimates count on, in operations a second. Networks with

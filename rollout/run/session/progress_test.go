@@ -7,16 +7,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestProgressText(t *testing.T) {
+func TestTimeLeft(t *testing.T) {
+	const second = time.Second
 	for _, c := range []struct {
-		taken, expected time.Duration
-		want            string
+		name                    string
+		done, total             int64
+		doneIn, taken, expected time.Duration
+		want                    time.Duration
 	}{
-		{12 * time.Second, 0, "update 3: 12s so far"},
-		{12 * time.Second, time.Minute, "update 3: 12s so far, about 48s left"},
-		{70 * time.Second, time.Minute, "update 3: 1m10s so far"},
+		{"27.124 nothing is known", 0, 0, 0, 12 * second, 0, 0},
+		{"as the last round", 0, 0, 0, 12 * second, 60 * second, 48 * second},
+		{"longer than the last round", 0, 0, 0, 70 * second, 60 * second, 0},
+		{"27.125 a quarter is done", 32, 128, 10 * second, 10 * second, 0, 30 * second},
+		{"and then a while nothing more", 32, 128, 10 * second, 15 * second, 0, 25 * second},
+		{"the next part is late", 1, 2, 10 * second, 25 * second, 0, 0},
+		{"parts count more than the last round", 1, 2, 10 * second, 10 * second, 1000 * second, 10 * second},
+		{"no part is done", 0, 128, 0, 10 * second, 60 * second, 50 * second},
+		{"all are done", 128, 128, 60 * second, 61 * second, 0, 0},
+		{"huge", 1, 1 << 62, second, second, 0, longest},
 	} {
-		require.Equal(t, c.want, progressText("update 3", c.taken, c.expected))
+		got := timeLeft(c.done, c.total, c.doneIn, c.taken, c.expected)
+		require.InEpsilon(t, float64(c.want+1), float64(got+1), 1e-9, c.name)
 	}
 	require.Equal(t, "90 minutes", longText(90*time.Minute))
 	require.Equal(t, "30 hours", longText(30*time.Hour))
@@ -25,14 +36,15 @@ func TestProgressText(t *testing.T) {
 
 // A long round says how far it is until it ends, and nothing after that.
 func TestWatchRound(t *testing.T) {
-	said := make(chan string, 1000)
-	p := &progress{say: func(text string) { said <- text }, what: "update 3", started: time.Now()}
+	said := make(chan Progress, 1000)
+	p := &progress{say: func(p Progress) { said <- p }, round: "update 3", expected: time.Hour, started: time.Now()}
 	p.timer = time.AfterFunc(time.Hour, p.tick)
 	p.tick()
-	require.Contains(t, <-said, "update 3: 0s so far")
+	got := <-said
+	require.Equal(t, Progress{Round: "update 3", Taken: got.Taken, Left: time.Hour - got.Taken}, got)
 	p.ended = true
 	p.tick()
 	require.Empty(t, said)
 	p.timer.Stop()
-	watchRound(func(string) { t.Error("a short round says nothing") }, "update 3", 0)()
+	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
 }

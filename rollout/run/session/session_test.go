@@ -87,6 +87,7 @@ type watch struct {
 func (w *watch) Download(int64, int64)          {}
 func (w *watch) Notice(line string)             { w.notices = append(w.notices, line) }
 func (w *watch) Phase(text string)              { w.phases = append(w.phases, text) }
+func (w *watch) Progress(session.Progress)      {}
 func (w *watch) Moved(string)                   {}
 func (w *watch) Close(o *session.Outcome) error { w.outcome = o; return w.err }
 func (w *watch) News(n session.News) {

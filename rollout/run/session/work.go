@@ -29,10 +29,18 @@ func (s *session) work(ctx context.Context) (err error) {
 }
 
 func (s *session) workInPhases(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
+	for _, phase := range []func(context.Context) error{s.prepare, s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
 		if err := phase(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// prepare checks what lies outside of the settings, before anything that takes time.
+func (s *session) prepare(context.Context) error {
+	if prepare := s.Experiment.About().Prepare; prepare != nil {
+		return prepare(s.Resume != nil)
 	}
 	return nil
 }
@@ -179,7 +187,11 @@ func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
-		end := watchRound(s.Observer.Phase, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected)
+		var parts *run.Parts
+		if r, ok := s.run.(run.Counting); ok {
+			parts = r.Parts()
+		}
+		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), parts, s.expected)
 		m, err := s.run.Step()
 		end()
 		s.expected = time.Since(started)
@@ -292,6 +304,11 @@ func (s *session) keepsConfig() bool {
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
 // lock is not held meanwhile.
 func (s *session) openLogs(after int64) error {
+	if copied := run.CopyOfPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
+		if err := s.Folder.Write(run.PolicyFile, copied); err != nil {
+			return err
+		}
+	}
 	if s.Config != nil && !s.keepsConfig() {
 		if err := s.Folder.Write("config.toml", []byte(s.text)); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -41,6 +43,9 @@ func (p *Policy) Start(any) any {
 	if fault(p.Fault).in("Start") {
 		return nil
 	}
+	if strings.HasPrefix(p.Fault, "Act: carry of") {
+		return []*graph.Array{graph.Scalar(0), graph.Zeros(graph.ShapeOf(graph.Float32, 3))}
+	}
 	return graph.None{}
 }
 
@@ -57,5 +62,17 @@ func (p *Policy) Act(params, carry any, observation *graph.Array, _ random.Key) 
 	if p.Fault == "Act: carry" {
 		carry = graph.Scalar(1)
 	}
-	return carry, policy.Output{Action: graph.MatMul(observation, params.(Params).W)}
+	if leaves, is := carry.([]*graph.Array); is {
+		switch p.Fault {
+		case "Act: carry of another dtype":
+			carry = []*graph.Array{leaves[0], leaves[1].Convert(graph.Int32)}
+		case "Act: carry of another shape":
+			carry = []*graph.Array{leaves[0].Reshape(1), leaves[1]}
+		}
+	}
+	action := graph.MatMul(observation, params.(Params).W)
+	if p.Fault == "Act: integers" {
+		action = action.Convert(graph.Int32)
+	}
+	return carry, policy.Output{Action: action}
 }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/settings"
+)
+
+// apply sets the settings. A name without a part is taken for a setting of a chosen part, if a part has it.
+func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
+	later := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f, ok := settings.Lookup(t.Experiment, name)
+		if !ok {
+			f, ok = settings.Lookup(&t.session, name)
+		}
+		if !ok {
+			later[name] = values[name]
+			continue
+		}
+		if err := f.Set(values[name]); err != nil {
+			return err
+		}
+	}
+	level := func(name string) int { // the source of a setting: the higher level wins
+		if _, ok := values[name]; !ok {
+			return 0
+		}
+		if _, ok := fromFile[name]; ok {
+			return 1
+		}
+		return 2
+	}
+	if len(later) > 0 { // settings cannot be looked up in a part that does not exist
+		if err := t.checkChoices(); err != nil {
+			return err
+		}
+	}
+	chosen := settings.ChosenParts(t.Experiment)
+	for _, ofFile := range []bool{true, false} { // the command line wins, also under another name of a setting
+		names := map[string]string{} // by full name
+		for _, name := range slices.Sorted(maps.Keys(later)) {
+			if _, is := fromFile[name]; is != ofFile {
+				continue
+			}
+			full, err := t.partOf(name, chosen, path, fromFile)
+			if err != nil {
+				return err
+			}
+			if other, twice := names[full]; twice {
+				where := ""
+				if ofFile {
+					where = path + ": "
+				}
+				return console.BadInput("%s%s and %s are the same setting: give one of them", where, other, name)
+			}
+			names[full] = name
+			if part, _, _ := strings.Cut(full, "."); level(part) < level(name) {
+				if err := t.withoutArgument(part, full, chosen); err != nil {
+					return err
+				}
+			}
+			own := t.Experiment.(settings.HasParts).Own()
+			*own = own.With(full, later[name])
+		}
+	}
+	return nil
+}
+
+// checkChoices refuses parts that do not exist.
+func (t *task) checkChoices() error {
+	h, ok := t.Experiment.(settings.HasParts)
+	if !ok {
+		return nil
+	}
+	for _, p := range h.Parts() {
+		f, ok := settings.Lookup(t.Experiment, p.Name)
+		if !ok {
+			continue
+		}
+		name := settings.Choice(f.Text())
+		if _, known := p.Choices[name]; !known {
+			return settings.Unknown(p.Name, name, slices.Sorted(maps.Keys(p.Choices)))
+		}
+	}
+	return nil
+}
+
+// withoutArgument removes the argument after the colon of a part's choice if it is the same setting as the given one.
+func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) error {
+	choice, ok := settings.Lookup(t.Experiment, part)
+	if !ok {
+		return nil
+	}
+	for _, c := range chosen {
+		if f, is := settings.Lookup(c.Settings, strings.TrimPrefix(full, part+".")); is && c.Name == part &&
+			f.IsArgument() {
+			name, _, _ := strings.Cut(choice.Text(), ":")
+			return choice.Set(name)
+		}
+	}
+	return nil
+}
+
+// partOf returns the full name of a setting of a part.
+func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFile map[string]any) (string, error) {
+	part, rest, dotted := strings.Cut(name, ".")
+	var names []string
+	for _, c := range chosen {
+		for _, f := range settings.Fields(c.Settings) {
+			names = append(names, c.Name+"."+f.Name)
+			if dotted && c.Name == part && f.Name == rest || !dotted && f.Name == name {
+				return c.Name + "." + f.Name, nil
+			}
+		}
+		if dotted && c.Name == part {
+			return name, nil // the part itself says that it has no such setting
+		}
+	}
+	if _, is := fromFile[name]; is {
+		known := append(settings.Names(t.Experiment), append(settings.Names(&t.session), names...)...)
+		hint := ""
+		if like := console.LikeFlag(name, known); like != "" {
+			hint = ", did you mean " + like + "?"
+		}
+		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
+			strings.Join(known, ", "))
+	}
+	hint := ""
+	var having []string // choices of a part, by its name
+	if h, ok := t.Experiment.(settings.HasParts); ok {
+		for _, p := range h.Parts() {
+			for _, choice := range slices.Sorted(maps.Keys(p.Choices)) {
+				if _, has := settings.Lookup(p.Choices[choice], strings.TrimPrefix(name, p.Name+".")); has {
+					having = append(having, p.Name+" "+choice)
+				}
+			}
+		}
+	}
+	if len(having) > 0 {
+		hint = ", that is one of " + strings.Join(having, " and ")
+	}
+	what := "an experiment of " + t.Name
+	for _, c := range chosen {
+		what += ", " + c.Name + " " + c.Choice
+	}
+	return "", console.BadInput("%s has no --%s%s: leave it out", what, shortKey(name), hint)
+}
+
+// shortKey shortens a long key for errors.
+func shortKey(name string) string {
+	if len(name) > 60 {
+		return name[:40] + "…"
+	}
+	return name
+}

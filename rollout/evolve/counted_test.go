@@ -1,0 +1,79 @@
+package evolve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// The tiles of each generation are counted, by a counter of each run's own, and no byte of the state depends on it.
+func TestTilesAreCounted(t *testing.T) {
+	const generations = 3
+	small := func(change func(c *Config)) Config {
+		c := DefaultConfig()
+		c.Population, c.Tile, c.Steps, c.Policy, c.Target, c.Tune = 48, 8, 300, "mlp:16,16", "0", "off"
+		change(&c)
+		return c
+	}
+	for _, row := range []struct {
+		name    string
+		devices int
+		config  Config
+	}{
+		{"27.119 one device", 1, small(func(c *Config) {})},
+		{"27.120 several devices, the last tiles are padding", 4, small(func(c *Config) { c.Population = 72 })},
+		{"27.121 a tile for each device", 2, small(func(c *Config) { c.Tile = 24 })},
+		{"27.122 large matrices", 2, small(func(c *Config) { c.Policy, c.Steps = "mlp:64,64", 30 })},
+		{"27.123 noise that is drawn twice", 2, small(func(c *Config) { c.Strategy = "pgpe" })},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := xlatest.Open(t, row.devices)
+			e, other := start(t, b, row.config), start(t, b, row.config)
+			total := int64(e.program.Groups.Used())
+			for g := range generations {
+				_, err := e.Step()
+				require.NoError(t, err)
+				require.Equal(t, total, e.Parts().Begun(), "generation %d", g+1)
+			}
+			done, of, name := e.Parts().Done()
+			if row.devices == int(total) {
+				require.Zero(t, of, "nothing can be told of a tile for each device")
+			} else {
+				require.Equal(t, []any{total - int64(row.devices), total, "tiles"}, []any{done, of, name})
+			}
+			require.Zero(t, other.Parts().Begun(), "runs are counted apart")
+			require.Equal(t, bytesOf(t, uncounted(t, b, other, generations)), bytesOf(t, e))
+		})
+	}
+	short := start(t, xlatest.Open(t, 1), small(func(c *Config) { c.Steps = 20 }))
+	require.Nil(t, short.Parts(), "a tile of a few microseconds is not counted")
+	none := start(t, &xlabridge.Reference{}, small(func(c *Config) {
+		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 2, 2, 1, "mlp:512,512"
+	}))
+	require.NotNil(t, none.Parts())
+	_, err := none.Step()
+	require.NoError(t, err)
+	done, total, _ := none.Parts().Done()
+	require.Zero(t, done+total, "the interpreter counts nothing")
+}
+
+// uncounted runs generations of an evolution by a program that counts nothing.
+func uncounted(t *testing.T, b xlabridge.Backend, e *Evolution, generations int) *Evolution {
+	t.Helper()
+	x := e.setup
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Plan: x.Layout}, e.program.Start(e.config.key()),
+		x.Inputs(x.Groups.PerDevice), e.program.Run)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, loop.Close()) })
+	for range generations {
+		_, err := loop.Numbers()
+		require.NoError(t, err)
+	}
+	same := *e
+	same.Loop = loop
+	return &same
+}

@@ -1,0 +1,30 @@
+package studies
+
+import (
+	"fmt"
+	"strings"
+)
+
+// SpecError says what is wrong with a key of a spec.
+type SpecError struct {
+	Key, Problem string
+}
+
+// Error implements error.
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("key %q %s", shorten(e.Key), shorten(e.Problem))
+}
+
+// shorten cuts a text from a file to a length that can be read.
+func shorten(s string) string {
+	const most = 300
+	s = strings.ToValidUTF8(s, "?")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+func wrong(key, format string, args ...any) error {
+	return &SpecError{key, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,62 @@
+package xlabridge
+
+import (
+	"sync"
+
+	"xlarun/graph"
+	"xlarun/xlabridge/kernels"
+)
+
+// Counter counts how often running programs pass a place, graph.Counted. The host may read it while they run. Programs
+// that have it as an input add to it, on all devices. It is for use by several goroutines.
+type Counter struct {
+	number int32
+	start  int64 // of the count in the process
+	once   sync.Once
+}
+
+// nobody is the number of counters beyond those that the process has. They stay 0.
+const nobody = -1
+
+// counterNumbers are the numbers of the counters that nobody uses.
+var counterNumbers = struct {
+	sync.Mutex
+	free []int32
+	next int32
+}{}
+
+// NewCounter returns a counter at 0. Close gives it back.
+func NewCounter() *Counter {
+	c := &Counter{number: nobody}
+	n := &counterNumbers
+	n.Lock()
+	defer n.Unlock()
+	switch {
+	case len(n.free) > 0:
+		c.number, n.free = n.free[len(n.free)-1], n.free[:len(n.free)-1]
+	case n.next < kernels.Counters:
+		c.number, n.next = n.next, n.next+1
+	}
+	c.start = kernels.Counted(c.number)
+	return c
+}
+
+// Input returns the counter's number, i32[], for graph.Counted. It should be an input of the program: as a constant it
+// would be a part of the key by which compiled programs are kept.
+func (c *Counter) Input() *graph.Array { return graph.Of(c.number) }
+
+// Value returns how often programs have passed.
+func (c *Counter) Value() int64 { return kernels.Counted(c.number) - c.start }
+
+// Close gives the counter back, when no program that has it runs any more.
+func (c *Counter) Close() {
+	c.once.Do(func() {
+		if c.number == nobody {
+			return
+		}
+		n := &counterNumbers
+		n.Lock()
+		defer n.Unlock()
+		n.free = append(n.free, c.number)
+	})
+}
