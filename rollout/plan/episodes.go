@@ -3,7 +3,7 @@ package plan
 const (
 	// wideMember is how many bytes a step reads for each member, from which products of several episodes with the same
 	// weights are faster on a CPU than one episode after the other.
-	wideMember = 1 << 13
+	wideMember = 20 << 10
 	// manyEpisodes are faster side by side, too, however narrow the network is.
 	manyEpisodes = 32
 	// leastBatch is the least number of episodes side by side: XLA's batched products of 2 or 3 rows take up to 13 times
