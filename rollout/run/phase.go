@@ -19,5 +19,6 @@ func TimePhase(name string, repeats, units int, f func() error) (Phase, error) {
 		}
 	}
 	slices.Sort(seconds)
-	return Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Best: seconds[0]}, nil
+	return Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Times: seconds,
+		Units: units}, nil
 }

@@ -68,7 +68,8 @@ type Profiled interface {
 
 // Phase is a part of a round that was run alone.
 type Phase struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"` // the median of the runs
-	Best    float64 `json:"-"`       // the fastest run
+	Name    string    `json:"name"`
+	Seconds float64   `json:"seconds"` // the median of Times
+	Times   []float64 `json:"-"`       // seconds of a unit of work, from each timed call
+	Units   int       `json:"-"`       // units of work in a call
 }

@@ -2,7 +2,6 @@ package selfplay
 
 import (
 	"slices"
-	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -91,17 +90,11 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 		if p.skip || !slices.Contains(names, p.name) {
 			continue
 		}
-		seconds := make([]float64, repeats+1)
-		for i := range seconds {
-			start := time.Now()
-			if err := p.call(); err != nil {
-				return nil, err
-			}
-			seconds[i] = time.Since(start).Seconds() / float64(p.count)
+		phase, err := run.TimePhase(p.name, repeats, p.count, p.call)
+		if err != nil {
+			return nil, err
 		}
-		seconds = seconds[1:] // without the warm-up
-		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: p.name, Seconds: seconds[len(seconds)/2], Best: seconds[0]})
+		phases = append(phases, phase)
 	}
 	return phases, nil
 }

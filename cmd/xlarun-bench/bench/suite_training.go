@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"xlarun/rollout/ppo"
+	"xlarun/rollout/run"
 	"xlarun/rollout/selfplay"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -95,6 +96,37 @@ func selfplayWorkloads(Options) []Workload {
 	return append(all, iteration)
 }
 
+// phased is a training whose phases can be timed one by one.
+type phased interface {
+	PhasesOf(repeats int, names ...string) ([]run.Phase, error)
+	Close() error
+}
+
+// phaseRunner times one phase of an iteration of self-play.
+type phaseRunner struct {
+	training phased
+	phase    string
+	scale    float64 // units of the phase's work in a run
+	units    int     // units in a timed call
+}
+
+func (r *phaseRunner) Run(n int) (seconds []float64, result float64, err error) {
+	phases, err := r.training.PhasesOf(max(1, n/r.units), r.phase)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.units = phases[0].Units
+	for _, s := range phases[0].Times {
+		seconds = append(seconds, s*r.scale)
+	}
+	return seconds, 0, nil
+}
+
+func (r *phaseRunner) Close() error { return r.training.Close() }
+
+// TimesPart says that a run does more than is timed: it copies the state and warms up.
+func (r *phaseRunner) TimesPart() {}
+
 // selfplayWorkload is one phase of an iteration. The time of games is the time of a million simulations: ours counts
 // those of played moves, the peer's counts all that it computes.
 func selfplayWorkload(name, what string, vertices, k int, search string, episodes int, phase string,
@@ -120,17 +152,11 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 		if err != nil {
 			return nil, err
 		}
-		unit := 1.
+		scale := 1.
 		if phase == selfplay.PhaseGames {
-			unit = million / m.Work
+			scale = million / m.Work
 		}
-		return runner{once: func() (float64, float64, error) {
-			phases, err := t.PhasesOf(1, phase)
-			if err != nil {
-				return 0, 0, err
-			}
-			return phases[0].Best * unit, 0, nil
-		}, close: t.Close}, nil
+		return &phaseRunner{t, phase, scale, 1}, nil
 	}
 	return w
 }

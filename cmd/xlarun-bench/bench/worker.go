@@ -58,7 +58,10 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 		if err != nil {
 			return err
 		}
-		a := answer{Seconds: seconds, Processor: (processorTime(b) - before).Seconds() / float64(n), Result: result}
+		a := answer{Seconds: seconds, Result: result}
+		if _, part := r.(partTimer); !part {
+			a.Processor = (processorTime(b) - before).Seconds() / float64(n)
+		}
 		if a.Peak, err = peakSoFar(); err != nil {
 			return err
 		}

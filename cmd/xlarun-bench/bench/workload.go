@@ -72,13 +72,16 @@ type openRunner = func(ctx context.Context, h *host, b xlabridge.Backend, o Opti
 
 // Runner is a workload of ours that is compiled.
 type Runner interface {
-	// Run runs n times. It returns the seconds of each run and the result of the last.
+	// Run runs about n times. It returns the seconds of runs and the result of the last.
 	Run(n int) (seconds []float64, result float64, err error)
 	Close() error
 }
 
 // planner is a Runner with a plan, in words.
 type planner interface{ Plan() string }
+
+// partTimer is a Runner that times a part of what it does. So the processor time of its runs is not known.
+type partTimer interface{ TimesPart() }
 
 // checker is a Runner with numbers that peers must agree with.
 type checker interface{ Checks() []float64 }
