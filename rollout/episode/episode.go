@@ -16,6 +16,9 @@ import (
 // StepsLoop is the name of the loop over an episode's steps; see graph.Node.LoopName.
 const StepsLoop = "steps"
 
+// EpisodesLoop is the name of the loop over a member's episodes.
+const EpisodesLoop = "episodes"
+
 // policyKey is folded into an episode's key for its policy. It is larger than any step's number.
 const policyKey = 1<<31 - 1
 
@@ -251,9 +254,7 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	if r.Episodes <= 1 {
 		return r.Episode(params, key)
 	}
-	episodes := graph.VMap2(func(params any, e *graph.Array) Summary {
-		return r.Episode(params, random.FoldIn(key, e))
-	}, graph.InAxes(graph.Unmapped, 0))(params, graph.Iota(r.Episodes))
+	episodes := r.episodes(params, key)
 	observed := episodes.Observed
 	episodes.Observed = nil
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean(0) }, episodes)
@@ -264,6 +265,29 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 		means.Observed = &all
 	}
 	return means
+}
+
+// episodes plays all episodes of one member, the plan's batches one after the other: leaves [Episodes, …].
+func (r *Rollout) episodes(params any, key random.Key) Summary {
+	sideBySide := graph.VMap2(func(params any, e *graph.Array) Summary {
+		return r.Episode(params, random.FoldIn(key, e))
+	}, graph.InAxes(graph.Unmapped, 0))
+	numbers, batch := graph.Iota(r.Episodes), r.Plan.EpisodeBatch
+	if batch == 0 || batch == r.Episodes {
+		return sideBySide(params, numbers)
+	}
+	one := func(e *graph.Array) Summary { return sideBySide(params, e) }
+	if batch == 1 {
+		one = func(e *graph.Array) Summary { return r.Episode(params, random.FoldIn(key, e)) }
+	} else {
+		numbers = numbers.Reshape(r.Episodes/batch, batch)
+	}
+	_, all := graph.Scan(func(c graph.None, e *graph.Array) (graph.None, Summary) { return c, one(e) }, graph.None{},
+		numbers, graph.LoopName(EpisodesLoop))
+	if batch == 1 {
+		return all
+	}
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, all)
 }
 
 // Evaluate plays the episodes of a population. Leaves of population and keys have the members along axis 0. fitness,

@@ -110,16 +110,17 @@ func TestEnvParamsAreUsed(t *testing.T) {
 	require.Equal(t, []float64{4}, floats(t, got.Length))
 }
 
-// A plan does not change results, even if the unrolled steps do not divide the steps.
+// A plan does not change results, even if the unrolled steps do not divide the steps, or if episodes run in turn.
 func TestPlansGiveTheSameEpisodes(t *testing.T) {
 	keys := random.Split(random.New(5), 3)
 	var want []float64
-	for _, p := range []plan.Plan{{}, {LanesLast: true}, {Unroll: 4}, {LanesLast: true, Unroll: 2}} {
-		r := newRollout(t, "Pendulum-v1", "mlp:3", 7, 2)
-		r.Plan = p
+	for _, p := range []plan.Plan{{}, {LanesLast: true}, {Unroll: 4}, {LanesLast: true, Unroll: 2}, {EpisodeBatch: 1},
+		{EpisodeBatch: 2, Unroll: 4}, {EpisodeBatch: 4}, {EpisodeBatch: 1, LanesLast: true}} {
+		r := newRollout(t, "Pendulum-v1", "mlp:3", 7, 4)
+		r.Plan, r.Gather = p, true
 		population := graph.VMap(func(k random.Key) any { return r.Policy.Init(k) })(random.Split(random.New(6), 3))
-		fitness, _ := r.Evaluate(population, keys)
-		got := floats(t, fitness)
+		fitness, summary := r.Evaluate(population, keys)
+		got := append(floats(t, fitness), floats(t, summary.Observed.Mean)...)
 		if want == nil {
 			want = got
 		}

@@ -125,6 +125,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	e.profile.MemoryBudget = x.Machine.Free
 	e.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Groups.Total()},
 		{Name: "lanes_last", Value: x.Layout.LanesLast}, {Name: "unroll", Value: x.Layout.Unroll},
+		{Name: "episode_batch", Value: x.Layout.EpisodeBatch},
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
 	e.profile.Chosen = x.Chosen()
 	e.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: e.MemberAt}

@@ -256,8 +256,8 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 		evolutions: map[int]*Evolution{c.Population: e}}
 	r.restarts.population, r.restarts.sigma = c.Population, 1
 	layout := e.setup.Layout
-	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll,
-		layout.VectorWidth
+	r.first.Tile, r.first.LanesLast, r.first.Unroll = layout.Tile, layout.LanesLast, layout.Unroll
+	r.first.EpisodeBatch, r.first.VectorWidth = layout.EpisodeBatch, layout.VectorWidth
 	return r, nil
 }
 

@@ -32,7 +32,7 @@ func TestPlansAreStored(t *testing.T) {
 	one, two := client(1), client(2)
 	store := plan.StoreOf[plan.Plan](one, c.Purpose(), generation.PlanFormat)
 	require.Equal(t, store, plan.StoreOf[plan.Plan](two, c.Purpose(), generation.PlanFormat))
-	layout := plan.Plan{Tile: 32, LanesLast: true, Unroll: 2, VectorWidth: 512}
+	layout := plan.Plan{Tile: 32, LanesLast: true, Unroll: 2, EpisodeBatch: 1, VectorWidth: 512}
 	put := func(layout plan.Plan) {
 		t.Helper()
 		require.NoError(t, store.Put(plan.Stored[plan.Plan]{Tune: plan.TuneQuick, Plan: layout}, "some plan", 1))

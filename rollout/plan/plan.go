@@ -18,6 +18,9 @@ type Plan struct {
 	// networks. Otherwise members are on the first axis, and products are batched.
 	LanesLast bool `json:"lanes_last"`
 	Unroll    int  `json:"unroll"` // steps of an episode in one iteration of the loop; 0 and 1: one
+	// EpisodeBatch is the number of a member's episodes that run side by side, a divisor of their number; 0: all.
+	// Batches run one after the other.
+	EpisodeBatch int `json:"episode_batch"`
 	// VectorWidth is the width in bits that the compiler prefers on CPU; 0: its own choice, half the width of AVX-512.
 	VectorWidth int `json:"vector_width"`
 }
@@ -37,6 +40,9 @@ func (p Plan) Layout() string {
 		lanes = "last"
 	}
 	text := fmt.Sprintf("tiles of %d, lanes %s, unroll %d", p.Tile, lanes, max(1, p.Unroll))
+	if p.EpisodeBatch > 1 {
+		text += fmt.Sprintf(", %d episodes side by side", p.EpisodeBatch)
+	}
 	if p.VectorWidth > 0 {
 		text += fmt.Sprintf(", %d-bit vectors", p.VectorWidth)
 	}

@@ -190,8 +190,9 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	if err != nil {
 		return nil, err
 	}
-	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, p.Episodes,
-		on.Accelerator).Tile(), Unroll: 1}
+	batch := plan.EpisodeBatch(p.Episodes, params+carry, on.Accelerator)
+	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, batch, on.Accelerator).Tile(),
+		Unroll: 1, EpisodeBatch: batch}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}

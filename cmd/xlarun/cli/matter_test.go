@@ -76,6 +76,7 @@ var withoutEffect = map[string]string{
 	"lanes":              "is the plan",
 	"lanes-last":         "is the plan",
 	"unroll":             "is the plan",
+	"episode-batch":      "is the plan",
 	"vector-width":       "is the plan",
 	"checkpoint-every":   "only says when the state is saved",
 	"tensorboard-axis":   "only says what the axis of TensorBoard is",

@@ -8,10 +8,12 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// rule returns the default plan. Tile, LanesLast, Unroll and VectorWidth of the search come first.
+// rule returns the default plan. Tile, LanesLast, Unroll, EpisodeBatch and VectorWidth of the
+// search come first.
 func (x *Setup) rule() plan.Plan {
 	c := x.Search
-	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll)}
+	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll),
+		EpisodeBatch: x.episodeBatch()}
 	if x.Machine.CPU {
 		layout.VectorWidth = plan.VectorWidth
 		if c.VectorWidth > 0 {
@@ -25,7 +27,14 @@ func (x *Setup) rule() plan.Plan {
 }
 
 func (x *Setup) tiling() plan.Tiling {
-	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.Search.Episodes, x.Machine.Accelerator)
+	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.episodeBatch(), x.Machine.Accelerator)
+}
+
+func (x *Setup) episodeBatch() int {
+	if x.Search.EpisodeBatch > 0 {
+		return x.Search.EpisodeBatch
+	}
+	return plan.EpisodeBatch(x.Search.Episodes, x.read, x.Machine.Accelerator)
 }
 
 // Lay sets the layout and cuts the population into tiles.

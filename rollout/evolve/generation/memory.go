@@ -167,8 +167,8 @@ func (x *Setup) Memory() (total int64, ok bool) {
 		sum.Add(rows, bytes.sum)          // sums by tile
 		sum.Add(devices, rows, bytes.sum) // and gathered, on each device
 	}
-	sum.Add(2, devices, members, uint64(x.Search.Episodes), bytes.step) // before and after a step
-	sum.Add(64, devices, size)                                          // fitness, ranks, keys
+	sum.Add(2, devices, members, uint64(x.Layout.EpisodeBatch), bytes.step) // before and after a step
+	sum.Add(64, devices, size)                                              // fitness, ranks, keys
 	sum.Add(1, devices, strategy.RankBytes(size))
 	return sum.Total()
 }

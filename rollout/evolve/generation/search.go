@@ -30,15 +30,17 @@ type Search struct {
 	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
 	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
-	// Tile is the number of members that play together on one device, a multiple of GroupSize. It, LanesLast, Unroll
-	// and VectorWidth are the layout (plan.Plan); 0: chosen. Results depend on Tile, LanesLast and Unroll in the last
-	// digits, and do not depend on Devices.
-	Tile        int      `set:"tile" advanced:"" help:"members that play together on a device; 0 to choose"`
-	LanesLast   bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
-	Unroll      int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"the default"`
-	_           struct{} `help:"steps in one turn of the loop; 0 to choose"`
-	VectorWidth int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`
-	_           struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
+	// Tile is the number of members that play together on one device, a multiple of GroupSize. It and the next four
+	// settings are the layout (plan.Plan); 0: chosen. Results depend on it in the last digits, and do not depend on
+	// Devices.
+	Tile         int      `set:"tile" advanced:"" help:"members that play together on a device; 0 to choose"`
+	LanesLast    bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
+	Unroll       int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"the default"`
+	_            struct{} `help:"steps in one turn of the loop; 0 to choose"`
+	EpisodeBatch int      `set:"episode-batch" advanced:"" min:"1" max:"1048576" zero:"the default"`
+	_            struct{} `help:"episodes of a member that run side by side, a divisor of --episodes; 0 to choose"`
+	VectorWidth  int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`
+	_            struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// checked caches the last check of this Search or a copy of it; nil: no cache.
 	checked *atomic.Pointer[Setup]
 }
@@ -132,7 +134,7 @@ func (c *Search) Given() (names []string) {
 		name string
 		set  bool
 	}{{"tile", c.Tile != 0}, {"lanes-last", c.LanesLast}, {"unroll", c.Unroll != 0},
-		{"vector-width", c.VectorWidth != 0}} {
+		{"episode-batch", c.EpisodeBatch != 0}, {"vector-width", c.VectorWidth != 0}} {
 		if s.set {
 			names = append(names, s.name)
 		}
@@ -167,6 +169,9 @@ func (c *Search) check(s strategy.Strategy) error {
 	}
 	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if c.EpisodeBatch > 0 && c.Episodes%c.EpisodeBatch != 0 {
+		return settings.Wrong("episode-batch", c.EpisodeBatch, "a divisor of the %d episodes", c.Episodes)
 	}
 	_, err := c.places(0)
 	return err

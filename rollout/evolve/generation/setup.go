@@ -165,7 +165,7 @@ func (x *Setup) Wait() { x.late.Wait() }
 // Chosen returns the settings of the chosen layout, by name.
 func (x *Setup) Chosen() settings.Values {
 	return settings.Values{"tile": x.Layout.Tile, "lanes-last": x.Layout.LanesLast, "unroll": x.Layout.Unroll,
-		"vector-width": x.Layout.VectorWidth}
+		"episode-batch": x.Layout.EpisodeBatch, "vector-width": x.Layout.VectorWidth}
 }
 
 // Program returns the generation of the search, ready to be traced.

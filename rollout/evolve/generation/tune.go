@@ -12,7 +12,7 @@ import (
 
 const (
 	// PlanFormat changes when the content of a stored plan, or the way to choose, changes.
-	PlanFormat = 1
+	PlanFormat = 2
 	// tuneSteps is the number of environment steps in the measured program.
 	tuneSteps = 200
 	// tuneTime is how long a compiled candidate is measured.
@@ -36,7 +36,8 @@ func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
 func (x *Setup) take(layout plan.Plan) bool {
 	group := x.Strategy.GroupSize()
 	possible := layout.Tile >= group && layout.Tile%group == 0 && layout.Tile <= MaxPopulation &&
-		layout.Unroll >= 1 && layout.Unroll <= maxUnroll && layout.VectorWidth >= 0
+		layout.Unroll >= 1 && layout.Unroll <= maxUnroll && layout.VectorWidth >= 0 &&
+		layout.EpisodeBatch >= 1 && x.Search.Episodes%layout.EpisodeBatch == 0
 	if !possible {
 		return false
 	}
@@ -108,6 +109,15 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 			return plans
 		}
 	}
+	batches := func(best plan.Plan) (plans []plan.Plan) {
+		for _, n := range plan.EpisodeBatches(x.Search.Episodes) {
+			if p := best; n != best.EpisodeBatch {
+				p.EpisodeBatch = n
+				plans = append(plans, p)
+			}
+		}
+		return plans
+	}
 	narrow := func(best plan.Plan) []plan.Plan {
 		if best.VectorWidth == 0 {
 			return nil
@@ -116,10 +126,10 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 		return []plan.Plan{best}
 	}
 	if full {
-		return []plan.Stage[plan.Plan]{manyCores, otherLanes, around(2, .5, 4, .25), unrolls(2, 4, 8), narrow,
+		return []plan.Stage[plan.Plan]{manyCores, otherLanes, batches, around(2, .5, 4, .25), unrolls(2, 4, 8), narrow,
 			otherLanes, around(2, .5), unrolls(1, 2, 4)}
 	}
-	return []plan.Stage[plan.Plan]{manyCores, otherLanes, around(2, .5), unrolls(2, 4)}
+	return []plan.Stage[plan.Plan]{manyCores, otherLanes, batches, around(2, .5), unrolls(2, 4)}
 }
 
 // compileAndRun measures one tile of the layout, in seconds.

@@ -43,7 +43,7 @@ const tileMembers = 256
 // Tile returns the number of lanes that are vmapped together. It depends on the search and the kind of device alone, so
 // that a lane's results do not depend on the number of lanes.
 func Tile(x *generation.Setup) int {
-	members := x.Layout.Tile * x.Search.Episodes
+	members := x.Layout.Tile * x.Layout.EpisodeBatch
 	if x.Machine.Accelerator {
 		return max(1, 1<<16/members)
 	}

@@ -1,0 +1,24 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Narrow networks play few episodes one after the other on a CPU. Batches to measure divide the episodes.
+func TestEpisodeBatch(t *testing.T) {
+	for _, c := range []struct{ episodes, bytes, want int }{
+		{1, 1000, 1}, {2, 1000, 1}, {16, 1000, 1}, {31, wideMember - 1, 1}, {1, wideMember, 1}, {2, wideMember, 1},
+		{3, wideMember, 1}, {4, wideMember, 4}, {7, wideMember, 7}, {32, 1, 32}, {100, 1, 100},
+		{1 << 20, 1 << 30, 1 << 20},
+	} {
+		assert.Equal(t, c.want, EpisodeBatch(c.episodes, c.bytes, false), "%+v", c)
+		assert.Equal(t, c.episodes, EpisodeBatch(c.episodes, c.bytes, true), "%+v", c)
+	}
+	for episodes, want := range map[int][]int{
+		1: {1}, 3: {1}, 4: {1, 4}, 7: {1, 7}, 12: {1, 4, 12}, 64: {1, 4, 16, 64},
+	} {
+		assert.Equal(t, want, EpisodeBatches(episodes))
+	}
+}
