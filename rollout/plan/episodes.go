@@ -1,13 +1,13 @@
 package plan
 
 const (
-	// wideMember is how many bytes a step reads for each member, from which products of several episodes with the same
-	// weights are faster on a CPU than one episode after the other.
+	// wideMember is the number of bytes that a step reads for a member, from which on products of several episodes with
+	// the same weights are faster on a CPU than one episode after the other.
 	wideMember = 20 << 10
 	// manyEpisodes are faster side by side, too, however narrow the network is.
 	manyEpisodes = 32
-	// leastBatch is the least number of episodes side by side: XLA's batched products of 2 or 3 rows take up to 13 times
-	// as long on a CPU as products of single rows.
+	// leastBatch is the least number of episodes side by side: XLA's batched products of 2 or 3 rows take up to 13
+	// times as long on a CPU as products of single rows.
 	leastBatch = 4
 )
 
