@@ -1,7 +1,7 @@
 package plan
 
 const (
-	// wideMember is the number of bytes that a step reads for a member, from which on products of several episodes with
+	// wideMember is a number of bytes that a step reads for a member. From there on, products of several episodes with
 	// the same weights are faster on a CPU than one episode after the other.
 	wideMember = 20 << 10
 	// manyEpisodes are faster side by side, too, however narrow the network is.

@@ -43,7 +43,8 @@ func TestTunerTakesTheFastest(t *testing.T) {
 	})
 	best, tried, err := tu.Run(x.Layout)
 	require.NoError(t, err)
-	require.Equal(t, plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}, best)
+	want := plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}
+	require.Equal(t, want, best)
 	require.Equal(t, "tiles of 32, lanes first, unroll 1, 512-bit vectors", tried[0].Plan)
 	seen := map[string]bool{}
 	for _, p := range tried {
