@@ -1,0 +1,324 @@
+// The kernel xlarun_bf16_dot: products of two bfloat16 arrays, summed in float32 over the axes that are contracted, for each pair of indices of batch axes, as StableHLO's dot_general.
+//
+// A result is cut into blocks. For each of them, threads of XLA's pool copy what they need of both operands, in pieces of INNER of the contracted axis, as the processor's instructions take it. The
+// sums of a result depend on its operands alone, and not on blocks or threads.
+#define _GNU_SOURCE
+#include "bf16dot.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "ffi.h"
+#include "vectors.h"
+
+enum { AXES = 24 };
+
+static const xb_dot *const sets[] = {
+    &xb_bf16_dot_plain,
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+    &xb_bf16_dot_avx512,
+    &xb_bf16_dot_amx,
+#endif
+};
+
+// amx tells whether the processor has tiles and the system lets the process use them.
+static bool amx(void) {
+#if defined(__x86_64__) && defined(__linux__)
+  enum { BF16 = 1 << 22, TILES = 1 << 24, ASK = 0x1023, TILE_DATA = 18 };
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & BF16) || !(d & TILES)) return false;
+  return syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+
+static int widest;
+
+static void find(void) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (xb_widest_vectors() >= XB_AVX512 && __builtin_cpu_supports("avx512bf16")) widest = amx() ? 2 : 1;
+#endif
+}
+
+int xb_bf16_dot_sets(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find);
+  return widest + 1;
+}
+
+static atomic_int used = -1;
+
+void xb_bf16_dot_use(int set) { used = set < xb_bf16_dot_sets() ? set : -1; }
+
+static const xb_dot *choose(void) {
+  int set = used;
+  return sets[set < 0 ? xb_bf16_dot_sets() - 1 : set];
+}
+
+const char *xb_bf16_dot_name(int set) { return sets[set]->name; }
+
+// Axes of an array that are gone through together, with the elements from one index of each to the next.
+typedef struct {
+  int n;
+  int64_t size, dims[AXES], steps[AXES];
+} axes;
+
+static void add_axis(axes *a, int64_t dim, int64_t step) {
+  a->size *= dim;
+  if (dim == 1) return;
+  if (a->n > 0 && a->steps[a->n - 1] == dim * step) {
+    a->dims[a->n - 1] *= dim, a->steps[a->n - 1] = step;
+    return;
+  }
+  a->dims[a->n] = dim, a->steps[a->n++] = step;
+}
+
+// offsets are where elements from `first` on lie.
+static void offsets(const axes *a, int64_t first, int64_t n, int64_t *at) {
+  int64_t index[AXES], place = 0;
+  for (int i = a->n - 1; i >= 0; first /= a->dims[i--]) index[i] = first % a->dims[i], place += index[i] * a->steps[i];
+  for (int64_t k = 0; k < n; k++) {
+    at[k] = place;
+    for (int i = a->n - 1; i >= 0; i--) {
+      place += a->steps[i];
+      if (++index[i] < a->dims[i]) break;
+      place -= a->dims[i] * a->steps[i], index[i] = 0;
+    }
+  }
+}
+
+static void places(const axes *a, int64_t first, int64_t n, xb_places *p) {
+  offsets(a, first, n, p->at);
+  p->n = n, p->pieces = 0;
+  for (int64_t k = 0; k < n; k++)
+    if (k == 0 || p->at[k] != p->at[k - 1] + 1) p->begin[p->pieces++] = k;
+  p->begin[p->pieces] = n;
+}
+
+// An operand: its free axes, rows of the left one and columns of the right one, and those that are contracted.
+typedef struct {
+  const uint16_t *x;
+  axes batch, free, inner;
+} operand;
+
+// What threads work on together. The last of them frees it.
+typedef struct {
+  const xb_dot *set;
+  operand left, right;
+  void *out;
+  bool half;
+  int64_t rows, columns, inner, row_blocks, column_blocks, blocks;
+  atomic_llong next, done;
+  atomic_int holders, failed;
+  pthread_mutex_t lock;
+  pthread_cond_t all;
+} job;
+
+// Work memory of a thread, kept from call to call.
+typedef struct {
+  uint16_t left[LINES * INNER], right[(LINES + PANEL) * INNER], turned[PANEL * INNER];
+  float sums[LINES * LINES];
+  int64_t rows[LINES];
+  xb_places left_inner, right_inner;
+} work;
+
+static __thread work *memory;
+
+static bool side_by_side(const int64_t *at, int64_t n) {
+  for (int64_t i = 1; i < n; i++)
+    if (at[i] != at[0] + i) return false;
+  return true;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// pack_lines copies n lines of an operand, each along the contracted axis, and fills them up with zeros.
+static void pack_lines(const xb_dot *set, const uint16_t *x, int64_t n, const int64_t *at, const xb_places *inner, int64_t filled, uint16_t *to) {
+  set->lines(x, n, at, inner, to);
+  if (filled > inner->n)
+    for (int64_t i = 0; i < n; i++) memset(to + i * INNER + inner->n, 0, (size_t)(filled - inner->n) * sizeof *to);
+}
+
+enum { TURNED = 16 };  // lines and pairs that are turned at a time
+
+// pack_left copies rows. If they lie across, pairs of PANEL of them at a time are turned.
+static void pack_left(const job *j, work *w, const uint16_t *x, int64_t n, const xb_places *inner, int64_t filled) {
+  for (int64_t i = 0; i < n; i += PANEL) {
+    int64_t some = least(PANEL, n - i);
+    uint16_t *to = w->left + i * INNER;
+    if (inner->pieces * 2 <= inner->n || !side_by_side(w->rows + i, some)) {
+      pack_lines(j->set, x, some, w->rows + i, inner, filled, to);
+      continue;
+    }
+    j->set->pairs(x + w->rows[i], some, inner, filled, w->turned);
+    for (int64_t half = 0; half < some; half += TURNED)
+      for (int64_t k = 0; k < filled / 2; k += TURNED)
+        j->set->turn((uint32_t *)w->turned + k * PANEL + half, PANEL, (uint32_t *)(to + half * INNER) + k, INNER / 2);
+  }
+}
+
+// pack_right copies columns into panels. If they lie along the contracted axis, they are turned.
+static void pack_right(const job *j, work *w, const uint16_t *x, int64_t n, const xb_places *inner, int64_t filled) {
+  for (int64_t i = 0; i < n; i += PANEL) {
+    int64_t some = least(PANEL, n - i);
+    uint16_t *to = w->right + i * filled;
+    if (side_by_side(w->rows + i, some)) {
+      j->set->pairs(x + w->rows[i], some, inner, filled, to);
+      continue;
+    }
+    pack_lines(j->set, x, some, w->rows + i, inner, filled, w->turned);
+    for (int64_t half = 0; half < some; half += TURNED)
+      for (int64_t k = 0; k < filled / 2; k += TURNED)
+        j->set->turn((uint32_t *)(w->turned + half * INNER) + k, INNER / 2, (uint32_t *)to + k * PANEL + half, PANEL);
+  }
+}
+
+// cut is where part `which` of n, in units of `unit`, begins.
+static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) { return least(n, (n + unit - 1) / unit * which / parts * unit); }
+
+static bool run_block(const job *j, int64_t number) {
+  if (memory == NULL && (memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64)) == NULL) return false;
+  work *w = memory;
+  int64_t column_block = number % j->column_blocks, row_block = number / j->column_blocks % j->row_blocks;
+  int64_t batch = number / j->column_blocks / j->row_blocks, left_at, right_at;
+  offsets(&j->left.batch, batch, 1, &left_at);
+  offsets(&j->right.batch, batch, 1, &right_at);
+  int64_t row = cut(j->rows, 1, j->row_blocks, row_block), rows = cut(j->rows, 1, j->row_blocks, row_block + 1) - row;
+  int64_t column = cut(j->columns, PANEL, j->column_blocks, column_block), columns = cut(j->columns, PANEL, j->column_blocks, column_block + 1) - column;
+  int64_t result = (batch * j->rows + row) * j->columns + column;
+  xb_dot_block b = {.rows = rows, .columns = columns, .left = w->left, .right = w->right, .sums = w->sums, .half = j->half, .line = j->columns};
+  b.out = (char *)j->out + result * (j->half ? 2 : 4);
+  for (int64_t k = 0, n; k < j->inner; k += n) {
+    n = least(INNER, j->inner - k);
+    b.inner = (n + j->set->inner - 1) / j->set->inner * j->set->inner;
+    b.first = k == 0, b.last = k + n == j->inner;
+    places(&j->left.inner, k, n, &w->left_inner);
+    places(&j->right.inner, k, n, &w->right_inner);
+    offsets(&j->left.free, row, rows, w->rows);
+    pack_left(j, w, j->left.x + left_at, rows, &w->left_inner, b.inner);
+    offsets(&j->right.free, column, columns, w->rows);
+    pack_right(j, w, j->right.x + right_at, columns, &w->right_inner, b.inner);
+    j->set->product(&b);
+  }
+  return true;
+}
+
+// help does blocks until none is left.
+static void help(job *j) {
+  for (int64_t block; (block = atomic_fetch_add(&j->next, 1)) < j->blocks;) {
+    if (!run_block(j, block)) j->failed = 1;
+    if (atomic_fetch_add(&j->done, 1) + 1 < j->blocks) continue;
+    pthread_mutex_lock(&j->lock);
+    pthread_cond_broadcast(&j->all);
+    pthread_mutex_unlock(&j->lock);
+  }
+}
+
+static void leave(job *j) {
+  if (atomic_fetch_sub(&j->holders, 1) > 1) return;
+  pthread_cond_destroy(&j->all);
+  pthread_mutex_destroy(&j->lock);
+  free(j);
+}
+
+static void helper(void *data) {
+  help(data);
+  leave(data);
+}
+
+// threads is how many XLA's pool has; 1: it cannot be used.
+static int64_t threads(const xf_frame *frame) {
+  const xf_api *api = frame->api;
+  if (api->struct_size < offsetof(xf_api, threads_count) + sizeof api->threads_count || api->threads_count == NULL || api->schedule == NULL) return 1;
+  int64_t n = 1;
+  xf_threads_args args = {.struct_size = offsetof(xf_threads_args, count) + sizeof args.count, .ctx = frame->ctx, .count = &n};
+  return api->threads_count(&args) == NULL && n > 0 ? n : 1;
+}
+
+enum { LEAST_SHARED = 1 << 21, LEAST_LINES = 64 };  // products of numbers that are worth a second thread, and rows of a block then
+
+// run does all blocks and returns when they are done.
+static bool run(xf_frame *frame, job *j, int64_t batch) {
+  j->row_blocks = (j->rows + LINES - 1) / LINES, j->column_blocks = (j->columns + LINES - 1) / LINES;
+  int64_t n = batch * j->rows * j->columns * j->inner < LEAST_SHARED ? 1 : threads(frame);
+  while (batch * j->row_blocks * j->column_blocks < n && j->rows / j->row_blocks >= 2 * LEAST_LINES) j->row_blocks *= 2;
+  j->blocks = batch * j->row_blocks * j->column_blocks;
+  pthread_mutex_init(&j->lock, NULL);
+  pthread_cond_init(&j->all, NULL);
+  j->holders = 1;
+  for (int64_t i = 1; i < least(n, j->blocks); i++) {
+    xf_schedule_args args = {.struct_size = offsetof(xf_schedule_args, data) + sizeof args.data, .ctx = frame->ctx, .task = helper, .data = j};
+    atomic_fetch_add(&j->holders, 1);
+    if (frame->api->schedule(&args) != NULL) {
+      atomic_fetch_sub(&j->holders, 1);
+      break;
+    }
+  }
+  help(j);
+  pthread_mutex_lock(&j->lock);
+  while (j->done < j->blocks) pthread_cond_wait(&j->all, &j->lock);
+  pthread_mutex_unlock(&j->lock);
+  bool right = !j->failed;
+  leave(j);
+  return right;
+}
+
+// read_operand puts the axes of an array where the lists say; the others are free.
+static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batches, const int64_t *inner, int64_t inners, operand *o) {
+  bool taken[AXES] = {false};
+  int64_t steps[AXES], step = 1;
+  if (b->dtype != XF_BF16 || b->rank > AXES) return false;
+  *o = (operand){b->data, {.size = 1}, {.size = 1}, {.size = 1}};
+  for (int64_t i = b->rank - 1; i >= 0; step *= b->dims[i--]) steps[i] = step;
+  for (int64_t i = 0; i < batches + inners; i++) {
+    int64_t axis = i < batches ? batch[i] : inner[i - batches];
+    if (axis < 0 || axis >= b->rank || taken[axis]) return false;
+    taken[axis] = true;
+    add_axis(i < batches ? &o->batch : &o->inner, b->dims[axis], steps[axis]);
+  }
+  for (int64_t i = 0; i < b->rank; i++)
+    if (!taken[i]) add_axis(&o->free, b->dims[i], steps[i]);
+  return true;
+}
+
+// read_job reads what a call is. config: how many batch axes there are, those of the left operand and of the right one, and the same of contracted axes.
+static bool read_job(const xf_frame *frame, job *j) {
+  int64_t size = 0;
+  const int64_t *config = xb_numbers(frame, &size);
+  if (config == NULL || size < 2 || frame->args.size != 2 || frame->results.size != 1) return false;
+  int64_t batches = config[0];
+  if (batches < 0 || 2 * batches + 2 > size) return false;
+  const int64_t *contracted = config + 1 + 2 * batches;
+  int64_t inners = *contracted++;
+  if (inners < 0 || 2 * batches + 2 + 2 * inners != size) return false;
+  const xf_buffer *left = frame->args.values[0], *right = frame->args.values[1], *out = frame->results.values[0];
+  if (!read_operand(left, config + 1, batches, contracted, inners, &j->left) ||
+      !read_operand(right, config + 1 + batches, batches, contracted + inners, inners, &j->right))
+    return false;
+  j->rows = j->left.free.size, j->columns = j->right.free.size, j->inner = j->left.inner.size;
+  j->half = out->dtype == XF_BF16, j->out = out->data;
+  int64_t results = 1;
+  for (int64_t i = 0; i < out->rank; i++) results *= out->dims[i];
+  return (j->half || out->dtype == XF_F32) && j->right.inner.size == j->inner && j->right.batch.size == j->left.batch.size && j->left.batch.size > 0 && j->rows > 0 &&
+         j->columns > 0 && j->inner > 0 && results == j->left.batch.size * j->rows * j->columns;
+}
+
+xf_error *xb_bf16_dot(xf_frame *frame) {
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  job *j = calloc(1, sizeof *j);
+  if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_dot has no memory");
+  if (!read_job(frame, j)) {
+    free(j);
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_bf16_dot takes two bf16 arrays whose batch axes and contracted axes are of one size, none of them empty, and gives bf16 or f32");
+  }
+  j->set = choose();
+  return run(frame, j, j->left.batch.size) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_dot has no memory for its blocks");
+}
