@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -256,4 +257,99 @@ func TestTargetOfSwitches(t *testing.T) {
 	t.Setenv(EnvKernels, "all")
 	_, err := Open(t.Context(), Options{})
 	require.ErrorContains(t, err, `got "all"`)
+}
+
+// Convolutions of bfloat16, of any layout, strides, padding and dilation, and the gradients of images and of weights,
+// are what the reference interpreter gives, for every instruction set.
+func TestBF16Conv(t *testing.T) {
+	c := always(open(t, Options{}))
+	r := rand.New(rand.NewPCG(7, 8))
+	type sample struct {
+		name string
+		fn   func(in []*graph.Array) *graph.Array
+		in   []*graph.Array
+	}
+	var samples []sample
+	for _, name := range []string{"conv", "conv_images", "conv_images_input", "conv_images_weights"} {
+		for _, s := range graph.Table[name].Cases() {
+			if s.Inputs[0].DType != graph.Float32 {
+				continue
+			}
+			var in []*graph.Array
+			for _, shape := range s.Inputs {
+				in = append(in, halves(r, shape.Dims...))
+			}
+			samples = append(samples, sample{name + " " + s.Name, s.Fn, in})
+		}
+	}
+	for _, s := range []struct {
+		x, w []int
+		opts []graph.WindowOption
+	}{
+		{[]int{7, 12, 11, 16}, []int{3, 3, 16, 37}, []graph.WindowOption{graph.SamePadding()}},
+		{[]int{3, 9, 9, 3}, []int{4, 4, 3, 16}, []graph.WindowOption{graph.Strides(2, 3)}},
+		{[]int{2, 20, 33}, []int{5, 33, 9}, []graph.WindowOption{graph.WindowDilation(2), graph.Padding([2]int{9, 1})}},
+		{[]int{40, 6, 5, 1}, []int{3, 3, 1, 16}, []graph.WindowOption{graph.SamePadding()}},
+		{[]int{2, 3, 9, 8}, []int{8, 3, 3, 3}, []graph.WindowOption{graph.Layout("NCHW", "OIHW", "NCHW")}},
+	} {
+		for _, gradient := range []int{-1, 0, 1} {
+			samples = append(samples, sample{fmt.Sprintf("%v with %v, gradient of %d", s.x, s.w, gradient),
+				func(in []*graph.Array) *graph.Array {
+					f := func(x, w *graph.Array) *graph.Array { return graph.Conv(x, w, s.opts...) }
+					if gradient < 0 {
+						return f(in[0], in[1])
+					}
+					y, back := graph.Vjp(func(in [2]*graph.Array) *graph.Array {
+						return f(in[0], in[1])
+					}, [2]*graph.Array(in))
+					return back(graph.Convert(graph.Sin(graph.Convert(graph.Reshape(graph.Iota(y.Size()),
+						y.Dims()...), graph.Float32)), y.DType()))[gradient]
+				}, []*graph.Array{halves(r, s.x...), halves(r, s.w...)}})
+		}
+	}
+	var in [][]*graph.Array
+	for _, s := range samples {
+		in = append(in, s.in)
+	}
+	all := func(in [][]*graph.Array) (out []*graph.Array) {
+		for i, s := range samples {
+			out = append(out, s.fn(in[i]))
+		}
+		return out
+	}
+	exact, err := Jit1(&Reference{}, func(in [][]*graph.Array) []*graph.Array {
+		for _, row := range in {
+			for i := range row {
+				row[i] = graph.Convert(row[i], graph.Float64)
+			}
+		}
+		return all(in)
+	})(in)
+	require.NoError(t, err)
+	for i, s := range samples {
+		p, err := graph.Trace("conv", s.fn, in[i])
+		require.NoError(t, err)
+		l, err := p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Equal(t, strings.Contains(s.name, "groups"), l.Graph.Uses("conv"), s.name)
+		if s.name != "conv cut away" { // there all windows see zeros
+			require.Equal(t, !l.Graph.Uses("conv"), l.Graph.Uses("custom_call"), s.name)
+		}
+	}
+	run := Jit1(c, all)
+	eachBF16Set(t, func(t *testing.T) {
+		out, err := run(in)
+		require.NoError(t, err)
+		for i, s := range samples {
+			require.Equal(t, exact[i].Dims(), out[i].Dims(), s.name)
+			want, got := floats(t, exact[i]), floats(t, out[i])
+			largest := 1.
+			for _, v := range want {
+				largest = max(largest, math.Abs(v))
+			}
+			for k := range want {
+				require.InDelta(t, want[k], got[k], largest*0x1p-7, "%s, element %d", s.name, k)
+			}
+		}
+	})
 }

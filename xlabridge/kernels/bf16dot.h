@@ -18,7 +18,7 @@ typedef struct {
   bool first, last;  // of the pieces
   bool half;         // whether results are bfloat16
   void *out;         // results of the last piece, float32 or bfloat16
-  int64_t line;      // results from one row to the next
+  const int64_t *at; // of each row, where its results are
 } xb_dot_block;
 
 // Where elements lie, by their number. Pieces lie side by side: piece p are the elements from begin[p] to begin[p + 1].

@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) void results(const xb_dot_block *b,
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; v++, n -= W) {
     __mmask16 there = n >= W ? 0xffff : (__mmask16)((1u << n) - 1);
-    int64_t at = row * b->line + column + v * W;
+    int64_t at = b->at[row] + column + v * W;
     if (b->half)
       _mm256_mask_storeu_epi16((uint16_t *)b->out + at, there, (__m256i)_mm512_cvtneps_pbh(sum[v]));
     else

@@ -51,7 +51,7 @@ static void product(const xb_dot_block *b) {
       if (tall && wide) STORE(3, to + TILE * line + TILE, line * WORD);
       if (!b->last) continue;
       int64_t n = b->columns - column < PANEL ? b->columns - column : PANEL;
-      for (int64_t i = 0; i < 2 * TILE && row + i < b->rows; i++) results(b, (row + i) * b->line + column, ends[i], n);
+      for (int64_t i = 0; i < 2 * TILE && row + i < b->rows; i++) results(b, b->at[row + i] + column, ends[i], n);
     }
   }
   CLOSE;

@@ -27,6 +27,7 @@ type Kernel struct {
 var (
 	avx2   = []string{"plain", "avx2"}
 	avx512 = []string{"plain", "avx2", "avx512"}
+	tiles  = []string{"plain", "avx512", "amx"}
 )
 
 // All lists the kernels.
@@ -51,7 +52,8 @@ var All = []Kernel{
 	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},
 	{"xlarun_sparse_dot", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_dot)},
 	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
-	{"xlarun_bf16_dot", "bf16dot.c", []string{"plain", "avx512", "amx"}, unsafe.Pointer(C.xb_bf16_dot)},
+	{"xlarun_bf16_dot", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_dot)},
+	{"xlarun_bf16_conv", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_conv)},
 	{"xlarun_recurrence", "along_steps.c", avx2, unsafe.Pointer(C.xb_recurrence)},
 	{"xlarun_integrate_fire", "along_steps.c", avx2, unsafe.Pointer(C.xb_integrate_fire)},
 	{"xlarun_conv_images", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images)},
