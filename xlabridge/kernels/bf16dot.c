@@ -65,6 +65,8 @@ static const xb_dot *choose(void) {
 
 const char *xb_bf16_dot_name(int set) { return sets[set]->name; }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 // Axes of an array that are gone through together, with the elements from one index of each to the next.
 typedef struct {
   int n;
@@ -84,14 +86,18 @@ static void add_axis(axes *a, int64_t dim, int64_t step) {
 // offsets are where elements from `first` on lie.
 static void offsets(const axes *a, int64_t first, int64_t n, int64_t *at) {
   int64_t index[AXES], place = 0;
-  for (int i = a->n - 1; i >= 0; first /= a->dims[i--]) index[i] = first % a->dims[i], place += index[i] * a->steps[i];
-  for (int64_t k = 0; k < n; k++) {
-    at[k] = place;
-    for (int i = a->n - 1; i >= 0; i--) {
-      place += a->steps[i];
-      if (++index[i] < a->dims[i]) break;
-      place -= a->dims[i] * a->steps[i], index[i] = 0;
-    }
+  int last = a->n - 1;
+  if (last < 0) {
+    at[0] = 0;
+    return;
+  }
+  for (int i = last; i >= 0; first /= a->dims[i--]) index[i] = first % a->dims[i], place += index[i] * a->steps[i];
+  for (int64_t k = 0, some; k < n; k += some) {
+    int64_t step = a->steps[last];
+    some = least(a->dims[last] - index[last], n - k);
+    for (int64_t i = 0; i < some; i++) at[k + i] = place + i * step;
+    place += (a->dims[last] - index[last]) * step, index[last] = a->dims[last];
+    for (int i = last; index[i] == a->dims[i] && i > 0; i--) place += a->steps[i - 1] - a->dims[i] * a->steps[i], index[i] = 0, index[i - 1]++;
   }
 }
 
@@ -116,7 +122,8 @@ typedef struct {
   axes results;  // from one row to the next
   void *out;
   bool half;
-  int64_t rows, columns, inner, row_blocks, column_blocks, blocks;
+  int64_t rows, columns, inner, row_blocks, column_blocks, blocks, parts;
+  float *sums;  // of each block and part, [LINES][LINES]; NULL: a block has all parts
   atomic_llong next, done;
   atomic_int holders, failed;
   pthread_mutex_t lock;
@@ -126,8 +133,8 @@ typedef struct {
 // Work memory of a thread, kept from call to call.
 typedef struct {
   uint16_t left[(LINES + PANEL) * INNER], right[(LINES + PANEL) * INNER], turned[PANEL * INNER];
-  float sums[LINES * LINES];
-  int64_t rows[LINES], results[LINES];
+  float sums[LINES * LINES], part[LINES * LINES], total[LINES * LINES];
+  int64_t rows[LINES], results[LINES], own[LINES];
   xb_places left_inner, right_inner;
 } work;
 
@@ -139,8 +146,6 @@ static int64_t run_of(const int64_t *at, int64_t n) {
   while (i < n && at[i] == at[0] + i) i++;
   return i;
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // pack_lines copies n lines of an operand, each along the contracted axis, and fills them up with zeros.
 static void pack_lines(const xb_dot *set, const uint16_t *x, int64_t n, const int64_t *at, const xb_places *inner, int64_t filled, uint16_t *to) {
@@ -186,30 +191,83 @@ static void pack_right(const job *j, work *w, const uint16_t *x, int64_t n, cons
 // cut is where part `which` of n, in units of `unit`, begins.
 static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) { return least(n, (n + unit - 1) / unit * which / parts * unit); }
 
+enum { MOST_PARTS = 16, LEAST_PIECES = 8 };
+
+// parts_of is how many parts a contracted axis has. Their sums are added in order, so that several threads can work on a few results of a long axis.
+static int64_t parts_of(int64_t inner) {
+  int64_t parts = (inner + INNER - 1) / INNER / LEAST_PIECES;
+  return parts < 1 ? 1 : least(parts, MOST_PARTS);
+}
+
+// Where the results of a block are.
+typedef struct {
+  int64_t batch, row, rows, column, columns;
+} place_in_results;
+
+static place_in_results place_of(const job *j, int64_t number) {
+  int64_t column_block = number % j->column_blocks, row_block = number / j->column_blocks % j->row_blocks;
+  place_in_results p = {.batch = number / j->column_blocks / j->row_blocks};
+  p.row = cut(j->rows, 1, j->row_blocks, row_block), p.rows = cut(j->rows, 1, j->row_blocks, row_block + 1) - p.row;
+  p.column = cut(j->columns, PANEL, j->column_blocks, column_block), p.columns = cut(j->columns, PANEL, j->column_blocks, column_block + 1) - p.column;
+  return p;
+}
+
+static void *results_of(const job *j, place_in_results p) { return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : 4); }
+
+static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row, int64_t column, int64_t begin, int64_t end) {
+  for (int64_t k = begin, n; k < end; k += n) {
+    n = least(INNER, end - k);
+    b->inner = (n + j->set->inner - 1) / j->set->inner * j->set->inner;
+    b->first = k == begin, b->last = k + n == end;
+    places(&j->left.inner, k, n, &w->left_inner);
+    places(&j->right.inner, k, n, &w->right_inner);
+    offsets(&j->left.free, row, b->rows, w->rows);
+    pack_left(j, w, j->left.x + left_at, b->rows, &w->left_inner, b->inner);
+    offsets(&j->right.free, column, b->columns, w->rows);
+    pack_right(j, w, j->right.x + right_at, b->columns, &w->right_inner, b->inner);
+    j->set->product(b);
+  }
+}
+
+// add_part adds the sums of a part to the total, of which it may be the first.
+static void add_part(const float *part, bool first, int64_t rows, int64_t columns, float *total) {
+  for (int64_t i = 0; i < rows; i++, part += LINES, total += LINES)
+    for (int64_t k = 0; k < columns; k++) total[k] = first ? part[k] : total[k] + part[k];
+}
+
+static void put_total(const float *total, int64_t rows, int64_t columns, const int64_t *at, bool half, void *out) {
+  for (int64_t i = 0; i < rows; i++, total += LINES)
+    for (int64_t k = 0; k < columns; k++) {
+      if (half) ((uint16_t *)out)[at[i] + k] = xb_rounded(total[k]);
+      else ((float *)out)[at[i] + k] = total[k];
+    }
+}
+
+// run_block has the sums of a block, or of one part of it.
 static bool run_block(const job *j, int64_t number) {
   if (memory == NULL && (memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64)) == NULL) return false;
   work *w = memory;
-  int64_t column_block = number % j->column_blocks, row_block = number / j->column_blocks % j->row_blocks;
-  int64_t batch = number / j->column_blocks / j->row_blocks, left_at, right_at;
-  offsets(&j->left.batch, batch, 1, &left_at);
-  offsets(&j->right.batch, batch, 1, &right_at);
-  int64_t row = cut(j->rows, 1, j->row_blocks, row_block), rows = cut(j->rows, 1, j->row_blocks, row_block + 1) - row;
-  int64_t column = cut(j->columns, PANEL, j->column_blocks, column_block), columns = cut(j->columns, PANEL, j->column_blocks, column_block + 1) - column;
+  float *own = j->sums == NULL ? NULL : j->sums + number * LINES * LINES;
+  int64_t first_part = own == NULL ? 0 : number % j->parts, parts = own == NULL ? j->parts : 1;
+  if (own != NULL) number /= j->parts;
+  int64_t left_at, right_at;
+  place_in_results at = place_of(j, number);
+  int64_t row = at.row, rows = at.rows, column = at.column, columns = at.columns;
+  offsets(&j->left.batch, at.batch, 1, &left_at);
+  offsets(&j->right.batch, at.batch, 1, &right_at);
   xb_dot_block b = {.rows = rows, .columns = columns, .left = w->left, .right = w->right, .sums = w->sums, .half = j->half, .at = w->results};
-  b.out = (char *)j->out + (batch * j->rows * j->columns + column) * (j->half ? 2 : 4);
+  void *out = results_of(j, at);
+  b.out = out;
   offsets(&j->results, row, rows, w->results);
-  for (int64_t k = 0, n; k < j->inner; k += n) {
-    n = least(INNER, j->inner - k);
-    b.inner = (n + j->set->inner - 1) / j->set->inner * j->set->inner;
-    b.first = k == 0, b.last = k + n == j->inner;
-    places(&j->left.inner, k, n, &w->left_inner);
-    places(&j->right.inner, k, n, &w->right_inner);
-    offsets(&j->left.free, row, rows, w->rows);
-    pack_left(j, w, j->left.x + left_at, rows, &w->left_inner, b.inner);
-    offsets(&j->right.free, column, columns, w->rows);
-    pack_right(j, w, j->right.x + right_at, columns, &w->right_inner, b.inner);
-    j->set->product(&b);
+  if (j->parts > 1) {
+    for (int64_t i = 0; i < rows; i++) w->own[i] = i * LINES;
+    b.half = false, b.at = w->own, b.out = own == NULL ? w->part : own;
   }
+  for (int64_t part = first_part; part < first_part + parts; part++) {
+    run_part(j, w, &b, left_at, right_at, row, column, cut(j->inner, INNER, j->parts, part), cut(j->inner, INNER, j->parts, part + 1));
+    if (j->parts > 1 && own == NULL) add_part(w->part, part == 0, rows, columns, w->total);
+  }
+  if (j->parts > 1 && own == NULL) put_total(w->total, rows, columns, w->results, j->half, out);
   return true;
 }
 
@@ -252,7 +310,13 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
   j->row_blocks = (j->rows + LINES - 1) / LINES, j->column_blocks = (j->columns + LINES - 1) / LINES;
   int64_t n = batch * j->rows * j->columns * j->inner < LEAST_SHARED ? 1 : threads(frame);
   while (batch * j->row_blocks * j->column_blocks < n && j->rows / j->row_blocks >= 2 * LEAST_LINES) j->row_blocks *= 2;
-  j->blocks = batch * j->row_blocks * j->column_blocks;
+  j->blocks = batch * j->row_blocks * j->column_blocks, j->parts = parts_of(j->inner);
+  int64_t whole = j->blocks;
+  if (whole < n && j->parts > 1) {
+    j->blocks *= j->parts;
+    j->sums = malloc((size_t)j->blocks * LINES * LINES * sizeof *j->sums);
+    if (j->sums == NULL) j->blocks = whole;
+  }
   pthread_mutex_init(&j->lock, NULL);
   pthread_cond_init(&j->all, NULL);
   j->holders = 1;
@@ -269,6 +333,15 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
   while (j->done < j->blocks) pthread_cond_wait(&j->all, &j->lock);
   pthread_mutex_unlock(&j->lock);
   bool right = !j->failed;
+  for (int64_t block = 0; right && j->sums != NULL && block < whole; block++) {
+    place_in_results p = place_of(j, block);
+    float *sums = j->sums + block * j->parts * LINES * LINES;
+    int64_t at[LINES];
+    offsets(&j->results, p.row, p.rows, at);
+    for (int64_t part = 1; part < j->parts; part++) add_part(sums + part * LINES * LINES, false, p.rows, p.columns, sums);
+    put_total(sums, p.rows, p.columns, at, j->half, results_of(j, p));
+  }
+  free(j->sums);
   leave(j);
   return right;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 // A block has at most LINES rows and LINES columns, and INNER elements of the contracted axis. Results depend on INNER alone:
 // sums over the contracted axis are taken in pieces of INNER, in order.
@@ -44,6 +45,14 @@ extern const xb_dot xb_bf16_dot_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 extern const xb_dot xb_bf16_dot_avx512, xb_bf16_dot_amx;
 #endif
+
+// xb_rounded is the nearest bfloat16, of two the even one.
+static inline uint16_t xb_rounded(float f) {
+  uint32_t word;
+  memcpy(&word, &f, sizeof word);
+  if (f != f) return (uint16_t)(word >> 16 | 0x40);
+  return (uint16_t)((word + 0x7fff + (word >> 16 & 1)) >> 16);
+}
 
 // The sets that this processor runs, the least first; the last is used. xb_bf16_dot_use picks another one, for tests: -1 goes back.
 int xb_bf16_dot_sets(void);

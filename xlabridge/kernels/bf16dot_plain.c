@@ -14,17 +14,9 @@ static float number(uint16_t half) {
   return f;
 }
 
-// rounded is the nearest bfloat16, of two the even one.
-static uint16_t rounded(float f) {
-  uint32_t word;
-  memcpy(&word, &f, sizeof word);
-  if (f != f) return (uint16_t)(word >> 16 | 0x40);
-  return (uint16_t)((word + 0x7fff + (word >> 16 & 1)) >> 16);
-}
-
 static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    if (b->half) ((uint16_t *)b->out)[at + i] = rounded(sums[i]);
+    if (b->half) ((uint16_t *)b->out)[at + i] = xb_rounded(sums[i]);
     else ((float *)b->out)[at + i] = sums[i];
   }
 }
