@@ -123,7 +123,8 @@ func TestBF16DotSumsInOneOrder(t *testing.T) {
 			require.NoError(t, err)
 			parts, err := Jit2(c, func(x, y *graph.Array) (out []*graph.Array) {
 				whole := graph.Dot(x, y)
-				for _, p := range [][4]int{{0, 1, 0, 1}, {13, 27, 5, 40}, {rows - 45, rows, 30, 40}, {0, rows, 31, 33}} {
+				for _, p := range [][4]int{{0, 1, 0, 1}, {13, 27, 5, 40}, {rows - 45, rows, 30, 40}, {0, rows, 31,
+					33}} {
 					part := func(x *graph.Array, axis int) *graph.Array {
 						return graph.SliceAxis(x, axis, p[2*axis], p[2*axis+1])
 					}
