@@ -117,7 +117,7 @@ func TestBF16DotSumsInOneOrder(t *testing.T) {
 	c := always(open(t, Options{}))
 	r := rand.New(rand.NewPCG(3, 4))
 	for inner, rows := range map[int]int{1100: 300, 9001: 100} { // few rows of many terms are shared by their parts
-		x, y := halves(r, rows, inner), halves(r, inner, 40)
+		x, y := halves(r, rows, inner), halves(r, inner, 90)
 		eachBF16Set(t, func(t *testing.T) {
 			whole, err := Jit2(c, graph.Dot)(x, y)
 			require.NoError(t, err)

@@ -134,7 +134,7 @@ typedef struct {
 typedef struct {
   uint16_t left[(LINES + PANEL) * INNER], right[(LINES + PANEL) * INNER], turned[PANEL * INNER];
   float sums[LINES * LINES], part[LINES * LINES], total[LINES * LINES];
-  int64_t rows[LINES], results[LINES], own[LINES];
+  int64_t rows[LINES], columns[LINES], results[LINES], own[LINES], piece_at[INNER], piece_size[INNER];
   xb_places left_inner, right_inner;
 } work;
 
@@ -177,15 +177,30 @@ static void pack_right(const job *j, work *w, const uint16_t *x, int64_t n, cons
   for (int64_t i = 0; i < n; i += PANEL) {
     int64_t some = least(PANEL, n - i);
     uint16_t *to = w->right + i * filled;
-    if (run_of(w->rows + i, some) == some) {
-      j->set->pairs(x + w->rows[i], some, inner, filled, to);
+    if (run_of(w->columns + i, some) == some) {
+      j->set->pairs(x + w->columns[i], some, inner, filled, to);
       continue;
     }
-    pack_lines(j->set, x, some, w->rows + i, inner, filled, w->turned);
+    pack_lines(j->set, x, some, w->columns + i, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
       for (int64_t k = 0; k < filled / 2; k += TURNED)
         j->set->turn((uint32_t *)(w->turned + half * INNER) + k, INNER / 2, (uint32_t *)to + k * PANEL + half, PANEL);
   }
+}
+
+enum { FEW_COLUMNS = 2 * PANEL, LONG_PIECE = 8 };
+
+// take_left lets the product take rows as they lie, if it can and if they are used too seldom for a copy to pay.
+static bool take_left(const job *j, work *w, const uint16_t *x, xb_dot_block *b) {
+  const xb_places *inner = &w->left_inner;
+  b->left = w->left, b->rows_at = NULL;
+  if (!j->set->direct || b->columns > FEW_COLUMNS || inner->pieces * LONG_PIECE > inner->n) return false;
+  for (int64_t p = 0; p < inner->pieces; p++) {
+    w->piece_at[p] = inner->at[inner->begin[p]], w->piece_size[p] = inner->begin[p + 1] - inner->begin[p];
+    if (w->piece_size[p] % 2 != 0) return false;
+  }
+  b->left = x, b->rows_at = w->rows, b->pieces = inner->pieces, b->piece_at = w->piece_at, b->piece_size = w->piece_size;
+  return true;
 }
 
 // cut is where part `which` of n, in units of `unit`, begins.
@@ -222,8 +237,8 @@ static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, in
     places(&j->left.inner, k, n, &w->left_inner);
     places(&j->right.inner, k, n, &w->right_inner);
     offsets(&j->left.free, row, b->rows, w->rows);
-    pack_left(j, w, j->left.x + left_at, b->rows, &w->left_inner, b->inner);
-    offsets(&j->right.free, column, b->columns, w->rows);
+    if (!take_left(j, w, j->left.x + left_at, b)) pack_left(j, w, j->left.x + left_at, b->rows, &w->left_inner, b->inner);
+    offsets(&j->right.free, column, b->columns, w->columns);
     pack_right(j, w, j->right.x + right_at, b->columns, &w->right_inner, b->inner);
     j->set->product(b);
   }

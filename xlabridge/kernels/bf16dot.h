@@ -15,6 +15,10 @@ enum { LINES = 256, INNER = 512, PANEL = 32 };
 typedef struct {
   int64_t rows, columns, inner;
   const uint16_t *left, *right;
+  const int64_t *rows_at;   // NULL: left is packed. Else rows lie where the operand has them, row i at left + rows_at[i], and
+  const int64_t *piece_at;  // elements of piece p from piece_at[p] on, as many as piece_size[p], a multiple of 2
+  const int64_t *piece_size;
+  int64_t pieces;
   float *sums;       // [LINES][LINES]: sums of the pieces before; not used if this piece is the first and the last
   bool first, last;  // of the pieces
   bool half;         // whether results are bfloat16
@@ -31,7 +35,8 @@ typedef struct {
 // A set of functions for one kind of processor.
 typedef struct {
   const char *name;
-  int inner;  // the contracted axis is filled up to a multiple of it
+  int inner;    // the contracted axis is filled up to a multiple of it
+  bool direct;  // whether the product takes rows as they lie
   void (*product)(const xb_dot_block *b);
   // to[i][k] = x[rows[i] + inner[k]], in lines of INNER.
   void (*lines)(const uint16_t *x, int64_t n, const int64_t *rows, const xb_places *inner, uint16_t *to);

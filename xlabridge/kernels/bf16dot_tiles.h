@@ -57,4 +57,4 @@ static void product(const xb_dot_block *b) {
   CLOSE;
 }
 
-const xb_dot NAME = {LABEL, 2 * TILE, product, LINE_FUNCTIONS};
+const xb_dot NAME = {LABEL, 2 * TILE, false, product, LINE_FUNCTIONS};
