@@ -188,13 +188,13 @@ static void pack_right(const job *j, work *w, const uint16_t *x, int64_t n, cons
   }
 }
 
-enum { FEW_COLUMNS = 2 * PANEL, LONG_PIECE = 8 };
+enum { LONG_PIECE = 8 };
 
-// take_left lets the product take rows as they lie, if it can and if they are used too seldom for a copy to pay.
+// take_left lets the product take rows as they lie, if it can and if they lie in long pieces.
 static bool take_left(const job *j, work *w, const uint16_t *x, xb_dot_block *b) {
   const xb_places *inner = &w->left_inner;
   b->left = w->left, b->rows_at = NULL;
-  if (!j->set->direct || b->columns > FEW_COLUMNS || inner->pieces * LONG_PIECE > inner->n) return false;
+  if (!j->set->direct || inner->pieces * LONG_PIECE > inner->n) return false;
   for (int64_t p = 0; p < inner->pieces; p++) {
     w->piece_at[p] = inner->at[inner->begin[p]], w->piece_size[p] = inner->begin[p + 1] - inner->begin[p];
     if (w->piece_size[p] % 2 != 0) return false;
