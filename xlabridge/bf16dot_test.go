@@ -181,6 +181,24 @@ func TestBF16DotOfExtremes(t *testing.T) {
 	})
 }
 
+// Sums of two parts of a long axis that come to less than the least normal number are zero, and NaN stays.
+func TestBF16DotOfSmallParts(t *testing.T) {
+	c := always(open(t, Options{}))
+	const terms = 9001
+	x := make([]float64, 3*terms)
+	x[0], x[terms-1] = 0x1.8p-126, -0x1.4p-126
+	x[terms], x[2*terms-1] = 0x1.8p-126, 0x1.4p-126
+	x[2*terms], x[3*terms-1] = math.NaN(), 1
+	eachBF16Set(t, func(t *testing.T) {
+		got, err := Jit2(c, graph.Dot)(graph.Convert(graph.Float64s(x, 3, terms), graph.BFloat16),
+			graph.Ones(graph.ShapeOf(graph.BFloat16, terms, 2)))
+		require.NoError(t, err)
+		v := floats(t, got)
+		assert.Equal(t, []float64{0, 0, 0x1.6p-125, 0x1.6p-125}, v[:4])
+		assert.True(t, math.IsNaN(v[4]) && math.IsNaN(v[5]), "got %v", v)
+	})
+}
+
 // The gradients of a mapped dense layer in bfloat16 call the kernel, for its results, its inputs and its weights, and
 // are close to those in float64.
 func TestBF16DotInGradients(t *testing.T) {

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "bf16dot.h"
 
+#include <float.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -244,10 +245,14 @@ static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, in
   }
 }
 
-// add_part adds the sums of a part to the total, of which it may be the first.
+// add_part adds the sums of a part to the total, of which it may be the first. Like the instructions for bfloat16 it takes numbers below the least normal one for zero, whatever the mode of the
+// thread.
 static void add_part(const float *part, bool first, int64_t rows, int64_t columns, float *total) {
   for (int64_t i = 0; i < rows; i++, part += LINES, total += LINES)
-    for (int64_t k = 0; k < columns; k++) total[k] = first ? part[k] : total[k] + part[k];
+    for (int64_t k = 0; k < columns; k++) {
+      float sum = first ? part[k] : total[k] + part[k];
+      total[k] = sum < FLT_MIN && sum > -FLT_MIN ? 0 : sum;
+    }
 }
 
 static void put_total(const float *total, int64_t rows, int64_t columns, const int64_t *at, bool half, void *out) {
