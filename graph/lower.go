@@ -23,14 +23,19 @@ const (
 	TargetTPU  Target = "tpu"
 	// TargetCPUKernels is the CPU where programs can call the kernels of xlabridge.
 	TargetCPUKernels Target = "cpu with kernels"
+	// TargetCPUHalf is the CPU with kernels and with instructions for products of bfloat16.
+	TargetCPUHalf Target = "cpu with kernels and products of bfloat16"
 	// TargetCPUKernelsAlways calls them for the smallest arrays too: slower, for tests.
 	TargetCPUKernelsAlways Target = "cpu with kernels, always"
 )
 
 // Targets lists them.
-var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUKernelsAlways}
+var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUHalf, TargetCPUKernelsAlways}
 
-func (t Target) kernels() bool { return t == TargetCPUKernels || t == TargetCPUKernelsAlways }
+func (t Target) kernels() bool { return t == TargetCPUKernels || t.half() }
+
+// half reports whether products of bfloat16 have a kernel.
+func (t Target) half() bool { return t == TargetCPUHalf || t == TargetCPUKernelsAlways }
 
 func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
 

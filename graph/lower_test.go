@@ -123,6 +123,19 @@ func TestTargets(t *testing.T) {
 			return Einsum("ab,bc->ac", x, y)
 		}, matrix(128, 64), matrix(64, 128),
 			map[Target]map[string]int{TargetCPUKernelsAlways: {"custom_call": 0, "dot_general": 1}}},
+		{"28.1: a weight's gradient in bfloat16 calls a kernel where there is one", func(x, y *Array) *Array {
+			return Einsum("ab,ac->bc", Convert(x, BFloat16), Convert(y, BFloat16))
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 1,
+			"dot_general": 0, "transpose": 0}, TargetCPUKernels: {"custom_call": 0, "dot_general": 1}, TargetCPU: {
+			"custom_call": 0}, TargetCUDA: {"custom_call": 0}}},
+		{"28.2: with few rows it is not worth it", func(x, y *Array) *Array {
+			return Dot(Convert(x, BFloat16), Convert(y, BFloat16))
+		}, matrix(2, 256), matrix(256, 256), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 0},
+			TargetCPUKernelsAlways: {"custom_call": 1}}},
+		{"28.3: in float32 nothing changes", func(x, y *Array) *Array {
+			return Einsum("ab,ac->bc", x, y)
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 1,
+			"dot_general": 1}, TargetCPUKernels: {"custom_call": 1, "dot_general": 1}}},
 		{"6: a convolution's layout is the CPU's, and its own elsewhere", func(x, y *Array) *Array {
 			return Conv(x, y, Layout("NCHW", "HWIO", "NCHW"))
 		}, image, kernel,

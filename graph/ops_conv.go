@@ -127,6 +127,9 @@ func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
 		}
 		return apply(n.Op, a, []*Array{x, in[1]})
 	}
+	if out := halfConv(l, n, in); out != nil {
+		return out
+	}
 	xPerm := slices.Concat(a.x[:1], a.x[2:], a.x[1:2])
 	wPerm := slices.Concat(a.w[2:], a.w[1:2], a.w[:1])
 	outPerm := slices.Concat(a.out[:1], a.out[2:], a.out[1:2])
@@ -166,8 +169,13 @@ func emitConv(e *emitter, n *Node) {
 }
 
 func evalConv(n *Node, in []*Tensor) []*Tensor {
-	a := n.Attrs.(convAttrs)
-	x, w, out := in[0], in[1], newTensor(n.Outs[0].shape)
+	out := newTensor(n.Outs[0].shape)
+	n.Attrs.(convAttrs).eval(in[0], in[1], out)
+	return []*Tensor{out}
+}
+
+// eval is the convolution of two tensors.
+func (a convAttrs) eval(x, w, out *Tensor) {
 	float := isFloat(x.Shape.DType)
 	xd, wd, od := sizesAt(x.Shape.Dims, a.x), sizesAt(w.Shape.Dims, a.w), sizesAt(out.Shape.Dims, a.out)
 	xs, ws, os := sizesAt(strides(x.Shape.Dims), a.x), sizesAt(strides(w.Shape.Dims), a.w),
@@ -200,7 +208,6 @@ func evalConv(n *Node, in []*Tensor) []*Tensor {
 			out.SetI(dot(o, os), int64(u))
 		}
 	})
-	return []*Tensor{out}
 }
 
 // swapped is a spec with its first two roles (batch and feature, output and input) exchanged.

@@ -125,6 +125,12 @@ func convImagesOp(third, first, second int) *Op {
 			case l.target.kernels() && out.DType == Float32 && n.Op.Cost(n, nil).FLOPs >=
 				float64(l.target.atLeast(leastConvImages)):
 				return kernelCall(convImagesKernel(a, third, first, second), a.config(), []Shape{out}, in...)
+			case a.paysHalf(l.target, third, in[0].DType(), n.Op.Cost(n, nil).FLOPs):
+				return []*Array{a.byConv(third, of)}
+			case l.target.kernels() && (out.DType == BFloat16 || out.DType == Float16):
+				// Widened, the kernels are still faster than products of all windows.
+				wide := apply1(n.Op, a, Convert(in[0], Float32), Convert(in[1], Float32))
+				return []*Array{Convert(wide, out.DType)}
 			case a.lead == 0 && !l.target.cpu():
 				return []*Array{a.byConv(third, of)}
 			}
@@ -146,6 +152,18 @@ func convImagesOp(third, first, second int) *Op {
 		}),
 		Cases: func() []Case { return convImagesCases(third, first, second) },
 	}
+}
+
+// paysHalf reports whether an op is a convolution that calls the kernel for bfloat16: weights are the same for all
+// images, and images have no holes.
+func (a imageAttrs) paysHalf(t Target, role int, d DType, flops float64) bool {
+	inputs, outputs := a.kernelHeight*a.kernelWidth*a.ins, a.outs
+	if role == convX {
+		inputs, outputs = a.kernelHeight*a.kernelWidth*a.outs, a.ins
+	}
+	return t.half() && d == BFloat16 && a.lead == 0 && flops >= float64(2*t.atLeast(leastHalf)) &&
+		(role != convX || a.strideHeight*a.strideWidth == 1) && outputs >= t.atLeast(leastHalfLines) &&
+		inputs >= t.atLeast(leastHalfWindow)
 }
 
 // apply is what takes the role in a convolution, of the other two.

@@ -121,33 +121,8 @@ var _ = register(&Op{
 	Emit:  func(e *emitter, n *Node) { e.generic(n, "stablehlo.dot_general", n.Attrs.(dotAttrs).text()) },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(dotAttrs)
-		l, r := in[0], in[1]
 		out := newTensor(n.Outs[0].shape)
-		lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
-		ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-		nb := len(a.leftBatch)
-		contract := sizesAt(l.Shape.Dims, a.leftContract)
-		forEach(out.Shape.Dims, func(i int, idx []int) {
-			batch, fl, fr := idx[:nb], idx[nb:nb+len(lf)], idx[nb+len(lf):]
-			lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
-			ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
-			lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
-			var f float64
-			var u uint64
-			forEach(contract, func(_ int, k []int) {
-				x, y := lo+dot(k, lc), ro+dot(k, rc)
-				if isFloat(l.Shape.DType) {
-					f += l.F(x) * r.F(y)
-				} else {
-					u += l.V[x] * r.V[y]
-				}
-			})
-			if isFloat(l.Shape.DType) {
-				out.SetF(i, f)
-			} else {
-				out.SetI(i, int64(u))
-			}
-		})
+		a.eval(in[0], in[1], out)
 		return []*Tensor{out}
 	},
 	Cost: costOf(func(n *Node) float64 {
@@ -174,6 +149,35 @@ var _ = register(&Op{
 		}
 	},
 })
+
+// eval is the product of two tensors.
+func (a dotAttrs) eval(l, r, out *Tensor) {
+	lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
+	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
+	nb := len(a.leftBatch)
+	contract := sizesAt(l.Shape.Dims, a.leftContract)
+	forEach(out.Shape.Dims, func(i int, idx []int) {
+		batch, fl, fr := idx[:nb], idx[nb:nb+len(lf)], idx[nb+len(lf):]
+		lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
+		ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
+		lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
+		var f float64
+		var u uint64
+		forEach(contract, func(_ int, k []int) {
+			x, y := lo+dot(k, lc), ro+dot(k, rc)
+			if isFloat(l.Shape.DType) {
+				f += l.F(x) * r.F(y)
+			} else {
+				u += l.V[x] * r.V[y]
+			}
+		})
+		if isFloat(l.Shape.DType) {
+			out.SetF(i, f)
+		} else {
+			out.SetI(i, int64(u))
+		}
+	})
+}
 
 // bilinearJVP is the rule of ops that are linear in each of their two operands.
 func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
@@ -225,6 +229,9 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
+	if out := halfProduct(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {

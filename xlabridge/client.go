@@ -32,6 +32,7 @@ type Client struct {
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
 	target   graph.Target // set by tests to override Target
+	switches kernelSwitches
 
 	warning sync.Mutex
 	warn    func(line string) // may be nil
@@ -60,6 +61,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	switches, err := switchesOfProcess()
+	if err != nil {
+		return nil, err
+	}
 	found, err := findPlugin(ctx, o)
 	if err != nil {
 		return nil, err
@@ -69,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{},
-		live: map[*handle]struct{}{}}
+		live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if err := c.create(ctx, o); err != nil {
 		return nil, err

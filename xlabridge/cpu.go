@@ -95,6 +95,8 @@ func (c *Client) Target() graph.Target {
 	switch {
 	case c.target != "":
 		return c.target
+	case c.BF16Method() != BF16None:
+		return graph.TargetCPUHalf
 	case c.HasKernels():
 		return graph.TargetCPUKernels
 	}

@@ -68,5 +68,5 @@ func (l *library) registerKernels(api *C.xp_api) error {
 }
 
 // HasKernels tells whether programs on this client can call the kernels of RegisterKernel: on CPU, where the plugin has
-// the FFI extension.
-func (c *Client) HasKernels() bool { return c.lib.kernels && c.Platform() == "cpu" }
+// the FFI extension, unless EnvKernels says no.
+func (c *Client) HasKernels() bool { return c.lib.kernels && c.Platform() == "cpu" && !c.switches.none }

@@ -99,13 +99,30 @@ typedef struct {
   int64_t run_id; /* result: the same for all devices that run a program together */
 } xf_run_args;
 
-/* XLA's own functions; only two are declared. A table that ends before a function does not have it. */
+/* A task for XLA's pool of threads, which may run it in any thread, also in the caller's. */
+typedef struct {
+  XF_HEAD;
+  void *ctx;
+  void (*task)(void *data);
+  void *data;
+} xf_schedule_args;
+
+typedef struct {
+  XF_HEAD;
+  void *ctx;
+  int64_t *count; /* result: the pool's threads */
+} xf_threads_args;
+
+/* XLA's own functions; only four are declared. A table that ends before a function does not have it. */
 typedef struct {
   XF_HEAD;
   xf_version api_version;
   const void *internal_api;
   xf_error *(*error_create)(xf_error_args *args);
-  void *undeclared[15];
+  void *undeclared[10];
+  xf_error *(*schedule)(xf_schedule_args *args);
+  xf_error *(*threads_count)(xf_threads_args *args);
+  void *undeclared_too[3];
   xf_error *(*run_id_get)(xf_run_args *args);
 } xf_api;
 

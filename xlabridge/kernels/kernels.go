@@ -10,6 +10,7 @@ package kernels
 #cgo linux LDFLAGS: -lm
 #include "ffi.h"
 #include "sparse.h"
+#include "bf16dot.h"
 */
 import "C"
 
@@ -26,6 +27,7 @@ type Kernel struct {
 var (
 	avx2   = []string{"plain", "avx2"}
 	avx512 = []string{"plain", "avx2", "avx512"}
+	tiles  = []string{"plain", "avx512", "amx"}
 )
 
 // All lists the kernels.
@@ -50,6 +52,8 @@ var All = []Kernel{
 	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},
 	{"xlarun_sparse_dot", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_dot)},
 	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
+	{"xlarun_bf16_dot", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_dot)},
+	{"xlarun_bf16_conv", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_conv)},
 	{"xlarun_recurrence", "along_steps.c", avx2, unsafe.Pointer(C.xb_recurrence)},
 	{"xlarun_integrate_fire", "along_steps.c", avx2, unsafe.Pointer(C.xb_integrate_fire)},
 	{"xlarun_conv_images", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images)},
@@ -74,6 +78,18 @@ func SparseSets() []string { return avx512[:int(C.xs_paths())] }
 
 // UseSparseSet makes the xlarun_sparse kernels of the process use a set. -1 restores the default.
 func UseSparseSet(set int) { C.xs_use(C.int(set)) }
+
+// BF16Sets returns the instruction sets of xlarun_bf16_dot that this processor runs: "plain", which is for tests, and
+// "avx512_bf16" and "amx" where it has them. By default the last is used.
+func BF16Sets() (names []string) {
+	for set := range int(C.xb_bf16_dot_sets()) {
+		names = append(names, C.GoString(C.xb_bf16_dot_name(C.int(set))))
+	}
+	return names
+}
+
+// UseBF16Set makes the xlarun_bf16_dot kernel of the process use a set. -1 restores the default.
+func UseBF16Set(set int) { C.xb_bf16_dot_use(C.int(set)) }
 
 // SparseIndexSize returns the length of the index that xlarun_sparse_index makes of a layer.
 func SparseIndexSize(inputs, outputs, connections int, first bool) int {

@@ -14,6 +14,8 @@ func suites() []Suite {
 			What: "Parts of self-play, beside mctx and optax"},
 		{Name: "grad", Turn: turn, Devices: 1, Workloads: gradWorkloads,
 			What: "Value and gradient of small networks, beside JAX"},
+		{Name: "half", Turn: turn, Devices: 1, Workloads: halfWorkloads,
+			What: "Products, gradients and learning in bfloat16, beside float32"},
 		{Name: "generic", Aliases: []string{"jax"}, Turn: 2 * turn, Devices: 1, Workloads: genericWorkloads,
 			What: "Programs as researchers write them, beside JAX"},
 		{Name: "spiking", Turn: turn, Workloads: spikingWorkloads,

@@ -179,6 +179,9 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		} else {
 			d.ok("devices", "%d: %s", len(names), strings.Join(names, ", "))
 		}
+		if c.Platform() == "cpu" {
+			d.bf16(c.BF16Method())
+		}
 	}
 	defer func() { _ = b.Close() }()
 	if err := smallProgram(b); err != nil {
@@ -188,6 +191,16 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	}
 	d.ok("program", "a small program gave the right result on %s, %s in all", b.Backend(),
 		milliseconds(time.Since(start)))
+}
+
+// bf16 says how matrices of bfloat16 are multiplied.
+func (d *doctor) bf16(method string) {
+	if method != xlabridge.BF16None {
+		d.ok("bf16", "products of bfloat16 by a kernel for %s", method)
+		return
+	}
+	d.note("bf16", "products of bfloat16 have no kernel: the processor has neither avx512_bf16 nor amx_bf16, or %s "+
+		"(now %q) switches it off", xlabridge.EnvKernels, d.Getenv(xlabridge.EnvKernels))
 }
 
 func milliseconds(d time.Duration) string {

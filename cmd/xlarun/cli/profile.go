@@ -13,6 +13,7 @@ import (
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph"
 	"xlarun/rollout/run"
+	"xlarun/xlabridge"
 )
 
 func profileCommand(a *App) *cobra.Command {
@@ -77,6 +78,7 @@ type experimentProfile struct {
 	Experiment      string        `json:"experiment"`
 	Kind            string        `json:"kind"`
 	Backend         string        `json:"backend"`
+	BF16Method      string        `json:"bf16_method,omitempty"` // on CPU: amx, avx512_bf16 or none
 	OpenSeconds     float64       `json:"open_seconds"`
 	Program         run.Profile   `json:"program"`
 	ToDeviceSeconds float64       `json:"state_to_devices_seconds"`
@@ -106,6 +108,9 @@ func (p *profiler) measure(ctx context.Context) error {
 	}
 	defer func() { _ = b.Close() }()
 	r.Kind, r.Backend, r.OpenSeconds = p.Name, b.Backend(), time.Since(start).Seconds()
+	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
+		r.BF16Method = c.BF16Method()
+	}
 	x, err := p.Start(b)
 	if err != nil {
 		return settingError(err, "", nil)

@@ -31,6 +31,9 @@ func (p *profiler) print(json bool) error {
 	if e.Plan != "" {
 		fmt.Fprintf(p.Out, "plan (%s): %s\n", e.Source, e.Plan)
 	}
+	if r.BF16Method != "" {
+		fmt.Fprintf(p.Out, "products of bfloat16: %s\n", r.BF16Method)
+	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	row := func(name string, seconds float64, note string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", name, console.ShortTime(seconds), note)
