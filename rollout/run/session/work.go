@@ -304,8 +304,8 @@ func (s *session) keepsConfig() bool {
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
 // lock is not held meanwhile.
 func (s *session) openLogs(after int64) error {
-	if copied := run.CopyOfPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
-		if err := s.Folder.Write(run.PolicyFile, copied); err != nil {
+	if copied := run.CopyPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
+		if err := s.Folder.Write(run.PolicyCopy, copied); err != nil {
 			return err
 		}
 	}
