@@ -187,11 +187,11 @@ func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
-		var parts *run.Parts
+		var counter *run.PartCounter
 		if r, ok := s.run.(run.Counting); ok {
-			parts = r.Parts()
+			counter = r.Counter()
 		}
-		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), parts, s.expected)
+		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
 		m, err := s.run.Step()
 		end()
 		s.expected = time.Since(started)
