@@ -14,9 +14,9 @@ import (
 
 // counted is a backend that counts how often it is closed.
 type counted struct {
-	xlabridge.Backend
+	*xlabridge.Reference
 	closed int
-	err    error
+	err    error // of Close
 }
 
 func (c *counted) Close() error { c.closed++; return c.err }
