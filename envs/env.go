@@ -43,7 +43,7 @@ type Spec struct {
 	// MaxSteps is the length of a whole episode with the default parameters: Step returns truncated in this step. As in
 	// gymnax, Step has to do this (Tick), as nothing outside of it ends an episode. An environment that goes on is cut
 	// where runs play a fixed number of steps, such as evolve's --steps. Where they go from episode to episode, as ppo
-	// does, it is never reset. envtest.Check refuses it.
+	// does, it is never reset. envtest.Check refuses such an environment.
 	MaxSteps int
 	// RewardThreshold is the mean return at which the environment counts as solved; 0 or NaN: none.
 	RewardThreshold float64

@@ -30,8 +30,6 @@ func lowerCounts(g *Graph, t Target) *Graph {
 	}).graph(g)
 }
 
-const countedName = "counted"
-
 // countTurns returns the results of a loop that is one function, and counts its turns.
 func countTurns(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(whileAttrs)
@@ -54,7 +52,8 @@ func countTurns(l *lowering, n *Node, in []*Array) []*Array {
 		same := kernelCall(countKernel, nil, []Shape{c[number].shape}, c[number], p.body[counter])[0]
 		end := Add(same, 1)
 		k := len(c)
-		return whileLoop("", func(c []*Array) *Array { return Lt(c[k], end) }, func(c []*Array) []*Array {
+		// Ne, as end is the smallest number after the largest.
+		return whileLoop("", func(c []*Array) *Array { return Ne(c[k], end) }, func(c []*Array) []*Array {
 			return append(inline(body, slices.Concat(p.body, c[:k])), Add(c[k], 1))
 		}, append(slices.Clone(c), c[number]))[:k]
 	}, p.carry)

@@ -1,8 +1,10 @@
 package graph
 
+const countedName = "counted"
+
 // counted passes its first input on. Programs on the CPU count that they pass it (lower_counts.go).
 var _ = register(&Op{
-	Name: "counted",
+	Name: countedName,
 	Shape: func(c *call) []Shape {
 		if len(c.in) != 2 || c.in[0].DType != Int32 || !c.in[1].Equal(Shape{DType: Int32}) {
 			c.fail("got %v, want an i32 array and the number of a counter, i32[]", c.in)
@@ -45,12 +47,12 @@ var _ = register(&Op{
 // of an xlabridge.Counter, as an input of the program; nil: nothing is counted. Under VMap, all lanes together count
 // once, by the counter of the first lane.
 //
-// Programs on the CPU count, but not in loops that are compiled as one function: those are left as they are. Other
-// devices and the interpreter count nothing. x should be what a part of the work begins with, such as its number: a
-// part that does not need x is not counted.
+// Programs on the CPU count. A loop that is compiled as one function counts its turns, an unrolled turn once, and
+// nothing in the loops inside of it. Other devices and the interpreter count nothing. x should be what a part of the
+// work begins with, such as its number: a part that does not need x is not counted.
 func Counted(counter, x *Array) *Array {
 	if counter == nil {
 		return x
 	}
-	return apply1(op("counted"), nil, x, counter)
+	return apply1(op(countedName), nil, x, counter)
 }

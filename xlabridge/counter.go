@@ -8,17 +8,18 @@ import (
 )
 
 // Counter counts how often running programs pass a place, graph.Counted. The host may read it while they run. Programs
-// that have it as an input add to it, on all devices. It is for use by several goroutines.
+// that have it as an input add to it, on all devices. Several goroutines may use it.
 type Counter struct {
 	number int32
 	start  int64 // of the count in the process
 	once   sync.Once
 }
 
-// nobody is the number of counters beyond those that the process has. They stay 0.
-const nobody = -1
+// NoCounter is a number for graph.Counted with which nothing is counted. Counters beyond the last one of the process
+// have this number, and stay 0.
+const NoCounter int32 = -1
 
-// counterNumbers are the numbers of the counters that nobody uses.
+// counterNumbers are the numbers that no counter has: those given back, and from next on those never taken.
 var counterNumbers = struct {
 	sync.Mutex
 	free []int32
@@ -27,7 +28,7 @@ var counterNumbers = struct {
 
 // NewCounter returns a counter at 0. Close gives it back.
 func NewCounter() *Counter {
-	c := &Counter{number: nobody}
+	c := &Counter{number: NoCounter}
 	n := &counterNumbers
 	n.Lock()
 	defer n.Unlock()
@@ -51,7 +52,7 @@ func (c *Counter) Value() int64 { return kernels.Counted(c.number) - c.start }
 // Close gives the counter back, when no program that has it runs any more.
 func (c *Counter) Close() {
 	c.once.Do(func() {
-		if c.number == nobody {
+		if c.number == NoCounter {
 			return
 		}
 		n := &counterNumbers

@@ -37,27 +37,27 @@ func TestTilesAreCounted(t *testing.T) {
 			for g := range generations {
 				_, err := e.Step()
 				require.NoError(t, err)
-				require.Equal(t, total, e.Parts().Begun(), "generation %d", g+1)
+				require.Equal(t, total, e.Counter().Begun(), "generation %d", g+1)
 			}
-			done, of, name := e.Parts().Done()
+			done, of, name := e.Counter().Done()
 			if row.devices == int(total) {
 				require.Zero(t, of, "nothing can be told of a tile for each device")
 			} else {
 				require.Equal(t, []any{total - int64(row.devices), total, "tiles"}, []any{done, of, name})
 			}
-			require.Zero(t, other.Parts().Begun(), "runs are counted apart")
+			require.Zero(t, other.Counter().Begun(), "runs are counted apart")
 			require.Equal(t, bytesOf(t, uncounted(t, b, other, generations)), bytesOf(t, e))
 		})
 	}
 	short := start(t, xlatest.Open(t, 1), small(func(c *Config) { c.Steps = 20 }))
-	require.Nil(t, short.Parts(), "a tile of a few microseconds is not counted")
+	require.Nil(t, short.Counter(), "a tile of a few microseconds is not counted")
 	none := start(t, &xlabridge.Reference{}, small(func(c *Config) {
 		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 2, 2, 1, "mlp:512,512"
 	}))
-	require.NotNil(t, none.Parts())
+	require.NotNil(t, none.Counter())
 	_, err := none.Step()
 	require.NoError(t, err)
-	done, total, _ := none.Parts().Done()
+	done, total, _ := none.Counter().Done()
 	require.Zero(t, done+total, "the interpreter counts nothing")
 }
 

@@ -72,8 +72,8 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	in := inputs{l.Shared(each), graph.Of(int32(c.MigrateEvery))}
 	options := run.LoopOptions{Name: "islands", Purpose: c.Purpose(), Plan: l.Layout,
 		Computed: x.Params*c.Islands >= generation.LargeMember,
-		Parts:    x.Parts(l.Cut.Used()*x.Groups.Used(), l.Cut.Devices)}
-	in.Lanes.Counter = options.Parts.Input()
+		Counter:  x.Counter(l.Cut.Used()*x.Groups.Used(), l.Cut.Devices)}
+	in.Lanes.Counter = options.Counter.Input()
 	a.Loop, err = run.NewLoop(b, options, first, in, func(s State, in inputs) (State, results) {
 		return c.generation(l, s, in, each)
 	})

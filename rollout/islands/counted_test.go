@@ -17,8 +17,8 @@ func TestTilesOfIslandsAreCounted(t *testing.T) {
 		for g := range 2 {
 			_, err := a.Step()
 			require.NoError(t, err)
-			require.EqualValues(t, 2*2, a.Parts().Begun(), "%s: two tiles of islands, of two tiles each: generation %d",
-				name, g+1)
+			require.EqualValues(t, 2*2, a.Counter().Begun(), "%s: two tiles of islands, of two tiles each: "+
+				"generation %d", name, g+1)
 		}
 	}
 }

@@ -49,8 +49,8 @@ type LoopOptions struct {
 	// Packed: the small arrays of the state are passed to the program as one array, and so are the inputs (packing.go).
 	// This pays for programs that take a few milliseconds.
 	Packed bool
-	// Parts counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
-	Parts *Parts
+	// Counter counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
+	Counter *PartCounter
 	// Only Loop.Step uses the fields below.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -64,7 +64,7 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	step func(S, I) (S, R)) (loop *Loop, err error) {
 	defer func() {
 		if err != nil {
-			o.Parts.Close()
+			o.Counter.Close()
 		}
 	}()
 	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
@@ -181,7 +181,7 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 	n := len(l.state)
 	args := append(slices.Clone(l.state), l.inputs...)
 	l.state = nil // donated
-	l.options.Parts.Begin()
+	l.options.Counter.Begin()
 	out, err := l.program.Call(args)
 	if err != nil {
 		return nil, err
@@ -288,8 +288,8 @@ func (l *Loop) State() (any, error) {
 	return l.packing.UnpackHost(l.state)
 }
 
-// Parts returns LoopOptions.Parts.
-func (l *Loop) Parts() *Parts { return l.options.Parts }
+// Counter returns LoopOptions.Counter.
+func (l *Loop) Counter() *PartCounter { return l.options.Counter }
 
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
@@ -363,7 +363,7 @@ func (l *Loop) Close() error {
 	xlabridge.Free(l.inputs)
 	l.state, l.inputs, l.closed = nil, nil, true
 	err := l.program.Close()
-	l.options.Parts.Close()
+	l.options.Counter.Close()
 	return err
 }
 

@@ -42,11 +42,11 @@ func LeavePolicyFile(e Experiment) {
 	}
 }
 
-// PolicyFile is the file of a run's folder with the bytes of the policy's file, if a Redrawing experiment redraws.
-const PolicyFile = "policy.copy"
+// PolicyCopy is the file of a run's folder with the bytes of the policy's file, if a Redrawing experiment redraws.
+const PolicyCopy = "policy.copy"
 
-// CopyOfPolicyFile returns the bytes of PolicyFile; nil if the run needs none.
-func CopyOfPolicyFile(e Experiment) []byte {
+// CopyPolicyFile returns the bytes of PolicyCopy; nil if the run needs none.
+func CopyPolicyFile(e Experiment) []byte {
 	p, ok := e.(Player)
 	if _, is := policyMaker(e); !ok || !is || !redraws(e) {
 		return nil
@@ -61,10 +61,10 @@ func CopyOfPolicyFile(e Experiment) []byte {
 	return nil
 }
 
-// ReadPolicyFile reads PolicyFile in the folder of a run that goes on. Without it the policy's own file is read.
-func ReadPolicyFile(e Experiment, dir string) {
+// ReadPolicyCopy reads PolicyCopy in the folder of a run that goes on. Without it the policy's own file is read.
+func ReadPolicyCopy(e Experiment, dir string) {
 	if m, ok := policyMaker(e); ok && redraws(e) {
-		_ = m.ReadCopy(filepath.Join(dir, PolicyFile)) // Check says what is wrong with the policy's own file
+		_ = m.ReadCopy(filepath.Join(dir, PolicyCopy)) // Check says what is wrong with the policy's own file
 	}
 }
 

@@ -17,7 +17,7 @@ func TestMembersAreCounted(t *testing.T) {
 			for range 3 {
 				_, _, err = p.Train(2)
 				require.NoError(t, err)
-				require.EqualValues(t, c.Population, p.Parts().Begun(), "%s on %d devices", method, devices)
+				require.EqualValues(t, c.Population, p.Counter().Begun(), "%s on %d devices", method, devices)
 			}
 			require.NoError(t, p.Close())
 		}

@@ -21,7 +21,7 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 		return err
 	}
 	in := p.baseInputs()
-	in.Turn, in.Counter = graph.Of(int32(p.rounds)), p.parts.Input()
+	in.Turn, in.Counter = graph.Of(int32(p.rounds)), p.counter.Input()
 	defer func() {
 		if in.Data.Images != nil {
 			xlabridge.Free(in.Data)

@@ -51,7 +51,7 @@ type Population struct {
 	members   []*graph.Array // the state's leaves, on the devices: see Member
 	indexes   []*graph.Array // of the members; see method
 	count     *graph.Array
-	parts     *run.Parts // of a training round
+	counter   *run.PartCounter // of the members of a training round
 	test      Batches
 	order     order
 	selection selection
@@ -101,7 +101,7 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
 	p.rounds = max(1, min(maxRound, roundBytes/(p.lanes*d.Train.Pixels)))
 	p.tiles = population.CutTiles(c.Population, 1, c.Devices)
-	p.parts = run.NewParts("members", c.Population, c.Devices)
+	p.counter = run.NewPartCounter("members", c.Population, c.Devices)
 	p.free = int64(c.Memory)
 	if p.free == 0 {
 		p.free = plan.FreeOn(b, c.Devices)
@@ -142,8 +142,8 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	}
 	defer xlabridge.Free(batches)
 	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(steps)),
-		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches, Counter: p.parts.Input()}
-	p.parts.Begin()
+		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches, Counter: p.counter.Input()}
+	p.counter.Begin()
 	stats, err := p.learn(p.train, in)
 	if err != nil {
 		return 0, s, err
@@ -252,8 +252,8 @@ func (p *Population) Steps() int { return p.done }
 // Shape returns the members' layers.
 func (p *Population) Shape() Shape { return p.shape }
 
-// Parts counts the members of a training round.
-func (p *Population) Parts() *run.Parts { return p.parts }
+// Counter counts the members of a training round.
+func (p *Population) Counter() *run.PartCounter { return p.counter }
 
 // Profile returns what was compiled.
 func (p *Population) Profile() run.Profile { return p.profile }
@@ -279,6 +279,6 @@ func (p *Population) Close() error {
 			first = err
 		}
 	}
-	p.parts.Close()
+	p.counter.Close()
 	return first
 }

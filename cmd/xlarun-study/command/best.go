@@ -198,7 +198,9 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	var ends []run.Snapshot // of a trial that goes on from others, by seed
 	if spec.GoesOn() {
 		fmt.Fprintf(b.app.Out, "repeating it, after the trials that it goes on from\n")
-		if ends, err = spec.EndOfPBT(ctx, newMaker(b.app, source), b.trials, t); err != nil {
+		runs := newMaker(b.app, source)
+		ends, err = spec.EndOfPBT(ctx, runs, b.trials, t)
+		if err = errors.Join(err, runs.close()); err != nil { // the run below opens a backend of its own
 			return err
 		}
 	}

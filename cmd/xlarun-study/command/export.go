@@ -16,6 +16,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/quantity"
 	"xlarun/studies"
 	"xlarun/studies/study"
 )
@@ -109,7 +110,7 @@ func studyExportCommand(a *cli.App) *cobra.Command {
 			if err := os.WriteFile(out, text, 0o666); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%d trials are in %s\n", len(trials), out)
+			fmt.Fprintf(a.Out, "%s in %s\n", quantity.Count(len(trials), "trial is", "trials are"), out)
 			return nil
 		})
 	cmd.Flags().StringVar(&out, "out", "", "file to write, .csv or .jsonl")

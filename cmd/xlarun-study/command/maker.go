@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
@@ -44,6 +45,15 @@ func (m *maker) Backend(ctx context.Context, e run.Experiment) (xlabridge.Backen
 		m.backends[on] = b
 	}
 	return b, err
+}
+
+// close closes the backends.
+func (m *maker) close() (err error) {
+	for on, b := range m.backends {
+		err = errors.Join(err, b.Close())
+		delete(m.backends, on)
+	}
+	return err
 }
 
 type silent struct{}

@@ -138,8 +138,8 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	if err := c.Open(); err != nil {
 		return usage(err)
 	}
-	say("study %s: %d trials of %s, %s of %s, sampler %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric,
-		s.Sampler, s.Where())
+	say("study %s: %s of %s, %s of %s, sampler %s; kept in %s", s.Name, trialCount(s.Trials), s.Kind, s.Direction,
+		s.Metric, s.Sampler, s.Where())
 	say("%s", c.How())
 	for _, line := range s.Notices() {
 		say("%s", line)
@@ -153,12 +153,14 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	}
 	err = c.Run(ctx)
 	if err != nil && ctx.Err() != nil {
-		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
+		return console.InterruptedError{Err: fmt.Errorf("interrupted after %s: the same command goes on",
+			trialCount(ended))}
 	}
 	if err != nil {
 		return usage(err)
 	}
-	text := fmt.Sprintf("done: %d trials, %d failed, in %s", ended, failed, time.Since(start).Round(time.Millisecond))
+	text := fmt.Sprintf("done: %s, %d failed, in %s", trialCount(ended), failed,
+		time.Since(start).Round(time.Millisecond))
 	if n := c.Foreign(); n > 0 {
 		text += fmt.Sprintf(", and %d that other programs added", n)
 	}

@@ -20,10 +20,9 @@ type flagValues struct {
 	own ownFlags
 	// trial is the config of the study's trial that --from-study names; nil: none.
 	trial *configFile
-	// resumes says that the settings are of a run with a state: it needs no file of its policy.
-	resumes bool
-	// copies is the folder of that run, which may have a copy of the policy's file.
-	copies string
+	// resumed is the folder of the run whose settings these are. It has a state and, where that is needed, a copy of
+	// the policy's file. "": the settings are of a new run, which reads that file itself.
+	resumed string
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }

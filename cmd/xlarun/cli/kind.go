@@ -172,8 +172,8 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s",
 			g.own.resume, kindName, kindName, g.own.resume)
 	}
-	g.resumes, g.copies = true, g.own.resume
-	before, err := (&flagValues{resumes: true, copies: g.copies}).resolve(k, "", c)
+	g.resumed = g.own.resume
+	before, err := (&flagValues{resumed: g.resumed}).resolve(k, "", c)
 	if err != nil {
 		return nil, err
 	}

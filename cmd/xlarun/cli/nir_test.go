@@ -76,14 +76,14 @@ func TestResumedRunReadsNoNIRFile(t *testing.T) {
 			"pop": "4", "strategy": "cmaes", "restarts": restarts}}).resolve(kind, "", nil)
 		require.NoError(t, err)
 		require.Len(t, first.all()["policy.sha256"].Text(), 64)
-		for _, resumes := range []bool{false, true} {
+		for _, resumed := range []string{"", "run"} {
 			file, err := parseConfig("config.toml", []byte(first.text))
 			require.NoError(t, err)
-			next, err := (&flagValues{resumes: resumes}).resolve(kind, "", file)
+			next, err := (&flagValues{resumed: resumed}).resolve(kind, "", file)
 			require.NoError(t, err)
 			require.Equal(t, first.text, next.text)
-			reads := !resumes || restarts != "none"
-			require.Equal(t, reads, next.all()["policy.sha256"].Text() != "", "%v %s", resumes, restarts)
+			reads := resumed == "" || restarts != "none"
+			require.Equal(t, reads, next.all()["policy.sha256"].Text() != "", "%q %s", resumed, restarts)
 			require.Equal(t, first.all()["policy.layers"].Text(), next.all()["policy.layers"].Text())
 		}
 	}

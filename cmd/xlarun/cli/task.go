@@ -183,14 +183,13 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if g.opening != nil {
 		g.opening(on)
 	}
-	if g.resumes { // its config keeps what a new run needs
+	resumes := g.resumed != ""
+	if resumes { // its config keeps what a new run needs
 		if t.text, err = t.config(); err != nil {
 			return nil, err
 		}
 		run.LeavePolicyFile(t.Experiment)
-		if g.copies != "" {
-			run.ReadPolicyFile(t.Experiment, g.copies)
-		}
+		run.ReadPolicyCopy(t.Experiment, g.resumed)
 	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(err, path, inFile)
@@ -199,7 +198,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
-	if !g.resumes {
+	if !resumes {
 		t.text, err = t.config()
 	}
 	return t, err

@@ -225,14 +225,14 @@ func leavesText(t *graph.Tree) string {
 // too much for tiles of a few microseconds.
 const leastCounted, stepWork = 1 << 20, 100
 
-// Parts returns what counts a number of tiles on some devices, or nil if each takes too little time to be counted. This
-// does not depend on the number of devices.
-func (x *Setup) Parts(tiles, devices int) *run.Parts {
+// Counter returns a counter of a number of tiles on some devices, or nil if each takes too little time to be counted.
+// This does not depend on the number of devices.
+func (x *Setup) Counter(tiles, devices int) *run.PartCounter {
 	steps := float64(x.Layout.Tile) * float64(x.Search.Steps) * float64(x.Search.Episodes)
 	if steps*float64(x.Params+stepWork) < leastCounted {
 		return nil
 	}
-	return run.NewParts("tiles", tiles, devices)
+	return run.NewPartCounter("tiles", tiles, devices)
 }
 
 // Inputs returns the inputs of the program, given the number of tiles of a device.

@@ -34,7 +34,7 @@ type Inputs struct {
 	Settings map[string]*graph.Array // f32[], by name: Numbers that all searches share
 	Tiles    *graph.Array            // i32[]: tiles of lanes of a device; see population.Each
 	Own      *graph.Array            // i32[]: tiles of one search's population
-	Counter  *graph.Array            `tree:"optional"` // i32[]: counts those of each tile of lanes
+	Counter  *graph.Array            `tree:"optional"` // i32[]: counts the tiles of a population in each tile of lanes
 }
 
 // tileMembers is the number of members, of all lanes of a tile together, that keeps a core busy.

@@ -14,7 +14,7 @@ type Observer interface {
 	Notice(line string)
 	// Phase says in a few words what the run does before its first round, or between two rounds.
 	Phase(text string)
-	// Progress shows how far a long round is. It is called every second.
+	// Progress shows how far a round is. It is called every second once the round has taken five.
 	Progress(p Progress)
 	// News shows the numbers of a round.
 	News(n News)

@@ -21,9 +21,9 @@ const (
 // progress says how far a round under way is.
 type progress struct {
 	say      func(Progress)
-	round    string        // "generation 7"
-	parts    *run.Parts    // nil: none are counted
-	expected time.Duration // that the round takes; 0: not known
+	round    string           // "generation 7"
+	counter  *run.PartCounter // nil: no parts are counted
+	expected time.Duration    // that the round takes; 0: not known
 	started  time.Time
 
 	mu     sync.Mutex
@@ -34,8 +34,8 @@ type progress struct {
 }
 
 // watchRound begins to say how far a round is, and returns the function that ends it.
-func watchRound(say func(Progress), round string, parts *run.Parts, expected time.Duration) (end func()) {
-	p := &progress{say: say, round: round, parts: parts, expected: expected, started: time.Now()}
+func watchRound(say func(Progress), round string, counter *run.PartCounter, expected time.Duration) (end func()) {
+	p := &progress{say: say, round: round, counter: counter, expected: expected, started: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(progressAfter, p.tick)
@@ -59,7 +59,7 @@ func (p *progress) tick() {
 
 // now returns how far the round is after a time.
 func (p *progress) now(taken time.Duration) Progress {
-	done, total, name := p.parts.Done()
+	done, total, name := p.counter.Done()
 	if done != p.done {
 		p.done, p.doneIn = done, taken
 	}

@@ -187,11 +187,11 @@ func (s *session) loop(ctx context.Context) error {
 	s.began = time.Now()
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
-		var parts *run.Parts
+		var counter *run.PartCounter
 		if r, ok := s.run.(run.Counting); ok {
-			parts = r.Parts()
+			counter = r.Counter()
 		}
-		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), parts, s.expected)
+		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
 		m, err := s.run.Step()
 		end()
 		s.expected = time.Since(started)
@@ -304,8 +304,8 @@ func (s *session) keepsConfig() bool {
 // openLogs writes the config and opens the logs after the row of a step. The disk may be full or not answer, so the
 // lock is not held meanwhile.
 func (s *session) openLogs(after int64) error {
-	if copied := run.CopyOfPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
-		if err := s.Folder.Write(run.PolicyFile, copied); err != nil {
+	if copied := run.CopyPolicyFile(s.Experiment); copied != nil && s.Resume == nil {
+		if err := s.Folder.Write(run.PolicyCopy, copied); err != nil {
 			return err
 		}
 	}

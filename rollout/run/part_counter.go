@@ -1,0 +1,71 @@
+package run
+
+import (
+	"sync/atomic"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// Counting is a Run whose programs count the parts of a round that they have begun.
+type Counting interface {
+	// Counter returns the counter of the parts of the next round, or nil. It is called before Step.
+	Counter() *PartCounter
+}
+
+// PartCounter counts the parts of a round, such as tiles, while its program runs. A nil *PartCounter counts nothing.
+type PartCounter struct {
+	name    string // "tiles"
+	total   int64
+	devices int64
+	counter *xlabridge.Counter
+	start   atomic.Int64 // the counter's value when the round began
+}
+
+// NewPartCounter returns a counter of a round of total parts on a number of devices, each of which computes one part
+// after the other.
+func NewPartCounter(name string, total, devices int) *PartCounter {
+	return &PartCounter{name: name, total: int64(total), devices: int64(devices), counter: xlabridge.NewCounter()}
+}
+
+// Input returns the counter for graph.Counted, which the program calls with the number of each part. It is an input of
+// the program; nil if nothing is counted.
+func (c *PartCounter) Input() *graph.Array {
+	if c == nil {
+		return nil
+	}
+	return c.counter.Input()
+}
+
+// Begin says that a round begins.
+func (c *PartCounter) Begin() {
+	if c != nil {
+		c.start.Store(c.counter.Value())
+	}
+}
+
+// Begun returns how many parts of this round the devices have begun.
+func (c *PartCounter) Begun() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.counter.Value() - c.start.Load()
+}
+
+// Done returns how many parts of the round are done at least, of how many, and what they are. The part that a device
+// computes now is not done. It may be called while the round runs. total is 0 if there is nothing to tell before the
+// end: nothing is counted, as on devices that cannot, or no device has two parts.
+func (c *PartCounter) Done() (done, total int64, name string) {
+	begun := c.Begun()
+	if begun == 0 || c.total <= c.devices {
+		return 0, 0, ""
+	}
+	return max(0, min(c.total, begun-c.devices)), c.total, c.name
+}
+
+// Close gives the counter back.
+func (c *PartCounter) Close() {
+	if c != nil {
+		c.counter.Close()
+	}
+}
