@@ -106,7 +106,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	}
 	defer func() { _ = b.Close() }()
 	r.Kind, r.Backend, r.OpenSeconds = p.Name, b.Backend(), time.Since(start).Seconds()
-	x, err := p.Start(b)
+	x, err := p.startAlone(b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}
