@@ -171,6 +171,6 @@ func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
 	require.NoError(t, write.Close())
 	told, err := io.ReadAll(read)
 	require.NoError(t, err)
-	require.Equal(t, "the state at the end of trial 7 is not stored, so trials that go on from it compute it again: no "+
-		"space left\n", string(told))
+	require.Equal(t, "the state at the end of trial 7 is not stored, so trials that go on from it compute it again: "+
+		"no space left\n", string(told))
 }

@@ -76,8 +76,8 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 	}
 }
 
-// Case 27.161: profile played an island's generations into the folder that the islands share. The other islands took its
-// members, and the island could not begin any more.
+// Case 27.161: profile played an island's generations into the folder that the islands share. The other islands took
+// its members, and the island could not begin any more.
 func TestAnIslandAloneSharesNothing(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	c := DefaultConfig()
