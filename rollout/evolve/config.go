@@ -139,9 +139,17 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	return New(b, *c)
 }
 
+// Shares implements run.Sharing.
+func (c *Config) Shares() string {
+	if c.Island != "" {
+		return "island"
+	}
+	return ""
+}
+
 // StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share.
 func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
-	if c.Island != "" {
+	if c.Shares() != "" {
 		return New(b, *c)
 	}
 	return c.Start(b)

@@ -55,8 +55,10 @@ type About struct {
 	Given []string
 }
 
-// Sharing is an Experiment whose runs exchange data with runs of other processes.
+// Sharing is an Experiment whose runs may exchange data with runs of other processes.
 type Sharing interface {
+	// Shares returns the name of the setting by which a run exchanges data; "" if it does not.
+	Shares() string
 	// StartAlone is Start of a run that exchanges nothing, for measurements and looks at its program.
 	StartAlone(b xlabridge.Backend) (Run, error)
 }
