@@ -32,8 +32,8 @@ func TestTrialsAreNoIslands(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte("name = \"one\"\nmetric = "+
 		"\"best_fitness\"\n"+strings.Replace(smallRun, "[run]", "[run]\nisland = \"a\"\nmigration-dir = "+
 		"\"shared\"\nmigrants = 1", 1)), 0o666))
-	require.Contains(t, s.Refused(t, "study", "run", "spec.toml"), `key "run.island" got a value, but results of trials `+
-		"do not depend on other runs: leave it out")
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml"), `key "run.island" got a value, but results of `+
+		"trials do not depend on other runs: leave it out")
 	require.NoDirExists(t, s.Path("shared"))
 }
 
