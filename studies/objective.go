@@ -29,6 +29,10 @@ func (s *Spec) Check(runs Runs) error {
 		if err != nil {
 			return err
 		}
+		if x, ok := e.(run.Sharing); ok && x.Shares() != "" {
+			return wrong("run."+x.Shares(), "got a value, but results of trials do not depend on other runs: leave it "+
+				"out")
+		}
 		if err := s.checkRungs(e.Last()); err != nil {
 			return err
 		}

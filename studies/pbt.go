@@ -181,7 +181,8 @@ func (a *attempt) storeEnd(ctx context.Context, number int64, p *checkpoint) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "what trial %d ended with is not lastStored: %v\n", number, err)
+		fmt.Fprintf(os.Stderr, "the state at the end of trial %d is not stored, so trials that go on from it compute "+
+			"it again: %v\n", number, err)
 	}
 }
 

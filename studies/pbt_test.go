@@ -1,6 +1,9 @@
 package studies
 
 import (
+	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
@@ -147,4 +151,26 @@ func TestPBTRefuses(t *testing.T) {
 		}
 		require.ErrorContains(t, err, c.want, c.more)
 	}
+}
+
+// withoutStore is a message server that stores nothing.
+type withoutStore struct{ jetstream.JetStream }
+
+func (withoutStore) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
+	return nil, errors.New("no space left")
+}
+
+// Case 27.160: the notice had the name of a variable in place of a word.
+func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	stderr := os.Stderr
+	os.Stderr = write
+	(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})
+	os.Stderr = stderr
+	require.NoError(t, write.Close())
+	told, err := io.ReadAll(read)
+	require.NoError(t, err)
+	require.Equal(t, "the state at the end of trial 7 is not stored, so trials that go on from it compute it again: "+
+		"no space left\n", string(told))
 }

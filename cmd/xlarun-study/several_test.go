@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,17 @@ type = "float"
 low = 0.01
 high = 1
 `
+
+// TestTrialsAreNoIslands (case 27.166): all trials of a study of islands had one name, so that most of them failed.
+func TestTrialsAreNoIslands(t *testing.T) {
+	s := shelltest.New(t)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte("name = \"one\"\nmetric = "+
+		"\"best_fitness\"\n"+strings.Replace(smallRun, "[run]", "[run]\nisland = \"a\"\nmigration-dir = "+
+		"\"shared\"\nmigrants = 1", 1)), 0o666))
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml"), `key "run.island" got a value, but results of `+
+		"trials do not depend on other runs: leave it out")
+	require.NoDirExists(t, s.Path("shared"))
+}
 
 // TestStudiesOfOneDatabase: a database with two studies, what is said of it where it is cut, and where it is a folder.
 func TestStudiesOfOneDatabase(t *testing.T) {

@@ -124,3 +124,15 @@ def test_metadata_of_no_texts(tmp_path, metadata):
     file.write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(ValueError, match="its metadata are no texts"):
         xlarun.load(file)
+
+
+@pytest.mark.parametrize("reward, started, want", [
+    (None, True, "reward is None, want a number"),
+    ([1.0], True, r"reward has the shape \[1\], want a number"),
+    (1.0, False, "state is None: give the state that act returned"),
+])
+def test_rewards(reward, started, want):
+    """Case 27.164: no reward made all weights NaN, and no state was an error of Python's own."""
+    member = xlarun.load(DATA / "spiking-rewarded.safetensors")
+    with pytest.raises(ValueError, match=want):
+        member.learn(member.start() if started else None, reward)

@@ -54,8 +54,11 @@ class Member:
         """
         if getattr(self.network, "plasticity", None) != "rewarded":
             return state
-        if np.shape(reward) != ():
-            raise ValueError(f"reward has the shape {list(np.shape(reward))}, want a number")
+        if reward is None or np.shape(reward) != ():
+            got = "is None" if reward is None else f"has the shape {list(np.shape(reward))}"
+            raise ValueError(f"reward {got}, want a number")
+        if state is None:
+            raise ValueError("state is None: give the state that act returned")
         return self.network.learn(state, reward)
 
     def act(self, observation, state=None, actions=None, rng=None, legal=None):

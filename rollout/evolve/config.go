@@ -139,6 +139,22 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	return New(b, *c)
 }
 
+// Shares implements run.Sharing.
+func (c *Config) Shares() string {
+	if c.Island != "" {
+		return "island"
+	}
+	return ""
+}
+
+// StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share.
+func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
+	if c.Shares() != "" {
+		return New(b, *c)
+	}
+	return c.Start(b)
+}
+
 // Remake makes members again, by their numbers, of the population that a state asks for next.
 func (c *Config) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
 	c, err := c.searchOf(s)

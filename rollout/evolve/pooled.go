@@ -16,6 +16,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/pool"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -132,6 +133,10 @@ func (c *Config) tryPool(resumed bool) error {
 }
 
 func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
+	network, err := c.network()
+	if err != nil {
+		return nil, err
+	}
 	shared, err := c.openPool()
 	if err != nil {
 		return nil, err
@@ -143,8 +148,27 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 	}
 	e.outer = poolPrefix
 	p := &pooled{Evolution: e, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
-	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size)
+	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, network, p.size)
 	return p, nil
+}
+
+// network returns the policy's name and those of its settings that are not the defaults, however they were given.
+func (c *Config) network() (string, error) {
+	text := settings.Choice(c.Policy)
+	given, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
+	if err != nil {
+		return "", err
+	}
+	usual, err := policy.MakerOf(text, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range settings.Fields(given) {
+		if u, ok := settings.Lookup(usual, f.Name); !ok || u.Text() != f.Text() {
+			text += fmt.Sprintf(" %s=%s", f.Name, f.Text())
+		}
+	}
+	return text, nil
 }
 
 // Close frees the run and the island's name.

@@ -10,7 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/rollout/evolve/pool"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
@@ -68,5 +73,78 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 			assert.Equal(t, c.key, wrong.Key, c.name)
 			assert.Contains(t, wrong.Error(), c.want, c.name)
 		}
+	}
+}
+
+// Case 27.161: profile played an island's generations into the folder that the islands share. The other islands took
+// its members, and the island could not begin any more.
+func TestAnIslandAloneSharesNothing(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "shared")
+	c := DefaultConfig()
+	c.Policy, c.Population, c.Steps, c.Tune = "linear", 8, 3, "off"
+	c.Island, c.MigrationDir, c.MigrateEvery, c.Migrants = "a", shared, 1, 1
+	b := &xlabridge.Reference{}
+	alone, err := c.StartAlone(b)
+	require.NoError(t, err)
+	for range 2 {
+		_, err := alone.Step()
+		require.NoError(t, err)
+	}
+	require.NoError(t, alone.Close())
+	require.NoDirExists(t, shared)
+	island, err := c.Start(b)
+	require.NoError(t, err)
+	_, err = island.Step()
+	require.NoError(t, err)
+	require.NoError(t, island.Close())
+	require.DirExists(t, filepath.Join(shared, "migration_pool", "island-a", "gen-1"))
+}
+
+// Case 27.162: members were not exchanged if the same network was given in other words, and were exchanged between
+// networks of other settings.
+func TestIslandsCompareNetworks(t *testing.T) {
+	network := func(text string, own settings.Values) string {
+		c := DefaultConfig()
+		c.Policy = text
+		for name, value := range own {
+			c.Search = c.Search.With("policy."+name, value)
+		}
+		text, err := c.network()
+		require.NoError(t, err)
+		return text
+	}
+	for _, c := range []struct {
+		policy string
+		own    settings.Values
+		want   string
+	}{
+		{"mlp", nil, "mlp"},
+		{"mlp:16,16", nil, "mlp"},
+		{"mlp", settings.Values{"hidden": "16,16", "activation": "tanh"}, "mlp"},
+		{"mlp:16,16", settings.Values{"activation": "relu"}, "mlp activation=relu"},
+		{"mlp:8", nil, "mlp hidden=8"},
+		{"mlp", settings.Values{"hidden": "8"}, "mlp hidden=8"},
+	} {
+		assert.Equal(t, c.want, network(c.policy, c.own), "%s %v", c.policy, c.own)
+	}
+}
+
+// unbent is a policy without parameters.
+type unbent struct{ policy.Stateless }
+
+func (unbent) Make(envs.Space, int) (policy.Policy, error) { return unbent{}, nil }
+func (unbent) Init(random.Key) any                         { return graph.None{} }
+func (unbent) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
+	return carry, policy.Output{Action: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
+}
+
+// Case 27.163: a policy without parameters was a panic in xlarun's own code.
+func TestAPolicyWithoutParametersIsRefused(t *testing.T) {
+	policy.MustRegister("test-unbent", func() policy.Maker { return &unbent{} })
+	for _, strategy := range []string{"openes", "simplega", "eggroll"} {
+		c := DefaultConfig()
+		c.Policy, c.Strategy = "test-unbent", strategy
+		require.EqualError(t, c.Check(plan.Machine{Devices: 1}), "policy: got \"test-unbent\", want a policy with "+
+			"parameters, which a search changes: its Init returns none", strategy)
 	}
 }

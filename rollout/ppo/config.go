@@ -195,7 +195,8 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, err := newNetwork(maker, acting, play.Head.Size(), head.Outputs(), c.Shared, c.Init == "orthogonal")
+	net, err := newNetwork(c.Policy, maker, acting, play.Head.Size(), head.Outputs(), c.Shared,
+		c.Init == "orthogonal")
 	if err != nil {
 		return nil, err
 	}

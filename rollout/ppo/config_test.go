@@ -67,7 +67,8 @@ func TestRefuses(t *testing.T) {
 		}, `value: got "test-mute", want a head that reads 1 output of the critic or more: its Outputs are 0`},
 		{func(c *Config) {
 			c.Policy, c.Parted = "blockmlp:64,64", settings.Values{"policy.masks": "own"}
-		}, `want one whose parameters are all floats, which gradients can change: its Blocks[0].From is i32[2]`},
+		}, `policy: got "blockmlp:64,64", want one whose parameters are all floats, which gradients can change: its ` +
+			`Blocks[0].From is i32[2]`}, // case 27.167: it named no policy
 		{func(c *Config) {
 			c.Env = "Torn-v0"
 		}, tornError},

@@ -37,9 +37,9 @@ type network struct {
 }
 
 // newNetwork makes actor and critic with the same function: two networks or, with shared, one network whose last
-// outputs are the values.
-func newNetwork(make func(outputs int) (policy.Policy, error), distribution policy.Stochastic, headSize, valueSize int,
-	shared, orthogonal bool) (*network, error) {
+// outputs are the values. name is the policy in errors, as the user wrote it.
+func newNetwork(name string, make func(outputs int) (policy.Policy, error), distribution policy.Stochastic, headSize,
+	valueSize int, shared, orthogonal bool) (*network, error) {
 	n := &network{distribution: distribution, headSize: headSize, shared: shared, orthogonal: orthogonal}
 	var err error
 	if n.standalone, err = make(headSize); err != nil {
@@ -49,7 +49,7 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	if err != nil {
 		return nil, err
 	}
-	if n.actorAxes, err = outputAxes(n.standalone, wide); err != nil {
+	if n.actorAxes, err = outputAxes(name, n.standalone, wide); err != nil {
 		return nil, err
 	}
 	var init any
@@ -59,7 +59,7 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	leaves, tree := graph.Flatten(init)
 	for i, a := range leaves {
 		if !a.DType().IsFloat() {
-			return nil, settings.Wrong("policy", "this policy", "one whose parameters are all floats, which gradients "+
+			return nil, settings.Wrong("policy", name, "one whose parameters are all floats, which gradients "+
 				"can change: its %s is %s", strings.TrimPrefix(tree.Path(i), "."), a.Shape())
 		}
 	}
@@ -75,13 +75,13 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	if n.memory {
 		n.critic = recurrentCritic{separateCritic{network}}
 	}
-	n.criticAxes, err = outputAxes(network, wide)
+	n.criticAxes, err = outputAxes(name, network, wide)
 	return n, err
 }
 
 // outputAxes returns for each leaf of a policy's parameters the axis that is longer in a policy with more outputs; -1
 // if the leaves have the same shape.
-func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
+func outputAxes(name string, narrow, wide policy.Policy) (axes []int, err error) {
 	err = graph.Try(func() {
 		a, tree := graph.Flatten(narrow.Init(random.New(0)))
 		b := graph.Leaves(wide.Init(random.New(0)))
@@ -107,7 +107,7 @@ func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
 		}
 	})
 	if err != nil {
-		return nil, settings.Wrong("policy", "this policy", "one whose outputs are a layer, so that actor and critic "+
+		return nil, settings.Wrong("policy", name, "one whose outputs are a layer, so that actor and critic "+
 			"can be made of it: %s", err)
 	}
 	return axes, nil

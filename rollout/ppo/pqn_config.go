@@ -125,7 +125,7 @@ func (q *PQN) program() (*program, error) {
 		return nil, settings.Wrong("env", q.Env, "an environment whose actions are always legal: pqn does not know "+
 			"the legal actions after an episode's last step, so the best value could be an illegal action's. Use ppo")
 	}
-	net, err := newNetwork(maker, epsilonGreedy{actions.N, play.Head}, actions.N, 0, true, false)
+	net, err := newNetwork(q.Policy, maker, epsilonGreedy{actions.N, play.Head}, actions.N, 0, true, false)
 	if err != nil {
 		return nil, err
 	}

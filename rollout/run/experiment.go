@@ -55,6 +55,14 @@ type About struct {
 	Given []string
 }
 
+// Sharing is an Experiment whose runs may exchange data with runs of other processes.
+type Sharing interface {
+	// Shares returns the name of the setting by which a run exchanges data; "" if it does not.
+	Shares() string
+	// StartAlone is Start of a run that exchanges nothing, for measurements and looks at its program.
+	StartAlone(b xlabridge.Backend) (Run, error)
+}
+
 // Suggesting is an Experiment that knows better settings than its defaults for some environments.
 type Suggesting interface {
 	// Suggested returns better settings for the kind's argument, such as the environment, which is set before the call.

@@ -2,8 +2,8 @@
 // flags, config files, a display, warm-up, profile, checkpoints and exact resume.
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
-// beyond that are optional interfaces: Player, Planned, Laned and Suggesting of an Experiment, and Members, Results,
-// Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
+// beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
+// Results, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
 package run
 
 import (

@@ -141,7 +141,9 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 			}
 			continue
 		}
-		fmt.Fprint(out, "your move: ")
+		if _, err := fmt.Fprint(out, "your move: "); err != nil {
+			return err // nobody reads it: the rest of the input is not for this game
+		}
 		if !in.Scan() {
 			fmt.Fprintln(out)
 			return in.Err()

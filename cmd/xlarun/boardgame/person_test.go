@@ -127,6 +127,35 @@ func TestPersonLeaves(t *testing.T) {
 	require.Contains(t, sits(t, o, v, "?\n"), "worth ")
 }
 
+// endless are the lines of a person who never ends, as yes writes them. It fails a test that reads on and on.
+type endless struct {
+	t    *testing.T
+	left int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	e.left--
+	require.Positive(e.t, e.left, "it reads on")
+	return copy(b, "y\n"), nil
+}
+
+// leaver reads a few writes, and leaves.
+type leaver struct{ left int }
+
+func (l *leaver) Write(b []byte) (int, error) {
+	if l.left--; l.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(b), nil
+}
+
+// Case 27.165: a game whose reader had left, as head does, read its input without an end.
+func TestGameEndsWhenNobodyReads(t *testing.T) {
+	o, v := opened(t, untrained(t, 4, "maker"), 4)
+	err := o.person(console.Streams{In: &endless{t, 100}, Out: &leaver{8}}, v)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
 // The network colours a puzzle alone; all of it is coloured only where the table has no triangle of one colour.
 func TestPuzzleIsPlayedAlone(t *testing.T) {
 	o, v := opened(t, untrained(t, 5, "ramsey"), 8)

@@ -51,7 +51,7 @@ func inspectCommand(a *App) *cobra.Command {
 				return err
 			}
 			defer func() { _ = b.Close() }()
-			r, err := t.Start(b)
+			r, err := t.startAlone(b)
 			if err != nil {
 				return settingError(err, "", nil)
 			}

@@ -46,3 +46,14 @@ func TestInspect(t *testing.T) {
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "did you mean optimized?")
 }
+
+// Case 27.161: profile and inspect made the folder that islands share, and profile wrote members into it.
+func TestLookingAtAnIslandSharesNothing(t *testing.T) {
+	b := onInterpreter(t)
+	island := strings.Fields("CartPole-v1 --backend reference --policy linear --pop 4 --steps 2 --migrants 1 " +
+		"--island a --migration-dir shared --migrate-every 1")
+	require.Equal(t, StatusOK, b.do(append([]string{"profile", "--repeats", "1"}, island...)...), "%s", b.err)
+	require.NotEmpty(t, b.out.String())
+	b.do(append([]string{"inspect"}, island...)...)
+	require.NoDirExists(t, "shared")
+}

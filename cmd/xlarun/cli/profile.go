@@ -111,7 +111,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
 		r.BF16Method = c.BF16Method()
 	}
-	x, err := p.Start(b)
+	x, err := p.startAlone(b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}

@@ -13,6 +13,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
 )
 
 // task is an experiment with all its settings, from the command line, a file and the defaults. They are checked.
@@ -330,6 +331,14 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 		values[f.Name] = merged
 	}
 	return nil
+}
+
+// startAlone starts a run that is measured or looked at. It exchanges nothing with other runs.
+func (t *task) startAlone(b xlabridge.Backend) (run.Run, error) {
+	if s, ok := t.Experiment.(run.Sharing); ok {
+		return s.StartAlone(b)
+	}
+	return t.Start(b)
 }
 
 // title returns the end of the name of the run's folder, safe in a path.

@@ -263,7 +263,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	if wanted != plan.TuneOff {
 		*tune = plan.TuneAuto
 	}
-	r, err := t.Start(b)
+	r, err := t.startAlone(b)
 	*tune = wanted
 	if err != nil {
 		t.err = settingError(err, "", nil)

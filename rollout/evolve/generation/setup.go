@@ -102,7 +102,7 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	if x.Params, err = policy.Size(policy.Unwrap(x.Rollout.Policy)); err != nil {
 		return nil, err
 	}
-	if err := x.checkFlat(); err != nil {
+	if err := x.checkGenome(); err != nil {
 		return nil, err
 	}
 	if err := x.checkMigration(); err != nil {
@@ -115,14 +115,19 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	return x.clone(), nil
 }
 
-// checkFlat refuses a policy whose genome is no vector of floats, for strategies that search among vectors.
-func (x *Setup) checkFlat() error {
-	if _, flat := x.Strategy.(strategy.Flat); !flat {
-		return nil
-	}
+// checkGenome refuses a policy without parameters and, for strategies that search among vectors, one whose genome is no
+// vector of floats.
+func (x *Setup) checkGenome() error {
 	var params any
 	if err := graph.Try(func() { params = policy.Unwrap(x.Rollout.Policy).Init(random.New(0)) }); err != nil {
 		return err
+	}
+	if len(graph.Leaves(params)) == 0 {
+		return settings.Wrong("policy", x.Search.Policy, "a policy with parameters, which a search changes: its Init "+
+			"returns none")
+	}
+	if _, flat := x.Strategy.(strategy.Flat); !flat {
+		return nil
 	}
 	path, shape, other := population.OtherDType(params)
 	if !other {
