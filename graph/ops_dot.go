@@ -225,6 +225,9 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
+	if out := smallDots(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {
