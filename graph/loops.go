@@ -72,8 +72,11 @@ func (g *Graph) loopElements(inside bool) (short, all int) {
 	return short, all
 }
 
-// Gathered is the part, 0 to 1, of the elements of floats that a program computes by gathering them one by one. Loops
-// count once.
+// leastGathered is the least number of elements of a gather that counts.
+const leastGathered = 1 << 10
+
+// Gathered is the part, 0 to 1, of the elements that a program computes by gathering floats one by one, many at a time.
+// Loops count once.
 func (g *Graph) Gathered() float64 {
 	gathered, all := g.gathered()
 	return gathered / max(1, all)
@@ -92,7 +95,7 @@ func (g *Graph) gathered() (gathered, all float64) {
 		switch {
 		case n.Op.Name == "gather":
 			all += size
-			if isFloat(n.Outs[0].DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 {
+			if isFloat(n.Outs[0].DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 && size >= leastGathered {
 				gathered += size
 			}
 		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":

@@ -51,17 +51,18 @@ const mostGathered, mostShortRows = .05, .4
 // with the newer emitters. Short inner loops, such as those of windows and small products, take a fifth to two thirds
 // of the time if LLVM unrolls them. Others gain nothing, and programs of populations must keep their bytes.
 func emitters(g *graph.Graph, alone bool) string {
-	extra := olderEmitters + "," + noUnrolling + "," + wholeLoops
+	unrolls := alone && g.ShortRows() > mostShortRows
 	switch {
+	case g.TiledProducts() && unrolls:
+		return olderEmitters + "," + wholeLoops + "," + tiledProducts
+	case g.TiledProducts():
+		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
 	case alone && g.Gathered() > mostGathered:
-		extra = wholeLoops
-	case alone && g.ShortRows() > mostShortRows:
-		extra = olderEmitters + "," + wholeLoops
+		return "" // in loops that are one function, gathers take twice as long
+	case unrolls:
+		return olderEmitters + "," + wholeLoops
 	}
-	if g.TiledProducts() {
-		extra += "," + tiledProducts
-	}
-	return extra
+	return olderEmitters + "," + noUnrolling + "," + wholeLoops
 }
 
 // tiledProducts are the extra options with which the compiler writes its own code for matrix products inside loops that
