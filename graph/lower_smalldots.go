@@ -14,6 +14,9 @@ func smallDots(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	rows, inner, columns := productSizes(n)
 	lead := len(a.leftBatch)
+	if lead == 0 && x.Rank() == 2 && y.Rank() > 2 && slices.Equal(a.rightContract, []int{y.Rank() - 2}) {
+		return sharedSmallDots(l, n, in)
+	}
 	leading := rangeInts(0, lead)
 	if l.loop != nil || x.DType != Float32 || lead == 0 || x.Rank() != lead+2 || y.Rank() != lead+2 ||
 		len(a.leftContract) != 1 || !slices.Equal(a.leftBatch, leading) || !slices.Equal(a.rightBatch, leading) ||
@@ -30,7 +33,24 @@ func smallDots(l *lowering, n *Node, in []*Array) []*Array {
 	return []*Array{Reshape(out[0], n.Outs[0].Dims()...)}
 }
 
-// smallDotsKernel multiplies matrices [n, rows, inner] and [n, inner, columns]; its config says which lie transposed.
+// sharedSmallDots is the product of one small matrix with each of many on its right, whose axis of columns is last. A
+// compiler would move that axis past the others, and the products' back.
+func sharedSmallDots(l *lowering, n *Node, in []*Array) []*Array {
+	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
+	lead := y.Rank() - 2
+	products, inner, columns := product(y.Dims[:lead]), y.Dims[lead], y.Dims[lead+1]
+	rows := x.Dims[1-a.leftContract[0]]
+	if l.loop != nil || x.DType != Float32 || max(rows, inner, columns) > smallProduct || min(rows, columns) < 2 ||
+		inner < 3 || !l.target.paysKernel(products, leastSmallDots) {
+		return nil
+	}
+	out := kernelCall(smallDotsKernel, []int{number(a.leftContract[0] == 0), 0},
+		[]Shape{x.dims(products, rows, columns)}, ExpandDims(in[0], 0), Reshape(in[1], products, inner, columns))[0]
+	return []*Array{MoveAxis(Reshape(out, slices.Concat(y.Dims[:lead], []int{rows, columns})...), lead, 0)}
+}
+
+// smallDotsKernel multiplies matrices [n or 1, rows, inner] and [n, inner, columns]; its config says which lie
+// transposed.
 var smallDotsKernel = &Kernel{Target: "xlarun_small_dots", evalConfig: func(config []int, in, out []*Tensor) {
 	x, y := in[0], in[1]
 	rows, columns, inner := out[0].Shape.Dims[1], out[0].Shape.Dims[2], x.Shape.Dims[2-config[0]]
@@ -44,7 +64,7 @@ var smallDotsKernel = &Kernel{Target: "xlarun_small_dots", evalConfig: func(conf
 			if config[1] == 1 {
 				right = idx[2]*inner + k
 			}
-			sum += x.F(idx[0]*rows*inner+left) * y.F(idx[0]*inner*columns+right)
+			sum += x.F(idx[0]%x.Shape.Dims[0]*rows*inner+left) * y.F(idx[0]*inner*columns+right)
 		}
 		out[0].SetF(i, sum)
 	})

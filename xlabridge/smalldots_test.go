@@ -9,6 +9,27 @@ import (
 	"xlarun/graph"
 )
 
+// One small matrix times each of many, as it lies and transposed.
+func TestSharedSmallDots(t *testing.T) {
+	c := open(t, Options{})
+	x := graph.Sin(graph.Convert(graph.Reshape(graph.Iota(48), 8, 6), graph.Float32))
+	y := graph.Cos(graph.Convert(graph.Reshape(graph.Iota(3*7*6*9), 3, 7, 6, 9), graph.Float32))
+	for axis, left := range []*graph.Array{graph.Transpose(x), x} {
+		f := func(x, y *graph.Array) *graph.Array { return graph.DotGeneral(x, y, nil, nil, []int{axis}, []int{2}) }
+		in, err := graph.Eval([]*graph.Array{left, y})
+		require.NoError(t, err)
+		p, err := graph.Trace2("products", f, in[0], in[1])
+		require.NoError(t, err)
+		l, err := p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Contains(t, l.StableHLO, "xlarun_small_dots")
+		got, err := Jit2(c, f)(in[0], in[1])
+		require.NoError(t, err)
+		require.Equal(t, []int{8, 3, 7, 9}, got.Dims())
+		require.InDeltaSlice(t, floats(t, f(in[0], in[1])), floats(t, got), 1e-5)
+	}
+}
+
 // The kernel for products of many small matrices, for sizes that fill registers and that do not, in all layouts.
 func TestSmallDots(t *testing.T) {
 	c := open(t, Options{})

@@ -28,7 +28,8 @@ xf_error *xb_top_k(xf_frame *frame);
 // Config: whether equal members stand before an element, and the number of leading axes that both arrays have.
 xf_error *xb_search_sorted(xf_frame *frame);
 
-// In: f32 matrices x [n, rows, inner] and y [n, inner, columns] of at most 32 rows and columns. Out: their products; see smalldot.c.
+// In: f32 matrices x [n or 1, rows, inner] and y [n, inner, columns] of at most 32 rows and columns. Out: their products; see
+// smalldot.c.
 // Config: whether x, and whether y, lies transposed.
 xf_error *xb_small_dots_call(xf_frame *frame);
 

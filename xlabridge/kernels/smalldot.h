@@ -7,10 +7,10 @@
 
 enum { XB_SMALL_SIDE = 32 };  // the longest side of a matrix
 
-// sizes of the products out[rows, columns] = x[rows, inner] y[inner, columns]; x or y may lie transposed.
+// sizes of the products out[rows, columns] = x[rows, inner] y[inner, columns]; x or y may lie transposed, and all products may share one x.
 typedef struct {
   int64_t products, rows, inner, columns;
-  bool x_transposed, y_transposed;
+  bool x_transposed, y_transposed, x_shared;
 } xb_small_sizes;
 
 typedef void xb_small_dots(const xb_small_sizes *s, const float *x, const float *y, float *out);

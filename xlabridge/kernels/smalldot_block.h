@@ -40,7 +40,7 @@ void NAME(const xb_small_sizes *s, const float *x, const float *y, float *out) {
   int64_t row = s->x_transposed ? 1 : inner, next = s->x_transposed ? rows : 1;
   float packed[XB_SMALL_SIDE * WIDEST] = {0};
   bool packs = width != columns || s->y_transposed;
-  for (int64_t p = 0; p < s->products; p++, x += rows * inner, y += inner * columns, out += rows * columns) {
+  for (int64_t p = 0; p < s->products; p++, x += s->x_shared ? 0 : rows * inner, y += inner * columns, out += rows * columns) {
     const float *right = y;
     if (packs) {
       for (int64_t k = 0; k < inner; k++)
