@@ -72,6 +72,84 @@ func (g *Graph) loopElements(inside bool) (short, all int) {
 	return short, all
 }
 
+// leastGathered is the least number of elements of a gather that counts.
+const leastGathered = 1 << 10
+
+// Gathered is the part, 0 to 1, of the elements that a program computes by gathering floats one by one, many at a time.
+// Loops count once.
+func (g *Graph) Gathered() float64 {
+	gathered, all := g.gathered()
+	return gathered / max(1, all)
+}
+
+func (g *Graph) gathered() (gathered, all float64) {
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			x, y := b.gathered()
+			gathered, all = gathered+x, all+y
+		}
+		if len(n.Bodies) > 0 || len(n.Outs) == 0 {
+			continue
+		}
+		size := float64(n.Outs[0].Size())
+		switch {
+		case n.Op.Name == "gather":
+			all += size
+			if isFloat(n.Outs[0].DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 && size >= leastGathered {
+				gathered += size
+			}
+		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
+			all += float64(n.Inputs[0].Size())
+		case n.Op.Name == "dot_general":
+			all += size * float64(n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
+		case n.Op.Name == "custom_call" || elementwise(n):
+			all += size
+		}
+	}
+	return gathered, all
+}
+
+// shortRow is the longest last axis whose loop a compiler had better write out.
+const shortRow = 16
+
+// ShortRows is the part, 0 to 1, of a program's operations that are in inner loops of a few turns, written out or not:
+// along last axes of 2 to 16 elements, over windows, and in products of small matrices. Loops of the program count once.
+func (g *Graph) ShortRows() float64 {
+	short, all := g.shortRows()
+	return short / max(1, all)
+}
+
+func (g *Graph) shortRows() (short, all float64) {
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			x, y := b.shortRows()
+			short, all = short+x, all+y
+		}
+		if len(n.Bodies) > 0 || len(n.Outs) == 0 {
+			continue
+		}
+		x, work, few := n.Outs[0], float64(n.Outs[0].Size()), false
+		switch {
+		case n.Op.Name == "reduce_window":
+			work, few = work*float64(product(n.Attrs.(windowAttrs).window)), true
+		case n.Op.Name == "dot_general":
+			rows, inner, columns := productSizes(n)
+			work, few = work*float64(inner), max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis
+		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
+			x, work = n.Inputs[0], float64(n.Inputs[0].Size())
+		case !elementwise(n):
+			continue
+		}
+		if r := x.Rank(); r > 1 && x.Dims()[r-1] > 1 && x.Dims()[r-1] <= shortRow {
+			few = true
+		}
+		if all += work; few && work > smallLoop {
+			short += work
+		}
+	}
+	return short, all
+}
+
 // Grain is the number of elements that one op works on, averaged over all operations of a call, and the number of these
 // operations; as in Cost a while turns once. Work of a coarse grain can be shared out.
 func (g *Graph) Grain() (elements, operations float64) {

@@ -232,6 +232,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	if out := halfProduct(l, n, in); out != nil {
 		return out
 	}
+	if out := smallDots(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {

@@ -1,9 +1,6 @@
 package graph
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // Roll moves the elements so many places up along an axis (down if negative); those that leave at one end come in at
 // the other.
@@ -106,37 +103,6 @@ func Quantile(x *Array, q float64, axis int) *Array {
 
 // Median is the middle value along an axis, the mean of the two middle ones if there are two; the axis goes away.
 func Median(x *Array, axis int) *Array { return Quantile(x, .5, axis) }
-
-// SearchSorted gives for each element of x the int32 index in the ascending vector sorted at which to insert it so that
-// the order stays: before equal elements, or after them. NaN counts as larger than all numbers, as in Sort.
-func SearchSorted(sorted, x *Array, after bool) *Array {
-	if sorted.Rank() != 1 {
-		throw("SearchSorted", "got %s, want an ascending vector", sorted.shape)
-	}
-	d := promote(sorted.DType(), x.DType())
-	sorted, x = Convert(sorted, d), Convert(x, d)
-	n := sorted.Size()
-	below := func(s, x *Array) *Array { return Or(Lt(s, x), And(IsNaN(x), Not(IsNaN(s)))) }
-	if after {
-		below = func(s, x *Array) *Array { return Or(Le(s, x), IsNaN(x)) }
-	}
-	low := Zeros(x.shape.with(Int32))
-	if n == 0 {
-		return low
-	}
-	var steps []int32 // powers of two, falling
-	for i := bits.Len(uint(n)) - 1; i >= 0; i-- {
-		steps = append(steps, 1<<i)
-	}
-	// A loop: written out, each step would compute the steps before it once more for each of its uses, and compilers
-	// that fuse such a chain write code that grows exponentially.
-	low, _ = Scan(func(low, step *Array) (*Array, None) {
-		next := Add(low, step)
-		before := below(Take(sorted, Sub(Min(next, n), 1), 0), x)
-		return Select(And(before, Le(next, n)), next, low), None{}
-	}, low, Int32s(steps, len(steps)))
-	return low
-}
 
 // SplitAxis returns x with one axis as several: SplitAxis(x, 0, 4, 8) of f32[32, 3] is f32[4, 8, 3]. The product of the
 // sizes is the size of the axis.

@@ -34,10 +34,36 @@ const mostSmall = .5
 // own kernels make the updates (graph's lowering inserts them) or no large array is updated, and not for short loops
 // (graph.WholeLoops).
 
-// olderEmitters are the extra options that choose the older emitter. They also turn every loop, of any size, into one
-// function, except the loops that graph's lowering keeps apart (graph/lower_loops.go).
-const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling," +
-	"xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+// Extra options. wholeLoops turns every loop, of any size, into one function, except the loops that graph's lowering
+// keeps apart (graph/lower_loops.go).
+const (
+	olderEmitters = "xla_cpu_disable_new_fusion_emitters"
+	noUnrolling   = "xla_cpu_disable_loop_unrolling"
+	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+)
+
+// mostGathered is the part of a program's floats that may be gathered one by one, mostShortRows the part of its
+// operations that may be in short inner loops, for it to be compiled the fastest way.
+const mostGathered, mostShortRows = .05, .4
+
+// emitters returns the extra options for a program whose loops are functions. Two kinds of programs that run alone are
+// compiled another way, which takes up to twice as long. Gathers of single floats take half to two thirds of the time
+// with the newer emitters. Short inner loops, such as those of windows and small products, take a fifth to two thirds
+// of the time if LLVM unrolls them. Others gain nothing, and programs of populations must keep their bytes.
+func emitters(g *graph.Graph, alone bool) string {
+	unrolls := alone && g.ShortRows() > mostShortRows
+	switch {
+	case g.TiledProducts() && unrolls:
+		return olderEmitters + "," + wholeLoops + "," + tiledProducts
+	case g.TiledProducts():
+		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
+	case alone && g.Gathered() > mostGathered:
+		return "" // in loops that are one function, gathers take twice as long
+	case unrolls:
+		return olderEmitters + "," + wholeLoops
+	}
+	return olderEmitters + "," + noUnrolling + "," + wholeLoops
+}
 
 // tiledProducts are the extra options with which the compiler writes its own code for matrix products inside loops that
 // are one function. The tile is rows x contracted x columns: 6 x 2 registers of sums fit into 16 registers. Calls of
@@ -80,10 +106,9 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 	}
 	if l.Graph.WholeLoops(l.Target) {
-		options[extraOptions] = olderEmitters
+		options[extraOptions] = emitters(l.Graph, o.alone)
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
 		if l.Graph.TiledProducts() {
-			options[extraOptions] = olderEmitters + "," + tiledProducts
 			options[libraryFusions] = ""
 		}
 	}

@@ -260,6 +260,44 @@ func TestTurnKernel(t *testing.T) {
 	}
 }
 
+// Programs that run alone are compiled another way if they gather numbers or have short inner loops. Programs of
+// populations are not.
+func TestEmittersOfProgramsAlone(t *testing.T) {
+	old := strings.Join([]string{olderEmitters, noUnrolling, wholeLoops}, ",")
+	unrolled := strings.Join([]string{olderEmitters, wholeLoops}, ",")
+	x := func(dims ...int) *array { return graph.Abstract(graph.ShapeOf(graph.Float32, dims...)) }
+	for name, c := range map[string]struct {
+		f    func(x *array) *array
+		x    *array
+		want string // alone
+	}{
+		"gathered numbers": {func(x *array) *array {
+			return graph.Mul(graph.Take(x, graph.Rem(graph.Iota(5000), 900), 0), 2)
+		}, x(1000), ""},
+		"gathered rows": {func(x *array) *array {
+			return graph.Mul(graph.Take(x, graph.Rem(graph.Iota(500), 90), 0), 2)
+		}, x(100, 50), old},
+		"gathered whole numbers": {func(x *array) *array {
+			return graph.Take(graph.Iota(900), graph.Convert(x, graph.Int32), 0)
+		}, x(1000), old},
+		"short rows": {func(x *array) *array { return graph.Sum(graph.Sin(x), 1) }, x(1000, 9), unrolled},
+		"long rows":  {func(x *array) *array { return graph.Sum(graph.Sin(x), 1) }, x(1000, 90), old},
+		"windows": {func(x *array) *array {
+			return graph.ReduceWindow(x, "max", []int{3, 3})
+		}, x(90, 90), unrolled},
+		"products of small matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(30, 20),
+			unrolled},
+		"products of matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(90, 50), old},
+	} {
+		p, err := graph.Trace(name, c.f, c.x)
+		require.NoError(t, err, name)
+		l, err := p.Lower(graph.TargetCPUKernels)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, emitters(l.Graph, true), name)
+		require.Equal(t, old, emitters(l.Graph, false), name)
+	}
+}
+
 // The pinned plugin takes the extra options, and they change how a program is compiled, not what it does.
 func TestExtraOptions(t *testing.T) {
 	c := openAlone(t, Options{})

@@ -1,4 +1,4 @@
-"""The programs of cmd/xlarun-bench/bench/genericbench in JAX, by the same names, for xlarun bench jax.
+"""The programs of cmd/xlarun-bench/bench/genericbench in JAX, by the same names, for xlarun bench generic.
 
 usage: jax_generic.py NAME...   measures each, and prints one line of JSON for it: seconds of a call (median) and of tracing and
 compiling, the process's peak memory in bytes, checksums of the results.
@@ -226,6 +226,260 @@ def _(means, ks):
             return (n.at[arm].add(1.), sm.at[arm].add(r), total + r), None
         return lax.scan(st, (jnp.zeros(10), jnp.zeros(10), jnp.float32(0)), jnp.arange(200))[0][2]
     return vmap(one)(means, K(ks))
+
+# images and signals
+def shifts(p):
+    h, w = p.shape[0] - 2, p.shape[1] - 2
+    return [p[y:y+h, x:x+w] for y in range(3) for x in range(3)]
+def total(*terms):
+    t = terms[0]
+    for x in terms[1:]: t = t + x
+    return t
+@add("blur", lambda: [gen(1, 1, 16, 256, 256)])
+def _(x):
+    def along(x, axis):
+        p = jnp.pad(x, [(2, 2) if a == axis else (0, 0) for a in range(3)])
+        return total(*[w/16*lax.slice_in_dim(p, i, i + 256, axis=axis) for i, w in enumerate((1, 4, 6, 4, 1))])
+    return along(along(x, 1), 2)
+@add("sobel", lambda: [gen(1, 1, 512, 512)])
+def _(x):
+    s = shifts(jnp.pad(x, 1))
+    dx = total(s[2], 2*s[5], s[8]) - total(s[0], 2*s[3], s[6]); dy = total(s[6], 2*s[7], s[8]) - total(s[0], 2*s[1], s[2])
+    return jnp.sqrt(dx**2 + dy**2)
+add("medianfilter", lambda: [gen(1, 1, 256, 256)])(lambda x: jnp.sort(jnp.stack(shifts(jnp.pad(x, 1)), 2), 2)[:, :, 4])
+add("histogram", lambda: [gen(1, 1, 1_000_000)])(lambda x: jnp.histogram(x, 64, (-1, 1))[0])
+@add("equalize", lambda: [geni(1, 200, 512, 512)])
+def _(x):
+    c = jnp.cumsum(jnp.bincount(x.ravel(), length=256))
+    return ((c - c[0])*255//(512*512 - c[0]))[x]
+@add("rotate", lambda: [gen(1, 1, 256, 256), gen(2, 3, 8)])
+def _(image, angles):
+    flat = image.ravel(); at = jnp.arange(256).astype(jnp.float32) - 127.5; gy, gx = jnp.meshgrid(at, at, indexing="ij")
+    def one(angle):
+        s, c = jnp.sin(angle), jnp.cos(angle)
+        y = jnp.clip(c*gy + s*gx + 127.5, 0, 254.99); x = jnp.clip(c*gx - s*gy + 127.5, 0, 254.99)
+        y0, x0 = jnp.floor(y), jnp.floor(x); fy, fx = y - y0, x - x0; i = (y0*256 + x0).astype(jnp.int32)
+        return (flat[i]*(1 - fx) + flat[i+1]*fx)*(1 - fy) + (flat[i+256]*(1 - fx) + flat[i+257]*fx)*fy
+    return vmap(one)(angles)
+add("dilate", lambda: [gen(1, 1, 8, 256, 256)])(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 5, 5), (1, 1, 1), "SAME"))
+@add("boxsum", lambda: [gen(1, 1, 1024, 1024)])
+def _(x):
+    c = jnp.pad(jnp.cumsum(jnp.cumsum(x, 0), 1), ((1, 0), (1, 0)))
+    at = lambda y, x: c[y:y+1010, x:x+1010]
+    return at(15, 15) - at(0, 15) - at(15, 0) + at(0, 0)
+@add("autocorrelation", lambda: [gen(1, 1, 64, 4096)])
+def _(x):
+    def one(x):
+        x = x - x.mean(); c = jnp.stack([jnp.sum(x[:4096-lag]*x[lag:]) for lag in range(64)])
+        return c/c[0]
+    return vmap(one)(x)
+@add("mandelbrot", lambda: [gen(1, 1, 256, 256)])
+def _(x):
+    at = jnp.arange(256).astype(jnp.float32)*(3/256) - 2; ci, cr = jnp.meshgrid(at + .5, at, indexing="ij"); cr = cr + 1e-3*x
+    def st(r, i, n):
+        inside = r**2 + i**2 <= 4
+        return jnp.where(inside, r**2 - i**2 + cr, r), jnp.where(inside, 2*r*i + ci, i), n + inside.astype(jnp.int32)
+    return loop(64, st, (jnp.zeros_like(cr), jnp.zeros_like(cr), jnp.zeros((256, 256), jnp.int32)))[2]
+@add("kmeans", lambda: [gen(1, 1, 4096, 16), gen(2, 1, 32, 16)])
+def _(x, c):
+    def st(c):
+        of = jnp.argmin(jnp.sum(c**2, 1) - 2*(x @ c.T), 1); n = jax.ops.segment_sum(jnp.ones(4096), of, 32)
+        return jax.ops.segment_sum(x, of, 32)/jnp.maximum(n, 1)[:, None],
+    return loop(10, st, (c,))
+@add("dct", lambda: [gen(1, 1, 4096, 8, 8)])
+def _(x):
+    c = jnp.asarray((.5*np.cos(np.pi*(np.arange(8) + .5)*np.arange(8)[:, None]/8)).astype(np.float32))
+    return jnp.round(16*vmap(lambda b: c @ b @ c.T)(x))
+# tokens
+@add("bigram", lambda: [geni(1, 256, 64, 4096)])
+def _(t): return jnp.zeros(65536, jnp.int32).at[(t[:, :-1]*256 + t[:, 1:]).ravel()].add(1)
+@add("rollinghash", lambda: [geni(1, 256, 256, 4096)])
+def _(t):
+    h = jnp.zeros((256, 4089), jnp.int32); p = 1
+    for k in range(8):
+        h = h + t[:, k:k+4089]*p; p = (p*31 + 2**31) % 2**32 - 2**31
+    return (h ^ h >> 15) & 65535
+@add("merge", lambda: [geni(1, 16, 64, 4096)])
+def _(t):
+    def one(t):
+        pair = (t[:-1] == 7) & (t[1:] == 9); first, second = jnp.pad(pair, (0, 1)), jnp.pad(pair, (1, 0))
+        at = jnp.where(~second, jnp.cumsum(~second) - 1, 4096)
+        return jnp.full(4096, -1).at[at].set(jnp.where(first, 16, t), mode="drop")
+    return vmap(one)(t)
+@add("crc", lambda: [geni(1, 256, 256, 1024)])
+def _(t):
+    words = np.arange(256, dtype=np.uint32)
+    for _ in range(8): words = words >> 1 ^ (words & 1)*np.uint32(0xEDB88320)
+    table = jnp.asarray(words); ones = jnp.uint32(0xFFFFFFFF)
+    return lax.scan(lambda c, b: (table[(c ^ b) & 255] ^ c >> 8, None), jnp.full(1024, ones), t.astype(jnp.uint32))[0] ^ ones
+@add("wordcount", lambda: [geni(1, 5000, 65536)])
+def _(t):
+    s = jnp.sort(t); fresh = jnp.concatenate([jnp.ones(1, bool), s[1:] != s[:-1]])
+    counts = jax.ops.segment_sum(jnp.ones(65536, jnp.int32), jnp.cumsum(fresh) - 1, 5000)
+    return lax.top_k(counts, 16)[0], counts
+# graphs and sparse products
+def edges(nodes, n): return [geni(1, nodes, n), geni(2, nodes, n)]
+seg_sum, seg_min = jax.ops.segment_sum, jax.ops.segment_min
+@add("bfs", lambda: edges(4096, 32768))
+def _(a, b): return loop(16, lambda d: (jnp.minimum(d, seg_min(d[a] + 1, b, 4096)),), (jnp.where(jnp.arange(4096) == 0, 0, 1_000_000),))
+@add("pagerank", lambda: edges(4096, 65536))
+def _(a, b):
+    degree = jnp.maximum(seg_sum(jnp.ones(65536), a, 4096), 1)
+    return loop(20, lambda r: (.15/4096 + .85*seg_sum((r/degree)[a], b, 4096),), (jnp.full(4096, 1/4096),))
+@add("bellman", lambda: edges(1024, 8192) + [gen(3, 1, 8192)])
+def _(a, b, w):
+    w = jnp.abs(w)
+    return vmap(lambda s: loop(16, lambda d: (jnp.minimum(d, seg_min(d[a] + w, b, 1024)),), (jnp.where(jnp.arange(1024) == s, 0., 1e6),))[0])(jnp.arange(8))
+@add("floyd", lambda: [gen(1, 1, 128, 128)])
+def _(x): return lax.scan(lambda d, k: (jnp.minimum(d, d[:, k][:, None] + d[k][None]), None), jnp.abs(x), jnp.arange(128))[0]
+@add("components", lambda: edges(8192, 8192))
+def _(a, b):
+    def st(s):
+        l = jnp.minimum(s[0], seg_min(s[0][a], b, 8192)); l = jnp.minimum(l, seg_min(l[b], a, 8192))
+        return l, jnp.any(l != s[0])
+    return lax.while_loop(lambda s: s[1], st, (jnp.arange(8192), jnp.bool_(True)))[0]
+@add("triangles", lambda: [geni(1, 10, 512, 512)])
+def _(x): a = ((x == 0) | (x.T == 0)).astype(jnp.float32); return jnp.sum(a*(a @ a), 1)
+@add("core", lambda: edges(4096, 32768))
+def _(a, b):
+    def st(alive):
+        n = (alive[a] & alive[b]).astype(jnp.int32)
+        return alive & (seg_sum(n, a, 4096) + seg_sum(n, b, 4096) >= 10),
+    return loop(20, st, (jnp.ones(4096, bool),))
+@add("randomwalk", lambda: [geni(1, 4096, 4096, 16), key(2)])
+def _(near, k):
+    def st(s, t):
+        to = near.ravel()[s[0]*16 + R.randint(R.fold_in(K(k), t), (4096,), 0, 16)]
+        return (to, s[1].at[to].add(1)), None
+    return lax.scan(st, (jnp.arange(4096), jnp.zeros(4096, jnp.int32)), jnp.arange(50))[0]
+add("coo", lambda: edges(16384, 262144) + [gen(3, 1, 262144), gen(4, 1, 16384)])(lambda a, b, w, x: seg_sum(w*x[a], b, 16384))
+add("coomatrix", lambda: edges(4096, 32768) + [gen(3, 1, 32768), gen(4, 1, 4096, 64)])(lambda a, b, w, x: seg_sum(w[:, None]*x[a], b, 4096))
+add("ellpack", lambda: [geni(1, 16384, 16384, 16), gen(2, 1, 16384, 16), gen(3, 1, 16384)])(lambda i, w, x: jnp.sum(w*x[i], 1))
+@add("conjugate", lambda: [gen(1, 1, 128, 128)])
+def _(b):
+    def laplace(u): s = shifts(jnp.pad(u, 1)); return 4.1*u - total(s[1], s[3], s[5], s[7])
+    dot = lambda a, b: jnp.sum(a*b)
+    def st(u, r, p, rr):
+        q = laplace(p); alpha = rr/(dot(p, q) + 1e-20); u, r = u + alpha*p, r - alpha*q; n = dot(r, r)
+        return u, r, r + n/(rr + 1e-20)*p, n
+    return loop(50, st, (jnp.zeros_like(b), b, b, dot(b, b)))[0]
+# physics
+@add("nbody", lambda: [gen(1, 1, 256, 3), gen(2, .1, 256, 3)])
+def _(x, v):
+    def st(x, v):
+        d = x[None] - x[:, None]; r = jnp.sum(d**2, 2) + .01
+        v = v + 1e-4*jnp.sum(d*(1/(r*jnp.sqrt(r)))[..., None], 1)
+        return x + .01*v, v
+    return loop(20, st, (x, v))
+def around(u): return total(jnp.roll(u, 1, 0), jnp.roll(u, -1, 0), jnp.roll(u, 1, 1), jnp.roll(u, -1, 1))
+@add("wave", lambda: [gen(1, 1, 256, 256)])
+def _(u): return loop(100, lambda u, old: (2*u - old + .2*(around(u) - 4*u), u), (u, u))[0]
+@add("ising", lambda: [geni(1, 2, 128, 128), key(2)])
+def _(x, k):
+    i = jnp.arange(128); parity = (i[None] + i[:, None]) % 2
+    def st(s, t):
+        for half in range(2):
+            u = R.uniform(R.fold_in(K(k), t*2 + half), (128, 128))
+            s = jnp.where((u < jnp.exp(-.88*(s*around(s)))) & (parity == half), -s, s)
+        return s, None
+    return lax.scan(st, (2*x - 1).astype(jnp.float32), jnp.arange(50))[0]
+@add("springs", lambda: [gen(1, 1, 1024), gen(2, 1, 1024)])
+def _(x, v):
+    def st(x, v):
+        d = x[1:] - x[:-1]; v = .999*(v + .05*(jnp.pad(d, (0, 1)) - jnp.pad(d, (1, 0))))
+        return x + .05*v, v
+    return loop(500, st, (x, v))
+@add("plasma", lambda: [gen(1, 1, 16384), gen(2, .1, 16384)])
+def _(x, v):
+    def st(x, v):
+        cell = jnp.clip((x*64).astype(jnp.int32), 0, 63); density = seg_sum(jnp.full(16384, 1/256), cell, 64)
+        v = v + .001*jnp.cumsum(density.mean() - density)[cell]; x = x + .01*v
+        return x - jnp.floor(x), v
+    return loop(50, st, (.5*(x + 1), v))[1:]
+@add("poisson", lambda: [gen(1, 1, 128, 128)])
+def _(b):
+    def st(u): n = shifts(jnp.pad(u, 1)); return .25*(total(n[1], n[3], n[5], n[7]) - b),
+    return loop(200, st, (jnp.zeros_like(b),))
+@add("advect", lambda: [gen(1, 1, 128, 128), gen(2, 2, 128, 128), gen(3, 2, 128, 128)])
+def _(s, y, x):
+    at = jnp.arange(128).astype(jnp.float32); gy, gx = jnp.meshgrid(at, at, indexing="ij")
+    def st(s):
+        i = jnp.clip(jnp.round(gy - y), 0, 127).astype(jnp.int32); j = jnp.clip(jnp.round(gx - x), 0, 127).astype(jnp.int32)
+        return .9*s.ravel()[i*128 + j] + .1*s,
+    return loop(20, st, (s,))
+add("lif", lambda: [gen(1, .3, 64, 256), gen(2, .1, 256, 10), gen(3, 1, 64, 100, 64)])(lambda w, u, x: vmap(lambda s: lif((w, u), s))(x))
+# sampling
+@add("metropolis", lambda: [gen(1, 1, 1024, 2), key(2)])
+def _(z, k):
+    density = lambda z: -8*(jnp.sqrt(jnp.sum(z**2, -1)) - 2)**2
+    def st(z, t):
+        a, b = R.split(R.fold_in(K(k), t), 2); to = z + R.uniform(a, (1024, 2), minval=-.5, maxval=.5)
+        return jnp.where((jnp.log(R.uniform(b, (1024,))) < density(to) - density(z))[:, None], to, z), None
+    return lax.scan(st, z, jnp.arange(200))[0].mean(0)
+@add("hamiltonian", lambda: [gen(1, 1, 256, 16), gen(2, 1, 256, 16)])
+def _(z, v):
+    slope = jax.grad(lambda z: jnp.sum((1 - z[:8])**2 + 5*(z[8:] - z[:8]**2)**2))
+    def st(z, v): v = v - .005*slope(z); z = z + .01*v; return z, v - .005*slope(z)
+    return vmap(lambda z, v: loop(200, st, (z, v)))(z, v)
+@add("particles", lambda: [gen(1, 1, 50), key(2)])
+def _(y, k):
+    def st(s, i):
+        a, b = R.split(R.fold_in(K(k), i[1]), 2); z = .9*s[0] + R.uniform(a, (4096,), minval=-.5, maxval=.5)
+        w = jnp.exp(-2*(z - i[0])**2); c = jnp.cumsum(w); u = jnp.arange(4096).astype(jnp.float32) + R.uniform(b, ())
+        return (z[jnp.searchsorted(c, u*(c[-1]/4096))], s[1] + w.mean()), None
+    return lax.scan(st, (jnp.zeros(4096), jnp.float32(0)), (y, jnp.arange(50)))[0][1]
+add("resampling", lambda: [gen(1, 1, 1024), key(2)])(lambda x, k: jnp.sort(x[R.randint(K(k), (1024, 1024), 0, 1024)].mean(1)))
+@add("drawtokens", lambda: [gen(1, 4, 128, 4096), key(2)])
+def _(x, k):
+    kept = jnp.where(x >= lax.top_k(x, 50)[0][:, 49:], x, -jnp.inf)
+    return jnp.argmax(kept - jnp.log(-jnp.log(R.uniform(K(k), (128, 4096), minval=1e-6))), 1)
+@add("mapelites", lambda: [gen(1, 1, 1024, 16), key(2)])
+def _(x, k):
+    def st(s, t):
+        fits, members = s; a, b = R.split(R.fold_in(K(k), t), 2)
+        child = members[R.randint(a, (512,), 0, 1024)] + R.uniform(b, (512, 16), minval=-.1, maxval=.1)
+        fit = -jnp.sum(child**2, 1); place = jnp.clip(16*(child[:, :2] + 1), 0, 31).astype(jnp.int32)
+        cell = place[:, 0]*32 + place[:, 1]; best = fits.at[cell].max(fit)
+        wins = (fit == best[cell]) & (fit > fits[cell])
+        return (best, members.at[jnp.where(wins, cell, 1024)].set(child, mode="drop")), None
+    return lax.scan(st, (jnp.full(1024, -1e6), x), jnp.arange(100))[0]
+# dynamic programming
+@add("viterbi", lambda: [gen(1, 1, 32, 32), gen(2, 1, 64, 128, 32)])
+def _(trans, emit):
+    def one(emit):
+        def st(s, e): all = s[:, None] + trans; return all.max(0) + e, jnp.argmax(all, 0)
+        best, back = lax.scan(st, jnp.zeros(32), emit)
+        return lax.scan(lambda i, f: (f[i], i), jnp.argmax(best), back, reverse=True)[1]
+    return vmap(one)(emit)
+@add("knapsack", lambda: [geni(1, 50, 100), geni(2, 100, 100)])
+def _(weight, value):
+    i = jnp.arange(4096)
+    def st(b, item): left = i - (item[0] + 1); return jnp.maximum(b, jnp.where(left >= 0, b[jnp.maximum(left, 0)] + item[1], 0)), None
+    return lax.scan(st, jnp.zeros(4096, jnp.int32), (weight, value))[0]
+@add("subsequence", lambda: [geni(1, 4, 64, 256), geni(2, 4, 64, 256)])
+def _(a, b):
+    def one(a, b):
+        st = lambda row, c: (lax.cummax(jnp.maximum(row, jnp.pad(row[:-1], (1, 0)) + (b == c).astype(jnp.int32))), None)
+        return lax.scan(st, jnp.zeros(256, jnp.int32), a)[0]
+    return vmap(one)(a, b)
+@add("levenshtein", lambda: [geni(1, 26, 64, 128), geni(2, 26, 64, 128)])
+def _(a, b):
+    i = jnp.arange(129)
+    def one(a, b):
+        st = lambda row, c: (lax.cummin(jnp.minimum(row + 1, jnp.pad(row[:-1] + (b != c).astype(jnp.int32), (1, 0), constant_values=1000)) - i) + i, None)
+        return lax.scan(st, i, a)[0][128]
+    return vmap(one)(a, b)
+@add("valueiteration", lambda: [geni(1, 1024, 1024, 8), gen(2, 1, 1024, 8)])
+def _(to, r): return loop(100, lambda v: (jnp.max(r + .95*v[to], 1),), (jnp.zeros(1024),))
+@add("forward", lambda: [gen(1, 1, 32, 32), gen(2, 1, 64, 128, 32)])
+def _(trans, emit):
+    lse = jax.scipy.special.logsumexp
+    return vmap(lambda emit: lse(lax.scan(lambda s, e: (lse(s[:, None] + trans, 0) + e, None), jnp.zeros(32), emit)[0]))(emit)
+@add("coins", lambda: [geni(1, 60, 32)])
+def _(coins):
+    i = jnp.arange(8192)
+    def st(w, coin): left = i - (coin + 1); return (w + jnp.where(left >= 0, w[jnp.maximum(left, 0)], 0)) % 10007, None
+    return lax.scan(st, jnp.where(i == 0, 1, 0), coins)[0]
 
 def checks(out):
     """As Checks of cmd/xlarun-bench/bench/genericbench."""

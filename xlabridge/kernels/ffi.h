@@ -23,6 +23,16 @@ xf_error *xb_cumulative(xf_frame *frame);
 // Config: how many.
 xf_error *xb_top_k(xf_frame *frame);
 
+// In: ascending lists [..., n] of f32, f64 or s32, and elements of the same type. Out: s32, how many members of its list stand
+// before each element. NaN comes last.
+// Config: whether equal members stand before an element, and the number of leading axes that both arrays have.
+xf_error *xb_search_sorted(xf_frame *frame);
+
+// In: f32 matrices x [n or 1, rows, inner] and y [n, inner, columns] of at most 32 rows and columns. Out: their products; see
+// smalldot.c.
+// Config: whether x, and whether y, lies transposed.
+xf_error *xb_small_dots_call(xf_frame *frame);
+
 // In: arrays of f32, s32 or u32 of one shape. Out: the same, each line along an axis in the order of the first array. Equal
 // elements keep their order. NaN comes last.
 // Config: the axis, whether the largest come first.

@@ -36,6 +36,8 @@ var All = []Kernel{
 	{"xlarun_turn", "turn.c", nil, unsafe.Pointer(C.xb_turn)},
 	{"xlarun_cumulative", "cumulative.c", nil, unsafe.Pointer(C.xb_cumulative)},
 	{"xlarun_top_k", "topk.c", nil, unsafe.Pointer(C.xb_top_k)},
+	{"xlarun_search_sorted", "search.c", nil, unsafe.Pointer(C.xb_search_sorted)},
+	{"xlarun_small_dots", "smalldot.c", avx512, unsafe.Pointer(C.xb_small_dots_call)},
 	{"xlarun_sort", "sort.c", nil, unsafe.Pointer(C.xb_sort)},
 	{"xlarun_threefry", "threefry.c", avx512, unsafe.Pointer(C.xb_threefry)},
 	{"xlarun_gather", "gather.c", nil, unsafe.Pointer(C.xb_gather)},

@@ -83,9 +83,11 @@ static int merge(loop *l, int n) {
 }
 
 // A run combines n elements of from with those of to; strides are in elements. A spray combines windows of one element:
-// element i of from, at stride fs, with the one at to + at[i]; a negative place is none.
+// element i of from, at stride fs, with the one at to + at[i]; a negative place is none. A direct spray reads the places itself: the one of element i is i * step
+// and scale times the index, which says none if it is above last, or negative.
 typedef void run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
 typedef void spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t from_stride);
+typedef void direct(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index, uint32_t last, int64_t scale, int64_t step, int64_t from_stride);
 
 #define RUN(NAME, T, VALUE)                                                                                                   \
   static void NAME(void *restrict to, const void *restrict from, int64_t n, int64_t ts, int64_t fs) {                         \
@@ -106,6 +108,18 @@ typedef void spray(void *restrict to, const void *restrict from, int64_t n, cons
       (void)a;                                                                                                                \
       x[at[i]] = VALUE;                                                                                                       \
     }                                                                                                                         \
+  }                                                                                                                           \
+  static void direct_##NAME(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index,           \
+                            uint32_t last, int64_t scale, int64_t step, int64_t fs) {                                         \
+    T *x = to;                                                                                                                \
+    const T *y = from;                                                                                                        \
+    for (int64_t i = 0; i < n; i++, y += fs, x += step) {                                                                     \
+      if ((uint32_t)index[i] > last) continue;                                                                                \
+      T *place = x + index[i] * scale;                                                                                        \
+      T a = *place, b = *y;                                                                                                   \
+      (void)a;                                                                                                                \
+      *place = VALUE;                                                                                                         \
+    }                                                                                                                         \
   }
 
 #define ARITHMETIC(T, U)              \
@@ -116,10 +130,18 @@ typedef void spray(void *restrict to, const void *restrict from, int64_t n, cons
   RUN(max_##T, T, a > b ? a : b)    \
   RUN(min_##T, T, a < b ? a : b)
 
-// NaN wins, and 0 is more than -0, as in StableHLO.
-#define FLOAT_ORDER(T)                                                          \
-  RUN(max_##T, T, a > b || a != a ? a : a == 0 && b == 0 ? a + b : b)           \
-  RUN(min_##T, T, a < b || a != a ? a : a == 0 && b == 0 ? -(-a + -b) : b)
+// NaN wins, and 0 is more than -0, as in StableHLO. The comparisons are in an order in which a processor foretells all but the first, which takes no branch.
+#define FLOAT_ORDER(T)                                                                    \
+  static inline T most_##T(T a, T b) {                                                    \
+    T r = a > b ? a : b;                                                                  \
+    return a != a ? a : a == b ? (a == 0 ? a + b : a) : r;                                \
+  }                                                                                       \
+  static inline T least_##T(T a, T b) {                                                   \
+    T r = a < b ? a : b;                                                                  \
+    return a != a ? a : a == b ? (a == 0 ? -(-a + -b) : a) : r;                           \
+  }                                                                                       \
+  RUN(max_##T, T, most_##T(a, b))                                                         \
+  RUN(min_##T, T, least_##T(a, b))
 
 // Whole numbers wrap around, which C allows unsigned ones only; the narrow ones are widened first.
 ARITHMETIC(float, float)
@@ -152,11 +174,12 @@ enum { SET, SUM, PROD, MAX, MIN };
 typedef struct {
   run *run;
   spray *spray;
+  direct *direct;
 } combiner;
 
 // combine finds the combiner of a kind and an element type; nulls: there is none.
 static combiner combine(int64_t kind, int dtype) {
-#define BOTH(NAME) {NAME, spray_##NAME}
+#define BOTH(NAME) {NAME, spray_##NAME, direct_##NAME}
 #define KINDS(T) \
   { BOTH(sum_##T), BOTH(prod_##T), BOTH(max_##T), BOTH(min_##T) }
   static const combiner set[] = {[1] = BOTH(set_uint8_t), [2] = BOTH(set_uint16_t), [4] = BOTH(set_uint32_t), [8] = BOTH(set_uint64_t)};
@@ -166,7 +189,7 @@ static combiner combine(int64_t kind, int dtype) {
       [XF_F32] = KINDS(float),   [XF_F64] = KINDS(double),
   };
   if (kind == SET) return set[width(dtype)];
-  if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0])) return (combiner){NULL, NULL};
+  if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0])) return (combiner){NULL, NULL, NULL};
   return others[dtype][kind - SUM];
 }
 
@@ -299,10 +322,14 @@ xf_error *xb_scatter(xf_frame *frame) {
   const int64_t inner_index = step_index[outer - 1];
   outer--;
   int64_t base = 0, source = 0, first = 0;
+  bool directly = windows == 0 && coordinates == 1 && inner_index == 1 && indices->dtype == XF_S32;
   for (;;) {
     enum { SOME = 256 };
     int64_t at[SOME];
-    for (int64_t i = 0; i < inner.n; i += SOME) {
+    if (directly)
+      f.direct((char *)out->data + base * bytes, (const char *)updates->data + source * bytes, inner.n, (const int32_t *)indices->data + first, (uint32_t)last[0], scale[0],
+               inner.to, inner.from);
+    for (int64_t i = directly ? inner.n : 0; i < inner.n; i += SOME) {
       int64_t n = inner.n - i < SOME ? inner.n - i : SOME;
       const char *from_here = (const char *)updates->data + (source + i * inner.from) * bytes;
       for (int64_t j = 0; j < n; j++) at[j] = base + (i + j) * inner.to;

@@ -110,7 +110,7 @@ func genericWorkloads(Options) (all []Workload) {
 				if err := genericbench.WarmUp(b); err != nil {
 					return nil, err
 				}
-				start, in := time.Now(), p.In()
+				in, start := p.In(), time.Now()
 				traced, err := graph.Trace(p.Name, p.Apply, in)
 				if err != nil {
 					return nil, err

@@ -1,0 +1,77 @@
+package xlabridge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// The kernel that searches ascending lists agrees with a binary search, however the members lie and however many
+// elements there are beside them: buckets of one, of some and of all members, and none.
+func TestSearchSorted(t *testing.T) {
+	c := open(t, Options{})
+	c.target = graph.TargetCPUKernelsAlways
+	draw := rand.New(rand.NewPCG(1, 2))
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.MaxFloat32,
+		-math.MaxFloat32, 1}
+	kinds := []struct {
+		name string
+		at   func(i int) float64
+	}{
+		{"even", func(i int) float64 { return float64(i) - 20 }},
+		{"normal", func(int) float64 { return 40 * draw.NormFloat64() }},
+		{"equal", func(int) float64 { return 3 }},
+		{"few values", func(int) float64 { return float64(draw.IntN(4) - 2) }},
+		{"one far away", func(i int) float64 { return []float64{1e9, draw.Float64(), draw.Float64()}[min(i, 2)] }},
+		{"not finite", func(int) float64 { return special[draw.IntN(len(special))] }},
+	}
+	for _, size := range []struct{ n, m int }{{1, 1}, {1, 40}, {65, 1000}, {1000, 30}, {300, 300}} {
+		for _, kind := range kinds {
+			for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32} {
+				if dtype == graph.Int32 && kind.name == "not finite" {
+					continue
+				}
+				what := fmt.Sprintf("%s, %d in %d, %v", kind.name, size.m, size.n, dtype)
+				list, x := make([]float64, size.n), make([]float64, size.m)
+				for i := range list {
+					list[i] = kind.at(i)
+				}
+				for i := range x {
+					if x[i] = kind.at(i); draw.IntN(2) == 0 && dtype != graph.Int32 {
+						x[i] = special[draw.IntN(len(special))]
+					}
+				}
+				array := func(v []float64) *graph.Array { return graph.Convert(graph.Of(v), dtype) }
+				in, err := graph.Eval([]*graph.Array{graph.Sort(array(list), 0), array(x)})
+				require.NoError(t, err, what)
+				list, err = graph.Floats(in[0])
+				require.NoError(t, err, what)
+				x, err = graph.Floats(in[1])
+				require.NoError(t, err, what)
+				got, err := Jit2(c, func(list, x *graph.Array) []*graph.Array {
+					return []*graph.Array{graph.SearchSorted(list, x, false), graph.SearchSorted(list, x, true)}
+				})(in[0], in[1])
+				require.NoError(t, err, what)
+				numbers := size.n - len(slices.DeleteFunc(slices.Clone(list), func(v float64) bool { return v == v }))
+				for after := range 2 {
+					places, err := graph.Floats(got[after])
+					require.NoError(t, err, what)
+					for i, v := range x {
+						want := sort.Search(numbers, func(k int) bool { return list[k] > v || after == 0 && list[k] == v })
+						if math.IsNaN(v) {
+							want = []int{numbers, size.n}[after]
+						}
+						require.EqualValues(t, want, places[i], "%s: place of %v, after %d", what, v, after)
+					}
+				}
+			}
+		}
+	}
+}
