@@ -122,8 +122,8 @@ func bytesOf(arrays map[string]*graph.Array) (n int) {
 	return n
 }
 
-// handBack forgets a lent state before a round uses it up. It waits for the end of the run, if that has come: then it is
-// being written.
+// handBack forgets a lent state before a round uses it up. It waits for the end of the run, if that has come: then it
+// is being written.
 func (s *session) handBack() {
 	if s.lent {
 		s.update(func(x *state) {
