@@ -32,6 +32,29 @@ type Data interface {
 	HostBytes() ([]byte, error)
 }
 
+// Viewer is Data that may lie in memory that the host reads.
+type Viewer interface {
+	// View calls read with the elements as HostBytes returns them, without a copy where that is possible. read must not
+	// change them, nor keep them after it has returned.
+	View(read func(elements []byte) error) error
+}
+
+// View calls read with an array's elements: those of a Viewer where they are, others as Data.HostBytes returns them.
+func View(a *Array, read func(elements []byte) error) error {
+	data, err := a.Data()
+	if err != nil {
+		return err
+	}
+	if v, ok := data.(Viewer); ok {
+		return v.View(read)
+	}
+	b, err := data.HostBytes()
+	if err != nil {
+		return err
+	}
+	return read(b)
+}
+
 // hostBytes is Data on the host.
 type hostBytes []byte
 

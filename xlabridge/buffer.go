@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/go-xla/pjrt"
@@ -146,6 +147,29 @@ func (b *Buffer) Bytes() ([]byte, error) {
 	}
 	dst := make([]byte, size)
 	return dst, b.ToHost(dst)
+}
+
+// view calls read with the buffer's elements, in row-major order. On CPU they are not copied: the buffer cannot be
+// donated or freed until read has returned.
+func (b *Buffer) view(read func(elements []byte) error) error {
+	size, err := b.Size()
+	if err != nil {
+		return err
+	}
+	if err := b.use(); err != nil {
+		return err
+	}
+	defer b.h.release()
+	if size > 0 && b.h.client.Platform() == "cpu" {
+		if p, err := b.inner.UnsafePointer(); err == nil && p != nil {
+			return read(unsafe.Slice((*byte)(p), size))
+		}
+	}
+	elements, err := b.Bytes()
+	if err != nil {
+		return err
+	}
+	return read(elements)
 }
 
 // Close frees the device's memory after the calls that use it. A second Close, or a Close after a donation, does

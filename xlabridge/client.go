@@ -85,6 +85,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c.openStore(o, limit)
+	lib.returnMemory()
 	return c, nil
 }
 

@@ -111,6 +111,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
 	}
 	c.tell(r.info.Trouble)
+	if r.info.Cache != CacheHit {
+		c.lib.returnMemory()
+	}
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
 }
 

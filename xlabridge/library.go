@@ -36,9 +36,10 @@ type library struct {
 	fingerprint string
 	major       int
 	minor       int
-	kernels     bool // the kernels of RegisterKernel are registered
-	pooled      bool // its large allocations use the pool
-	stuck       bool // its loading was abandoned and still runs
+	kernels     bool           // the kernels of RegisterKernel are registered
+	pooled      bool           // its large allocations use the pool
+	inside      unsafe.Pointer // an address in a CPU's plugin; nil for others
+	stuck       bool           // its loading was abandoned and still runs
 
 	options knownOptions
 
@@ -154,7 +155,8 @@ func (l *library) load(found plugin.Found, folders []string) error {
 		}
 	}
 	if found.Backend == "cpu" {
-		l.pooled = openPool(unsafe.Pointer(api))
+		l.inside = unsafe.Pointer(api)
+		l.pooled = openPool(l.inside)
 	}
 	table := C.xb_interpose(l.slot, api, padded)
 	if table == nil {

@@ -214,6 +214,9 @@ type deviceData struct {
 // HostBytes copies device 0's elements to the host.
 func (d *deviceData) HostBytes() ([]byte, error) { return d.buffers[0].Bytes() }
 
+// View reads device 0's elements where they are, on CPU.
+func (d *deviceData) View(read func(elements []byte) error) error { return d.buffers[0].view(read) }
+
 func (d *deviceData) close() {
 	for _, b := range d.buffers {
 		_ = b.Close()
@@ -247,22 +250,16 @@ func deviceDataOf(data graph.Data) *deviceData {
 
 // put transfers a to the first devices.
 func (c *Client) put(a *graph.Array, devices int) (*deviceData, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	host, err := data.HostBytes()
-	if err != nil {
-		return nil, err
-	}
 	d := &deviceData{client: c, buffers: make([]*Buffer, devices)}
-	for i := range d.buffers {
-		if d.buffers[i], err = c.ToDevice(host, a.DType(), a.Dims(), i); err != nil {
-			d.close()
-			return nil, err
+	return d, graph.View(a, func(elements []byte) (err error) {
+		for i := range d.buffers {
+			if d.buffers[i], err = c.ToDevice(elements, a.DType(), a.Dims(), i); err != nil {
+				d.close()
+				return err
+			}
 		}
-	}
-	return d, nil
+		return nil
+	})
 }
 
 // Put transfers all leaves of a tree to the first n devices of a backend, so that calls need no transfer. On the

@@ -102,6 +102,15 @@ type shardedData struct {
 	part, shape graph.Shape
 }
 
+// View reads the joined parts.
+func (d *shardedData) View(read func(elements []byte) error) error {
+	b, err := d.HostBytes()
+	if err != nil {
+		return err
+	}
+	return read(b)
+}
+
 // HostBytes joins the parts on the host.
 func (d *shardedData) HostBytes() ([]byte, error) {
 	out := make([]byte, d.shape.Bytes())

@@ -35,16 +35,14 @@ func WithDigest(tree any, metadata map[string]string) (map[string]string, error)
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(names[i], names[j]) })
 	sum := newDigest(metadata)
 	for _, i := range order {
-		data, err := leaves[i].Data()
-		if err != nil {
-			return nil, fmt.Errorf("safetensors: tensor %q: %w", names[i], err)
-		}
-		b, err := data.HostBytes()
-		if err != nil {
-			return nil, fmt.Errorf("safetensors: tensor %q: %w", names[i], err)
-		}
 		sum.tensor(names[i], leaves[i].Shape())
-		sum.Write(b)
+		err := graph.View(leaves[i], func(b []byte) error {
+			_, err := sum.Write(b)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("safetensors: tensor %q: %w", names[i], err)
+		}
 	}
 	all := maps.Clone(metadata)
 	if all == nil {

@@ -91,19 +91,19 @@ func write(w io.Writer, tree any, metadata map[string]string) error {
 		return err
 	}
 	for _, i := range order {
-		data, err := leaves[i].Data()
+		var unwritten error
+		err := graph.View(leaves[i], func(b []byte) error {
+			if want := leaves[i].Shape().Bytes(); len(b) != want {
+				return fmt.Errorf("its data has %d bytes, want %d", len(b), want)
+			}
+			_, unwritten = w.Write(b)
+			return nil
+		})
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", names[i], err)
 		}
-		b, err := data.HostBytes()
-		if err != nil {
-			return fmt.Errorf("tensor %q: %w", names[i], err)
-		}
-		if want := leaves[i].Shape().Bytes(); len(b) != want {
-			return fmt.Errorf("tensor %q: its data has %d bytes, want %d", names[i], len(b), want)
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
+		if unwritten != nil {
+			return unwritten
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ type Judge struct {
 	inputs   []*graph.Array // of the rollout
 	episodes int
 	members  int
+	single   bool // the program takes a member as it is, not a stack of members
 }
 
 // Judgement is the result of a member on a number of fresh episodes.
@@ -47,34 +48,52 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
 		return nil, err
 	}
+	j := &Judge{backend: b, episodes: episodes, members: members}
+	return j, j.compile(r, stacked, purpose)
+}
+
+// NewSingleJudge compiles the program that plays one member like example on a number of episodes. It is for large
+// members: parameters that are on the devices are not copied.
+func NewSingleJudge(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (*Judge, error) {
+	j := &Judge{backend: b, episodes: episodes, members: 1, single: true}
+	return j, j.compile(r, example, purpose)
+}
+
+// compile compiles the program for players: a stack of members, or the single member.
+func (j *Judge) compile(r *Rollout, players any, purpose string) error {
 	one := *r
 	one.Episodes = 1
 	in, err := graph.Eval(one.Inputs())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := graph.TraceArgs("judge", []any{stacked, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
+	p, err := graph.TraceArgs("judge", []any{players, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
 		one := one.Bound(args[2].(map[string]*graph.Array))
 		key := args[1].(random.Key)
-		return graph.VMap(func(params any) any {
+		play := func(params any) any {
 			s := graph.VMap(func(e *graph.Array) Summary {
 				return one.Episode(params, random.FoldIn(key, e))
-			})(graph.Iota(episodes))
+			})(graph.Iota(j.episodes))
 			return graph.Concatenate(
 				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},
 					rowsOf(s.Reports)...)...)
-		})(args[0])
+		}
+		if j.single {
+			return play(args[0])
+		}
+		return graph.VMap(play)(args[0])
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	options := one.Plan.Compile()
-	options.Purpose = fmt.Sprintf("judge of %s, %d x %d episodes", purpose, members, episodes)
-	program, err := b.Compile(p, options)
-	if err != nil {
-		return nil, err
+	if j.single {
+		options = options.ForOne(p)
 	}
-	return &Judge{b, program, graph.Leaves(in), episodes, members}, nil
+	options.Purpose = fmt.Sprintf("judge of %s, %d x %d episodes", purpose, j.members, j.episodes)
+	j.program, err = j.backend.Compile(p, options)
+	j.inputs = graph.Leaves(in)
+	return err
 }
 
 // Program returns the compiled program.
@@ -85,7 +104,11 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if len(members) != j.members {
 		return nil, fmt.Errorf("episode: this judge plays %d members, got %d", j.members, len(members))
 	}
-	stacked, err := graph.Eval(stack(members))
+	players := members[0]
+	if !j.single {
+		players = stack(members)
+	}
+	players, err := graph.Eval(players)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +116,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.program.Call(append(append(graph.Leaves(stacked), key.Data), j.inputs...))
+	out, err := j.program.Call(append(append(graph.Leaves(players), key.Data), j.inputs...))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ var (
 	_ run.Laned    = (*Config)(nil)
 	_ run.Members  = (*Evolution)(nil)
 	_ run.Results  = (*Evolution)(nil)
+	_ run.Lending  = (*Evolution)(nil)
 	_ run.Profiled = (*Evolution)(nil)
 )
 

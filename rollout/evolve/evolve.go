@@ -112,7 +112,8 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	}
 	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
-		Computed: x.Params >= generation.LargeMember, Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
+		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
+		Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
 	in := x.Inputs(x.Groups.PerDevice)
 	in.Counter = options.Counter.Input()
 	e.Loop, err = run.NewLoop(b, options, first, in, program.Run)

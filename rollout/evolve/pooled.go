@@ -251,8 +251,13 @@ func (p *pooled) number(name string) int {
 }
 
 // Snapshot returns the search's snapshot and the islands' names.
-func (p *pooled) Snapshot() (run.Snapshot, error) {
-	s, err := p.Evolution.Snapshot()
+func (p *pooled) Snapshot() (run.Snapshot, error) { return p.withIslands(p.Evolution.Snapshot()) }
+
+// InPlace returns the same, with the search's state where it is.
+func (p *pooled) InPlace() (run.Snapshot, error) { return p.withIslands(p.Evolution.InPlace()) }
+
+// withIslands adds the islands' names to a state.
+func (p *pooled) withIslands(s run.Snapshot, err error) (run.Snapshot, error) {
 	if err != nil {
 		return s, err
 	}

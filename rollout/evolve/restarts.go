@@ -368,8 +368,13 @@ func (r *restarting) restart(step int64) error {
 }
 
 // Snapshot returns the search's snapshot and the state of restarts.
-func (r *restarting) Snapshot() (run.Snapshot, error) {
-	s, err := r.Evolution.Snapshot()
+func (r *restarting) Snapshot() (run.Snapshot, error) { return r.withRestarts(r.Evolution.Snapshot()) }
+
+// InPlace returns the same, with the search's state where it is.
+func (r *restarting) InPlace() (run.Snapshot, error) { return r.withRestarts(r.Evolution.InPlace()) }
+
+// withRestarts adds the state of restarts to a state.
+func (r *restarting) withRestarts(s run.Snapshot, err error) (run.Snapshot, error) {
 	if err == nil {
 		maps.Copy(s.Arrays, r.arrays())
 	}

@@ -17,8 +17,13 @@ const (
 )
 
 // Snapshot copies the state to the host.
-func (e *Evolution) Snapshot() (run.Snapshot, error) {
-	s, err := e.Loop.Snapshot()
+func (e *Evolution) Snapshot() (run.Snapshot, error) { return e.withPatience(e.Loop.Snapshot()) }
+
+// InPlace returns the state where it is.
+func (e *Evolution) InPlace() (run.Snapshot, error) { return e.withPatience(e.Loop.StateInPlace()) }
+
+// withPatience adds the arrays of a run with patience to a state.
+func (e *Evolution) withPatience(s run.Snapshot, err error) (run.Snapshot, error) {
 	if err == nil && e.config.Patience > 0 {
 		s.Arrays[patienceBest], s.Arrays[patienceSince] = graph.Of(float32(e.patience.Best)),
 			graph.Of(int32(e.patience.Since))

@@ -314,7 +314,22 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// Restore replaces the state by a snapshot, also after a failed round.
+// StateInPlace returns the state as Snapshot does, but arrays that are not packed stay on the devices. They are valid
+// until the next Step, Restore or Close.
+func (l *Loop) StateInPlace() (Snapshot, error) {
+	state, err := l.State()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
+	for i, a := range graph.Leaves(state) {
+		s.Arrays[l.names[i]] = a
+	}
+	return s, nil
+}
+
+// Restore replaces the state by a snapshot, also after a failed round. It replaces array by array, so that there is
+// never room needed for two states. If an array cannot be transferred, the state is lost.
 func (l *Loop) Restore(s Snapshot) error {
 	if l.closed {
 		return ErrGone
@@ -323,11 +338,22 @@ func (l *Loop) Restore(s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	put, err := l.put(l.packing, state)
+	arrays, err := l.packing.PackHost(state)
 	if err != nil {
 		return err
 	}
-	xlabridge.Free(l.state)
+	old := l.state
+	l.state = nil
+	put := make([]*graph.Array, len(arrays))
+	for i, a := range arrays {
+		if put[i], err = xlabridge.Put(l.backend, l.devices, a); err != nil {
+			xlabridge.Free([][]*graph.Array{put[:i], old})
+			return err
+		}
+		if old != nil {
+			xlabridge.Free(old[i])
+		}
+	}
 	l.state, l.step = put, s.Step
 	return nil
 }

@@ -3,7 +3,7 @@
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
+// Results, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
 package run
 
 import (
@@ -32,6 +32,13 @@ type Run interface {
 type Snapshot struct {
 	Step   int64
 	Arrays map[string]*graph.Array
+}
+
+// Lending is a Run whose state may be too large to be copied each time.
+type Lending interface {
+	// InPlace returns the state as Run.Snapshot does, but large arrays stay where they are: they are valid until the
+	// next Step, Restore or Close.
+	InPlace() (Snapshot, error)
 }
 
 // Results is a Run that sums itself up and has further files.

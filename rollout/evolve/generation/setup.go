@@ -30,6 +30,9 @@ type Options struct {
 	Alone             bool // each device has a population of its own; see population.Tiles.Alone
 }
 
+// spread reports whether the devices share one population.
+func (o Options) spread() bool { return !o.Alone && o.Migrants == 0 }
+
 // Setup is a checked search, with its strategy and policy, and the layout of its population on a machine.
 type Setup struct {
 	Search   Search
@@ -42,6 +45,7 @@ type Setup struct {
 	Layout   plan.Plan
 	// Regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
 	Regenerate     bool
+	Undivided      bool // one device plays the only tile, and the cores of the others help it
 	mustRegenerate bool // the compiled program with stored noise took more memory than allowed
 	read           int  // bytes that a step of an episode reads for each member
 	sizes          sizes
@@ -64,6 +68,11 @@ func (c *Search) NewSetup(o Options, on plan.Machine) (*Setup, error) {
 		x.Machine.Free = int64(c.Memory)
 	}
 	x.Lay(x.rule())
+	if used := x.Groups.Used(); c.Devices == 0 && x.Params >= LargeMember && used < x.Search.Devices && o.spread() {
+		// Another device would hold a state of its own and play nobody.
+		x.Search.Devices, x.Undivided = used, used == 1
+		x.Lay(x.rule())
+	}
 	return x, x.Fit()
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"xlarun/graph"
+	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 )
 
@@ -58,7 +60,8 @@ func (s *session) keepState() error {
 	return s.checkpoint()
 }
 
-// hold copies the state to the host, and the kind's further files with it: an interrupt writes both.
+// hold copies the state to the host, and the kind's further files with it: an interrupt writes both. A large state is
+// lent instead.
 func (s *session) hold() error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
@@ -67,7 +70,7 @@ func (s *session) hold() error {
 	if err != nil {
 		return err
 	}
-	snapshot, err := s.run.Snapshot()
+	snapshot, lent, err := s.snapshot()
 	if err != nil {
 		return err
 	}
@@ -78,12 +81,8 @@ func (s *session) hold() error {
 	held := &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Kind.Name, Format: s.Kind.Version, Config: s.text,
 		Arrays: snapshot.Arrays, Info: map[string]string{InfoVersion: s.Version, InfoDone: done,
 			infoRound: strconv.FormatInt(s.round, 10), infoWork: strconv.FormatFloat(s.totalWork, 'g', -1, 64)}}
-	s.update(func(x *state) { x.held, x.files = held, merged(x.files, files) })
-	size := 0
-	for _, a := range snapshot.Arrays {
-		size += a.Shape().Bytes()
-	}
-	if size >= largeState {
+	s.update(func(x *state) { x.held, x.lent, x.files = held, lent, merged(x.files, files) })
+	if !lent && bytesOf(snapshot.Arrays) >= largeState {
 		runtime.GC()
 	}
 	return nil
@@ -96,6 +95,62 @@ func (s *session) checkpoint() error {
 	if s.held == nil || s.Folder == nil || ended {
 		return nil
 	}
-	_, err := s.Folder.SaveCheckpoint(*s.held)
+	path, err := s.Folder.SaveCheckpoint(*s.held)
+	if err == nil && s.lent {
+		s.update(func(x *state) { x.saved, x.savedStep = path, x.held.Step })
+	}
 	return err
+}
+
+// snapshot returns the run's state, and whether it is lent: the state itself, and no copy.
+func (s *session) snapshot() (snapshot run.Snapshot, lent bool, err error) {
+	if l, ok := s.run.(run.Lending); ok {
+		snapshot, err = l.InPlace()
+		if err != nil || bytesOf(snapshot.Arrays) >= lentState {
+			return snapshot, true, err
+		}
+	}
+	snapshot, err = s.run.Snapshot()
+	return snapshot, false, err
+}
+
+// bytesOf returns the size of a state.
+func bytesOf(arrays map[string]*graph.Array) (n int) {
+	for _, a := range arrays {
+		n += a.Shape().Bytes()
+	}
+	return n
+}
+
+// handBack forgets a lent state before a round uses it up. It waits for the end of the run, if that has come: then it
+// is being written.
+func (s *session) handBack() {
+	if s.lent {
+		s.update(func(x *state) {
+			x.held, x.lent = nil, false
+			x.best = x.best.withoutParams()
+			for i, m := range x.fame {
+				x.fame[i] = m.withoutParams()
+			}
+		})
+	}
+}
+
+// keepMembers copies the members of a lent state to the host, for the outcome.
+func (s *session) keepMembers() error {
+	if !s.lent || s.best == nil {
+		return nil
+	}
+	best, err := s.best.onHost()
+	if err != nil {
+		return err
+	}
+	fame := make([]*Member, len(s.fame))
+	for i, m := range s.fame {
+		if fame[i], err = m.onHost(); err != nil {
+			return err
+		}
+	}
+	s.update(func(x *state) { x.best, x.fame = best, fame })
+	return nil
 }

@@ -35,8 +35,11 @@ func (s *session) finish(cause error, asked bool, over context.Context) (*Outcom
 		return o, sentence{cause, err}.error()
 	}
 	text := fmt.Sprintf("interrupted after %s %d", s.Kind.Unit, s.last.Step)
+	if state == "" {
+		state = s.saved // an earlier one
+	}
 	if state != "" {
-		text += fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.held.Step, state)
+		text += fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
 	}
 	return o, InterruptedError{sentence{errors.New(text), err, cause}.error()}
 }
@@ -73,7 +76,7 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 			return err
 		})
 		if err == nil {
-			path = saved
+			path, s.savedStep = saved, s.held.Step
 		}
 	}
 	if len(s.files) > 0 {
@@ -117,6 +120,7 @@ func after(ctx context.Context, grace time.Duration) context.Context {
 // within calls f, and gives up lastGrace after the end of over if the disk does not answer.
 func (s *session) within(over context.Context, f func() error) error {
 	return runfolder.Before(after(over, s.lastGrace()), f, func() error {
+		s.stuck.Store(true)
 		return errors.New("the disk does not answer: what was being written is not there")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xlarun/envs"
+	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -14,6 +15,11 @@ import (
 	"xlarun/xlabridge"
 )
 
+// largeMember is the size of a member's parameters in bytes from which members are judged one by one, without a copy:
+// a stack of all candidates would take a multiple of the run's state.
+// Tests change it.
+var largeMember = 16 << 20
+
 // judgeShare is the least ratio of the time between two judgements to the time that one takes.
 const judgeShare = 20
 
@@ -21,7 +27,7 @@ const judgeShare = 20
 type Judge struct {
 	*episode.Judge
 	ways     []string          // to act: policy.WaysOf, or one that is empty
-	together int               // members, times ways, that the program plays
+	together int               // members, times ways, that the program plays; 1 of large members
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	at       time.Time // of the last judgement
@@ -43,7 +49,17 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	}
 	j.together = len(candidates) * len(j.ways)
 	example := policy.Acting(candidates[0].Params, j.ways[0])
-	if j.Judge, err = episode.NewJudge(b, r, example, j.together, p.Judged(), purpose); err != nil {
+	size := 0
+	for _, a := range graph.Leaves(example) {
+		size += a.Shape().Bytes()
+	}
+	if size >= largeMember {
+		j.together = 1
+		j.Judge, err = episode.NewSingleJudge(b, r, example, p.Judged(), purpose)
+	} else {
+		j.Judge, err = episode.NewJudge(b, r, example, j.together, p.Judged(), purpose)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if _, can := envs.DrawerOf(r.Env); can && draw {
@@ -154,7 +170,7 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 			best = m
 		}
 	}
-	if s.judge.together+len(fame) > 1 {
+	if len(members)*len(s.judge.ways)+len(fame) > 1 {
 		again, err := s.judge.play([]run.Famed{best.Famed}, random.FoldIn(key, bestKey))
 		if err != nil {
 			return err

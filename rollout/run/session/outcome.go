@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"xlarun/graph"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -23,7 +24,7 @@ type Outcome struct {
 	Step    int64              // of Kind.Unit: the last one
 	EndedBy string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
 	Metrics map[string]float64 // the last value of each metric
-	Best    *Member            // nil: no members were judged
+	Best    *Member            // nil: no members were judged; of an interrupted run, large ones are in its folder only
 	Fame    []*Member          // the hall of fame, the highest mean return first
 	Folder  string             // "" for none
 	Summary []string           // lines for people; none if no round was done and the run was not at its end
@@ -69,6 +70,30 @@ func (m *Member) as(actions string) *Member {
 		return m
 	}
 	return &Member{m.Famed, *m.Other, actions, &m.Judgement}
+}
+
+// withoutParams returns the member's results; nil for nil.
+func (m *Member) withoutParams() *Member {
+	if m == nil {
+		return nil
+	}
+	results := *m
+	results.Params = nil
+	return &results
+}
+
+// onHost returns the member with a copy of its parameters on the host.
+func (m *Member) onHost() (*Member, error) {
+	leaves, tree := graph.Flatten(m.Params)
+	for i, a := range leaves {
+		var err error
+		if leaves[i], err = xlabridge.ToHost(a); err != nil {
+			return nil, err
+		}
+	}
+	copied := *m
+	copied.Params = tree.Unflatten(leaves)
+	return &copied, nil
 }
 
 // other returns the other way to act.

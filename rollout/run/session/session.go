@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xlarun/envs"
@@ -85,6 +86,11 @@ const (
 	phasesAfter = 5 * time.Second
 )
 
+// lentState is the size in bytes from which the state of a run.Lending is not copied. Checkpoints and members are
+// written from where it is, and an interrupt inside of a round leaves the last checkpoint: there would be no time to
+// write a newer one. Tests change it.
+var lentState = 64 << 20
+
 // Keys of a checkpoint's Info.
 const (
 	InfoVersion = "xlarun" // the version of the program that wrote it
@@ -115,6 +121,8 @@ type session struct {
 	memoryNow    int64  // bytes at the last reading
 	shown        string // the folder that the observer knows
 
+	stuck atomic.Bool // the disk did not answer, and a file of a lent state may be being written
+
 	mu sync.Mutex
 	state
 }
@@ -125,7 +133,8 @@ type state struct {
 	backend   xlabridge.Backend
 	profile   run.Profile
 	logger    *runfolder.Logger
-	held      *runfolder.Checkpoint // a copy of the run's state on the host
+	held      *runfolder.Checkpoint // the run's state: a copy on the host, or lent
+	lent      bool                  // held is the state itself, which the next round uses up
 	files     []run.File            // the kind's further files of that state that are not on the disk
 	last      run.Metrics
 	values    map[string]float64 // the last value of each metric
@@ -141,6 +150,8 @@ type state struct {
 	totalWork float64       // of the run, with that before it was resumed
 	endedAt   string        // the end of Options.Ends that the run reached; "" for none
 	peak      int64         // bytes of memory
+	saved     string        // the path of the last checkpoint of a lent state; "": none
+	savedStep int64         // of the last checkpoint
 	phases    []run.Phase
 	best      *Member
 	fame      []*Member // the hall of fame, the highest mean return first
@@ -222,8 +233,11 @@ func (s *session) supervise(ctx context.Context) (*Outcome, error) {
 	}
 }
 
-// release closes everything after work has returned.
+// release closes everything after work has returned. It closes nothing that is still read.
 func (s *session) release() {
+	if s.stuck.Load() {
+		return
+	}
 	if s.judge != nil {
 		_ = s.judge.Close()
 	}

@@ -135,16 +135,21 @@ func (s *session) configure() (err error) {
 
 // resumeLogs opens the logs where the checkpoint left them.
 func (s *session) resumeLogs() error {
-	held := *s.Resume
-	held.Config = s.text
-	round, work := Done(s.Resume)
-	s.checkpointAt, s.checkpointed = time.Now(), held.Step
+	from := *s.Resume
+	from.Config = s.text
+	held := &from
+	if _, ok := s.run.(run.Lending); ok && bytesOf(from.Arrays) >= lentState {
+		from.Arrays, held = nil, nil // the run has them
+		s.update(func(*state) { s.Resume = &from })
+	}
+	round, work := Done(&from)
+	s.checkpointAt, s.checkpointed = time.Now(), from.Step
 	s.update(func(x *state) {
-		x.held, x.round, x.totalWork = &held, round, work
-		x.last.Step, x.last.Done, x.last.Stalled = held.Step, held.Info[InfoDone] == "true",
-			held.Info[InfoDone] == stalled
+		x.held, x.round, x.totalWork = held, round, work
+		x.last.Step, x.last.Done, x.last.Stalled = from.Step, from.Info[InfoDone] == "true",
+			from.Info[InfoDone] == stalled
 	})
-	if err := s.openLogs(held.Step); err != nil {
+	if err := s.openLogs(from.Step); err != nil {
 		return err
 	}
 	return s.lastRow()
@@ -192,6 +197,7 @@ func (s *session) loop(ctx context.Context) error {
 			counter = r.Counter()
 		}
 		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
+		s.handBack()
 		m, err := s.run.Step()
 		end()
 		s.expected = time.Since(started)
@@ -276,7 +282,10 @@ func (s *session) end(ctx context.Context) error {
 	if err := s.result(true, 0); err != nil {
 		return err
 	}
-	return s.writeTrajectories()
+	if err := s.writeTrajectories(); err != nil {
+		return err
+	}
+	return s.keepMembers()
 }
 
 // firstRound opens the logs after the first round, so that a run that fails before it leaves nothing.
@@ -407,10 +416,10 @@ func (s *session) memory(now time.Time) int64 {
 	return s.memoryNow
 }
 
-// timePhases times the parts of a round once.
+// timePhases times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
 func (s *session) timePhases() {
 	p, ok := s.run.(run.Profiled)
-	if !ok || s.phases != nil || !s.TimePhases || time.Since(s.Start) < phasesAfter ||
+	if !ok || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < phasesAfter ||
 		s.last.Step >= s.Experiment.Last() {
 		return
 	}

@@ -1,0 +1,56 @@
+package xlabridge
+
+/*
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <link.h>
+#include <malloc.h>
+#endif
+
+// xb_return_memory gives the free memory of the C library's heap back to the kernel.
+static void xb_return_memory(void) {
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+// xb_unmap_code lets go of the pages of code and constants of the library that contains an address. They are those of
+// its file, so the next use of a page maps it again from the page cache. Segments that are written to are kept.
+static void xb_unmap_code(const void *address) {
+#if defined(__linux__) && defined(__GLIBC__)
+	Dl_info info;
+	struct link_map *object = NULL;
+	if (dladdr1(address, &info, (void **)&object, RTLD_DL_LINKMAP) == 0 || object == NULL) return;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = (uintptr_t)info.dli_fbase;
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)base;
+	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(base + header->e_phoff);
+	for (const ElfW(Dyn) *d = object->l_ld; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_TEXTREL) return; // the loader wrote into the code
+	}
+	for (int i = 0; i < header->e_phnum; i++, segment++) {
+		if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
+		uintptr_t from = (object->l_addr + segment->p_vaddr) / page * page;
+		uintptr_t to = (object->l_addr + segment->p_vaddr + segment->p_filesz) / page * page;
+		if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+#endif
+}
+*/
+import "C"
+
+// returnMemory lets go of what opening the plugin, or compiling a program, has left in memory and nothing needs any
+// more. Opening maps 65 MB of the plugin's file, nearly all for what LLVM initialises once. Compiling maps as much, and
+// leaves its free memory in the C library's heap, where no array finds it: those have the pool. It takes a millisecond
+// or two. Whoever has tuned glibc themselves is left alone.
+func (l *library) returnMemory() {
+	if l.inside == nil || !keptMemory() {
+		return
+	}
+	C.xb_return_memory()
+	C.xb_unmap_code(l.inside)
+}
