@@ -65,10 +65,3 @@ type Profiled interface {
 	// Compiled returns the main program; nil: there is none to show.
 	Compiled() *xlabridge.Compiled
 }
-
-// Phase is a part of a round that was run alone.
-type Phase struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"` // the median of the runs
-	Best    float64 `json:"-"`       // the fastest run
-}
