@@ -86,7 +86,7 @@ func (p *profiler) printPhases() error {
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "part, by itself\ttime\ttimes per %s\tshare\tflop\tGFLOP/s\tof a matmul's\tbytes\tGB/s\tof the "+
-		"memory's\t\n", p.Unit)
+		"memory's\n", p.Unit)
 	sum := 0.
 	for _, x := range r.Phases {
 		sum += x.Seconds * x.Times
@@ -96,7 +96,7 @@ func (p *profiler) printPhases() error {
 				fmt.Sprintf("%.1f %%", 100*f.ArithmeticPart), display.Bytes(int64(f.Bytes)),
 				fmt.Sprintf("%.3g", f.GBs), fmt.Sprintf("%.2g", f.MemoryPart)}
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%.4g\t%.1f %%\t%s\t\n", x.Name, console.ShortTime(x.Seconds), x.Times,
+		fmt.Fprintf(w, "  %s\t%s\t%.4g\t%.1f %%\t%s\n", x.Name, console.ShortTime(x.Seconds), x.Times,
 			100*x.Share, strings.Join(cells, "\t"))
 	}
 	if err := w.Flush(); err != nil {
