@@ -80,7 +80,11 @@ func costMatrix(factor float64) costRule {
 	})
 }
 
-func (c Cost) times(k int) Cost { return Cost{}.plus(c, float64(k)) }
+// Plus returns the work of both.
+func (c Cost) Plus(d Cost) Cost { return c.plus(d, 1) }
+
+// Times returns the work of k runs.
+func (c Cost) Times(k float64) Cost { return Cost{}.plus(c, k) }
 
 func bytesOf(arrays []*Array) float64 {
 	sum := 0.

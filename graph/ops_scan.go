@@ -62,7 +62,7 @@ var _ = register(&Op{
 	Lower: lowerScan,
 	Run:   runScan,
 	Cost: func(n *Node, turns func(*Node) int) Cost {
-		return n.Bodies[0].Cost(turns).times(n.Attrs.(scanAttrs).length)
+		return n.Bodies[0].Cost(turns).Times(float64(n.Attrs.(scanAttrs).length))
 	},
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {

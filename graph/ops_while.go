@@ -91,7 +91,7 @@ var _ = register(&Op{
 		if turns != nil {
 			k = turns(n)
 		}
-		return n.Bodies[0].Cost(turns).plus(n.Bodies[1].Cost(turns), 1).times(k)
+		return n.Bodies[0].Cost(turns).plus(n.Bodies[1].Cost(turns), 1).Times(float64(k))
 	},
 	Cases: func() []Case {
 		return []Case{

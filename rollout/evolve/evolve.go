@@ -222,10 +222,3 @@ func (e *Evolution) MemberAt(tile, lane int) int {
 	}
 	return lane/t.Lanes*t.Items + group
 }
-
-// Cost counts a generation's work in the traced program, all devices.
-func (e *Evolution) Cost() graph.Cost {
-	devices := float64(e.profile.Devices)
-	cost := generation.Cost(e.Compiled().Program, e.program.Groups.PerDevice)
-	return graph.Cost{FLOPs: cost.FLOPs * devices, Bytes: cost.Bytes * devices}
-}

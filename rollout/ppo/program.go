@@ -120,6 +120,8 @@ type update struct {
 	normalize observationScale
 	headState any // of the value head
 	stepper   train.Stepper[Params, *graph.Array, losses]
+	// step is what is done with the rows of a minibatch, i32[n]; nil: stepper.Step.
+	step func(s train.State[Params], rows *graph.Array) (train.State[Params], train.Result[losses])
 }
 
 // newUpdate returns the update after a state.

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -21,7 +22,8 @@ type Training struct {
 	config  Config
 	backend xlabridge.Backend
 	program *program
-	target  float64 // NaN: none
+	tiles   population.Tiles // of agents
+	target  float64          // NaN: none
 	profile run.Profile
 	recent  []float64 // recent return of each agent after the last update of this run; nil before the first update
 }
@@ -43,13 +45,13 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 }
 
 func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Training, error) {
-	t := &Training{config: c, backend: b, program: g, target: c.Goal(g.play.Env.Spec())}
-	var first any
-	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
-		return nil, err
-	}
 	tiles, err := c.agentTiles(b)
 	if err != nil {
+		return nil, err
+	}
+	t := &Training{config: c, backend: b, program: g, tiles: tiles, target: c.Goal(g.play.Env.Spec())}
+	var first any
+	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
 	}
 	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, tiles.Devices), Computed: true,

@@ -198,7 +198,11 @@ type epochState struct {
 
 // updateMinibatch takes one step of the optimiser. rows, i32[n], are the rows of the minibatch.
 func (u *update) updateMinibatch(s epochState, rows *graph.Array) (epochState, lossMetrics) {
-	state, result := u.stepper.Step(s.Train, rows)
+	step := u.stepper.Step
+	if u.step != nil {
+		step = u.step
+	}
+	state, result := step(s.Train, rows)
 	m := lossMetrics{result.Metrics, result.GradientNorm, graph.Scalar(1), graph.Scalar(0)}
 	m = graph.MapTree(func(x *graph.Array) *graph.Array { return graph.Select(result.Finite, x, 0.) }, m)
 	m.Skipped = graph.Select(result.Finite, 0., graph.Scalar(1))
@@ -242,18 +246,9 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
 	states, t := u.collect(s, rolloutKey)
-	rewards, rewardScaler := s.Rewards.scale(t, u.Gamma)
-	next.Worlds, next.Rewards = states, rewardScaler
-
-	advantages, targets := calculateGAE(u.scaleRewards(rewards), t, u.Gamma, u.Lambda)
-	valid := targets.IsFinite()
-	targets = graph.Select(valid, targets, t.Value)
-	next.Value = u.head.Prepare(s.Value, graph.Flatten1D(targets))
-	u.headState = next.Value // the loss reads values by the new state
-	minibatches := u.minibatches(s.Worlds, u.batch(t, advantages, targets, valid))
-	u.stepper.Loss = u.minibatchLoss(minibatches)
-	start := train.State[Params]{Params: u.rescaleValues(s, next.Value), Optimizer: s.Optimizer, Scale: s.Scale}
-	end, metrics := u.updateEpochs(epochsKey, minibatches.rows(), start)
+	lesson := u.estimate(s, t)
+	next.Worlds, next.Rewards, next.Value = states, lesson.Rewards, lesson.Value
+	end, metrics := u.learn(s, epochsKey, lesson)
 	next.Params, next.Optimizer, next.Scale = end.Params, end.Optimizer, end.Scale
 
 	episodes := episodesOf(t)
@@ -261,7 +256,34 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	next.Recent = s.Recent.with(episodes)
 	current := best{s.Params.Actor, s.Observed.scale(), next.Recent.mean()}
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
-	return next, u.metricsRow(s, next, t.Value, targets, episodes, metrics)
+	return next, u.metricsRow(s, next, t.Value, lesson.Targets, episodes, metrics)
+}
+
+// lesson is what the epochs of an update learn from.
+type lesson struct {
+	Rewards rewardScaler // after the rollout
+	Targets *graph.Array // f32[steps, environments]: of values
+	Value   any          // state of the value head after the rollout
+	Batch   batch        // leaves [steps, environments, …]
+}
+
+// estimate returns what is learned from a rollout: its advantages and targets.
+func (u *update) estimate(s State, t transition) lesson {
+	rewards, rewardScaler := s.Rewards.scale(t, u.Gamma)
+	advantages, targets := calculateGAE(u.scaleRewards(rewards), t, u.Gamma, u.Lambda)
+	valid := targets.IsFinite()
+	targets = graph.Select(valid, targets, t.Value)
+	value := u.head.Prepare(s.Value, graph.Flatten1D(targets))
+	return lesson{rewardScaler, targets, value, u.batch(t, advantages, targets, valid)}
+}
+
+// learn goes through the epochs.
+func (u *update) learn(s State, key random.Key, l lesson) (train.State[Params], lossMetrics) {
+	u.headState = l.Value // the loss reads values by the new state
+	minibatches := u.minibatches(s.Worlds, l.Batch)
+	u.stepper.Loss = u.minibatchLoss(minibatches)
+	start := train.State[Params]{Params: u.rescaleValues(s, l.Value), Optimizer: s.Optimizer, Scale: s.Scale}
+	return u.updateEpochs(key, minibatches.rows(), start)
 }
 
 // Names of loops.

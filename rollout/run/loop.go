@@ -19,17 +19,18 @@ import (
 // Loop and override some of its methods. The state is the same on every device; several devices may run the program
 // (graph.DeviceAxis).
 type Loop struct {
-	options LoopOptions
-	backend xlabridge.Backend
-	devices int
-	program *xlabridge.Compiled
-	packing *graph.Packing
-	state   []*graph.Array // on the devices, packed; nil after Close, or after a failed call that consumed it
-	inputs  []*graph.Array // packed
-	names   []string
-	step    int64
-	closed  bool
-	profile Profile
+	options      LoopOptions
+	backend      xlabridge.Backend
+	devices      int
+	program      *xlabridge.Compiled
+	packing      *graph.Packing
+	inputPacking *graph.Packing
+	state        []*graph.Array // on the devices, packed; nil after Close, or after a failed call that consumed it
+	inputs       []*graph.Array // packed
+	names        []string
+	step         int64
+	closed       bool
+	profile      Profile
 }
 
 // ErrGone is the error of calls after Close, or after a round that failed and consumed the state.
@@ -74,21 +75,17 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	}
 	l.names = names
 	l.packing = packingOf(state, o.Packed)
-	packed := packingOf(inputs, o.Packed)
-	p, err := graph.TraceArgs(o.Name, []any{l.packing.Abstract(), packed.Abstract()}, graph.TraceOptions{
+	l.inputPacking = packingOf(inputs, o.Packed)
+	p, err := graph.TraceArgs(o.Name, []any{l.packing.Abstract(), l.inputPacking.Abstract()}, graph.TraceOptions{
 		Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
 		state := l.packing.Unpack(args[0].([]*graph.Array)).(S)
-		next, results := step(state, packed.Unpack(args[1].([]*graph.Array)).(I))
+		next, results := step(state, l.inputPacking.Unpack(args[1].([]*graph.Array)).(I))
 		return []any{l.packing.Pack(next), results}
 	})
 	if err != nil {
 		return nil, err
 	}
-	options := o.Plan.Compile()
-	options.Purpose = o.Purpose
-	if o.Undivided {
-		options = options.ForOne(p)
-	}
+	options := l.compileOptions(p)
 	if l.program, err = b.Compile(p, options); err != nil {
 		return nil, err
 	}
@@ -103,7 +100,7 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		l.state, err = l.put(l.packing, state)
 	}
 	if err == nil {
-		if l.inputs, err = l.put(packed, inputs); err != nil {
+		if l.inputs, err = l.put(l.inputPacking, inputs); err != nil {
 			xlabridge.Free(l.state)
 		}
 	}
@@ -112,6 +109,16 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		return nil, err
 	}
 	return l, nil
+}
+
+// compileOptions returns the options that a program of the loop is compiled with.
+func (l *Loop) compileOptions(p *graph.Program) xlabridge.CompileOptions {
+	options := l.options.Plan.Compile()
+	options.Purpose = l.options.Purpose
+	if l.options.Undivided {
+		options = options.ForOne(p)
+	}
+	return options
 }
 
 // put packs a tree and puts it on the devices.
@@ -245,7 +252,7 @@ func (l *Loop) Table() []string { return nil }
 // Files returns no files.
 func (l *Loop) Files(bool) ([]File, error) { return nil, nil }
 
-// Phases returns no phases: a loop does not know the parts of its step.
+// Phases returns no phases: a loop does not know the parts of its step. A kind that knows them has a PhaseTimer.
 func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
 
 // Cost returns zero: a loop does not know how many units its program computes.

@@ -72,11 +72,3 @@ type Profiled interface {
 	// Compiled returns the main program; nil: there is none to show.
 	Compiled() *xlabridge.Compiled
 }
-
-// Phase is a part of a round that was run alone.
-type Phase struct {
-	Name    string    `json:"name"`
-	Seconds float64   `json:"seconds"` // the median of Times
-	Times   []float64 `json:"-"`       // seconds of a unit of work, from each timed call
-	Units   int       `json:"-"`       // units of work in a call
-}

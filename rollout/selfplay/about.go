@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"xlarun/graph"
 	"xlarun/rollout/run"
 )
 
@@ -38,6 +37,3 @@ func (t *Training) Table() []string {
 	}
 	return []string{t.proof}
 }
-
-// Cost returns zero: the work of an iteration depends on the games that are played.
-func (t *Training) Cost() graph.Cost { return graph.Cost{} }

@@ -95,7 +95,7 @@ func (p *program) playTiles(l layout, perDevice *graph.Array, by player, key ran
 // over begins the next game.
 func (a actor) play() tileResult {
 	unfinished := func(s actorState) *graph.Array { return s.Done.Lt(a.games) }
-	end := graph.NamedWhile("turns", unfinished, func(s actorState) actorState {
+	end := graph.NamedWhile(turnsLoop, unfinished, func(s actorState) actorState {
 		t := graph.VMap(a.move)(s.Lanes)
 		playing := s.Lanes.Game.Ge(0)
 		over := playing.And(t.Over)

@@ -37,6 +37,7 @@ type Training struct {
 	pool    pool
 	found   [][]uint32 // the first solutions of a puzzle, words of states
 	last    lastGame
+	counts  playCounts // in the newest iteration of this process
 	drawn   drawing
 	closed  bool
 	busy    time.Duration // time of calls in this step
@@ -241,7 +242,7 @@ func (t *Training) Step() (run.Metrics, error) {
 	}
 	m.Work = played[0] * float64(t.config.NumSimulations)
 	playEnd := time.Now()
-	steps := max(1, int(math.Round(t.config.Epochs.Value*played[0]/float64(t.config.TrainingBatchSize))))
+	steps := t.trainingSteps(t.counts.positions)
 	trained, err := t.learn(keys[2], number, steps)
 	if err != nil {
 		return m, err
@@ -322,7 +323,7 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 	if read.err != nil {
 		return nil, read.err
 	}
-	t.last = last
+	t.last, t.counts = last, t.countsOf(metrics)
 	n := t.program.game.stateWords()
 	for i := range min(int(metrics[slices.Index(playMetrics, "found")]), maxSolved) {
 		words := solved[i*n : (i+1)*n]
@@ -332,6 +333,21 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 		}
 	}
 	return metrics, nil
+}
+
+// countsOf reads from the metrics of an iteration's games how much was played.
+func (t *Training) countsOf(metrics []float64) playCounts {
+	of := func(name string) float64 { return metrics[slices.Index(playMetrics, name)] }
+	p := playCounts{positions: int(of("positions"))}
+	if busy := of("lanes_busy"); busy > 0 {
+		p.turns = int(math.Round(of("positions") / busy / float64(t.layout.lanes)))
+	}
+	return p
+}
+
+// trainingSteps returns the number of training steps of an iteration with so many positions.
+func (t *Training) trainingSteps(positions int) int {
+	return max(1, int(math.Round(t.config.Epochs.Value*float64(positions)/float64(t.config.TrainingBatchSize))))
 }
 
 // learn takes the training steps of an iteration and returns their metrics.

@@ -7,6 +7,9 @@ import (
 	"xlarun/xlabridge"
 )
 
+// stepPhase is the phase whose work is known.
+const stepPhase = "step"
+
 // Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
 // them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
 // mutation). Each runs `repeats` times after a first one. The state is restored.
@@ -15,8 +18,12 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	if err != nil {
 		return nil, err
 	}
-	measure := func(name string, units int, f func() error) error {
+	measure := func(name string, units, every int, f func() error) error {
 		phase, err := run.TimePhase(name, repeats, units, f)
+		phase.Times = 1 / float64(every)
+		if name == stepPhase {
+			phase.Cost = p.Cost()
+		}
 		phases = append(phases, phase)
 		return err
 	}
@@ -27,7 +34,7 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 			xlabridge.Free(in.Data)
 		}
 	}()
-	if err := measure("batch", p.rounds, func() (err error) {
+	if err := measure("batch", p.rounds, 1, func() (err error) {
 		if in.Data.Images != nil {
 			xlabridge.Free(in.Data)
 		}
@@ -36,26 +43,26 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := measure("step", p.rounds, func() error {
+	if err := measure(stepPhase, p.rounds, 1, func() error {
 		stats, err := p.learn(p.train, in)
 		xlabridge.Free(stats)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := measure("evaluation", 1, func() error {
+	if err := measure("evaluation", 1, p.config.TestEvery, func() error {
 		_, err := p.Evaluate()
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	if p.mutate != nil {
-		if err := measure("mutation", 1, p.mutateMembers); err != nil {
+		if err := measure("mutation", 1, p.config.MutateEvery, p.mutateMembers); err != nil {
 			return nil, err
 		}
 	}
 	if p.index != nil {
-		if err := measure("index", 1, p.reindex); err != nil {
+		if err := measure("index", 1, p.config.MutateEvery, p.reindex); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +78,7 @@ type counted interface {
 // Cost returns the work of one step of all members, padding included: of the traced program, or of the kernel.
 func (p *Population) Cost() graph.Cost {
 	if m, ok := p.method.(counted); ok {
-		return times(m.cost(p.lanes), float64(p.config.Population))
+		return m.cost(p.lanes).Times(float64(p.config.Population))
 	}
 	g := p.train.Program.Graph
 	c := g.Cost(func(loop *graph.Node) int {
@@ -83,10 +90,5 @@ func (p *Population) Cost() graph.Cost {
 		}
 		return 1
 	})
-	return times(c, float64(p.config.Devices)/float64(p.rounds))
-}
-
-func times(c graph.Cost, k float64) graph.Cost {
-	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps,
-		Bytes: k * c.Bytes}
+	return c.Times(float64(p.config.Devices) / float64(p.rounds))
 }

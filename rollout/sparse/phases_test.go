@@ -38,10 +38,14 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 				require.Positive(t, seconds)
 				found, err := p.Phases(2)
 				require.NoError(t, err)
+				often := []float64{1, 1, 1 / float64(p.config.TestEvery),
+					1 / float64(c.MutateEvery), 1 / float64(c.MutateEvery)}
 				for i, x := range found {
 					require.Equal(t, phases[i], x.Name)
-					require.Positive(t, x.Times[0])
-					require.GreaterOrEqual(t, x.Seconds, x.Times[0])
+					require.InEpsilon(t, often[i], x.PerUnit(), 1e-9, x.Name)
+					require.Equal(t, x.Name == "step", x.Cost.FLOPs > 0, x.Name)
+					require.Positive(t, x.Runs[0])
+					require.GreaterOrEqual(t, x.Seconds, x.Runs[0])
 				}
 				require.Len(t, found, len(phases))
 				after, err := p.Snapshot()

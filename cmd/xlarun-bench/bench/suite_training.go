@@ -73,7 +73,7 @@ func selfplayWorkloads(Options) []Workload {
 		selfplayWorkload("selfplay-14-gumbel", "the same with Gumbel, n = 14, k = 4", 14, 4, "gumbel", 128,
 			selfplay.PhaseGames, nil, 2.5, 5, "search 14 4 64 50 gumbel"),
 		selfplayWorkload("selfplay-step", "a training step, batch 256, graph network, n = 14", 14, 4, "gumbel", 32,
-			selfplay.PhaseStep, func(c *selfplay.Config) {
+			selfplay.PhaseTraining, func(c *selfplay.Config) {
 				c.Network, c.NumSimulations, c.TrainingBatchSize = "graph:32", 2, 256
 			}, 1.2, 2, "train 14 256 32 3"),
 	}
@@ -116,7 +116,7 @@ func (r *phaseRunner) Run(n int) (seconds []float64, result float64, err error) 
 		return nil, 0, err
 	}
 	r.units = phases[0].Units
-	for _, s := range phases[0].Times {
+	for _, s := range phases[0].Runs {
 		seconds = append(seconds, s*r.scale)
 	}
 	return seconds, 0, nil

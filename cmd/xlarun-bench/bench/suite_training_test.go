@@ -13,7 +13,7 @@ type fakePhases struct{ calls []int }
 
 func (f *fakePhases) PhasesOf(repeats int, names ...string) ([]run.Phase, error) {
 	f.calls = append(f.calls, repeats)
-	return []run.Phase{{Name: names[0], Times: make([]float64, repeats), Units: 1024}}, nil
+	return []run.Phase{{Name: names[0], Runs: make([]float64, repeats), Units: 1024}}, nil
 }
 
 func (f *fakePhases) Close() error { return nil }

@@ -167,8 +167,9 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 func (r *fakeRun) Fame(run.Snapshot) ([]run.Famed, error) { return nil, nil }
 
 func (r *fakeRun) Phases(int) ([]run.Phase, error) {
-	return []run.Phase{{Name: "ask", Seconds: .0001}, {Name: "play", Seconds: .0008},
-		{Name: "tell", Seconds: .0002}}, nil
+	return []run.Phase{{Name: "ask", Seconds: .0001}, {Name: "play", Seconds: .0008,
+		Cost: graph.Cost{FLOPs: 16e5, Bytes: 8e5}},
+		{Name: "tell", Seconds: .001, Times: .1}}, nil
 }
 
 func (r *fakeRun) Cost() graph.Cost               { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }

@@ -28,8 +28,9 @@ func profileCommand(a *App) *cobra.Command {
 			"the compiler predicts and\n" +
 			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same " +
 			"run, the program reaches.\n" +
-			"Times of parts (ask, play and tell of a generation) are those of programs of their own; in the whole " +
-			"program they share work.",
+			"Parts (ask, play and tell of a generation; collect, advantage, epochs and optimiser of an update) are " +
+			"timed as programs of\n" +
+			"their own; in the whole program they share work.",
 		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun " +
 			"profile sparse --pop 50",
 		Args: oneExperiment,
@@ -86,7 +87,7 @@ type experimentProfile struct {
 	FirstSeconds    float64       `json:"first_round_seconds"`
 	RoundSeconds    float64       `json:"round_seconds"`
 	UnitSeconds     float64       `json:"unit_seconds"` // of one Kind.Unit: a generation, a step of SGD
-	Phases          []run.Phase   `json:"phases"`
+	Phases          []phase       `json:"phases"`
 	StepsPerSecond  float64       `json:"steady_steps_per_second"`
 	PredictedBytes  int64         `json:"predicted_memory_bytes_per_device"`
 	PeakBytes       int64         `json:"peak_memory_bytes"`
@@ -160,11 +161,27 @@ func (p *profiler) measure(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if cost := profiled.Cost(); cost != (graph.Cost{}) {
-		r.Roofline = rooflineOf(cost, r.UnitSeconds, r.Machine)
-	}
-	r.Phases, err = profiled.Phases(min(p.repeats, 5))
+	r.Roofline = rooflineOf(profiled.Cost(), r.UnitSeconds, r.Machine)
+	phases, err := profiled.Phases(min(p.repeats, 5))
+	r.Phases = phasesOf(phases, r.Machine)
 	return err
+}
+
+// phase is a part of a round that was run alone.
+type phase struct {
+	run.Phase
+	Share    float64   `json:"share"` // of the seconds that all parts take in a unit
+	Roofline *roofline `json:"roofline,omitempty"`
+}
+
+// phasesOf compares phases with each other and with the machine's speed.
+func phasesOf(phases []run.Phase, m machine.Speed) (all []phase) {
+	sum := run.PhaseSeconds(phases)
+	for _, x := range phases {
+		x.Times = x.PerUnit()
+		all = append(all, phase{x, x.Seconds * x.Times / sum, rooflineOf(x.Cost, x.Seconds, m)})
+	}
+	return all
 }
 
 // transfer times the copy of the state to the host and back.
@@ -181,9 +198,9 @@ func (p *profiler) transfer(x run.Run) (run.Snapshot, error) {
 	return s, err
 }
 
-// roofline compares the speed of the work of a unit with the machine's speed.
+// roofline compares the speed of work with the machine's speed.
 type roofline struct {
-	FLOPs          float64 `json:"flops"` // of a generation or step, on all devices
+	FLOPs          float64 `json:"flops"` // of a generation, a step or a part of one, on all devices
 	Bytes          float64 `json:"bytes"` // that the ops read and write, as if none were fused
 	GFLOPs         float64 `json:"gflops_per_second"`
 	GBs            float64 `json:"gb_per_second"`
@@ -191,8 +208,11 @@ type roofline struct {
 	MemoryPart     float64 `json:"part_of_memory"` // above 1: most of the data never leaves the caches and registers
 }
 
-// rooflineOf compares work that took so many seconds with the machine's speed.
+// rooflineOf compares work that took so many seconds with the machine's speed; nil if the work is not known.
 func rooflineOf(c graph.Cost, seconds float64, m machine.Speed) *roofline {
+	if c == (graph.Cost{}) {
+		return nil
+	}
 	r := &roofline{FLOPs: c.FLOPs, Bytes: c.Bytes}
 	r.GFLOPs, r.GBs = r.FLOPs/seconds/1e9, r.Bytes/seconds/1e9
 	r.ArithmeticPart, r.MemoryPart = r.GFLOPs/m.MatmulGFLOPs, r.GBs/m.MemoryGBs

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"xlarun/cmd/xlarun/console"
@@ -58,10 +60,7 @@ func (p *profiler) print(json bool) error {
 	row("first "+p.Round, r.FirstSeconds, "")
 	row(p.Unit, r.UnitSeconds, fmt.Sprintf("%s steps/s (%s), median of %d", display.Count(r.StepsPerSecond), p.Work,
 		p.repeats))
-	for _, x := range r.Phases {
-		row("  "+x.Name, x.Seconds, "by itself")
-	}
-	if err := w.Flush(); err != nil {
+	if err := errors.Join(w.Flush(), p.printPhases()); err != nil {
 		return err
 	}
 	predicted := "not predicted by this backend"
@@ -70,7 +69,7 @@ func (p *profiler) print(json bool) error {
 	}
 	fmt.Fprintf(p.Out, "memory: %s; peak measured %s\n", predicted, display.Bytes(r.PeakBytes))
 	if f := r.Roofline; f != nil {
-		fmt.Fprintf(p.Out, "roofline: %s flop and %s a %s: %s, %.1f %% of the %s of a matmul; %.3g GB/s unfused, "+
+		fmt.Fprintf(p.Out, "roofline: %s flop and %s per %s: %s, %.1f %% of the %s of a matmul; %.3g GB/s unfused, "+
 			"%.2g times the %.3g GB/s of memory\n",
 			display.Count(f.FLOPs), display.Bytes(int64(f.Bytes)), p.Unit, gflops(f.GFLOPs), 100*f.ArithmeticPart,
 			gflops(r.Machine.MatmulGFLOPs),
@@ -80,6 +79,36 @@ func (p *profiler) print(json bool) error {
 		return nil
 	}
 	return p.PrintJSON(r)
+}
+
+// printPhases prints a table of the parts, and what they take together.
+func (p *profiler) printPhases() error {
+	r := p.profile
+	if len(r.Phases) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "part, by itself\ttime\ttimes per %s\tshare\tflop\tGFLOP/s\tof a matmul's\tbytes\tGB/s\tof the "+
+		"memory's\n", p.Unit)
+	sum := 0.
+	for _, x := range r.Phases {
+		sum += x.Seconds * x.Times
+		cells := []string{"-", "-", "-", "-", "-", "-"} // the work is not known
+		if f := x.Roofline; f != nil {
+			cells = []string{display.Count(f.FLOPs), fmt.Sprintf("%.3g", f.GFLOPs),
+				fmt.Sprintf("%.1f %%", 100*f.ArithmeticPart), display.Bytes(int64(f.Bytes)),
+				fmt.Sprintf("%.3g", f.GBs), fmt.Sprintf("%.2g", f.MemoryPart)}
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%.4g\t%.1f %%\t%s\n", x.Name, console.ShortTime(x.Seconds), x.Times,
+			100*x.Share, strings.Join(cells, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Out, "the parts take %s together and the whole %s takes %s: each part is a program of its "+
+		"own, in the whole they share work and memory\n", console.ShortTime(sum), p.Unit,
+		console.ShortTime(r.UnitSeconds))
+	return err
 }
 
 func gflops(x float64) string { return fmt.Sprintf("%.3g GFLOP/s", x) }

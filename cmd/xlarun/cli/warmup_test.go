@@ -138,8 +138,11 @@ func TestProfile(t *testing.T) {
 	for _, want := range []string{"drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps, on 2 reference " +
 		"devices", "plan (stored): 2 devices, tiles of 8", "trace ",
 		"load from the cache", "state to the devices", "first gust ", "generation ",
-		" steps/s (environment steps of all members), median of 3", "  ask ", "  play ", "  tell ",
-		"memory: ", "roofline: 2 M flop and 1 MB a generation"} {
+		" steps/s (environment steps of all members), median of 3", "part, by itself ", "times per generation",
+		"  ask            100 us  1 ", "  play           800 us  1                     80.0 %  1.6 M  2 ",
+		"  tell           1 ms    0.1 ",
+		"the parts take 1 ms together and the whole generation takes ",
+		"memory: ", "roofline: 2 M flop and 1 MB per generation"} {
 		require.Contains(t, b.out.String(), want)
 	}
 	r := result(t, b)
@@ -147,6 +150,15 @@ func TestProfile(t *testing.T) {
 	require.InEpsilon(t, 6400/r["unit_seconds"].(float64), r["steady_steps_per_second"], 1e-9)
 	require.Equal(t, r["unit_seconds"], r["round_seconds"])
 	require.Len(t, r["phases"], 3)
+	share := map[string]float64{"ask": .1, "play": .8, "tell": .1}
+	for _, x := range r["phases"].([]any) {
+		p := x.(map[string]any)
+		name := p["name"].(string)
+		require.InEpsilon(t, share[name], p["share"], 1e-9, name)
+		require.Equal(t, name == "play", p["roofline"] != nil, name)
+	}
+	played := r["phases"].([]any)[1].(map[string]any)["roofline"].(map[string]any)
+	require.InEpsilon(t, 2, played["gflops_per_second"], 1e-9)
 	roof := r["roofline"].(map[string]any)
 	require.EqualValues(t, 2e6, roof["flops"])
 	require.InEpsilon(t, 2e6/r["unit_seconds"].(float64)/1e9, roof["gflops_per_second"], 1e-9)

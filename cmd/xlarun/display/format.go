@@ -90,16 +90,13 @@ func number(x float64, f run.Format) string {
 
 // shares returns each phase's share of a round: "ask 3", …, "tell 5 %". It returns nil if the durations are not known.
 func shares(phases []run.Phase) []string {
-	sum := 0.
-	for _, p := range phases {
-		sum += p.Seconds
-	}
+	sum := run.PhaseSeconds(phases)
 	if !(sum > 0) || math.IsInf(sum, 0) {
 		return nil
 	}
 	var texts []string
 	for _, p := range phases {
-		percent := 100 * p.Seconds / sum
+		percent := 100 * p.Seconds * p.PerUnit() / sum
 		digits := 0
 		if percent != 0 && percent < .95 {
 			digits = 1

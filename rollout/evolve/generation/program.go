@@ -313,9 +313,9 @@ func (p *Program) Tell(s State, in Inputs, draws any, results Results) State {
 	return p.tell(s, in, p.keys(s), p.storedNoise(in, draws), results)
 }
 
-// Cost counts the work of a traced generation on one device with a number of tiles.
-func Cost(traced *graph.Program, tiles int) graph.Cost {
-	return traced.Graph.Cost(func(loop *graph.Node) int {
+// Cost counts the work of a traced generation, or of a part of one, on one device with a number of tiles.
+func Cost(traced *graph.Graph, tiles int) graph.Cost {
+	return traced.Cost(func(loop *graph.Node) int {
 		if loop.LoopName() == population.TilesLoop {
 			return tiles
 		}

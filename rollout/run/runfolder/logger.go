@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Logger writes rows in a goroutine of its own, in order: the run does not wait for the disk. It keeps the text of the
-// logs, which is bounded (see Kept). It writes rows that could not be written together with the next, and all rows into
-// a folder that was made again.
+// Logger makes text of rows and writes it in a goroutine of its own, in order: the run waits for neither. It keeps the
+// text of the logs, which is bounded (see Kept). It writes rows that could not be written together with the next, and
+// all rows into a folder that was made again.
 type Logger struct {
 	folder *Folder
 	unit   string
@@ -25,7 +25,10 @@ type Logger struct {
 
 	closed sync.Mutex // held while files are checked after the goroutine has ended
 
+	encoding sync.Mutex // held while queued rows become text
+
 	mu      sync.Mutex // never held during a call of the disk
+	queued  []Row      // logged, but not yet in the texts of the logs
 	logs    []*logFile // metrics, timings, events
 	steps   []int64    // of the rows that are in the logs, without the one that End added
 	left    *leftRow   // the newest row, if Kept leaves it out
@@ -133,10 +136,9 @@ func (l *Logger) Log(r Row) {
 		l.mu.Unlock()
 		return
 	}
-	lines := l.lines(r)
 	l.mu.Lock()
 	if !l.closing {
-		l.add(lines)
+		l.queued = append(l.queued, r)
 		l.steps = append(l.steps, r.Step)
 	}
 	l.left = nil
@@ -147,7 +149,7 @@ func (l *Logger) Log(r Row) {
 // End queues the newest row if Kept leaves it out, so that the logs of a run that has ended reach its end. No row is
 // logged after it. A run that goes on from there begins without that row: its logs do not depend on where it stopped.
 func (l *Logger) End() {
-	l.mu.Lock()
+	l.lockEncoded()
 	defer l.mu.Unlock()
 	if l.left == nil || l.closing {
 		return
@@ -159,6 +161,27 @@ func (l *Logger) End() {
 	l.add(lines)
 	l.left = nil
 	l.kick()
+}
+
+// lockEncoded takes the mutex when all rows that are logged are in the texts. Rows become text without the mutex, so
+// that the run can log the next one meanwhile.
+func (l *Logger) lockEncoded() {
+	l.encoding.Lock()
+	defer l.encoding.Unlock()
+	l.mu.Lock()
+	for len(l.queued) > 0 {
+		rows := l.queued
+		l.queued = nil
+		l.mu.Unlock()
+		lines := make([][][]byte, len(rows))
+		for i, r := range rows {
+			lines[i] = l.lines(r)
+		}
+		l.mu.Lock()
+		for _, row := range lines {
+			l.add(row)
+		}
+	}
 }
 
 // lines returns a row as it stands in each of the logs.
@@ -176,7 +199,7 @@ func (l *Logger) add(lines [][]byte) {
 
 // LastRow returns the line of the newest row, as it stands in metrics.jsonl if it is kept.
 func (l *Logger) LastRow() []byte {
-	l.mu.Lock()
+	l.lockEncoded()
 	defer l.mu.Unlock()
 	switch {
 	case l.left == nil:
@@ -226,7 +249,7 @@ func (l *Logger) rowsUpTo(step int64) int {
 
 // durable waits until all rows that were logged are on the disk.
 func (l *Logger) durable() error {
-	l.mu.Lock()
+	l.lockEncoded()
 	if l.closing {
 		texts := l.texts()
 		l.mu.Unlock()
@@ -276,7 +299,7 @@ func (l *Logger) work() {
 			}
 		}
 		last = time.Now()
-		l.mu.Lock()
+		l.lockEncoded()
 		texts, wanted, closing := l.texts(), l.wanted, l.closing
 		l.wanted = nil
 		l.mu.Unlock()

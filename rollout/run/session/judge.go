@@ -23,6 +23,10 @@ var largeMember = 16 << 20
 // judgeShare is the least ratio of the time between two judgements to the time that one takes.
 const judgeShare = 20
 
+// drawShare is the least ratio of the time between two drawings of the best member to the time that one takes. The end
+// of a run draws anyway.
+const drawShare = 500
+
 // Judge judges a run's candidates on fresh episodes, in all ways to act that their policy has, and records the best.
 type Judge struct {
 	*episode.Judge
@@ -33,6 +37,7 @@ type Judge struct {
 	at       time.Time // of the last judgement
 	// How long the last judgement took, without compiling: to judge and write the members, and to draw the best.
 	judging, drawing time.Duration
+	drawnAt          time.Time // of the last drawing
 }
 
 // NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
@@ -73,6 +78,11 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 // took returns how long the last judgement took.
 func (j *Judge) took() time.Duration { return j.judging + j.drawing }
 
+// draws reports whether the best member is drawn now.
+func (j *Judge) draws(now time.Time, ended bool) bool {
+	return j.recorder != nil && (ended || now.Sub(j.drawnAt) >= drawShare*j.drawing)
+}
+
 // Close frees the programs.
 func (j *Judge) Close() error {
 	err := j.Judge.Close()
@@ -92,7 +102,8 @@ func (s *session) player() run.Player {
 }
 
 // result judges the members of the held state, and writes the centre, the best member with its picture and the hall of
-// fame. It does nothing if the last judgement was a short time ago and the run goes on; ended means that the run is
+// fame. It does nothing if the last judgement was a short time ago and the run goes on, and does not draw if the last
+// drawing was; ended means that the run is
 // over, and then the kind's further files are written, too. Work that cannot be expected to fit into the time `within`
 // is left out: drawing first, then judging. 0 means any time.
 func (s *session) result(ended bool, within time.Duration) error {
@@ -131,12 +142,13 @@ func (s *session) result(ended bool, within time.Duration) error {
 		return err
 	}
 	s.judge.judging = time.Since(start)
-	if s.judge.recorder != nil && fits(s.judge.took()) {
+	if s.judge.draws(time.Now(), ended) && fits(s.judge.took()) {
 		start := time.Now()
 		if err := s.drawBest(); err != nil {
 			return err
 		}
-		s.judge.drawing = time.Since(start)
+		s.judge.drawnAt = time.Now()
+		s.judge.drawing = s.judge.drawnAt.Sub(start)
 	}
 	s.judge.at = time.Now()
 	return nil

@@ -41,7 +41,7 @@ type Options struct {
 
 	// Observer sees the run; nil: nobody does.
 	Observer Observer
-	// TimePhases times the parts of a round once, after 5 s, for the observer.
+	// TimePhases times the parts of a round once, for the observer: after 5 s, or later if it will take long.
 	TimePhases bool
 	// Draw returns the GIF of a member's episode, best.gif; nil: members are not drawn.
 	Draw func(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error)
@@ -82,8 +82,11 @@ const (
 	// largeState is the size in bytes from which the memory of an old copy is collected at once. The collector alone
 	// would wait until there is as much garbage as memory in use.
 	largeState = 4 << 20
-	// phasesAfter is the time after which the parts of a round are timed.
+	// phasesAfter is the least time after which the parts of a round are timed.
 	phasesAfter = 5 * time.Second
+	// phasesShare is the least ratio of that time to the time that the programs of the run took to compile. Those of
+	// the parts may take as long.
+	phasesShare = 50
 )
 
 // lentState is the size in bytes from which the state of a run.Lending is not copied. Checkpoints and members are

@@ -416,10 +416,16 @@ func (s *session) memory(now time.Time) int64 {
 	return s.memoryNow
 }
 
+// phasesDue returns the time from the start after which the parts of a round are timed.
+func (s *session) phasesDue() time.Duration {
+	compiling := s.profile.TraceSeconds + s.profile.CompileSeconds
+	return max(phasesAfter, time.Duration(min(phasesShare*compiling, 1e9)*float64(time.Second)))
+}
+
 // timePhases times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
 func (s *session) timePhases() {
 	p, ok := s.run.(run.Profiled)
-	if !ok || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < phasesAfter ||
+	if !ok || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
 		s.last.Step >= s.Experiment.Last() {
 		return
 	}
