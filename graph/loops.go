@@ -113,7 +113,8 @@ func (g *Graph) gathered() (gathered, all float64) {
 const shortRow = 16
 
 // ShortRows is the part, 0 to 1, of a program's operations that are in inner loops of a few turns, written out or not:
-// along last axes of 2 to 16 elements, over windows, and in products of small matrices. Loops of the program count once.
+// along last axes of 2 to 16 elements, over windows, and in products of small matrices. Loops of the program count
+// once.
 func (g *Graph) ShortRows() float64 {
 	short, all := g.shortRows()
 	return short / max(1, all)
@@ -134,7 +135,8 @@ func (g *Graph) shortRows() (short, all float64) {
 			work, few = work*float64(product(n.Attrs.(windowAttrs).window)), true
 		case n.Op.Name == "dot_general":
 			rows, inner, columns := productSizes(n)
-			work, few = work*float64(inner), max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis
+			work *= float64(inner)
+			few = max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis
 		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
 			x, work = n.Inputs[0], float64(n.Inputs[0].Size())
 		case !elementwise(n):

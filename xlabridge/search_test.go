@@ -64,7 +64,9 @@ func TestSearchSorted(t *testing.T) {
 					places, err := graph.Floats(got[after])
 					require.NoError(t, err, what)
 					for i, v := range x {
-						want := sort.Search(numbers, func(k int) bool { return list[k] > v || after == 0 && list[k] == v })
+						want := sort.Search(numbers, func(k int) bool {
+							return list[k] > v || after == 0 && list[k] == v
+						})
 						if math.IsNaN(v) {
 							want = []int{numbers, size.n}[after]
 						}

@@ -61,7 +61,9 @@ func init() {
 			return In{g.Mul(.25, g.Sub(total(n[1], n[3], n[5], n[7]), x[0]))}
 		}, In{g.ZerosLike(x[0])})
 	})
-	add("advect", func() In { return In{gen(1, 1, 128, 128), gen(2, 2, 128, 128), gen(3, 2, 128, 128)} }, func(x In) In {
+	add("advect", func() In {
+		return In{gen(1, 1, 128, 128), gen(2, 2, 128, 128), gen(3, 2, 128, 128)}
+	}, func(x In) In {
 		at := g.Convert(g.Iota(128), g.Float32)
 		grid := g.MeshgridIJ(at, at)
 		return scanN(20, func(s In) In {
