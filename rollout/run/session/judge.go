@@ -125,6 +125,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 		if err != nil {
 			return err
 		}
+		s.returnMemory()
 	}
 	start := time.Now()
 	if err := s.judgeMembers(held, candidates); err != nil {
