@@ -104,11 +104,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if len(members) != j.members {
 		return nil, fmt.Errorf("episode: this judge plays %d members, got %d", j.members, len(members))
 	}
-	players := members[0]
-	if !j.single {
-		players = stack(members)
-	}
-	players, err := graph.Eval(players)
+	players, err := j.players(members)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +131,33 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 		}
 	}
 	return all, nil
+}
+
+// players returns what the program takes for members: the only one, or their stack, on the host.
+func (j *Judge) players(members []any) (any, error) {
+	if j.single {
+		return graph.Eval(members[0])
+	}
+	first, tree := graph.Flatten(members[0])
+	stacks := make([][]byte, len(first))
+	for _, m := range members {
+		for i, leaf := range graph.Leaves(m) {
+			if stacks[i] == nil {
+				stacks[i] = make([]byte, 0, len(members)*leaf.Shape().Bytes())
+			}
+			err := graph.View(leaf, func(b []byte) error {
+				stacks[i] = append(stacks[i], b...)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, a := range first {
+		first[i] = graph.FromBytes(graph.ShapeOf(a.DType(), append([]int{len(members)}, a.Dims()...)...), stacks[i])
+	}
+	return tree.Unflatten(first), nil
 }
 
 // judge summarises episodes.

@@ -122,7 +122,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	}
 	e.profile = e.Loop.Profile()
 	e.profile.Choice = choice
-	e.profile.PlannedBytes, _ = x.Memory()
+	e.profile.PlannedBytes = x.Planned(e.Loop.Compiled().Program)
 	e.profile.MemoryBudget = x.Machine.Free
 	e.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Groups.Total()},
 		{Name: "lanes_last", Value: x.Layout.LanesLast}, {Name: "unroll", Value: x.Layout.Unroll},

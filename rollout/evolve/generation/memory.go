@@ -172,3 +172,17 @@ func (x *Setup) Memory() (total int64, ok bool) {
 	sum.Add(1, devices, strategy.RankBytes(size))
 	return sum.Total()
 }
+
+// Planned estimates the memory of the traced generation in bytes, on all devices together. It is closer than Memory,
+// which knows no program.
+func (x *Setup) Planned(p *graph.Program) int64 {
+	target := graph.TargetCPUKernels
+	if x.Machine.Accelerator {
+		target = graph.TargetCUDA
+	}
+	if f, err := p.Footprint(target); err == nil {
+		return f.Total() * int64(x.Groups.Devices)
+	}
+	total, _ := x.Memory()
+	return total
+}

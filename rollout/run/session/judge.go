@@ -136,6 +136,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 		if err != nil {
 			return err
 		}
+		s.returnMemory()
 	}
 	start := time.Now()
 	if err := s.judgeMembers(held, candidates); err != nil {

@@ -82,7 +82,15 @@ func (s *session) start(context.Context) error {
 		return err
 	}
 	s.run = r
+	s.returnMemory()
 	return nil
+}
+
+// returnMemory lets go of what loading programs has left in memory.
+func (s *session) returnMemory() {
+	if c, ok := s.backend.(*xlabridge.Client); ok {
+		c.ReturnMemory()
+	}
 }
 
 // restore puts the checkpoint of a resumed run into it, and opens its logs.

@@ -1,0 +1,299 @@
+package graph
+
+// Footprint is an estimate of the memory that a compiled program needs on one device, in bytes.
+type Footprint struct {
+	// Arguments and Results are the sizes of the arguments and of the results that reuse no donated argument.
+	Arguments, Results int64
+	// Temporaries is the size of all intermediate values that exist at one time.
+	Temporaries int64
+}
+
+// Total is the memory that must be free to run the program.
+func (f Footprint) Total() int64 { return f.Arguments + f.Results + f.Temporaries }
+
+// Footprint estimates the memory of the program for a target. It follows the life of each value that a compiler keeps
+// in memory. Elementwise operations and those that only move data are part of the operations that read them, as XLA's
+// fusion makes them; a value is written in the place of one that is read for the last time, where XLA allows that; and
+// operations run in the order of the program.
+func (p *Program) Footprint(t Target) (f Footprint, err error) {
+	defer catch(&err)
+	l, err := p.Lower(t)
+	if err != nil {
+		return f, err
+	}
+	for _, s := range p.Inputs {
+		f.Arguments += int64(s.Bytes())
+	}
+	homes := map[int]int{}
+	for in, out := range p.Donated {
+		homes[out] = in
+	}
+	for i, s := range p.Outputs {
+		if _, ok := homes[i]; !ok {
+			f.Results += int64(s.Bytes())
+		}
+	}
+	f.Temporaries = footprintOf(l.Graph, homes)
+	return f, nil
+}
+
+// place is memory that holds one value after the other.
+type place struct {
+	bytes       int64
+	outside     bool // a parameter's: it is no temporary
+	written     bool // its value may be replaced: a temporary, or a parameter that a result replaces
+	begin, last int  // the nodes that write and read it, as numbers; last is the number of nodes for a result
+	into        *place
+}
+
+// end is the place that p became a part of.
+func (p *place) end() *place {
+	for p.into != nil {
+		p = p.into
+	}
+	return p
+}
+
+// lives are the values of one graph.
+type lives struct {
+	graph   *Graph
+	users   map[*Array][]int
+	inits   map[*Array]int // the number of loops whose carries begin with a value
+	virtual map[*Array]bool
+	at      map[*Array]*place   // of values in memory
+	reads   map[*Array][]*place // of virtual values: what computing them reads
+}
+
+// footprintOf returns the largest size of temporaries of a graph at one time. homes has, by the number of a result, the
+// number of the parameter in whose place it goes.
+func footprintOf(g *Graph, homes map[int]int) int64 {
+	v := &lives{graph: g, users: map[*Array][]int{}, inits: map[*Array]int{}, virtual: map[*Array]bool{},
+		at: map[*Array]*place{}, reads: map[*Array][]*place{}}
+	for i, n := range g.Nodes {
+		for _, a := range n.Inputs {
+			v.users[a] = append(v.users[a], i)
+		}
+		if a, ok := n.Attrs.(whileAttrs); ok {
+			begins := map[*Array]bool{}
+			for _, in := range n.Inputs[a.condConsts+a.bodyConsts:] {
+				if !begins[in] {
+					v.inits[in]++
+				}
+				begins[in] = true
+			}
+		}
+	}
+	results := map[*Array]bool{}
+	for _, r := range g.Results {
+		results[r] = true
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		for _, o := range g.Nodes[i].Outs {
+			v.virtual[o] = !results[o] && v.fuses(g.Nodes[i], o)
+		}
+	}
+	home := make([]*place, len(g.Params))
+	for i, p := range g.Params {
+		home[i] = &place{bytes: int64(p.shape.Bytes()), outside: true, begin: -1, last: -1}
+		v.at[p] = home[i]
+	}
+	for _, p := range homes {
+		home[p].written = true
+	}
+	for i, n := range g.Nodes {
+		v.lay(i, n)
+	}
+	for i, n := range g.Nodes {
+		if len(n.Outs) == 0 || !v.virtual[n.Outs[0]] {
+			for _, a := range n.Inputs {
+				v.read(a, i)
+			}
+		}
+	}
+	for _, r := range g.Results {
+		v.read(r, len(g.Nodes))
+	}
+	nested := make([]int64, len(g.Nodes))
+	for i, n := range g.Nodes {
+		nested[i] = v.reuse(i, n)
+	}
+	for result, param := range homes {
+		r := v.at[g.Results[result]].end()
+		if h := home[param].end(); r != h && !r.outside && (h.last < r.begin || h.last == r.begin && v.inPlace(r, h)) {
+			r.into = h
+		}
+	}
+	for i, r := range g.Results {
+		if _, ok := homes[i]; !ok {
+			v.at[r].end().outside = true // it is counted as a result
+		}
+	}
+	return v.most(nested)
+}
+
+// notFused are the operations that read and write memory. All others are fused.
+var notFused = map[string]bool{"all_gather": true, "all_to_all": true, "argreduce": true, "cholesky": true,
+	"conv": true, "counted": true, "custom_call": true, "debug": true, "dot_general": true, "function": true,
+	"optimization_barrier": true, "ppermute": true, "preduce": true, "reduce": true, "reduce_window": true,
+	"scatter": true, "sort": true, "switch": true, "top_k": true, "triangular_solve": true, "while": true}
+
+// fuses reports whether a result of a node is computed where it is read.
+func (v *lives) fuses(n *Node, o *Array) bool {
+	if len(n.Outs) != 1 || notFused[n.Op.Name] && !alone(n) {
+		return false
+	}
+	users := v.users[o]
+	if n.Op.Name == "constant" || n.Op.Name == "iota" {
+		return true
+	}
+	for _, i := range users {
+		by := v.graph.Nodes[i]
+		if notFused[by.Op.Name] && !alone(by) {
+			return false
+		}
+	}
+	distinct := map[int]bool{}
+	for _, i := range users {
+		distinct[i] = true
+	}
+	return len(distinct) <= 1 || n.Op.Name == "broadcast_in_dim"
+}
+
+// alone reports whether a node only hands its input on, since there is one device.
+func alone(n *Node) bool {
+	switch n.Op.Name {
+	case "all_gather", "preduce", "ppermute", "all_to_all":
+		return n.Outs[0].Size() == n.Inputs[0].Size()
+	}
+	return false
+}
+
+// lay gives the results of node i a place, or notes what they read.
+func (v *lives) lay(i int, n *Node) {
+	switch {
+	case len(n.Outs) == 0:
+		return
+	case v.virtual[n.Outs[0]]:
+		for _, a := range n.Inputs {
+			v.reads[n.Outs[0]] = append(v.reads[n.Outs[0]], v.sources(a)...)
+		}
+		return
+	}
+	for k, o := range n.Outs {
+		p := &place{bytes: int64(o.shape.Bytes()), written: true, begin: i, last: i}
+		if n.Op.Name == "optimization_barrier" || n.Op.Name == "reshape" {
+			if in := v.at[n.Inputs[k]]; in != nil { // the same value
+				p = in
+			}
+		}
+		if n.Op.Name == "while" {
+			a, body := n.Attrs.(whileAttrs), n.Bodies[1]
+			in := v.at[n.Inputs[a.condConsts+a.bodyConsts+k]]
+			if in != nil && body.Results[k] == body.Params[a.bodyConsts+k] { // the loop only reads it
+				p = in
+			}
+		}
+		v.at[o] = p
+	}
+}
+
+// sources returns the places that reading a value reads.
+func (v *lives) sources(a *Array) []*place {
+	if p := v.at[a]; p != nil {
+		return []*place{p}
+	}
+	return v.reads[a]
+}
+
+// read notes that a value is read by node i.
+func (v *lives) read(a *Array, i int) {
+	for _, p := range v.sources(a) {
+		p.last = max(p.last, i)
+	}
+}
+
+// reuse puts results of node i into the places of what it reads for the last time. It returns the temporaries of its
+// bodies.
+func (v *lives) reuse(i int, n *Node) (nested int64) {
+	take := func(o *Array, from *place) bool {
+		to, from := v.at[o].end(), from.end()
+		if to == from || to.begin != i || from.last > i || !from.written || from.bytes != to.bytes {
+			return false
+		}
+		to.into, from.last = from, max(from.last, to.last)
+		return true
+	}
+	switch n.Op.Name {
+	case "while":
+		a := n.Attrs.(whileAttrs)
+		first := a.condConsts + a.bodyConsts
+		homes := map[int]int{}
+		for k, o := range n.Outs {
+			homes[k] = a.bodyConsts + k
+			in := n.Inputs[first+k]
+			if p := v.at[in]; p != nil && (p.outside || v.inits[in] == 1) { // the compiler copies one of several loops
+				take(o, p)
+			}
+		}
+		return footprintOf(n.Bodies[1], homes)
+	case "function", "switch":
+		for _, b := range n.Bodies {
+			nested = max(nested, footprintOf(b, nil))
+		}
+		return nested
+	case "dynamic_update_slice", "scatter", "custom_call":
+		a, calls := n.Attrs.(customCallAttrs)
+		if len(n.Outs) == 1 && !v.virtual[n.Outs[0]] && (!calls || a.kernel.InPlace) {
+			if p := v.at[n.Inputs[0]]; p != nil {
+				take(n.Outs[0], p)
+			}
+		}
+		return 0
+	}
+	if len(n.Outs) == 1 && !v.virtual[n.Outs[0]] && !notFused[n.Op.Name] {
+		for _, a := range n.Inputs {
+			for _, p := range v.sources(a) {
+				if !p.end().outside && take(n.Outs[0], p) {
+					return 0
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// inPlace reports whether the node that writes r may write into h, which it reads: it computes element by element.
+func (v *lives) inPlace(r, h *place) bool {
+	n := v.graph.Nodes[r.begin]
+	return !notFused[n.Op.Name] && r.bytes == h.bytes
+}
+
+// most returns the largest size of all temporaries at one time.
+func (v *lives) most(nested []int64) (most int64) {
+	change := make([]int64, len(v.graph.Nodes)+2)
+	seen := map[*place]bool{}
+	for _, n := range v.graph.Nodes {
+		for _, o := range n.Outs {
+			p := v.at[o]
+			if p == nil {
+				continue
+			}
+			if p = p.end(); seen[p] || p.outside {
+				continue
+			}
+			seen[p] = true
+			change[p.begin] += p.bytes
+			change[p.last+1] -= p.bytes
+		}
+	}
+	now := int64(0)
+	for i, d := range change {
+		now += d
+		all := now
+		if i < len(nested) {
+			all += nested[i]
+		}
+		most = max(most, all)
+	}
+	return most
+}
