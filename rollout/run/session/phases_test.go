@@ -9,8 +9,8 @@ import (
 	"xlarun/rollout/run"
 )
 
-// TestPhasesAreTimedLate (case 28.25): the programs of the phases may take as long to compile as those of the run, which
-// stops meanwhile. So that is a 50th of the time at most.
+// TestPhasesAreTimedLate (case 28.25): the programs of the phases may take as long to compile as those of the run, and
+// the run stops meanwhile. So that is a 50th of the time at most.
 func TestPhasesAreTimedLate(t *testing.T) {
 	for _, c := range []struct {
 		trace, compile float64
