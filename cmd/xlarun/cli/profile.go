@@ -162,9 +162,15 @@ func (p *profiler) measure(ctx context.Context) error {
 		return nil
 	}
 	r.Roofline = rooflineOf(profiled.Cost(), r.UnitSeconds, r.Machine)
-	phases, err := profiled.Phases(min(p.repeats, 5))
+	phases, err := profiled.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
 	r.Phases = phasesOf(phases, r.Machine)
 	return err
+}
+
+// phaseRepeats returns how often each part is run after a first time: five times, or as often as rounds of so many
+// seconds fit into half a second, but not more often than rounds were timed.
+func phaseRepeats(rounds int, seconds float64) int {
+	return int(min(float64(rounds), max(5, .5/max(seconds, 1e-9))))
 }
 
 // phase is a part of a round that was run alone.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -125,6 +126,16 @@ func TestWarmupReportsFailures(t *testing.T) {
 	b.write(t, "c.toml", "kind = 'drift'\npop = 64\n")
 	require.Equal(t, StatusFailed, b.do("warmup", "c.toml"))
 	require.Equal(t, "xlarun warmup: 1 program failed: c.toml: the device caught fire\n", b.err.String())
+}
+
+func TestPhaseRepeats(t *testing.T) {
+	for _, c := range []struct {
+		rounds  int
+		seconds float64
+		want    int
+	}{{20, .002, 20}, {1000, .002, 250}, {20, .05, 10}, {20, 3, 5}, {3, 3, 3}, {1, 0, 1}, {20, math.Inf(1), 5}} {
+		require.Equal(t, c.want, phaseRepeats(c.rounds, c.seconds), "%+v", c)
+	}
 }
 
 func TestProfile(t *testing.T) {
