@@ -88,6 +88,9 @@ func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
 	return r, nil
 }
 
+// StartAlone takes the place of the method of its Config.
+func (e *fakeExperiment) StartAlone(b xlabridge.Backend) (run.Run, error) { return e.Start(b) }
+
 // fakeRun is a run whose mean return rises by 100 a generation.
 type fakeRun struct {
 	fakeShape
