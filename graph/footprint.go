@@ -12,9 +12,9 @@ type Footprint struct {
 func (f Footprint) Total() int64 { return f.Arguments + f.Results + f.Temporaries }
 
 // Footprint estimates the memory of the program for a target. It follows the life of each value that a compiler keeps
-// in memory. Elementwise operations and those that only move data are part of the operations that read them, as XLA's
-// fusion makes them; a value is written in the place of one that is read for the last time, where XLA allows that; and
-// operations run in the order of the program.
+// in memory. Elementwise operations and those that only move data become part of the operations that read them, as in
+// XLA's fusion. A value takes the place of one that is read for the last time, where XLA allows that. Operations run in
+// the order of the program.
 func (p *Program) Footprint(t Target) (f Footprint, err error) {
 	defer catch(&err)
 	l, err := p.Lower(t)

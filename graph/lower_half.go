@@ -28,7 +28,7 @@ func halfProduct(l *lowering, n *Node, in []*Array) []*Array {
 // mostHalfAxes is AXES of bf16dot.c.
 const mostHalfAxes = 24
 
-// halfDotKernel is the kernel for products of bfloat16; its numbers are those of dotAttrs.config.
+// halfDotKernel is the kernel for products of bfloat16. It takes the numbers of dotAttrs.config.
 var halfDotKernel = &Kernel{Target: "xlarun_bf16_dot", evalConfig: func(config []int, in, out []*Tensor) {
 	var a dotAttrs
 	next := func(n int) (axes []int) {
@@ -70,7 +70,7 @@ func (a convAttrs) paysHalf(t Target, x, w, out Shape) bool {
 		window >= t.atLeast(leastHalfWindow)
 }
 
-// halfConvKernel is the kernel for convolutions of bfloat16; its numbers are those of convAttrs.config.
+// halfConvKernel is the kernel for convolutions of bfloat16. It takes the numbers of convAttrs.config.
 var halfConvKernel = &Kernel{Target: "xlarun_bf16_conv", evalConfig: func(config []int, in, out []*Tensor) {
 	rank := in[0].Shape.Rank()
 	a := convAttrs{featureGroups: 1, batchGroups: 1}
@@ -83,7 +83,7 @@ var halfConvKernel = &Kernel{Target: "xlarun_bf16_conv", evalConfig: func(config
 	a.eval(in[0], in[1], out[0])
 }}
 
-// config lists the axes, and the geometry by spatial axes: the zeros behind the last element follow from the shapes.
+// config lists the axes, and the geometry by spatial axes. The zeros after the last element follow from the shapes.
 func (a convAttrs) config() []int {
 	all, g := slices.Concat(a.x, a.w, a.out), a.geometry
 	for i := range g.strides {

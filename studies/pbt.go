@@ -135,7 +135,7 @@ func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *che
 }
 
 // EndOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns the
-// state of the run of each seed at its end. trials are those of the study, by number.
+// state of the run of each seed at its end. trials holds the study's trials by number.
 func (s *Spec) EndOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
 	t *study.FrozenTrial) (ends []run.Snapshot, err error) {
 	job, err := s.pbtJob(trials, t)

@@ -42,8 +42,8 @@ const (
 	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
-// mostGathered is the part of a program's floats that may be gathered one by one, mostShortRows the part of its
-// operations that may be in short inner loops, for it to be compiled the fastest way.
+// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled
+// another way. Both are parts of all floats and operations.
 const mostGathered, mostShortRows = .05, .4
 
 // emitters returns the extra options for a program whose loops are functions. Two kinds of programs that run alone are

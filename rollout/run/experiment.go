@@ -57,7 +57,7 @@ type About struct {
 
 // Sharing is an Experiment whose runs may exchange data with runs of other processes.
 type Sharing interface {
-	// Shares returns the name of the setting by which a run exchanges data; "" if it does not.
+	// Shares returns the name of the setting by which a run exchanges data, or "".
 	Shares() string
 	// StartAlone is Start of a run that exchanges nothing, for measurements and looks at its program.
 	StartAlone(b xlabridge.Backend) (Run, error)

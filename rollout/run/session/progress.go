@@ -14,7 +14,7 @@ const (
 	// progressAfter is the time after which a round says how far it is.
 	progressAfter = 5 * time.Second
 	progressEvery = time.Second
-	// longest bounds the time that is told, in ns.
+	// longest bounds the time left that is shown, in ns.
 	longest = 1e18
 )
 
