@@ -18,8 +18,8 @@ type Config struct {
 	Steps          int       `set:"steps" program:"no" resume:"any" min:"1" max:"1073741823" help:"steps of SGD"`
 	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823"`
 	_              struct{}  `zero:"a quarter of the steps, at most 10000"`
-	_              struct{}  `help:"steps between tests on the test data, of which one more comes at the end; a"`
-	_              struct{}  `help:"resumed run keeps its interval"`
+	_              struct{}  `help:"steps between tests on the test data, of which one more comes after the last of"`
+	_              struct{}  `help:"--steps; a resumed run keeps its interval"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
 	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38"`
 	_              struct{}  `help:"learning rate, of the mean cross-entropy of a batch"`

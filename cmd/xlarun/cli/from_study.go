@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,10 +21,13 @@ const studyProgram = "xlarun-study"
 // path or of a server's address after a colon.
 var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)
 
+// bestTrial stands for the best trial.
+const bestTrial = "-1"
+
 // studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A
 // file that exists is never split, and a number at the end is a trial.
 func studyArguments(text string) (args []string) {
-	file, study, trial := text, "", "-1"
+	file, study, trial := text, "", bestTrial
 	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
 		if _, err := strconv.ParseUint(parts[2], 10, 31); err == nil {
 			file, trial = parts[1], parts[2]
@@ -64,7 +68,7 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	args := studyArguments(g.own.study)
 	text, err := a.output(ctx, program, append([]string{"study", "best"}, args...)...)
 	if err != nil {
-		return console.BadInput("--from-study %s: %s", g.own.study, g.refusal(args[0], text, err))
+		return console.BadInput("--from-study %s: %s", g.own.study, g.refusal(args, text, err))
 	}
 	var best struct{ Config string }
 	if err := json.Unmarshal(text, &best); err != nil {
@@ -82,15 +86,19 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	return nil
 }
 
-// refusal says why study best failed, by its line of JSON if there is one. Its flags are not those of a run.
-func (g *flagValues) refusal(file string, line []byte, err error) string {
+// refusal says why study best failed with these arguments, by its line of JSON if there is one. Its flags are not those of a run.
+func (g *flagValues) refusal(args []string, line []byte, err error) string {
 	var f console.Failure
 	if json.Unmarshal(line, &f) != nil {
 		return err.Error()
 	}
 	switch f.Choose {
 	case "study":
-		return f.Reason + ": say which by --from-study " + file + ":STUDY"
+		advice := f.Reason + ": say which by --from-study " + args[0] + ":STUDY"
+		if trial := args[slices.Index(args, "--trial")+1]; trial != bestTrial {
+			advice += ":" + trial
+		}
+		return advice
 	case "trial":
 		return f.Reason + ": say which by --from-study " + g.own.study + ":N"
 	}

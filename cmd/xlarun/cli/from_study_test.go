@@ -50,7 +50,7 @@ func TestFromStudyIsRefused(t *testing.T) {
 		{"mine.db", `{"error":"bad_input","message":"xlarun study best: m","reason":"it has two","choose":"study"}`,
 			"--from-study mine.db: it has two: say which by --from-study mine.db:STUDY\n"},
 		{"mine.db:3", `{"error":"bad_input","message":"xlarun study best: m","reason":"it has two","choose":"study"}`,
-			"--from-study mine.db:3: it has two: say which by --from-study mine.db:STUDY\n"},
+			"--from-study mine.db:3: it has two: say which by --from-study mine.db:STUDY:3\n"},
 		{"mine.db:one", `{"error":"bad_input","message":"xlarun study best: m","reason":"none is best",` +
 			`"choose":"trial"}`,
 			"--from-study mine.db:one: none is best: say which by --from-study mine.db:one:N\n"},
