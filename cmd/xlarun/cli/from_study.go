@@ -86,7 +86,8 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	return nil
 }
 
-// refusal says why study best failed with these arguments, by its line of JSON if there is one. Its flags are not those of a run.
+// refusal says why study best failed with these arguments, by its line of JSON if there is one. Its flags are not those
+// of a run.
 func (g *flagValues) refusal(args []string, line []byte, err error) string {
 	var f console.Failure
 	if json.Unmarshal(line, &f) != nil {
