@@ -142,18 +142,15 @@ func (v *lives) fuses(n *Node, o *Array) bool {
 	if len(n.Outs) != 1 || notFused[n.Op.Name] && !alone(n) {
 		return false
 	}
-	users := v.users[o]
 	if n.Op.Name == "constant" || n.Op.Name == "iota" {
 		return true
 	}
-	for _, i := range users {
+	distinct := map[int]bool{}
+	for _, i := range v.users[o] {
 		by := v.graph.Nodes[i]
 		if notFused[by.Op.Name] && !alone(by) {
 			return false
 		}
-	}
-	distinct := map[int]bool{}
-	for _, i := range users {
 		distinct[i] = true
 	}
 	return len(distinct) <= 1 || n.Op.Name == "broadcast_in_dim"

@@ -78,19 +78,8 @@ const leastGathered = 1 << 10
 // Gathered is the part, 0 to 1, of the elements that a program computes by gathering floats one by one, many at a time.
 // Loops count once.
 func (g *Graph) Gathered() float64 {
-	gathered, all := g.gathered()
-	return gathered / max(1, all)
-}
-
-func (g *Graph) gathered() (gathered, all float64) {
-	for _, n := range g.Nodes {
-		for _, b := range n.Bodies {
-			x, y := b.gathered()
-			gathered, all = gathered+x, all+y
-		}
-		if len(n.Bodies) > 0 || len(n.Outs) == 0 {
-			continue
-		}
+	gathered, all := 0., 0.
+	g.eachOperation(func(n *Node) {
 		size := float64(n.Outs[0].Size())
 		switch {
 		case n.Op.Name == "gather":
@@ -105,8 +94,20 @@ func (g *Graph) gathered() (gathered, all float64) {
 		case n.Op.Name == "custom_call" || elementwise(n):
 			all += size
 		}
+	})
+	return gathered / max(1, all)
+}
+
+// eachOperation calls visit for the nodes that have results and no bodies, those inside of bodies too.
+func (g *Graph) eachOperation(visit func(n *Node)) {
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			b.eachOperation(visit)
+		}
+		if len(n.Bodies) == 0 && len(n.Outs) > 0 {
+			visit(n)
+		}
 	}
-	return gathered, all
 }
 
 // shortRow is the longest last axis whose loop a compiler had better write out.
@@ -116,19 +117,8 @@ const shortRow = 16
 // along last axes of 2 to 16 elements, over windows, and in products of small matrices. Loops of the program count
 // once.
 func (g *Graph) ShortRows() float64 {
-	short, all := g.shortRows()
-	return short / max(1, all)
-}
-
-func (g *Graph) shortRows() (short, all float64) {
-	for _, n := range g.Nodes {
-		for _, b := range n.Bodies {
-			x, y := b.shortRows()
-			short, all = short+x, all+y
-		}
-		if len(n.Bodies) > 0 || len(n.Outs) == 0 {
-			continue
-		}
+	short, all := 0., 0.
+	g.eachOperation(func(n *Node) {
 		x, work, few := n.Outs[0], float64(n.Outs[0].Size()), false
 		switch {
 		case n.Op.Name == "reduce_window":
@@ -140,7 +130,7 @@ func (g *Graph) shortRows() (short, all float64) {
 		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
 			x, work = n.Inputs[0], float64(n.Inputs[0].Size())
 		case !elementwise(n):
-			continue
+			return
 		}
 		if r := x.Rank(); r > 1 && x.Dims()[r-1] > 1 && x.Dims()[r-1] <= shortRow {
 			few = true
@@ -148,8 +138,8 @@ func (g *Graph) shortRows() (short, all float64) {
 		if all += work; few && work > smallLoop {
 			short += work
 		}
-	}
-	return short, all
+	})
+	return short / max(1, all)
 }
 
 // Grain is the number of elements that one op works on, averaged over all operations of a call, and the number of these

@@ -37,7 +37,7 @@ type product struct {
 	x, y []int
 }
 
-// products are those of tests: sizes that leave a part of a register, a tile, a panel, a block or a piece empty.
+// products to test have sizes that leave a part of a register, a tile, a panel, a block or a piece empty.
 var products = []product{
 	{"ij,jk->ik", []int{1, 1}, []int{1, 1}},
 	{"ij,jk->ik", []int{3, 7}, []int{7, 5}},

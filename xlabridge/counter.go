@@ -42,8 +42,8 @@ func NewCounter() *Counter {
 	return c
 }
 
-// Input returns the counter's number, i32[], for graph.Counted. It should be an input of the program: as a constant it
-// would be a part of the key by which compiled programs are kept.
+// Input returns the counter's number, i32[], for graph.Counted. It should be an input of the program: a constant would
+// change the key of the compiled program in the cache.
 func (c *Counter) Input() *graph.Array { return graph.Of(c.number) }
 
 // Value returns how often programs have passed.

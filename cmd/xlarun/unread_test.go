@@ -30,7 +30,7 @@ func TestUnreadListsEndQuietly(t *testing.T) {
 		{"plugin list", []int{141}, ""},
 		{"completion bash", []int{141}, ""},
 		{"inspect CartPole-v1 --backend reference", []int{141}, ""},
-		// A mistake is told all the same.
+		// A mistake still gets its message.
 		{"cache list --nonsense", []int{2}, "there is no flag --nonsense"},
 		{"cache list --nonsense --json", []int{2}, "there is no flag --nonsense"},
 	} {

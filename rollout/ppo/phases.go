@@ -47,7 +47,7 @@ func (t *Training) perAgent(s State, in inputs, before []any,
 	})
 }
 
-// sumGradients adds the gradient of a minibatch to the others, which stand in the place of the optimiser's state.
+// sumGradients adds the gradient of a minibatch to the sum of the others, which the state has as its Optimizer.
 func (u *update) sumGradients(s train.State[Params], rows *graph.Array) (train.State[Params], train.Result[losses]) {
 	g := u.stepper.Gradient(s, rows)
 	s.Optimizer = graph.AddTree(s.Optimizer.(Params), g.Params)

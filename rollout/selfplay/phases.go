@@ -35,8 +35,8 @@ func batchesPerCall(n int) int { return max(64, 1<<15/n) }
 // Phases times the parts of an iteration, each `repeats` times after a first one: "search", "network", "training" and
 // "arena". Without UseTrueMCTX search and network are one, "games". The state does not change.
 //
-// Search without a network plays other games. Its time is that of as many turns as the games of the newest iteration
-// took, or, of a run without one, of games of the same iteration.
+// Search without a network plays other games. Its time is scaled to the turns of the newest iteration's games. A run
+// without one plays them first.
 func (t *Training) Phases(repeats int) ([]run.Phase, error) {
 	if t.plain != nil {
 		return t.PhasesOf(repeats, PhaseGames, PhaseTraining, PhaseArena)

@@ -62,7 +62,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// requireWork checks that the work of the phases is that of an iteration, to 5 %.
+// requireWork checks that the phases have the work of an iteration, to 5 %.
 func requireWork(t *testing.T, x *Training) {
 	t.Helper()
 	whole := x.Cost()

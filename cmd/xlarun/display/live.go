@@ -84,7 +84,7 @@ func (l *live) Phase(text string) {
 	l.phase, l.total, l.fetched = text, 0, 0
 }
 
-// Progress shows how far a long round is, in the place of the phase.
+// Progress shows how far a long round is. It replaces the phase.
 func (l *live) Progress(p Progress) { l.Phase(p.text()) }
 
 // Download shows the progress of a download.
