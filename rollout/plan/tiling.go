@@ -20,6 +20,11 @@ const (
 	tilesCost   = 1.06
 	// wideTile is the number of members times episodes that keeps an accelerator busy.
 	wideTile = 8192
+	// sharedMost and sharedStart are the wanted size and the start of a tile whose members share their matrices. A step
+	// calls products and kernels, and a product of more rows reads a matrix less often. The members' own factors are
+	// read once in a step, so that they need not stay in a cache.
+	sharedMost  = 256
+	sharedStart = 16
 )
 
 // VectorWidth is the width in bits of vectors on CPU, or the widest that the processor has. The compiler's default is
@@ -41,6 +46,15 @@ func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	if accelerator {
 		most, start = wideTile, wideTile/4
 	}
+	return newTiling(population, group, most, start, episodes)
+}
+
+// SharedTiling returns the Tiling for members on a CPU that share their matrices.
+func SharedTiling(population, group, episodes int) Tiling {
+	return newTiling(population, group, sharedMost, sharedStart, episodes)
+}
+
+func newTiling(population, group, most int, start float64, episodes int) Tiling {
 	return Tiling{population, group, max(most/episodes, min(most, TileLeast)), start / float64(episodes)}
 }
 

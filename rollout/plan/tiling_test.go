@@ -28,6 +28,21 @@ func TestTileSizes(t *testing.T) {
 	require.Equal(t, 512, TilingOf(1024, 2, 4*386, 16, true).Tile())
 }
 
+// 28.90: tiles of members that share their matrices do not shrink with the network: a product of 26 rows took half as
+// long again as one of 64.
+func TestSharedTileSizes(t *testing.T) {
+	for _, c := range []struct{ population, group, episodes, want int }{
+		{1024, 2, 1, 128},  // eight
+		{256, 2, 1, 128},   // two: four would cost two cores a tenth
+		{16, 2, 1, 16},     // one
+		{4096, 2, 1, 256},  // sixteen
+		{1024, 2, 16, 20},  // episodes of a member play together
+		{10000, 2, 1, 320}, // thirty-two, padded by 240
+	} {
+		require.Equal(t, c.want, SharedTiling(c.population, c.group, c.episodes).Tile(), "%+v", c)
+	}
+}
+
 // For all sizes, tiles have whole groups and at most an eighth of padding, are not too many for two cores, and can be
 // shared evenly by two cores.
 func TestTilesPadLittle(t *testing.T) {

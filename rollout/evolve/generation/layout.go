@@ -27,6 +27,9 @@ func (x *Setup) rule() plan.Plan {
 }
 
 func (x *Setup) tiling() plan.Tiling {
+	if x.shared && x.Machine.CPU {
+		return plan.SharedTiling(x.Search.Population, x.Strategy.GroupSize(), x.episodeBatch())
+	}
 	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.episodeBatch(), x.Machine.Accelerator)
 }
 

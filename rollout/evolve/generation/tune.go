@@ -12,7 +12,7 @@ import (
 
 const (
 	// PlanFormat changes when the content of a stored plan, or the way to choose, changes.
-	PlanFormat = 2
+	PlanFormat = 3
 	// tuneSteps is the number of environment steps in the measured program.
 	tuneSteps = 200
 	// tuneTime is how long a compiled candidate is measured.
