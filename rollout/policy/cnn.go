@@ -169,9 +169,9 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 		for i, l := range p.Convs {
 			y := l.W.Dot(c.windows(i, x)).Add(l.B)
 			to := c.sizes[i+1]
-			x = activation.Apply(y).Reshape(to[2], to[0], to[1])
+			x = graph.Once(activation.Apply(y)).Reshape(to[2], to[0], to[1])
 		}
-		return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
+		return carry, Output{Action: c.dense.apply(p.Dense, graph.Once(graph.Flatten1D(x)))}
 	}
 	p := c.params("CNN.Act", params)
 	if c.channelsFirst {
@@ -214,10 +214,10 @@ func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 		for dx := range c.Kernel {
 			high, wide := dy+(to[0]-1)*c.Stride+1, dx+(to[1]-1)*c.Stride+1
 			part := graph.StridedSlice(x, []int{0, dy, dx}, []int{x.Dim(0), high, wide}, []int{1, c.Stride, c.Stride})
-			rows = append(rows, part.Reshape(x.Dim(0), to[0]*to[1]))
+			rows = append(rows, part)
 		}
 	}
-	return graph.Concatenate(0, rows...)
+	return graph.Once(graph.Concatenate(0, rows...)).MergeAxes(1, 2)
 }
 
 // params returns parameters as Init makes them.

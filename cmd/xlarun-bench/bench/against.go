@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/xlabridge/fetch"
@@ -54,6 +55,7 @@ func againstLong() string {
 every command twice: with an empty program cache, which compiles, and with a full one. The table shows medians over
 rounds of this tree's numbers divided by REV's: time is processor time with a full cache, compiling is what an empty
 cache adds, memory is the peak with an empty cache. Time is processor time since other programs change it little.
+SUITE/NAME is a workload, which both run in turn by the rule's plan; of starts the time is the clock's.
 
 With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f %% of compile
 time, %.0f %% of memory. A run that is within the bounds in one round is not measured again. So one quiet round is
@@ -63,6 +65,15 @@ enough, and a slowdown near the bound may pass. Runs:
 	for _, r := range againstRuns {
 		fmt.Fprintf(&s, "  %-9s %s\n", r.name, r.what)
 	}
+	line := "  and"
+	for _, name := range againstWorkloads {
+		if len(line)+len(name) > 116 {
+			fmt.Fprintln(&s, line)
+			line = "     "
+		}
+		line += " " + name
+	}
+	fmt.Fprintln(&s, line)
 	return s.String()
 }
 
@@ -106,60 +117,88 @@ type against struct {
 	data  string // folder of random pictures
 	// once runs a command line of a program with a cache folder. Tests replace it.
 	once func(ctx context.Context, program, cache string, args []string) (cost, error)
+	// process returns a process of an xlarun-bench. Tests replace it.
+	process func(ctx context.Context, program string, o console.BackendFlags, cache string,
+		args ...string) (*exec.Cmd, error)
 }
+
+// programs are the builds of both trees; the benches are built where a workload runs.
+type programs struct{ ours, base, oursBench, baseBench string }
+
+// round is what one round found: ratios of this tree to the other revision, and seconds.
+type round struct{ time, clock, compile, memory, ours, base float64 }
 
 func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON bool) error {
 	if o.rounds < 1 {
 		return console.BadInput("--rounds got %d, wants 1 or more", o.rounds)
 	}
 	known := each(againstRuns, func(r struct{ name, what, args string }) string { return r.name })
+	workloads := false
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return noWorkload(name, known)
+		if !strings.Contains(name, "/") {
+			if !slices.Contains(known, name) {
+				return noWorkload(name, append(known, "SUITE/NAME"))
+			}
+			continue
+		}
+		workloads = true
+		if _, _, err := h.workloadOf(name, Options{Size: neurobench.SizeOn(time.Now())}); err != nil {
+			return err
 		}
 	}
 	if len(names) == 0 {
-		names = known
+		names, workloads = append(known, againstWorkloads...), true
 	}
 	dir, err := os.MkdirTemp("", "xlarun-against-*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	base, err := h.buildRevision(ctx, dir, o.revision)
+	p, err := h.buildBoth(ctx, dir, o.revision, workloads)
 	if err != nil {
-		return err
-	}
-	ours := filepath.Join(dir, "ours")
-	if err := h.build(ctx, ".", ours); err != nil {
 		return err
 	}
 	data := filepath.Join(dir, "pictures")
 	if err := writePictures(data); err != nil {
 		return err
 	}
-	return (&against{h, o, data, runOnce}).compare(ctx, names, ours, base, asJSON)
+	return (&against{h, o, data, runOnce, processOf}).compare(ctx, names, p, asJSON)
 }
 
-// buildRevision builds xlarun of a revision in a worktree that is removed afterwards.
-func (h *host) buildRevision(ctx context.Context, dir, revision string) (program string, err error) {
+// buildBoth builds xlarun, and xlarun-bench where workloads run, of a revision and of this tree. The revision's
+// worktree is removed afterwards.
+func (h *host) buildBoth(ctx context.Context, dir, revision string, workloads bool) (p programs, err error) {
 	tree := filepath.Join(dir, "tree")
 	if _, err := outputOf(exec.CommandContext(ctx, "git", "rev-parse", "--verify", revision+"^{commit}")); err != nil {
-		return "", console.BadInput("--against got %q, which is no revision of the repository here (%w)", revision, err)
+		return p, console.BadInput("--against got %q, which is no revision of the repository here (%w)", revision, err)
 	}
 	if _, err := outputOf(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, revision)); err != nil {
-		return "", err
+		return p, err
 	}
 	defer func() { // after a signal, too
 		_, _ = outputOf(exec.Command("git", "worktree", "remove", "--force", tree))
 	}()
-	program = filepath.Join(dir, "base")
-	return program, h.build(ctx, tree, program)
+	builds := []struct {
+		program      *string
+		folder, name string
+		source       string
+	}{{&p.base, tree, "base", "./cmd/xlarun"}, {&p.ours, ".", "ours", "./cmd/xlarun"},
+		{&p.baseBench, tree, "base-bench", "./cmd/xlarun-bench"}, {&p.oursBench, ".", "ours-bench", "./cmd/xlarun-bench"}}
+	if !workloads {
+		builds = builds[:2]
+	}
+	for _, b := range builds {
+		*b.program = filepath.Join(dir, b.name)
+		if err := h.build(ctx, b.folder, b.source, *b.program); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
-func (h *host) build(ctx context.Context, folder, program string) error {
+func (h *host) build(ctx context.Context, folder, source, program string) error {
 	fmt.Fprintf(h.Err, "building %s\n", filepath.Base(program))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/xlarun")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, source)
 	root, err := outputOf(exec.CommandContext(ctx, "git", "-C", folder, "rev-parse", "--show-toplevel"))
 	if err != nil {
 		return err
@@ -170,15 +209,24 @@ func (h *host) build(ctx context.Context, folder, program string) error {
 }
 
 // compare runs the commands by both programs in turn and prints the ratios.
-func (a *against) compare(ctx context.Context, names []string, ours, base string, asJSON bool) error {
+func (a *against) compare(ctx context.Context, names []string, p programs, asJSON bool) error {
 	var table []againstRow
 	for _, name := range names {
-		i := slices.IndexFunc(againstRuns, func(r struct{ name, what, args string }) bool { return r.name == name })
-		args := strings.Fields(againstRuns[i].args)
-		if place := slices.Index(args, dataFolder); place >= 0 {
-			args[place] = a.data
+		next := func() (round, error) { return a.workloadRound(ctx, name, p) }
+		if i := slices.IndexFunc(againstRuns, func(r struct{ name, what, args string }) bool {
+			return r.name == name
+		}); i >= 0 {
+			args := strings.Fields(againstRuns[i].args)
+			if place := slices.Index(args, dataFolder); place >= 0 {
+				args[place] = a.data
+			}
+			next = func() (round, error) { return a.commandRound(ctx, args, p) }
 		}
-		r, err := a.measure(ctx, name, args, ours, base)
+		r, err := a.measure(name, next)
+		if errors.As(err, new(leftOut)) {
+			fmt.Fprintf(a.Err, "%s is left out: %v\n", name, err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -208,29 +256,19 @@ func (a *against) compare(ctx context.Context, names []string, ours, base string
 	return err
 }
 
-// measure runs one command in rounds. With --check it ends after the round in which all is within the bounds.
-func (a *against) measure(ctx context.Context, name string, args []string, ours,
-	base string) (r againstRow, err error) {
-	var all [4][]float64 // ratios of each round: time, clock, compile, memory
-	var seconds [2][]float64
+// measure runs rounds. With --check it ends after the round in which all is within the bounds.
+func (a *against) measure(name string, next func() (round, error)) (r againstRow, err error) {
+	var all []round
 	beyond := []string{"time", "compiling", "memory"}
 	for range a.flags.rounds {
-		fmt.Fprintf(a.Err, "%s: round %d\n", name, r.Rounds+1)
-		var c [2]cost
-		for i, program := range []string{ours, base} {
-			if c[i], err = a.round(ctx, program, args); err != nil {
-				return r, err
-			}
-			seconds[i] = append(seconds[i], c[i].processor)
+		fmt.Fprintf(a.Err, "%s: round %d\n", name, len(all)+1)
+		one, err := next()
+		if err != nil {
+			return r, err
 		}
-		r.Rounds++
-		ratios := []float64{c[0].processor / c[1].processor, c[0].seconds / c[1].seconds, c[0].compile / c[1].compile,
-			float64(c[0].peak) / float64(c[1].peak)}
-		for i, x := range ratios {
-			all[i] = append(all[i], x)
-		}
-		for what, ok := range map[string]bool{"time": ratios[0] <= mostTime,
-			"compiling": ratios[2] <= mostCompile || c[1].compile <= 0, "memory": ratios[3] <= mostMemory} {
+		all = append(all, one)
+		for what, ok := range map[string]bool{"time": one.time <= mostTime,
+			"compiling": one.compile <= mostCompile, "memory": one.memory <= mostMemory} {
 			if ok {
 				beyond = slices.DeleteFunc(beyond, func(w string) bool { return w == what })
 			}
@@ -239,15 +277,36 @@ func (a *against) measure(ctx context.Context, name string, args []string, ours,
 			break
 		}
 	}
-	r.Name, r.Worse = name, beyond
-	r.Time, r.Clock, r.Compile, r.Memory = machine.Median(all[0]), machine.Median(all[1]), machine.Median(all[2]),
-		machine.Median(all[3])
-	r.Ours, r.Base = machine.Median(seconds[0]), machine.Median(seconds[1])
+	median := func(of func(round) float64) float64 { return machine.Median(each(all, of)) }
+	return againstRow{Name: name, Rounds: len(all), Worse: beyond,
+		Time:    median(func(r round) float64 { return r.time }),
+		Clock:   median(func(r round) float64 { return r.clock }),
+		Compile: median(func(r round) float64 { return r.compile }),
+		Memory:  median(func(r round) float64 { return r.memory }),
+		Ours:    median(func(r round) float64 { return r.ours }),
+		Base:    median(func(r round) float64 { return r.base })}, nil
+}
+
+// commandRound runs a command by both programs.
+func (a *against) commandRound(ctx context.Context, args []string, p programs) (r round, err error) {
+	ours, err := a.cold(ctx, p.ours, args)
+	if err != nil {
+		return r, err
+	}
+	base, err := a.cold(ctx, p.base, args)
+	if err != nil {
+		return r, err
+	}
+	r = round{ours.processor / base.processor, ours.seconds / base.seconds, ours.compile / base.compile,
+		float64(ours.peak) / float64(base.peak), ours.processor, base.processor}
+	if base.compile <= 0 {
+		r.compile = 1
+	}
 	return r, nil
 }
 
-// round runs a command with an empty cache and with a full one.
-func (a *against) round(ctx context.Context, program string, args []string) (c cost, err error) {
+// cold runs a command with an empty cache and with a full one.
+func (a *against) cold(ctx context.Context, program string, args []string) (c cost, err error) {
 	cache, remove, err := scratchCache()
 	if err != nil {
 		return c, err

@@ -303,7 +303,7 @@ func TestAgainst(t *testing.T) {
 				}
 				return c.ours[i%len(c.ours)], nil
 			}}
-		err := a.compare(t.Context(), []string{"levels"}, "ours", "base", true)
+		err := a.compare(t.Context(), []string{"levels"}, programs{ours: "ours", base: "base"}, true)
 		require.Equal(t, c.check && c.worse != nil, err != nil, "%s: %v", c.name, err)
 		var v struct{ Runs []againstRow }
 		lines := strings.Split(strings.TrimSpace(b.out.String()), "\n")

@@ -47,6 +47,11 @@ func (b *bench) measure(ctx context.Context, w Workload) ([]row, error) {
 			sides = append(sides, &side{peer: &p, start: start, err: err})
 		}
 	}
+	return b.time(ctx, w, sides)
+}
+
+// time times the sides of a workload in turn. The first is ours.
+func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, error) {
 	defer func() {
 		for _, s := range sides {
 			s.end()

@@ -193,11 +193,17 @@ func ownProcess(ctx context.Context, o console.BackendFlags, cache string, args 
 	if err != nil {
 		return nil, err
 	}
+	return processOf(ctx, self, o, cache, args...)
+}
+
+// processOf returns a process of a program of ours with these arguments and a backend, as ownProcess does.
+func processOf(ctx context.Context, program string, o console.BackendFlags, cache string,
+	args ...string) (*exec.Cmd, error) {
 	args = append(args, "--backend", o.Backend)
 	if o.Plugin != "" {
 		args = append(args, "--plugin", o.Plugin)
 	}
-	cmd := exec.CommandContext(ctx, self, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = os.Environ()
 	if cache != "" {
 		cmd.Env = append(cmd.Env, fetch.EnvCache+"="+cache)

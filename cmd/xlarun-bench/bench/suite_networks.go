@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"xlarun/cmd/xlarun-bench/bench/genericbench"
@@ -142,7 +143,22 @@ func spikingWorkloads(Options) (all []Workload) {
 		}
 		all = append(all, w)
 	}
-	return all
+	return append(all, dynamicsWorkload("mechanistic", "mechanistic:lif", Peer{Name: "fast", Workload: "dynamics-fast",
+		Other: true, Needed: .8}), explicit(dynamicsWorkload("fast", "fast")))
+}
+
+// dynamicsWorkload is a population of the policy spiking with a dynamics. The ratio to a peer is the share of its
+// speed.
+func dynamicsWorkload(name, dynamics string, peers ...Peer) Workload {
+	const members, steps = 1024, 200
+	return Workload{Name: "dynamics-" + name, Work: members * steps, Unit: "steps", Peers: peers,
+		What: fmt.Sprintf("Forage-L0-v1, %d x spiking:32,16, %d steps of 8 substeps, dynamics %s", members, steps,
+			dynamics),
+		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			c := neurobench.Experiment("Forage-L0-v1", "spiking:32,16", members, steps,
+				neurobench.Options{Devices: o.Devices, Tune: o.Tune})
+			return neurobench.OpenPlay(b, c.With("policy.dynamics", dynamics))
+		}}
 }
 
 // resultChecked is a Runner whose result peers must agree with.
@@ -164,16 +180,6 @@ func neuroWorkloads(o Options) (all []Workload) {
 			Peers: []Peer{{Name: n.Peer, Script: "neuro_jax.py", Args: n.PeerArgs}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 				return n.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
-			}})
-	}
-	return all
-}
-
-func scalingWorkloads(Options) (all []Workload) {
-	for _, s := range neurobench.Scaling() {
-		all = append(all, Workload{Name: s.Axis + "-" + s.At, Work: s.Work(), Unit: "steps", What: s.What(),
-			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-				return neurobench.OpenPlay(b, s.Experiment(o.Tune, o.Devices))
 			}})
 	}
 	return all

@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/rollout/evolve"
+	"xlarun/rollout/ppo"
+	"xlarun/rollout/selfplay"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func scalingWorkloads(Options) (all []Workload) {
+	for _, s := range neurobench.Scaling() {
+		all = append(all, Workload{Name: s.Axis + "-" + s.At, Work: s.Work(), Unit: "steps", What: s.What(),
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+				return neurobench.OpenPlay(b, s.Experiment(o.Tune, o.Devices))
+			}})
+	}
+	for _, n := range []int{1 << 10, 1 << 16, 1 << 20} {
+		all = append(all, wholeGeneration(n))
+	}
+	for _, n := range []int{64, 256, 1024, 4096} {
+		all = append(all, sideBySide(n))
+	}
+	for _, n := range []int{1, 64, 1024} {
+		all = append(all, agents(n))
+	}
+	return all
+}
+
+// wholeGeneration is a generation of OpenES. Its members are never in memory all at once if they do not fit.
+func wholeGeneration(population int) Workload {
+	const steps = 200
+	c := evolve.DefaultConfig()
+	c.Env, c.Strategy, c.Policy, c.Population, c.Steps = "CartPole-v1", "openes", "mlp:16,16", population, steps
+	c.Memory = settings.Bytes(2 << 30)
+	return Workload{Name: fmt.Sprintf("generation-%d", population), Work: float64(population) * steps, Unit: "steps",
+		What: fmt.Sprintf("a generation of OpenES on CartPole-v1, %d x mlp:16,16, %d steps", population, steps),
+		Open: rulePlan(c)}
+}
+
+// sideBySide is games of the clique game, all of which are played at a time.
+func sideBySide(games int) Workload {
+	w := selfplayWorkload(fmt.Sprintf("games-%d", games), fmt.Sprintf("a million simulations: n = 6, k = 3, %d games "+
+		"side by side, 50 simulations a move, Gumbel", games), 6, 3, "gumbel", games, selfplay.PhaseGames,
+		func(c *selfplay.Config) { c.GameBatchSize = games }, 0, 0, "")
+	w.Peers = nil
+	return w
+}
+
+// agents is updates of agents that learn at once.
+func agents(n int) Workload {
+	w := ppoWorkload(fmt.Sprintf("agents-%d", n), fmt.Sprintf("%d agents at once, CartPole-v1, 4 environments x 128 "+
+		"steps", n), func(c *ppo.Config) { c.Agents = n }, 0, 0, "", "")
+	w.Peers = nil
+	return w
+}
