@@ -230,6 +230,8 @@ func TestRefusedArguments(t *testing.T) {
 		{[]string{"one", "--tune", "best"}, "--tune got"},
 		{[]string{"one", "--check"}, "--check got true without --against"},
 		{[]string{"--against", "HEAD", "no-run"}, "there is no workload"},
+		{[]string{"--against", "HEAD", "fake/two"}, `there is no workload "two"; there are one`},
+		{[]string{"--against", "HEAD", "other/one"}, `there is no workload "other/one"; there are fake/…`},
 		{[]string{"--against", "HEAD", "--rounds", "0"}, "--rounds got 0"},
 		// A suite's name is the name of a run here, and no command.
 		{[]string{"--against", "HEAD", "fake", "one"}, `there is no workload "fake"; there are levels, ppo,`},
@@ -316,6 +318,55 @@ func TestAgainst(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &v))
 		require.Equal(t, c.rounds, v.Runs[0].Rounds, c.name)
 		require.ElementsMatch(t, c.worse, v.Runs[0].Worse, c.name)
+	}
+}
+
+// 28.92: a run of 500 trials gave the time of one trial, so that a turn of 0.3 s took minutes, and an update of ppo that
+// of a million steps, so that a turn of 2 s was one update.
+func TestRunsFillTurns(t *testing.T) {
+	for _, c := range []struct {
+		turn, run time.Duration
+		want      int
+	}{{time.Second, 250 * time.Millisecond, 4}, {time.Second, 2 * time.Second, 1}, {time.Second, 0, mostRuns},
+		{time.Second, time.Nanosecond, mostRuns}} {
+		require.Equal(t, c.want, runsOf(c.turn, c.run), "%+v", c)
+	}
+}
+
+// 28.91: a workload of a suite runs by the benches of both revisions in turn. One that a revision lacks is left out.
+func TestAgainstWorkloads(t *testing.T) {
+	b := newBed(t, Workload{Name: "one", What: "a thing"}, Workload{Name: "new", What: "another thing"})
+	a := &against{host: b.host, flags: againstFlags{revision: "REV", check: true, rounds: 2},
+		process: func(ctx context.Context, program string, _ console.BackendFlags, _ string,
+			args ...string) (*exec.Cmd, error) {
+			script := `echo '{"compile":2}'; while read n; do echo '{"seconds":[1],"processor":0.5,"peak":1000}'; done`
+			switch {
+			case program == "base" && args[2] == "new":
+				script = "echo no such workload >&2; exit 2"
+			case program == "base":
+				script = strings.NewReplacer("0.5", "0.4", "1000", "2000", ":2", ":4").Replace(script)
+			}
+			return exec.CommandContext(ctx, "sh", "-c", script), nil
+		}}
+	err := a.compare(t.Context(), []string{"fake/new", "fake/one"}, programs{oursBench: "ours", baseBench: "base"}, true)
+	require.ErrorContains(t, err, "this tree is worse than REV in each of 2 rounds: fake/one (time)")
+	require.Contains(t, b.err.String(), "fake/new is left out: REV cannot run it: our process has ended")
+	failed, ok := errors.AsType[console.ResultError](err)
+	require.True(t, ok)
+	text, err := json.Marshal(failed.Result)
+	require.NoError(t, err)
+	var v struct{ Runs []againstRow }
+	require.NoError(t, json.Unmarshal(text, &v))
+	require.Equal(t, []againstRow{{Name: "fake/one", Time: 1.25, Clock: 1, Compile: .5, Memory: .5, Ours: .5, Base: .4,
+		Rounds: 2, Worse: []string{"time"}}}, v.Runs)
+}
+
+// Each workload that --against runs by itself is one of a suite.
+func TestAgainstWorkloadsExist(t *testing.T) {
+	h := &host{suites: suites()}
+	for _, name := range againstWorkloads {
+		_, _, err := h.workloadOf(name, Options{})
+		require.NoError(t, err, name)
 	}
 }
 

@@ -108,18 +108,22 @@ func (b *bench) prepare(ctx context.Context, w Workload, s *side) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
+	from := time.Now() // a run may give the time of a part or of many units
 	if err := s.process.ask(1, &s.last); err != nil {
 		return err
 	}
 	if len(s.last.Seconds) == 0 {
 		return s.process.failed("ran once and gave no time")
 	}
-	s.runs = min(max(int(b.suite.Turn.Seconds()/max(s.last.Seconds[0], 1e-9)), 1), mostRuns)
+	s.runs = runsOf(b.suite.Turn, time.Since(from))
 	if w.Start != steady {
 		s.end()
 	}
 	return nil
 }
+
+// runsOf returns how many runs of this length fill a turn.
+func runsOf(turn, run time.Duration) int { return int(min(max(turn/max(run, 1), 1), mostRuns)) }
 
 // turn is one turn of a side: some runs, or a start.
 func (b *bench) turn(ctx context.Context, w Workload, s *side) error {
