@@ -166,8 +166,8 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 		if !c.channelsFirst {
 			x = x.Transpose(2, 0, 1)
 		}
-		// Values are computed once in the shape in which they are made, and then reshaped. XLA would fuse a reshape with
-		// what is before and after it, and compute an index for each number.
+		// Values are computed once in the shape in which they are made, and then reshaped. XLA would fuse a reshape
+		// with what is before and after it, and compute an index for each number.
 		for i, l := range p.Convs {
 			y := l.W.Dot(c.windows(i, x)).Add(l.B)
 			to := c.sizes[i+1]

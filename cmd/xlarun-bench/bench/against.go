@@ -183,7 +183,8 @@ func (h *host) buildBoth(ctx context.Context, dir, revision string, workloads bo
 		folder, name string
 		source       string
 	}{{&p.base, tree, "base", "./cmd/xlarun"}, {&p.ours, ".", "ours", "./cmd/xlarun"},
-		{&p.baseBench, tree, "base-bench", "./cmd/xlarun-bench"}, {&p.oursBench, ".", "ours-bench", "./cmd/xlarun-bench"}}
+		{&p.baseBench, tree, "base-bench", "./cmd/xlarun-bench"},
+		{&p.oursBench, ".", "ours-bench", "./cmd/xlarun-bench"}}
 	if !workloads {
 		builds = builds[:2]
 	}

@@ -47,7 +47,8 @@ func (a *against) againstBench(s Suite, o Options, program string) *bench {
 	h.process = func(ctx context.Context, b console.BackendFlags, cache string, args ...string) (*exec.Cmd, error) {
 		return a.process(ctx, program, b, cache, args...)
 	}
-	f := flags{repeats: 1, limit: 10 * time.Minute, tune: plan.TuneOff, BackendFlags: console.BackendFlags{Backend: "cpu"}}
+	f := flags{repeats: 1, limit: 10 * time.Minute, tune: plan.TuneOff}
+	f.Backend = "cpu"
 	return &bench{host: &h, suite: s, flags: f, options: o}
 }
 
@@ -76,7 +77,8 @@ func (a *against) workloadRound(ctx context.Context, name string, p programs) (r
 	if row.Failed != "" {
 		return r, leftOut{fmt.Sprintf("%s cannot run it: %s", a.flags.revision, row.Failed)}
 	}
-	r = round{time: 1 / *row.Ratio, clock: 1 / *row.Ratio, compile: 1, memory: 1, ours: row.Ours, base: *row.PeerSeconds}
+	r = round{time: 1 / *row.Ratio, clock: 1 / *row.Ratio, compile: 1, memory: 1, ours: row.Ours,
+		base: *row.PeerSeconds}
 	if row.ProcessorRatio > 0 {
 		r.time, r.ours, r.base = 1/row.ProcessorRatio, row.Processor, row.Processor*row.ProcessorRatio
 	}

@@ -321,8 +321,8 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// 28.92: a run of 500 trials gave the time of one trial, so that a turn of 0.3 s took minutes, and an update of ppo that
-// of a million steps, so that a turn of 2 s was one update.
+// 28.92: a run of 500 trials gave the time of one trial, so that a turn of 0.3 s took minutes. An update of ppo gave
+// the time of a million steps, so that a turn of 2 s was one update.
 func TestRunsFillTurns(t *testing.T) {
 	for _, c := range []struct {
 		turn, run time.Duration
@@ -348,7 +348,8 @@ func TestAgainstWorkloads(t *testing.T) {
 			}
 			return exec.CommandContext(ctx, "sh", "-c", script), nil
 		}}
-	err := a.compare(t.Context(), []string{"fake/new", "fake/one"}, programs{oursBench: "ours", baseBench: "base"}, true)
+	names := []string{"fake/new", "fake/one"}
+	err := a.compare(t.Context(), names, programs{oursBench: "ours", baseBench: "base"}, true)
 	require.ErrorContains(t, err, "this tree is worse than REV in each of 2 rounds: fake/one (time)")
 	require.Contains(t, b.err.String(), "fake/new is left out: REV cannot run it: our process has ended")
 	failed, ok := errors.AsType[console.ResultError](err)
