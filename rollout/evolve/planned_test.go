@@ -13,9 +13,10 @@ import (
 
 // 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says: for
 // every strategy, and for policies of all kinds. XLA runs some operations in another order than the program's and
-// copies the mean for Adam: what is known to be further off is listed with how far.
+// copies the mean for Adam, and keeps more arrays of a tile of eggroll's than are alive at a time: what is known to be
+// further off is listed with how far.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
-	further := map[string]float64{"crfmnes": .15, "eggroll": .15}
+	further := map[string]float64{"crfmnes": .15, "eggroll": .3}
 	check := func(b *xlabridge.Client, strategy, policy string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
