@@ -12,9 +12,9 @@ import (
 // most is the largest number of rows and of columns that an array's table has.
 const most = 8
 
-// Show shows trees at a glance. Of an Array it shows the shape, the dtype, the range, the mean, how many elements are
-// not finite, and the numbers: at most 8 rows of 8, and a curve for a longer vector. Of another tree it shows a line for
-// each of its arrays. Arrays that are traced or abstract have a shape only.
+// Show shows a tree at a glance. Of an Array it shows the shape, the dtype, the range, the mean, how many elements are
+// not finite, and the numbers: at most 8 rows of 8, and a curve for a longer vector. Of another tree it shows a line
+// for each of its arrays. Arrays that are traced or abstract have a shape only.
 func Show(name string, tree any) {
 	if !Active() {
 		return

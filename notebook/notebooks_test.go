@@ -17,14 +17,14 @@ func jupyter(t *testing.T) string {
 	t.Helper()
 	python := os.Getenv("XLARUN_JUPYTER")
 	if python == "" {
-		t.Skip("XLARUN_JUPYTER is not set: name a Python with nbclient and a kernel gonb, as docs/notebooks.md installs " +
-			"them, to execute the notebooks (a minute)")
+		t.Skip("XLARUN_JUPYTER is not set: name a Python with Jupyter, as docs/notebooks.md installs it, to execute " +
+			"the notebooks (half a minute)")
 	}
 	return python
 }
 
-// 30.3: the notebooks run as they are, and show what their text says. The stop button stops the run of ppo-live with its
-// state, and the next cell goes on from there.
+// 30.3: the notebooks run as they are, and show what their text says. The stop button stops the run of ppo-live with
+// its state, and the next cell goes on from there.
 func TestNotebooks(t *testing.T) {
 	python := jupyter(t)
 	examples, err := filepath.Abs("../examples/notebooks")

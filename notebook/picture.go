@@ -25,8 +25,8 @@ func Picture(title string, file []byte) error {
 	if title != "" {
 		head = "<div>" + escape(title) + "</div>"
 	}
-	HTML(fmt.Sprintf(`%s<img style="max-width:100%%" alt="%s" src="data:image/%s;base64,%s">`, head, escape(title), kind,
-		base64.StdEncoding.EncodeToString(file)), fmt.Sprintf("%s (%s, %d bytes)", title, kind, len(file)))
+	HTML(fmt.Sprintf(`%s<img style="max-width:100%%" alt="%s" src="data:image/%s;base64,%s">`, head, escape(title),
+		kind, base64.StdEncoding.EncodeToString(file)), fmt.Sprintf("%s (%s, %d bytes)", title, kind, len(file)))
 	return nil
 }
 

@@ -68,7 +68,8 @@ func (s *svg) path(points []Point) {
 
 func (s *svg) text(l label) {
 	anchor := map[float64]string{0: "start", .5: "middle", 1: "end"}[l.align]
-	fmt.Fprintf(s, `<text x="%s" y="%s" fill="%s" text-anchor="%s"`, decimal(l.at.X), decimal(l.at.Y), s.hex(ink), anchor)
+	fmt.Fprintf(s, `<text x="%s" y="%s" fill="%s" text-anchor="%s"`, decimal(l.at.X), decimal(l.at.Y), s.hex(ink),
+		anchor)
 	if l.upward {
 		fmt.Fprintf(s, ` transform="rotate(-90 %s %s)"`, decimal(l.at.X), decimal(l.at.Y))
 	}

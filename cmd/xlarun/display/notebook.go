@@ -94,7 +94,9 @@ func (c *cell) Phase(text string) { c.say(text) }
 func (c *cell) Progress(p Progress) { c.say(p.text()) }
 
 // Download shows how much has arrived.
-func (c *cell) Download(done, total int64) { c.say(fmt.Sprintf("downloaded %s of %s", Bytes(done), Bytes(total))) }
+func (c *cell) Download(done, total int64) {
+	c.say(fmt.Sprintf("downloaded %s of %s", Bytes(done), Bytes(total)))
+}
 
 // Notice writes a line.
 func (c *cell) Notice(line string) { fmt.Fprintln(c.out, clean(line, Style{Unicode: true})) }
