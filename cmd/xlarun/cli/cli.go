@@ -67,11 +67,26 @@ type App struct {
 }
 
 // Main runs the command line of this process and exits.
-func Main() {
+func Main() { exit(runHere(os.Args[1:])) }
+
+// Do runs one command line, without the program's name, in this process, as a cell of a notebook does. It returns when
+// the command has succeeded; otherwise the process exits with the command's status.
+//
+//	envs.MustRegister(Catch{})
+//	cli.Do("evolve", "Catch-v0", "--population", "64")
+func Do(args ...string) {
+	if status := runHere(args); status != StatusOK {
+		exit(status)
+	}
+}
+
+// signals is the context of all command lines of this process.
+var signals = sync.OnceValue(untilSignal)
+
+func runHere(args []string) int {
 	// A write to a pipe without a reader must fail, not kill the process: it may have a state to save.
 	signal.Ignore(syscall.SIGPIPE)
-	status := Run(untilSignal(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
-	exit(status)
+	return Run(signals(), args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 }
 
 var (

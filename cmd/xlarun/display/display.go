@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"xlarun/notebook"
 	"xlarun/rollout/run"
 )
 
@@ -78,7 +79,8 @@ type Reporter interface {
 	Close(summary ...string)
 }
 
-// NewReporter returns a live screen if out is a terminal, else a writer of plain lines.
+// NewReporter returns a live screen if out is a terminal, the output of a cell in a notebook, else a writer of plain
+// lines.
 func NewReporter(out io.Writer, env func(string) string, b Board) Reporter {
 	if b.Round == "" {
 		b.Round = b.Unit
@@ -93,6 +95,9 @@ func NewReporter(out io.Writer, env func(string) string, b Board) Reporter {
 			l.redraw(tick.C, continued, resized)
 		}()
 		return l
+	}
+	if notebook.Active() {
+		return newCell(out, b, time.Now)
 	}
 	return newLog(out, b, time.Now)
 }

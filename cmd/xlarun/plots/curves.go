@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/chart"
 )
 
 // companions are the metrics that are drawn in the chart of another metric, below its curve.

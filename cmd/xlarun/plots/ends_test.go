@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/chart"
 )
 
 // TestCurvesReachTheEnd (case 27.88): a curve ends at the last number of its metric, whatever is left out before it. A

@@ -3,7 +3,7 @@ package plots
 import (
 	"fmt"
 
-	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/chart"
 	"xlarun/internal/quantity"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/chart"
 )
 
 // colours holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Colour-blind people can

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"xlarun/cmd/xlarun/plots/chart"
+	"xlarun/internal/chart"
 )
 
 // SpikingLayer holds the activity of a layer of neurons in an episode: rows are substeps, columns are neurons.

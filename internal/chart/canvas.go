@@ -17,6 +17,9 @@ import (
 // Formats are the names of the formats that Draw writes.
 var Formats = []string{"png", "svg", "pdf", "jpg", "tiff", "eps"}
 
+// Inline is the format of an SVG element inside of a page. Its text and its axes have the colour of the page's text.
+const Inline = "inline"
+
 // Point is a position. In a mark it is in data units, on a canvas in pixels of 1/96 inch, y downwards.
 type Point struct{ X, Y float64 }
 
@@ -56,6 +59,8 @@ func newCanvas(format string, width, height float64) (canvas, error) {
 		return newRaster(format, width, height), nil
 	case "svg":
 		return newSVG(width, height), nil
+	case Inline:
+		return newInline(width, height), nil
 	case "pdf", "eps":
 		return newPage(format, width, height), nil
 	}

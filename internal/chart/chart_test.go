@@ -194,3 +194,21 @@ func TestDashes(t *testing.T) {
 	require.Equal(t, [][]Point{{{0, 0}, {3, 0}}, {{5, 0}, {8, 0}}}, dashed([][]Point{line}, []float64{3, 2}))
 	require.Equal(t, [][]Point{{{0, 0}, {4, 0}, {7, 0}}, {{9, 0}, {10, 0}}}, dashed([][]Point{line}, []float64{7, 2}))
 }
+
+// 30.2: a picture inside of a page has no background, and the text's colour of the page. Marks keep their colours.
+func TestInline(t *testing.T) {
+	c := &Chart{XLabel: "x"}
+	c.Add(Line{Points: []Point{{0, 1}, {1, 2}}, Colour: color.RGBA{1, 2, 3, 255}, Width: 1})
+	picture, err := Draw(Inline, 200, 100, []*Chart{c})
+	require.NoError(t, err)
+	require.NotContains(t, string(picture), "<rect")
+	require.NotContains(t, string(picture), "#282828")
+	require.Contains(t, string(picture), `fill="currentColor"`)
+	require.Contains(t, string(picture), `stroke="currentColor" stroke-opacity="0.16"`)
+	require.Contains(t, string(picture), `stroke="#010203"`)
+	own, err := Draw("svg", 200, 100, []*Chart{c})
+	require.NoError(t, err)
+	require.Contains(t, string(own), `fill="#fff"`)
+	require.Contains(t, string(own), `fill="#282828"`)
+	require.NotContains(t, string(own), "currentColor")
+}

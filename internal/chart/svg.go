@@ -10,7 +10,19 @@ import (
 )
 
 // svg is a canvas of SVG elements.
-type svg struct{ bytes.Buffer }
+type svg struct {
+	bytes.Buffer
+	inline bool // text and axes have the colour of the text around the picture, and there is no background
+}
+
+// newInline returns the canvas of a picture inside of a page, light or dark.
+func newInline(width, height float64) *svg {
+	s := &svg{inline: true}
+	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]s" height="%[2]s" viewBox="0 0 %[1]s %[2]s" `+
+		`font-family="Helvetica, Arial, sans-serif" font-size="%[3]d" fill="none" style="max-width:100%%">`+"\n",
+		decimal(width), decimal(height), fontSize)
+	return s
+}
 
 func newSVG(width, height float64) *svg {
 	s := &svg{}
@@ -26,7 +38,7 @@ func (s *svg) fill(c color.NRGBA, contours ...[]Point) {
 		s.path(contour)
 		s.WriteByte('Z')
 	}
-	fmt.Fprintf(s, `" fill="%s"%s/>`+"\n", hex(c), opacity("fill", c))
+	fmt.Fprintf(s, `" fill="%s"%s/>`+"\n", s.hex(c), s.opacity("fill", c))
 }
 
 func (s *svg) stroke(p pen, lines ...[]Point) {
@@ -39,8 +51,8 @@ func (s *svg) stroke(p pen, lines ...[]Point) {
 			end = "round"
 		}
 	}
-	fmt.Fprintf(s, `" stroke="%s"%s stroke-width="%s" stroke-linecap="%s" stroke-linejoin="round"`, hex(p.colour),
-		opacity("stroke", p.colour), decimal(p.width), end)
+	fmt.Fprintf(s, `" stroke="%s"%s stroke-width="%s" stroke-linecap="%s" stroke-linejoin="round"`, s.hex(p.colour),
+		s.opacity("stroke", p.colour), decimal(p.width), end)
 	if len(p.dashes) > 0 {
 		fmt.Fprintf(s, ` stroke-dasharray="%s"`, decimals(p.dashes))
 	}
@@ -56,7 +68,8 @@ func (s *svg) path(points []Point) {
 
 func (s *svg) text(l label) {
 	anchor := map[float64]string{0: "start", .5: "middle", 1: "end"}[l.align]
-	fmt.Fprintf(s, `<text x="%s" y="%s" fill="%s" text-anchor="%s"`, decimal(l.at.X), decimal(l.at.Y), hex(ink), anchor)
+	fmt.Fprintf(s, `<text x="%s" y="%s" fill="%s" text-anchor="%s"`, decimal(l.at.X), decimal(l.at.Y), s.hex(ink),
+		anchor)
 	if l.upward {
 		fmt.Fprintf(s, ` transform="rotate(-90 %s %s)"`, decimal(l.at.X), decimal(l.at.Y))
 	}
@@ -74,9 +87,20 @@ func (s *svg) encode() ([]byte, error) {
 	return s.Bytes(), nil
 }
 
-func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+// inherited are the colours that an inline picture takes from the page, and their opacity.
+var inherited = map[color.NRGBA]uint8{ink: 255, axisColour: 140, gridColour: 40}
 
-func opacity(what string, c color.NRGBA) string {
+func (s *svg) hex(c color.NRGBA) string {
+	if _, ok := inherited[c]; ok && s.inline {
+		return "currentColor"
+	}
+	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+}
+
+func (s *svg) opacity(what string, c color.NRGBA) string {
+	if alpha, ok := inherited[c]; ok && s.inline {
+		c.A = alpha
+	}
 	if c.A == 255 {
 		return ""
 	}

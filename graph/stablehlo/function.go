@@ -1,0 +1,109 @@
+// Package stablehlo reads functions that JAX exported as StableHLO text, and makes functions of arrays from them. Such
+// a function works under graph.VMap, Scan, Grad and Jit, because its ops are recorded one by one.
+//
+//	exported = jax.export.export(jax.jit(f))(params, x)
+//	open("net.mlir", "w").write(exported.mlir_module())
+//
+//	f, err := stablehlo.Read("net.mlir")
+//	net := stablehlo.As[Args](f, graph.Scalar(0)) // Args is a struct{ Params Net; X *graph.Array }
+//	y := graph.VMap(net)(args)
+//
+// Ops are those of the specification at https://openxla.org/stablehlo/spec. An op or a form that is not known is an
+// error with its name and line. JAX turns a scan into a while loop with a counter; such loops become graph.Scan again,
+// so they have gradients.
+package stablehlo
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"xlarun/graph"
+)
+
+// Function is the function main of a module.
+type Function struct {
+	name      string
+	functions map[string]*function
+}
+
+// Read reads a file of StableHLO text, as jax.export's mlir_module writes it. The function is traced once, so a
+// Function that Read returns can be called.
+func Read(path string) (*Function, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, string(text))
+}
+
+// Parse is Read from a text. name stands in errors.
+func Parse(name, text string) (*Function, error) {
+	if strings.HasPrefix(text, "ML\xefR") {
+		return nil, fmt.Errorf("%s is MLIR bytecode, want text: write exported.mlir_module() of jax.export", name)
+	}
+	functions, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	if functions["main"] == nil {
+		return nil, fmt.Errorf("%s has no function @main: write exported.mlir_module() of jax.export", name)
+	}
+	f := &Function{name: name, functions: functions}
+	inputs := f.Inputs()
+	args := make([]any, len(inputs))
+	for i, s := range inputs {
+		args[i] = graph.Abstract(s)
+	}
+	if len(args) == 0 {
+		return f, graph.Try(func() { f.Call() })
+	}
+	_, err = graph.TraceArgs("main", args, graph.TraceOptions{}, func(args []any) any {
+		arrays := make([]*graph.Array, len(args))
+		for i, a := range args {
+			arrays[i] = a.(*graph.Array)
+		}
+		return f.Call(arrays...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Inputs are the shapes of the arguments' leaves, in JAX's order.
+func (f *Function) Inputs() []graph.Shape {
+	var shapes []graph.Shape
+	for _, p := range f.functions["main"].params {
+		shapes = append(shapes, p.shape)
+	}
+	return shapes
+}
+
+// Outputs are the shapes of the results' leaves, in JAX's order.
+func (f *Function) Outputs() []graph.Shape { return slices.Clone(f.functions["main"].results) }
+
+// Call computes the results from the arguments' leaves. Other shapes than those of Inputs are refused.
+func (f *Function) Call(args ...*graph.Array) []*graph.Array {
+	inputs := f.Inputs()
+	if len(args) != len(inputs) {
+		graph.Throw("stablehlo", "%s: got %d arrays, want %d", f.name, len(args), len(inputs))
+	}
+	for i, a := range args {
+		if !a.Shape().Equal(inputs[i]) {
+			graph.Throw("stablehlo", "%s: input %d (%s): got %s, want %s", f.name, i,
+				f.functions["main"].params[i].name, a.Shape(), inputs[i])
+		}
+	}
+	m := &machine{file: f.name, functions: f.functions}
+	return m.call(f.functions["main"], args)
+}
+
+// As makes a function on trees. The leaves of its argument, in order, are those of JAX's arguments: fields of a struct
+// in order, as the elements of a tuple; the keys of a dictionary are sorted. like is a tree with the structure of the
+// result; its leaves may be any arrays.
+func As[A, R any](f *Function, like R) func(A) R {
+	_, structure := graph.Flatten(like)
+	return func(a A) R { return structure.Unflatten(f.Call(graph.Leaves(a)...)).(R) }
+}

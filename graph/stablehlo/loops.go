@@ -1,0 +1,126 @@
+package stablehlo
+
+import (
+	"strings"
+
+	"xlarun/graph"
+)
+
+// while is a loop. A loop with a counter is a scan, which has gradients.
+func while(m *machine, o *op, s *scope) []*graph.Array {
+	init := make([]*graph.Array, len(o.inits))
+	for i, name := range o.inits {
+		init[i] = m.value(o, s, name)
+	}
+	inner := func(carry []*graph.Array) *scope {
+		in := s.inner()
+		for i, p := range o.params {
+			in.values[p.name] = carry[i]
+		}
+		return in
+	}
+	body := func(carry []*graph.Array) []*graph.Array {
+		next := m.run(o.regions[1], inner(carry))
+		if len(next) != len(init) {
+			m.refuse(o, "its body returns %d values, want %d", len(next), len(init))
+		}
+		return next
+	}
+	if trips, ok := o.trips(s); ok {
+		if trips <= 0 {
+			return init
+		}
+		out, _ := graph.Scan(func(carry []*graph.Array, _ graph.None) ([]*graph.Array, graph.None) {
+			return body(carry), graph.None{}
+		}, init, graph.None{}, graph.Length(trips))
+		return out
+	}
+	return graph.While(func(carry []*graph.Array) *graph.Array {
+		test := m.run(o.regions[0], inner(carry))
+		if len(test) != 1 {
+			m.refuse(o, "its condition returns %d values, want one", len(test))
+		}
+		return test[0]
+	}, body, init)
+}
+
+// maxTrips bounds what counts as a loop of known length.
+const maxTrips = 1 << 40
+
+// trips returns how often a loop with a counter runs: it begins at a constant, runs as long as it is less than a
+// constant, and each turn adds 1.
+func (o *op) trips(s *scope) (n int, ok bool) {
+	cond, body := o.regions[0], o.regions[1]
+	last := len(body) - 1
+	if len(cond) == 0 || last < 0 || len(cond[len(cond)-1].names()) != 1 {
+		return 0, false
+	}
+	test := definition(cond, cond[len(cond)-1].names()[0])
+	if test == nil || test.name != "stablehlo.compare" || !strings.HasPrefix(strings.TrimSpace(test.head), "LT,") {
+		return 0, false
+	}
+	sides := test.names()
+	if len(sides) != 2 {
+		return 0, false
+	}
+	at := -1
+	for i, p := range o.params {
+		if p.name == sides[0] {
+			at = i
+		}
+	}
+	next := body[last].names()
+	if at < 0 || len(next) != len(o.params) {
+		return 0, false
+	}
+	limit, known := constantIn(cond, sides[1], s)
+	start, begins := s.number(o.inits[at])
+	step := definition(body, next[at])
+	if !known || !begins || step == nil || step.name != "stablehlo.add" {
+		return 0, false
+	}
+	terms := step.names()
+	if len(terms) != 2 || terms[0] != sides[0] {
+		return 0, false
+	}
+	if one, ok := constantIn(body, terms[1], s); !ok || one != 1 || limit-start > maxTrips {
+		return 0, false
+	}
+	return int(limit - start), true
+}
+
+// definition returns the op of a body that makes a value; nil if it comes from outside.
+func definition(ops []*op, name string) *op {
+	for _, o := range ops {
+		for _, r := range o.results {
+			if r == name {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// constantIn returns the number of a scalar constant that a body or what is around it makes.
+func constantIn(ops []*op, name string, s *scope) (float64, bool) {
+	o := definition(ops, name)
+	if o == nil {
+		return s.number(name)
+	}
+	if o.name != "stablehlo.constant" {
+		return 0, false
+	}
+	shape, err := resultShapes(o)
+	if err != nil || len(shape) != 1 || shape[0].Rank() != 0 {
+		return 0, false
+	}
+	b, err := dense(o.head, shape[0])
+	if err != nil {
+		return 0, false
+	}
+	t, err := graph.TensorFromBytes(shape[0], b)
+	if err != nil {
+		return 0, false
+	}
+	return t.Floats()[0], true
+}

@@ -1,0 +1,302 @@
+package stablehlo
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"xlarun/graph"
+)
+
+// function is a func.func.
+type function struct {
+	params  []param
+	results []graph.Shape
+	body    []*op
+}
+
+// param is a parameter of a function or a region. A region of a while loop says no shapes.
+type param struct {
+	name  string
+	shape graph.Shape
+}
+
+// op is a statement.
+type op struct {
+	line    int
+	results []string // names of its values
+	name    string   // "stablehlo.add"
+	head    string   // between the name and the types
+	types   string   // after the last colon
+	inits   []string // of a while loop: the values that its parameters begin with
+	params  []param  // of its regions
+	regions [][]*op
+}
+
+// reader goes through the lines of a module.
+type reader struct {
+	lines []string
+	at    int
+}
+
+// failure is an error at a line.
+func failure(line int, format string, args ...any) error {
+	return fmt.Errorf("%d: %s", line, fmt.Sprintf(format, args...))
+}
+
+// next returns the next line that is not empty, without locations and outer blanks.
+func (r *reader) next() (line string, number int, ok bool) {
+	for r.at < len(r.lines) {
+		line = strings.TrimSpace(withoutLocations(r.lines[r.at]))
+		r.at++
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "//") {
+			return line, r.at, true
+		}
+	}
+	return "", r.at, false
+}
+
+// withoutLocations cuts each loc(...) out of a line.
+func withoutLocations(line string) string {
+	for {
+		start := strings.Index(line, " loc(")
+		if start < 0 {
+			return line
+		}
+		end := closing(line, start+4)
+		if end < 0 {
+			return line
+		}
+		line = line[:start] + line[end+1:]
+	}
+}
+
+// closing returns the position of the bracket that closes the one at a position; -1 if there is none. Text in quotes
+// does not count.
+func closing(text string, open int) int {
+	depth, quoted := 0, false
+	for i := open; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.IndexByte("([{<", c) >= 0:
+			depth++
+		case c == '>' && i > 0 && text[i-1] == '-': // an arrow
+		case strings.IndexByte(")]}>", c) >= 0:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+var (
+	functionHead = regexp.MustCompile(`^func\.func (?:public |private )?@("[^"]*"|[\w.$-]+)\(`)
+	paramPattern = regexp.MustCompile(`(%[\w]+): tensor<([^>]*)>`)
+	typePattern  = regexp.MustCompile(`tensor<([^>]*)>`)
+	statement    = regexp.MustCompile(`^(?:(%[\w]+)(?::(\d+))? = )?"?([a-z_]+(?:\.[a-z0-9_]+)?)"?(.*)$`)
+	carryPattern = regexp.MustCompile(`(%[\w]+) = (%[\w#]+)`)
+)
+
+// parse reads the functions of a module.
+func parse(text string) (map[string]*function, error) {
+	r := &reader{lines: strings.Split(text, "\n")}
+	functions := map[string]*function{}
+	for {
+		line, number, ok := r.next()
+		if !ok {
+			return functions, nil
+		}
+		if strings.HasPrefix(line, "module") || line == "}" {
+			continue
+		}
+		head := functionHead.FindStringSubmatch(line)
+		if head == nil {
+			return nil, failure(number, "got %s, want a func.func of StableHLO text", short(line))
+		}
+		end := closing(line, len(head[0])-1)
+		if end < 0 || !strings.HasSuffix(line, "{") {
+			return nil, failure(number, "got %s, want the whole head of a function in one line", short(line))
+		}
+		f := &function{}
+		var err error
+		if f.params, err = params(line[len(head[0]):end]); err == nil {
+			f.results, err = shapes(line[end:])
+		}
+		if err != nil {
+			return nil, failure(number, "%v", err)
+		}
+		if f.body, _, err = r.body(); err != nil {
+			return nil, err
+		}
+		functions[strings.Trim(head[1], `"`)] = f
+	}
+}
+
+func params(text string) (all []param, err error) {
+	for _, m := range paramPattern.FindAllStringSubmatch(text, -1) {
+		s, err := shape(m[2])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, param{m[1], s})
+	}
+	return all, nil
+}
+
+// shapes returns the shapes of all tensors in a text.
+func shapes(text string) (all []graph.Shape, err error) {
+	for _, m := range typePattern.FindAllStringSubmatch(text, -1) {
+		s, err := shape(m[1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// body reads statements up to the line that begins with "}", and returns that line.
+func (r *reader) body() (ops []*op, end string, err error) {
+	for {
+		line, number, ok := r.next()
+		switch {
+		case !ok:
+			return nil, "", failure(number, "the file ends inside of a function: is it whole?")
+		case strings.HasPrefix(line, "}"):
+			return ops, line, nil
+		case strings.HasPrefix(line, "^"): // names of a region's parameters; the op that has them refuses or knows them
+			continue
+		}
+		o, err := r.statement(line, number)
+		if err != nil {
+			return nil, "", err
+		}
+		ops = append(ops, o)
+	}
+}
+
+func (r *reader) statement(line string, number int) (*op, error) {
+	m := statement.FindStringSubmatch(line)
+	if m == nil {
+		return nil, failure(number, "got %s, want an op", short(line))
+	}
+	o := &op{line: number, name: m[3], head: m[4]}
+	switch {
+	case m[2] != "":
+		n, err := strconv.Atoi(m[2])
+		if err != nil || n > 1<<16 {
+			return nil, failure(number, "got %s values of one op", short(m[2]))
+		}
+		for i := range n {
+			o.results = append(o.results, m[1]+"#"+strconv.Itoa(i))
+		}
+	case m[1] != "":
+		o.results = []string{m[1]}
+	}
+	if o.name == "stablehlo.while" {
+		return o, r.while(o)
+	}
+	if strings.HasSuffix(o.head, "({") {
+		return o, r.generic(o)
+	}
+	if i := lastColon(o.head); i >= 0 {
+		o.head, o.types = o.head[:i], o.head[i+3:]
+	}
+	if o.name == "stablehlo.reduce" && !strings.Contains(o.head, " applies ") {
+		return o, r.reducer(o)
+	}
+	return o, nil
+}
+
+// lastColon returns the position of the last " : " outside of brackets and quotes; -1 if there is none.
+func lastColon(text string) int {
+	last, quoted, depth := -1, false, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.IndexByte("([{<", c) >= 0:
+			depth++
+		case c == '>' && i > 0 && text[i-1] == '-':
+		case strings.IndexByte(")]}>", c) >= 0:
+			depth--
+		case depth == 0 && strings.HasPrefix(text[i:], " : "):
+			last = i
+		}
+	}
+	return last
+}
+
+// while reads the regions of a while loop.
+func (r *reader) while(o *op) error {
+	for _, m := range carryPattern.FindAllStringSubmatch(o.head, -1) {
+		o.params, o.inits = append(o.params, param{name: m[1]}), append(o.inits, m[2])
+	}
+	if i := lastColon(o.head); i >= 0 {
+		o.types = o.head[i+3:]
+	}
+	for _, want := range []string{"cond {", "} do {"} {
+		line, number := want, 0
+		if want == "cond {" {
+			line, number, _ = r.next()
+		}
+		if line != want {
+			return failure(number, "got %s, want the %q of a while loop", short(line), want)
+		}
+		ops, end, err := r.body()
+		if err != nil {
+			return err
+		}
+		if want == "cond {" && end != "} do {" {
+			return failure(r.at, "got %s, want the \"} do {\" of a while loop", short(end))
+		}
+		o.regions = append(o.regions, ops)
+	}
+	return nil
+}
+
+// reducer reads the region of a reduction.
+func (r *reader) reducer(o *op) error {
+	line, number, _ := r.next()
+	if !strings.HasPrefix(line, "reducer(") || !strings.HasSuffix(line, "{") {
+		return failure(number, "got %s, want the reducer of a reduction", short(line))
+	}
+	var err error
+	if o.params, err = params(line); err != nil {
+		return failure(number, "%v", err)
+	}
+	ops, _, err := r.body()
+	o.regions = append(o.regions, ops)
+	return err
+}
+
+// generic reads the regions of an op in MLIR's generic form.
+func (r *reader) generic(o *op) error {
+	for {
+		ops, end, err := r.body()
+		if err != nil {
+			return err
+		}
+		o.regions = append(o.regions, ops)
+		if strings.HasPrefix(end, "}, {") {
+			continue
+		}
+		_, o.types, _ = strings.Cut(end, " : ")
+		return nil
+	}
+}
+
+// short is a text of at most 60 bytes, in quotes.
+func short(text string) string {
+	if len(text) > 60 {
+		text = text[:60] + "…"
+	}
+	return strconv.Quote(text)
+}

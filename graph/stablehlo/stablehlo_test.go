@@ -1,0 +1,240 @@
+package stablehlo_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/stablehlo"
+	"xlarun/third_party/oracles"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// exported is a function that JAX exported, with what JAX computes.
+type exported struct {
+	Name, Text                 string
+	Inputs, Outputs, Gradients []oracles.Array
+}
+
+func cases(t testing.TB) []exported {
+	t.Helper()
+	var file struct{ Cases []exported }
+	require.NoError(t, oracles.Read("testdata/jax_export.json.gz", &file))
+	require.Len(t, file.Cases, 17)
+	return file.Cases
+}
+
+// array is an oracle's array as one of graph.
+func array(a oracles.Array) *graph.Array {
+	for _, d := range graph.DTypes {
+		if name(d) == a.DType {
+			return graph.FromBytes(graph.ShapeOf(d, a.Shape...), a.Data)
+		}
+	}
+	panic("unknown dtype " + a.DType)
+}
+
+// name is NumPy's name of a dtype.
+func name(d graph.DType) string {
+	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int32: "int32",
+		graph.Uint32: "uint32", graph.Float32: "float32", graph.Float16: "float16", graph.BFloat16: "bfloat16"}[d]
+}
+
+func arrays(all []oracles.Array) []*graph.Array {
+	out := make([]*graph.Array, len(all))
+	for i, a := range all {
+		out[i] = array(a)
+	}
+	return out
+}
+
+// equal compares arrays with tolerances for float32.
+func equal(t *testing.T, want []oracles.Array, got []*graph.Array, tolerance float64) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i, w := range want {
+		require.Equal(t, name(got[i].DType()), w.DType, "array %d", i)
+		require.Equal(t, w.Shape, append([]int{}, got[i].Dims()...), "array %d", i)
+		tensor, err := graph.ToTensor(got[i])
+		require.NoError(t, err)
+		wanted, err := graph.ToTensor(array(w))
+		require.NoError(t, err)
+		for j, x := range wanted.Floats() {
+			y := tensor.Floats()[j]
+			if x == y || math.IsNaN(x) && math.IsNaN(y) {
+				continue
+			}
+			require.InDelta(t, x, y, tolerance*max(1, math.Abs(x)), "array %d, element %d", i, j)
+		}
+	}
+}
+
+// floats are the places of the float inputs.
+func (e exported) floats() (places []int) {
+	for i, a := range e.Inputs {
+		if a.DType == "float32" {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// 30.10: functions that JAX exported have JAX's values and gradients, here and in XLA.
+func TestJAX(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	for _, c := range cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			f, err := stablehlo.Parse(c.Name, c.Text)
+			require.NoError(t, err)
+			run := func(b xlabridge.Backend) {
+				out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array { return f.Call(in...) })(
+					arrays(c.Inputs))
+				require.NoError(t, err)
+				equal(t, c.Outputs, out, 2e-6)
+				if c.Gradients == nil {
+					return
+				}
+				gradients, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array {
+					all := make([]*graph.Array, len(in))
+					copy(all, in)
+					free := make([]*graph.Array, 0, len(in))
+					for _, i := range c.floats() {
+						free = append(free, in[i])
+					}
+					return graph.Grad(func(free []*graph.Array) *graph.Array {
+						for k, i := range c.floats() {
+							all[i] = free[k]
+						}
+						total := graph.Scalar(0)
+						for _, y := range f.Call(all...) {
+							if y.DType() == graph.Float32 {
+								total = total.Add(y.Sum())
+							}
+						}
+						return total
+					})(free)
+				})(arrays(c.Inputs))
+				require.NoError(t, err)
+				equal(t, c.Gradients, gradients, 1e-5)
+			}
+			run(&xlabridge.Reference{})
+			run(client)
+		})
+	}
+}
+
+// Net is the tree of the case mlp: fields and elements are in JAX's order.
+type Net struct {
+	Layers [2]struct{ W, B *graph.Array }
+	X      *graph.Array
+}
+
+// 30.11: a function on trees under VMap: five members at a time are five calls.
+func TestTreesUnderVMap(t *testing.T) {
+	c := cases(t)[0]
+	require.Equal(t, "mlp", c.Name)
+	f, err := stablehlo.Parse("net.mlir", c.Text)
+	require.NoError(t, err)
+	net := stablehlo.As[Net](f, graph.Scalar(0))
+	in := arrays(c.Inputs)
+	one := Net{X: in[4]}
+	one.Layers[0].W, one.Layers[0].B, one.Layers[1].W, one.Layers[1].B = in[0], in[1], in[2], in[3]
+	b := &xlabridge.Reference{}
+	population, err := xlabridge.Jit1(b, func(n Net) *graph.Array {
+		scales := graph.Linspace(1, 2, 5)
+		return graph.VMap(func(scale *graph.Array) *graph.Array {
+			member := n
+			member.X = n.X.Mul(scale)
+			return net(member)
+		})(scales)
+	})(one)
+	require.NoError(t, err)
+	require.Equal(t, []int{5, 3}, population.Dims())
+	for i := range 5 {
+		member := one
+		member.X = one.X.Mul(1 + float64(i)/4)
+		alone, err := xlabridge.Jit1(b, net)(member)
+		require.NoError(t, err)
+		x, err := graph.ToTensor(population.Index(i))
+		require.NoError(t, err)
+		y, err := graph.ToTensor(alone)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, y.Floats(), x.Floats(), 1e-6)
+	}
+}
+
+const head = "module @m {\n  func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {\n"
+
+const tail = "return %0 : tensor<3xf32>\n}\n}"
+
+// 30.12: what cannot be read is one sentence with the file, the line and the op.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", "f.mlir has no function @main"},
+		{"bytecode", "ML\xefR\x01", "f.mlir is MLIR bytecode, want text"},
+		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
+		{"unknown op", head + "%0 = stablehlo.fft %arg0, type = FFT : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.fft: this op is not known here"},
+		{"custom call", head + "%0 = stablehlo.custom_call @Qr(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" +
+			"return %0 : tensor<3xf32>\n}\n}", "f.mlir:3: stablehlo.custom_call"},
+		{"scatter", head + "%0 = \"stablehlo.scatter\"(%arg0, %arg0, %arg0) <{a = #b<c = [0]>}> ({\n" +
+			"^bb0(%a: tensor<f32>, %b: tensor<f32>):\nstablehlo.return %b : tensor<f32>\n}) : (tensor<3xf32>, " +
+			"tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>\nreturn %0 : tensor<3xf32>\n}\n}",
+			"f.mlir:3: stablehlo.scatter: this op is not known here"},
+		{"cut off", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<3xf32>", "the file ends inside of a function"},
+		{"no return", head + "}\n}", "a function has no return"},
+		{"other shape", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>\n" + tail,
+			"f.mlir:3: stablehlo.add: its result is f32[3], the file says f32[4]"},
+		{"no value", head + "%0 = stablehlo.add %arg0, %7 : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.add: %7 has no value"},
+		{"dynamic shape", "func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {\n}",
+			"tensor<?xf32> has no fixed shape"},
+		{"dtype", "func.func @main(%arg0: tensor<complex<f32>>) -> tensor<f32> {\n}", "dtype that is not known here"},
+		{"short constant", head + "%0 = stablehlo.constant dense<\"0x0000\"> : tensor<3xf32>\n" + tail,
+			"the constant has 2 bytes"},
+		{"constant", head + "%0 = stablehlo.constant dense<x> : tensor<3xf32>\n" + tail,
+			"the element \"x\" is no number"},
+		{"huge constant", head + "%0 = stablehlo.constant dense<1.0> : tensor<99999999999xf32>\nreturn %0 : " +
+			"tensor<3xf32>\n}\n}", "not those of its head"},
+		{"no function", head + "%0 = call @g(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" + tail,
+			"there is no function @g of 1 arguments"},
+		{"recursion", head + "%0 = call @main(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" + tail,
+			"more than 200 deep"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := stablehlo.Parse("f.mlir", c.text)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	f, err := stablehlo.Parse("f.mlir", head+"return %arg0 : tensor<3xf32>\n}\n}")
+	require.NoError(t, err)
+	require.ErrorContains(t, graph.Try(func() { f.Call(graph.Scalar(1)) }), "input 0 (%arg0): got f32[], want f32[3]")
+	require.ErrorContains(t, graph.Try(func() { f.Call() }), "got 0 arrays, want 1")
+	_, err = stablehlo.Read("testdata/none.mlir")
+	require.Error(t, err)
+}
+
+// FuzzParse looks for texts that Parse panics on or never ends with.
+func FuzzParse(f *testing.F) {
+	for _, c := range cases(f) {
+		if len(c.Text) < 8000 {
+			f.Add(c.Text)
+		}
+	}
+	f.Add(head + "return %arg0 : tensor<3xf32>\n}\n}")
+	f.Fuzz(func(t *testing.T, text string) {
+		if g, err := stablehlo.Parse("f.mlir", text); err == nil {
+			abstract := make([]*graph.Array, len(g.Inputs()))
+			for i, s := range g.Inputs() {
+				abstract[i] = graph.Abstract(s)
+			}
+			_, err := graph.TraceArgs("again", []any{abstract}, graph.TraceOptions{}, func(in []any) any {
+				return g.Call(in[0].([]*graph.Array)...)
+			})
+			require.NoError(t, err)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+"""Functions that jax.export writes as StableHLO text, for graph/stablehlo, written to OUTPUT_DIR/jax_export.json.gz.
+
+{"versions": {...}, "cases": [{"name", "text", "inputs": [array...], "outputs": [array...], "gradients": [array...]}...]}; arrays as
+in common.py. "inputs" and "outputs" are leaves in JAX's order. "gradients" are those of the sum of all float outputs by each float
+input, or missing where JAX has none.
+"""
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from common import encode, out_dir, versions, write
+
+RNG = np.random.default_rng(7)
+CASES = []
+
+
+def normal(*shape):
+    return jnp.asarray(RNG.standard_normal(shape), jnp.float32)
+
+
+def keep(name, f, *args, grad=True):
+    exported = jax.export.export(jax.jit(f))(*args)
+    leaves, tree = jax.tree.flatten(args)
+    # Lines that begin with #loc hold the places of the source; the references to them stay.
+    text = "\n".join(line for line in exported.mlir_module().split("\n") if not line.startswith("#loc"))
+    case = {"name": name, "text": text, "inputs": [encode(x) for x in leaves],
+            "outputs": [encode(x) for x in jax.tree.leaves(jax.jit(f)(*args))]}
+    if grad:
+        floats = [i for i, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating)]
+
+        def total(free):
+            all = list(leaves)
+            for i, x in zip(floats, free):
+                all[i] = x
+            out = jax.tree.leaves(f(*jax.tree.unflatten(tree, all)))
+            return sum(jnp.sum(x) for x in out if jnp.issubdtype(x.dtype, jnp.floating))
+
+        case["gradients"] = [encode(g) for g in jax.jit(jax.grad(total))([leaves[i] for i in floats])]
+    CASES.append(case)
+
+
+def mlp(params, x):
+    for w, b in params[:-1]:
+        x = jnp.tanh(x @ w + b)
+    w, b = params[-1]
+    return jax.nn.softmax(x @ w + b)
+
+
+def scan(x, w):
+    def step(c, t):
+        h = jnp.tanh(w @ c["h"] + t)
+        return {"h": h, "n": c["n"] + 1}, h.sum()
+
+    last, ys = lax.scan(step, {"h": x, "n": jnp.int32(0)}, jnp.linspace(0, 1, 6))
+    return {"last": last, "ys": ys}
+
+
+def attention(q, k, v):
+    scores = jnp.einsum("qhd,khd->hqk", q, k) / jnp.sqrt(q.shape[-1])
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    return jnp.einsum("hqk,khd->qhd", jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
+
+
+def norm(x, scale):
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale
+
+
+def conv(x, k, d):
+    y = jax.nn.relu(lax.conv_general_dilated(x, k, (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+    y = lax.conv_general_dilated(y, d, (1, 1), "VALID", rhs_dilation=(1, 2), dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                                 feature_group_count=4)
+    return y.mean(axis=(1, 2))
+
+
+def floats(x, y):
+    return [jnp.exp(x), jnp.log1p(jnp.abs(x)), jnp.sin(x) * jnp.cos(y), jnp.arctan2(x, y), jnp.abs(y) ** x, jnp.maximum(x, y),
+            jnp.clip(x, -0.5, 0.5), jax.nn.sigmoid(y), jnp.expm1(x), jnp.cbrt(x), jax.nn.gelu(y), jax.nn.elu(x), lax.erf(x),
+            x / y, jnp.concatenate([x, y])[1:7:2], jnp.flip(x), jnp.pad(x, (1, 2)), jnp.stack([x, y]).T, jnp.prod(x),
+            jnp.min(y), lax.rem(x, y), jnp.square(x)]
+
+
+def whole(a, b):
+    return [a // 3, a % 3, lax.div(a, b), lax.rem(a, b), a & b, a | b, a ^ b, ~a, a << 2, a >> 1, lax.shift_right_logical(a, 3),
+            jnp.floor(a / 2), jnp.round(a * .5), a > b, (a > b) & (a < 5), a.astype(jnp.int8), a.astype(jnp.uint8), jnp.sum(a),
+            jnp.argmax(a), jnp.argmin(b), jnp.any(a > 3), jnp.all(a > 3), jnp.sign(a), lax.population_count(a), jnp.arange(4)]
+
+
+def special(x):
+    return [x, x + 1, jnp.max(x), jnp.isnan(x), jnp.isfinite(x), jnp.where(x > 0, jnp.inf, jnp.nan), jnp.argmax(x)]
+
+
+def branches(flag, x):
+    return lax.cond(flag > 0, lambda x: x * 2, lambda x: x - 1, x)
+
+
+def dynamic(x, i):
+    return x[i], lax.dynamic_slice(x, (i, 1), (2, 2)), x[jnp.asarray([1, -2]) + i], x[:, i], lax.dynamic_update_slice(x, x[:1], (i, 0))
+
+
+def collatz(n):
+    return lax.while_loop(lambda s: s[0] != 1,
+                          lambda s: (jnp.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), s[1] + 1), (n, jnp.int32(0)))
+
+
+def drawn(seed):
+    key = jax.random.key(seed)
+    return jax.random.uniform(key, (5,)), jax.random.bits(jax.random.split(key)[1], (3,))
+
+
+keep("mlp", mlp, [(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(4))
+keep("mlp of a batch", mlp, [(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(5, 4))
+keep("scan", scan, normal(3), normal(3, 3))
+keep("attention", attention, normal(5, 2, 4), normal(5, 2, 4), normal(5, 2, 4))
+keep("layer norm", norm, normal(3, 6), normal(6))
+keep("convolution", conv, normal(2, 8, 9, 3), normal(3, 3, 3, 4), normal(2, 2, 1, 8))
+keep("floats", floats, normal(4), normal(4))
+keep("whole numbers", whole, jnp.asarray([-7, 0, 5, 12], jnp.int32), jnp.asarray([2, -3, 4, 5], jnp.int32), grad=False)
+keep("special values", special, jnp.asarray([1, -np.inf, np.inf, np.nan, 1e38], jnp.float32), grad=False)
+keep("cond, true", branches, jnp.int32(1), normal(3))
+keep("cond, false", branches, jnp.int32(0), normal(3))
+keep("dynamic", dynamic, normal(4, 3), jnp.int32(2))
+keep("while", collatz, jnp.int32(27), grad=False)
+keep("random", drawn, jnp.uint32(3), grad=False)
+keep("constants", lambda x: x + jnp.asarray(RNG.standard_normal((2, 3)), jnp.float32), normal(3))
+keep("half", lambda x: (x.astype(jnp.bfloat16) * 1.5, x.astype(jnp.float16) + 2), normal(3), grad=False)
+keep("empty", lambda x: (jnp.sum(x), x * 2), jnp.zeros((0, 3), jnp.float32))
+
+write(os.path.join(out_dir(__doc__), "jax_export.json.gz"), {"versions": versions(), "cases": CASES})
