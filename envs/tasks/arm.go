@@ -8,13 +8,16 @@ import (
 	"xlarun/graph/random"
 )
 
-func init() { envs.MustRegister(Arm{size{"joints", 100}}) }
+func init() { envs.MustRegister(NewArm(100)) }
 
 // Arm is the planar arm of Cully et al., "Robots that can adapt like animals" (2015), with the formulas of QDax 0.5.0.
 // The action f32[joints], clipped to [0, 1], has the angle of each joint against the link before it, 0 for -π and 1 for
 // π. The reward is minus the standard deviation of the action. The descriptor is the position of the hand, in a square
 // of side 1 that the straight arm reaches from its centre.
 type Arm struct{ size }
+
+// NewArm returns an arm with a number of joints.
+func NewArm(joints int) Arm { return Arm{size{"joints", joints}} }
 
 // Spec of Arm-v0.
 func (a Arm) Spec() envs.Spec {

@@ -119,6 +119,7 @@ func (t *cvt) Centres() [][]float64 {
 
 // k-means of many cells takes fewer samples and iterations: their cells are small anyway.
 const (
+	samplesAtLeast                    = 20_000
 	samplesOfCell, iterations         = 20, 20
 	manyCells                         = 20_000
 	samplesOfManyCell, manyIterations = 10, 5
@@ -130,6 +131,7 @@ func kMeans(cells, d int, seed uint64) points {
 	if cells >= manyCells {
 		perCell, turns = samplesOfManyCell, manyIterations
 	}
+	perCell = max(perCell, samplesAtLeast/cells)
 	random := rand.New(rand.NewPCG(seed, 0))
 	samples := points{make([]float32, perCell*cells*d), d}
 	for i := range samples.flat {
