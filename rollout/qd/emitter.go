@@ -10,9 +10,10 @@ import (
 // change. Its state, a tree, does. All methods are traced; Ask is for one member.
 type Emitter interface {
 	// Init returns the state before the first generation. genome, f32[n], is where a search may start; batch is the
-	// number of members of a generation.
-	Init(genome *graph.Array, batch int) any
-	// Ask makes a member of a generation, given its number from 0. The archive has an elite at least.
+	// number of members of a generation; archive is empty.
+	Init(genome *graph.Array, batch int, archive Archive) any
+	// Ask makes a member of a generation, given its number from 0. key is the generation's, the same for all members.
+	// The archive has an elite at least.
 	Ask(key random.Key, number *graph.Array, state any, archive Archive) Child
 	// Tell updates the state, by the archive after the insertion of the members and what their insertion changed.
 	// children are those of Ask, leaves [batch, …]. The new state has the structure and shapes of state.

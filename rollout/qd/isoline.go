@@ -32,10 +32,14 @@ func (e *IsoLine) Check(int) error {
 }
 
 // Init has no state.
-func (*IsoLine) Init(*graph.Array, int) any { return graph.None{} }
+func (*IsoLine) Init(*graph.Array, int, Archive) any { return graph.None{} }
 
 // Ask makes a child of two elites.
-func (e *IsoLine) Ask(key random.Key, _ *graph.Array, _ any, archive Archive) Child {
+func (e *IsoLine) Ask(key random.Key, number *graph.Array, _ any, archive Archive) Child {
+	return Child{e.child(random.FoldIn(key, number), archive), graph.None{}}
+}
+
+func (e *IsoLine) child(key random.Key, archive Archive) *graph.Array {
 	keys := random.SplitN(key, 3)
 	parents := random.Uniform(keys[0], graph.ShapeOf(graph.Float32, 2), 0, 1).Mul(archive.Count.Convert(graph.Float32))
 	number := parents.Floor().Convert(graph.Int32).Min(archive.Count.Sub(1))
@@ -46,7 +50,7 @@ func (e *IsoLine) Ask(key random.Key, _ *graph.Array, _ any, archive Archive) Ch
 	if len(e.Bounds) == 2 {
 		child = graph.Clamp(float32(e.Bounds[0]), child, float32(e.Bounds[1]))
 	}
-	return Child{child, graph.None{}}
+	return child
 }
 
 // Tell has nothing to learn.

@@ -5,12 +5,14 @@ package qd
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
@@ -48,33 +50,38 @@ func init() {
 type Config struct {
 	run.Playing
 	run.Planning
-	Batch       int             `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
-	Generations int             `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_           struct{}        `help:"generations at most"`
-	Archive     string          `set:"archive" help:"how the space of descriptors is divided into cells"`
-	Emitter     string          `set:"emitter" help:"what makes new members from the archive"`
-	Descriptor  string          `set:"descriptor" help:"what describes the behaviour of a member"`
-	Offset      settings.Number `set:"qd-offset" help:"number that qd_score adds for each elite, to its fitness"`
-	Tile        int             `set:"tile" advanced:"" min:"1" max:"16777216" zero:"chosen"`
-	_           struct{}        `help:"members that play together on a device; 0 to choose"`
-	LanesLast   bool            `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
-	Unroll      int             `set:"unroll" advanced:"" min:"1" max:"64" zero:"one"`
-	_           struct{}        `help:"steps in one turn of the loop; 0 for one"`
+	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
+	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
+	_           struct{} `help:"generations at most"`
+	Archive     string   `set:"archive" help:"how the space of descriptors is divided into cells"`
+	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
+	Strategy    string   `set:"strategy" help:"of the emitter searches: what each of them searches with"`
+	Scoring
+	Tile      int      `set:"tile" advanced:"" min:"1" max:"16777216" zero:"chosen"`
+	_         struct{} `help:"members that play together on a device; 0 to choose"`
+	LanesLast bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
+	Unroll    int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"one"`
+	_         struct{} `help:"steps in one turn of the loop; 0 for one"`
 }
 
-// offsetName is the name of Config.Offset among a program's inputs.
-const offsetName = "qd-offset"
+// Scoring are the settings of what counts in an archive.
+type Scoring struct {
+	Offset    settings.Number `set:"qd-offset" help:"number that qd_score adds for each elite, to its fitness"`
+	Annealing `advanced:""`
+}
 
 // DefaultConfig is MAP-Elites on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Planning: run.Defaults(), Batch: 256, Generations: 500,
-		Archive: "grid:32", Emitter: "isoline", Descriptor: "env"}
+		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
 }
 
-// Parts returns archive, emitter, descriptor and policy.
+// Parts returns archive, emitter, strategy, descriptor and policy.
 func (c *Config) Parts() []settings.Part {
-	return []settings.Part{dividers.Part(), emitters.Part(), descriptors.Part(), policy.Part()}
+	return []settings.Part{dividers.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
 }
 
 // tuned are settings of the tasks of one step.
@@ -153,7 +160,7 @@ func (c *Config) program() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Play: &episode.Spread{Rollout: r}, Space: r.Descriptor.Space(), Offset: c.Offset}
+	p := &Program{Play: &episode.Spread{Rollout: r}, Space: r.Descriptor.Space(), Scoring: c.Scoring}
 	divider, err := dividers.Choose(c.Archive, c.Parted.Under("archive."))
 	if err != nil {
 		return nil, err
@@ -163,6 +170,12 @@ func (c *Config) program() (*Program, error) {
 	}
 	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
 		return nil, err
+	}
+	if e, ok := p.Emitter.(*Searches); ok {
+		if e.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
+			return nil, err
+		}
+		e.batch = c.Batch
 	}
 	if e, ok := p.Emitter.(checkedEmitter); ok {
 		if err := e.Check(c.Batch); err != nil {
@@ -250,7 +263,10 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 		return nil, err
 	}
 	in := Inputs{Play: p.Play.Inputs(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
-	in.Numbers[offsetName] = c.Offset.Array()
+	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
+	if e, ok := p.Emitter.(*Searches); ok {
+		maps.Copy(in.Numbers, settings.Inputs(e.strategy, "strategy."))
+	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: metricNames, Work: p.Play.EnvSteps()}, first, in, p.Run)
 	if err != nil {

@@ -64,7 +64,13 @@ func TestSameOnAnyDevicesAndResumed(t *testing.T) {
 		var state map[string][]byte
 		for devices := 1; devices <= 2; devices++ {
 			c := small()
-			c.Emitter, c.Devices = emitter, devices
+			if c.Emitter, c.Devices = emitter, devices; emitter == "bandit" {
+				c.Emitter, c.Parted = "searches", c.Parted.With("emitter.ranking", "bandit")
+			}
+			if c.Emitter == "searches" {
+				c.Strategy, c.Parted = "snes", c.Parted.With("emitter.searches", "4")
+				c.Annealing.Rate.Value = .5
+			}
 			s := start(t, xlatest.Open(t, devices), c)
 			first, _ := advance(t, s, 3)
 			middle, err := s.Snapshot()
