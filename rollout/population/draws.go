@@ -60,7 +60,9 @@ func (w whole) Items() int                      { return graph.Leaves(w.rows)[0]
 func (w whole) All() any                        { return w.rows }
 func (w whole) Map(term func(draw any) any) any { return graph.VMap(term)(w.rows) }
 
-func (w whole) Sum(weights *graph.Array, term func(draw any) any) any { return sumRows(weights, w.rows, term) }
+func (w whole) Sum(weights *graph.Array, term func(draw any) any) any {
+	return sumRows(weights, w.rows, term)
+}
 
 func (w whole) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
 	return outerRows(weights, w.rows, term)

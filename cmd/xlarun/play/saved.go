@@ -35,8 +35,8 @@ type Saved struct {
 func Open(path, which string) (*Saved, error) {
 	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) &&
 		!cellPattern.MatchString(which) {
-		return nil, console.BadInput("--member got %q, wants %s, %s, one of the hall of fame, %s, %s, …, or an elite of "+
-			"qd, cell-0, …%s", which, run.BestMember, run.CentreMember, run.FameMember(1), run.FameMember(2),
+		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
+			run.BestMember, run.CentreMember, run.FameMember(1), run.FameMember(2),
 			console.DidYouMean(which, []string{run.BestMember, run.CentreMember, run.FameMember(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
