@@ -25,8 +25,8 @@ type Describer[S, P any] interface {
 // StepDescriber is an Env whose behaviour descriptor is a mean over the steps of an episode: a mean speed, the share of
 // steps to the north, berries a step. An Env is a Describer or a StepDescriber, not both.
 type StepDescriber[S, P any] interface {
-	// DescribeStep is what the descriptor is the mean of: f32[d], the shape of Spec().Descriptor, finite. The step leads
-	// from state to next and gives reward, f32[]. A mean outside of the bounds counts as the nearest one inside.
+	// DescribeStep is what the descriptor is the mean of: f32[d], the shape of Spec().Descriptor, finite. The step
+	// leads from state to next and gives reward, f32[]. A mean outside of the bounds counts as the nearest one inside.
 	DescribeStep(state, next S, reward *graph.Array, p P) *graph.Array
 }
 

@@ -44,8 +44,8 @@ type Summary struct {
 	// Failed, [], is the first step after which the return was not finite, in the first episode that failed. It is 0 if
 	// no episode failed, even if the mean over the episodes is not finite.
 	Failed *graph.Array
-	// Objectives, [k], are the environment's in an episode's last state; nil if it has none. Descriptor, [d], is that of
-	// Rollout.Descriptor, or of the environment in the last state; nil if there is none.
+	// Objectives, [k], are the environment's in an episode's last state; nil if it has none. Descriptor, [d], is that
+	// of Rollout.Descriptor, or of the environment in the last state; nil if there is none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
 	// Reports, [r], are the policy's numbers of the episode (policy.Reporter); nil if it has none.

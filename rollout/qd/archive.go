@@ -23,14 +23,14 @@ type Archive struct {
 	Count  *graph.Array // i32[]
 }
 
-// Annealing makes the thresholds of an archive rise slowly, so that a search stays longer in a cell (CMA-MAE of Fontaine
-// and Nikolaidis, "Covariance matrix adaptation MAP-annealing", 2023). With k members of mean fitness m accepted in a
-// cell, its threshold t becomes (1-Rate)ᵏ·t + (1 - (1-Rate)ᵏ)·m, as in pyribs 0.12. Unlike there, the archive always
-// keeps the best member of a cell: there is no second archive of results.
+// Annealing makes the thresholds of an archive rise slowly, so that a search stays longer in a cell (CMA-MAE of
+// Fontaine and Nikolaidis, "Covariance matrix adaptation MAP-annealing", 2023). With k members of mean fitness m
+// accepted in a cell, its threshold t becomes (1-Rate)ᵏ·t + (1 - (1-Rate)ᵏ)·m, as in pyribs 0.12. Unlike there, the
+// archive always keeps the best member of a cell: there is no second archive of results.
 type Annealing struct {
 	Rate settings.Number `set:"learning-rate" min:"0" max:"1"`
-	_    struct{}        `help:"how far the threshold of a cell moves to the fitness of accepted members (CMA-MAE); 1: the"`
-	_    struct{}        `help:"threshold is the elite's fitness (MAP-Elites)"`
+	_    struct{}        `help:"how far the threshold of a cell moves to the fitness of accepted members (CMA-MAE); 1:"`
+	_    struct{}        `help:"the threshold is the elite's fitness (MAP-Elites)"`
 	Min  settings.Number `set:"threshold-min" help:"threshold of empty cells, with a learning rate below 1"`
 }
 
@@ -90,8 +90,8 @@ type Change struct {
 }
 
 // Insert puts the members into their cells. A member becomes the elite of its cell if its fitness is higher than that
-// of the elite before, and than the threshold. Of several in a cell the one with the highest fitness does, and of equal ones the first. Members
-// that are not valid are dropped.
+// of the elite before, and than the threshold. Of several in a cell the one with the highest fitness does, and of equal
+// ones the first. Members that are not valid are dropped.
 func (a Archive) Insert(b Batch, generation *graph.Array, how Annealing) (Archive, Change) {
 	before, threshold := graph.Take(a.Fitness, b.Cell, 0), graph.Take(a.Threshold, b.Cell, 0)
 	c := Change{Accepted: b.Valid.And(b.Fitness.Gt(threshold)), Empty: before.Eq(math.Inf(-1)),
@@ -122,7 +122,8 @@ func firstBest(cells int, cell, fitness, counts *graph.Array) *graph.Array {
 	best := graph.ScatterMax(graph.Full(graph.ShapeOf(graph.Float32, cells), math.Inf(-1)), of, fitness)
 	equal := counts.And(fitness.Eq(graph.Take(best, cell, 0)))
 	number := graph.Iota(n)
-	first := graph.ScatterMin(graph.Full(graph.ShapeOf(graph.Int32, cells), n), graph.Select(equal, cell, cells), number)
+	none := graph.Full(graph.ShapeOf(graph.Int32, cells), n)
+	first := graph.ScatterMin(none, graph.Select(equal, cell, cells), number)
 	return equal.And(graph.Take(first, cell, 0).Eq(number))
 }
 

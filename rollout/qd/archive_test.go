@@ -129,7 +129,8 @@ func TestInsertionsOfQDax(t *testing.T) {
 			}
 			require.Equal(t, float64(filled), floats(t, a.Count)[0], name)
 			if k == 2 {
-				require.Zero(t, floats(t, change.Added.Convert(graph.Float32).Sum())[0], "equal fitness replaces nothing")
+				added := change.Added.Convert(graph.Float32).Sum()
+				require.Zero(t, floats(t, added)[0], "equal fitness replaces nothing")
 			}
 		}
 	}
@@ -224,10 +225,10 @@ func TestScore(t *testing.T) {
 	require.Equal(t, []float64{0}, floats(t, s.Coverage))
 	require.Equal(t, []float64{0}, floats(t, s.QD))
 	require.True(t, math.IsInf(floats(t, s.Best)[0], -1))
-	b := batchOf(grid{4}, envs.Positive(1), graph.Float32s([]float32{1, 2, 3}, 3, 1), graph.Float32s([]float32{-1, -3, 2}),
-		graph.Float32s([]float32{.1, .9, .95}, 3, 1))
+	b := batchOf(grid{4}, envs.Positive(1), graph.Float32s([]float32{1, 2, 3}, 3, 1),
+		graph.Float32s([]float32{-1, -3, 2}), graph.Float32s([]float32{.1, .9, .95}, 3, 1))
 	a, _ = a.Insert(b, graph.Of(int32(0)), elitist)
 	s = a.Score(graph.Scalar(10))
-	require.Equal(t, []float64{.5, 21, 2, .5}, []float64{floats(t, s.Coverage)[0], floats(t, s.QD)[0], floats(t, s.Best)[0],
-		floats(t, s.Mean)[0]})
+	require.Equal(t, []float64{.5, 21, 2, .5}, []float64{floats(t, s.Coverage)[0], floats(t, s.QD)[0],
+		floats(t, s.Best)[0], floats(t, s.Mean)[0]})
 }

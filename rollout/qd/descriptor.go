@@ -89,8 +89,8 @@ func (o *Observations) Make(env envs.Environment) (episode.Descriptor, error) {
 			low, high = o.Bounds[2*i], o.Bounds[2*i+1]
 		}
 		if !(low < high) || low <= -envs.Unbounded || high >= envs.Unbounded {
-			return nil, settings.Wrong("descriptor.bounds", fmt.Sprintf("%g,%g", low, high), "finite bounds of element "+
-				"%d, the lower one first: give them all by --descriptor.bounds LOW,HIGH,…", e)
+			return nil, settings.Wrong("descriptor.bounds", fmt.Sprintf("%g,%g", low, high), "finite bounds of "+
+				"element %d, the lower one first: give them all by --descriptor.bounds LOW,HIGH,…", e)
 		}
 		space.Low, space.High = append(space.Low, low), append(space.High, high)
 	}

@@ -101,8 +101,8 @@ func (p *Program) score(child Child, s episode.Summary, tables any) scored {
 }
 
 // metricNames are the names of the numbers that Run returns.
-var metricNames = []string{"coverage", "qd_score", "best_fitness", "elite_mean", "mean_fitness", "new_cells", "improved",
-	"dropped", "clipped", "mean_length"}
+var metricNames = []string{"coverage", "qd_score", "best_fitness", "elite_mean", "mean_fitness", "new_cells",
+	"improved", "dropped", "clipped", "mean_length"}
 
 func metrics(a Archive, m scored, c Change, offset *graph.Array) *graph.Array {
 	score := a.Score(offset)

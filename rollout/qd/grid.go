@@ -24,8 +24,8 @@ func (g *Grid) Divide(d int) (Tessellation, error) {
 		}
 	}
 	if len(sides) != d {
-		return nil, settings.Wrong("archive.sides", len(sides), "%d numbers, one for each number of the descriptor, or "+
-			"one for all", d)
+		return nil, settings.Wrong("archive.sides", len(sides), "%d numbers, one for each number of the descriptor, "+
+			"or one for all", d)
 	}
 	cells := 1
 	for _, n := range sides {

@@ -17,7 +17,7 @@ func init() {
 type IsoLine struct {
 	IsoSigma  settings.Number `set:"iso-sigma" min:"0" help:"standard deviation of the noise of each number"`
 	LineSigma settings.Number `set:"line-sigma" min:"0"`
-	_         struct{}        `help:"standard deviation of the step along the line through two elites, in their distance"`
+	_         struct{}        `help:"standard deviation of the step along the line of two elites, in their distance"`
 	Bounds    []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH"`
 	_         struct{}        `help:"least and greatest number of a genome: others are clipped"`
 }

@@ -25,11 +25,13 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "qd",
 		Short: "Fill an archive with members that behave differently, each as good as can be",
-		Long: "Qd searches for many good members that differ in behaviour (quality diversity, MAP-Elites). A behaviour " +
-			"descriptor says how a member\n" +
-			"behaved, such as its mean speed. An archive divides the descriptors into cells and keeps the best member of " +
-			"each cell. The run's\n" +
-			"folder holds the files of an evolve run, and archive.safetensors: cells, fitness, descriptors and genomes.",
+		Long: "Qd searches for many good members that differ in behaviour (quality diversity, MAP-Elites). A " +
+			"behaviour descriptor\n" +
+			"says how a member behaved, such as its mean speed. An archive divides the descriptors into cells and " +
+			"keeps the best member\n" +
+			"of each cell. The run's folder holds the files of an evolve run, and archive.safetensors: cells, " +
+			"fitness, descriptors\n" +
+			"and genomes.",
 		Example: "  xlarun qd CartPole-v1\n  xlarun qd Arm-v0 --archive cvt:10000 --batch 4096\n" +
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
@@ -112,8 +114,8 @@ func (c *Config) Last() int64 { return int64(c.Generations) }
 // Board returns the rows of the display.
 func (c *Config) Board() []run.Row {
 	return []run.Row{
-		{Label: "coverage", Plain: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}}, Curve: "coverage",
-			Colour: "cyan"},
+		{Label: "coverage", Plain: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
+			Curve: "coverage", Colour: "cyan"},
 		{Label: "QD score", Plain: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score", Colour: "green"},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
@@ -199,7 +201,8 @@ func (c *Config) genome(p *Program) error {
 			"none")
 	}
 	if path, shape, other := population.OtherDType(params); other {
-		return settings.Wrong("policy", c.Policy, "a policy whose parameters are all float32 (its %s is %s)", path, shape)
+		return settings.Wrong("policy", c.Policy, "a policy whose parameters are all float32 (its %s is %s)", path,
+			shape)
 	}
 	p.Genomes = population.LayoutOf(params)
 	return nil

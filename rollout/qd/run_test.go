@@ -195,9 +195,9 @@ func TestBadInput(t *testing.T) {
 		want   string
 	}{
 		{"31.50 no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behaviour"},
-		{"31.51 sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number of the descriptor"},
+		{"31.51 sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number"},
 		{"31.52 cells", func(c *Config) { c.Archive = "grid:100000" }, "at most 16777216 cells"},
-		{"31.53 more cells than memory", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000"},
+		{"31.53 too many cells", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000 "},
 		{"31.54 unknown archive", func(c *Config) { c.Archive = "gird" }, "did you mean grid?"},
 		{"31.55 unknown emitter", func(c *Config) { c.Emitter = "line" }, "one of "},
 		{"31.56 bounds", func(c *Config) { c.Parted = c.Parted.With("emitter.bounds", "1,0") }, "LOW,HIGH"},

@@ -33,8 +33,8 @@ const (
 //   - improvement: first those in empty cells, then those above the threshold of their cell, then the others, each by
 //     fitness less threshold;
 //   - optimisation: fitness;
-//   - direction: first those that were accepted, then the others, each by the descriptor's way along a direction that is
-//     drawn when the search begins.
+//   - direction: first those that were accepted, then the others, each by how far its descriptor lies along a
+//     direction that is drawn when the search begins.
 //
 // With bandit, each search that begins draws its own ranking, or that it makes children by iso+line. It takes the one
 // with the largest upper confidence bound (UCB1) on the share of members that were accepted: multi-emitter MAP-Elites
@@ -79,8 +79,8 @@ func (e *Searches) Check(batch int) error {
 		least = max(least, b.LeastPopulation())
 	}
 	if n := batch / e.Number; batch%(e.Number*size) != 0 || n < least {
-		return settings.Wrong("emitter.searches", e.Number, "a number that divides --batch, %d, into parts of %d or more "+
-			"members, a multiple of %d", batch, least, size)
+		return settings.Wrong("emitter.searches", e.Number, "a number that divides --batch, %d, into parts of %d or "+
+			"more members, a multiple of %d", batch, least, size)
 	}
 	return e.IsoLine.Check(batch)
 }

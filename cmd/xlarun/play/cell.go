@@ -21,8 +21,8 @@ func openCell(folder, which string) (*Saved, error) {
 	cell, _ := strconv.Atoi(strings.TrimPrefix(which, "cell-"))
 	path := filepath.Join(folder, plots.ArchiveFile)
 	if !console.Exists(path) {
-		return nil, console.BadInput("the run %s has no %s, from which --cell takes an elite: give a run of qd that has "+
-			"ended", folder, plots.ArchiveFile)
+		return nil, console.BadInput("the run %s has no %s, from which --cell takes an elite: give a run of qd "+
+			"that has ended", folder, plots.ArchiveFile)
 	}
 	all := &Saved{Path: path}
 	if err := all.read(); err != nil {
