@@ -8,5 +8,4 @@ import (
 	_ "xlarun/envs/levels"  // foraging, from a reflex to memory
 	_ "xlarun/envs/minatar" // five games on a grid
 	_ "xlarun/envs/small"   // chains, mazes, bandits, arms
-	_ "xlarun/envs/tasks"   // tasks of one step
 )

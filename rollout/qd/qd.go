@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"xlarun/envs"
+	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
