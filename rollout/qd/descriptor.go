@@ -34,7 +34,7 @@ func (*ofEnv) Make(env envs.Environment) (episode.Descriptor, error) {
 	d, ok := episode.EnvDescriptor(env)
 	if !ok {
 		return nil, settings.Wrong("descriptor", "env", "observations, or a descriptor of your own: %s describes no "+
-			"behaviour; of these environments has its own: %s", env.Spec().ID, strings.Join(describing(), ", "))
+			"behaviour; these environments do: %s", env.Spec().ID, strings.Join(describing(), ", "))
 	}
 	return d, nil
 }
