@@ -70,6 +70,7 @@ var rooms = []room{
 		[]string{"github.com/gofrs/flock"}},
 	{"rollout/islands", append(below, "rollout/run", "rollout/evolve/strategy", "rollout/evolve/generation",
 		"rollout/evolve/lanes"), []string{}},
+	{"rollout/qd", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"), []string{}},
 	{"rollout/train", []string{"graph/...", "rollout/population"}, []string{}},
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset", "rollout/train"), []string{}},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
@@ -81,8 +82,8 @@ var rooms = []room{
 	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console",
 		"cmd/xlarun/play/onnx",
 		"cmd/xlarun/display", "cmd/xlarun/plots", "rollout/run/runfolder", "internal/quantity"}, nil},
-	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "internal/chart", "rollout/run/runfolder",
-		"internal/quantity"}, nil},
+	{"cmd/xlarun/plots", []string{"envs", "graph", "graph/safetensors", "cmd/xlarun/console", "internal/chart",
+		"rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",

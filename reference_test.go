@@ -68,6 +68,8 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
+	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
+		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
 		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
 	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
@@ -112,6 +114,8 @@ var families = []family{
 		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1",
 			"Lander-v1"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
+	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
+		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
@@ -278,7 +282,8 @@ func cell(text string) string {
 func environmentsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Environments\n" + generated + ticks(`
-All environments can be drawn: ´xlarun render ID´. Those of classic control, MinAtar, bsuite and the small tasks equal
+All environments except tasks of one step can be drawn: ´xlarun render ID´.
+Those of classic control, MinAtar, bsuite and the small tasks equal
 gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups, TMaze and Lander are not in
 gymnax.
 ´go doc xlarun/envs/classic CartPole´ explains the observations, actions and rewards of one.

@@ -72,6 +72,7 @@ func (a autoReset[S, P]) Observe(s Episode[S], p P) *graph.Array { return a.env.
 // Parts implements Wrapper.
 func (a autoReset[S, P]) Parts() Parts[Episode[S], P] {
 	parts := Through(a.parts, func(s Episode[S]) S { return s.State }, func(p P) P { return p })
+	parts.StepDescriber = nil // the next state may be the first one of another episode
 	if parts.Describer != nil {
 		parts.Describer = finalParts[S, P]{}
 	}

@@ -51,9 +51,12 @@ type Spec struct {
 	Players int // 0 and 1: one player; 2 or more: a Game
 	// LegalMask is true if actions can be illegal: the environment is a Masker, and Action is Discrete or
 	// MultiDiscrete. Callers get the mask from Legal before each action.
-	LegalMask  bool
-	Descriptor Box      // of a Describer: bounds of the behaviour descriptor, f32[d]; no Dims: no descriptor
-	Objectives []string // of a Scorer: names of the objectives; empty: the return is the only one
+	LegalMask bool
+	// Descriptor has the bounds of the behaviour descriptor, f32[d], of a Describer or a StepDescriber; no Dims: no
+	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
+	Descriptor  Box
+	Descriptors []string
+	Objectives  []string // of a Scorer: names of the objectives; empty: the return is the only one
 }
 
 // Erase hides the types of e. The result has the Parts of e.

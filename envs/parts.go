@@ -22,6 +22,14 @@ type Describer[S, P any] interface {
 	Describe(state S, p P) *graph.Array
 }
 
+// StepDescriber is an Env whose behaviour descriptor is a mean over the steps of an episode: a mean speed, the share of
+// steps to the north, berries a step. An Env is a Describer or a StepDescriber, not both.
+type StepDescriber[S, P any] interface {
+	// DescribeStep is what the descriptor is the mean of: f32[d], the shape of Spec().Descriptor, finite. The step
+	// leads from state to next and gives reward, f32[]. A mean outside of the bounds counts as the nearest one inside.
+	DescribeStep(state, next S, reward *graph.Array, p P) *graph.Array
+}
+
 // Scorer is an Env with several objectives, for multi-objective search.
 type Scorer[S, P any] interface {
 	// Objectives are the scores of an episode, f32[k], in the order of Spec().Objectives; higher is better. state is
@@ -90,12 +98,13 @@ type Game[S, P any] interface {
 // Parts are the optional interfaces of an Env; nil: it does not have this one. An environment has a part if it has its
 // methods; a Wrapper returns its parts.
 type Parts[S, P any] struct {
-	Drawer    Drawer
-	Describer Describer[S, P]
-	Scorer    Scorer[S, P]
-	Masker    Masker[S, P]
-	Game      Game[S, P] // has the same Legal as Masker
-	Resizer   Resizer
+	Drawer        Drawer
+	Describer     Describer[S, P]
+	StepDescriber StepDescriber[S, P]
+	Scorer        Scorer[S, P]
+	Masker        Masker[S, P]
+	Game          Game[S, P] // has the same Legal as Masker
+	Resizer       Resizer
 }
 
 // Wrapper is an Env around another. Its parts are those that Parts returns, whatever methods its type has. Through
@@ -112,6 +121,7 @@ func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
 	}
 	p.Drawer, _ = e.(Drawer)
 	p.Describer, _ = e.(Describer[S, P])
+	p.StepDescriber, _ = e.(StepDescriber[S, P])
 	p.Scorer, _ = e.(Scorer[S, P])
 	p.Masker, _ = e.(Masker[S, P])
 	p.Game, _ = e.(Game[S, P])
@@ -160,6 +170,9 @@ func Through[T, Q, S, P any](inner Parts[S, P], state func(T) S, params func(Q) 
 	if inner.Describer != nil {
 		p.Describer = t
 	}
+	if inner.StepDescriber != nil {
+		p.StepDescriber = t
+	}
 	if inner.Scorer != nil {
 		p.Scorer = t
 	}
@@ -188,6 +201,10 @@ func (t through[T, Q, S, P]) Draw(state any, size image.Point) (image.Image, err
 
 func (t through[T, Q, S, P]) Describe(s T, p Q) *graph.Array {
 	return t.inner.Describer.Describe(t.state(s), t.params(p))
+}
+
+func (t through[T, Q, S, P]) DescribeStep(s, next T, reward *graph.Array, p Q) *graph.Array {
+	return t.inner.StepDescriber.DescribeStep(t.state(s), t.state(next), reward, t.params(p))
 }
 
 func (t through[T, Q, S, P]) Objectives(s T, p Q) *graph.Array {

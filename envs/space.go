@@ -135,6 +135,11 @@ func Symmetric(limits ...float64) Box {
 	return Box{Low: low, High: limits, Dims: []int{len(limits)}, DType: graph.Float32}
 }
 
+// Positive is a float32 vector space with bounds from 0 to limits, one for each element.
+func Positive(limits ...float64) Box {
+	return Box{Low: make([]float64, len(limits)), High: limits, Dims: []int{len(limits)}, DType: graph.Float32}
+}
+
 // CheckAction begins a Step. It throws unless the action has the rank and kind of dtype of the action space. Without
 // it, a policy that passes its logits would cause an error in some operation of the dynamics.
 func CheckAction(s Spec, action *graph.Array) {

@@ -53,6 +53,10 @@ func (s Spec) Check() error {
 	if len(s.Descriptor.Dims) > 1 || s.Descriptor.DType != graph.Float32 {
 		return wrong("Descriptor", s.Descriptor.String(), "f32[d]")
 	}
+	if n := len(s.Descriptors); n > 0 && n != s.Descriptor.Dims[0] {
+		return wrong("Descriptors", fmt.Sprintf("%d names", n), "one for each of the %d elements of the Descriptor, "+
+			"or none", s.Descriptor.Dims[0])
+	}
 	if err := s.Descriptor.Check(); err != nil {
 		return fmt.Errorf("the Spec of %q: Descriptor: %w", s.ID, err)
 	}

@@ -14,6 +14,9 @@ func Tick(time, maxSteps *graph.Array) (next, truncated *graph.Array) {
 // False is a bool scalar: terminated or truncated of an environment that never ends so.
 func False() *graph.Array { return graph.Full(graph.ShapeOf(graph.Bool), false) }
 
+// True is a bool scalar: terminated of a task of one step.
+func True() *graph.Array { return graph.Full(graph.ShapeOf(graph.Bool), true) }
+
 // Move is one step of a Game by its rules, before Referee.
 type Move struct {
 	Over    *graph.Array // bool: whether the game was over before the move

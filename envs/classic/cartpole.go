@@ -45,13 +45,16 @@ type CartPoleState struct {
 const (
 	cartPoleTheta = 12 * math.Pi / 180
 	cartPoleX     = 2.4
+	cartPoleSpeed = 3 // m/s: the largest mean speed in the descriptor
 )
 
 // Spec of CartPole-v1.
 func (CartPole) Spec() envs.Spec {
 	return envs.Spec{ID: "CartPole-v1", Observation: envs.Symmetric(2*cartPoleX, envs.Unbounded, 2*cartPoleTheta,
 		envs.Unbounded), Action: envs.Discrete{N: 2},
-		MaxSteps: 500, RewardThreshold: 475}
+		MaxSteps: 500, RewardThreshold: 475,
+		Descriptor:  envs.Positive(cartPoleX, cartPoleSpeed),
+		Descriptors: []string{"mean distance from the middle (m)", "mean speed (m/s)"}}
 }
 
 // DefaultParams of CartPole-v1.
@@ -95,6 +98,11 @@ func (e CartPole) Step(_ random.Key, s CartPoleState, action *graph.Array,
 // Observe stacks the four numbers of the state.
 func (CartPole) Observe(s CartPoleState, _ CartPoleParams) *graph.Array {
 	return graph.Stack([]*graph.Array{s.X, s.XDot, s.Theta, s.ThetaDot}, 0)
+}
+
+// DescribeStep is the cart's distance from the middle and its speed before the step.
+func (CartPole) DescribeStep(s, _ CartPoleState, _ *graph.Array, _ CartPoleParams) *graph.Array {
+	return graph.Stack([]*graph.Array{s.X.Abs(), s.XDot.Abs()}, 0)
 }
 
 // fallen reports whether the state is beyond the limits.

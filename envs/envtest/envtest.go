@@ -99,7 +99,8 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	}{
 		{"Players > 1 and methods Player and Rewards (Game)", s.Players > 1, p.Game != nil},
 		{"LegalMask and a method Legal (Masker)", s.LegalMask, p.Masker != nil},
-		{"Descriptor and a method Describe (Describer)", len(s.Descriptor.Dims) > 0, p.Describer != nil},
+		{"Descriptor and a method Describe or DescribeStep (Describer, StepDescriber)", len(s.Descriptor.Dims) > 0,
+			p.Describer != nil || p.StepDescriber != nil},
 		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
 	} {
 		if claim.says != claim.holds {

@@ -224,7 +224,8 @@ func TestCheckFindsFaults(t *testing.T) {
 			"LegalMask: got true beside the actions Box(-1, 1, [1], f32), want actions that are Discrete"},
 		{"one player", "Players > 1 and methods Player and Rewards (Game) belong together"},
 		{"three players", "Rewards: got f32[2], want f32[3]"},
-		{"no descriptor", "Descriptor and a method Describe (Describer) belong together"},
+		{"no descriptor", "Descriptor and a method Describe or DescribeStep (Describer, StepDescriber) belong " +
+			"together"},
 		{"integer descriptor", "i32), want f32[d]"},
 		{"short descriptor", "Describe: got f32[2], want f32[1]"},
 		{"narrow descriptor", "the descriptor lies outside of Box(0, [1 0], [2], f32)"},

@@ -86,6 +86,11 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 		c.want("Describe", "Describe", d, c.spec.Descriptor.Shape())
 		v.Described = c.spec.Descriptor.Contains(d)
 	}
+	if c.parts.StepDescriber != nil {
+		d := c.parts.StepDescriber.DescribeStep(state, v.Next, v.Reward, params)
+		c.want("DescribeStep", "DescribeStep", d, c.spec.Descriptor.Shape())
+		v.Described = d.IsFinite().All()
+	}
 	if c.parts.Scorer != nil {
 		v.Objectives = c.parts.Scorer.Objectives(v.Next, params)
 		c.want("Objectives", "Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
@@ -177,6 +182,8 @@ func (c *checker) transition(m transition, i int, over bool) error {
 	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-
 		1:
 		return fmt.Errorf("truncated is %v, want it in step %d (MaxSteps) alone", m.truncated, c.spec.MaxSteps)
+	case !over && c.parts.StepDescriber != nil && !m.described:
+		return fmt.Errorf("DescribeStep is not finite")
 	case !over && c.parts.Describer != nil && !m.described:
 		return fmt.Errorf("the descriptor lies outside of %s", c.spec.Descriptor)
 	case !over && !allFinite(m.objectives):

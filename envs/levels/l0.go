@@ -43,7 +43,8 @@ var l0Size = size{side: 8, reach: 2}
 // Spec of Forage-L0-v1.
 func (ForageL0) Spec() envs.Spec {
 	return envs.Spec{ID: "Forage-L0-v1", Observation: zeroOne(25), Action: envs.Discrete{N: 4}, MaxSteps: l0Steps,
-		RewardThreshold: 45}
+		RewardThreshold: 45, Descriptor: envs.Positive(1, 1),
+		Descriptors: []string{"share of steps to the north", "share of steps to the east"}}
 }
 
 // DefaultParams of Forage-L0-v1.
@@ -75,6 +76,13 @@ func (e ForageL0) Step(key random.Key, s ForageL0State, action *graph.Array,
 // Observe is the food around the forager.
 func (ForageL0) Observe(s ForageL0State, _ ForageL0Params) *graph.Array {
 	return l0Size.observation([]*graph.Array{s.View.Index(0)})
+}
+
+// DescribeStep says whether the step went to the north, and whether to the east.
+func (ForageL0) DescribeStep(s, next ForageL0State, _ *graph.Array, _ ForageL0Params) *graph.Array {
+	north, east := s.Y.Sub(next.Y), next.X.Sub(s.X)
+	ahead := func(d *graph.Array) *graph.Array { return d.Eq(1).Or(d.Eq(1 - l0Size.side)).Convert(graph.Float32) }
+	return graph.Stack([]*graph.Array{ahead(north), ahead(east)}, 0)
 }
 
 // Draw paints the map, the view brighter.

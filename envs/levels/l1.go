@@ -49,7 +49,8 @@ var l1Size = size{side: 16, reach: 2}
 // Spec of Forage-L1-v1.
 func (ForageL1) Spec() envs.Spec {
 	return envs.Spec{ID: "Forage-L1-v1", Observation: zeroOne(76), Action: envs.Discrete{N: 5}, MaxSteps: l1Steps,
-		RewardThreshold: 45}
+		RewardThreshold: 45, Descriptor: envs.Positive(.5, .5),
+		Descriptors: []string{"food a step", "poison a step"}}
 }
 
 // DefaultParams of Forage-L1-v1.
@@ -88,6 +89,11 @@ func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array,
 // Observe is the view and the energy.
 func (ForageL1) Observe(s ForageL1State, _ ForageL1Params) *graph.Array {
 	return l1Size.observation(graph.Unstack(s.View, 0), s.Energy)
+}
+
+// DescribeStep is whether the forager ate food, and whether poison: the reward says it.
+func (ForageL1) DescribeStep(_, _ ForageL1State, reward *graph.Array, _ ForageL1Params) *graph.Array {
+	return graph.Stack([]*graph.Array{reward.Max(0), reward.Neg().Max(0)}, 0)
 }
 
 // Draw paints the map, the view brighter, with the energy as a bar below.

@@ -33,6 +33,8 @@ type Rollout struct {
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
 	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step per turn of the loop
 	Gather    bool      // a Summary has the moments of the observations
+	// Descriptor describes episodes; nil: the environment does in the last state, if it is a Describer.
+	Descriptor Descriptor
 }
 
 // Summary holds the means over a member's episodes, float32. A population has a leading axis.
@@ -42,7 +44,8 @@ type Summary struct {
 	// Failed, [], is the first step after which the return was not finite, in the first episode that failed. It is 0 if
 	// no episode failed, even if the mean over the episodes is not finite.
 	Failed *graph.Array
-	// Objectives, [k], and Descriptor, [d], are the environment's in an episode's last state; nil if it has none.
+	// Objectives, [k], are the environment's in an episode's last state; nil if it has none. Descriptor, [d], is that
+	// of Rollout.Descriptor, or of the environment in the last state; nil if there is none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
 	// Reports, [r], are the policy's numbers of the episode (policy.Reporter); nil if it has none.
@@ -77,6 +80,7 @@ type carry struct {
 	Alive   *graph.Array // bool[]: no step so far ended the episode
 	Summary Summary      // its Failed counts the steps after which the return was finite
 	Sums    *sums        // nil unless observations are gathered
+	Kept    any          // of Rollout.Descriptor; graph.None without one
 }
 
 // sums are sums over steps of an observation's difference from the first one, and of its square: f32[dims...].
@@ -103,8 +107,11 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	params = r.prepared(params)
 	state, _ := r.Env.Reset(graph.Once(random.FoldIn(key, 0)), envParams)
 	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Ones(graph.ShapeOf(graph.Bool)),
-		Summary: r.Nothing()}
+		Summary: r.Nothing(), Kept: graph.None{}}
 	start.Summary.Observed = nil
+	if r.Descriptor != nil {
+		start.Kept, start.Summary.Descriptor = r.Descriptor.Start(), nil
+	}
 	var origin *graph.Array
 	if r.Gather {
 		origin = graph.Once(r.Env.Observe(state, envParams).Convert(graph.Float32))
@@ -126,7 +133,10 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 			s.Reward = nanIfDiverged(s)
 		}
 		next := carry{State: s.After, Policy: memory, Alive: c.Alive.And(s.Terminated.Or(s.Truncated).Not()),
-			Summary: r.after(c.Summary, s, envParams)}
+			Summary: r.after(c.Summary, s, envParams), Kept: c.Kept}
+		if r.Descriptor != nil {
+			next.Kept = graph.SelectTree(c.Alive, r.Descriptor.Step(c.Kept, s, envParams), c.Kept)
+		}
 		if reporter, ok := policy.ReporterOf(r.Policy); ok {
 			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(memory), c.Summary.Reports)
 		}
@@ -136,6 +146,9 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		return next, hook(s)
 	}, start, graph.Iota(r.Steps).Add(1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	summary := end.Summary
+	if r.Descriptor != nil {
+		summary.Descriptor = r.Descriptor.End(end.Kept, summary.Length)
+	}
 	if r.Gather {
 		observed := policy.MomentsOf(summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
 		summary.Observed = &observed
@@ -213,7 +226,10 @@ func (r *Rollout) Nothing() Summary {
 	if parts.Scorer != nil {
 		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
 	}
-	if parts.Describer != nil {
+	switch {
+	case r.Descriptor != nil:
+		s.Descriptor = graph.Zeros(r.Descriptor.Space().Shape())
+	case parts.Describer != nil:
 		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
 	}
 	if reporter, ok := policy.ReporterOf(r.Policy); ok {
@@ -237,7 +253,7 @@ func (r *Rollout) after(s Summary, step Step, p any) Summary {
 	if parts.Scorer != nil {
 		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
 	}
-	if parts.Describer != nil {
+	if parts.Describer != nil && r.Descriptor == nil {
 		next.Descriptor = graph.Select(step.Alive, parts.Describer.Describe(step.After, p), s.Descriptor)
 	}
 	return next

@@ -26,10 +26,21 @@ func (s *Spread) Inputs() SpreadInputs { return SpreadInputs{s.Tiles.Count(), s.
 // 0. It is the same on every device and for any number of devices.
 func (s *Spread) Play(in SpreadInputs, key random.Key, member func(number *graph.Array,
 	key random.Key) (params any)) Summary {
+	return PlayEach(s, in, key, func(number *graph.Array, key random.Key, play func(params any) Summary) Summary {
+		return play(member(number, key))
+	})
+}
+
+// PlayEach is Spread.Play with a result of any tree: one gets a member's number, its key, and the function that plays
+// the member's episodes.
+func PlayEach[R any](s *Spread, in SpreadInputs, key random.Key, one func(number *graph.Array, key random.Key,
+	play func(params any) Summary) R) R {
 	bound := s.Bound(in.Policy)
-	return population.Map(s.Tiles, in.Tiles, func(number *graph.Array) Summary {
+	return population.Map(s.Tiles, in.Tiles, func(number *graph.Array) R {
 		memberKey, episodesKey := memberKeys(key, number)
-		return bound.Member(graph.Once(member(number, memberKey)), episodesKey)
+		return one(number, memberKey, func(params any) Summary {
+			return bound.Member(graph.Once(params), episodesKey)
+		})
 	}, s.Plan.VMap()...)
 }
 

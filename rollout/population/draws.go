@@ -51,6 +51,23 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 		tile: func(i *graph.Array) any { return tileOf(keys, i) }}
 }
 
+// Whole returns draws that are all on every device, leaves [items, ...].
+func Whole(rows any) Draws { return whole{rows} }
+
+type whole struct{ rows any }
+
+func (w whole) Items() int                      { return graph.Leaves(w.rows)[0].Dim(0) }
+func (w whole) All() any                        { return w.rows }
+func (w whole) Map(term func(draw any) any) any { return graph.VMap(term)(w.rows) }
+
+func (w whole) Sum(weights *graph.Array, term func(draw any) any) any {
+	return sumRows(weights, w.rows, term)
+}
+
+func (w whole) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
+	return outerRows(weights, w.rows, term)
+}
+
 type draws struct {
 	Tiles
 	perDevice *graph.Array
@@ -63,22 +80,28 @@ func (d *draws) Items() int { return d.Tiles.Items }
 func (d *draws) All() any   { return d.all() }
 
 func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
-	return d.sum(weights, func(w *graph.Array, tile any) any {
-		if term != nil {
-			tile = graph.VMap(term)(tile)
-		}
-		return graph.MapTree(func(z *graph.Array) *graph.Array {
-			flat := z.Reshape(z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
-			return w.Dot(flat.Convert(graph.Float32)).Reshape(z.Dims()[1:]...)
-		}, tile)
-	})
+	return d.sum(weights, func(w *graph.Array, tile any) any { return sumRows(w, tile, term) })
+}
+
+// sumRows returns Σ weights[i]·term(row i), leaf by leaf; term is nil for the row itself.
+func sumRows(weights *graph.Array, rows any, term func(draw any) any) any {
+	if term != nil {
+		rows = graph.VMap(term)(rows)
+	}
+	return graph.MapTree(func(z *graph.Array) *graph.Array {
+		flat := z.Reshape(z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
+		return weights.Dot(flat.Convert(graph.Float32)).Reshape(z.Dims()[1:]...)
+	}, rows)
+}
+
+// outerRows returns Σ weights[i]·v·vᵀ with v = term(row i).
+func outerRows(weights *graph.Array, rows any, term func(draw any) *graph.Array) *graph.Array {
+	v := graph.VMap(term)(rows)
+	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
 
 func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
-	return d.sum(weights, func(w *graph.Array, tile any) any {
-		v := graph.VMap(term)(tile)
-		return v.Mul(w.ExpandDims(1)).Transpose(1, 0).Dot(v)
-	}).(*graph.Array)
+	return d.sum(weights, func(w *graph.Array, tile any) any { return outerRows(w, tile, term) }).(*graph.Array)
 }
 
 func (d *draws) Map(term func(draw any) any) any {

@@ -32,6 +32,7 @@ import (
 	_ "xlarun/rollout/evolve"
 	_ "xlarun/rollout/islands" // kinds of run
 	_ "xlarun/rollout/ppo"
+	_ "xlarun/rollout/qd"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
 	_ "xlarun/rollout/selfplay"

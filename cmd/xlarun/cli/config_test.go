@@ -79,7 +79,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 		{"no number", "lr = nan\nkind = 'sparse'\n", `key "lr" got NaN, wants`},
 		{"an infinite number", "kind = 'sparse'\nlr = inf\n", `key "lr" got +Inf, wants`},
 		{"an unknown kind", "kind = 'evolv'\n",
-			`key "kind" got evolv, wants one of drift, evolve, islands, ppo, pqn, selfplay, sparse, did you mean ` +
+			`key "kind" got evolv, wants one of drift, evolve, islands, ppo, pqn, qd, selfplay, sparse, did you mean ` +
 				`evolve?`},
 		{"a kind that is no text", "kind = 3\n", `key "kind" got 3, wants one of`},
 		{"a long kind", "kind = '" + long + "'\n", `key "kind" got aaa`},

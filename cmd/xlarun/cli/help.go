@@ -246,6 +246,9 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 	})
 }
 
+// mostPartLines is the number of parts up to which the help of a command has a line for each.
+const mostPartLines = 6
+
 // commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
 func commandHelp(c *cobra.Command, parts []settings.Part, all bool) string {
 	var b strings.Builder
@@ -279,6 +282,16 @@ func commandHelp(c *cobra.Command, parts []settings.Part, all bool) string {
 		for _, line := range console.Fill(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
+	}
+	if len(parts) > mostPartLines {
+		var names []string
+		for _, p := range parts {
+			names = append(names, plural(p.Name))
+		}
+		last := len(names) - 1
+		fmt.Fprintf(&b, "\nSettings of one of the %s or %s:\nxlarun help PLURAL NAME, as in xlarun help %s NAME\n",
+			strings.Join(names[:last], ", "), names[last], names[last])
+		return b.String()
 	}
 	for i, p := range parts {
 		if i == 0 {

@@ -59,7 +59,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	_, live := display.Terminal(a.Out, a.Getenv)
 	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
-		TimePhases: live, Draw: drawEpisode, Curves: drawCurves, Start: machine.ProcessStart(), Stop: left,
+		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: left,
 		Grace: console.Grace,
 		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
 			p.Notice("opening the " + t.on().Backend + " backend")
@@ -172,15 +172,18 @@ func drawEpisode(env envs.Environment, rec *episode.Recording, seed int64) ([]by
 // tenth of a second, which would delay the end of a short run. It is a variable for tests.
 var curvesAfter = 5 * time.Second
 
-// drawCurves draws the learning curves of a run; nil if it was short, or they cannot be drawn.
-func drawCurves(dir string, metrics []string, computed time.Duration) (picture []byte) {
+// drawPictures draws the learning curves of a run, and the archive of a run of qd. It draws none of a short run, and
+// leaves out what cannot be drawn.
+func drawPictures(dir string, metrics []string, computed time.Duration) (pictures []run.File) {
 	if computed < curvesAfter {
 		return nil
 	}
 	defer func() { _ = recover() }() // from the drawing library
-	picture, err := plots.Curves(dir, metrics)
-	if err != nil {
-		return nil
+	if picture, err := plots.Curves(dir, metrics); err == nil {
+		pictures = append(pictures, run.File{Name: "curves.png", Data: picture})
 	}
-	return picture
+	if picture, err := plots.Archive(dir, "png"); err == nil {
+		pictures = append(pictures, run.File{Name: "archive.png", Data: picture})
+	}
+	return pictures
 }

@@ -2,6 +2,7 @@ package play
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -154,6 +155,13 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 func addMember(f *pflag.FlagSet, member *string) {
 	f.StringVar(member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
 		"fame (default best, where there is one)")
+	f.Func("cell", "of a run of qd, the elite of this cell of the archive: short for --member cell-`NUMBER`",
+		func(text string) error {
+			if *member = "cell-" + text; !cellPattern.MatchString(*member) {
+				return errors.New("wants a cell's number, from 0 on")
+			}
+			return nil
+		})
 }
 
 // checkParent returns an error if the folder of a flag's path does not exist.

@@ -33,7 +33,8 @@ type Saved struct {
 // Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "centre",
 // "fame-N", or "", which means the best member, or the centre if there is no best one yet. Errors are usage errors.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) {
+	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) &&
+		!cellPattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
 			run.BestMember, run.CentreMember, run.FameMember(1), run.FameMember(2),
 			console.DidYouMean(which, []string{run.BestMember, run.CentreMember, run.FameMember(1)}))
@@ -58,6 +59,9 @@ func Open(path, which string) (*Saved, error) {
 
 // openRun reads the member of a run.
 func openRun(folder, which string) (*Saved, error) {
+	if cellPattern.MatchString(which) {
+		return openCell(folder, which)
+	}
 	there := func(name string) bool { return console.Exists(filepath.Join(folder, name)) }
 	s := &Saved{Run: folder, Which: which}
 	if which == "" {

@@ -38,8 +38,8 @@ func checkEnding(path string) error {
 	return nil
 }
 
-// save draws a chart into a file. The file's ending selects the format.
-func save(path string, c *chart.Chart) error {
+// save draws a chart of a size in pixels into a file. The file's ending selects the format.
+func save(path string, c *chart.Chart, width, height float64) error {
 	picture, err := chart.Draw(strings.TrimPrefix(filepath.Ext(path), "."), width, height, []*chart.Chart{c})
 	if err != nil {
 		return err

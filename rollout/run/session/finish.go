@@ -94,7 +94,7 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 	if s.logger != nil {
 		err = s.logger.CloseBefore(after(over, s.lastGrace()))
 	}
-	if !stop && s.Curves != nil && s.rounds > 0 {
+	if !stop && s.Pictures != nil && s.rounds > 0 {
 		var metrics []string
 		for _, r := range s.Experiment.Board() {
 			if r.Curve != "" {
@@ -102,8 +102,8 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 			}
 		}
 		computed := time.Duration((s.first + s.steady) * float64(time.Second))
-		if picture := s.Curves(s.Folder.Dir(), metrics, computed); picture != nil {
-			_ = s.Folder.Write("curves.png", picture) // a run does not fail for lack of a picture
+		for _, picture := range s.Pictures(s.Folder.Dir(), metrics, computed) {
+			_ = s.Folder.Write(picture.Name, picture.Data) // a run does not fail for lack of a picture
 		}
 	}
 	err = errors.Join(err, s.within(over, s.Folder.Lost))

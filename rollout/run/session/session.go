@@ -45,9 +45,9 @@ type Options struct {
 	TimePhases bool
 	// Draw returns the GIF of a member's episode, best.gif; nil: members are not drawn.
 	Draw func(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error)
-	// Curves returns the picture of the learning curves, curves.png, at the end of a run; nil for no picture. computed
-	// is the time that all rounds took. If Curves is nil, there is no picture.
-	Curves func(dir string, metrics []string, computed time.Duration) []byte
+	// Pictures returns pictures of a run at its end, such as curves.png, its learning curves. metrics are those that
+	// the display draws as curves. computed is the time that all rounds took. nil: no pictures.
+	Pictures func(dir string, metrics []string, computed time.Duration) []run.File
 
 	// Start is when the time to the first round begins; zero: when Run is called.
 	Start time.Time

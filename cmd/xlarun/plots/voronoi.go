@@ -1,0 +1,87 @@
+package plots
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"xlarun/internal/chart"
+)
+
+// byFitness returns the cells with an elite, the worst first.
+func (a *archive) byFitness() []int {
+	cells := slices.Sorted(maps.Keys(a.fitness))
+	slices.SortStableFunc(cells, func(x, y int) int { return cmp.Compare(a.fitness[x], a.fitness[y]) })
+	return cells
+}
+
+// mostPolygons is the number of cells up to which the true borders of cells around centres are drawn. Of more cells,
+// each is a square of the mean size.
+const mostPolygons = 10_000
+
+// corners returns the corners of a cell.
+func (a *archive) corners(cell int) []chart.Point {
+	at := a.centres[cell]
+	w, h := a.high[0]-a.low[0], a.high[1]-a.low[1]
+	switch {
+	case a.sides != nil:
+		return rectangle(at, w/float64(a.sides[0]), h/float64(a.sides[1]))
+	case len(a.centres) > mostPolygons || len(a.centres[0]) > 2:
+		side := math.Sqrt(float64(len(a.centres)))
+		return rectangle(at, w/side, h/side)
+	}
+	return a.voronoi(cell)
+}
+
+func rectangle(centre []float64, w, h float64) []chart.Point {
+	x, y := centre[0], centre[1]
+	return []chart.Point{{X: x - w/2, Y: y - h/2}, {X: x + w/2, Y: y - h/2}, {X: x + w/2, Y: y + h/2},
+		{X: x - w/2, Y: y + h/2}}
+}
+
+// voronoi returns the places that are nearer to a cell's centre than to all others: the rectangle of the bounds, cut
+// along the middle line to each of the others. Distances are in shares of the bounds.
+func (a *archive) voronoi(cell int) []chart.Point {
+	w, h := a.high[0]-a.low[0], a.high[1]-a.low[1]
+	scaled := func(i int) chart.Point {
+		return chart.Point{X: (a.centres[i][0] - a.low[0]) / w, Y: (a.centres[i][1] - a.low[1]) / h}
+	}
+	centre := scaled(cell)
+	polygon := []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 0}, {X: 1, Y: 1}, {X: 0, Y: 1}}
+	farthest := 2. // at least the distance of the farthest corner
+	for i := range a.centres {
+		other := scaled(i)
+		dx, dy := other.X-centre.X, other.Y-centre.Y
+		if square := dx*dx + dy*dy; i == cell || square == 0 || square > 4*farthest*farthest {
+			continue // the middle line does not reach the polygon
+		}
+		polygon = clip(polygon, func(p chart.Point) float64 {
+			return (p.X-(centre.X+other.X)/2)*dx + (p.Y-(centre.Y+other.Y)/2)*dy
+		})
+		farthest = 0
+		for _, p := range polygon {
+			farthest = max(farthest, math.Hypot(p.X-centre.X, p.Y-centre.Y))
+		}
+	}
+	for i, p := range polygon {
+		polygon[i] = chart.Point{X: a.low[0] + p.X*w, Y: a.low[1] + p.Y*h}
+	}
+	return polygon
+}
+
+// clip returns the part of a convex polygon where a linear function is not positive (Sutherland and Hodgman, 1974).
+func clip(polygon []chart.Point, beyond func(chart.Point) float64) (kept []chart.Point) {
+	for i, p := range polygon {
+		q := polygon[(i+1)%len(polygon)]
+		a, b := beyond(p), beyond(q)
+		if a <= 0 {
+			kept = append(kept, p)
+		}
+		if a < 0 && b > 0 || a > 0 && b < 0 {
+			t := a / (a - b)
+			kept = append(kept, chart.Point{X: p.X + t*(q.X-p.X), Y: p.Y + t*(q.Y-p.Y)})
+		}
+	}
+	return kept
+}

@@ -1,0 +1,24 @@
+package qd
+
+import (
+	"fmt"
+
+	"xlarun/rollout/run"
+)
+
+var (
+	_ run.Player     = (*Config)(nil)
+	_ run.Suggesting = (*Config)(nil)
+	_ run.Members    = (*Search)(nil)
+	_ run.Results    = (*Search)(nil)
+)
+
+// About describes the experiment.
+func (c *Config) About() run.About {
+	return run.About{
+		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %d steps, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
+			c.Steps, c.Seed),
+		Measures: func() []string { return append(metricNames[:len(metricNames):len(metricNames)], "env_steps") },
+		Check:    c.Check,
+	}
+}

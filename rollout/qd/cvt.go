@@ -1,0 +1,159 @@
+package qd
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"xlarun/graph"
+	"xlarun/rollout/settings"
+)
+
+func init() { MustRegisterArchive("cvt", func() Divider { return &CVT{Number: 1024} }) }
+
+// CVT divides the space of descriptors into cells of about equal size, each around a centroid: a centroidal Voronoi
+// tessellation (Vassiliades, Chatzilygeroudis and Mouret, "Using centroidal Voronoi tessellations to scale up the
+// multidimensional archive of phenotypic elites algorithm", 2018). A descriptor belongs to the nearest centroid, of
+// equally near ones to the first.
+type CVT struct {
+	Number int      `set:"cells" args:"" min:"2" max:"16777216" help:"number of cells"`
+	Draw   int64    `set:"seed" help:"seed of the points that the cells are fitted to; it does not change with --seed"`
+	_      struct{} `wants:"a whole number"`
+}
+
+// Divide returns the cells. They are computed once in a process.
+func (c *CVT) Divide(d int) (Tessellation, error) {
+	if err := settings.Check(c); err != nil {
+		return nil, err
+	}
+	type key struct {
+		cells, d int
+		seed     int64
+	}
+	made, _ := tessellations.LoadOrStore(key{c.Number, d, c.Draw}, sync.OnceValue(func() *cvt {
+		return newCVT(kMeans(c.Number, d, uint64(c.Draw)))
+	}))
+	return made.(func() *cvt)(), nil
+}
+
+var tessellations sync.Map
+
+// cvt is a tessellation by centroids in the unit cube.
+type cvt struct {
+	points points
+	tables any // nearTable, or allPoints
+}
+
+// allPoints are all centroids.
+type allPoints struct{ Centroids *graph.Array } // f32[cells, d]
+
+// nearTable has, for each bucket of a grid over the unit cube, all centroids that are the nearest one for a descriptor
+// in it.
+type nearTable struct {
+	Near   *graph.Array // f32[buckets, most, d]; far away where there are fewer
+	Number *graph.Array // i32[buckets, most]: of the centroids, rising
+}
+
+// mostTableDims and mostTableNumbers bound the tables: with more numbers in a descriptor, a bucket has too many
+// neighbours.
+const mostTableDims, mostTableNumbers = 4, 1 << 26
+
+// far is a coordinate that is never near.
+const far = 1e9
+
+func newCVT(p points) *cvt {
+	t := &cvt{points: p, tables: allPoints{graph.Float32s(p.flat, p.len(), p.d)}}
+	if p.d > mostTableDims {
+		return t
+	}
+	b := newBuckets(p, 1)
+	near, most := b.candidates()
+	if len(near)*most*p.d > mostTableNumbers || most*2 > p.len() {
+		return t
+	}
+	rows, numbers := make([]float32, len(near)*most*p.d), make([]int32, len(near)*most)
+	for i := range rows {
+		rows[i] = far
+	}
+	for i, list := range near {
+		for j, n := range list {
+			numbers[i*most+j] = n
+			copy(rows[(i*most+j)*p.d:], p.at(int(n)))
+		}
+	}
+	t.tables = nearTable{graph.Float32s(rows, len(near), most, p.d), graph.Int32s(numbers, len(near), most)}
+	return t
+}
+
+func (t *cvt) Cells() int  { return t.points.len() }
+func (t *cvt) Tables() any { return t.tables }
+
+func (t *cvt) Cell(tables any, x *graph.Array) *graph.Array {
+	if all, ok := tables.(allPoints); ok {
+		return nearest(all.Centroids, x)
+	}
+	near := tables.(nearTable)
+	side := newBuckets(t.points, 1).side
+	bucket := graph.Zeros(graph.ShapeOf(graph.Int32))
+	for i := range t.points.d {
+		part := x.Index(i).Mul(side).Floor().Convert(graph.Int32).Min(side - 1)
+		bucket = bucket.Mul(side).Add(part)
+	}
+	row := graph.Once(graph.Take(near.Near, bucket, 0))
+	return graph.Take(graph.Take(near.Number, bucket, 0), nearest(row, x), 0)
+}
+
+// nearest returns the number of the point, f32[points, d], that is nearest to x, f32[d].
+func nearest(points, x *graph.Array) *graph.Array {
+	return points.Sub(x.ExpandDims(0)).Square().Sum(1).ArgMin(0)
+}
+
+func (t *cvt) Centres() [][]float64 {
+	all := make([][]float64, t.Cells())
+	for i := range all {
+		for _, x := range t.points.at(i) {
+			all[i] = append(all[i], float64(x))
+		}
+	}
+	return all
+}
+
+// k-means of many cells takes fewer samples and iterations: their cells are small anyway.
+const (
+	samplesAtLeast                    = 20_000
+	samplesOfCell, iterations         = 20, 20
+	manyCells                         = 20_000
+	samplesOfManyCell, manyIterations = 10, 5
+)
+
+// kMeans returns centroids of uniform samples in the unit cube, by Lloyd's iterations from the first samples.
+func kMeans(cells, d int, seed uint64) points {
+	perCell, turns := samplesOfCell, iterations
+	if cells >= manyCells {
+		perCell, turns = samplesOfManyCell, manyIterations
+	}
+	perCell = max(perCell, samplesAtLeast/cells)
+	random := rand.New(rand.NewPCG(seed, 0))
+	samples := points{make([]float32, perCell*cells*d), d}
+	for i := range samples.flat {
+		samples.flat[i] = random.Float32()
+	}
+	centroids := points{append([]float32(nil), samples.flat[:cells*d]...), d}
+	of := make([]int32, samples.len())
+	for range turns {
+		b := newBuckets(centroids, 2)
+		inParallel(samples.len(), func(i int) { of[i] = int32(b.nearest(samples.at(i))) })
+		sums, counts := make([]float64, cells*d), make([]float64, cells)
+		for i, c := range of {
+			counts[c]++
+			for j, x := range samples.at(i) {
+				sums[int(c)*d+j] += float64(x)
+			}
+		}
+		for i := range centroids.flat {
+			if n := counts[i/d]; n > 0 {
+				centroids.flat[i] = float32(sums[i] / n)
+			}
+		}
+	}
+	return centroids
+}

@@ -1,0 +1,77 @@
+package qd
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/settings"
+)
+
+func init() { MustRegisterArchive("grid", func() Divider { return &Grid{Sides: []int{32}} }) }
+
+// Grid divides each number of the descriptor into equal parts (MAP-Elites of Mouret and Clune, 2015).
+type Grid struct {
+	Sides []int    `set:"sides" args:"" min:"1" max:"16777216"`
+	_     struct{} `wants:"the parts of each number of the descriptor, or one number for all, with commas between"`
+	_     struct{} `help:"parts of each number of the descriptor, or one number for all"`
+}
+
+// Divide returns the cells, the last number of the descriptor changing fastest.
+func (g *Grid) Divide(d int) (Tessellation, error) {
+	sides := g.Sides
+	if len(sides) == 1 {
+		sides = nil
+		for range d {
+			sides = append(sides, g.Sides[0])
+		}
+	}
+	if len(sides) != d {
+		return nil, settings.Wrong("archive.sides", len(sides), "%d numbers, one for each number of the descriptor, "+
+			"or one for all", d)
+	}
+	cells := 1
+	for _, n := range sides {
+		if cells > mostCells/n {
+			return nil, settings.Wrong("archive.sides", g.text(), "at most %d cells in all", mostCells)
+		}
+		cells *= n
+	}
+	return grid(sides), nil
+}
+
+func (g *Grid) text() string {
+	f, _ := settings.Lookup(g, "sides")
+	return f.Text()
+}
+
+// grid has the number of parts of each number.
+type grid []int
+
+func (g grid) Cells() int {
+	cells := 1
+	for _, n := range g {
+		cells *= n
+	}
+	return cells
+}
+
+func (grid) Tables() any { return graph.None{} }
+
+func (g grid) Cell(_ any, descriptor *graph.Array) *graph.Array {
+	cell := graph.Zeros(graph.ShapeOf(graph.Int32))
+	for i, n := range g {
+		part := descriptor.Index(i).Mul(n).Floor().Convert(graph.Int32).Min(n - 1)
+		cell = cell.Mul(n).Add(part)
+	}
+	return cell
+}
+
+func (g grid) Centres() [][]float64 {
+	all := make([][]float64, g.Cells())
+	for cell := range all {
+		all[cell] = make([]float64, len(g))
+		for i, rest := len(g)-1, cell; i >= 0; i-- {
+			all[cell][i] = (float64(rest%g[i]) + .5) / float64(g[i])
+			rest /= g[i]
+		}
+	}
+	return all
+}

@@ -1,0 +1,293 @@
+// Package qd searches for many different members of high fitness: quality-diversity search by MAP-Elites (Mouret and
+// Clune, "Illuminating search spaces by mapping elites", 2015). An archive, an emitter and the scores of episodes meet
+// in one compiled generation (generation.go).
+package qd
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	"xlarun/envs"
+	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "qd",
+		Short: "Fill an archive with members that behave differently, each as good as can be",
+		Long: "Qd searches for many good members that differ in behaviour (quality diversity, MAP-Elites). A " +
+			"behaviour descriptor\n" +
+			"says how a member behaved, such as its mean speed. An archive divides the descriptors into cells and " +
+			"keeps the best member\n" +
+			"of each cell. The run's folder holds the files of an evolve run, and archive.safetensors: cells, " +
+			"fitness, descriptors\n" +
+			"and genomes.",
+		Example: "  xlarun qd CartPole-v1\n  xlarun qd Arm-v0 --archive cvt:10000 --batch 4096\n" +
+			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
+			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
+		Argument:  "env",
+		Version:   1,
+		Unit:      "generation",
+		Length:    "generations",
+		Unbounded: true,
+		Work:      "environment steps of all members",
+		New: func() run.Experiment {
+			c := DefaultConfig()
+			return &c
+		},
+	})
+}
+
+// Config is one experiment. Start from DefaultConfig.
+type Config struct {
+	run.Playing
+	run.Planning
+	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
+	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
+	_           struct{} `help:"generations at most"`
+	Archive     string   `set:"archive" help:"how the space of descriptors is divided into cells"`
+	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
+	Strategy    string   `set:"strategy" help:"of the emitter searches: what each of them searches with"`
+	Scoring
+	Tile      int      `set:"tile" advanced:"" min:"1" max:"16777216" zero:"chosen"`
+	_         struct{} `help:"members that play together on a device; 0 to choose"`
+	LanesLast bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
+	Unroll    int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"one"`
+	_         struct{} `help:"steps in one turn of the loop; 0 for one"`
+}
+
+// Scoring are the settings of what counts in an archive.
+type Scoring struct {
+	Offset    settings.Number `set:"qd-offset" help:"number that qd_score adds for each elite, to its fitness"`
+	Annealing `advanced:""`
+}
+
+// DefaultConfig is MAP-Elites on CartPole.
+func DefaultConfig() Config {
+	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
+		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Planning: run.Defaults(), Batch: 256, Generations: 500,
+		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
+}
+
+// Parts returns archive, emitter, strategy, descriptor and policy.
+func (c *Config) Parts() []settings.Part {
+	return []settings.Part{dividers.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
+}
+
+// tuned are settings of the tasks of one step.
+var tuned = map[string]settings.Values{
+	"Arm-v0":       {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.},
+	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.},
+}
+
+// Suggested returns settings for the environment that differ from the defaults.
+func (c *Config) Suggested() settings.Values {
+	values := settings.Values{}
+	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
+		if env, err := envs.Make(c.Env); err == nil {
+			if n := env.Spec().MaxSteps; n < c.Steps {
+				values["steps"] = n
+			}
+		}
+	})
+	for name, value := range tuned[c.Env] {
+		values[name] = value
+	}
+	return values
+}
+
+// Last returns the number of generations.
+func (c *Config) Last() int64 { return int64(c.Generations) }
+
+// Board returns the rows of the display.
+func (c *Config) Board() []run.Row {
+	return []run.Row{
+		{Label: "coverage", Plain: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
+			Curve: "coverage", Colour: "cyan"},
+		{Label: "QD score", Plain: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score", Colour: "green"},
+		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
+			{Before: ", mean elite ", Metric: "elite_mean"}}},
+		{Label: "changed", Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
+			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
+		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
+			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
+		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
+			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor"}}},
+	}
+}
+
+// Rollout returns how members are evaluated.
+func (c *Config) Rollout() (*episode.Rollout, error) {
+	r, err := c.Playing.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	maker, err := descriptors.Choose(c.Descriptor, c.Parted.Under("descriptor."))
+	if err != nil {
+		return nil, err
+	}
+	if r.Descriptor, err = maker.Make(r.Env); err != nil {
+		return nil, err
+	}
+	return r, checkSpace(r.Descriptor.Space())
+}
+
+// Check finds the first mistake in the config, a *settings.Error.
+func (c *Config) Check(on plan.Machine) error {
+	p, err := c.program()
+	if err != nil {
+		return err
+	}
+	return c.checkMemory(p, on)
+}
+
+// program returns the generation without its layout, for any machine.
+func (c *Config) program() (*Program, error) {
+	if err := settings.Check(c); err != nil {
+		return nil, err
+	}
+	r, err := c.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Play: &episode.Spread{Rollout: r}, Space: r.Descriptor.Space(), Scoring: c.Scoring}
+	divider, err := dividers.Choose(c.Archive, c.Parted.Under("archive."))
+	if err != nil {
+		return nil, err
+	}
+	if p.Cells, err = divider.Divide(p.Space.Dims[0]); err != nil {
+		return nil, err
+	}
+	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
+		return nil, err
+	}
+	if e, ok := p.Emitter.(*Searches); ok {
+		if e.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
+			return nil, err
+		}
+		e.batch = c.Batch
+	}
+	if e, ok := p.Emitter.(checkedEmitter); ok {
+		if err := e.Check(c.Batch); err != nil {
+			return nil, err
+		}
+	}
+	if c.Sample > 0 {
+		return nil, settings.Wrong("sample", c.Sample, "0: xlarun play RUN --cell N plays an elite")
+	}
+	return p, c.genome(p)
+}
+
+// genome sets the layout of genomes. It refuses a policy whose parameters are not all float32.
+func (c *Config) genome(p *Program) error {
+	var params any
+	if err := graph.Try(func() { params = p.Play.Policy.Init(random.New(0)) }); err != nil {
+		return err
+	}
+	if len(graph.Leaves(params)) == 0 {
+		return settings.Wrong("policy", c.Policy, "a policy with parameters, which a search changes: its Init returns "+
+			"none")
+	}
+	if path, shape, other := population.OtherDType(params); other {
+		return settings.Wrong("policy", c.Policy, "a policy whose parameters are all float32 (its %s is %s)", path,
+			shape)
+	}
+	p.Genomes = population.LayoutOf(params)
+	return nil
+}
+
+// checkMemory refuses an archive that does not fit in the free memory.
+func (c *Config) checkMemory(p *Program, on plan.Machine) error {
+	n, err := policy.Size(p.Play.Policy)
+	if err != nil {
+		return err
+	}
+	free := on.Free
+	if c.Memory > 0 {
+		free = int64(c.Memory)
+	}
+	devices := int64(max(1, c.Devices))
+	if c.Devices == 0 {
+		devices = int64(max(1, on.Devices))
+	}
+	// On each device the archive, and once more while it changes; the members of a generation three times.
+	row := 4 * int64(n+p.Space.Dims[0]+3)
+	need := devices * row * (2*int64(p.Cells.Cells()) + 3*int64(c.Batch))
+	if free > 0 && need > free {
+		return settings.Wrong("archive", c.Archive, "fewer cells: %d of %d parameters and %d members take about %s on "+
+			"%d devices, and %s is free", p.Cells.Cells(), n, c.Batch, plan.BytesText(need), devices,
+			plan.BytesText(free))
+	}
+	return nil
+}
+
+// layout is Playing.Spread for the settings of the plan that are given.
+func (c *Config) layout(b xlabridge.Backend, p *Program) error {
+	s, err := c.Spread(b, c.Devices, c.Batch)
+	if err != nil {
+		return err
+	}
+	if c.Tile > 0 {
+		s.Plan.Tile = c.Tile
+	}
+	s.Plan.LanesLast, s.Plan.Unroll = c.LanesLast, max(1, c.Unroll)
+	s.Descriptor = p.Play.Descriptor
+	s.Tiles = population.CutTiles(c.Batch, s.Plan.Tile, s.Plan.Devices)
+	p.Play = s
+	return nil
+}
+
+// Start traces one generation, compiles it for b (through the cache) and puts the first state on the devices.
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
+		return nil, err
+	}
+	p, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.layout(b, p); err != nil {
+		return nil, err
+	}
+	var first State
+	if err := graph.Try(func() { first = p.Start(random.New(c.Seed)) }); err != nil {
+		return nil, err
+	}
+	in := Inputs{Play: p.Play.Inputs(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
+	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
+	if e, ok := p.Emitter.(*Searches); ok {
+		maps.Copy(in.Numbers, settings.Inputs(e.strategy, "strategy."))
+	}
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
+		Computed: true, Metrics: metricNames, Work: p.Play.EnvSteps()}, first, in, p.Run)
+	if err != nil {
+		return nil, err
+	}
+	return &Search{Loop: loop, config: *c, program: p, target: c.Goal(p.Play.Env.Spec())}, nil
+}
+
+// checkSpace refuses a descriptor without finite bounds.
+func checkSpace(space envs.Box) error {
+	low, high := boundsOf(space)
+	for i := range low {
+		if !(math.Abs(float64(low[i])) < envs.Unbounded && math.Abs(float64(high[i])) < envs.Unbounded) ||
+			low[i] >= high[i] {
+			return settings.Wrong("descriptor", fmt.Sprint(space), "bounds of each number that are finite, the lower "+
+				"one first")
+		}
+	}
+	return nil
+}

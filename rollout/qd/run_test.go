@@ -1,0 +1,221 @@
+package qd
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	_ "xlarun/envs/classic"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/internal/long"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+func small() Config {
+	c := DefaultConfig()
+	c.Policy, c.Steps, c.Batch, c.Archive, c.Tile = "linear", 20, 24, "grid:6", 8
+	return c
+}
+
+func start(t *testing.T, b xlabridge.Backend, c Config) *Search {
+	t.Helper()
+	r, err := c.Start(b)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r.(*Search)
+}
+
+func advance(t *testing.T, s *Search, generations int) ([]run.Metrics, map[string][]byte) {
+	t.Helper()
+	var all []run.Metrics
+	for range generations {
+		m, err := s.Step()
+		require.NoError(t, err)
+		all = append(all, m)
+	}
+	snapshot, err := s.Snapshot()
+	require.NoError(t, err)
+	return all, rawBytes(t, snapshot)
+}
+
+func rawBytes(t *testing.T, s run.Snapshot) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for name, a := range s.Arrays {
+		require.NoError(t, graph.View(a, func(b []byte) error {
+			out[name] = append([]byte(nil), b...)
+			return nil
+		}))
+	}
+	return out
+}
+
+// Metrics and state are the same bytes on one device and on two, and after a resume.
+func TestSameOnAnyDevicesAndResumed(t *testing.T) {
+	for _, emitter := range []string{"isoline", "bandit"} {
+		if emitter == "isoline" && !long.On() {
+			continue // the bandit has it, too
+		}
+		var metrics []run.Metrics
+		var state map[string][]byte
+		for devices := 1; devices <= 2; devices++ {
+			c := small()
+			if c.Emitter, c.Devices = emitter, devices; emitter == "bandit" {
+				c.Emitter, c.Parted = "searches", c.Parted.With("emitter.ranking", "bandit")
+			}
+			if c.Emitter == "searches" {
+				c.Strategy, c.Parted = "snes", c.Parted.With("emitter.searches", "4")
+				c.Annealing.Rate.Value = .5
+			}
+			s := start(t, xlatest.Open(t, devices), c)
+			first, _ := advance(t, s, 3)
+			middle, err := s.Snapshot()
+			require.NoError(t, err)
+			last, end := advance(t, s, 3)
+			require.NoError(t, s.Restore(middle))
+			again, resumed := advance(t, s, 3)
+			require.Equal(t, last, again, emitter)
+			require.Equal(t, end, resumed, emitter)
+			if devices == 2 {
+				require.Equal(t, metrics, append(first, last...), emitter)
+				require.Equal(t, state, end, emitter)
+			}
+			metrics, state = append(first, last...), end
+		}
+		filled, _ := metrics[5].Get("coverage")
+		require.Greater(t, filled, 0., emitter)
+	}
+}
+
+// The interpreter's generation, member by member: each elite has the fitness and the descriptor of its own episodes.
+func TestElitesAreTheirEpisodes(t *testing.T) {
+	c := small()
+	s := start(t, &xlabridge.Reference{}, c)
+	_, err := s.Step()
+	require.NoError(t, err)
+	snapshot, err := s.Snapshot()
+	require.NoError(t, err)
+	state, err := s.state(snapshot)
+	require.NoError(t, err)
+	files, err := s.Files(true)
+	require.NoError(t, err)
+	arrays := files[0].Arrays.(map[string]*graph.Array)
+	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
+	require.Equal(t, float64(len(cells)), floats(t, state.Archive.Count)[0])
+	params, err := s.member(state.Archive.Genomes.Index(int(cells[0])))
+	require.NoError(t, err)
+	saved := graph.Leaves(params)
+	require.Equal(t, floats(t, saved[0]), floats(t, arrays["member.Layers.0.W"].Index(0)))
+	// The first generation's members, played again one by one.
+	keys := random.SplitN(random.FoldIn(state.Key, 0), 2)
+	p := s.program
+	best := map[int]float64{}
+	for i := range c.Batch {
+		member, episodes := random.Split2(random.FoldIn(keys[0], i))
+		got, err := graph.Eval(p.Play.Member(p.Play.Policy.Init(member), episodes))
+		require.NoError(t, err)
+		unit, _ := scaled(p.Space, got.Descriptor)
+		cell := int(floats(t, p.Cells.Cell(nil, unit))[0])
+		if f := floats(t, got.Return)[0]; f > best[cell] {
+			best[cell] = f
+		}
+	}
+	for i, cell := range cells {
+		require.Equal(t, best[int(cell)], fitness[i])
+	}
+	require.Len(t, best, len(cells))
+}
+
+// A member with NaN in its fitness or its descriptor is dropped, one whose descriptor is out of bounds is clipped; both
+// are counted.
+func TestDroppedAndClipped(t *testing.T) {
+	c := small()
+	c.Descriptor = "observations"
+	c.Parted = c.Parted.With("descriptor.elements", "1").With("descriptor.bounds", "-0.001,0.001")
+	s := start(t, &xlabridge.Reference{}, c)
+	m, err := s.Step()
+	require.NoError(t, err)
+	clipped, _ := m.Get("clipped")
+	require.Greater(t, clipped, 0.)
+	rare, ok := m.Get("clipped_descriptors")
+	require.True(t, ok)
+	require.Equal(t, clipped, rare)
+
+	for _, part := range []string{"some", "all"} {
+		c = small()
+		c.Descriptor = "nan-of-" + part
+		s = start(t, &xlabridge.Reference{}, c)
+		m, err = s.Step()
+		require.NoError(t, err)
+		dropped, _ := m.Get("dropped")
+		coverage, _ := m.Get("coverage")
+		if part == "some" {
+			require.Greater(t, dropped, 0.)
+			require.Less(t, dropped, float64(c.Batch))
+			require.Greater(t, coverage, 0.)
+			require.Nil(t, m.Failed)
+			continue
+		}
+		require.Equal(t, float64(c.Batch), dropped)
+		require.Zero(t, coverage)
+		require.ErrorContains(t, m.Failed(), "all 24 members of the first generation were dropped")
+	}
+}
+
+// nanOf is a descriptor that is NaN: in episodes that begin to the left, or in all.
+type nanOf struct{ all bool }
+
+func init() {
+	MustRegisterDescriptor("nan-of-some", func() Describer { return &nanOf{} })
+	MustRegisterDescriptor("nan-of-all", func() Describer { return &nanOf{true} })
+}
+
+func (n *nanOf) Make(envs.Environment) (episode.Descriptor, error) {
+	return episode.StepMean{Bounds: envs.Positive(1, 1), Of: func(s episode.Step, _ any) *graph.Array {
+		x := graph.SliceAxis(s.Observation, 0, 0, 2)
+		if n.all {
+			return x.Mul(math.NaN())
+		}
+		return graph.Select(s.Number.Eq(1), x.Index(0).Log(), 0.).Add(x)
+	}}, nil
+}
+
+func TestBadInput(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(c *Config)
+		want   string
+	}{
+		{"31.50 no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behaviour"},
+		{"31.51 sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number"},
+		{"31.52 cells", func(c *Config) { c.Archive = "grid:100000" }, "at most 16777216 cells"},
+		{"31.53 too many cells", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000 "},
+		{"31.54 unknown archive", func(c *Config) { c.Archive = "gird" }, "did you mean grid?"},
+		{"31.55 unknown emitter", func(c *Config) { c.Emitter = "line" }, "one of "},
+		{"31.56 bounds", func(c *Config) { c.Parted = c.Parted.With("emitter.bounds", "1,0") }, "LOW,HIGH"},
+		{"31.57 an unbounded element", func(c *Config) { c.Descriptor = "observations" }, "finite bounds of element 1"},
+		{"31.58 a missing element", func(c *Config) {
+			c.Descriptor = "observations"
+			c.Parted = c.Parted.With("descriptor.elements", "4")
+		}, "numbers from 0 to 3"},
+		{"31.59 sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
+		{"31.60 a game", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
+	} {
+		config := small()
+		c.change(&config)
+		err := config.Check(plan.Machine{Devices: 2})
+		var wrong *settings.Error
+		require.ErrorAs(t, err, &wrong, c.name)
+		require.ErrorContains(t, err, c.want, c.name)
+	}
+	require.ErrorContains(t, checkSpace(envs.Box{Low: []float64{0}, High: []float64{math.Inf(1)}, Dims: []int{1},
+		DType: graph.Float32}), "finite")
+}
