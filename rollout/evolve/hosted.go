@@ -55,8 +55,8 @@ func (h *HostSettings) server() (s hosts.Server, name string, err error) {
 		return wrong("an address without a password, which the config would keep: give --token-file or XLARUN_TOKEN")
 	}
 	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {
-		return wrong("a name after the server, of up to 64 letters, digits, dashes and underscores: " + u.Scheme + "://" +
-			u.Host + "/NAME")
+		return wrong("a name after the server, of up to 64 letters, digits, dashes and underscores: " +
+			u.Scheme + "://" + u.Host + "/NAME")
 	}
 	return hosts.Server{URL: u.Scheme + "://" + u.Host}, name, nil
 }

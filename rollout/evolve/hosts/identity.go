@@ -30,11 +30,11 @@ type Refused struct {
 
 func (r *Refused) Error() string {
 	if r.Key == ProbeKey {
-		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the digest %s "+
-			"here, %s there; join from a machine with the same kind of processor", r.Host, r.Here, r.There)
+		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the "+
+			"digest %s here, %s there; join from a machine with the same kind of processor", r.Host, r.Here, r.There)
 	}
-	return fmt.Sprintf("host %s computes another run: %s is %s there, %s here; give the same settings, or another name "+
-		"after the server's address", r.Host, r.Key, quoted(r.There), quoted(r.Here))
+	return fmt.Sprintf("host %s computes another run: %s is %s there, %s here; give the same settings, or another "+
+		"name after the server's address", r.Host, r.Key, quoted(r.There), quoted(r.Here))
 }
 
 func quoted(text string) string {

@@ -49,8 +49,9 @@ type Mismatch struct {
 }
 
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("hosts %s and %s computed chunk %d of generation %d with different results, from byte %d on: one "+
-		"of the machines is broken, or their processors differ", m.Hosts[0], m.Hosts[1], m.Chunk, m.Generation+1, m.Offset)
+	return fmt.Sprintf("hosts %s and %s computed chunk %d of generation %d with different results, from byte %d on: "+
+		"one of the machines is broken, or their processors differ", m.Hosts[0], m.Hosts[1], m.Chunk, m.Generation+1,
+		m.Offset)
 }
 
 // put stores the rows of a chunk. twice reports that they were there, and are the same.

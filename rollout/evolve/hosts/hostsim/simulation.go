@@ -54,10 +54,11 @@ const (
 
 // Result is what a simulation found.
 type Result struct {
-	Time     time.Duration       // until the last host was done
-	States   map[int]string      // digest of the last state, by host that reached the end
-	Errors   map[int]error       // of hosts that ended with one
-	History  map[int][]string    // digests of the states after each generation, by host; "": of a generation before it joined
+	Time   time.Duration  // until the last host was done
+	States map[int]string // digest of the last state, by host that reached the end
+	Errors map[int]error  // of hosts that ended with one
+	// History has digests of the states after each generation, by host; "": of a generation before it joined.
+	History  map[int][]string
 	Stats    map[int]hosts.Stats // by host
 	Messages int
 	Bytes    int64 // sent to the server
