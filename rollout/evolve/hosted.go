@@ -30,6 +30,9 @@ type HostSettings struct {
 	_         struct{} `help:"and name"`
 	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
 	_         struct{} `help:"hosts that must have joined before the first generation"`
+	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
+	_         struct{} `help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for"`
+	_         struct{} `help:"each host; 0 for 64"`
 	TokenFile string   `set:"token-file" program:"no" resume:"any" needs:"join=!"`
 	_         struct{} `help:"file with the server's token, else the variable XLARUN_TOKEN"`
 	TLSCA     string   `set:"tls-ca" program:"no" resume:"any" needs:"join=!"`

@@ -10,9 +10,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// mostChunks is the number of chunks of a generation, at most. More would be more messages, fewer would leave hosts
+// usualChunks is the number of chunks of a generation, at most. More would be more messages, fewer would leave hosts
 // without work at its end.
-const mostChunks = 64
+const usualChunks = 64
 
 // part is the program by which a host computes some of a generation's tiles. The state's loop ends the generation, once
 // the rows of all tiles are there.
@@ -28,7 +28,11 @@ type part struct {
 // join makes the programs of a host.
 func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generation.State, in generation.Inputs) error {
 	tiles, program := e.setup.Groups.Used(), e.program
-	p := &part{inputs: in, tiles: tiles, each: (tiles + mostChunks - 1) / mostChunks}
+	chunks := usualChunks
+	if e.config.Chunks > 0 {
+		chunks = e.config.Chunks
+	}
+	p := &part{inputs: in, tiles: tiles, each: (tiles + chunks - 1) / chunks}
 	o.Counter.Close()
 	o.Counter = nil
 	var err error

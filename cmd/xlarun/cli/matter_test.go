@@ -96,6 +96,7 @@ var withoutEffect = map[string]string{
 	"migration-dir":      "migrates through a folder",
 	"join":               "results do not depend on the number of hosts",
 	"hosts":              "only says when the first generation begins",
+	"chunks":             "results do not depend on how the work is cut",
 	"token-file":         "is for the server of --join",
 	"tls-ca":             "is for the server of --join",
 	"tls-cert":           "is for the server of --join",

@@ -48,6 +48,7 @@ type Host struct {
 	round    *round           // the generation under way
 	rounds   map[int64]*round // this one, finished ones, and later ones of which messages have arrived
 	usual    time.Duration    // time of a chunk, here; 0: not known
+	started  time.Duration    // when the generation began here; -1: not yet
 	begun    time.Duration    // when this host began its chunks
 	asked    time.Duration    // when rows or a state were asked for; -1: not in this generation
 	asks     int              // how often in this generation
@@ -60,6 +61,7 @@ type Host struct {
 // peer is another host.
 type peer struct {
 	heard      time.Duration
+	announced  time.Duration // when it sent rows last
 	generation int64
 }
 
@@ -153,8 +155,11 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		h.peers[m.From] = p
 	}
 	p.heard = now
-	if m.Kind != Rows && m.Kind != Want { // their generation is that of the rows
+	switch { // the generation of rows is theirs
+	case m.Kind != Rows && m.Kind != Want:
 		p.generation = m.Generation
+	case m.Kind == Rows && m.To == "":
+		p.generation = max(p.generation, m.Generation)
 	}
 	switch m.Kind {
 	case Hello:
@@ -164,6 +169,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	case Begin:
 		h.begin(now, m)
 	case Rows:
+		p.announced = now
 		return nil, h.rows(m)
 	case Want:
 		return h.rowsFor(m), nil
@@ -296,6 +302,9 @@ func (h *Host) Next(now time.Duration, most int) Action {
 			return a
 		}
 	}
+	if h.started < 0 {
+		h.started = now
+	}
 	if len(h.round.lacking()) == 0 {
 		a.Complete = true
 		return a
@@ -307,12 +316,15 @@ func (h *Host) Next(now time.Duration, most int) Action {
 			return a
 		}
 	}
-	if a.Compute, a.Wait = h.choose(now, most); len(a.Compute) > 0 {
+	var expected bool
+	if a.Compute, expected, a.Wait = h.choose(now, most); len(a.Compute) > 0 {
 		m := h.message(Begin, "")
 		m.Chunks = a.Compute
 		h.begin(now, m)
 		h.begun = now
-		a.Send = append(a.Send, m)
+		if !expected {
+			a.Send = append(a.Send, m)
+		}
 	}
 	return a
 }
@@ -355,7 +367,10 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 
 // choose returns the chunks to compute now: own ones, then others that nobody has begun, the last ones of a host first,
 // then those whose host is late. If there are none, wait is the time until one is late.
-func (h *Host) choose(now time.Duration, most int) (chunks []int, wait time.Duration) {
+//
+// A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
+// expected reports that it is this one chunk.
+func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool, wait time.Duration) {
 	sharing := h.alive(now, func(p *peer) bool {
 		return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
 	})
@@ -366,16 +381,25 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, wait time.Dura
 	}
 	wait = late
 	var own, open, overdue []int
+	underWay := make([]bool, len(sharing)) // a chunk of this host is
 	for i, c := range h.round.chunks {
+		if c.rows != nil {
+			continue
+		}
+		owner := i % len(sharing)
+		by, at := c.begunBy, c.begunAt
+		if by == "" && owner != rank && !underWay[owner] {
+			by, at = sharing[owner], max(h.started, h.peers[sharing[owner]].announced)
+		}
+		underWay[owner] = underWay[owner] || by == sharing[owner]
 		switch {
-		case c.rows != nil:
-		case c.begunBy != "" && c.begunBy != h.id && h.isAlive(now, c.begunBy):
-			if left := c.begunAt + late - now; left > 0 {
+		case by != "" && by != h.id && h.isAlive(now, by):
+			if left := at + late - now; left > 0 {
 				wait = min(wait, left)
 			} else {
 				overdue = append(overdue, i)
 			}
-		case i%len(sharing) == rank:
+		case owner == rank:
 			own = append(own, i)
 		default:
 			open = append(open, i)
@@ -390,7 +414,8 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, wait time.Dura
 			chunks = slices.Concat(overdue[k:], overdue[:k])
 		}
 	}
-	return chunks[:min(most, len(chunks))], wait
+	chunks = chunks[:min(most, len(chunks))]
+	return chunks, len(chunks) == 1 && len(own) > 0, wait
 }
 
 func (h *Host) isAlive(now time.Duration, name string) bool {
@@ -448,5 +473,5 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-keptRounds })
-	h.asked, h.asks = -1, 0
+	h.started, h.asked, h.asks = -1, -1, 0
 }

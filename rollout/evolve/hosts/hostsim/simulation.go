@@ -22,7 +22,8 @@ type Options struct {
 	Chunk       time.Duration // to compute a chunk on a host of speed 1
 	Update      time.Duration // to update the state after a generation
 	Delay       time.Duration // of a message, one way
-	PerByte     time.Duration // of the server, for each byte that it delivers to a host
+	PerMessage  time.Duration // of the server, for each message that it delivers to a host
+	PerKilobyte time.Duration // the same for 1,000 bytes
 	// Speed returns how fast a host is; nil: all have 1.
 	Speed func(host int) float64
 	Seed  uint64
@@ -178,7 +179,7 @@ func (s *simulation) send(from *machine, messages []hosts.Message) {
 			if to == from || m.To != "" && (to.host == nil || to.host.ID() != m.To) || s.random.Float64() < s.o.Loss {
 				continue
 			}
-			s.server = max(s.server, s.now) + time.Duration(len(data))*s.o.PerByte
+			s.server = max(s.server, s.now) + s.o.PerMessage + time.Duration(len(data))*s.o.PerKilobyte/1000
 			s.at(s.server+s.o.Delay, func() { to.receive(data) })
 		}
 	}
