@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"xlarun/internal/credentials"
 )
 
 const (
@@ -62,7 +64,7 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 }
 
 // TokenVariable is the environment variable with the token of the study.
-const TokenVariable = "XLARUN_TOKEN"
+const TokenVariable = credentials.TokenVariable
 
 // JoinStudy runs trials of a study that another machine serves, until the study is over.
 func JoinStudy(ctx context.Context, j Join, runs Runs) error { return join(ctx, newID(), j, runs) }

@@ -21,6 +21,7 @@ type Config struct {
 	RestartSettings             `advanced:""`
 	generation.PatienceSettings `advanced:""`
 	PoolSettings                `advanced:""`
+	HostSettings                `advanced:""`
 
 	// Keys has one value. The setting stays because all config files of earlier versions have it. Keys that count
 	// members on each device are gone: results depended on the number of devices, so such runs could not move to other
@@ -73,6 +74,9 @@ func (c *Config) Check(on plan.Machine) error {
 // setup checks the config and lays its population out on a machine.
 func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := c.checkPool(); err != nil {
+		return nil, err
+	}
+	if err := c.checkHosts(); err != nil {
 		return nil, err
 	}
 	x, err := c.NewSetup(c.options(), on)
@@ -133,6 +137,9 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if c.Island != "" {
 		return newPooled(b, *c)
 	}
+	if c.Join != "" {
+		return newHosted(b, *c)
+	}
 	if c.restarts() {
 		return newRestarting(b, *c)
 	}
@@ -141,18 +148,24 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 
 // Shares implements run.Sharing.
 func (c *Config) Shares() string {
-	if c.Island != "" {
+	switch {
+	case c.Island != "":
 		return "island"
+	case c.Join != "":
+		return "join"
 	}
 	return ""
 }
 
-// StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share.
+// StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share, and a host
+// computes the whole population.
 func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
-	if c.Shares() != "" {
+	if c.Island != "" {
 		return New(b, *c)
 	}
-	return c.Start(b)
+	alone := c.clone()
+	alone.HostSettings = HostSettings{}
+	return alone.Start(b)
 }
 
 // Remake makes members again, by their numbers, of the population that a state asks for next.

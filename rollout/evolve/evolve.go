@@ -2,6 +2,7 @@
 package evolve
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -52,6 +53,7 @@ type Evolution struct {
 	patience generation.Patience
 	last     generation.Summary // of the last generation
 	hall     generation.Hall    // without members
+	part     *part              // nil: one host computes the whole population
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
 }
@@ -62,6 +64,11 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return nil, err
+	}
+	if c.Join != "" { // a host makes the noise of all members
+		if err := x.ForceRegenerate(); err != nil {
+			return nil, err
+		}
 	}
 	choice, err := x.Choose(b)
 	var e *Evolution
@@ -115,8 +122,12 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
 		Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
 	in := x.Inputs(x.Groups.PerDevice)
-	in.Counter = options.Counter.Input()
-	e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
+	if c.Join != "" {
+		err = e.join(b, options, first, in)
+	} else {
+		in.Counter = options.Counter.Input()
+		e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +174,9 @@ func (e *Evolution) allFailed() error {
 // Close frees the state and the program. It waits for measurements that still run.
 func (e *Evolution) Close() error {
 	e.setup.Wait()
+	if e.part != nil {
+		return errors.Join(e.part.Close(), e.Loop.Close())
+	}
 	return e.Loop.Close()
 }
 

@@ -11,6 +11,9 @@ import (
 // than the time of a generation.
 func (e *Evolution) Phases(repeats int) ([]run.Phase, error) {
 	p := e.program
+	if e.part != nil {
+		return nil, nil
+	}
 	t := e.PhaseTimer(repeats, e.costOf)
 	t.Time("ask", func(s, in any, _ []any) any { return p.Ask(s.(generation.State), in.(generation.Inputs)) })
 	t.Time("play", func(s, in any, before []any) any {

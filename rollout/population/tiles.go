@@ -15,6 +15,17 @@ type Tiles struct {
 	// Alone says that each device has a list of its own, which is one item of another list that is cut over the
 	// devices. Devices is then 1, and nothing is gathered.
 	Alone bool
+	part  part
+}
+
+// part is the part of the list that the devices compute now; zero: all of it.
+type part struct{ first, count *graph.Array }
+
+// Part returns the tiles of a part of the list: this device computes `count` tiles from tile `first` on, both i32[],
+// and has room for perDevice tiles.
+func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
+	t.PerDevice, t.part = perDevice, part{first, count}
+	return t
 }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
@@ -34,6 +45,9 @@ func (t Tiles) Used() int { return (t.Items + t.Lanes - 1) / t.Lanes }
 
 // First returns the number of this device's first tile, i32[].
 func (t Tiles) First() *graph.Array {
+	if t.part.first != nil {
+		return t.part.first
+	}
 	if t.Alone {
 		return zero()
 	}
@@ -42,6 +56,9 @@ func (t Tiles) First() *graph.Array {
 
 // count returns the number of this device's tiles without padding, i32[].
 func (t Tiles) count(perDevice *graph.Array) *graph.Array {
+	if t.part.count != nil {
+		perDevice = t.part.count
+	}
 	return perDevice.Min(graph.Sub(t.Used(), t.First()))
 }
 
@@ -198,7 +215,11 @@ func pairSum(rows *graph.Array, n int) *graph.Array {
 // Fold joins the Rows of all devices in the list's order: and(... and(and(zeros, row 0), row 1) ...). The result, a
 // tree of one row, is the same on every device. It is a loop for the same reason as Sum.
 func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
-	all := graph.MapTree(t.Gather, rows)
+	return FoldRows(graph.MapTree(t.Gather, rows), and)
+}
+
+// FoldRows is Fold of the rows of all tiles, the same on every device.
+func FoldRows[T any](all T, and func(sum, row T) T) T {
 	zeros := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Zeros(graph.ShapeOf(a.DType(), a.Dims()[1:]...))
 	}, all)

@@ -298,6 +298,57 @@ func (l *Loop) State() (any, error) {
 // Counter returns LoopOptions.Counter.
 func (l *Loop) Counter() *PartCounter { return l.options.Counter }
 
+// SetInputs replaces the inputs by others with the same structure and shapes.
+func (l *Loop) SetInputs(inputs any) error {
+	put, err := l.put(l.inputPacking, inputs)
+	if err != nil {
+		return err
+	}
+	xlabridge.Free(l.inputs)
+	l.inputs = put
+	return nil
+}
+
+// Beside is a program beside a loop's step: a function of the loop's state, which it leaves as it is, and of inputs of
+// its own.
+type Beside struct {
+	loop    *Loop
+	program *xlabridge.Compiled
+	packing *graph.Packing // of the inputs
+}
+
+// NewBeside compiles a program beside the loop's step. inputs are like those of its calls. f is traced; its results are
+// the same on every device.
+func NewBeside[S, I, R any](l *Loop, name string, inputs I, f func(S, I) R) (*Beside, error) {
+	b := &Beside{loop: l, packing: packingOf(inputs, l.options.Packed)}
+	p, err := graph.TraceArgs(l.options.Name+": "+name, []any{l.packing.Abstract(), b.packing.Abstract()},
+		graph.TraceOptions{Replicas: l.devices}, func(args []any) any {
+			state := l.packing.Unpack(args[0].([]*graph.Array)).(S)
+			return f(state, b.packing.Unpack(args[1].([]*graph.Array)).(I))
+		})
+	if err != nil {
+		return nil, err
+	}
+	b.program, err = l.backend.Compile(p, l.compileOptions(p))
+	return b, err
+}
+
+// Call runs the program. It returns the leaves of its results, on the devices. The caller frees them.
+func (b *Beside) Call(inputs any) ([]*graph.Array, error) {
+	if b.loop.state == nil {
+		return nil, ErrGone
+	}
+	put, err := b.loop.put(b.packing, inputs)
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(put)
+	return b.program.Call(append(slices.Clone(b.loop.state), put...))
+}
+
+// Close frees the program.
+func (b *Beside) Close() error { return b.program.Close() }
+
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 

@@ -28,5 +28,7 @@ func suites() []Suite {
 			What: "Speed, compile time and memory from small populations and networks to large ones"},
 		{Name: "study", Turn: turn, Workloads: studyWorkloads,
 			What: "Studies of hyper-parameters, beside Optuna, joblib and Ray"},
+		{Name: "machines", Turn: turn, Workloads: machinesWorkloads,
+			What: "One population over several hosts, beside one host, and a model of many"},
 	}
 }

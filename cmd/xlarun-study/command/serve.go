@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/studies"
 )
 
@@ -33,57 +33,25 @@ func (g *guard) add(cmd *cobra.Command, whose string) {
 	f.StringVar(&g.ca, "tls-ca", "", "authority that the other side's certificate is of, a PEM file")
 }
 
-// leastToken is the least length of a token. Shorter ones can be guessed.
-const leastToken = 16
+// files returns the files.
+func (g *guard) files() credentials.Files {
+	return credentials.Files{Token: g.token, Cert: g.cert, Key: g.key, CA: g.ca}
+}
 
-// secret returns the token; "" for none. It refuses a file that others can read, and a token that is too short.
+// secret returns the token; "" for none.
 func (g *guard) secret() (string, error) {
-	token, from := os.Getenv(studies.TokenVariable), "the variable "+studies.TokenVariable
-	if g.token != "" {
-		from = "--token-file " + g.token
-		text, err := os.ReadFile(g.token)
-		if err != nil {
-			return "", console.BadInput("%s cannot be read (%w)", from, console.Cause(err))
-		}
-		info, err := os.Stat(g.token)
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			return "", console.BadInput("%s has the permissions %v, so that others may use it: run chmod 600 %s", from,
-				info.Mode().Perm(), g.token)
-		}
-		if token = strings.TrimSpace(string(text)); token == "" {
-			return "", console.BadInput("%s is empty: write a token into it", from)
-		}
-	}
-	if token != "" && len(token) < leastToken {
-		return "", console.BadInput("%s has a token of %d characters, wants %d or more, as from openssl rand -hex 16",
-			from, len(token), leastToken)
+	token, err := g.files().Secret()
+	if err != nil {
+		return "", console.BadInput("%w", err)
 	}
 	return token, nil
 }
 
 // tls is the configuration; nil where no flag asks for one.
 func (g *guard) tls() (*tls.Config, error) {
-	if g.cert == "" && g.key == "" && g.ca == "" {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS13}
-	if g.cert != "" || g.key != "" {
-		pair, err := tls.LoadX509KeyPair(g.cert, g.key)
-		if err != nil {
-			return nil, console.BadInput("--tls-cert and --tls-key cannot be used: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	if g.ca != "" {
-		text, err := os.ReadFile(g.ca)
-		if err != nil {
-			return nil, console.BadInput("--tls-ca %s cannot be read (%w)", g.ca, console.Cause(err))
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, console.BadInput("--tls-ca %s has no certificate", g.ca)
-		}
-		c.RootCAs, c.ClientCAs = pool, pool
+	c, err := g.files().TLS()
+	if err != nil {
+		return nil, console.BadInput("%w", err)
 	}
 	return c, nil
 }

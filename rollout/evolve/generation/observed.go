@@ -12,8 +12,8 @@ type Observed interface {
 	Scale() Scaling
 	// merge joins the statistics of both; more has the same type.
 	merge(more Observed) Observed
-	// fold merges the rows of all tiles, in the population's order.
-	fold(t population.Tiles) Observed
+	// fold merges rows, those of all tiles in the population's order.
+	fold() Observed
 }
 
 // Scaling says how the observations of a member are normalised.
@@ -31,8 +31,8 @@ func (m moments) merge(more Observed) Observed {
 	return moments(policy.Moments(m).Merge(policy.Moments(more.(moments))))
 }
 
-func (m moments) fold(t population.Tiles) Observed {
-	return moments(population.Fold(t, policy.Moments(m), policy.Moments.Merge))
+func (m moments) fold() Observed {
+	return moments(population.FoldRows(policy.Moments(m), policy.Moments.Merge))
 }
 
 type scaled policy.Scale
@@ -47,10 +47,10 @@ type (
 	unscaled   struct{}
 )
 
-func (unobserved) Scale() Scaling                 { return unscaled{} }
-func (unobserved) merge(Observed) Observed        { return unobserved{} }
-func (unobserved) fold(population.Tiles) Observed { return unobserved{} }
-func (unscaled) params(genome any) any            { return genome }
+func (unobserved) Scale() Scaling          { return unscaled{} }
+func (unobserved) merge(Observed) Observed { return unobserved{} }
+func (unobserved) fold() Observed          { return unobserved{} }
+func (unscaled) params(genome any) any     { return genome }
 
 // observedOf returns the statistics of an episode.Summary.
 func observedOf(m *policy.Moments) Observed {

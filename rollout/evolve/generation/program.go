@@ -237,13 +237,16 @@ func (p *Program) drawBuffers() any {
 }
 
 // gather returns the results of the whole population, given each tile's.
-func (p *Program) gather(rows Results) Results {
-	return Results{graph.MapTree(p.inOrder, rows.Summary), rows.Observed.fold(p.Groups)}
+func (p *Program) gather(rows Results) Results { return p.join(graph.MapTree(p.Groups.Gather, rows)) }
+
+// join returns the results of the whole population, given the rows of all tiles, [tiles, …].
+func (p *Program) join(rows Results) Results {
+	return Results{graph.MapTree(p.inOrder, rows.Summary), rows.Observed.fold()}
 }
 
-// inOrder gathers rows of all devices, [PerDevice+1, sides, lanes, …], in member order and without padding.
+// inOrder puts rows of all tiles, [tiles, sides, lanes, …], in member order and without padding.
 func (p *Program) inOrder(rows *graph.Array) *graph.Array {
-	all := p.Groups.Gather(rows).MoveAxis(1, 0).MergeAxes(1, 2) // [sides, tiles·lanes, …]
+	all := rows.MoveAxis(1, 0).MergeAxes(1, 2) // [sides, tiles·lanes, …]
 	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
 }
 

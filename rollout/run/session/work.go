@@ -359,6 +359,13 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		if r, ok := s.run.(run.Results); ok {
 			x.ending = r.Ending(m)
 		}
+		for _, earlier := range m.Earlier {
+			x.round++
+			x.totalWork += earlier.Work
+			if x.logger != nil {
+				x.logger.Log(s.row(earlier, math.NaN(), now))
+			}
+		}
 		x.add(m, seconds)
 		x.lastEnd = now.Sub(s.Start)
 		news = s.news(m, seconds, now)

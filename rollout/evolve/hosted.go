@@ -1,0 +1,328 @@
+package evolve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/internal/credentials"
+	"xlarun/rollout/evolve/hosts"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// HostSettings make a run one of several hosts that compute one population; see package hosts. Results do not depend
+// on them.
+type HostSettings struct {
+	Join      string   `set:"join" program:"no" resume:"any"`
+	_         struct{} `help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server"`
+	_         struct{} `help:"and name"`
+	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
+	_         struct{} `help:"hosts that must have joined before the first generation"`
+	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
+	_         struct{} `help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for"`
+	_         struct{} `help:"each host; 0 for 64"`
+	TokenFile string   `set:"token-file" program:"no" resume:"any" needs:"join=!"`
+	_         struct{} `help:"file with the server's token, else the variable XLARUN_TOKEN"`
+	TLSCA     string   `set:"tls-ca" program:"no" resume:"any" needs:"join=!"`
+	_         struct{} `help:"authority that the server's certificate is of, a PEM file"`
+	TLSCert   string   `set:"tls-cert" program:"no" resume:"any" needs:"join=!"`
+	_         struct{} `help:"certificate of this host, a PEM file"`
+	TLSKey    string   `set:"tls-key" program:"no" resume:"any" needs:"join=!"`
+	_         struct{} `help:"its key, a PEM file"`
+}
+
+var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// server returns the server and the name of HostSettings.Join.
+func (h *HostSettings) server() (s hosts.Server, name string, err error) {
+	wrong := func(wants string) (hosts.Server, string, error) {
+		return s, "", settings.Wrong("join", h.Join, "%s", wants)
+	}
+	u, err := url.Parse(h.Join)
+	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" {
+		return wrong("nats://HOST:PORT/NAME or tls://HOST:PORT/NAME")
+	}
+	if u.User != nil {
+		return wrong("an address without a password, which the config would keep: give --token-file or XLARUN_TOKEN")
+	}
+	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {
+		return wrong("a name after the server, of up to 64 letters, digits, dashes and underscores: " +
+			u.Scheme + "://" + u.Host + "/NAME")
+	}
+	return hosts.Server{URL: u.Scheme + "://" + u.Host}, name, nil
+}
+
+// checkHosts checks the settings of a run that is a host.
+func (c *Config) checkHosts() error {
+	if c.Join == "" {
+		return nil
+	}
+	if c.Island != "" {
+		return settings.Wrong("join", c.Join, "no --island with it: all hosts compute one population")
+	}
+	_, _, err := c.server()
+	return err
+}
+
+// open returns how to reach the other hosts.
+func (h *HostSettings) open() (hosts.Open, error) {
+	server, name, err := h.server()
+	if err != nil {
+		return nil, err
+	}
+	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
+	if server.Token, err = files.Secret(); err != nil {
+		return nil, settings.Wrong("token-file", h.TokenFile, "a token: %v", err)
+	}
+	if server.TLS, err = files.TLS(); err != nil {
+		return nil, settings.Wrong("tls-ca", h.TLSCA, "certificates: %v", err)
+	}
+	return server.On(name), nil
+}
+
+// search is an evolution, with or without restarts.
+type search interface {
+	run.Run
+	run.Members
+	run.Results
+	run.Lending
+	run.Profiled
+	current() *Evolution
+}
+
+func (e *Evolution) current() *Evolution  { return e }
+func (r *restarting) current() *Evolution { return r.Evolution }
+
+// hosted is a search whose population several hosts compute. Its metrics are equal to the byte to those of the same
+// search on one host.
+type hosted struct {
+	search
+	process *hosts.Process
+	hosts   int // to wait for
+	waited  bool
+	past    []past // metrics of the rounds that this process knows
+	before  hosts.Stats
+}
+
+// past are the metrics of a round, as they travel.
+type past struct {
+	Step          int64
+	Work          float64
+	Values        []run.Value
+	Done, Stalled bool
+}
+
+func (p past) metrics() run.Metrics {
+	return run.Metrics{Step: p.Step, Work: p.Work, Values: p.Values, Done: p.Done, Stalled: p.Stalled}
+}
+
+func newHosted(b xlabridge.Backend, c Config) (run.Run, error) {
+	open, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	h := &hosted{hosts: max(1, c.Hosts)}
+	if c.restarts() {
+		h.search, err = newRestarting(b, c)
+	} else {
+		h.search, err = New(b, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	identity, err := h.identity(b, &c)
+	if err == nil {
+		h.process, err = hosts.Join(hostID(), identity, 0, open)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.search.Close())
+	}
+	return h, nil
+}
+
+// hostID returns a name of this process.
+func hostID() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d-%04x", host, os.Getpid(), rand.IntN(1<<16))
+}
+
+// identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
+func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
+	e := h.current()
+	id := hosts.Identity{"backend": b.Backend(), "chunk": fmt.Sprint(e.part.each)}
+	for _, f := range settings.Fields(c) {
+		if !f.MayChange() && f.Name != "devices" {
+			id[f.Name] = f.Text()
+		}
+	}
+	for name, value := range c.Parted {
+		id[name] = fmt.Sprint(value)
+	}
+	for name, value := range e.setup.Chosen() {
+		id[name] = fmt.Sprint(value)
+	}
+	rows, err := e.part.compute([]int{0}, e.profile.Devices)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(rows[0])
+	id[hosts.ProbeKey] = hex.EncodeToString(sum[:6])
+	return id, nil
+}
+
+// worker computes chunks for a host.
+type worker struct{ *hosted }
+
+func (w worker) Compute(chunks []int) ([][]byte, error) {
+	e := w.current()
+	return e.part.compute(chunks, e.profile.Devices)
+}
+
+// travel is a state as it travels to a host that joins late.
+type travel struct {
+	Arrays []byte // safetensors
+	Past   []past
+}
+
+func (w worker) State() ([]byte, error) {
+	s, err := w.search.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var arrays, out bytes.Buffer
+	if err := safetensors.Write(&arrays, s.Arrays, nil); err != nil {
+		return nil, err
+	}
+	err = gob.NewEncoder(&out).Encode(travel{arrays.Bytes(), w.past})
+	return out.Bytes(), err
+}
+
+// arrive goes on from another host's state. It returns the metrics that this process has not had.
+func (h *hosted) arrive(s *hosts.Arrived) ([]run.Metrics, error) {
+	var t travel
+	fail := func(err error) ([]run.Metrics, error) {
+		return nil, fmt.Errorf("the state of host %s after generation %d: %w", s.From, s.Generation, err)
+	}
+	if err := gob.NewDecoder(bytes.NewReader(s.Data)).Decode(&t); err != nil {
+		return fail(err)
+	}
+	f, err := safetensors.New(bytes.NewReader(t.Arrays), int64(len(t.Arrays)))
+	if err != nil {
+		return fail(err)
+	}
+	snapshot := run.Snapshot{Step: s.Generation, Arrays: map[string]*graph.Array{}}
+	for _, name := range f.Names() {
+		if snapshot.Arrays[name], err = f.Array(name); err != nil {
+			return fail(err)
+		}
+	}
+	done := h.current().Steps()
+	if err := h.search.Restore(snapshot); err != nil {
+		return fail(err)
+	}
+	h.process.Jump(s.Generation)
+	h.past = t.Past
+	var earlier []run.Metrics
+	for _, p := range t.Past {
+		if p.Step > done {
+			earlier = append(earlier, p.metrics())
+		}
+	}
+	return earlier, nil
+}
+
+// Step computes one generation with the other hosts.
+func (h *hosted) Step() (run.Metrics, error) {
+	if !h.waited && h.current().Steps() == 0 {
+		if err := h.process.WaitFor(h.hosts); err != nil {
+			return run.Metrics{}, err
+		}
+	}
+	h.waited = true
+	e := h.current()
+	rows, state, err := h.process.Round(e.part.chunks(), e.profile.Devices, worker{h})
+	if err != nil {
+		return run.Metrics{}, h.named(err)
+	}
+	if state != nil {
+		rounds, err := h.arrive(state)
+		if err != nil {
+			return run.Metrics{}, err
+		}
+		if n := len(rounds); n > 0 { // these rounds are done
+			m := rounds[n-1]
+			m.Earlier, m.Timings = rounds[:n-1], h.shares()
+			return m, nil
+		}
+		return h.Step()
+	}
+	joined, err := e.part.joined(rows)
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	if err := e.SetInputs(joined); err != nil {
+		return run.Metrics{}, err
+	}
+	m, err := h.search.Step()
+	if err != nil {
+		return m, err
+	}
+	h.past = append(h.past, past{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+	m.Timings = append(m.Timings, h.shares()...)
+	return m, nil
+}
+
+// named adds the member to the error of a chunk that two hosts computed with different results.
+func (h *hosted) named(err error) error {
+	var m *hosts.Mismatch
+	if !errors.As(err, &m) {
+		return err
+	}
+	e := h.current()
+	return fmt.Errorf("%w: the first member that differs is %d", err, e.part.member(m.Chunk, m.Offset, e))
+}
+
+// shares returns what this host did in the last generation.
+func (h *hosted) shares() []run.Value {
+	s, b := h.process.Stats(), h.before
+	h.before = s
+	return []run.Value{{Name: "hosts", Number: float64(h.process.Hosts())},
+		{Name: "share", Number: float64(s.Computed-b.Computed) / float64(h.current().part.chunks())},
+		{Name: "chunks_twice", Number: float64(s.Twice - b.Twice)},
+		{Name: "seconds_waited", Number: (s.Waited - b.Waited).Seconds()},
+		{Name: "bytes_sent", Number: float64(s.Sent - b.Sent)}}
+}
+
+// Restore sets the state to a snapshot.
+func (h *hosted) Restore(s run.Snapshot) error {
+	if err := h.search.Restore(s); err != nil {
+		return err
+	}
+	h.process.Jump(s.Step)
+	return nil
+}
+
+// Ending sums the run up.
+func (h *hosted) Ending(last run.Metrics) string {
+	s := h.process.Stats()
+	return fmt.Sprintf("%s; this host computed %d chunks, of which others computed %d too", h.search.Ending(last),
+		s.Computed, s.Twice)
+}
+
+// Close leaves the other hosts and frees the run.
+func (h *hosted) Close() error {
+	h.process.Close()
+	return h.search.Close()
+}

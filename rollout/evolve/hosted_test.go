@@ -1,0 +1,215 @@
+package evolve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	_ "xlarun/envs/classic"
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/session"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// messageServer starts a NATS server on this machine and returns its address.
+func messageServer(t *testing.T, token string) string {
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,
+		Authorization: token})
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	return "nats://" + s.Addr().String()
+}
+
+// smallRun is a search of a few short generations, of several tiles.
+func smallRun(change func(c *Config)) Config {
+	c := DefaultConfig()
+	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.Judge = 64, 8, 30, 6, "1000", 4
+	c.Policy = "mlp:4"
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// metricsOf runs a search in a session on some devices and returns its metrics.jsonl.
+func metricsOf(t *testing.T, c Config, devices int, wait func(step int64)) (string, error) {
+	kind, _ := run.Lookup("evolve")
+	dir := filepath.Join(t.TempDir(), "run")
+	folder, err := runfolder.Create(dir, runfolder.Options{})
+	if err != nil {
+		return "", err
+	}
+	var e run.Experiment = &c
+	if wait != nil {
+		e = slowed{&c, wait}
+	}
+	_, err = session.Run(context.Background(), session.Options{Kind: kind, Experiment: e, Folder: folder,
+		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return xlatest.Open(t, devices), nil }})
+	if err != nil {
+		return "", err
+	}
+	rows, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	return string(rows), err
+}
+
+// slowed is a search that calls wait before each generation.
+type slowed struct {
+	*Config
+	wait func(step int64)
+}
+
+func (s slowed) Start(b xlabridge.Backend) (run.Run, error) {
+	r, err := s.Config.Start(b)
+	if err != nil {
+		return nil, err
+	}
+	return waiting{r, s.wait}, nil
+}
+
+type waiting struct {
+	run.Run
+	wait func(step int64)
+}
+
+func (w waiting) Step() (run.Metrics, error) {
+	m, err := w.Run.Step()
+	if err == nil {
+		w.wait(m.Step)
+	}
+	return m, err
+}
+
+// 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
+// number of their devices.
+func TestHostsAreOneRun(t *testing.T) {
+	server := messageServer(t, "")
+	for name, change := range map[string]func(c *Config){
+		"openes":     nil,
+		"eggroll":    func(c *Config) { c.Strategy, c.NormalizeObservations = "eggroll", true },
+		"population": func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 },
+		"restarts": func(c *Config) {
+			c.Strategy, c.Restarts, c.Population, c.MaxPopulation, c.Generations = "sepcmaes", "ipop", 16, 32, 30
+			c.Steps = 1 // every member has the same return: a search has converged after its window
+			c.Policy = "linear"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := metricsOf(t, smallRun(change), 1, nil)
+			require.NoError(t, err)
+			require.NotEmpty(t, want)
+			c := smallRun(change)
+			c.Join, c.Hosts = server+"/"+name, 2
+			got, errs := [2]string{}, [2]error{}
+			var both sync.WaitGroup
+			for i := range 2 {
+				c.Devices = 1 + i
+				both.Go(func() { got[i], errs[i] = metricsOf(t, c, 2, nil) })
+			}
+			both.Wait()
+			for i := range 2 {
+				assert.NoError(t, errs[i])
+				assert.Equal(t, want, got[i])
+			}
+		})
+	}
+}
+
+// 32.11: a host that joins late has the metrics of all generations.
+func TestAHostJoinsLate(t *testing.T) {
+	c := smallRun(func(c *Config) { c.Generations = 12 })
+	want, err := metricsOf(t, c, 1, nil)
+	require.NoError(t, err)
+	c.Join, c.Devices = messageServer(t, "")+"/late", 1
+	late := make(chan struct{})
+	var both sync.WaitGroup
+	var got [2]string
+	var errs [2]error
+	both.Go(func() {
+		got[0], errs[0] = metricsOf(t, c, 1, func(step int64) {
+			switch {
+			case step == 7: // more generations than a host keeps rows of
+				close(late)
+			case step > 7: // until the other one has the state
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	})
+	<-late
+	both.Go(func() { got[1], errs[1] = metricsOf(t, c, 1, nil) })
+	both.Wait()
+	for i := range 2 {
+		require.NoError(t, errs[i])
+		require.Equal(t, want, got[i])
+	}
+}
+
+// 32.12: a host with other settings, or without the server's token, is refused in one sentence.
+func TestHostsThatAreRefused(t *testing.T) {
+	const token = "a token of 16 or more"
+	server := messageServer(t, token)
+	t.Setenv("XLARUN_TOKEN", token)
+	c := smallRun(nil)
+	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
+	first, err := c.Start(xlatest.Open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, first.Close()) }()
+	for want, change := range map[string]func(c *Config){
+		"computes another run: seed is 0 there, 3 here":             func(c *Config) { c.Seed = 3 },
+		"computes another run: strategy is openes there, snes here": func(c *Config) { c.Strategy = "snes" },
+		"strategy.sigma is":          func(c *Config) { *c = c.With("strategy.sigma", .3) },
+		"want nats://HOST:PORT/NAME": func(c *Config) { c.Join = "http://here/x" },
+		"a name after the server":    func(c *Config) { c.Join = server },
+		"without a password":         func(c *Config) { c.Join = "nats://me:secret@here:1/x" },
+		"no --island with it": func(c *Config) {
+			c.Island, c.MigrationDir = "a", t.TempDir()
+		},
+	} {
+		other := c
+		change(&other)
+		r, err := other.Start(xlatest.Open(t, 1))
+		if r != nil && err == nil {
+			_ = r.Close()
+		}
+		require.ErrorContains(t, err, want)
+	}
+	t.Setenv("XLARUN_TOKEN", "")
+	_, err = c.Start(xlatest.Open(t, 1))
+	require.ErrorContains(t, err, "give the server's token by XLARUN_TOKEN")
+	c.Join = "nats://127.0.0.1:1/x"
+	_, err = c.Start(xlatest.Open(t, 1))
+	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
+}
+
+// 32.13: the error of a chunk with two results names the member.
+func TestTheMemberThatDiffers(t *testing.T) {
+	c := smallRun(nil)
+	c.Join, c.Devices = messageServer(t, "")+"/differs", 1
+	r, err := c.Start(xlatest.Open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	e := r.(*hosted).current()
+	rows, err := e.part.compute([]int{2}, 1)
+	require.NoError(t, err)
+	seen := map[int]int{}
+	for offset := 0; offset < len(rows[0]); offset += 4 {
+		seen[e.part.member(2, offset, e)]++
+	}
+	// Tile 2 has groups 8 to 11: members 8 to 11 and their twins.
+	want := map[int]int{}
+	for _, m := range []int{8, 9, 10, 11, 40, 41, 42, 43} {
+		want[m] = len(rows[0]) / 4 / 8
+	}
+	require.Equal(t, want, seen, fmt.Sprint(len(rows[0])))
+}

@@ -1,0 +1,477 @@
+// Package hosts lets several hosts compute one population. Each host holds the whole state and computes part of each
+// generation.
+//
+// The members of a generation are cut into chunks. The rows of a chunk, its members' results, are a function of the
+// state, the generation and the chunk's number alone. Hosts announce the rows that they compute. Each host puts the
+// rows of all chunks together in the same order and updates its own state, so all states are equal to the byte. Nobody
+// sends parameters, except to a host that joins late.
+//
+// There is no leader and no lease. A host begins with chunks of its own. Then it takes chunks that nobody has begun,
+// and then those whose host is late. A chunk that two hosts compute has the same rows, which is checked.
+package hosts
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// BeatEvery is the time between two beats of a host.
+	BeatEvery = time.Second
+	// aliveFor is how long a host counts as alive after it was heard last.
+	aliveFor = 3500 * time.Millisecond
+	// keptRounds is the number of finished generations whose rows a host keeps for hosts that lack some, and of later
+	// ones whose rows it takes.
+	keptRounds = 4
+	// askAgain is the time after which a host asks again for rows or for a state.
+	askAgain = time.Second
+	// tries is how often a host asks another one for rows, before it asks for the state.
+	tries = 3
+	// lateFactor is how many times the usual time of a chunk its host may take, before another one computes it too.
+	lateFactor = 1.25
+	// leastLate bounds that time from below.
+	leastLate = 5 * time.Millisecond
+	// onTheirWay is how long a host waits for rows of others that are ahead before it asks for them.
+	onTheirWay = 20 * time.Millisecond
+	// unknownTime is the time of a chunk before one was measured.
+	unknownTime = 2 * time.Second
+)
+
+// Host is one host's part of the protocol. It sends nothing itself: methods return the messages to send. It reads no
+// clock: `now` is the time since any fixed moment. It is not for use by several goroutines at a time.
+type Host struct {
+	id       string
+	identity Identity
+	run      string // identity.Digest()
+	peers    map[string]*peer
+	round    *round           // the generation under way
+	rounds   map[int64]*round // this one, finished ones, and later ones of which messages have arrived
+	usual    time.Duration    // time of a chunk, here; 0: not known
+	started  time.Duration    // when the generation began here; -1: not yet
+	begun    time.Duration    // when this host began its chunks
+	asked    time.Duration    // when rows or a state were asked for; -1: not in this generation
+	asks     int              // how often in this generation
+	incoming map[string]*parts
+	arrived  *Arrived
+	wanted   map[string]bool // hosts that want the state
+	Stats    Stats
+}
+
+// peer is another host.
+type peer struct {
+	heard      time.Duration
+	announced  time.Duration // when it sent rows last
+	generation int64
+}
+
+// Stats count what a host did. Chunks are of all generations.
+type Stats struct {
+	Computed int // chunks that this host computed
+	Twice    int // chunks that another host computed, too
+	Sent     int64
+	Waited   time.Duration
+}
+
+// Arrived is a state that another host sent.
+type Arrived struct {
+	From       string
+	Generation int64 // generations done
+	Data       []byte
+}
+
+// parts collects the parts of a state.
+type parts struct {
+	generation int64
+	parts      [][]byte
+	missing    int
+}
+
+// New returns a host with a unique name, after a number of generations. Resize comes before the first Next.
+func New(id string, identity Identity, generation int64) *Host {
+	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
+		rounds: map[int64]*round{}, incoming: map[string]*parts{}, wanted: map[string]bool{}}
+	h.start(generation)
+	return h
+}
+
+// ID returns the host's name.
+func (h *Host) ID() string { return h.id }
+
+// Generation returns the number of generations that are done.
+func (h *Host) Generation() int64 { return h.round.generation }
+
+// message returns a message of this host.
+func (h *Host) message(kind Kind, to string) Message {
+	return Message{Kind: kind, From: h.id, To: to, Run: h.run, Generation: h.round.generation}
+}
+
+// Hello returns the message of a host that joins.
+func (h *Host) Hello() Message {
+	m := h.message(Hello, "")
+	m.Identity = h.identity
+	return m
+}
+
+// Beat returns the message that says that the host is alive.
+func (h *Host) Beat() Message { return h.message(Beat, "") }
+
+// Leave returns the message of a host that ends.
+func (h *Host) Leave() Message { return h.message(Leave, "") }
+
+// Alive returns the names of the hosts that are alive, this one too, in order.
+func (h *Host) Alive(now time.Duration) []string {
+	return h.alive(now, func(*peer) bool { return true })
+}
+
+// alive returns the names of this host and of the others that are alive and accepted, in order.
+func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
+	names := []string{h.id}
+	for name, p := range h.peers {
+		if now-p.heard <= aliveFor && accept(p) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Receive takes a message of another host. It returns the messages to send, and an error that ends the run: *Refused
+// or *Mismatch.
+func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
+	if m.From == h.id || m.To != "" && m.To != h.id {
+		return nil, nil
+	}
+	if m.Run != h.run {
+		return h.stranger(m)
+	}
+	if m.Kind == Leave {
+		delete(h.peers, m.From)
+		return nil, nil
+	}
+	p := h.peers[m.From]
+	if p == nil {
+		p = &peer{generation: m.Generation}
+		h.peers[m.From] = p
+	}
+	p.heard = now
+	switch { // the generation of rows is theirs
+	case m.Kind != Rows && m.Kind != Want:
+		p.generation = m.Generation
+	case m.Kind == Rows && m.To == "":
+		p.generation = max(p.generation, m.Generation)
+	}
+	switch m.Kind {
+	case Hello:
+		w := h.message(Welcome, m.From)
+		w.Identity = h.identity
+		return []Message{w}, nil
+	case Begin:
+		h.begin(now, m)
+	case Rows:
+		p.announced = now
+		return nil, h.rows(m)
+	case Want:
+		return h.rowsFor(m), nil
+	case WantState:
+		h.wanted[m.From] = true
+	case State:
+		h.part(m)
+	}
+	return nil, nil
+}
+
+// stranger handles a message of a host that computes another run.
+func (h *Host) stranger(m Message) ([]Message, error) {
+	switch m.Kind {
+	case Hello:
+		w := h.message(Welcome, m.From)
+		w.Identity = h.identity
+		return []Message{w}, nil
+	case Welcome:
+		key, _ := h.identity.difference(m.Identity)
+		return nil, &Refused{m.From, key, h.identity[key], m.Identity[key]}
+	}
+	return nil, nil
+}
+
+// roundOf returns the round of a generation; nil: it is too far from the one under way.
+func (h *Host) roundOf(generation int64) *round {
+	r := h.rounds[generation]
+	if d := generation - h.round.generation; r == nil && d >= 0 && d <= keptRounds {
+		r = &round{generation: generation}
+		h.rounds[generation] = r
+	}
+	return r
+}
+
+func (h *Host) begin(now time.Duration, m Message) {
+	r := h.roundOf(m.Generation)
+	if r == nil {
+		return
+	}
+	for _, c := range m.Chunks {
+		if c := r.at(c); c != nil {
+			c.begunBy, c.begunAt = m.From, now
+		}
+	}
+}
+
+// rows stores the rows of a chunk, or compares them with those that are there.
+func (h *Host) rows(m Message) error {
+	r := h.roundOf(m.Generation)
+	if r == nil || len(m.Chunks) != 1 {
+		return nil
+	}
+	twice, err := r.put(m.Chunks[0], m.From, m.Data)
+	if twice && r.chunks[m.Chunks[0]].by == h.id {
+		h.Stats.Twice++
+	}
+	return err
+}
+
+// rowsFor answers Want.
+func (h *Host) rowsFor(m Message) (out []Message) {
+	r := h.roundOf(m.Generation)
+	if r == nil {
+		return nil
+	}
+	for _, c := range m.Chunks {
+		if c >= 0 && c < len(r.chunks) && r.chunks[c].rows != nil {
+			out = append(out, h.rowsMessage(r, c, m.From))
+		}
+	}
+	return out
+}
+
+// rowsMessage returns the message with a chunk's rows. It is sent for the host that computed them.
+func (h *Host) rowsMessage(r *round, number int, to string) Message {
+	m := h.message(Rows, to)
+	m.Generation, m.Chunks, m.Data = r.generation, []int{number}, r.chunks[number].rows
+	return m
+}
+
+// part stores a part of a state.
+func (h *Host) part(m Message) {
+	if m.Parts <= 0 || m.Part < 0 || m.Part >= m.Parts || m.Generation <= h.round.generation {
+		return
+	}
+	in := h.incoming[m.From]
+	if in == nil || in.generation != m.Generation || len(in.parts) != m.Parts {
+		in = &parts{m.Generation, make([][]byte, m.Parts), m.Parts}
+		h.incoming[m.From] = in
+	}
+	if in.parts[m.Part] == nil {
+		in.parts[m.Part] = append([]byte{}, m.Data...)
+		in.missing--
+	}
+	if in.missing == 0 && (h.arrived == nil || h.arrived.Generation < in.generation) {
+		h.arrived = &Arrived{m.From, in.generation, slices.Concat(in.parts...)}
+		delete(h.incoming, m.From)
+	}
+}
+
+// StateParts returns the messages of a state after this host's generations, in parts of at most `largest` bytes.
+func (h *Host) StateParts(to string, data []byte, largest int) (out []Message) {
+	pieces := slices.Collect(slices.Chunk(data, largest))
+	for i, piece := range pieces {
+		m := h.message(State, to)
+		m.Part, m.Parts, m.Data = i, len(pieces), piece
+		out = append(out, m)
+	}
+	return out
+}
+
+// Action is what a host does next.
+type Action struct {
+	Send     []Message
+	Complete bool          // all rows of the generation are there
+	Compute  []int         // chunks to compute
+	Wait     time.Duration // until a message arrives, at most
+	State    *Arrived      // a state to go on from
+	Give     []string      // hosts that want this host's state
+}
+
+// Next returns what to do now. It computes `most` chunks at a time at most.
+func (h *Host) Next(now time.Duration, most int) Action {
+	a := Action{Give: slices.Sorted(maps.Keys(h.wanted))}
+	clear(h.wanted)
+	if s := h.arrived; s != nil {
+		if h.arrived = nil; s.Generation > h.round.generation {
+			a.State = s
+			return a
+		}
+	}
+	if h.started < 0 {
+		h.started = now
+	}
+	if len(h.round.lacking()) == 0 {
+		a.Complete = true
+		return a
+	}
+	if name, ahead := h.ahead(now); ahead != nil {
+		m, wait := h.catchUp(now, name, ahead)
+		if a.Send = m; wait > 0 {
+			a.Wait = wait
+			return a
+		}
+	}
+	var expected bool
+	if a.Compute, expected, a.Wait = h.choose(now, most); len(a.Compute) > 0 {
+		m := h.message(Begin, "")
+		m.Chunks = a.Compute
+		h.begin(now, m)
+		h.begun = now
+		if !expected {
+			a.Send = append(a.Send, m)
+		}
+	}
+	return a
+}
+
+// ahead returns the host that has done the most generations, if there are more than here.
+func (h *Host) ahead(now time.Duration) (name string, p *peer) {
+	most := h.round.generation
+	for _, n := range h.Alive(now) {
+		if other := h.peers[n]; n != h.id && other.generation > most {
+			name, p, most = n, other, other.generation
+		}
+	}
+	return name, p
+}
+
+// catchUp asks a host that is ahead for rows or for its state. wait is how long to wait for the answer; 0: nobody
+// answers, so this host computes.
+func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, wait time.Duration) {
+	if h.asked < 0 { // they may be on their way
+		h.asked = now + onTheirWay - askAgain
+	}
+	if now-h.asked < askAgain {
+		return nil, askAgain - (now - h.asked)
+	}
+	if h.asks >= 2*tries {
+		return nil, 0
+	}
+	h.asks++
+	h.asked = now
+	kind := Want
+	if p.generation-h.round.generation > keptRounds || h.asks > tries {
+		kind = WantState
+	}
+	m := h.message(kind, name)
+	if kind == Want {
+		m.Chunks = h.round.lacking()
+	}
+	return []Message{m}, askAgain
+}
+
+// choose returns the chunks to compute now: own ones, then others that nobody has begun, the last ones of a host first,
+// then those whose host is late. If there are none, wait is the time until one is late.
+//
+// A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
+// expected reports that it is this one chunk.
+func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool, wait time.Duration) {
+	sharing := h.alive(now, func(p *peer) bool {
+		return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
+	})
+	rank := slices.Index(sharing, h.id)
+	late := max(leastLate, time.Duration(lateFactor*float64(h.usual)))
+	if h.usual == 0 {
+		late = unknownTime
+	}
+	wait = late
+	var own, open, overdue []int
+	underWay := make([]bool, len(sharing)) // a chunk of this host is
+	for i, c := range h.round.chunks {
+		if c.rows != nil {
+			continue
+		}
+		owner := i % len(sharing)
+		by, at := c.begunBy, c.begunAt
+		if by == "" && owner != rank && !underWay[owner] {
+			by, at = sharing[owner], max(h.started, h.peers[sharing[owner]].announced)
+		}
+		underWay[owner] = underWay[owner] || by == sharing[owner]
+		switch {
+		case by != "" && by != h.id && h.isAlive(now, by):
+			if left := at + late - now; left > 0 {
+				wait = min(wait, left)
+			} else {
+				overdue = append(overdue, i)
+			}
+		case owner == rank:
+			own = append(own, i)
+		default:
+			open = append(open, i)
+		}
+	}
+	slices.Reverse(open)
+	chunks = slices.Concat(own, open)
+	if len(chunks) == 0 {
+		// Each host begins at another place, so that not all compute the same.
+		if n := len(overdue); n > 0 {
+			k := rank % n
+			chunks = slices.Concat(overdue[k:], overdue[:k])
+		}
+	}
+	chunks = chunks[:min(most, len(chunks))]
+	return chunks, len(chunks) == 1 && len(own) > 0, wait
+}
+
+func (h *Host) isAlive(now time.Duration, name string) bool {
+	p := h.peers[name]
+	return name == h.id || p != nil && now-p.heard <= aliveFor
+}
+
+// Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
+// have not announced meanwhile.
+func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
+	h.usual = now - h.begun
+	var out []Message
+	for i, c := range chunks {
+		h.Stats.Computed++
+		twice, err := h.round.put(c, h.id, rows[i])
+		if err != nil {
+			return nil, err
+		}
+		if twice {
+			h.Stats.Twice++
+			continue
+		}
+		out = append(out, h.rowsMessage(h.round, c, ""))
+	}
+	return out, nil
+}
+
+// Resize sets the number of chunks of the generation under way.
+func (h *Host) Resize(chunks int) {
+	h.round.resize(chunks)
+	h.round.chunks = h.round.chunks[:chunks]
+}
+
+// Finish ends the generation, which is complete, and begins the next one. It returns the rows of all chunks, in order.
+func (h *Host) Finish() [][]byte {
+	r := h.round
+	rows := make([][]byte, len(r.chunks))
+	for i, c := range r.chunks {
+		rows[i] = c.rows
+	}
+	h.start(r.generation + 1)
+	return rows
+}
+
+// Jump goes on after a number of generations, with a state of another host.
+func (h *Host) Jump(generation int64) {
+	h.start(generation)
+}
+
+// start makes a generation the one under way.
+func (h *Host) start(generation int64) {
+	h.round = h.rounds[generation]
+	if h.round == nil {
+		h.round = &round{generation: generation}
+		h.rounds[generation] = h.round
+	}
+	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-keptRounds })
+	h.started, h.asked, h.asks = -1, -1, 0
+}

@@ -1,0 +1,394 @@
+// Package hostsim simulates hosts that compute one population: the protocol of package hosts with its real messages,
+// and computed times. It finds what faults do, and what a thousand hosts would need.
+package hostsim
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"xlarun/rollout/evolve/hosts"
+)
+
+// Options describe the simulated machines.
+type Options struct {
+	Hosts       int
+	Chunks      int
+	Generations int64
+	RowBytes    int           // of a chunk
+	Chunk       time.Duration // to compute a chunk on a host of speed 1
+	Update      time.Duration // to update the state after a generation
+	Delay       time.Duration // of a message, one way
+	PerMessage  time.Duration // of the server, for each message that it delivers to a host
+	PerKilobyte time.Duration // the same for 1,000 bytes
+	// Speed returns how fast a host is; nil: all have 1.
+	Speed func(host int) float64
+	Seed  uint64
+	// Loss is the part of the messages that get lost.
+	Loss float64
+	// Faults are what happens at which time.
+	Faults []Fault
+}
+
+// Fault is something that happens to a host.
+type Fault struct {
+	At   time.Duration
+	Host int
+	What What
+}
+
+// What happens.
+type What int
+
+const (
+	Kill     What = iota // the process ends
+	Start                // a process starts: the first one of a host that was not there, or a new one
+	Cut                  // messages from and to the host get lost
+	Heal                 // they arrive again
+	Suspend              // the process stands still
+	Continue             // and goes on
+	Break                // the machine computes wrong rows from now on
+)
+
+// Result is what a simulation found.
+type Result struct {
+	Time   time.Duration  // until the last host was done
+	States map[int]string // digest of the last state, by host that reached the end
+	Errors map[int]error  // of hosts that ended with one
+	// History has digests of the states after each generation, by host; "": of a generation before it joined.
+	History  map[int][]string
+	Stats    map[int]hosts.Stats // by host
+	Messages int
+	Bytes    int64 // sent to the server
+}
+
+// Run simulates until all hosts are done, or until limit.
+func Run(o Options, limit time.Duration) Result {
+	s := &simulation{o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), result: Result{States: map[int]string{},
+		Errors: map[int]error{}, History: map[int][]string{}, Stats: map[int]hosts.Stats{}}}
+	late := map[int]bool{}
+	for _, f := range o.Faults {
+		if f.What == Start {
+			late[f.Host] = true
+		}
+		s.at(f.At, func() { s.fault(f) })
+	}
+	for i := range o.Hosts {
+		s.machines = append(s.machines, &machine{simulation: s, number: i, speed: 1})
+		if o.Speed != nil {
+			s.machines[i].speed = o.Speed(i)
+		}
+	}
+	for i, m := range s.machines {
+		killed := false
+		for _, f := range o.Faults {
+			killed = killed || f.Host == i && f.What == Kill
+		}
+		if !late[i] || killed { // a start after a kill is another process
+			m.start()
+		}
+	}
+	for s.queue.Len() > 0 {
+		e := heap.Pop(&s.queue).(event)
+		if e.at > limit {
+			break
+		}
+		s.now = e.at
+		e.do()
+		if s.running() == 0 && !s.starts() {
+			break
+		}
+	}
+	s.result.Time = s.last
+	return s.result
+}
+
+type simulation struct {
+	o        Options
+	now      time.Duration
+	last     time.Duration // when the last host was done
+	queue    queue
+	order    int
+	random   *rand.Rand
+	machines []*machine
+	server   time.Duration // when the server is free
+	pending  int           // starts to come
+	result   Result
+}
+
+func (s *simulation) at(t time.Duration, do func()) {
+	s.order++
+	heap.Push(&s.queue, event{t, s.order, do})
+}
+
+func (s *simulation) running() (n int) {
+	for _, m := range s.machines {
+		if m.host != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *simulation) starts() bool {
+	for _, f := range s.o.Faults {
+		if f.What == Start && f.At > s.now {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *simulation) fault(f Fault) {
+	m := s.machines[f.Host]
+	switch f.What {
+	case Kill:
+		m.host = nil
+	case Start:
+		m.start()
+	case Cut:
+		m.cut = true
+	case Heal:
+		m.cut = false
+	case Suspend:
+		m.suspended = true
+	case Continue:
+		m.suspended = false
+		for _, do := range m.held {
+			do()
+		}
+		m.held = nil
+	case Break:
+		m.broken = true
+	}
+}
+
+// send gives messages to the server, which delivers each to all hosts, or to one.
+func (s *simulation) send(from *machine, messages []hosts.Message) {
+	for _, m := range messages {
+		data := m.Encode()
+		s.result.Messages++
+		s.result.Bytes += int64(len(data))
+		if from.cut {
+			continue
+		}
+		for _, to := range s.machines {
+			if to == from || m.To != "" && (to.host == nil || to.host.ID() != m.To) || s.random.Float64() < s.o.Loss {
+				continue
+			}
+			s.server = max(s.server, s.now) + s.o.PerMessage + time.Duration(len(data))*s.o.PerKilobyte/1000
+			s.at(s.server+s.o.Delay, func() { to.receive(data) })
+		}
+	}
+}
+
+// machine is a simulated host.
+type machine struct {
+	*simulation
+	number    int
+	process   int
+	speed     float64
+	host      *hosts.Host // nil: no process runs
+	state     [sha256.Size]byte
+	busy      bool
+	cut       bool
+	suspended bool
+	broken    bool
+	held      []func() // what happened while it was suspended
+	wake      int      // number of the last timer
+}
+
+// start starts a process.
+func (m *machine) start() {
+	m.process++
+	m.host = hosts.New(fmt.Sprintf("host%d.%d", m.number, m.process), hosts.Identity{"seed": "1"}, 0)
+	m.state, m.busy, m.suspended, m.held = sha256.Sum256([]byte("start")), true, false, nil
+	m.result.History[m.number] = nil
+	delete(m.result.Errors, m.number)
+	m.send(m, []hosts.Message{m.host.Hello()})
+	m.beat(m.process)
+	// Hosts that are there answer before the first generation begins.
+	process := m.process
+	m.at(m.now+2*m.o.Delay+time.Millisecond, func() {
+		m.alive(process, func() {
+			m.busy = false
+			m.step()
+		})
+	})
+}
+
+// alive calls do if the process still runs, later if it is suspended.
+func (m *machine) alive(process int, do func()) {
+	switch {
+	case m.host == nil || m.process != process:
+	case m.suspended:
+		m.held = append(m.held, func() { m.alive(process, do) })
+	default:
+		do()
+	}
+}
+
+func (m *machine) beat(process int) {
+	m.at(m.now+hosts.BeatEvery, func() {
+		m.alive(process, func() {
+			m.send(m, []hosts.Message{m.host.Beat()})
+			m.beat(process)
+		})
+	})
+}
+
+func (m *machine) receive(data []byte) {
+	process := m.process
+	m.alive(process, func() {
+		if m.cut {
+			return
+		}
+		message, err := hosts.Decode(data)
+		if err == nil {
+			var out []hosts.Message
+			out, err = m.host.Receive(m.now, message)
+			m.send(m, out)
+		}
+		if err != nil {
+			m.fail(err)
+			return
+		}
+		if !m.busy {
+			m.step()
+		}
+	})
+}
+
+func (m *machine) fail(err error) {
+	m.result.Errors[m.number], m.host = err, nil
+}
+
+// step does what the host does next.
+func (m *machine) step() {
+	process := m.process
+	m.host.Resize(m.o.Chunks)
+	a := m.host.Next(m.now, 1)
+	m.send(m, a.Send)
+	for _, to := range a.Give {
+		m.send(m, m.host.StateParts(to, m.encoded(), 50))
+	}
+	switch {
+	case a.State != nil:
+		m.decode(a.State.Data)
+		m.host.Jump(a.State.Generation)
+		m.finished()
+	case a.Complete:
+		m.work(m.o.Update, m.update)
+	case len(a.Compute) > 0:
+		took := time.Duration(float64(m.o.Chunk) * float64(len(a.Compute)) / m.speed)
+		m.work(took, func() {
+			var rows [][]byte
+			for _, c := range a.Compute {
+				rows = append(rows, m.rows(c))
+			}
+			out, err := m.host.Computed(m.now, a.Compute, rows)
+			if err != nil {
+				m.fail(err)
+				return
+			}
+			m.send(m, out)
+			m.step()
+		})
+	default:
+		m.wake++
+		wake := m.wake
+		m.at(m.now+max(a.Wait, time.Microsecond), func() {
+			m.alive(process, func() {
+				if !m.busy && m.wake == wake {
+					m.step()
+				}
+			})
+		})
+	}
+}
+
+// work keeps the machine busy for a time, and then calls do.
+func (m *machine) work(d time.Duration, do func()) {
+	m.busy = true
+	process := m.process
+	m.at(m.now+d, func() {
+		m.alive(process, func() {
+			m.busy = false
+			do()
+		})
+	})
+}
+
+// rows computes a chunk.
+func (m *machine) rows(chunk int) []byte {
+	in := binary.LittleEndian.AppendUint64(m.state[:], uint64(chunk))
+	sum := sha256.Sum256(in)
+	rows := make([]byte, m.o.RowBytes)
+	for i := range rows {
+		rows[i] = sum[i%len(sum)]
+	}
+	if m.broken {
+		rows[len(rows)-1] ^= 1
+	}
+	return rows
+}
+
+// update computes the next state from the rows of all chunks.
+func (m *machine) update() {
+	h := sha256.New()
+	h.Write(m.state[:])
+	for _, rows := range m.host.Finish() {
+		h.Write(rows)
+	}
+	m.state = [sha256.Size]byte(h.Sum(nil))
+	m.finished()
+}
+
+// finished goes on after a generation, or ends.
+func (m *machine) finished() {
+	done := m.host.Generation()
+	for int64(len(m.result.History[m.number])) < done-1 {
+		m.result.History[m.number] = append(m.result.History[m.number], "")
+	}
+	m.result.History[m.number] = append(m.result.History[m.number], fmt.Sprintf("%x", m.state[:8]))
+	m.result.Stats[m.number] = m.host.Stats
+	if done >= m.o.Generations {
+		m.result.States[m.number] = fmt.Sprintf("%x", m.state[:8])
+		m.last = m.now
+		m.send(m, []hosts.Message{m.host.Leave()})
+		m.host = nil
+		return
+	}
+	m.step()
+}
+
+// encoded returns the state as it travels.
+func (m *machine) encoded() []byte { return m.state[:] }
+
+func (m *machine) decode(data []byte) { m.state = [sha256.Size]byte(data) }
+
+// event is something that happens at a time.
+type event struct {
+	at    time.Duration
+	order int
+	do    func()
+}
+
+// queue is a heap of events.
+type queue []event
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}

@@ -1,0 +1,150 @@
+package hostsim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/evolve/hosts"
+)
+
+const ms = time.Millisecond
+
+// usual are hosts whose generation takes 200 ms on one of them.
+func usual(n int) Options {
+	return Options{Hosts: n, Chunks: 20, Generations: 20, RowBytes: 100, Chunk: 10 * ms, Update: ms, Delay: 200 * time.
+		Microsecond}
+}
+
+// alone returns the states of one host.
+func alone(t *testing.T) []string {
+	r := Run(usual(1), time.Hour)
+	require.Len(t, r.History[0], 20)
+	return r.History[0]
+}
+
+// requireSame checks that all hosts that were there at the end have the states of one host alone.
+func requireSame(t *testing.T, r Result, want []string) {
+	t.Helper()
+	require.Empty(t, r.Errors)
+	require.NotEmpty(t, r.States)
+	for host, states := range r.History {
+		if _, ended := r.States[host]; !ended {
+			continue
+		}
+		require.Len(t, states, len(want))
+		for g, digest := range states {
+			if digest != "" {
+				require.Equal(t, want[g], digest, "host %d after generation %d", host, g+1)
+			}
+		}
+	}
+}
+
+// 32.1: hosts share a generation, and have the states of one host.
+func TestHostsShareAGeneration(t *testing.T) {
+	want := alone(t)
+	one := Run(usual(1), time.Hour).Time
+	for _, n := range []int{2, 3, 4, 7, 20} {
+		r := Run(usual(n), time.Hour)
+		requireSame(t, r, want)
+		require.Len(t, r.States, n)
+		twice, computed := 0, 0
+		for _, s := range r.Stats {
+			computed += s.Computed
+			twice += s.Twice
+		}
+		require.GreaterOrEqual(t, computed, 400)
+		require.LessOrEqual(t, computed, 440, "%d hosts", n)
+		// 20 chunks over n hosts take ceil(20/n) turns.
+		turns := (20 + n - 1) / n
+		require.Less(t, r.Time, one*time.Duration(turns)/20+20*5*ms, "%d hosts", n)
+	}
+}
+
+// 32.2: a fast host takes chunks of a slow one.
+func TestFastHostsTakeMore(t *testing.T) {
+	o := usual(2)
+	o.Speed = func(host int) float64 { return []float64{1, 3}[host] }
+	r := Run(o, time.Hour)
+	requireSame(t, r, alone(t))
+	one := Run(usual(1), time.Hour).Time
+	require.Less(t, r.Time, one*32/100)
+}
+
+// 32.3: hosts that are killed, suspended, cut off or late change no byte.
+func TestFaults(t *testing.T) {
+	want := alone(t)
+	for name, faults := range map[string][]Fault{
+		"killed":             {{50 * ms, 0, Kill}},
+		"two killed":         {{50 * ms, 0, Kill}, {500 * ms, 1, Kill}},
+		"killed and back":    {{50 * ms, 0, Kill}, {700 * ms, 0, Start}},
+		"late":               {{600 * ms, 2, Start}},
+		"suspended":          {{100 * ms, 1, Suspend}, {900 * ms, 1, Continue}},
+		"suspended for long": {{100 * ms, 1, Suspend}, {30 * time.Second, 1, Continue}},
+		"cut off":            {{100 * ms, 0, Cut}, {900 * ms, 0, Heal}},
+		"all cut off":        {{100 * ms, 0, Cut}, {100 * ms, 1, Cut}, {100 * ms, 2, Cut}, {5000 * ms, 0, Heal}},
+	} {
+		o := usual(3)
+		o.Faults = faults
+		r := Run(o, time.Hour)
+		t.Run(name, func(t *testing.T) { requireSame(t, r, want) })
+	}
+}
+
+// 32.4: random faults and lost messages. One host is never killed.
+func TestRandomFaults(t *testing.T) {
+	want := alone(t)
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		o := usual(2 + r.IntN(4))
+		o.Seed, o.Loss = seed, []float64{0, .01, .2}[r.IntN(3)]
+		o.Speed = func(host int) float64 { return []float64{1, .5, 2, 1.1, .9}[host] }
+		for range r.IntN(8) {
+			at, host := time.Duration(r.IntN(1500))*ms, 1+r.IntN(o.Hosts-1)
+			pair := [][2]What{{Kill, Start}, {Suspend, Continue}, {Cut, Heal}}[r.IntN(3)]
+			o.Faults = append(o.Faults, Fault{at, host, pair[0]},
+				Fault{at + time.Duration(1+r.IntN(6000))*ms, host, pair[1]})
+		}
+		result := Run(o, time.Hour)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			requireSame(t, result, want)
+			require.Contains(t, result.States, 0)
+		})
+	}
+}
+
+// 32.5: a kill costs less than the time of a chunk, on average over when it happens.
+func TestAKillCostsLessThanAChunk(t *testing.T) {
+	want := alone(t)
+	o := usual(2)
+	o.Update = 0                   // so that the work that was done before the kill is known
+	both := Run(o, time.Hour).Time // undisturbed
+	lost := time.Duration(0)
+	const kills = 40
+	for i := range kills {
+		at := time.Duration(400+7*i) * ms
+		o.Faults = []Fault{{at, 1, Kill}}
+		r := Run(o, time.Hour)
+		requireSame(t, r, want)
+		// After the kill one host takes twice the time that both would have taken.
+		lost += r.Time - at - 2*(both-at)
+	}
+	require.Less(t, lost/kills, o.Chunk)
+}
+
+// 32.6: a machine that computes wrong rows is found when a chunk is computed twice.
+func TestABrokenMachineIsFound(t *testing.T) {
+	o := usual(2)
+	o.Speed = func(host int) float64 { return []float64{1, .1}[host] } // host 0 computes what host 1 is late with
+	o.Faults = []Fault{{300 * ms, 1, Break}}
+	r := Run(o, time.Hour)
+	var m *hosts.Mismatch
+	require.True(t, errors.As(errors.Join(r.Errors[0], r.Errors[1]), &m), "errors: %v", r.Errors)
+	require.Equal(t, 99, m.Offset)
+	require.ElementsMatch(t, []string{"host0.1", "host1.1"}, m.Hosts[:])
+}

@@ -1,0 +1,76 @@
+package hosts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// 32.7: a message is read as it was written, and foreign bytes are refused.
+func TestMessages(t *testing.T) {
+	for _, m := range []Message{
+		{Kind: Hello, From: "a", Run: "r", Identity: Identity{"seed": "1"}, Data: []byte{}},
+		{Kind: Rows, From: "a", To: "b", Run: "r", Generation: 1 << 40, Chunks: []int{0, 7}, Data: []byte{0, 255, 10}},
+		{Kind: State, From: "a", To: "b", Run: "r", Part: 1, Parts: 2, Data: make([]byte, 1<<20)},
+	} {
+		b := m.Encode()
+		got, err := Decode(b)
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+		header := len(b) - len(m.Data)
+		for n := range header {
+			_, err := Decode(b[:n])
+			require.Error(t, err, "%d bytes", n)
+		}
+	}
+	for _, b := range []string{"", "\x00", "\x02{}", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05[1,2]",
+		"\x0f{\"kind\":\"beat\"}"} {
+		_, err := Decode([]byte(b))
+		require.Error(t, err, "%q", b)
+	}
+}
+
+// 32.8: hostile numbers in messages do nothing.
+func TestHostileMessages(t *testing.T) {
+	id := Identity{"seed": "1"}
+	h := New("me", id, 3)
+	h.Resize(4)
+	for _, m := range []Message{
+		{Kind: Begin, Chunks: []int{-1, 1 << 40}, Generation: 3},
+		{Kind: Rows, Chunks: []int{-1}, Generation: 3},
+		{Kind: Rows, Chunks: []int{1 << 40}, Generation: 3},
+		{Kind: Rows, Generation: 3},
+		{Kind: Rows, Chunks: []int{1}, Generation: 1 << 60},
+		{Kind: Rows, Chunks: []int{1}, Generation: -1 << 60},
+		{Kind: Want, Chunks: []int{-1, 9}, Generation: 3},
+		{Kind: State, Part: -1, Parts: 1, Generation: 9},
+		{Kind: State, Part: 5, Parts: 5, Generation: 9},
+		{Kind: State, Part: 0, Parts: 1, Generation: 2},
+		{Kind: "unknown"},
+	} {
+		m.From, m.Run = "other", id.Digest()
+		out, err := h.Receive(0, m)
+		require.NoError(t, err)
+		require.Empty(t, out)
+	}
+	require.Equal(t, []int{0, 1, 2, 3}, h.round.lacking()[:4])
+	require.Nil(t, h.arrived)
+}
+
+// 32.9: the error of another run names the first setting that differs, and the probe only if nothing else does.
+func TestRefused(t *testing.T) {
+	mine := Identity{"seed": "1", "pop": "8", ProbeKey: "aa"}
+	for want, other := range map[string]Identity{
+		"pop is 16 there, 8 here":      {"seed": "2", "pop": "16", ProbeKey: "bb"},
+		"seed is not set there":        {"pop": "8", ProbeKey: "bb"},
+		"has the digest aa here, bb t": {"seed": "1", "pop": "8", ProbeKey: "bb"},
+		"extra is x there, not set":    {"seed": "1", "pop": "8", "extra": "x", ProbeKey: "aa"},
+	} {
+		h, there := New("me", mine, 0), New("there", other, 0)
+		out, err := there.Receive(0, h.Hello())
+		require.NoError(t, err)
+		require.Len(t, out, 1)
+		_, err = h.Receive(0, out[0])
+		require.ErrorContains(t, err, want)
+	}
+}

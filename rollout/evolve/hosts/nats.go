@@ -1,0 +1,109 @@
+package hosts
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Server says how to reach a NATS server.
+type Server struct {
+	URL   string // nats://HOST:PORT or tls://HOST:PORT
+	Token string // "": none
+	TLS   *tls.Config
+}
+
+const (
+	// headerRoom is what a message takes beside its data.
+	headerRoom = 4096
+	// whileAway bounds the bytes of messages that wait while the server is away.
+	whileAway = 64 << 20
+	// connectFor is how long a host tries to reach the server when it joins.
+	connectFor = 5 * time.Second
+)
+
+// On returns the Open of a bus on a NATS server, for the run with a name. While the server is away, messages wait.
+func (s Server) On(name string) Open {
+	return func(id string, receive func(Message)) (Bus, error) {
+		options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho()}
+		if s.Token != "" {
+			options = append(options, nats.Token(s.Token))
+		}
+		if s.TLS != nil {
+			options = append(options, nats.Secure(s.TLS))
+		}
+		conn, err := nats.Connect(s.URL, options...)
+		if err != nil {
+			return nil, s.unreachable(err)
+		}
+		b := &natsBus{conn: conn, prefix: "xlarun.run." + name + "."}
+		take := func(m *nats.Msg) {
+			if message, err := Decode(m.Data); err == nil {
+				receive(message)
+			}
+		}
+		for _, subject := range []string{"all", "to." + token(id)} {
+			sub, err := conn.Subscribe(b.prefix+subject, take)
+			if err == nil {
+				err = sub.SetPendingLimits(-1, -1) // states are large
+			}
+			if err != nil {
+				conn.Close()
+				return nil, err
+			}
+		}
+		return b, conn.Flush()
+	}
+}
+
+// unreachable returns the error of a server that cannot be joined.
+func (s Server) unreachable(err error) error {
+	wants := "start nats-server there, or give its address"
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		wants = "give the server's token by XLARUN_TOKEN"
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.Is(err, nats.ErrSecureConnRequired),
+		errors.Is(err, nats.ErrSecureConnWanted):
+		wants = "give tls:// and the certificates that the server wants"
+	}
+	return fmt.Errorf("%s cannot be reached (%w): %s", s.URL, err, wants)
+}
+
+// token makes a host's name a token of a subject.
+func token(id string) string {
+	return strings.NewReplacer(".", "_", " ", "_", "*", "_", ">", "_").Replace(id)
+}
+
+// natsBus is a Bus on a NATS server.
+type natsBus struct {
+	conn   *nats.Conn
+	prefix string
+}
+
+func (b *natsBus) Send(m Message) {
+	subject := "all"
+	if m.To != "" {
+		subject = "to." + token(m.To)
+	}
+	_ = b.conn.Publish(b.prefix+subject, m.Encode()) // a lost message costs time only
+	if m.Kind != State {
+		_ = b.conn.FlushTimeout(time.Millisecond)
+	}
+}
+
+func (b *natsBus) Largest() int {
+	if n := int(b.conn.MaxPayload()); n > 2*headerRoom {
+		return n - headerRoom
+	}
+	return headerRoom
+}
+
+func (b *natsBus) Close() {
+	_ = b.conn.FlushTimeout(time.Second)
+	b.conn.Close()
+}

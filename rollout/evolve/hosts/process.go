@@ -1,0 +1,253 @@
+package hosts
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// Bus carries messages between the hosts of a run. It calls the function that it was opened with for each message that
+// arrives, from any goroutine.
+type Bus interface {
+	// Send sends a message. A message that is lost costs time only.
+	Send(m Message)
+	// Largest is the largest number of bytes of Message.Data.
+	Largest() int
+	// Close sends what is waiting and ends the connection.
+	Close()
+}
+
+// Open opens a bus for a host.
+type Open func(id string, receive func(Message)) (Bus, error)
+
+// Worker computes for a Process.
+type Worker interface {
+	// Compute returns the rows of chunks of the generation under way.
+	Compute(chunks []int) ([][]byte, error)
+	// State returns the state before the generation under way, for a host that joins late.
+	State() ([]byte, error)
+}
+
+// Process is a host that is connected to the others. Methods are not for use by several goroutines at a time.
+type Process struct {
+	bus   Bus
+	began time.Time
+	end   chan struct{} // closed by Close
+	ended sync.WaitGroup
+
+	mu      sync.Mutex
+	host    *Host
+	changed chan struct{} // gets a value when a message has arrived
+	err     error         // of a message
+}
+
+// settle is how long a host that joins waits for the others to answer.
+const settle = 300 * time.Millisecond
+
+// Join connects a host after a number of generations with the other hosts of a run. The error is *Refused if they
+// compute another run.
+func Join(id string, identity Identity, generation int64, open Open) (*Process, error) {
+	p := &Process{began: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
+		host: New(id, identity, generation)}
+	early := make(chan struct{})
+	bus, err := open(id, func(m Message) {
+		<-early // p.bus is set
+		p.receive(m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.bus = bus
+	close(early)
+	p.bus.Send(p.host.Hello())
+	p.ended.Go(p.beat)
+	time.Sleep(settle)
+	p.mu.Lock()
+	err = p.err
+	p.mu.Unlock()
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// now returns the time since the process began.
+func (p *Process) now() time.Duration { return time.Since(p.began) }
+
+// receive takes a message.
+func (p *Process) receive(m Message) {
+	p.mu.Lock()
+	out, err := p.host.Receive(p.now(), m)
+	if p.err == nil {
+		p.err = err
+	}
+	p.mu.Unlock()
+	p.send(out)
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Process) send(out []Message) {
+	for _, m := range out {
+		p.bus.Send(m)
+		p.mu.Lock()
+		p.host.Stats.Sent += int64(len(m.Encode()))
+		p.mu.Unlock()
+	}
+}
+
+// beat says that the host is alive, until Close.
+func (p *Process) beat() {
+	every := time.NewTicker(BeatEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-every.C:
+		}
+		p.mu.Lock()
+		m := p.host.Beat()
+		p.mu.Unlock()
+		p.bus.Send(m)
+	}
+}
+
+// Hosts returns the number of hosts that are alive.
+func (p *Process) Hosts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.host.Alive(p.now()))
+}
+
+// WaitFor waits until a number of hosts are alive, or until another host has begun.
+func (p *Process) WaitFor(hosts int) error {
+	for {
+		p.mu.Lock()
+		n, err := len(p.host.Alive(p.now())), p.err
+		_, ahead := p.host.ahead(p.now())
+		p.mu.Unlock()
+		if err != nil || n >= hosts || ahead != nil {
+			return err
+		}
+		if err := p.wait(BeatEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// ErrClosed is the error of a wait that Close ended.
+var ErrClosed = errors.New("the host has left the run")
+
+// wait waits for a message.
+func (p *Process) wait(most time.Duration) error {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-p.end:
+		return ErrClosed
+	case <-p.changed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
+// computes `most` chunks at a time. It returns the rows in order, or a state of another host that has got further: the
+// caller restores it and calls Jump.
+func (p *Process) Round(chunks, most int, w Worker) (rows [][]byte, state *Arrived, err error) {
+	for {
+		p.mu.Lock()
+		p.host.Resize(chunks)
+		a, err := p.host.Next(p.now(), most), p.err
+		p.mu.Unlock()
+		if err != nil {
+			return nil, nil, err
+		}
+		p.send(a.Send)
+		if err := p.give(a.Give, w); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case a.State != nil:
+			return nil, a.State, nil
+		case a.Complete:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.host.Finish(), nil, nil
+		case len(a.Compute) > 0:
+			if err := p.compute(a.Compute, w); err != nil {
+				return nil, nil, err
+			}
+		default:
+			began := time.Now()
+			if err := p.wait(a.Wait); err != nil {
+				return nil, nil, err
+			}
+			p.mu.Lock()
+			p.host.Stats.Waited += time.Since(began)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// compute computes chunks and announces their rows.
+func (p *Process) compute(chunks []int, w Worker) error {
+	rows, err := w.Compute(chunks)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	out, err := p.host.Computed(p.now(), chunks, rows)
+	p.mu.Unlock()
+	p.send(out)
+	return err
+}
+
+// give sends the state to hosts that want it.
+func (p *Process) give(to []string, w Worker) error {
+	if len(to) == 0 {
+		return nil
+	}
+	data, err := w.State()
+	if err != nil {
+		return err
+	}
+	for _, name := range to {
+		p.mu.Lock()
+		out := p.host.StateParts(name, data, p.bus.Largest())
+		p.mu.Unlock()
+		p.send(out)
+	}
+	return nil
+}
+
+// Jump goes on after a number of generations, with a state of another host.
+func (p *Process) Jump(generation int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.host.Jump(generation)
+}
+
+// Stats returns what this host did so far.
+func (p *Process) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.host.Stats
+}
+
+// Close leaves the run.
+func (p *Process) Close() {
+	select {
+	case <-p.end:
+		return
+	default:
+	}
+	close(p.end)
+	p.ended.Wait()
+	p.bus.Send(p.host.Leave())
+	p.bus.Close()
+}
