@@ -132,10 +132,10 @@ func timeHosts(ctx context.Context, dir string, n, members int, server string) (
 	errs := make([]error, n)
 	for i := range n {
 		all.Go(func() {
-			_, errs[i] = outputOf(exec.CommandContext(ctx, self, "evolve", "CartPole-v1", "--policy", "mlp:64,64", "--pop",
-				strconv.Itoa(members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000", "--judge", "1",
-				"--devices", "1", "--join", "nats://"+server+"/"+filepath.Base(dir), "--hosts", strconv.Itoa(n),
-				"--out", filepath.Join(dir, strconv.Itoa(i))))
+			_, errs[i] = outputOf(exec.CommandContext(ctx, self, "evolve", "CartPole-v1", "--policy", "mlp:64,64",
+				"--pop", strconv.Itoa(members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
+				"--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+filepath.Base(dir),
+				"--hosts", strconv.Itoa(n), "--out", filepath.Join(dir, strconv.Itoa(i))))
 		})
 	}
 	all.Wait()
