@@ -115,7 +115,6 @@ type simulation struct {
 	random   *rand.Rand
 	machines []*machine
 	server   time.Duration // when the server is free
-	pending  int           // starts to come
 	result   Result
 }
 
