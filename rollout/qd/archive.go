@@ -31,7 +31,8 @@ type Annealing struct {
 	Rate settings.Number `set:"learning-rate" min:"0" max:"1"`
 	_    struct{}        `help:"how far the threshold of a cell moves to the fitness of accepted members (CMA-MAE); 1:"`
 	_    struct{}        `help:"the threshold is the elite's fitness (MAP-Elites)"`
-	Min  settings.Number `set:"threshold-min" help:"threshold of empty cells, with a learning rate below 1"`
+	Min  settings.Number `set:"threshold-min" needs:"learning-rate=!1"`
+	_    struct{}        `help:"threshold of empty cells, with a learning rate below 1"`
 }
 
 // first returns the threshold of an empty cell, f32[].

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"xlarun/envs"
 	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
@@ -52,14 +54,16 @@ func init() {
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
 	run.Playing
-	run.Planning
+	run.Common
+	run.Budget
 	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
 	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
 	_           struct{} `help:"generations at most"`
 	Archive     string   `set:"archive" help:"how the space of descriptors is divided into cells"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
-	Strategy    string   `set:"strategy" help:"of the emitter searches: what each of them searches with"`
+	Strategy    string   `set:"strategy" needs:"emitter=searches*"`
+	_           struct{} `help:"of the emitter searches: what each of them searches with"`
 	Scoring
 	Tile      int      `set:"tile" advanced:"" min:"1" max:"16777216" zero:"chosen"`
 	_         struct{} `help:"members that play together on a device; 0 to choose"`
@@ -77,7 +81,7 @@ type Scoring struct {
 // DefaultConfig is MAP-Elites on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
-		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Planning: run.Defaults(), Batch: 256, Generations: 500,
+		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
 		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
 }
@@ -179,6 +183,8 @@ func (c *Config) program() (*Program, error) {
 			return nil, err
 		}
 		e.batch = c.Batch
+	} else if err := c.checkNoStrategy(); err != nil {
+		return nil, err
 	}
 	if e, ok := p.Emitter.(checkedEmitter); ok {
 		if err := e.Check(c.Batch); err != nil {
@@ -189,6 +195,17 @@ func (c *Config) program() (*Program, error) {
 		return nil, settings.Wrong("sample", c.Sample, "0: xlarun play RUN --cell N plays an elite")
 	}
 	return p, c.genome(p)
+}
+
+// checkNoStrategy refuses settings of a strategy, for an emitter that has none.
+func (c *Config) checkNoStrategy() error {
+	for _, name := range slices.Sorted(maps.Keys(c.Parted)) {
+		if strings.HasPrefix(name, "strategy.") {
+			return settings.Wrong(name, c.Parted[name], "--emitter searches with it: the emitter %s has no strategy",
+				c.Emitter)
+		}
+	}
+	return nil
 }
 
 // genome sets the layout of genomes. It refuses a policy whose parameters are not all float32.

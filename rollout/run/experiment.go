@@ -100,14 +100,19 @@ type Planned interface {
 // Planning are the settings of a Planned experiment: Common, and how the plan is chosen.
 type Planning struct {
 	Common
+	Budget
+	Tune string   `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full"`
+	_    struct{} `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
+	_    struct{} `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
+	_    struct{} `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
+}
+
+// Budget is the memory that a run may take.
+type Budget struct {
 	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
 	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
 	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
 	_      struct{}       `help:"(default what is free)"`
-	Tune   string         `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full"`
-	_      struct{}       `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
-	_      struct{}       `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
-	_      struct{}       `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
 }
 
 // Planned returns p.

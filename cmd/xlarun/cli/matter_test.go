@@ -61,6 +61,12 @@ var matterCases = []matterCase{
 		"training-batch-size": "4", "epochs": "1", "schedule": "linear"}, "rotation", true},
 	{"selfplay", 1, map[string]string{"vertices": "4", "k": "3", "network": "mlp:3", "num-episodes": "3",
 		"search": "puct", "num-simulations": "5", "arena-every": "0"}, "temperature,drawn-moves", false},
+	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
+		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
+		"target": "0"}, "", false},
+	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
+		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
+		"target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5", "threshold-min": "-100"}, "", false},
 }
 
 // withoutEffect are settings that need not change the course of those experiments, and why.
