@@ -66,7 +66,8 @@ var matterCases = []matterCase{
 		"target": "0"}, "", false},
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
-		"target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5", "threshold-min": "-100"}, "", false},
+		"target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5",
+		"threshold-min": "-100"}, "", false},
 }
 
 // withoutEffect are settings that need not change the course of those experiments, and why.
