@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"xlarun/envs"
 	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
@@ -197,12 +196,19 @@ func (c *Config) program() (*Program, error) {
 	return p, c.genome(p)
 }
 
-// checkNoStrategy refuses settings of a strategy, for an emitter that has none.
+// checkNoStrategy refuses settings of a strategy that are no defaults, for an emitter that has none. A config file of a
+// run names the defaults.
 func (c *Config) checkNoStrategy() error {
-	for _, name := range slices.Sorted(maps.Keys(c.Parted)) {
-		if strings.HasPrefix(name, "strategy.") {
-			return settings.Wrong(name, c.Parted[name], "--emitter searches with it: the emitter %s has no strategy",
-				c.Emitter)
+	chosen, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err != nil {
+		return err
+	}
+	usual := strategy.Part().Choices[settings.Choice(c.Strategy)]
+	for _, name := range slices.Sorted(maps.Keys(c.Parted.Under("strategy."))) {
+		given, _ := settings.Lookup(chosen, name)
+		if standard, _ := settings.Lookup(usual, name); given.Text() != standard.Text() {
+			return settings.Wrong("strategy."+name, c.Parted["strategy."+name],
+				"--emitter searches with it: the emitter %s has no strategy", c.Emitter)
 		}
 	}
 	return nil

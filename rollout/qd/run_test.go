@@ -208,6 +208,12 @@ func TestBadInput(t *testing.T) {
 		}, "numbers from 0 to 3"},
 		{"31.59 sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
 		{"31.60 a game", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
+		{"31.61 a strategy's number", func(c *Config) {
+			c.Parted = c.Parted.With("strategy.sigma", 2)
+		}, "isoline has no"},
+		{"31.62 a strategy's text", func(c *Config) {
+			c.Parted = c.Parted.With("strategy.sigma", "x")
+		}, "want a number"},
 	} {
 		config := small()
 		c.change(&config)
