@@ -36,7 +36,6 @@ func (s *session) keepState() error {
 			return err
 		}
 		s.heldAt = time.Now()
-		s.holding = s.heldAt.Sub(now)
 	}
 	if !due {
 		return nil
@@ -70,10 +69,12 @@ func (s *session) hold() error {
 	if err != nil {
 		return err
 	}
+	start := time.Now()
 	snapshot, lent, err := s.snapshot()
 	if err != nil {
 		return err
 	}
+	s.holding = time.Since(start)
 	done := strconv.FormatBool(s.last.Done)
 	if s.last.Stalled && !s.last.Done {
 		done = stalled
