@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -212,4 +213,21 @@ func TestTheMemberThatDiffers(t *testing.T) {
 		want[m] = len(rows[0]) / 4 / 8
 	}
 	require.Equal(t, want, seen, fmt.Sprint(len(rows[0])))
+}
+
+// 32.21: notices name hosts that join and leave, if they are few.
+func TestChangesOfHosts(t *testing.T) {
+	for _, c := range []struct{ before, now, want string }{
+		{"", "a", ""},
+		{"a", "a", ""},
+		{"b", "a b", "host a has joined; hosts now: 2"},
+		{"a c", "a b d", "hosts b, d have joined; hosts now: 3 | host c has left; hosts now: 3"},
+		{"a", "a b c d e", "4 hosts have joined; hosts now: 5"},
+	} {
+		before := strings.Fields(c.before)
+		if c.before == "" {
+			before = nil
+		}
+		require.Equal(t, c.want, strings.Join(changes(before, strings.Fields(c.now)), " | "))
+	}
 }

@@ -116,11 +116,11 @@ func (p *Process) beat() {
 	}
 }
 
-// Hosts returns the number of hosts that are alive.
-func (p *Process) Hosts() int {
+// Hosts returns the names of the hosts that are alive, this one too, in order.
+func (p *Process) Hosts() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.host.Alive(p.now()))
+	return p.host.Alive(p.now())
 }
 
 // WaitFor waits until a number of hosts are alive, or until another host has begun.
