@@ -19,8 +19,8 @@ import (
 const (
 	// BeatEvery is the time between two beats of a host.
 	BeatEvery = time.Second
-	// aliveFor is how long a host counts as alive after it was heard last.
-	aliveFor = 3500 * time.Millisecond
+	// AliveFor is how long a host counts as alive after it was heard last.
+	AliveFor = 3500 * time.Millisecond
 	// keptRounds is the number of finished generations whose rows a host keeps for hosts that lack some, and of later
 	// ones whose rows it takes.
 	keptRounds = 4
@@ -55,7 +55,7 @@ type Host struct {
 	quiet    time.Duration    // until then only rows of all chunks, or news, give this host something to do
 	news     bool             // a message changed who shares the generation, or what is under way
 	told     bool             // the others have heard of this host since its last beat
-	incoming map[string]*parts
+	incoming Parts
 	arrived  *Arrived
 	wanted   map[string]bool // hosts that want the state
 	Stats    Stats
@@ -83,17 +83,10 @@ type Arrived struct {
 	Data       []byte
 }
 
-// parts collects the parts of a state.
-type parts struct {
-	generation int64
-	parts      [][]byte
-	missing    int
-}
-
 // New returns a host with a unique name, after a number of generations. Resize comes before the first Next.
 func New(id string, identity Identity, generation int64) *Host {
 	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
-		rounds: map[int64]*round{}, incoming: map[string]*parts{}, wanted: map[string]bool{}}
+		rounds: map[int64]*round{}, incoming: Parts{}, wanted: map[string]bool{}}
 	h.start(generation)
 	return h
 }
@@ -139,7 +132,7 @@ func (h *Host) Alive(now time.Duration) []string {
 func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
 	names := []string{h.id}
 	for name, p := range h.peers {
-		if now-p.heard <= aliveFor && accept(p) {
+		if now-p.heard <= AliveFor && accept(p) {
 			names = append(names, name)
 		}
 	}
@@ -167,7 +160,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		h.peers[m.From] = p
 		h.news = true
 	}
-	h.news = h.news || now-p.heard > aliveFor
+	h.news = h.news || now-p.heard > AliveFor
 	p.heard = now
 	generation := p.generation
 	switch { // the generation of rows is theirs
@@ -272,33 +265,18 @@ func (h *Host) rowsMessage(r *round, number int, to string) Message {
 
 // part stores a part of a state.
 func (h *Host) part(m Message) {
-	if m.Parts <= 0 || m.Part < 0 || m.Part >= m.Parts || m.Generation <= h.round.generation {
+	if m.Generation <= h.round.generation {
 		return
 	}
-	in := h.incoming[m.From]
-	if in == nil || in.generation != m.Generation || len(in.parts) != m.Parts {
-		in = &parts{m.Generation, make([][]byte, m.Parts), m.Parts}
-		h.incoming[m.From] = in
-	}
-	if in.parts[m.Part] == nil {
-		in.parts[m.Part] = append([]byte{}, m.Data...)
-		in.missing--
-	}
-	if in.missing == 0 && (h.arrived == nil || h.arrived.Generation < in.generation) {
-		h.arrived = &Arrived{m.From, in.generation, slices.Concat(in.parts...)}
-		delete(h.incoming, m.From)
+	data := h.incoming.Add(m)
+	if data != nil && (h.arrived == nil || h.arrived.Generation < m.Generation) {
+		h.arrived = &Arrived{m.From, m.Generation, data}
 	}
 }
 
 // StateParts returns the messages of a state after this host's generations, in parts of at most `largest` bytes.
-func (h *Host) StateParts(to string, data []byte, largest int) (out []Message) {
-	pieces := slices.Collect(slices.Chunk(data, largest))
-	for i, piece := range pieces {
-		m := h.message(State, to)
-		m.Part, m.Parts, m.Data = i, len(pieces), piece
-		out = append(out, m)
-	}
-	return out
+func (h *Host) StateParts(to string, data []byte, largest int) []Message {
+	return Split(h.message(State, to), data, largest)
 }
 
 // Action is what a host does next.
@@ -425,7 +403,7 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 		switch {
 		case by != "" && by != h.id && h.isAlive(now, by):
 			if left := at + late - now; left > 0 {
-				wait = min(wait, left, h.peers[by].heard+aliveFor-now+1)
+				wait = min(wait, left, h.peers[by].heard+AliveFor-now+1)
 			} else {
 				overdue = append(overdue, i)
 			}
@@ -455,7 +433,7 @@ func (h *Host) shares(p *peer) bool {
 
 func (h *Host) isAlive(now time.Duration, name string) bool {
 	p := h.peers[name]
-	return name == h.id || p != nil && now-p.heard <= aliveFor
+	return name == h.id || p != nil && now-p.heard <= AliveFor
 }
 
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
