@@ -28,7 +28,7 @@ import (
 type HostSettings struct {
 	Join      string   `set:"join" program:"no" resume:"any"`
 	_         struct{} `help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server"`
-	_         struct{} `help:"and name"`
+	_         struct{} `help:"and name; with --island, exchange members with all islands that do"`
 	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
 	_         struct{} `help:"hosts that must have joined before the first generation"`
 	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
@@ -43,6 +43,9 @@ type HostSettings struct {
 	TLSKey    string   `set:"tls-key" program:"no" resume:"any" needs:"join=!"`
 	_         struct{} `help:"its key, a PEM file"`
 }
+
+// hosted reports whether the run is one of several hosts that compute one population.
+func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -70,15 +73,12 @@ func (c *Config) checkHosts() error {
 	if c.Join == "" {
 		return nil
 	}
-	if c.Island != "" {
-		return settings.Wrong("join", c.Join, "no --island with it: all hosts compute one population")
-	}
 	_, _, err := c.server()
 	return err
 }
 
-// open returns how to reach the other hosts.
-func (h *HostSettings) open() (hosts.Open, error) {
+// open returns how to reach the other hosts, or the processes of another name: with a suffix.
+func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	server, name, err := h.server()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (h *HostSettings) open() (hosts.Open, error) {
 	if server.TLS, err = files.TLS(); err != nil {
 		return nil, settings.Wrong("tls-ca", h.TLSCA, "certificates: %v", err)
 	}
-	return server.On(name), nil
+	return server.On(name + suffix), nil
 }
 
 // search is an evolution, with or without restarts.
@@ -131,7 +131,7 @@ func (p past) metrics() run.Metrics {
 }
 
 func newHosted(b xlabridge.Backend, c Config) (run.Run, error) {
-	open, err := c.open()
+	open, err := c.open("")
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func changes(before, now []string) (lines []string) {
 // Board returns the rows of a display: those of the search, and what this host does.
 func (c *Config) Board() []run.Row {
 	rows := c.Search.Board()
-	if c.Join == "" {
+	if !c.hosted() {
 		return rows
 	}
 	return append(rows, run.Row{Label: "hosts", Plain: true, Parts: []run.Part{{Metric: "hosts", Format: run.Whole},

@@ -173,9 +173,10 @@ func TestHostsThatAreRefused(t *testing.T) {
 		"want nats://HOST:PORT/NAME": func(c *Config) { c.Join = "http://here/x" },
 		"a name after the server":    func(c *Config) { c.Join = server },
 		"without a password":         func(c *Config) { c.Join = "nats://me:secret@here:1/x" },
-		"no --island with it": func(c *Config) {
+		"no --join with it": func(c *Config) {
 			c.Island, c.MigrationDir = "a", t.TempDir()
 		},
+		"no --hosts and --chunks": func(c *Config) { c.Island = "a" },
 	} {
 		other := c
 		change(&other)
@@ -230,4 +231,38 @@ func TestChangesOfHosts(t *testing.T) {
 		}
 		require.Equal(t, c.want, strings.Join(changes(before, strings.Fields(c.now)), " | "))
 	}
+}
+
+// 32.26: islands of two processes exchange members by a message server, and write the files of islands.
+func TestIslandsByAMessageServer(t *testing.T) {
+	server := messageServer(t, "")
+	started := make(chan struct{})
+	var both sync.WaitGroup
+	for _, island := range []string{"a", "b"} {
+		c := smallRun(func(c *Config) {
+			c.Strategy, c.Devices, c.Generations = "simplega", 1, 30
+			c.Island, c.Join, c.MigrateEvery, c.Migrants = island, server+"/try", 2, 2
+		})
+		c.Population = 16
+		var err error
+		r, err := c.Start(xlatest.Open(t, 1))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		both.Go(func() {
+			<-started
+			for range c.Generations {
+				m, err := r.Step()
+				if !assert.NoError(t, err) {
+					return
+				}
+				if n, _ := m.Get("arrived"); n > 0 {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			assert.Fail(t, "nobody arrives", island)
+		})
+	}
+	close(started)
+	both.Wait()
 }
