@@ -66,7 +66,7 @@ var rooms = []room{
 	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
 		[]string{}},
 	{"rollout/evolve/lanes", append(below, "rollout/run", "rollout/evolve/generation"), []string{}},
-	{"rollout/evolve/pool", []string{"graph", "graph/safetensors", "rollout/settings"},
+	{"rollout/evolve/pool", []string{"graph", "graph/safetensors", "rollout/settings", "rollout/evolve/hosts"},
 		[]string{"github.com/gofrs/flock"}},
 	{"rollout/evolve/hosts", []string{"rollout/evolve/hosts"}, []string{"github.com/nats-io/nats.go"}},
 	{"rollout/evolve/hosts/hostsim", []string{"rollout/evolve/hosts"}, []string{}},
