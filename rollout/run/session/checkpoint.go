@@ -66,11 +66,11 @@ func (s *session) hold() error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
 	}
-	files, err := s.furtherFiles(false)
+	snapshot, lent, err := s.snapshot()
 	if err != nil {
 		return err
 	}
-	snapshot, lent, err := s.snapshot()
+	files, err := s.furtherFiles(snapshot, false)
 	if err != nil {
 		return err
 	}
