@@ -9,7 +9,7 @@ import (
 	"xlarun/graph/safetensors"
 )
 
-// elites returns the arrays of run.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each, except of
+// elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each, except of
 // centres, f32[cells, d], which has all cells.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	a := state.Archive
@@ -56,7 +56,7 @@ func centres(p *Program) *graph.Array {
 	return graph.Float32s(flat, p.Cells.Cells(), len(low))
 }
 
-// metadata returns what a reader of run.ArchiveFile needs beside the arrays.
+// metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
 func (r *Run) metadata(generation int64) map[string]string {
 	low, high := boundsOf(r.program.Space)
 	sides := ""

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 )
 
 // Run is a run of qd: a compiled generation and its state on the devices.
@@ -121,5 +122,5 @@ func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.File{{Name: run.ArchiveFile, Arrays: arrays, Metadata: r.metadata(s.Step)}}, nil
+	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: r.metadata(s.Step)}}, nil
 }

@@ -64,8 +64,6 @@ const (
 	CentreMember = "centre" // the member that stands for the whole search
 	// CriticFile is the file of the critic that belongs to the newest checkpoint.
 	CriticFile = "critic.safetensors"
-	// ArchiveFile is the file of the elites of quality-diversity search.
-	ArchiveFile = "archive.safetensors"
 )
 
 // FameMember is the name of the n-th member of the hall of fame, from 1: "fame-1" has the highest mean return.
