@@ -12,7 +12,8 @@ type Descriptor interface {
 	Space() envs.Box
 	// Start returns the carry before the first step of an episode: a tree.
 	Start() any
-	// Step returns the carry after a step. It counts only if the episode was not over before it. p are the environment's parameters.
+	// Step returns the carry after a step. It counts only if the episode was not over before it. p are the
+	// environment's parameters.
 	Step(carry any, s Step, p any) any
 	// End returns the descriptor, f32[d], after an episode of length steps, f32[].
 	End(carry any, length *graph.Array) *graph.Array
@@ -32,8 +33,8 @@ func EnvDescriptor(env envs.Environment) (d Descriptor, ok bool) {
 	return nil, false
 }
 
-// descriptor returns what describes episodes: Rollout.Descriptor, else the environment if it is a Describer; nil: nothing
-// does. A StepDescriber costs time at each step, so it describes only where it is wanted.
+// descriptor returns what describes episodes: Rollout.Descriptor, else the environment if it is a Describer; nil:
+// nothing does. A StepDescriber costs time at each step, so it describes only where it is wanted.
 func (r *Rollout) descriptor() Descriptor {
 	if r.Descriptor != nil {
 		return r.Descriptor

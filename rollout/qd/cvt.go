@@ -88,7 +88,8 @@ func newCentroids(p points) *centroids {
 			copy(rows[(i*most+j)*p.d:], p.at(int(n)))
 		}
 	}
-	t.side, t.tables = b.side, nearTable{graph.Float32s(rows, len(near), most, p.d), graph.Int32s(numbers, len(near), most)}
+	t.side = b.side
+	t.tables = nearTable{graph.Float32s(rows, len(near), most, p.d), graph.Int32s(numbers, len(near), most)}
 	return t
 }
 

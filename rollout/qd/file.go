@@ -9,8 +9,8 @@ import (
 	"xlarun/graph/safetensors"
 )
 
-// elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each, except of
-// centres, f32[cells, d], which has all cells.
+// elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
+// except of centres, f32[cells, d], which has all cells.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	a := state.Archive
 	fitness, err := graph.Floats(a.Fitness)
