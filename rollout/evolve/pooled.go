@@ -365,7 +365,7 @@ func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 }
 
 // Files returns migration.json: descent and arrivals.
-func (p *pooled) Files(bool) ([]run.File, error) {
+func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
 	descent, taken, err := p.descended()
 	if err != nil {
 		return nil, err

@@ -65,16 +65,16 @@ func (s *session) hold() error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
 	}
-	files, err := s.furtherFiles(false)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
 	snapshot, lent, err := s.snapshot()
 	if err != nil {
 		return err
 	}
 	s.holding = time.Since(start)
+	files, err := s.furtherFiles(snapshot, false)
+	if err != nil {
+		return err
+	}
 	done := strconv.FormatBool(s.last.Done)
 	if s.last.Stalled && !s.last.Done {
 		done = stalled

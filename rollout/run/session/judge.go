@@ -113,7 +113,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 	}
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
 	if ended && fits(s.filing+1) {
-		files, err := s.furtherFiles(ended)
+		files, err := s.furtherFiles(run.Snapshot{Step: held.Step, Arrays: held.Arrays}, ended)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func (h *halved) Step() (run.Metrics, error) {
 }
 
 // Files returns the step of the state.
-func (h *halved) Files(bool) ([]run.File, error) {
+func (h *halved) Files(run.Snapshot, bool) ([]run.File, error) {
 	if h.files != nil {
 		h.files()
 	}
