@@ -105,8 +105,8 @@ type NEATSpeciation struct {
 	Stagnation       settings.Number `set:"stagnation" min:"1" max:"16777216"`
 	_                struct{}        `help:"generations without a better best after which a species has no children"`
 	Refocus          settings.Number `set:"refocus" min:"1" max:"16777216"`
-	_                struct{}        `help:"generations without a better best of all after which only the best two"`
-	_                struct{}        `help:"species have children"`
+	_                struct{}        `help:"each time after so many generations without a better best of all, only the best"`
+	_                struct{}        `help:"two species have children"`
 }
 
 // NEATState is the state of NEAT.
@@ -232,11 +232,11 @@ func (*NEAT) Reports() []string {
 func (e *NEAT) Report(state any) *graph.Array {
 	s := state.(NEATState)
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
-	mean := func(flags *graph.Array) *graph.Array {
-		return single(flags.Convert(graph.Int32).Sum()).Div(float32(flags.Dim(0)))
+	mean := func(flags *graph.Array, less int) *graph.Array {
+		return single(flags.Convert(graph.Int32).Sum().Sub(less * flags.Dim(0))).Div(float32(flags.Dim(0)))
 	}
 	return graph.Stack([]*graph.Array{single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
 		single(graph.ReduceMax(s.Species.Size)),
-		mean(s.Genomes.Nodes.Exist()).Sub(float32(e.network.Inputs + e.network.Outputs)),
-		mean(s.Genomes.Connections.Enabled), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
+		mean(s.Genomes.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
+		mean(s.Genomes.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
 }

@@ -183,8 +183,8 @@ func (e *NEAT) offspring(s, next NEATState, p placed, f *graph.Array) tribes {
 }
 
 // shares returns the part of each species in the next generation, f32[species], of any sum. Species that have not
-// improved for too long have none; the best one always has. If the best of all has not improved for too long, only the
-// best two species have.
+// improved for too long have none; the best one always has. Each time that the best of all has not improved
+// for so long, only the best two species have, for one generation.
 func (e *NEAT) shares(next NEATState, t tribes, best, place, f *graph.Array) *graph.Array {
 	species := e.MaxSpecies
 	isBetter := best.ExpandDims(1).Gt(best).Or(best.ExpandDims(1).Eq(best).And(
@@ -192,7 +192,9 @@ func (e *NEAT) shares(next NEATState, t tribes, best, place, f *graph.Array) *gr
 	rank := isBetter.Convert(graph.Int32).Sum(0) // better species before each one
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
 	fresh := single(next.Told.Sub(t.Species.Improved)).Lt(e.Stagnation.Array()).Or(rank.Eq(0))
-	focused := single(next.Told.Sub(next.Improved)).Ge(e.Refocus.Array())
+	stale := single(next.Told.Sub(next.Improved))
+	periods := stale.Div(e.Refocus.Array()).Floor()
+	focused := periods.Gt(0.).And(periods.Mul(e.Refocus.Array()).Eq(stale))
 	allowed := t.Exist.And(graph.Select(focused, rank.Lt(2), fresh))
 
 	// Fitness from 0 on, and at most 1, so that sums do not overflow.
