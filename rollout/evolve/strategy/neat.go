@@ -16,7 +16,7 @@ func init() {
 	MustRegister("neat", func() Strategy {
 		return &NEAT{
 			NEATMutation: NEATMutation{WeightRate: settings.Num(.8), ReplaceRate: settings.Num(.1),
-				Power: settings.Num(.5), Range: settings.Num(2), Limit: settings.Num(30), NodeRate: settings.Num(.03),
+				Power: settings.Num(1), Range: settings.Num(2), Limit: settings.Num(30), NodeRate: settings.Num(.03),
 				ConnectionRate: settings.Num(.05), ToggleRate: settings.Num(.01), FunctionRate: settings.Num(.1)},
 			NEATMating: NEATMating{CrossoverRate: settings.Num(.75), InterspeciesRate: settings.Num(.001),
 				DisableRate: settings.Num(.75), Survival: settings.Num(.2), Elites: settings.Num(1),
