@@ -44,6 +44,7 @@ type NEAT struct {
 	NEATMating
 	NEATSpeciation
 	network genome.Network
+	packing *graph.Packing // of genomes
 }
 
 // NEATMutation are the settings of NEAT's mutations.
@@ -111,9 +112,9 @@ type NEATSpeciation struct {
 
 // NEATState is the state of NEAT.
 type NEATState struct {
-	Genomes  genome.Genome // leaves [population, …]: the last generation
-	Births   births        // leaves [population]: the next one
-	Reach    *graph.Array  `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
+	Genomes  *graph.Array // i32[population, genes]: the last generation, each genome packed
+	Births   *graph.Array // i32[population, …]: the next one, packed
+	Reach    *graph.Array `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
 	Species  NEATSpecies
 	Champion *graph.Array // i32[]: the best of Genomes
 	Best     *graph.Array // f32[]: the best fitness so far
@@ -129,7 +130,7 @@ type NEATState struct {
 
 // neatDraw is a child, and the key of what Tell draws for the next generation.
 type neatDraw struct {
-	Genome genome.Genome
+	Genome *graph.Array // i32[genes], packed
 	Key    random.Key
 }
 
@@ -141,7 +142,7 @@ func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
 			Wants: "genome: neat changes the structure of networks; --policy genome"}
 	}
 	fitted := *e
-	fitted.network = g.Network
+	fitted.network, fitted.packing = g.Network, g.Network.Packing()
 	return &fitted, nil
 }
 
@@ -158,10 +159,8 @@ func (*NEAT) Breeds() {}
 func (e *NEAT) Init(first any, members int) any {
 	g := first.(genome.Genome)
 	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
-	all := graph.MapTree(func(a *graph.Array) *graph.Array {
-		return a.BroadcastTo(append([]int{members}, a.Dims()...)...)
-	}, g)
-	s := NEATState{Genomes: all, Births: firstBirths(members), Species: e.noSpecies(), Champion: zero,
+	packed := e.pack(g)
+	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)), Species: e.noSpecies(), Champion: zero,
 		Best: graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
 		Threshold:   e.Threshold.Array(),
 		Nodes:       graph.Full(zero.Shape(), int32(e.network.Inputs+e.network.Outputs)),
@@ -181,16 +180,29 @@ func (e *NEAT) Sample(key random.Key, state any) any {
 // SampleAt breeds a member of the next generation.
 func (e *NEAT) SampleAt(key random.Key, state any, member *graph.Array) any {
 	own, next := random.Split2(key)
-	return neatDraw{e.breed(own, state.(NEATState), member), next}
+	return neatDraw{e.pack(e.breed(own, state.(NEATState), member)), next}
 }
 
 // Member returns the child.
-func (*NEAT) Member(_, child any, _ *graph.Array) any { return child.(neatDraw).Genome }
+func (e *NEAT) Member(_, child any, _ *graph.Array) any { return e.unpack(child.(neatDraw).Genome) }
+
+// pack returns a genome as one array, i32[genes].
+func (e *NEAT) pack(g genome.Genome) *graph.Array { return e.packing.Pack(g)[0] }
+
+// unpack returns the genome of an array, i32[genes], or genomes of several, i32[…, genes].
+func (e *NEAT) unpack(packed *graph.Array) genome.Genome {
+	return e.packing.Unpack([]*graph.Array{packed}).(genome.Genome)
+}
+
+// genome returns one of a population of packed genomes.
+func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
+	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
+}
 
 // Centre returns the champion of the last generation.
-func (*NEAT) Centre(state any) any {
+func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
-	return population.At(s.Genomes, s.Champion)
+	return e.genome(s.Genomes, s.Champion)
 }
 
 // Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
@@ -202,7 +214,7 @@ func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
 	best := graph.DynamicIndex(f, next.Champion, 0)
 	next.Best = s.Best.Max(best)
 	next.Improved = graph.Select(best.Gt(s.Best), next.Told, s.Improved)
-	sp := e.speciate(s, all.Genome.Connections, draws)
+	sp := e.speciate(s, all.Genome, draws)
 	t := e.offspring(s, next, sp, f)
 	next.Species = e.represented(sp, t, all)
 	next.Born = s.Born.Add(sp.founded)
@@ -231,12 +243,13 @@ func (*NEAT) Reports() []string {
 // padding, and the threshold of the next generation.
 func (e *NEAT) Report(state any) *graph.Array {
 	s := state.(NEATState)
+	g := e.unpack(s.Genomes)
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
 	mean := func(flags *graph.Array, less int) *graph.Array {
 		return single(flags.Convert(graph.Int32).Sum().Sub(less * flags.Dim(0))).Div(float32(flags.Dim(0)))
 	}
 	return graph.Stack([]*graph.Array{single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
 		single(graph.ReduceMax(s.Species.Size)),
-		mean(s.Genomes.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
-		mean(s.Genomes.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
+		mean(g.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
+		mean(g.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
 }

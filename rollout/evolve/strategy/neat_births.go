@@ -18,26 +18,27 @@ type conceived struct {
 
 // decide decides about the births of the next generation, and numbers their new nodes and connections.
 func (e *NEAT) decide(s NEATState, next *NEATState, t tribes, all neatDraw, draws population.Draws, f *graph.Array) {
-	counts := graph.Once(all.Genome.Connections.Exist().Convert(graph.Int32).Sum(1))
+	counts := graph.Once(e.unpack(all.Genome).Connections.Exist().Convert(graph.Int32).Sum(1))
 	born := population.EachOf(draws, func(member *graph.Array) conceived {
 		u := random.Uniform(population.At(all.Key, member), graph.ShapeOf(graph.Float32, 10), 0, 1)
 		b := e.parents(member, t, u, counts, f)
-		g := graph.Once(population.At(all.Genome, b.Parent))
+		g := e.genome(all.Genome, b.Parent)
 		var reach *graph.Array
 		if s.Reach != nil {
 			reach = graph.Once(population.At(s.Reach, b.Parent))
 		}
 		return e.structure(b, g, reach, u)
 	})
-	next.Births, next.Reach = born.Birth, born.Reach
+	next.Reach = born.Reach
 	next.Refused = born.Refused.Sum()
 
 	// Equal mutations of one generation have the same numbers.
 	split, splits := distinct(born.SplitNumber)
 	link, links := distinct(born.FromNode, born.ToNode)
-	next.Births.Node = s.Nodes.Add(split)
-	next.Births.Halves = s.Innovations.Add(split.Mul(2))
-	next.Births.Link = s.Innovations.Add(splits.Mul(2)).Add(link)
+	b := born.Birth
+	b.Node, b.Halves = s.Nodes.Add(split), s.Innovations.Add(split.Mul(2))
+	b.Link = s.Innovations.Add(splits.Mul(2)).Add(link)
+	next.Births = packBirths(b)
 	next.Nodes, next.Innovations = s.Nodes.Add(splits), s.Innovations.Add(splits.Mul(2)).Add(links)
 }
 

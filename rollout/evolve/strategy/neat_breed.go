@@ -1,6 +1,8 @@
 package strategy
 
 import (
+	"sync"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy/genome"
@@ -18,6 +20,19 @@ type births struct {
 	From   *graph.Array // i32: place of the source of a new connection; -1: none
 	To     *graph.Array // i32: place of its target
 	Link   *graph.Array // i32: its number
+}
+
+// birthPacking lays births out as one array.
+var birthPacking = sync.OnceValue(func() *graph.Packing {
+	return graph.NewPacking(population.At(firstBirths(1), graph.Zeros(graph.ShapeOf(graph.Int32))),
+		func(graph.Shape) graph.DType { return graph.Int32 })
+})
+
+// packBirths returns births, leaves […], as one array, i32[…, fields].
+func packBirths(b births) *graph.Array { return birthPacking().Pack(b)[0] }
+
+func unpackBirths(packed *graph.Array) births {
+	return birthPacking().Unpack([]*graph.Array{packed}).(births)
 }
 
 // firstBirths gives each member one parent, without new structure.
@@ -71,9 +86,9 @@ func put(x, place *graph.Array, value any) *graph.Array {
 
 // breed makes a member of the next generation.
 func (e *NEAT) breed(key random.Key, s NEATState, member *graph.Array) genome.Genome {
-	b, l := population.At(s.Births, member), e.draw(key)
-	parent := graph.Once(population.At(s.Genomes, b.Parent))
-	child := e.cross(parent, graph.Once(population.At(s.Genomes, b.Other)), b.Other.Ne(b.Parent), l)
+	b, l := unpackBirths(graph.Once(graph.DynamicIndex(s.Births, member, 0))), e.draw(key)
+	parent := e.genome(s.Genomes, b.Parent)
+	child := e.cross(parent, e.genome(s.Genomes, b.Other), b.Other.Ne(b.Parent), l)
 	child = e.moveWeights(child, l, s.Told.Eq(0))
 	child = e.changeFunctions(child, l)
 	child = e.toggle(child, l)

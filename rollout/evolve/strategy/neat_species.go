@@ -98,11 +98,11 @@ type placed struct {
 
 // speciate puts each member into the first species from whose representative it is no further than the threshold. If
 // there is none, it is the representative of a new one. If there is no room for a new one, it joins the nearest.
-func (e *NEAT) speciate(s NEATState, all genome.Connections, draws population.Draws) placed {
+func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) placed {
 	species := e.MaxSpecies
 	reps := compare(s.Species.Numbers, s.Species.Weights)
 	distances := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-		return e.distances(population.At(all, member), reps)
+		return e.distances(e.genome(all, member).Connections, reps)
 	})
 	exist := s.Species.Number.Gt(0)
 	near := distances.Le(s.Threshold).And(exist)
@@ -117,10 +117,10 @@ func (e *NEAT) speciate(s NEATState, all genome.Connections, draws population.Dr
 		return graph.Any(l.Place.Lt(0)).And(l.Count.Lt(species))
 	}, func(l loop) loop {
 		founder := l.Place.Lt(0).Convert(graph.Int32).ArgMax(0)
-		c := population.At(all, founder)
+		c := e.genome(all, founder).Connections
 		own := compare(c.Number.ExpandDims(0), c.Weight.ExpandDims(0))
 		d := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-			return e.distances(population.At(all, member), own)
+			return e.distances(e.genome(all, member).Connections, own)
 		})
 		joins := l.Place.Lt(0).And(d.Squeeze(1).Le(s.Threshold).Or(graph.Iota(l.Place.Dim(0)).Eq(founder)))
 		isNew := graph.Iota(species).Eq(l.Count)
@@ -216,9 +216,8 @@ func (e *NEAT) represented(p placed, t tribes, all neatDraw) NEATSpecies {
 		return random.Uniform(random.FoldIn(key, 1), graph.ShapeOf(graph.Float32), 0, 1)
 	})(keys)
 	member := graph.Take(t.Order, t.Starts.Add(choose(lot, t.Species.Size)), 0)
-	sp := t.Species
-	sp.Numbers = graph.Select(t.Exist.ExpandDims(1), graph.Take(all.Genome.Connections.Number, member, 0),
-		int32(genome.None))
-	sp.Weights = graph.Select(t.Exist.ExpandDims(1), graph.Take(all.Genome.Connections.Weight, member, 0), 0.)
+	sp, c := t.Species, e.unpack(graph.Once(graph.Take(all.Genome, member, 0))).Connections
+	sp.Numbers = graph.Select(t.Exist.ExpandDims(1), c.Number, int32(genome.None))
+	sp.Weights = graph.Select(t.Exist.ExpandDims(1), c.Weight, 0.)
 	return sp
 }

@@ -490,7 +490,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 	})
 	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
 	require.NoError(t, err)
-	p := &plainNEAT{NEAT: e, genomes: plainOf(t, s.Genomes), nodes: e.network.Inputs + e.network.Outputs,
+	p := &plainNEAT{NEAT: e, genomes: plainOf(t, e.unpack(s.Genomes)), nodes: e.network.Inputs + e.network.Outputs,
 		innovations: e.network.FirstConnections(), best: math.Inf(-1)}
 	for i := range members {
 		p.births = append(p.births, plainBirth{i, i, false, -1, -1, -1, -1, -1, -1})
@@ -499,7 +499,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 	for generation := range count {
 		d, err := ask(s, random.New(int64(generation)))
 		require.NoError(t, err)
-		children := plainOf(t, d.Children.Genome)
+		children := plainOf(t, e.unpack(d.Children.Genome))
 		lotRows := map[string][][]float64{}
 		for name, a := range map[string]*graph.Array{"Changes": d.Lots.Changes, "Toggles": d.Lots.Toggles,
 			"Toggled": d.Lots.Toggled, "Functions": d.Lots.Functions, "Function": d.Lots.Function,
@@ -584,7 +584,7 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 	}
 	require.Equal(t, []int{p.nodes, p.innovations, p.refused}, []int{ints(s.Nodes)[0], ints(s.Innovations)[0],
 		ints(s.Refused)[0]}, what)
-	b := s.Births
+	b := unpackBirths(s.Births)
 	parent, other, copied, split := ints(b.Parent), ints(b.Other), ints(b.Copied), ints(b.Split)
 	require.Len(t, p.births, len(parent), what)
 	for i, w := range p.births {

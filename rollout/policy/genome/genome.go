@@ -97,3 +97,9 @@ func (n *Network) First(key random.Key) Genome {
 			Weight: graph.Select(isUsed, weights, 0.), Enabled: isUsed},
 	}
 }
+
+// Packing lays a genome out as one array of whole numbers, i32[elements], without losing a bit. Populations are read
+// and written faster in this form.
+func (n *Network) Packing() *graph.Packing {
+	return graph.NewPacking(n.First(random.New(0)), func(graph.Shape) graph.DType { return graph.Int32 })
+}
