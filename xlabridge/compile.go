@@ -98,6 +98,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	if _, err := appendOverrides(nil, r.overrides); err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
 	}
+	if c.topology != nil {
+		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))
+	}
 	program := []byte(stablehlo)
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
 	requests.Store(at, r)
@@ -157,7 +160,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 	without := "" // the options that are left out, and why
 	for {
 		options := append(optionsOf(args), r.serialized()...)
-		key, hit := l.lookUp(r, args, code, options, platform)
+		key, hit := l.lookUp(r, args, code, platform)
 		if r.store != nil {
 			r.info.Reason += without
 		}
@@ -218,15 +221,13 @@ func (r *request) serialized() []byte {
 }
 
 // lookUp searches the cache for the program's key, and sets args.executable if there is an entry.
-func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte,
+func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 	platform string) (key cache.Key, hit bool) {
 	if r.store == nil {
 		return key, false
 	}
 	format := C.GoStringN(args.program.format, C.int(args.program.format_size))
-	key = cache.NewKey(code, []byte(format), options, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
-		[]byte(hostFingerprint()), []byte(os.Getenv("XLA_FLAGS")))
-	r.info.Key = key.String()
+	key = r.key(l, code, format, optionsOf(args), platform)
 	loaded, err := l.fromCache(r, key, args.client)
 	if err != nil {
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
@@ -239,6 +240,24 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []by
 	r.info.Cache, r.info.Reason, r.info.Stored = CacheHit, "", true
 	args.executable = loaded
 	return key, true
+}
+
+// key returns the program's key in the cache. options are the compiler's options without the overrides. The key of a
+// program for an accelerator has no part of the host, so that another machine can fill the cache. The plugin's
+// fingerprint stands for its version.
+func (r *request) key(l *library, code []byte, format string, options []byte, platform string) cache.Key {
+	overrides, host := r.overrides, ""
+	if strings.HasPrefix(platform, "cpu\n") {
+		host = hostFingerprint()
+	} else if _, ok := overrides[cudaDataDir]; ok {
+		overrides = maps.Clone(overrides)
+		delete(overrides, cudaDataDir) // a folder of this machine
+	}
+	added, _ := appendOverrides(options, overrides) // checked by compileText
+	key := cache.NewKey(code, []byte(format), added, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
+		[]byte(host), []byte(os.Getenv("XLA_FLAGS")))
+	r.info.Key = key.String()
+	return key
 }
 
 // notStored returns the sentence for a cache that cannot be written. It names no program, because it holds for all.
