@@ -7,6 +7,7 @@ package xlabridge
 import "C"
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,14 +184,14 @@ func (l *library) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw 
 	return r.store.Put(key, meta, payload)
 }
 
-// Field numbers of ExecutableAndOptionsProto.
-const fieldSerialized = 1
+// riegeli begins the files of records in which plugins serialize programs.
+var riegeli = []byte{0x83, 0xaf, 'p', 0xd1, '\r', 0x88, 'J', '?'}
 
-// loadable returns an error if a serialized program lacks what the plugin loads. Only the plugin's client, and so a
-// device, can load all of it.
+// loadable returns an error if a serialized program is not what the plugin loads. Only the plugin's client, which needs
+// a device, can load all of it.
 func loadable(payload []byte) error {
-	if _, err := protoField(payload, fieldSerialized); err != nil {
-		return fmt.Errorf("entry is damaged: %w", err)
+	if !bytes.HasPrefix(payload, riegeli) {
+		return errors.New("entry is damaged: it holds no program of a plugin")
 	}
 	return nil
 }
