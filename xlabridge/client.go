@@ -33,6 +33,7 @@ type Client struct {
 	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
 	target   graph.Target // set by tests to override Target
 	topology *topology    // nil: the devices are there
+	compiled func(*Compiled)
 	switches kernelSwitches
 
 	warning sync.Mutex
@@ -74,14 +75,14 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := withoutServer(o); err != nil {
+	if err := withoutTPU(o); err != nil {
 		return nil, err
 	}
 	lib, err := openLibrary(ctx, found, o.LibraryDirs)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{},
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled, warned: map[string]bool{},
 		live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if o.Topology != nil {

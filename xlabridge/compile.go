@@ -145,10 +145,16 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	return l.compile(r, args, code)
 }
 
+// seenOptions is called with the options that go-xla gives; tests set it.
+var seenOptions func(options []byte)
+
 // compile loads the program from the cache or compiles it, and sets args.executable. It leaves out default options that
 // the plugin does not accept; they change only the speed. The key of the stored program contains the options that were
 // used.
 func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
+	if seenOptions != nil {
+		seenOptions(optionsOf(args))
+	}
 	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
 	platform := ""
 	if r.store != nil {

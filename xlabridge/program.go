@@ -101,6 +101,9 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 		}
 		x.captured = append(x.captured, d)
 	}
+	if c.compiled != nil {
+		c.compiled(x)
+	}
 	return x, nil
 }
 

@@ -37,13 +37,18 @@ func (c *Client) Topology() *target.Target {
 	return &c.topology.Target
 }
 
-// withoutServer tells the plugin for TPUs, before it is loaded, not to wait for a server that only a machine with a TPU
-// has.
-func withoutServer(o Options) error {
+// withoutTPU tells the plugin for TPUs, before it is loaded, that there is none: it need not wait for a server that only
+// a machine with a TPU has, and other processes may load it at the same time.
+func withoutTPU(o Options) error {
 	if o.Topology == nil || o.Backend != "tpu" {
 		return nil
 	}
-	return os.Setenv("TPU_SKIP_MDS_QUERY", "1")
+	for _, name := range []string{"TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD"} {
+		if err := os.Setenv(name, "1"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // createTopology makes the plugin's topology in place of a client.

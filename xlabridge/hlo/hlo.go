@@ -5,6 +5,7 @@ package hlo
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,18 +35,22 @@ type Instruction struct {
 	// Bytes is the size of the result.
 	Bytes  int64
 	called []int64
+	// constant is the value of an integer constant without dimensions.
+	constant    int64
+	hasConstant bool
 	// config is the backend's own text about the instruction.
 	config string
 }
 
 // Field numbers of the messages.
 const (
-	moduleName, moduleComputations, moduleEntry                              = 1, 3, 6
-	computationName, computationInstructions, computationID                  = 1, 2, 5
-	instructionName, instructionOpcode, instructionShape                     = 1, 2, 3
-	instructionTarget, instructionCalled, instructionConfig                  = 28, 38, 43
-	shapeElement, shapeDimensions, shapeTuple                                = 2, 3, 4
-	withConfigModule                                        protowire.Number = 1
+	moduleName, moduleComputations, moduleEntry                                                  = 1, 3, 6
+	computationName, computationInstructions, computationID                                      = 1, 2, 5
+	instructionName, instructionOpcode, instructionShape                                         = 1, 2, 3
+	instructionLiteral, instructionTarget, instructionCalled, instructionConfig                  = 8, 28, 38, 43
+	literalS32, literalS64, literalU32, literalU64                                               = 4, 5, 6, 7
+	shapeElement, shapeDimensions, shapeTuple                                                    = 2, 3, 4
+	withConfigModule                                                            protowire.Number = 1
 )
 
 // Parse reads a HloModuleProto, alone ("hlo") or as the first field of a HloModuleProtoWithConfig ("hlo_with_config").
@@ -127,6 +132,8 @@ func parseInstruction(message []byte) (*Instruction, error) {
 			x.Target = string(bytes)
 		case instructionConfig:
 			x.config = string(bytes)
+		case instructionLiteral:
+			x.constant, x.hasConstant, err = integer(bytes)
 		case instructionCalled:
 			x.called, err = numbers(x.called, value, bytes)
 		}
@@ -161,6 +168,22 @@ func shapeBytes(message []byte) (int64, error) {
 		size *= n
 	}
 	return tuple + (size+7)/8, err
+}
+
+// integer returns the value of a LiteralProto that is one integer.
+func integer(literal []byte) (value int64, ok bool, err error) {
+	var all []int64
+	err = fields(literal, func(number protowire.Number, value uint64, bytes []byte) (err error) {
+		switch number {
+		case literalS32, literalS64, literalU32, literalU64:
+			all, err = numbers(all, value, bytes)
+		}
+		return err
+	})
+	if err != nil || len(all) != 1 {
+		return 0, false, err
+	}
+	return all[0], true, nil
 }
 
 // numbers appends the values of a repeated field, packed or not.
@@ -218,8 +241,37 @@ var (
 	cycles    = regexp.MustCompile(`"estimated_cycles":\s*"(\d+)"`)
 )
 
-// Trips returns how often a while loop turns; 0: the compiler does not know.
-func (x *Instruction) Trips() int64 { return int64(x.number(tripCount)) }
+// Trips returns how often a while loop turns; 0: it is not known. The compiler says it, or the loop counts up to a
+// constant. Such a loop counts from 0 in programs of xlarun and JAX.
+func (m *Module) Trips(x *Instruction) int64 {
+	if n := x.number(tripCount); n > 0 {
+		return int64(n)
+	}
+	called := m.called(x)
+	if len(called) < 2 {
+		return 0
+	}
+	return max(0, m.bound(called[1]))
+}
+
+// bound returns the constant up to which the condition of a loop counts; 0: it does more than that.
+func (m *Module) bound(condition *Computation) (bound int64) {
+	for _, x := range condition.Instructions {
+		switch {
+		case x.Opcode == "constant" && x.hasConstant && bound == 0:
+			bound = x.constant
+		case x.Opcode == "fusion" || x.Opcode == "call":
+			for _, callee := range m.called(x) {
+				if n := m.bound(callee); n > 0 {
+					bound = n
+				}
+			}
+		case !slices.Contains([]string{"parameter", "get-tuple-element", "compare", "copy", "bitcast"}, x.Opcode):
+			return 0
+		}
+	}
+	return bound
+}
 
 // Microseconds returns the compiler's estimate of the time of a kernel on a GPU; 0: it gives none.
 func (x *Instruction) Microseconds() float64 { return x.number(execTime) }

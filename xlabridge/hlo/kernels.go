@@ -6,6 +6,7 @@ import (
 )
 
 // launching are the opcodes that a device starts as a kernel of its own. The others are views, constants or control.
+// AllocateBuffer, a custom-call of TPUs, launches nothing.
 var launching = []string{"fusion", "custom-call", "dot", "convolution", "copy", "sort", "reduce", "reduce-window",
 	"scatter", "gather", "dynamic-slice", "dynamic-update-slice", "concatenate", "transpose", "pad", "slice", "iota",
 	"broadcast", "select-and-scatter", "cholesky", "triangular-solve", "fft", "rng-bit-generator", "topk"}
@@ -54,7 +55,8 @@ func (m *Module) loops(all []Loop, c *Computation, name string, depth int, trips
 	all = append(all, l)
 	for _, x := range inside {
 		if body := m.called(x); len(body) > 0 { // the body comes before the condition
-			all = m.loops(all, body[0], x.Name, depth+1, x.Trips(), times*max(1, x.Trips()))
+			trips := m.Trips(x)
+			all = m.loops(all, body[0], x.Name, depth+1, trips, times*max(1, trips))
 		}
 	}
 	return all
@@ -85,7 +87,7 @@ func (m *Module) count(l *Loop, c *Computation) (inside []*Instruction) {
 			}
 		case slices.Contains(collectives, opcode):
 			l.Collectives = append(l.Collectives, Kernel{x.Name, opcode, x.Bytes})
-		case slices.Contains(launching, x.Opcode):
+		case slices.Contains(launching, x.Opcode) && x.Target != "AllocateBuffer":
 			k := Kernel{x.Name, x.Opcode, x.Bytes}
 			if x.Target != "" {
 				k.Opcode = x.Target

@@ -144,6 +144,19 @@ func Parse(name string) (Target, error) {
 		"as v5e:2x2", name, strings.Join(cards(), ", "))
 }
 
+// With returns a target of n devices of the same kind: a box of n cards, or the smallest slice with as many devices.
+func (t Target) With(n int) (Target, error) {
+	if t.Backend != "tpu" {
+		return Parse(fmt.Sprintf("%sx%d", t.device.Name, n))
+	}
+	for _, s := range t.device.Slices { // from small to large
+		if other, err := Parse(t.device.Name + ":" + s); err == nil && other.Devices >= n {
+			return other, nil
+		}
+	}
+	return Target{}, fmt.Errorf("there is no slice of %s with %d devices", t.device.Name, n)
+}
+
 // cards lists the names of single cards.
 func cards() []string {
 	var names []string
