@@ -73,7 +73,7 @@ func TestTopology(t *testing.T) {
 				infos = append(infos, x.Executable.Info())
 				m, err := x.Executable.Memory()
 				require.NoError(t, err)
-				require.EqualValues(t, 8*64*4, m.Arguments, "29.24 the memory comes with the cached program, too")
+				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the cached program, too")
 				out, err := x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
 				require.NoError(t, err, "29.25 a call gives shapes")
 				require.True(t, out[0].Shape().Equal(graph.ShapeOf(graph.Float32)))
