@@ -215,7 +215,7 @@ func Rows() []Row {
 			map[string]string{"env": "CartPole-v1"}),
 		ppo("ppo-gather", "an update of PPO on Gather-v1, cnn:16,32, 64 x 128", "gridworld_ppo_jax.py",
 			"float32 SAME select matmul", map[string]string{"env": "Gather-v1", "shared": "true", "policy": "cnn:16,32",
-				"envs": "64", "rollout": "128"}),
+				"envs": "64", "horizon": "128"}),
 		{Name: "search", What: "a simulation of Gumbel search, n = 6, k = 3, 64 games", Kind: "selfplay",
 			Turns: 50, Settings: map[string]string{"vertices": "6", "k": "3", "num-simulations": "50",
 				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
