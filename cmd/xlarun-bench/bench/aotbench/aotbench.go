@@ -224,9 +224,9 @@ func Rows() []Row {
 		generation("cmaes", "", ""),
 		generation("eggroll", "", ""),
 		{Name: "eight-openes", What: "collectives of a generation of openes on 8 devices", Kind: "evolve", Eight: true,
-			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "1024", "steps": "500"}},
+			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500"}},
 		{Name: "eight-cmaes", What: "collectives of a generation of cmaes on 8 devices", Kind: "evolve", Eight: true,
-			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "1024", "steps": "500",
+			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500",
 				"strategy": "cmaes"}},
 	}
 }
