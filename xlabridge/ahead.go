@@ -76,7 +76,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 	e := &Executable{name: r.name, client: c, replicas: replicas}
 	var key cache.Key
 	if r.store != nil {
-		key = r.key(c.lib, code, "mlir", options, acceleratorPlatform(c.Platform(), c.topology.kinds[0]))
+		key = r.key(c.lib, code, "mlir", options, c.platformKey())
 		payload, meta, err := r.store.Get(key)
 		if err == nil && meta.Ahead != nil {
 			e.ahead = &ahead{}
@@ -84,14 +84,15 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 				err = loadable(payload)
 			}
 		} else if err == nil {
-			err = errors.New("the entry was compiled on the device")
+			// It is better than what can be compiled here, so it stays. What is known of it is lost, so it is compiled.
+			err, r.store = errors.New("the entry was compiled on the device, and stays"), nil
 		}
 		if err == nil {
 			r.info.Cache, r.info.Reason, r.info.Stored, r.info.Bytes = CacheHit, "", true, len(payload)
 			r.info.Seconds = time.Since(start).Seconds()
 			return c.newAhead(e, r, nil)
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(c.lib, c.platformKey(), err)
 	}
 	raw, err := c.topology.compile(code, append(options, r.serialized()...))
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 	seconds := time.Since(start).Seconds()
 	if e.ahead, err = c.lib.aheadOf(raw); err == nil && r.store != nil {
 		meta := cache.Metadata{Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: seconds,
-			Plugin: c.lib.fingerprint, Platform: acceleratorPlatform(c.Platform(), c.topology.kinds[0])}
+			Plugin: c.lib.fingerprint, Platform: c.platformKey(), Program: r.text}
 		meta.Ahead, err = json.Marshal(e.ahead)
 		if err == nil {
 			err = c.lib.keepAhead(r, key, meta, raw)
@@ -119,6 +120,9 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 	r.info.Seconds = time.Since(start).Seconds()
 	return c.newAhead(e, r, raw)
 }
+
+// platformKey is library.platform of the topology's devices.
+func (c *Client) platformKey() string { return acceleratorPlatform(c.Platform(), c.topology.kinds[0]) }
 
 // newAhead completes a topology's executable. raw is nil for one that is in the cache.
 func (c *Client) newAhead(e *Executable, r *request, raw *C.xp_executable) (*Executable, error) {

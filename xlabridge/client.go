@@ -34,6 +34,7 @@ type Client struct {
 	target   graph.Target // set by tests to override Target
 	topology *topology    // nil: the devices are there
 	compiled func(*Compiled)
+	renew    bool // Options.Renew
 	switches kernelSwitches
 
 	warning sync.Mutex
@@ -82,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled, warned: map[string]bool{},
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled, renew: o.Renew, warned: map[string]bool{},
 		live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if o.Topology != nil {
@@ -275,6 +276,18 @@ func (c *Client) NumDevices() int {
 		return len(c.topology.kinds)
 	}
 	return len(c.devices)
+}
+
+// DeviceKind returns the vendor's name of the kind of the first device: "cpu", "NVIDIA H100 80GB HBM3".
+func (c *Client) DeviceKind() string {
+	if c.topology != nil {
+		return c.topology.kinds[0]
+	}
+	if len(c.devices) == 0 {
+		return ""
+	}
+	kind, _ := c.lib.deviceKind(c.devices[0]) // a device that does not say it has none
+	return kind
 }
 
 // Platform returns the plugin's name of its platform, "cpu" or "cuda".

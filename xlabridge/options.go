@@ -28,6 +28,9 @@ type Options struct {
 	Topology *target.Target
 	// Zeros makes the results of a topology's calls read as zeros. It is for programs whose shapes follow from results.
 	Zeros bool
+	// Renew compiles programs again that are in the cache without having been compiled on their device. Such programs
+	// lack the compiler's measurements on the device.
+	Renew bool
 	// Compiled, if not nil, is called with each program that Client.Compile has compiled or loaded.
 	Compiled func(*Compiled)
 	// CacheDir is the folder of compiled programs; "" means DefaultCacheDir(). XLARUN_CACHE_MAX limits its size.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"xlarun/xlabridge/hlo"
 	"xlarun/xlabridge/target"
 )
 
@@ -132,6 +133,26 @@ func (t *topology) text(which C.int) (string, error) {
 		return "", err
 	}
 	return C.GoStringN(text, C.int(size)), nil
+}
+
+// Launch is the time that a device needs to start a kernel, for estimates: some 2 µs on a GPU and half as much on a TPU,
+// whose loop runs on the device.
+func (t *topology) launch() float64 {
+	if t.Backend == "tpu" {
+		return 1e-6
+	}
+	return 2e-6
+}
+
+// Estimate returns a time in seconds for a run of a program of a topology, from its kernels and the memory that they
+// pass (hlo.Estimate).
+func (e *Executable) Estimate() (float64, error) {
+	t := e.client.topology
+	if t == nil {
+		return 0, fmt.Errorf("xlabridge: program %s is on its device: measure it", e.name)
+	}
+	loops, err := e.Loops()
+	return hlo.Estimate(loops, float64(t.Bandwidth), t.launch()), err
 }
 
 func (t *topology) destroy() { C.xb_topology_destroy(t.lib.slot, t.raw) }

@@ -70,6 +70,8 @@ type Metadata struct {
 	Plugin string `json:"plugin"`
 	// Platform is the plugin's name of its platform, "cpu" or "cuda".
 	Platform string `json:"platform"`
+	// Program identifies the program's text and options, without the plugin and the device. It may be empty.
+	Program string `json:"program,omitempty"`
 	// Ahead is not empty for a program that was compiled without its device: what the compiler said about it.
 	Ahead json.RawMessage `json:"ahead,omitempty"`
 }

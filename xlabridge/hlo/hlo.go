@@ -33,8 +33,10 @@ type Instruction struct {
 	// Target is the name that a custom-call calls.
 	Target string
 	// Bytes is the size of the result.
-	Bytes  int64
-	called []int64
+	Bytes    int64
+	id       int64
+	operands []int64
+	called   []int64
 	// constant is the value of an integer constant without dimensions.
 	constant    int64
 	hasConstant bool
@@ -44,13 +46,14 @@ type Instruction struct {
 
 // Field numbers of the messages.
 const (
-	moduleName, moduleComputations, moduleEntry                                                  = 1, 3, 6
-	computationName, computationInstructions, computationID                                      = 1, 2, 5
-	instructionName, instructionOpcode, instructionShape                                         = 1, 2, 3
-	instructionLiteral, instructionTarget, instructionCalled, instructionConfig                  = 8, 28, 38, 43
-	literalS32, literalS64, literalU32, literalU64                                               = 4, 5, 6, 7
-	shapeElement, shapeDimensions, shapeTuple                                                    = 2, 3, 4
-	withConfigModule                                                            protowire.Number = 1
+	moduleName, moduleComputations, moduleEntry                                                = 1, 3, 6
+	computationName, computationInstructions, computationID                                    = 1, 2, 5
+	instructionName, instructionOpcode, instructionShape                                       = 1, 2, 3
+	instructionLiteral, instructionTarget, instructionID, instructionOperands                  = 8, 28, 35, 36
+	instructionCalled, instructionConfig                                                       = 38, 43
+	literalS32, literalS64, literalU32, literalU64                                             = 4, 5, 6, 7
+	shapeElement, shapeDimensions, shapeTuple                                                  = 2, 3, 4
+	withConfigModule                                                          protowire.Number = 1
 )
 
 // Parse reads a HloModuleProto, alone ("hlo") or as the first field of a HloModuleProtoWithConfig ("hlo_with_config").
@@ -134,6 +137,10 @@ func parseInstruction(message []byte) (*Instruction, error) {
 			x.config = string(bytes)
 		case instructionLiteral:
 			x.constant, x.hasConstant, err = integer(bytes)
+		case instructionID:
+			x.id = int64(value)
+		case instructionOperands:
+			x.operands, err = numbers(x.operands, value, bytes)
 		case instructionCalled:
 			x.called, err = numbers(x.called, value, bytes)
 		}

@@ -21,6 +21,7 @@ type Kernel struct {
 	Name   string `json:"name"`
 	Opcode string `json:"opcode"` // or the target of a custom call
 	Bytes  int64  `json:"bytes"`  // of its result
+	Read   int64  `json:"read"`   // bytes of its arguments; a kernel may read a part of them
 }
 
 // Loop is a computation whose kernels are launched together: the entry of the program or the body of a loop, without
@@ -65,6 +66,16 @@ func (m *Module) loops(all []Loop, c *Computation, name string, depth int, trips
 // count adds the kernels of a computation, and of those that it calls, to a loop. It returns the loops inside. Of a
 // conditional, it counts the branch with the most kernels.
 func (m *Module) count(l *Loop, c *Computation) (inside []*Instruction) {
+	size := map[int64]int64{}
+	for _, x := range c.Instructions {
+		size[x.id] = x.Bytes
+	}
+	read := func(x *Instruction) (n int64) {
+		for _, id := range x.operands {
+			n += size[id]
+		}
+		return n
+	}
 	for _, x := range c.Instructions {
 		opcode, _ := strings.CutSuffix(x.Opcode, "-start")
 		switch {
@@ -86,9 +97,9 @@ func (m *Module) count(l *Loop, c *Computation) (inside []*Instruction) {
 				inside = append(inside, m.count(l, callee)...)
 			}
 		case slices.Contains(collectives, opcode):
-			l.Collectives = append(l.Collectives, Kernel{x.Name, opcode, x.Bytes})
+			l.Collectives = append(l.Collectives, Kernel{x.Name, opcode, x.Bytes, read(x)})
 		case slices.Contains(launching, x.Opcode) && x.Target != "AllocateBuffer":
-			k := Kernel{x.Name, x.Opcode, x.Bytes}
+			k := Kernel{x.Name, x.Opcode, x.Bytes, read(x)}
 			if x.Target != "" {
 				k.Opcode = x.Target
 			}
@@ -115,4 +126,20 @@ func (m *Module) called(x *Instruction) []*Computation {
 		}
 	}
 	return all
+}
+
+// Estimate returns a time in seconds for all loops of a program: each launch takes the time in which memory of a
+// bandwidth, in bytes a second, passes its arguments and its result, but at least the time of a launch. It is the roof of
+// a device whose kernels wait for memory or launches, as those of small networks do; it leaves arithmetic out.
+func Estimate(loops []Loop, bandwidth, launch float64) (seconds float64) {
+	for _, l := range loops {
+		if len(l.Kernels)+len(l.Collectives) == 0 {
+			continue
+		}
+		times := float64(l.Launches) / float64(len(l.Kernels)+len(l.Collectives))
+		for _, k := range slices.Concat(l.Kernels, l.Collectives) {
+			seconds += times * max(launch, float64(k.Bytes+k.Read)/bandwidth)
+		}
+	}
+	return seconds
 }

@@ -69,11 +69,7 @@ func warmupCommand(a *App) *cobra.Command {
 						console.Reference)
 				}
 				// a run with auto later finds the plan that is stored here
-				p, ok := t.Experiment.(run.Planned)
-				switch {
-				case ok && t.target != "": // nothing can be measured
-					p.Planned().Tune = plan.TuneAuto
-				case ok && p.Planned().Tune == plan.TuneAuto:
+				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto {
 					p.Planned().Tune = plan.TuneQuick
 				}
 				w.add(t)
@@ -212,6 +208,7 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 // onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
 // several at a time. Then it runs them one by one, as each uses all devices.
 func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
+	o.Renew = o.Target == ""
 	b, err := w.OpenBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
 		return err
@@ -287,7 +284,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds = profile.Cache, profile.CacheReason, profile.TraceSeconds,
 		profile.CompileSeconds
 	t.PredictedMemory, t.Bytes = profile.PeakMemoryBytes, profile.Bytes()
-	measured := t.Source == plan.Tuned && profile.Source == plan.Present // the plan that was just measured
+	// the plan that was just chosen
+	measured := (t.Source == plan.Tuned || t.Source == plan.Estimated) && profile.Source == plan.Present
 	if !measured {
 		t.Source = profile.Source
 	}
@@ -365,7 +363,11 @@ func (w *warmup) print() (result map[string]any, err error) {
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {
-		source = fmt.Sprintf("%s: %s measured in %s", source, quantity.Count(len(t.Tried), "plan", "plans"),
+		how := "measured"
+		if t.target != "" {
+			how = "compiled"
+		}
+		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.Tried), "plan", "plans"), how,
 			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)

@@ -29,6 +29,7 @@ type BackendFlags struct {
 	Plugin  string // path; "" means search for it
 	Devices int    // 0 means all; a CPU has one for each core
 	NoCache bool
+	Renew   bool   // compile programs again that were compiled without their device
 	Target  string // devices that are compiled for and need not be there (target.Parse); "": those that are there
 }
 
@@ -104,7 +105,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	}
 	options := xlabridge.Options{
 		Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), NoCache: o.NoCache,
-		Progress: l.Download, Notice: l.Notice, Warn: warn,
+		Progress: l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew,
 	}
 	if o.Target != "" {
 		t, err := target.Parse(o.Target)
