@@ -178,6 +178,14 @@ func (t Target) Topology() (name string, options map[string]string) {
 		"target_config": t.device.config()}
 }
 
+// Config returns the text of XLA's GpuTargetConfigProto of a card; "" for a TPU.
+func (t Target) Config() string {
+	if t.Backend == "tpu" {
+		return ""
+	}
+	return t.device.config()
+}
+
 // config returns the text of XLA's GpuTargetConfigProto (xla/service/gpu/gpu_device_info_for_tests and
 // stream_executor/device_description.proto name the fields). Limits that are equal for all cards are those of the CUDA
 // C++ Programming Guide.
