@@ -65,7 +65,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Join != "" { // a host makes the noise of all members
+	if c.hosted() { // a host makes the noise of all members
 		if err := x.ForceRegenerate(); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
 		Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
 	in := x.Inputs(x.Groups.PerDevice)
-	if c.Join != "" {
+	if c.hosted() {
 		err = e.join(b, options, first, in)
 	} else {
 		in.Counter = options.Counter.Input()
