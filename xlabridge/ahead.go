@@ -220,13 +220,14 @@ func (b *Buffer) absentValue(dst []byte) error {
 		return nil
 	}
 	if b.program == "" {
-		return fmt.Errorf("xlabridge: the array was put on %s, which is not on this machine, so it has no elements", t.Name)
+		return fmt.Errorf("xlabridge: the array was put on %s, which is not on this machine, so it has no elements",
+			t.Name)
 	}
 	return t.notRun(b.program)
 }
 
 // notRun is the error of a program that cannot run.
 func (t *topology) notRun(program string) error {
-	return fmt.Errorf("xlabridge: program %s was compiled for %s, which is not on this machine, so it did not run: open "+
-		"the backend on a machine with the device, without a topology", program, t.Name)
+	return fmt.Errorf("xlabridge: program %s was compiled for %s, which is not on this machine, so it did not run: "+
+		"open the backend on a machine with the device, without a topology", program, t.Name)
 }

@@ -57,8 +57,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		o.Backend = "cpu"
 	}
 	if t := o.Topology; t != nil && t.Backend != o.Backend {
-		return nil, fmt.Errorf("backend %s: the topology %s is one of %s; use --backend %s", o.Backend, t.Name, t.Backend,
-			t.Backend)
+		return nil, fmt.Errorf("backend %s: the topology %s is one of %s; use --backend %s", o.Backend, t.Name,
+			t.Backend, t.Backend)
 	}
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
@@ -83,8 +83,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled, renew: o.Renew, warned: map[string]bool{},
-		live: map[*handle]struct{}{}, switches: switches}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
+		renew: o.Renew, warned: map[string]bool{}, live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if o.Topology != nil {
 		err = c.createTopology(ctx, o)

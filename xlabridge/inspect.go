@@ -80,8 +80,8 @@ func (c *Client) dump(name, stablehlo string, defaults map[string]any, o Compile
 // names of the files.
 func (x *Compiled) Dump(dir string) (files []string, err error) {
 	if x.Executable == nil {
-		return nil, fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so there is nothing to write of %s",
-			x.Program.Name)
+		return nil, fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so there is nothing to "+
+			"write of %s", x.Program.Name)
 	}
 	before, err := os.ReadDir(dir)
 	if err != nil {

@@ -113,8 +113,8 @@ func (e *Executable) Optimized() (format string, code []byte, err error) {
 	}
 	defer e.h.release()
 	if e.raw == nil {
-		return "", nil, fmt.Errorf("xlabridge: optimized form of program %s: it is in the cache only; compile it without "+
-			"the cache", e.name)
+		return "", nil, fmt.Errorf("xlabridge: optimized form of program %s: it is in the cache only; compile it "+
+			"without the cache", e.name)
 	}
 	lib := e.client.lib
 	program := (*C.xp_program)(C.calloc(1, C.size_t(unsafe.Sizeof(C.xp_program{}))))

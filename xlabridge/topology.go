@@ -38,8 +38,8 @@ func (c *Client) Topology() *target.Target {
 	return &c.topology.Target
 }
 
-// withoutTPU tells the plugin for TPUs, before it is loaded, that there is none: it need not wait for a server that only
-// a machine with a TPU has, and other processes may load it at the same time.
+// withoutTPU tells the plugin for TPUs, before it is loaded, that there is none: it need not wait for a server that
+// only a machine with a TPU has, and other processes may load it at the same time.
 func withoutTPU(o Options) error {
 	if o.Topology == nil || o.Backend != "tpu" {
 		return nil
@@ -135,8 +135,8 @@ func (t *topology) text(which C.int) (string, error) {
 	return C.GoStringN(text, C.int(size)), nil
 }
 
-// Launch is the time that a device needs to start a kernel, for estimates: some 2 µs on a GPU and half as much on a TPU,
-// whose loop runs on the device.
+// Launch is the time that a device needs to start a kernel, for estimates: some 2 µs on a GPU and half as much on a
+// TPU, whose loop runs on the device.
 func (t *topology) launch() float64 {
 	if t.Backend == "tpu" {
 		return 1e-6

@@ -73,13 +73,14 @@ func TestTopology(t *testing.T) {
 				infos = append(infos, x.Executable.Info())
 				m, err := x.Executable.Memory()
 				require.NoError(t, err)
-				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the cached program, too")
+				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the "+
+					"cached program, too")
 				out, err := x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
 				require.NoError(t, err, "29.25 a call gives shapes")
 				require.True(t, out[0].Shape().Equal(graph.ShapeOf(graph.Float32)))
 				_, err = graph.Floats(out[0])
-				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, so it "+
-					"did not run", "29.26")
+				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, "+
+					"so it did not run", "29.26")
 				_, err = x.Executable.Execute(nil, nil)
 				require.ErrorContains(t, err, "did not run", "29.27")
 			}

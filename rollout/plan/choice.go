@@ -139,7 +139,8 @@ func (c Chooser[P]) betters(stored string) bool {
 	return false
 }
 
-// estimates reports whether plans for a backend are compared by the compiler's numbers, since its devices are not there.
+// estimates reports whether plans for a backend are compared by the compiler's numbers, since its devices are not
+// there.
 func estimates(b xlabridge.Backend) bool {
 	c, ok := b.(*xlabridge.Client)
 	return ok && c.Topology() != nil

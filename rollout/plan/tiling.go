@@ -65,8 +65,9 @@ func newTiling(population, group, most int, start float64, episodes int) Tiling 
 // Tile returns the number of members of a tile. It depends on the experiment and the kind of device alone, not on the
 // number of devices, so that results do not either.
 //
-// Tiles are nearly equal. On accelerators they are as few as fit. On CPUs their number is even, so that two devices end at the same time. Among such cuts it is the one
-// with the lowest cost, or one of up to tilesWanted tiles whose cost is hardly higher.
+// Tiles are nearly equal. On accelerators they are as few as fit. On CPUs their number is even, so that two devices end
+// at the same time. Among such cuts it is the one with the lowest cost, or one of up to tilesWanted tiles whose cost is
+// hardly higher.
 func (t Tiling) Tile() int {
 	if t.population < 2*TileLeast {
 		return t.cut(1)

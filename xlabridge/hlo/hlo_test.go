@@ -81,18 +81,21 @@ func TestLoops(t *testing.T) {
 	entry, outer, inner := loops[0], loops[1], loops[2]
 	require.Equal(t, []Kernel{{"f", "fusion", 128, 128}, {"s", "sort", 0, 0}, {"r", "reduce", 0, 0}}, entry.Kernels,
 		"29.08 of a conditional, the branch with more kernels")
-	require.Equal(t, []Kernel{{"ar", "all-reduce", 16, 0}}, entry.Collectives, "29.09 the end of a collective is no launch")
+	require.Equal(t, []Kernel{{"ar", "all-reduce", 16, 0}}, entry.Collectives,
+		"29.09 the end of a collective is no launch")
 	require.InDelta(t, 2.5e-6, entry.Seconds, 1e-12, "29.10")
 	require.EqualValues(t, 4, entry.Launches)
-	require.Equal(t, []Kernel{{"g", "gemm", 20, 0}, {"t", "transpose", 0, 0}}, outer.Kernels, "29.11 calls are followed")
+	require.Equal(t, []Kernel{{"g", "gemm", 20, 0}, {"t", "transpose", 0, 0}}, outer.Kernels,
+		"29.11 calls are followed")
 	require.EqualValues(t, 10, outer.Trips, "29.12 the condition compares with a constant")
 	require.EqualValues(t, 20, outer.Launches)
 	require.Equal(t, 2, inner.Depth)
 	require.EqualValues(t, 500, inner.Trips, "29.13 the compiler says it")
 	require.EqualValues(t, 5000, inner.Launches)
 
-	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two kernels
-	// of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4 bytes.
+	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two
+	// kernels of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4
+	// bytes.
 	require.InDelta(t, 256+16+2+10*(20+1)+5000*4, 1e6*Estimate(loops, 1e6, 1e-6), 1e-6, "29.35")
 	with, err := Parse("hlo_with_config", message(1, testModule(), 2, "config"))
 	require.NoError(t, err)

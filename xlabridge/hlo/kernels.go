@@ -129,8 +129,8 @@ func (m *Module) called(x *Instruction) []*Computation {
 }
 
 // Estimate returns a time in seconds for all loops of a program: each launch takes the time in which memory of a
-// bandwidth, in bytes a second, passes its arguments and its result, but at least the time of a launch. It is the roof of
-// a device whose kernels wait for memory or launches, as those of small networks do; it leaves arithmetic out.
+// bandwidth, in bytes a second, passes its arguments and its result, but at least the time of a launch. It is the roof
+// of a device whose kernels wait for memory or launches, as those of small networks do; it leaves arithmetic out.
 func Estimate(loops []Loop, bandwidth, launch float64) (seconds float64) {
 	for _, l := range loops {
 		if len(l.Kernels)+len(l.Collectives) == 0 {

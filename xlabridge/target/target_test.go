@@ -50,7 +50,8 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := Parse(c.name)
 		require.NoError(t, err, "29.02 %s", c.name)
-		require.Equal(t, []any{c.name, c.backend, c.kind, c.devices}, []any{got.Name, got.Backend, got.Kind, got.Devices})
+		require.Equal(t, []any{c.name, c.backend, c.kind, c.devices},
+			[]any{got.Name, got.Backend, got.Kind, got.Devices})
 	}
 	for _, name := range Names("") {
 		_, err := Parse(name)

@@ -58,8 +58,8 @@ func aotCommand(h *host) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringSliceVar(&o.topologies, "topologies", o.topologies, "devices to compile for; a program for eight "+
-		"devices takes a box or slice of eight")
+	cmd.Flags().StringSliceVar(&o.topologies, "topologies", o.topologies, "devices to compile for; a "+
+		"program for eight devices takes a box or slice of eight")
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
 	addPeers(cmd.Flags(), &o.peers, &o.python, &o.limit)
@@ -92,7 +92,8 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 	var py *python
 	if o.peers {
 		var err error
-		if py, err = newPythonOf(ctx, h, cmp.Or(o.python, h.Getenv(envPeersPython)), "requirements-aot.txt"); err != nil {
+		py, err = newPythonOf(ctx, h, cmp.Or(o.python, h.Getenv(envPeersPython)), "requirements-aot.txt")
+		if err != nil {
 			return err
 		}
 		defer py.close()
@@ -186,7 +187,8 @@ func (p *python) ahead(ctx context.Context, r aotbench.Row, on target.Target, li
 	program := said.Programs[0]
 	var loops []hlo.Loop
 	for _, l := range program.Loops {
-		loops = append(loops, hlo.Loop{Name: l.Name, Depth: l.Depth, Trips: l.Trips, Kernels: make([]hlo.Kernel, l.Kernels)})
+		loops = append(loops, hlo.Loop{Name: l.Name, Depth: l.Depth, Trips: l.Trips,
+			Kernels: make([]hlo.Kernel, l.Kernels)})
 	}
 	return r.Of(on.Name, loops, program.Temporary, program.Seconds), nil
 }
@@ -200,9 +202,9 @@ func printAOT(out io.Writer, r aotRow) error {
 		for _, kind := range slices.Sorted(maps.Keys(x.Collectives)) {
 			collectives = append(collectives, fmt.Sprintf("%d %s", x.Collectives[kind], kind))
 		}
-		fmt.Fprintf(w, "  %s\t%.4g kernels\t%s\t%s temporary\t%s arguments\tcompiled in %s\t%s\t%s\n", x.Target, x.Kernels,
-			x.Parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments), console.ShortTime(x.Seconds),
-			strings.Join(collectives, ", "), x.Plan)
+		fmt.Fprintf(w, "  %s\t%.4g kernels\t%s\t%s temporary\t%s arguments\tcompiled in %s\t%s\t%s\n",
+			x.Target, x.Kernels, x.Parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
+			console.ShortTime(x.Seconds), strings.Join(collectives, ", "), x.Plan)
 	}
 	for _, x := range r.Results {
 		if x.Peer != nil {

@@ -37,8 +37,9 @@ func inspectCommand(a *App) *cobra.Command {
 			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it " +
 			"prints the program itself. With\n" +
 			"--topology it compiles for a device that need not be there, and also lists the kernels of each loop.",
-		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100\n  xlarun inspect CartPole-v1 --phase traced | less",
-		Args:    oneExperiment,
+		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100\n" +
+			"  xlarun inspect CartPole-v1 --phase traced | less",
+		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
 				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "),

@@ -60,12 +60,12 @@ func (o *BackendFlags) Check() error {
 			return BadInput("--topology %w", err)
 		}
 		if t.Backend != o.Backend {
-			return BadInput("--topology got %s, which is a device of the backend %s, and --backend %s: leave --backend out",
-				o.Target, t.Backend, o.Backend)
+			return BadInput("--topology got %s, which is a device of the backend %s, and --backend %s: leave "+
+				"--backend out", o.Target, t.Backend, o.Backend)
 		}
 		if o.Devices > t.Devices {
-			return BadInput("--devices got %d, but %s has %d: leave it out, or name a larger target", o.Devices, o.Target,
-				t.Devices)
+			return BadInput("--devices got %d, but %s has %d: leave it out, or name a larger target", o.Devices,
+				o.Target, t.Devices)
 		}
 	}
 	if o.Backend == Reference && o.Devices > 1 {

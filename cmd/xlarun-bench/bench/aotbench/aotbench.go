@@ -183,8 +183,8 @@ func (r *Result) count(loops []hlo.Loop, steps, without int64) {
 	}
 }
 
-// turnOf returns the launches of a turn of loop i with the loops inside it, and their parts. It leaves out loops and what
-// is inside them.
+// turnOf returns the launches of a turn of loop i with the loops inside it, and their parts. It leaves out loops and
+// what is inside them.
 func turnOf(loops []hlo.Loop, i int, left func(hlo.Loop) bool) (launches int64, parts string) {
 	own := func(l hlo.Loop) int64 { return int64(len(l.Kernels) + len(l.Collectives)) }
 	launches = own(loops[i])
@@ -213,7 +213,8 @@ func turnOf(loops []hlo.Loop, i int, left func(hlo.Loop) bool) (launches int64, 
 // mostParts is the most loops that Result.Parts names.
 const mostParts = 8
 
-// play is the row of a population of perceptrons that plays, without sampling and learning: JAX's program does the same.
+// play is the row of a population of perceptrons that plays, without sampling and learning: JAX's program does the
+// same.
 func play(name string, population, hidden int) Row {
 	return Row{Name: name, Program: "play", Turns: 500, Script: "gymnax_rollout.py",
 		Args: fmt.Sprintf("%d 500 %d", population, hidden), Aim: .5,
@@ -238,7 +239,8 @@ func Rows() []Row {
 	}
 	generation := func(strategy, script, args string) Row {
 		return Row{Name: "generation-" + strategy, Kind: "evolve", Program: "generation", Script: script, Args: args,
-			What: "a generation of " + strategy + ", 256 x mlp:16,16 on CartPole-v1, without its 500 steps", Aim: .5, Without: 500,
+			What: "a generation of " + strategy + ", 256 x mlp:16,16 on CartPole-v1, without its 500 steps",
+			Aim:  .5, Without: 500,
 			Settings: map[string]string{"env": "CartPole-v1", "strategy": strategy, "steps": "500"}}
 	}
 	ppo := func(name, what, script, args string, turns int64, given map[string]string) Row {
@@ -251,11 +253,11 @@ func Rows() []Row {
 		step("forage", "Forage-L2-v1, 1024 x gru:16", "Forage-L2-v1", "gru:16", "1024", "200", 200),
 		step("breakout", "Breakout, 1024 x cnn", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200),
 		step("spiking", "Forage-L0-v1, 1024 x spiking:32,16", "Forage-L0-v1", "spiking:32,16", "1024", "200", 200),
-		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py", "CartPole-v1 500000 4 128 1", 976,
-			map[string]string{"env": "CartPole-v1"}),
+		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py",
+			"CartPole-v1 500000 4 128 1", 976, map[string]string{"env": "CartPole-v1"}),
 		ppo("ppo-gather", "an update of PPO on Gather-v1, cnn:16,32, 64 x 128", "gridworld_ppo_jax.py",
-			"float32 SAME select matmul", 5, map[string]string{"env": "Gather-v1", "shared": "true", "policy": "cnn:16,32",
-				"envs": "64", "horizon": "128"}),
+			"float32 SAME select matmul", 5, map[string]string{"env": "Gather-v1", "shared": "true",
+				"policy": "cnn:16,32", "envs": "64", "horizon": "128"}),
 		{Name: "search", What: "a simulation of Gumbel search, n = 6, k = 3, 64 games", Kind: "selfplay",
 			Turns: 50, Settings: map[string]string{"vertices": "6", "k": "3", "num-simulations": "50",
 				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
