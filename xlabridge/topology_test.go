@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/target"
 )
@@ -100,5 +101,61 @@ func TestTopology(t *testing.T) {
 			_, err = c.CompileText("broken", "module {", CompileOptions{})
 			require.ErrorContains(t, err, "compile broken for "+name, "29.31")
 		})
+	}
+}
+
+// A program that was compiled without its device is a hit that says so, and is compiled again where that is wanted.
+func TestCompiledAhead(t *testing.T) {
+	dir := t.TempDir()
+	c := openAlone(t, Options{CacheDir: dir})
+	run := func(c *Client) CompileInfo { return compile(t, c, axpyText, CompileOptions{}).Info() }
+	first := run(c)
+	key, err := cache.ParseKey(first.Key)
+	require.NoError(t, err)
+	payload, meta, err := c.Cache().Get(key)
+	require.NoError(t, err)
+	require.NotEmpty(t, meta.Program)
+	meta.Ahead = []byte(`{"outputs":2}`)
+	require.NoError(t, c.Cache().Put(key, meta, payload))
+	hit := run(c)
+	require.Equal(t, []string{CacheHit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
+
+	var warned []string
+	renewing := openAlone(t, Options{CacheDir: dir, Renew: true, Warn: func(s string) { warned = append(warned, s) }})
+	miss := run(renewing)
+	require.Equal(t, []string{CacheMiss, errRenewed.Error()}, []string{miss.Cache, miss.Reason}, "29.37")
+	require.True(t, miss.Stored)
+	require.Empty(t, warned, "nothing is wrong")
+	again := run(renewing)
+	require.Equal(t, []string{CacheHit, ""}, []string{again.Cache, again.Reason}, "29.38 it has replaced the other")
+}
+
+// A miss of an accelerator says what the same program is there for.
+func TestOtherEntries(t *testing.T) {
+	store := cache.New(t.TempDir())
+	l := &library{fingerprint: "b1"}
+	r := &request{store: store}
+	code := []byte("module {}")
+	h100, h200 := acceleratorPlatform("cuda", "NVIDIA H100 80GB HBM3"), acceleratorPlatform("cuda", "NVIDIA H200")
+	r.overrides = map[string]any{cudaDataDir: "/home/one/cuda"}
+	key := r.key(l, code, "mlir", compileOptions(1), h100)
+	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},
+		[]byte("program")))
+	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
+	require.Equal(t, key, other.key(l, code, "mlir", compileOptions(1), h100), "29.39 folders are no part of the key")
+	require.NotEqual(t, key, other.key(l, code, "mlir", compileOptions(2), h100))
+	other.key(l, code, "mlir", compileOptions(1), h200)
+	for _, c := range []struct {
+		name, platform, plugin, want string
+		err                          error
+	}{
+		{"device", h200, "b1", "; the same program is there for NVIDIA H100 80GB HBM3, this device is NVIDIA H200",
+			cache.ErrAbsent},
+		{"plugin", h100, "b2", "; the same program is there from another plugin (b1, this is b2)", cache.ErrAbsent},
+		{"flags", h100, "b1", "; the same program is there with other XLA_FLAGS", cache.ErrAbsent},
+		{"damaged", h200, "b1", "", os.ErrInvalid},
+		{"cpu", "cpu\n1\ncpu", "b1", "", cache.ErrAbsent},
+	} {
+		require.Equal(t, c.want, other.others(&library{fingerprint: c.plugin}, c.platform, c.err), "29.40 %s", c.name)
 	}
 }

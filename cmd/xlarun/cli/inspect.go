@@ -101,8 +101,7 @@ func inspectCommand(a *App) *cobra.Command {
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())
-	cmd.Flags().StringVar(&dump, "dump", "", "write the compiler's texts of the program into this folder: StableHLO, "+
-		"HLO\nbefore and after its passes, and what else the backend writes")
+	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO and the compiler's own texts into this folder")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }
