@@ -38,6 +38,8 @@ var rooms = []room{
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
 	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},
 		[]string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
+	{"xlabridge/target", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"xlabridge/hlo", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/kernels", []string{}, []string{}},
 	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/..."}, nil},
