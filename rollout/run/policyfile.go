@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 
+	"xlarun/envs"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 )
@@ -28,6 +29,18 @@ func KeepPolicyFile(e Experiment) {
 	}
 	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
 		setPolicy(e, f.SettingsOfFile())
+	}
+}
+
+// KeepEnvironment sets the environment of an experiment to the id of its Spec, which for one that comes from files has
+// their digest. It changes nothing in one that cannot be made.
+func KeepEnvironment(e Experiment) {
+	f, ok := settings.Lookup(e, "env")
+	if !ok {
+		return
+	}
+	if env, err := envs.Make(f.Text()); err == nil {
+		_ = f.Set(env.Spec().ID) // a text
 	}
 }
 

@@ -196,6 +196,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		return nil, settingError(err, path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
+	run.KeepEnvironment(t.Experiment)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}

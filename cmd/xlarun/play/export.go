@@ -133,6 +133,10 @@ func (s *Saved) addCritic(metadata map[string]string, out string) error {
 	if err := c.read(); err != nil {
 		return err
 	}
+	if of := c.Metadata["policy"]; of != "" && of != s.Metadata["policy"] {
+		return console.BadInput("--critic: the critic of the run %s is %s, and a file describes one network, %s: take "+
+			"the critic's parameters from %s", s.Run, of, s.Metadata["policy"], run.CriticFile)
+	}
 	for name, a := range c.Arrays {
 		s.Arrays["Critic."+name] = a
 	}
