@@ -101,6 +101,7 @@ var rooms = []room{
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
 	{"notebook", []string{"graph", "internal/chart"}, []string{}},
+	{"docs/site", []string{}, []string{"github.com/yuin/goldmark/...", "github.com/spf13/pflag"}},
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/credentials", []string{}, []string{}},
