@@ -133,7 +133,7 @@ func footprintOf(g *Graph, homes map[int]int) int64 {
 
 // notFused are the operations that read and write memory. All others are fused.
 var notFused = map[string]bool{"all_gather": true, "all_to_all": true, "argreduce": true, "cholesky": true,
-	"conv": true, "counted": true, "custom_call": true, "debug": true, "dot_general": true, "function": true,
+	"conv": true, "counted": true, "custom_call": true, "debug": true, "dot_general": true, "function": true, "host_call": true,
 	"optimization_barrier": true, "ppermute": true, "preduce": true, "reduce": true, "reduce_window": true,
 	"scatter": true, "sort": true, "switch": true, "top_k": true, "triangular_solve": true, "while": true}
 

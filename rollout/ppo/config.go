@@ -273,6 +273,9 @@ func (c *Config) completed(g *program) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Agents > 1 && g.play.Env.Spec().Host {
+		return nil, settings.Wrong("agents", c.Agents, "1 for the environment %s, which runs on the host", c.Env)
+	}
 	g.costlyReset = costly && c.Agents == 1 // under vmap, both branches run
 	g.shards = c.whole()
 	rows, what := c.perUpdate(), "the steps of an update, envs x horizon"

@@ -44,6 +44,25 @@ func KeepEnvironment(e Experiment) {
 	}
 }
 
+// KeepToOneDevice sets the number of devices to 1 if the environment runs on the host, one batch at a time. It refuses
+// more.
+func KeepToOneDevice(e Experiment) error {
+	f, ok := settings.Lookup(e, "env")
+	if !ok {
+		return nil
+	}
+	env, err := envs.Make(f.Text())
+	if err != nil || !env.Spec().Host {
+		return nil
+	}
+	on := e.On()
+	if on.Devices > 1 {
+		return settings.Wrong("devices", on.Devices, "1 for the environment %s, which runs on the host", f.Text())
+	}
+	on.Devices = 1
+	return nil
+}
+
 // LeavePolicyFile changes the settings of a policy that comes from a file so that the file is not needed, for a run
 // that goes on from a checkpoint, which has all parameters. It changes nothing in a Redrawing experiment that redraws.
 func LeavePolicyFile(e Experiment) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
@@ -142,6 +143,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		}
 		values[kind.Argument] = arg
 	}
+	if _, ok := g.values["env"]; ok || kind.Argument == "env" && arg != "" {
+		play.Allow(fmt.Sprint(values["env"])) // a command in a file is not run
+	}
 	inFile := maps.Clone(fromFile) // errors of these settings name the file
 	for name := range g.values {
 		delete(inFile, name)
@@ -173,6 +177,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		if err := t.lift(); err != nil {
 			return nil, err
 		}
+	}
+	if err := run.KeepToOneDevice(t.Experiment); err != nil {
+		return nil, settingError(err, path, inFile)
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {

@@ -79,6 +79,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 		},
 	}
 	addMember(cmd.Flags(), &member)
+	AddAllowed(cmd.Flags())
 	addActions(cmd.Flags(), &actions)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, "+endings(formats, "FILE"))
 	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
