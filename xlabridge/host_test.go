@@ -61,8 +61,9 @@ func TestHostCall(t *testing.T) {
 		_, err = run(graph.Float32s([]float32{1, 2}), graph.Of(int32(1)))
 		require.NoError(t, err, "the next call")
 		for name, want := range map[string]string{"test_nobody": "no function is registered under the name",
-			"test_few": "returned 1 arrays, want 2", "test_shape": `"test_shape" returned f32[1,3] as result 1, want bool[1]`,
-			"test_nil": "returned nil as result 0"} {
+			"test_few":   "returned 1 arrays, want 2",
+			"test_shape": `"test_shape" returned f32[1,3] as result 1, want bool[1]`,
+			"test_nil":   "returned nil as result 0"} {
 			graph.RegisterHostFunction("test_few", func(a []*graph.Array) ([]*graph.Array, error) { return a[:1], nil })
 			graph.RegisterHostFunction("test_shape", func(a []*graph.Array) ([]*graph.Array, error) {
 				return []*graph.Array{a[0], a[0]}, nil

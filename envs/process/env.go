@@ -47,8 +47,14 @@ type Env struct {
 var commands = struct {
 	sync.Mutex
 	allowed map[string]bool
-	open    map[string]envs.Environment
-}{allowed: map[string]bool{}, open: map[string]envs.Environment{}}
+	open    map[string]*running
+}{allowed: map[string]bool{}, open: map[string]*running{}}
+
+// running is a command that runs.
+type running struct {
+	env  envs.Environment
+	pool *pool
+}
 
 // Allow lets Open run a command. The user must have given it: a command in a file of a stranger is not to be run.
 func Allow(command string) {
@@ -58,16 +64,20 @@ func Allow(command string) {
 }
 
 // Open starts a command that was allowed, and returns its environment. A command that runs already is not started
-// again. The command's words are separated by blanks; no shell reads them.
+// again, except after it has failed. The command's words are separated by blanks; no shell reads them.
 func Open(command string) (envs.Environment, error) {
 	commands.Lock()
 	defer commands.Unlock()
-	if e, ok := commands.open[command]; ok {
-		return e, nil
+	if r, ok := commands.open[command]; ok && r.pool.works() {
+		return r.env, nil
 	}
 	if !commands.allowed[command] {
-		return nil, fmt.Errorf("%s:%s names a command, which only the command line may do: give --env \"%s:%s\" there if "+
-			"you trust it", Scheme, command, Scheme, command)
+		return nil, fmt.Errorf("%s:%s names a command, which only the command line may do: give --env \"%s:%s\" there "+
+			"if you trust it", Scheme, command, Scheme, command)
+	}
+	if r, ok := commands.open[command]; ok {
+		r.pool.close()
+		delete(commands.open, command)
 	}
 	p, spec, err := newPool(strings.Fields(command))
 	if err != nil {
@@ -87,8 +97,8 @@ func Open(command string) (envs.Environment, error) {
 	}
 	graph.RegisterHostFunction(e.reset, named(p.reset))
 	graph.RegisterHostFunction(e.step, named(p.step))
-	commands.open[command] = envs.Erase(e)
-	return commands.open[command], nil
+	commands.open[command] = &running{envs.Erase(e), p}
+	return commands.open[command].env, nil
 }
 
 // Spec describes the environment.

@@ -165,8 +165,8 @@ func (p *pipe) ask(word string, n int, body []byte, widths []int) ([][]byte, err
 	}
 	if got != want {
 		p.kill()
-		return nil, fmt.Errorf("the process answered a %s of %d episodes with %d bytes, want %d: observations%s", word, n,
-			got, want, map[bool]string{true: ", rewards, terminated and truncated"}[len(widths) > 1])
+		return nil, fmt.Errorf("the process answered a %s of %d episodes with %d bytes, want %d: observations%s", word,
+			n, got, want, map[bool]string{true: ", rewards, terminated and truncated"}[len(widths) > 1])
 	}
 	content := make([]byte, want)
 	if _, err := io.ReadFull(p.answers, content); err != nil {
@@ -199,6 +199,7 @@ func (p *pipe) failed(err error) error {
 func (p *pipe) kill() {
 	if p.command.Process != nil {
 		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // with the processes that it has started
+		go func() { _ = p.command.Wait() }()
 	}
 }
 

@@ -68,6 +68,22 @@ func newPool(command []string) (*pool, envs.Spec, error) {
 	return p, spec, nil
 }
 
+// works reports whether no process has failed.
+func (p *pool) works() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken == nil
+}
+
+// close ends the processes.
+func (p *pool) close() {
+	for _, one := range p.processes {
+		if one != nil {
+			one.kill()
+		}
+	}
+}
+
 // process returns the process of a slot, and starts it if it does not run yet.
 func (p *pool) process(s *slot) (*pipe, error) {
 	i := s.index % len(p.processes)
@@ -88,7 +104,8 @@ func (p *pool) process(s *slot) (*pipe, error) {
 
 // request sends the slots of a batch to their processes side by side. one writes the record of slot i of the batch, and
 // read takes the answer's parts, each with a row for a slot.
-func (p *pool) request(word string, batch []*slot, columns []column, widths []int, read func(i int, rows [][]byte)) error {
+func (p *pool) request(word string, batch []*slot, columns []column, widths []int,
+	read func(i int, rows [][]byte)) error {
 	if p.broken != nil {
 		return p.broken
 	}
@@ -197,8 +214,8 @@ func (p *pool) take() *slot {
 // check refuses numbers that are not finite.
 func (p *pool) check(s *slot) error {
 	refuse := func(what string, x float64) error {
-		p.broken = fmt.Errorf("the process gave %s that is %v, after %d steps of an episode, want finite numbers", what, x,
-			s.time)
+		p.broken = fmt.Errorf("the process gave %s that is %v, after %d steps of an episode, want finite numbers", what,
+			x, s.time)
 		return p.broken
 	}
 	if x := float64(s.last.reward); math.IsNaN(x) || math.IsInf(x, 0) {

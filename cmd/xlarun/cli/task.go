@@ -115,6 +115,10 @@ func configOf(arg string) (path string, ok bool) {
 // resolve collects the settings: the defaults, then the file, then the command line and the argument. It checks
 // everything that can be checked before a backend is opened or data is read.
 func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
+	play.Allow(g.values["env"]) // commands on the command line are run, those in a file are not
+	if kind.Argument == "env" {
+		play.Allow(arg)
+	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg}
 	path := ""
 	var fromFile map[string]any
@@ -142,9 +146,6 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, console.BadInput("got the argument %s and --%s %s: give one of them", arg, kind.Argument, text)
 		}
 		values[kind.Argument] = arg
-	}
-	if _, ok := g.values["env"]; ok || kind.Argument == "env" && arg != "" {
-		play.Allow(fmt.Sprint(values["env"])) // a command in a file is not run
 	}
 	inFile := maps.Clone(fromFile) // errors of these settings name the file
 	for name := range g.values {

@@ -14,18 +14,18 @@ type allowed struct{ id string }
 
 // AddAllowed adds the flag --env to a command that reads members.
 func AddAllowed(f *pflag.FlagSet) {
-	f.Var(&allowed{}, "env", "of a member whose environment is a program: the command, exec:COMMAND, which a file must "+
-		"not name")
+	f.Var(&allowed{}, "env", "of a member whose environment is a program: the command, exec:COMMAND, which a file "+
+		"must not name")
 }
 
 func (a *allowed) String() string { return a.id }
 
 // Type returns the word for the value in the help.
-func (a *allowed) Type() string { return "text" }
+func (a *allowed) Type() string { return "command" }
 
 func (a *allowed) Set(id string) error {
 	if !Allow(id) {
-		return console.BadInput("it is not exec:COMMAND, and other environments stand in the member's file")
+		return console.BadInput("--env got %s, wants exec:COMMAND", console.ShortText(id))
 	}
 	a.id = id
 	return nil
