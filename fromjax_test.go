@@ -71,6 +71,8 @@ var fromJAX = []section{
 		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter; in a Cond that VMap maps, " +
 			"for both branches"},
 		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
+		{"jax.pure_callback", graph.HostCall, "by the name given to RegisterHostFunction; one call for all " +
+			"lanes of VMap"},
 		{"jax.tree.map", graph.MapTree[array], "MapTree2 for two trees"},
 		{"jax.tree.flatten", graph.Flatten, "trees are Go structs, slices, maps"},
 		{"jax.tree.leaves", graph.Leaves, ""},

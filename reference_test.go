@@ -73,6 +73,7 @@ var policies = []described{
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
 		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
+	{"program", "network that JAX exported: see [jax.md](../jax.md#a-network-as-a-policy)", ""},
 	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
 }
 

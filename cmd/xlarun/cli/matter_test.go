@@ -219,6 +219,8 @@ func TestEverySettingMatters(t *testing.T) {
 			add(2, "policy.", "policy", name, "env", "Gather-v1", "policy.hidden", "4", "policy.channels", "2")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
+		case "program":
+			add(2, "policy.", "policy", "program:"+programFile(t))
 		case "spiking":
 			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
 		case "blockmlp":
