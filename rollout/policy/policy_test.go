@@ -269,7 +269,7 @@ func TestBadSpecs(t *testing.T) {
 	}{
 		{"mlpp:16", envs.Discrete{N: 2},
 			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, nir, ` +
-				`normedmlp, spiking; did you mean mlp?`},
+				`normedmlp, spiking, vector; did you mean mlp?`},
 		{"", envs.Discrete{N: 2},
 			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, nir, ` +
 				`normedmlp, spiking`},
