@@ -272,7 +272,7 @@ func TestBadSpecs(t *testing.T) {
 				`normedmlp, spiking, vector; did you mean mlp?`},
 		{"", envs.Discrete{N: 2},
 			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, nir, ` +
-				`normedmlp, spiking`},
+				`normedmlp, spiking, vector`},
 		{"mlp:a", envs.Discrete{N: 2},
 			`policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as ` +
 				`in "mlp:16,16"`},
