@@ -85,15 +85,17 @@ type natsBus struct {
 	prefix string
 }
 
-func (b *natsBus) Send(m Message) {
+func (b *natsBus) Send(m Message) int {
 	subject := "all"
 	if m.To != "" {
 		subject = "to." + token(m.To)
 	}
-	_ = b.conn.Publish(b.prefix+subject, m.Encode()) // a lost message costs time only
+	data := m.Encode()
+	_ = b.conn.Publish(b.prefix+subject, data) // a lost message costs time only
 	if m.Kind != State {
 		_ = b.conn.FlushTimeout(time.Millisecond)
 	}
+	return len(data)
 }
 
 func (b *natsBus) Largest() int {

@@ -41,7 +41,7 @@ type Judge struct {
 }
 
 // NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
-// best, if the environment can be drawn. purpose is that of the experiment.
+// best, if the environment can be drawn. purpose is the experiment's.
 func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate,
 	draw bool) (*Judge, error) {
 	r, err := p.Rollout()

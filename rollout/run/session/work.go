@@ -344,6 +344,9 @@ func (s *session) openLogs(after int64) error {
 // note records a round's metrics and shows them.
 func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 	if news, ok := s.record(m, now, seconds); ok {
+		for _, line := range m.Notices {
+			s.Observer.Notice(line)
+		}
 		s.Observer.News(news) // the observer may wait for a reader, so the lock is not held
 	}
 	if s.Folder != nil && s.memoryAt.Equal(now) {
