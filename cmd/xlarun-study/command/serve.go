@@ -104,7 +104,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 					fmt.Fprintf(a.Out, by+"%s\n", host, also)
 				}
 			}
-			c := &studies.Coordinator{Listen: l, Away: away, Listening: joined("workers join by: xlarun work nats://%s")}
+			c := &studies.Coordinator{Listen: l, Away: away,
+				Listening: joined("workers join by: xlarun work nats://%s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
