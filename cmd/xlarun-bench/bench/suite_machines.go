@@ -66,8 +66,9 @@ func machinesWorkloads(Options) []Workload {
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
 				xlabridge.Backend, Options) (Runner, error) {
-				return runner{once: func() (float64, float64, error) { return modelGeneration.Seconds(), 0, nil },
-					close: func() error { return nil }}, nil
+				return apart{runner{once: func() (float64, float64, error) {
+					return modelGeneration.Seconds(), 0, nil
+				}, close: func() error { return nil }}}, nil
 			}}))
 	}
 	return all
@@ -100,12 +101,18 @@ func modelOf(n int) openRunner {
 			}
 			return (r.Ends[modelRounds-1] - r.Ends[0]).Seconds() / (modelRounds - 1), nil
 		})
-		return runner{once: func() (float64, float64, error) {
+		return apart{runner{once: func() (float64, float64, error) {
 			seconds, err := simulated()
 			return seconds, 0, err
-		}, close: func() error { return nil }}, nil
+		}, close: func() error { return nil }}}, nil
 	}
 }
+
+// apart is a Runner whose work is done by other processes, or by none.
+type apart struct{ runner }
+
+// TimesPart says that the processor time of this process is not that of the work.
+func (apart) TimesPart() {}
 
 // hostsGenerations is the number of generations of a measured run. The first ones are left out.
 const hostsGenerations, hostsFirst = 24, 4
@@ -131,13 +138,13 @@ func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 		}
 		go delayed(far, server.Addr().String(), delay)
 		made := 0
-		return runner{once: func() (float64, float64, error) {
+		return apart{runner{once: func() (float64, float64, error) {
 			made++
 			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Addr().String())
 		}, close: func() error {
 			server.Shutdown()
 			return errors.Join(far.Close(), os.RemoveAll(dir))
-		}}, nil
+		}}}, nil
 	}
 }
 
