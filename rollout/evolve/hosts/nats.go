@@ -63,7 +63,7 @@ func (s Server) On(name string) Open {
 
 // unreachable returns the error of a server that cannot be joined.
 func (s Server) unreachable(err error) error {
-	wants := "start nats-server there, or give its address"
+	wants := "start xlarun serve or nats-server there, or give its address"
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
 		wants = "give the server's token by XLARUN_TOKEN"
