@@ -72,27 +72,42 @@ func withoutLocations(line string) string {
 	}
 }
 
-// closing returns the position of the bracket that closes the one at a position; -1 if there is none. Text in quotes
-// does not count.
+// closing returns the position of the bracket that closes the one at a position; -1 if there is none.
 func closing(text string, open int) int {
+	end := -1
+	scan(text, open, func(i, depth int) bool {
+		if depth == 0 {
+			end = i
+		}
+		return depth > 0
+	})
+	return end
+}
+
+// scan calls visit for the characters of a text from a position on, until it returns false. depth is the number of open
+// brackets after the character. Text in quotes is left out.
+func scan(text string, from int, visit func(i, depth int) bool) {
 	depth, quoted := 0, false
-	for i := open; i < len(text); i++ {
+	for i := from; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++
+			continue
 		case c == '"':
 			quoted = !quoted
+			continue
 		case quoted:
+			continue
 		case strings.IndexByte("([{<", c) >= 0:
 			depth++
 		case c == '>' && i > 0 && text[i-1] == '-': // an arrow
 		case strings.IndexByte(")]}>", c) >= 0:
-			if depth--; depth == 0 {
-				return i
-			}
+			depth--
+		}
+		if !visit(i, depth) {
+			return
 		}
 	}
-	return -1
 }
 
 var (
@@ -216,21 +231,13 @@ func (r *reader) statement(line string, number int) (*op, error) {
 
 // lastColon returns the position of the last " : " outside of brackets and quotes; -1 if there is none.
 func lastColon(text string) int {
-	last, quoted, depth := -1, false, 0
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case strings.IndexByte("([{<", c) >= 0:
-			depth++
-		case c == '>' && i > 0 && text[i-1] == '-':
-		case strings.IndexByte(")]}>", c) >= 0:
-			depth--
-		case depth == 0 && strings.HasPrefix(text[i:], " : "):
+	last := -1
+	scan(text, 0, func(i, depth int) bool {
+		if depth == 0 && strings.HasPrefix(text[i:], " : ") {
 			last = i
 		}
-	}
+		return true
+	})
 	return last
 }
 

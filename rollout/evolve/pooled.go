@@ -62,7 +62,7 @@ type PoolSettings struct {
 	// Island is the name of this run among the islands; "": it is not an island.
 	Island       string   `set:"island" program:"no"`
 	_            struct{} `help:"name of this run among the islands that share --migration-dir or --join"`
-	MigrationDir string   `set:"migration-dir" program:"no" resume:"any"`
+	MigrationDir string   `set:"migration-dir" program:"no" resume:"any" path:"local"`
 	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
 
 	generation.MigrationSettings `needs:"island=!"`
@@ -365,7 +365,7 @@ func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 }
 
 // Files returns migration.json: descent and arrivals.
-func (p *pooled) Files(bool) ([]run.File, error) {
+func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
 	descent, taken, err := p.descended()
 	if err != nil {
 		return nil, err

@@ -47,10 +47,11 @@ type Results interface {
 	Ending(last Metrics) string
 	// Table returns the lines of a table that is shown at the end; nil: none. It is called once, after the last round.
 	Table() []string
-	// Files returns further files for the run's folder, which belong to the state. It is called for each copy of the
-	// state to the host, several times a second, so it should be quick and leave out what takes long. ended means that
-	// the run is over. What it returns is not changed afterwards: it may be written while Step runs.
-	Files(ended bool) ([]File, error)
+	// Files returns further files for the run's folder, which belong to the state, of which s is the snapshot. It is
+	// called for each copy of the state to the host, several times a second, so it should be quick and leave out what
+	// takes long. ended means that the run is over. What it returns is not changed afterwards: it may be written while
+	// Step runs.
+	Files(s Snapshot, ended bool) ([]File, error)
 }
 
 // File is a file for the run's folder. One of Data, Arrays and JSON is its content.

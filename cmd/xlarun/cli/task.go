@@ -146,6 +146,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	for name := range g.values {
 		delete(inFile, name)
 	}
+	if err := t.checkStranger(path, inFile, values, g.resumed != ""); err != nil {
+		return nil, err
+	}
 	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
 		if err := t.suggest(values); err != nil {
 			return nil, settingError(err, path, inFile)
