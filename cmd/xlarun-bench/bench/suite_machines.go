@@ -115,9 +115,9 @@ type apart struct{ runner }
 func (apart) TimesPart() {}
 
 // hostsGenerations is the number of generations of a measured run. The first ones are left out.
-const hostsGenerations, hostsFirst = 24, 4
+const hostsGenerations, hostsFirst = 44, 4
 
-// hostsOf runs hosts, each a process on a core of its own, and returns the median time of a generation.
+// hostsOf runs hosts, each a process on a core of its own, and returns the time of a generation.
 func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (Runner, error) {
 		dir, err := os.MkdirTemp("", "xlarun-hosts-*")
@@ -148,8 +148,10 @@ func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 	}
 }
 
-// timeHosts runs hosts and returns the median time of a generation of the first.
-func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string) (median, result float64, err error) {
+// timeHosts runs hosts and returns the time of a generation of the first: the lower quartile, because what others do on
+// the machine makes two hosts wait more often than one.
+func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string) (quartile, none float64,
+	err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, 0, err
@@ -190,7 +192,7 @@ func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server strin
 	}
 	seconds = seconds[hostsFirst:]
 	slices.Sort(seconds)
-	return seconds[len(seconds)/2], 0, nil
+	return seconds[len(seconds)/4], 0, nil
 }
 
 // ownCores returns the cores of this process.
