@@ -55,10 +55,9 @@ func (m MultiHeadAttention) Step(cache AttentionCache, x *graph.Array) (Attentio
 	}
 	at := cache.Count.Reshape(1)
 	key := Rotary(head(m.Key), at, base)
-	slot := cache.Count.Mod(capacity)
-	set := func(all, one *graph.Array) *graph.Array {
-		return graph.DynamicUpdateIndex(all, one.Squeeze(0).Convert(all.DType()), slot, 0)
-	}
+	// By selection: under VMap a write at a place of its own in each lane would be a scatter.
+	slot := graph.Iota(capacity).Eq(cache.Count.Mod(capacity)).Reshape(capacity, 1, 1)
+	set := func(all, one *graph.Array) *graph.Array { return graph.Select(slot, one.Convert(all.DType()), all) }
 	next := AttentionCache{set(cache.Keys, key), set(cache.Values, head(m.Value)), cache.Count.Add(1)}
 	seen := graph.Iota(capacity).Le(cache.Count)
 	y := DotProductAttention(Rotary(head(m.Query), at, base), next.Keys, next.Values, seen.Reshape(1, 1, capacity))
