@@ -40,6 +40,9 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		if s == "cmaes" || s == "xnes" { // their matrices grow with the square of the parameters
 			policy = "mlp:16,16"
 		}
+		if s == "neat" {
+			policy = "genome"
+		}
 		check(one, s, policy, nil)
 	}
 	for _, p := range policies[1:] {
