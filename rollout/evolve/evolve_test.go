@@ -252,7 +252,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		"eggroll": {"strategy.count", "strategy.mean.layers.0.b", "strategy.mean.layers.0.w", "strategy.mu.0",
 			"strategy.mu.1", "strategy.nu.0",
 			"strategy.nu.1", "strategy.sigma"},
-		"neat": {"strategy.best", "strategy.births", "strategy.born", "strategy.champion", "strategy.genomes",
+		"neat": {"strategy.again", "strategy.best", "strategy.births", "strategy.born", "strategy.champion", "strategy.confirmed", "strategy.genomes",
 			"strategy.improved", "strategy.innovations", "strategy.nodes", "strategy.reach", "strategy.refused",
 			"strategy.species.best", "strategy.species.improved", "strategy.species.number",
 			"strategy.species.numbers", "strategy.species.size", "strategy.species.weights", "strategy.threshold",

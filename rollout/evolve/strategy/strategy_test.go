@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"math"
+	"slices"
 	"math/rand/v2"
 	"testing"
 
