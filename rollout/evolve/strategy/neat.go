@@ -215,9 +215,12 @@ func (e *NEAT) Centre(state any) any {
 	return e.genome(s.Genomes, graph.Select(fitness.IsNaN(), s.Champion, best))
 }
 
+// confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
+const confirmations = 3
+
 // confirmed returns the member with the highest confirmed fitness, and this, NaN if there is none.
 func (s NEATState) confirmed() (member, fitness *graph.Array) {
-	f := graph.Select(s.Again.Gt(0), s.Confirmed, math.Inf(-1))
+	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
 	member = f.ArgMax(0)
 	fitness = graph.DynamicIndex(f, member, 0)
 	return member, graph.Select(fitness.IsFinite(), fitness, math.NaN())
