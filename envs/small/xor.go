@@ -78,9 +78,11 @@ func (e XOR) Observe(s XORState, _ XORParams) *graph.Array {
 
 // Draw paints a column for each pattern: its bits, and below them the right answer and the given one.
 func (e XOR) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.id, state, func(s XORState) []*graph.Array {
-		return append(graph.Unstack(s.Answers, 0), s.Time)
-	})
+	answers, err := draw.Grid(e.id, state, func(s XORState) *graph.Array { return s.Answers }, e.patterns())
+	if err != nil {
+		return nil, err
+	}
+	time, err := draw.Scalars(e.id, state, func(s XORState) []*graph.Array { return []*graph.Array{s.Time} })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (e XOR) Draw(state any, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, answer := range v[:e.patterns()] {
+	for i, answer := range answers {
 		x := float64(i)
 		for k := range e.bits {
 			if i>>(e.bits-1-k)&1 == 1 {
@@ -98,7 +100,7 @@ func (e XOR) Draw(state any, size image.Point) (image.Image, error) {
 		if bits.OnesCount(uint(i))%2 == 1 {
 			b.fill(draw.Accent, float64(e.bits)+1, x, .8)
 		}
-		if i < int(v[e.patterns()]) && answer > 0 {
+		if i < int(time[0]) && answer > 0 {
 			b.fill(draw.Signal, float64(e.bits)+2, x, .8*min(1, answer))
 		}
 	}

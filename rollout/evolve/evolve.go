@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -152,7 +152,8 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		return run.Metrics{}, err
 	}
 	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
-	m.Done, m.Stalled = s.Reaches(e.target, e.setup.Strategy), e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
+	_, m.Done = generation.Reached(e.setup.Strategy, m, s, e.target)
+	m.Stalled = e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
 	if e.last = s; s.Failed == s.Members {
 		m.Failed = e.allFailed
 	}
@@ -219,10 +220,8 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 
 // Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
-	of, name := "mean", "mean_fitness"
-	if _, breeds := e.setup.Strategy.(strategy.Breeding); breeds {
-		of, name = "best", "best_fitness"
-	}
+	name, _ := generation.Reached(e.setup.Strategy, last, e.last, e.target)
+	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
 	if last.Stalled && !last.Done {
 		return fmt.Sprintf("%s %s, and no better best than %s for %d generations", of, generation.Number(reached),

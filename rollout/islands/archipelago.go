@@ -174,7 +174,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 			append(steps, rows[2*pop:3*pop]...)
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
-		solved = solved || m.Reaches(a.target, a.lanes.Search.Strategy)
+		solved = solved || m.Reaches(a.target)
 	}
 	s := generation.Summarize(fitness, lengths, steps)
 	a.last, a.bestEver = s, max(a.bestEver, s.Best)

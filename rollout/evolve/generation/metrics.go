@@ -56,13 +56,18 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 	return m
 }
 
-// Reaches reports whether the population has reached a target: its mean has, and no member failed. Of a
-// strategy.Breeding the best member has.
-func (s Summary) Reaches(target float64, of strategy.Strategy) bool {
-	if _, breeds := of.(strategy.Breeding); breeds {
-		return s.Best >= target
+// Reaches reports whether the population has reached a target: its mean has, and no member failed.
+func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
+
+// Reached returns the metric that must reach the target of a run, and whether it does, given the metrics of a
+// generation and their summary. It is the mean of the population, except of a strategy.Breeding.
+func Reached(of strategy.Strategy, m run.Metrics, s Summary, target float64) (metric string, reached bool) {
+	b, breeds := of.(strategy.Breeding)
+	if !breeds {
+		return "mean_fitness", s.Reaches(target)
 	}
-	return s.Failed == 0 && s.Mean >= target
+	v, _ := m.Get(b.Goal())
+	return b.Goal(), v >= target
 }
 
 // FailedText names how many members failed, as the end of a sentence; "" for none.

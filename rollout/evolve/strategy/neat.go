@@ -117,9 +117,12 @@ type NEATState struct {
 	Reach    *graph.Array `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
 	Species  NEATSpecies
 	Champion *graph.Array // i32[]: the best of Genomes
-	Best     *graph.Array // f32[]: the best fitness so far
-	Improved *graph.Array // i32[]: the generation that reached it
-	Told     *graph.Array // i32[]: generations so far
+	// Again, i32[population], counts the generations after its own in which a member was played, and Confirmed,
+	// f32[population], is its mean fitness in them.
+	Again, Confirmed *graph.Array
+	Best             *graph.Array // f32[]: the best fitness so far
+	Improved         *graph.Array // i32[]: the generation that reached it
+	Told             *graph.Array // i32[]: generations so far
 
 	Threshold   *graph.Array // f32[]: of compatibility
 	Nodes       *graph.Array // i32[]: the number of the next new node
@@ -152,8 +155,12 @@ func (*NEAT) LeastPopulation() int { return 2 }
 // Keeps returns the whole population.
 func (*NEAT) Keeps(population int) int { return population }
 
-// Breeds marks the strategy.
-func (*NEAT) Breeds() {}
+// confirmedFitness is the metric that must reach the target.
+const confirmedFitness = "confirmed_fitness"
+
+// Goal returns the fitness of the best elite in generations after its birth. The best fitness of a generation would be
+// that of the luckiest member.
+func (*NEAT) Goal() string { return confirmedFitness }
 
 // Init makes all members the genome, without species. Weights of the first generation are drawn by Sample.
 func (e *NEAT) Init(first any, members int) any {
@@ -161,7 +168,9 @@ func (e *NEAT) Init(first any, members int) any {
 	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
 	packed := e.pack(g)
 	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)), Species: e.noSpecies(), Champion: zero,
-		Best: graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
+		Again:     graph.Zeros(graph.ShapeOf(graph.Int32, members)),
+		Confirmed: graph.Zeros(graph.ShapeOf(graph.Float32, members)),
+		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
 		Threshold:   e.Threshold.Array(),
 		Nodes:       graph.Full(zero.Shape(), int32(e.network.Inputs+e.network.Outputs)),
 		Innovations: graph.Full(zero.Shape(), int32(e.network.FirstConnections())), Refused: zero, Born: zero}
@@ -199,10 +208,33 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
 }
 
-// Centre returns the champion of the last generation.
+// Centre returns the member with the highest confirmed fitness, or the champion of the last generation if there is none.
 func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
-	return e.genome(s.Genomes, s.Champion)
+	best, fitness := s.confirmed()
+	return e.genome(s.Genomes, graph.Select(fitness.IsNaN(), s.Champion, best))
+}
+
+// confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
+const confirmations = 3
+
+// confirmed returns the member with the highest confirmed fitness, and this, NaN if there is none.
+func (s NEATState) confirmed() (member, fitness *graph.Array) {
+	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
+	member = f.ArgMax(0)
+	fitness = graph.DynamicIndex(f, member, 0)
+	return member, graph.Select(fitness.IsFinite(), fitness, math.NaN())
+}
+
+// confirm returns how often members have been played after the generation of their birth, i32[population], and their
+// mean fitness in it, f32[population]. Elites are.
+func (s NEATState) confirm(f *graph.Array) (again, confirmed *graph.Array) {
+	b := unpackBirths(s.Births)
+	before := graph.Take(s.Again, b.Parent, 0)
+	again = graph.Select(b.Copied, before.Add(1), 0)
+	count := before.Convert(graph.Float32)
+	mean := graph.Take(s.Confirmed, b.Parent, 0).Mul(count).Add(f).Div(count.Add(1))
+	return again, graph.Select(b.Copied, mean, 0.)
 }
 
 // Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
@@ -211,6 +243,7 @@ func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
 	all := graph.Once(draws.All().(neatDraw))
 	f := WorstIfNaN(v.Fitness)
 	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Told: s.Told.Add(1)}
+	next.Again, next.Confirmed = s.confirm(f)
 	best := graph.DynamicIndex(f, next.Champion, 0)
 	next.Best = s.Best.Max(best)
 	next.Improved = graph.Select(best.Gt(s.Best), next.Told, s.Improved)
@@ -234,11 +267,11 @@ func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
 
 // Reports lists NEAT's metrics.
 func (*NEAT) Reports() []string {
-	return []string{"species", "largest_species", "mean_hidden_nodes", "mean_connections", "innovations",
+	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections", "innovations",
 		"refused_mutations", "compatibility_threshold"}
 }
 
-// Report returns the numbers of a generation: its species, the size of the largest, means of hidden nodes and of
+// Report returns the numbers of a generation: its best confirmed fitness, its species, the size of the largest, means of hidden nodes and of
 // connections that are on, connections that ever got a number, the mutations of its offspring that would outgrow the
 // padding, and the threshold of the next generation.
 func (e *NEAT) Report(state any) *graph.Array {
@@ -248,7 +281,8 @@ func (e *NEAT) Report(state any) *graph.Array {
 	mean := func(flags *graph.Array, less int) *graph.Array {
 		return single(flags.Convert(graph.Int32).Sum().Sub(less * flags.Dim(0))).Div(float32(flags.Dim(0)))
 	}
-	return graph.Stack([]*graph.Array{single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
+	_, fitness := s.confirmed()
+	return graph.Stack([]*graph.Array{fitness, single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
 		single(graph.ReduceMax(s.Species.Size)),
 		mean(g.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
 		mean(g.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)

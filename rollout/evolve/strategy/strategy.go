@@ -87,14 +87,6 @@ type Fitting interface {
 	Fit(p policy.Policy) (Strategy, error)
 }
 
-// Breeding is a Strategy whose result is its best member. Its other members are trials, and the population's mean says
-// little, so that a run reaches its goal when the best member does.
-type Breeding interface {
-	Strategy
-	// Breeds marks the strategy.
-	Breeds()
-}
-
 // Reporter is a Strategy with numbers of its own about a generation. They are metrics of a run.
 type Reporter interface {
 	Strategy
@@ -102,6 +94,14 @@ type Reporter interface {
 	Reports() []string
 	// Report returns the numbers, f32[len(Reports())] in the order of Reports. state is what Tell returned.
 	Report(state any) *graph.Array
+}
+
+// Breeding is a Strategy whose result is one of its members. The others are trials, and the population's mean says
+// little.
+type Breeding interface {
+	Reporter
+	// Goal returns the name of the report that must reach the target of a run.
+	Goal() string
 }
 
 // Draw samples for a group, an int32 scalar: SampleAt of an Indexed strategy, else Sample.

@@ -3,6 +3,7 @@ package strategy
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -357,6 +358,14 @@ func TestNoiseAndMove(t *testing.T) {
 }
 
 // lookup returns the strategy of a name with its default settings.
+// general lists the strategies that take any policy.
+func general() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, ok := lookup(name).(Fitting)
+		return ok
+	})
+}
+
 func lookup(name string) Strategy {
 	s, _ := registry.New(name)
 	return s
