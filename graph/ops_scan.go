@@ -116,6 +116,9 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		return out
 	}
 	unroll := min(max(a.unroll, 1), max(a.length, 1))
+	if l.target.accelerator() {
+		unroll = max(unroll, launchesSaved(n))
+	}
 	turns := a.length / unroll
 	if turns > 1 {
 		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
@@ -123,6 +126,10 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		// GPU need not ask the host after each.
 		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
+			if l.target.accelerator() && unroll > 1 {
+				state = l.scanChunk(n, args, state, c[0], unroll)
+				return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
+			}
 			for k := range unroll {
 				i := c[0]
 				if unroll > 1 {
