@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 30.39: FuzzPipe looks for first lines and answers of a process that panic, hang, or are taken although they are wrong.
+// 30.39: FuzzPipe looks for first lines and answers of a process on which a reader panics or hangs.
 func FuzzPipe(f *testing.F) {
 	greeting := `{"protocol": 1, "observation": {"shape": [2]}, "action": {"n": 3}, "max_steps": 5}` + "\n"
-	for _, answer := range []string{"ok 14\n01234567890123", "ok 14\n0", "error no\n", "ok -1\n", "ok 99999999999999\n", "x",
-		"ok 14\n01234567890123more"} {
+	for _, answer := range []string{"ok 14\n01234567890123", "ok 14\n0", "error no\n", "ok -1\n", "ok 99999999999999\n",
+		"x", "ok 14\n01234567890123more"} {
 		f.Add(greeting, answer)
 	}
 	f.Add(`{"protocol": 1, "timeout": 1e-9}`+"\n", "")
