@@ -25,6 +25,7 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/ppo/value"
+	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
 	"xlarun/rollout/selfplay/network"
 	"xlarun/rollout/settings"
@@ -93,6 +94,22 @@ var networks = []described{
 	{"tower", "residual convolutions; for games with a board as picture", ""},
 }
 
+var archives = []described{
+	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
+	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+}
+
+var emitters = []described{
+	{"isoline", "a child of two elites: noise, and a step along the line between them (Vassiliades and Mouret, 2018)",
+		""},
+	{"searches", "searches by the `--strategy` that begin again at elites: CMA-ME (Fontaine et al., 2020)", ""},
+}
+
+var descriptors = []described{
+	{"env", "the environment's own", ""},
+	{"observations", "means over an episode of some elements of the observations", ""},
+}
+
 // family is a section of the page of environments.
 type family struct {
 	title, what string
@@ -153,7 +170,7 @@ const inputNote = "A setting with † is an input of the compiled program: anoth
 func TestReference(t *testing.T) {
 	pages := map[string]string{
 		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
-		"commands": commandsPage(t),
+		"commands": commandsPage(t), "qd": qdPage(t),
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		file := "docs/reference/" + name + ".md"
@@ -231,6 +248,28 @@ func policiesPage(t *testing.T) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", d.name, d.what)
 		}
 		choicesSection(t, &b, "###", s.part, s.all)
+	}
+	return b.String()
+}
+
+func qdPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Archives, emitters and descriptors\n" + generated + ticks(`
+´xlarun qd ENV´ chooses one of each. [qd.md](../qd.md) explains them. The setting marked : may follow a colon:
+´--archive grid:20,50´. The others are flags: ´--emitter.line-sigma 0.1´.
+
+`) + inputNote)
+	c := qd.DefaultConfig()
+	for _, p := range c.Parts() {
+		all, ok := map[string][]described{"archive": archives, "emitter": emitters, "descriptor": descriptors}[p.Name]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## --%s\n\n| name | what it is |\n| --- | --- |\n", p.Name)
+		for _, d := range all {
+			fmt.Fprintf(&b, "| %s | %s |\n", d.name, d.what)
+		}
+		choicesSection(t, &b, "###", p, all)
 	}
 	return b.String()
 }

@@ -119,13 +119,18 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	turns := a.length / unroll
 	if turns > 1 {
 		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
-		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
-			i, state := c[0], splitScanResults(a, c[1:])
-			for range unroll {
+		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
+		// GPU need not ask the host after each.
+		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
+			state := splitScanResults(a, c[1:])
+			for k := range unroll {
+				i := c[0]
+				if unroll > 1 {
+					i = Add(Mul(i, unroll), k)
+				}
 				state = step(i, state)
-				i = Add(i, 1)
 			}
-			return slices.Concat([]*Array{i}, state.concat())
+			return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 		}, init)
 		state = splitScanResults(a, outs[1:])
 	} else {

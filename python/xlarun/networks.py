@@ -66,6 +66,13 @@ class BlockMLP(Stateless):
         return layer(a, "Last", x)
 
 
+class Vector(Stateless):
+    """The outputs are the parameters, whatever x is."""
+
+    def outputs(self, x):
+        return self.arrays["Outputs"]
+
+
 def perceptron(arrays, name, x, activation):
     layers = count(arrays, name, ".W")
     for i in range(layers):
@@ -132,4 +139,5 @@ class CTRNN(Recurrent):
 
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
-            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "spiking": Spiking, "nir": NIR}
+            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector,
+            "spiking": Spiking, "nir": NIR}

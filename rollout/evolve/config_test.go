@@ -33,7 +33,7 @@ func TestBadConfigs(t *testing.T) {
 			c.Policy = "mlpp:16"
 		},
 			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, nir, ` +
-				`normedmlp, spiking; did you mean mlp?`},
+				`normedmlp, spiking, vector; did you mean mlp?`},
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
 			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, ` +
 				`as in "mlp:16,16"`},

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -65,7 +66,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Join != "" { // a host makes the noise of all members
+	if c.hosted() { // a host makes the noise of all members
 		if err := x.ForceRegenerate(); err != nil {
 			return nil, err
 		}
@@ -122,7 +123,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
 		Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
 	in := x.Inputs(x.Groups.PerDevice)
-	if c.Join != "" {
+	if c.hosted() {
 		err = e.join(b, options, first, in)
 	} else {
 		in.Counter = options.Counter.Input()
@@ -150,12 +151,17 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	m, s := e.config.Metrics(v, e.Steps(), generation.Reports(e.program.Rollout.Policy), &e.bestEver)
-	m.Done, m.Stalled = s.Reaches(e.target), e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
+	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
+	m.Done, m.Stalled = s.Reaches(e.target, e.setup.Strategy), e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
 	if e.last = s; s.Failed == s.Members {
 		m.Failed = e.allFailed
 	}
 	return m, nil
+}
+
+// reports returns the names of the numbers that policy and strategy report.
+func (e *Evolution) reports() generation.Reports {
+	return generation.ReportsOf(e.program.Rollout.Policy, e.setup.Strategy)
 }
 
 // allFailed returns the error of the last generation, in which all members failed.
@@ -213,12 +219,16 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 
 // Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
-	mean, _ := last.Get("mean_fitness")
+	of, name := "mean", "mean_fitness"
+	if _, breeds := e.setup.Strategy.(strategy.Breeding); breeds {
+		of, name = "best", "best_fitness"
+	}
+	reached, _ := last.Get(name)
 	if last.Stalled && !last.Done {
-		return fmt.Sprintf("mean %s, and no better best than %s for %d generations", generation.Number(mean),
+		return fmt.Sprintf("%s %s, and no better best than %s for %d generations", of, generation.Number(reached),
 			generation.Number(e.patience.Best), e.config.Patience)
 	}
-	text := "mean " + generation.Number(mean)
+	text := of + " " + generation.Number(reached)
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
 	} else if !math.IsNaN(e.target) {

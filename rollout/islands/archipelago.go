@@ -174,7 +174,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 			append(steps, rows[2*pop:3*pop]...)
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
-		solved = solved || m.Reaches(a.target)
+		solved = solved || m.Reaches(a.target, a.lanes.Search.Strategy)
 	}
 	s := generation.Summarize(fitness, lengths, steps)
 	a.last, a.bestEver = s, max(a.bestEver, s.Best)
@@ -308,7 +308,7 @@ type island struct {
 }
 
 // Files returns islands.json.
-func (a *Archipelago) Files(bool) ([]run.File, error) {
+func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 	if a.means == nil {
 		return nil, nil
 	}

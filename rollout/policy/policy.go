@@ -50,6 +50,12 @@ type Alike interface {
 	PreparesAlike() bool
 }
 
+// Decoded is a Preparer whose parameters are no form to compute with: they are prepared in every layout.
+type Decoded interface {
+	Preparer
+	PreparesAlways() bool
+}
+
 // Describer is a Policy whose parameters need more description than their names and shapes. docs/members.md has the
 // keys.
 type Describer interface {

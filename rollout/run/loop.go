@@ -250,7 +250,7 @@ func (l *Loop) Ending(last Metrics) string {
 func (l *Loop) Table() []string { return nil }
 
 // Files returns no files.
-func (l *Loop) Files(bool) ([]File, error) { return nil, nil }
+func (l *Loop) Files(Snapshot, bool) ([]File, error) { return nil, nil }
 
 // Phases returns no phases: a loop does not know the parts of its step. A kind that knows them has a PhaseTimer.
 func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }

@@ -57,7 +57,7 @@ func (c *counting) Profile() run.Profile {
 }
 func (c *counting) Close() error                 { return nil }
 func (c *counting) Restore(s run.Snapshot) error { c.at = s.Step; return nil }
-func (c *counting) Files(bool) ([]run.File, error) {
+func (c *counting) Files(run.Snapshot, bool) ([]run.File, error) {
 	return []run.File{{Name: "sum.json", JSON: c.at * (c.at + 1) / 2}}, nil
 }
 func (c *counting) Snapshot() (run.Snapshot, error) {

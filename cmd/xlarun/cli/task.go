@@ -29,10 +29,15 @@ type task struct {
 	source    string // the argument on the command line
 	text      string // the config file that repeats the task
 	notice    string // a line about the source of its settings
+	target    string // devices that it is compiled for without having them; "": it runs
 }
 
 // on returns the flags of its backend.
-func (t *task) on() console.BackendFlags { return t.session.flags(t.On()) }
+func (t *task) on() console.BackendFlags {
+	on := t.session.flags(t.On())
+	on.Target = t.target
+	return on
+}
 
 // Purpose says what the programs are for.
 func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
@@ -119,7 +124,8 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if kind.Argument == "env" {
 		play.Allow(arg)
 	}
-	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg}
+	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
+		target: g.own.target}
 	path := ""
 	var fromFile map[string]any
 	if file != nil {
@@ -150,6 +156,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	inFile := maps.Clone(fromFile) // errors of these settings name the file
 	for name := range g.values {
 		delete(inFile, name)
+	}
+	if err := t.checkStranger(path, inFile, values, g.resumed != ""); err != nil {
+		return nil, err
 	}
 	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
 		if err := t.suggest(values); err != nil {

@@ -43,8 +43,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError{err}
 }
 
-// Wants describes the values of a flag.
+// Wants describes the values of a flag. The value of a flag can say it itself, by a method Wants.
 func Wants(f *pflag.Flag) string {
+	if own, ok := f.Value.(interface{ Wants() string }); ok {
+		return own.Wants()
+	}
 	switch f.Value.Type() {
 	case "int", "int64":
 		return "a whole number such as " + example(f.DefValue, "1")

@@ -78,7 +78,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	addMember(cmd.Flags(), &member)
+	addMember(cmd, &member)
 	AddAllowed(cmd.Flags())
 	addActions(cmd.Flags(), &actions)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, "+endings(formats, "FILE"))

@@ -71,7 +71,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		},
 	}
 	f := cmd.Flags()
-	addMember(f, &o.member)
+	addMember(cmd, &o.member)
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as "+
 		"mlp:16,16")
 	addParams(f, &o.params)

@@ -105,6 +105,12 @@ func (a *recorder) Map(term func(draw any) any) any {
 	return population.ZeroRows(a.items, mapped)
 }
 
+func (a *recorder) Each(f func(item *graph.Array) any) any {
+	mapped := f(graph.Zeros(graph.ShapeOf(graph.Int32)))
+	a.mapped += uint64(a.items) * sizeOf(mapped)
+	return population.ZeroRows(a.items, mapped)
+}
+
 func (a *recorder) summed(sum any) any {
 	a.sum = max(a.sum, sizeOf(sum))
 	return sum
@@ -135,7 +141,7 @@ func sizeOf(tree any) uint64 {
 func (x *Setup) Memory() (total int64, ok bool) {
 	size := uint64(x.Search.Population)
 	devices := uint64(x.Groups.Devices)
-	rows := devices * uint64(x.Groups.PerDevice+1) // of population.Tiles.Rows
+	rows := devices * uint64(x.Groups.RowCount()) // of population.Tiles.Rows
 	lanes := uint64(x.Groups.Lanes)
 	members := lanes * uint64(x.Strategy.GroupSize())
 	bytes := x.sizes

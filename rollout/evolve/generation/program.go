@@ -46,7 +46,7 @@ type Inputs struct {
 // Program is the program of one generation: ask, evaluate, tell. Methods with a State are traced.
 //
 // A group is GroupSize members that share a draw; its members are its sides. Groups are cut into tiles over the
-// devices, and a tile's groups are its lanes. So arrays about a device's members are [PerDevice+1, sides, lanes, …].
+// devices, and a tile's groups are its lanes. So arrays about a device's members are [RowCount, sides, lanes, …].
 type Program struct {
 	Rollout  *episode.Rollout
 	Strategy strategy.Strategy
@@ -84,9 +84,9 @@ func (p *Program) Start(key random.Key) State {
 	return s
 }
 
-// Run is one generation; each device runs its tiles. It returns the next state, and f32[3+reports, population]: each
-// member's fitness, length, step in which it failed, and the policy's reports. The host computes the metrics from this
-// one small transfer.
+// Run is one generation; each device runs its tiles. It returns the next state, and f32[(3+reports)·population + r]:
+// each member's fitness, then each one's length, step in which it failed, and the policy's reports, and the r reports
+// of the strategy. The host computes the metrics from this one small transfer.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
 	keys := p.keys(s)
@@ -105,7 +105,17 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	if p.regenerate {
 		noise = p.regeneratedNoise(s, in, keys)
 	}
-	return p.tell(s, in, keys, noise, results), results.metrics()
+	return p.told(s, in, keys, noise, results)
+}
+
+// told is tell with the numbers of the generation.
+func (p *Program) told(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
+	next := p.tell(s, in, keys, n, results)
+	numbers := graph.Flatten1D(results.metrics())
+	if r, ok := p.Strategy.(strategy.Reporter); ok {
+		numbers = graph.Concatenate(0, numbers, r.Report(next.Strategy))
+	}
+	return next, numbers
 }
 
 // ask draws for the groups of one tile, leaves [lanes, …].
@@ -202,7 +212,7 @@ func (p *Program) best(s State, fitness *graph.Array, n noise) Best {
 type noise struct {
 	population.Draws
 	tile func(tile *graph.Array) any // the draws of one tile of this device, leaves [lanes, …]
-	rows any                         // stored draws, leaves [PerDevice+1, lanes, …]; nil if noise is regenerated
+	rows any                         // stored draws, leaves [RowCount, lanes, …]; nil if noise is regenerated
 }
 
 func (p *Program) storedNoise(in Inputs, rows any) noise {
@@ -250,7 +260,7 @@ func (p *Program) inOrder(rows *graph.Array) *graph.Array {
 	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
 }
 
-// metrics returns f32[3+reports, population], see Program.Run.
+// metrics returns f32[3+reports, population]: the numbers of the members, see Program.Run.
 func (r Results) metrics() *graph.Array {
 	rows := []*graph.Array{r.Summary.Return, r.Summary.Length, r.Summary.Failed}
 	if reports := r.Summary.Reports; reports != nil {
@@ -292,7 +302,7 @@ func (p *Program) Bind(in Inputs) *Program {
 }
 
 // Ask, Evaluate and Tell are the parts of Run as separate programs, for profiles. Ask returns the draws of this
-// device's groups, leaves [PerDevice+1, lanes, …].
+// device's groups, leaves [RowCount, lanes, …].
 func (p *Program) Ask(s State, in Inputs) any {
 	p = p.Bind(in)
 	keys := p.keys(s)

@@ -80,6 +80,8 @@ func (g given) Items() int                      { return graph.Leaves(g.noise)[0
 func (g given) All() any                        { return g.noise }
 func (g given) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
 
+func (g given) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(g.Items())) }
+
 func (g given) Sum(weights *graph.Array, term func(any) any) any {
 	z := g.noise
 	if term != nil {

@@ -26,6 +26,9 @@ import (
 	"time"
 )
 
+// ArchiveFile is the file of the elites of a run of qd.
+const ArchiveFile = "archive.safetensors"
+
 const (
 	configName    = "config.toml"
 	checkpointDir = "checkpoints"
