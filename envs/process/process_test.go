@@ -37,13 +37,16 @@ func opened(t *testing.T, way string, step int) envs.Environment {
 
 type transition struct{ Observation, Reward, Terminated, Truncated *graph.Array }
 
-// episode plays actions i mod 3.
+// choices is the number of actions.
+func choices(env envs.Environment) int { return env.Spec().Action.(envs.Discrete).N }
+
+// episode plays the actions in turn.
 func episode(env envs.Environment, steps int) func(key random.Key) transition {
 	return func(key random.Key) transition {
 		params := env.DefaultParams()
 		state, _ := env.Reset(key, params)
 		_, all := graph.Scan(func(state any, i *graph.Array) (any, transition) {
-			next, obs, reward, terminated, truncated := env.Step(key, state, i.Rem(3), params)
+			next, obs, reward, terminated, truncated := env.Step(key, state, i.Rem(choices(env)), params)
 			return next, transition{obs, reward, terminated, truncated}
 		}, state, graph.Iota(steps))
 		return all
