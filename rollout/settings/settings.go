@@ -388,8 +388,8 @@ func (f Field) IsArgument() bool {
 	return ok
 }
 
-// FlagOnly returns why only a command line may give the setting: "names code to load". "" means that a file may. A config
-// may come from a stranger, and a run does not store such a setting.
+// FlagOnly returns why only a command line may give the setting: "names code to load". "" means that a file may. A
+// config may come from a stranger, and a run does not store such a setting.
 func (f Field) FlagOnly() string { return f.tag.Get("flag") }
 
 // IsLocalPath reports whether a config file may give the setting only as a path below the working directory.

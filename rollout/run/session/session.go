@@ -77,8 +77,8 @@ const (
 	// snapshotEvery is the least time between two copies of the state, which are held for an interrupt. A shorter time
 	// would cost short rounds a transfer each.
 	snapshotEvery = 200 * time.Millisecond
-	// holdShare is the least ratio of the time between two copies of the state to the time that a copy takes. The kind's
-	// further files do not count: they limit themselves, and a slow picture would keep the state old.
+	// holdShare is the least ratio of the time between two copies of the state to the time that a copy takes. The
+	// kind's further files do not count: they limit themselves, and a slow picture would keep the state old.
 	holdShare = 50
 	// largeState is the size in bytes from which the memory of an old copy is collected at once. The collector alone
 	// would wait until there is as much garbage as memory in use.
