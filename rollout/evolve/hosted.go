@@ -85,10 +85,10 @@ func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	}
 	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
 	if server.Token, err = files.Secret(); err != nil {
-		return nil, settings.Wrong("token-file", h.TokenFile, "a token: %v", err)
+		return nil, settings.Wrong("join", h.Join, "a server with a token that can be read: %v", err)
 	}
 	if server.TLS, err = files.TLS(); err != nil {
-		return nil, settings.Wrong("tls-ca", h.TLSCA, "certificates: %v", err)
+		return nil, settings.Wrong("join", h.Join, "a server with certificates that can be read: %v", err)
 	}
 	return server.On(name + suffix), nil
 }

@@ -349,6 +349,9 @@ func (b *Beside) Call(inputs any) ([]*graph.Array, error) {
 // Close frees the program.
 func (b *Beside) Close() error { return b.program.Close() }
 
+// Program returns what was compiled.
+func (b *Beside) Program() Program { return ProgramOf(b.program) }
+
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 

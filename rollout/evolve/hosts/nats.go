@@ -30,7 +30,8 @@ const (
 func (s Server) On(name string) Open {
 	return func(id string, receive func(Message)) (Bus, error) {
 		options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho()}
+			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho(),
+			nats.IgnoreAuthErrorAbort()} // a server that restarts may refuse for a moment
 		if s.Token != "" {
 			options = append(options, nats.Token(s.Token))
 		}
@@ -57,7 +58,11 @@ func (s Server) On(name string) Open {
 				return nil, err
 			}
 		}
-		return b, conn.Flush()
+		if err := conn.Flush(); err != nil {
+			conn.Close()
+			return nil, s.unreachable(err)
+		}
+		return b, nil
 	}
 }
 
