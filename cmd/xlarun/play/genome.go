@@ -39,7 +39,7 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	}
 	g, ok := net.(*policy.Genomes)
 	if !ok {
-		return genome.Document{}, fmt.Errorf("only the policy genome has networks of nodes and connections, and " +
+		return genome.Document{}, fmt.Errorf("only the policy genome has networks of nodes and connections, and "+
 			"this member has the policy %s", m.Metadata["policy"])
 	}
 	d, err := g.Network.Document(params.(genome.Genome))
