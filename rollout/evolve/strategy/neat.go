@@ -214,18 +214,17 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
 	best, fitness := s.confirmed()
-	return e.genome(s.Genomes, graph.Select(fitness.IsNaN(), s.Champion, best))
+	return e.genome(s.Genomes, graph.Select(fitness.IsFinite(), best, s.Champion))
 }
 
 // confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
 const confirmations = 3
 
-// confirmed returns the member with the highest confirmed fitness, and this, NaN if there is none.
+// confirmed returns the member with the highest confirmed fitness, and this, -Inf if there is none.
 func (s NEATState) confirmed() (member, fitness *graph.Array) {
 	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
 	member = f.ArgMax(0)
-	fitness = graph.DynamicIndex(f, member, 0)
-	return member, graph.Select(fitness.IsFinite(), fitness, math.NaN())
+	return member, graph.DynamicIndex(f, member, 0)
 }
 
 // confirm returns how often members have been played after the generation of their birth, i32[population], and their
