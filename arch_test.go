@@ -51,9 +51,11 @@ var rooms = []room{
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
-	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"},
+	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/genome",
+		"rollout/policy/spiking"},
 		[]string{"golang.org/x/sys/cpu"}},
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
+	{"rollout/policy/genome", []string{"graph/..."}, []string{}},
 	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy",
 		"rollout/population", "rollout/settings"}, []string{}},
 	{"rollout/dataset", []string{"third_party", "xlabridge/fetch"}, []string{"github.com/pelletier/go-toml/v2"}},
@@ -66,7 +68,7 @@ var rooms = []room{
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},
 	// What evolve and islands share lies below both: strategies, the generation of a search, and lanes of searches.
-	{"rollout/evolve/strategy", below, []string{}},
+	{"rollout/evolve/strategy", append(below, "rollout/policy/genome"), []string{}},
 	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
 		[]string{}},
 	{"rollout/evolve/lanes", append(below, "rollout/run", "rollout/evolve/generation"), []string{}},

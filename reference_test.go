@@ -71,8 +71,10 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
-	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many blocks", ""},
-	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see [genomes.md](../genomes.md)", ""},
+	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many " +
+		"blocks", ""},
+	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see " +
+		"[genomes.md](../genomes.md)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +

@@ -31,8 +31,8 @@ type GenomeSettings struct {
 	_            struct{} `help:"the step before"`
 	Activations  string   `set:"activations"`
 	_            struct{} `wants:"names between commas, as help policies lists them"`
-	_            struct{} `help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss, abs,"`
-	_            struct{} `help:"square, clamped, hat"`
+	_            struct{} `help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss,"`
+	_            struct{} `help:"abs, square, clamped, hat"`
 	Output       string   `set:"output" oneof:"tanh,sigmoid,steep,relu,identity,sin,cos,gauss,abs,square,clamped,hat"`
 	_            struct{} `help:"function of the outputs"`
 	Aggregations string   `set:"aggregations"`
@@ -70,7 +70,8 @@ func (s *GenomeSettings) Make(observation envs.Space, outputs int) (Policy, erro
 		return nil, err
 	}
 	n := genome.Network{Inputs: inputs, Outputs: outputs, Nodes: s.Nodes, Connections: s.Connections,
-		Recurrent: s.Recurrent, Activations: activations, Hidden: len(activations), Aggregations: aggregations, Full: s.Initial == initialFull}
+		Recurrent: s.Recurrent, Activations: activations, Hidden: len(activations), Aggregations: aggregations,
+		Full: s.Initial == initialFull}
 	if n.Output = slices.Index(n.Activations, s.Output); n.Output < 0 {
 		n.Output, n.Activations = len(n.Activations), append(n.Activations, s.Output)
 	}

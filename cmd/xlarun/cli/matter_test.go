@@ -144,7 +144,7 @@ func changed(f settings.Field) (all []string) {
 		if err == nil && !math.IsNaN(x) {
 			add(fmt.Sprint(x/2), fmt.Sprint(2*x), fmt.Sprint(x+.1))
 		}
-		add("0.5", "0.001", "1", "1000")
+		add("0.5", "0.001", "1", "1000", "sin", "max")
 	}
 	return all
 }
@@ -224,6 +224,9 @@ func TestEverySettingMatters(t *testing.T) {
 		switch name {
 		case "cnn":
 			add(2, "policy.", "policy", name, "env", "Gather-v1", "policy.hidden", "4", "policy.channels", "2")
+		case "genome":
+			add(4, "policy.", "policy", name, "strategy", "neat", "strategy.node-rate", "1", "strategy.connection-rate",
+				"1", "policy.nodes", "6", "policy.connections", "7")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
 		case "program":

@@ -101,13 +101,13 @@ type NEATSpeciation struct {
 	WeightDifference settings.Number `set:"difference-weight" min:"0"`
 	_                struct{}        `help:"weight of the mean difference of matching connections' weights"`
 	Small            settings.Number `set:"small-genome" min:"0" max:"1048576"`
-	_                struct{}        `help:"the distance counts all genes of genomes of fewer connections than this, and"`
-	_                struct{}        `help:"the part of them in larger ones"`
+	_                struct{}        `help:"the distance counts all genes of genomes of fewer connections than this,"`
+	_                struct{}        `help:"and the part of them in larger ones"`
 	Stagnation       settings.Number `set:"stagnation" min:"1" max:"16777216"`
 	_                struct{}        `help:"generations without a better best after which a species has no children"`
 	Refocus          settings.Number `set:"refocus" min:"1" max:"16777216"`
-	_                struct{}        `help:"each time after so many generations without a better best of all, only the best"`
-	_                struct{}        `help:"two species have children"`
+	_                struct{}        `help:"each time after so many generations without a better best of all, only the"`
+	_                struct{}        `help:"best two species have children"`
 }
 
 // NEATState is the state of NEAT.
@@ -167,7 +167,8 @@ func (e *NEAT) Init(first any, members int) any {
 	g := first.(genome.Genome)
 	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
 	packed := e.pack(g)
-	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)), Species: e.noSpecies(), Champion: zero,
+	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)),
+		Species: e.noSpecies(), Champion: zero,
 		Again:     graph.Zeros(graph.ShapeOf(graph.Int32, members)),
 		Confirmed: graph.Zeros(graph.ShapeOf(graph.Float32, members)),
 		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
@@ -208,22 +209,22 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
 }
 
-// Centre returns the member with the highest confirmed fitness, or the champion of the last generation if there is none.
+// Centre returns the member with the highest confirmed fitness. If there is none, it is the champion of the last
+// generation.
 func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
 	best, fitness := s.confirmed()
-	return e.genome(s.Genomes, graph.Select(fitness.IsNaN(), s.Champion, best))
+	return e.genome(s.Genomes, graph.Select(fitness.IsFinite(), best, s.Champion))
 }
 
 // confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
 const confirmations = 3
 
-// confirmed returns the member with the highest confirmed fitness, and this, NaN if there is none.
+// confirmed returns the member with the highest confirmed fitness, and this, -Inf if there is none.
 func (s NEATState) confirmed() (member, fitness *graph.Array) {
 	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
 	member = f.ArgMax(0)
-	fitness = graph.DynamicIndex(f, member, 0)
-	return member, graph.Select(fitness.IsFinite(), fitness, math.NaN())
+	return member, graph.DynamicIndex(f, member, 0)
 }
 
 // confirm returns how often members have been played after the generation of their birth, i32[population], and their
@@ -267,13 +268,13 @@ func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
 
 // Reports lists NEAT's metrics.
 func (*NEAT) Reports() []string {
-	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections", "innovations",
-		"refused_mutations", "compatibility_threshold"}
+	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections",
+		"innovations", "refused_mutations", "compatibility_threshold"}
 }
 
-// Report returns the numbers of a generation: its best confirmed fitness, its species, the size of the largest, means of hidden nodes and of
-// connections that are on, connections that ever got a number, the mutations of its offspring that would outgrow the
-// padding, and the threshold of the next generation.
+// Report returns the numbers of a generation: its best confirmed fitness, its species, the size of the largest, means
+// of hidden nodes and of connections that are on, connections that ever got a number, the mutations of its offspring
+// that would outgrow the padding, and the threshold of the next generation.
 func (e *NEAT) Report(state any) *graph.Array {
 	s := state.(NEATState)
 	g := e.unpack(s.Genomes)

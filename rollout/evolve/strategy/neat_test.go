@@ -621,3 +621,56 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 		}
 	}
 }
+
+// 31.115: members that fail, or have a huge fitness, leave a state of whole species and valid parents. If all fail, all
+// species count the same.
+func TestNEATOfExtremeFitness(t *testing.T) {
+	const members = 12
+	client := xlatest.Open(t, 1)
+	e := fitted(t, settings.Values{"node-rate": .5, "connection-rate": .5, "compatibility-threshold": 1}, nil)
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, key random.Key) NEATState {
+		children := graph.VMap2(func(key random.Key, i *graph.Array) any { return e.SampleAt(key, s, i) })(
+			random.Split(key, members), graph.Iota(members))
+		return e.Tell(s, Evaluation{Fitness: f}, given{children}).(NEATState)
+	})
+	for what, one := range map[string][]float32{"all failed": {nan}, "some failed": {nan, 1, 2},
+		"huge": {math.MaxFloat32, -math.MaxFloat32, 0}, "below zero": {-500, -499}, "equal": {7},
+		"infinite": {inf, 3}} {
+		s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
+		require.NoError(t, err)
+		fitness := make([]float32, members)
+		for i := range fitness {
+			fitness[i] = one[i%len(one)]
+		}
+		for generation := range 5 {
+			s, err = tell(s, graph.Float32s(fitness), random.New(int64(generation)))
+			require.NoError(t, err)
+			size := 0.
+			for _, n := range floatsOf(t, s.Species.Size) {
+				size += n
+			}
+			require.EqualValues(t, members, size, what)
+			for _, parent := range floatsOf(t, unpackBirths(s.Births).Parent) {
+				require.True(t, parent >= 0 && parent < members, what)
+				if what == "some failed" && generation > 0 {
+					require.NotZero(t, int(parent)%3, "a failed member has children although others did not fail")
+				}
+			}
+			for _, w := range floatsOf(t, e.unpack(s.Genomes).Connections.Weight) {
+				require.False(t, math.IsNaN(w), what)
+			}
+		}
+	}
+}
+
+// 31.116: NEAT takes genomes only.
+func TestNEATWantsGenomes(t *testing.T) {
+	p, _, err := policy.Make("mlp:4", nil, envs.Symmetric(1, 1, 1), envs.Discrete{N: 2})
+	require.NoError(t, err)
+	s, err := Make("neat", nil)
+	require.NoError(t, err)
+	_, err = s.(*NEAT).Fit(p)
+	require.EqualError(t, err, "policy: got a *policy.MLP, want genome: neat changes the structure of networks; "+
+		"--policy genome")
+}

@@ -114,7 +114,8 @@ func (d Document) check() error {
 		case n.Number < 0 || n.Number >= None || kinds[n.Number] != "":
 			return fmt.Errorf("node %d: want numbers from 0 on, each once", n.Number)
 		case at > 0 && !slices.Contains(ActivationNames(), n.Activation):
-			return fmt.Errorf("node %d has the activation %q, want one of %v", n.Number, n.Activation, ActivationNames())
+			return fmt.Errorf("node %d has the activation %q, want one of %v", n.Number, n.Activation,
+				ActivationNames())
 		case at > 0 && !slices.Contains(AggregationNames(), n.Aggregation):
 			return fmt.Errorf("node %d has the aggregation %q, want one of %v", n.Number, n.Aggregation,
 				AggregationNames())
@@ -129,8 +130,8 @@ func (d Document) check() error {
 		case c.Innovation < 0 || c.Innovation >= None || seen[c.Innovation]:
 			return fmt.Errorf("connection %d: want innovation numbers from 0 on, each once", c.Innovation)
 		case kinds[c.From] == "" || kinds[c.To] == "":
-			return fmt.Errorf("connection %d is from node %d to node %d, want nodes of the genome", c.Innovation, c.From,
-				c.To)
+			return fmt.Errorf("connection %d is from node %d to node %d, want nodes of the genome", c.Innovation,
+				c.From, c.To)
 		case kinds[c.To] == kindInput:
 			return fmt.Errorf("connection %d ends at the input %d", c.Innovation, c.To)
 		}

@@ -63,7 +63,8 @@ func drawn(n *Network, r *rand.Rand) (plain, Genome) {
 		}
 	}
 	return p, Genome{
-		Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act), graph.Int32s(agg)},
+		Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act),
+			graph.Int32s(agg)},
 		Connections{graph.Int32s(numbers), graph.Int32s(from), graph.Int32s(to), graph.Float32s(weight),
 			graph.Of(enabled)},
 	}
@@ -161,7 +162,8 @@ func population(n *Network, members int, seed uint64) (all []plain, stacked Geno
 		}
 		stack[k] = graph.Stack(column, 0)
 	}
-	return all, tree.Unflatten(stack).(Genome), random.Normal(random.New(int64(seed)), graph.ShapeOf(graph.Float32, members, 3))
+	return all, tree.Unflatten(stack).(Genome), random.Normal(random.New(int64(seed)),
+		graph.ShapeOf(graph.Float32, members, 3))
 }
 
 func TestNetworksEqualPlainGo(t *testing.T) {

@@ -39,7 +39,8 @@ func FirstReach(g Genome, inputs int) *graph.Array {
 	words := Words(n)
 	c := g.Connections
 	exist := graph.Select(c.Exist(), c.From.Mul(n).Add(c.To), int32(n*n))
-	set := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Uint32, n*n)), exist, graph.OnesLike(exist).Convert(graph.Uint32))
+	set := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Uint32, n*n)), exist,
+		graph.OnesLike(exist).Convert(graph.Uint32))
 	padded := graph.Pad(set.Reshape(n, n), uint32(0), []int{0, 0}, []int{0, words*bits - n}).Reshape(n, words, bits)
 	place := graph.ShiftLeft(uint32(1), graph.Iota(bits).Convert(graph.Uint32))
 	return padded.Mul(place).Sum(2)

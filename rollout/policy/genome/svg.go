@@ -70,7 +70,8 @@ func (d Document) SVG() []byte {
 		case kindOutput:
 			fill, anchor, x = "#ffe0b2", "start", p.x+radius+5
 		}
-		fmt.Fprintf(&out, `<circle cx="%.1f" cy="%.1f" r="%d" fill="%s" stroke="#263238"/>`+"\n", p.x, p.y, radius, fill)
+		fmt.Fprintf(&out, `<circle cx="%.1f" cy="%.1f" r="%d" fill="%s" stroke="#263238"/>`+"\n", p.x, p.y,
+			radius, fill)
 		fmt.Fprintf(&out, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#263238">%d</text>`+"\n", p.x, p.y+4,
 			n.Number)
 		y := p.y + 4
