@@ -88,9 +88,11 @@ func (PointRobot) Observe(s PointRobotState, _ PointRobotParams) *graph.Array {
 
 // Draw paints the half circle, the goal and the point.
 func (e PointRobot) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s PointRobotState) []*graph.Array {
-		return []*graph.Array{s.Place.Index(0), s.Place.Index(1), s.Goal.Index(0), s.Goal.Index(1)}
-	})
+	place, err := draw.Grid(e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Place }, 2)
+	if err != nil {
+		return nil, err
+	}
+	goal, err := draw.Grid(e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Goal }, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (e PointRobot) Draw(state any, size image.Point) (image.Image, error) {
 		a, b := math.Pi*float64(i)/32, math.Pi*float64(i+1)/32
 		c.Line(draw.Steel, draw.At(math.Cos(a), math.Sin(a)), draw.At(math.Cos(b), math.Sin(b)), .02)
 	}
-	c.Disc(draw.Wood, draw.At(v[2], v[3]), .2)
-	c.Disc(draw.Accent, draw.At(v[0], v[1]), .05)
+	c.Disc(draw.Wood, draw.At(goal[0], goal[1]), .2)
+	c.Disc(draw.Accent, draw.At(place[0], place[1]), .05)
 	return c.Image(), nil
 }

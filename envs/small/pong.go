@@ -107,9 +107,11 @@ func (Pong) Observe(s PongState, _ PongParams) *graph.Array {
 
 // Draw paints the paddles and the ball.
 func (e Pong) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s PongState) []*graph.Array {
-		return []*graph.Array{s.Paddles.Index(0), s.Paddles.Index(1), s.Ball.Index(0), s.Ball.Index(1)}
-	})
+	v, err := draw.Grid(e.Spec().ID, state, func(s PongState) *graph.Array { return s.Paddles }, 2)
+	if err != nil {
+		return nil, err
+	}
+	ball, err := draw.Grid(e.Spec().ID, state, func(s PongState) *graph.Array { return s.Ball }, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +124,6 @@ func (e Pong) Draw(state any, size image.Point) (image.Image, error) {
 			b.fill(draw.Ink, v[i]+float64(dy), column, 1)
 		}
 	}
-	b.dot(draw.Accent, max(v[2], 0), min(max(v[3], 0), pongColumns-1), .7)
+	b.dot(draw.Accent, max(ball[0], 0), min(max(ball[1], 0), pongColumns-1), .7)
 	return b.Image(), nil
 }

@@ -61,13 +61,7 @@ func (SimpleBandit) Observe(SimpleBanditState, SimpleBanditParams) *graph.Array 
 
 // Draw paints the arms as bars with the height of what they pay.
 func (e SimpleBandit) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s SimpleBanditState) []*graph.Array {
-		arms := make([]*graph.Array, banditArms)
-		for i := range arms {
-			arms[i] = s.Rewards.Index(i)
-		}
-		return arms
-	})
+	v, err := draw.Grid(e.Spec().ID, state, func(s SimpleBanditState) *graph.Array { return s.Rewards }, banditArms)
 	if err != nil {
 		return nil, err
 	}
