@@ -162,7 +162,8 @@ var fromJAX = []section{
 			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
 		{"jax.scipy.special.ndtr", graph.Ndtr, ""}, {"jax.scipy.special.log_ndtr", graph.LogNdtr, ""},
 		{"jax.scipy.special.ndtri", graph.Ndtri, ""}, {"jax.scipy.special.logit", graph.Logit, ""},
-		{"jax.scipy.special.entr", graph.Entr, ""}, {"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
+		{"jax.scipy.special.entr", graph.Entr, ""},
+		{"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
 		{"jax.scipy.special.kl_div", graph.KLDiv, "the same"}, {"jax.scipy.special.betaln", graph.BetaLn, ""},
 		{"jax.scipy.special.betainc", graph.BetaInc, "with derivatives by all three"},
 		{"jax.scipy.special.gammainc", graph.GammaInc, ""}, {"jax.scipy.special.gammaincc", graph.GammaIncC, ""},
@@ -317,7 +318,8 @@ var fromJAX = []section{
 		{"Bidirectional", nn.Bidirectional[array, nn.RNN]{}, ""}, {"ConvLSTMCell", nn.NewConvLSTM, ""},
 		{"SpectralNorm", nn.SpectralNorm, "of weights; the vector is a value of its own"},
 		{"WeightNorm", nn.WeightNorm, "of weights"},
-		{"SelfAttention MultiHeadAttention", nn.NewMultiHeadAttention, "with rotary positions and a cache of steps too"},
+		{"SelfAttention MultiHeadAttention", nn.NewMultiHeadAttention,
+			"with rotary positions and a cache of steps too"},
 		{"jax.nn.relu", nn.Relu, "slope 1 at NaN, not 0"}, {"jax.nn.relu6", nn.Relu6, ""},
 		{"jax.nn.leaky_relu", nn.LeakyRelu, ""}, {"jax.nn.elu", nn.Elu, ""}, {"jax.nn.selu", nn.Selu, ""},
 		{"jax.nn.gelu", nn.GeluTanh, "Gelu is approximate=False"}, {"jax.nn.silu jax.nn.swish", nn.Silu, ""},
@@ -330,7 +332,8 @@ var fromJAX = []section{
 		{"jax.nn.initializers.variance_scaling", nn.VarianceScaling, ""}, {"jax.nn.initializers.orthogonal",
 			nn.Orthogonal, ""},
 		{"jax.nn.initializers.lecun_uniform", nn.LecunUniform, ""},
-		{"jax.nn.initializers.he_uniform", nn.HeUniform, ""}, {"jax.nn.initializers.glorot_uniform", nn.XavierUniform, ""},
+		{"jax.nn.initializers.he_uniform", nn.HeUniform, ""},
+		{"jax.nn.initializers.glorot_uniform", nn.XavierUniform, ""},
 		{"jax.nn.initializers.constant", nn.Constant, ""}, {"jax.nn.initializers.normal", nn.Normal, ""},
 		{"jax.nn.initializers.uniform", nn.Uniform, ""}, {"jax.nn.initializers.ones", nn.Ones, ""},
 		{"jax.nn.initializers.zeros", nn.Zeros, ""}, {"jax.nn.initializers.truncated_normal", nn.TruncatedNormal, ""},
@@ -403,13 +406,14 @@ var notHere = []elsewhere{
 	{counterpart{jax: "array_split dsplit hsplit vsplit"}, "jax.numpy", "graph.SplitAxis, graph.SliceAxis"},
 	{counterpart{jax: "vectorize apply_along_axis apply_over_axes"}, "jax.numpy", "graph.VMap"},
 	{counterpart{jax: "convert_element_type dynamic_slice_in_dim dynamic_update_slice_in_dim select_n sort_key_val " +
-		"collapse reduce_xor conv conv_with_general_padding scatter_add scatter_max scatter_min scatter_mul"}, "jax.lax",
+		"collapse reduce_xor conv conv_with_general_padding scatter_add scatter_max scatter_min scatter_mul"},
+		"jax.lax",
 		"graph.Convert, DynamicSlice, Select, SortKV, MergeAxes, ReduceXor, Conv, Scatter"},
 	{counterpart{jax: "key_data key_impl key_dtype wrap_key_data clone"}, "jax.random", "the field Data of random.Key"},
 	{counterpart{jax: "all flatten_with_path leaves_with_path map_with_path reduce structure unflatten"}, "jax.tree",
 		"graph.Flatten, and the methods of graph.Tree"},
-	{counterpart{jax: "apply init init_with_output compact nowrap jit jvp vjp grad value_and_grad vmap scan cond switch " +
-		"while_loop checkpoint custom_vjp map_variables named_call"}, "flax.linen",
+	{counterpart{jax: "apply init init_with_output compact nowrap jit jvp vjp grad value_and_grad vmap scan cond " +
+		"switch while_loop checkpoint custom_vjp map_variables named_call"}, "flax.linen",
 		"layers are structs of their parameters: the functions of package graph"},
 }
 
@@ -433,8 +437,8 @@ func (r counterpart) theirs(module string) []string {
 	return out
 }
 
-// missing returns the functions that have no row: by module, the first name of each in the module's order. It removes
-// those that the table notHere names, and requires that each name there is one of a function without a row.
+// missing returns the functions that have no row: by module, the first name of each in the module's order. It
+// removes those that the table notHere names, and requires that each name there is one of a function without a row.
 func (names jaxNames) missing(t *testing.T) (modules []string, functions map[string][]string) {
 	here := map[string]bool{}
 	for _, s := range fromJAX {
@@ -538,8 +542,8 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our functions
-// are shown as they are declared. Theirs must be names that their packages have.
+// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our
+// functions are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names jaxNames
 	require.NoError(t, oracles.Read("docs/testdata/jax_names.json.gz", &names))
@@ -599,15 +603,16 @@ Signatures come from the code. Names on the left are checked against the package
 			fmt.Fprintf(&page, "| %s | `%s` | %s |\n", strings.Join(theirs, ", "), text, r.note)
 		}
 	}
-	page.WriteString("\n## What is missing\n\nThese functions have no counterpart yet. A function that has several names " +
-		"stands under one.\n\n| module | functions |\n| --- | --- |\n")
+	page.WriteString("\n## What is missing\n\nThese functions have no counterpart yet. A function that has " +
+		"several names stands under one.\n\n| module | functions |\n| --- | --- |\n")
 	modules, functions := names.missing(t)
 	for _, m := range modules {
 		fmt.Fprintf(&page, "| `%s` | %s |\n", m, strings.Join(functions[m], ", "))
 	}
 	page.WriteString("\n## What a Go program does not need\n\n| functions | instead |\n| --- | --- |\n")
 	for _, why := range notHere {
-		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module, why.instead)
+		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module,
+			why.instead)
 	}
 	const file = "docs/from-jax.md"
 	if *update {

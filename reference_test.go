@@ -68,7 +68,8 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
-	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many blocks", ""},
+	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so " +
+		"many blocks", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
@@ -113,7 +114,8 @@ var families = []family{
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +
 		"Lander has an action of two choices.",
 		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1",
-			"GaussianBandit-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1", "Pong-misc-v1", "TMaze-v1", "Lander-v1"}},
+			"GaussianBandit-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1", "Pong-misc-v1", "TMaze-v1",
+			"Lander-v1"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
 		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},

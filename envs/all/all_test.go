@@ -41,8 +41,8 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that are
-// not a state of one member.
+// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that
+// are not a state of one member.
 func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {

@@ -35,8 +35,8 @@ var eventful = map[string][]settings.Pairs{
 	"TMaze-v1":                 {{"length": "3"}},
 }
 
-// Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or is
-// refused. A width of 26 was accepted by Gather-v1 and meant 16.
+// Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or
+// is refused. A width of 26 was accepted by Gather-v1 and meant 16.
 func TestEveryParameterMatters(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)

@@ -11,9 +11,10 @@ import (
 
 func init() { envs.MustRegister(GaussianBandit{}) }
 
-// GaussianBandit has two arms. The first one pays 0. The second one pays a normal draw of standard deviation Noise around
-// a mean that Reset draws from a normal distribution of mean Mean and standard deviation Spread (Lange and Sprekeler,
-// "Learning not to learn: nature versus nurture in silico", 2022). Never terminated; truncated after 100 steps.
+// GaussianBandit has two arms. The first one pays 0. The second one pays a normal draw of standard deviation Noise
+// around a mean that Reset draws from a normal distribution of mean Mean and standard deviation Spread (Lange and
+// Sprekeler, "Learning not to learn: nature versus nurture in silico", 2022). Never terminated; truncated after 100
+// steps.
 //
 // Observation f32[4]: the last reward, the last action one-hot (action 0 before the first step), and the time, which
 // rises from -1 by 1/50 a step. Equal to gymnax 1.0.1.
@@ -32,7 +33,8 @@ type GaussianBanditState struct{ Mu, LastReward, LastAction, Time *graph.Array }
 
 // Spec of GaussianBandit-misc-v1.
 func (GaussianBandit) Spec() envs.Spec {
-	return envs.Spec{ID: "GaussianBandit-misc-v1", Observation: unbounded(4), Action: envs.Discrete{N: 2}, MaxSteps: 100}
+	return envs.Spec{ID: "GaussianBandit-misc-v1", Observation: unbounded(4), Action: envs.Discrete{N: 2},
+		MaxSteps: 100}
 }
 
 // DefaultParams of GaussianBandit-misc-v1.

@@ -12,16 +12,17 @@ import (
 
 func init() { envs.MustRegister(PointRobot{}) }
 
-// PointRobot is a point that moves by its action, each coordinate at most MaxForce. Reset draws a goal on the upper half
-// of a circle, which it does not show, and a place inside. Within GoalRadius of the goal the reward is 1 and the point
-// starts again at a new place; with DenseReward it is minus the distance at all times (Rakelly et al., "Efficient
-// off-policy meta-reinforcement learning", 2019). Never terminated; truncated after 100 steps.
+// PointRobot is a point that moves by its action, each coordinate at most MaxForce. Reset draws a goal on the upper
+// half of a circle, which it does not show, and a place inside. Within GoalRadius of the goal the reward is 1 and
+// the point starts again at a new place; with DenseReward it is minus the distance at all times (Rakelly et al.,
+// "Efficient off-policy meta-reinforcement learning", 2019). Never terminated; truncated after 100 steps.
 //
-// Observation f32[6]: the place, the last reward, the last action (not cut off), and the time, which rises from -1 by 1/50
-// a step. Equal to gymnax 1.0.1.
+// Observation f32[6]: the place, the last reward, the last action (not cut off), and the time, which rises from -1
+// by 1/50 a step. Equal to gymnax 1.0.1.
 type PointRobot struct{}
 
-// PointRobotParams are scalars: bool DenseReward and CenterInit (start in the middle), int32 MaxSteps, float32 the others.
+// PointRobotParams are scalars: bool DenseReward and CenterInit (start in the middle), int32 MaxSteps, float32 the
+// others.
 type PointRobotParams struct {
 	MaxForce     *graph.Array `min:"0"`
 	CircleRadius *graph.Array `min:"0"`
@@ -62,7 +63,8 @@ func (PointRobot) place(key random.Key, p PointRobotParams) *graph.Array {
 func (e PointRobot) Reset(key random.Key, p PointRobotParams) (PointRobotState, *graph.Array) {
 	forGoal, forPlace := random.Split2(key)
 	angle := random.Uniform(forGoal, graph.ShapeOf(graph.Float32), 0, math.Pi)
-	s := PointRobotState{Place: e.place(forPlace, p), Goal: onCircle(angle, p.CircleRadius), LastReward: graph.Scalar(0),
+	s := PointRobotState{Place: e.place(forPlace, p), Goal: onCircle(angle, p.CircleRadius),
+		LastReward: graph.Scalar(0),
 		LastAction: graph.Zeros(graph.ShapeOf(graph.Float32, 2)), Goals: envs.Steps(0), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }

@@ -11,12 +11,13 @@ import (
 
 func init() { envs.MustRegister(Pong{}) }
 
-// Pong is a ball between two paddles of five cells on a field of 30 rows and 40 columns. The left paddle stays (action 0),
-// moves up (1) or down (2). The right one follows the ball, or does what the left one does where Follows is false. The
-// reward is 1 in each step until the ball is lost; then the episode terminates. Truncated after 1,000 steps.
+// Pong is a ball between two paddles of five cells on a field of 30 rows and 40 columns. The left paddle stays
+// (action 0), moves up (1) or down (2). The right one follows the ball, or does what the left one does where Follows
+// is false. The reward is 1 in each step until the ball is lost; then the episode terminates. Truncated after 1,000
+// steps.
 //
-// Observation f32[30, 40, 3]: ones at the paddles, at the ball, and where the ball was before. Equal to gymnax 1.0.1, in
-// which the ball is not reflected by the top border: it is shown in the first row while it is beyond.
+// Observation f32[30, 40, 3]: ones at the paddles, at the ball, and where the ball was before. Equal to gymnax
+// 1.0.1, in which the ball is not reflected by the top border: it is shown in the first row while it is beyond.
 type Pong struct{}
 
 // PongParams are scalars: bool Follows, int32 the others.

@@ -23,7 +23,8 @@ func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	score := unit.Dot(graph.MatrixTranspose(unit)).Div(temperature)
 	same := labels.ExpandDims(1).Eq(labels.ExpandDims(0))
 	pair := same.And(graph.Eye(graph.Bool, labels.Dim(0)).Not())
-	top := graph.StopGradient(score.Sub(graph.Eye(x.DType(), labels.Dim(0)).Mul(4 / temperature)).ReduceMax(-1)) // not itself
+	itself := graph.Eye(x.DType(), labels.Dim(0)).Mul(4 / temperature)
+	top := graph.StopGradient(score.Sub(itself).ReduceMax(-1))
 	score = score.Sub(top.ExpandDims(-1))
 	others := graph.Select(same, 0, score.Exp()).Sum(-1).ExpandDims(-1)
 	loss := others.Add(score.Exp()).Log().Sub(score)

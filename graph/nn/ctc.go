@@ -37,7 +37,8 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 		class := graph.LogAddExp(graph.SliceAxis(before, 0, 0, n).Add(s.Class), f.Class.Add(s.Class))
 		after := into(before.Add(s.Blank), f.Class.Add(s.Blank).Add(graph.Mul(never, graph.Sub(1, repeat))))
 		return graph.SelectTree(s.At.Lt(steps), forward{after, class}, f), graph.None{}
-	}, forward{graph.Iota(n + 1).Convert(logs.DType()).Min(1).Mul(never), graph.Full(graph.ShapeOf(logs.DType(), n), never)},
+	}, forward{graph.Iota(n + 1).Convert(logs.DType()).Min(1).Mul(never),
+		graph.Full(graph.ShapeOf(logs.DType(), n), never)},
 		step{blank, emit, graph.Iota(logits.Dim(0))})
 	all := into(last.Blank, last.Class)
 	return graph.Select(graph.Iota(n+1).Eq(length), all, 0).Sum().Neg()

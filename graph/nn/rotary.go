@@ -75,6 +75,7 @@ func (m MultiHeadAttention) ApplyRotary(x *graph.Array) *graph.Array {
 		y := d.Apply(x)
 		return y.Reshape(n, m.Heads, y.Dim(1)/m.Heads)
 	}
-	y := DotProductAttention(Rotary(head(m.Query), at, base), Rotary(head(m.Key), at, base), head(m.Value), CausalMask(n))
+	y := DotProductAttention(Rotary(head(m.Query), at, base), Rotary(head(m.Key), at, base), head(m.Value),
+		CausalMask(n))
 	return m.Out.Apply(y.Reshape(n, y.Dim(1)*y.Dim(2)))
 }

@@ -17,8 +17,8 @@ func WeightNorm(w, scale *graph.Array) *graph.Array {
 func SpectralNorm(w, u *graph.Array, iterations int) (normalised, next *graph.Array) {
 	const op = "nn.SpectralNorm"
 	if u.Rank() != 2 || u.Dim(0) != 1 || u.Dim(1) != w.Dim(-1) || iterations < 1 {
-		graph.Throw(op, "got weights %s, a vector %s and %d iterations, want [1, %d] and at least 1", w.Shape(), u.Shape(),
-			iterations, w.Dim(-1))
+		graph.Throw(op, "got weights %s, a vector %s and %d iterations, want [1, %d] and at least 1", w.Shape(),
+			u.Shape(), iterations, w.Dim(-1))
 	}
 	m := w.Reshape(-1, w.Dim(-1))
 	unit := func(v *graph.Array) *graph.Array { return v.Mul(v.Square().Sum().Add(1e-12).Rsqrt()) }
