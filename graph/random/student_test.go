@@ -11,8 +11,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// JAX has no multivariate t: its moments are checked. The mean is the mean, the covariance df/(df-2) times the scale, and
-// each coordinate is Student's.
+// JAX has no multivariate t: its moments are checked. The mean is the mean, the covariance df/(df-2) times the
+// scale, and each coordinate is Student's.
 func TestMultivariateT(t *testing.T) {
 	const n, df = 40000, 8.
 	mean, scale := graph.Float32s([]float32{1, -2}), graph.Float32s([]float32{2, .6, .6, 1}, 2, 2)
