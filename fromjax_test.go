@@ -164,7 +164,8 @@ var fromJAX = []section{
 			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
 		{"jax.scipy.special.ndtr", graph.Ndtr, ""}, {"jax.scipy.special.log_ndtr", graph.LogNdtr, ""},
 		{"jax.scipy.special.ndtri", graph.Ndtri, ""}, {"jax.scipy.special.logit", graph.Logit, ""},
-		{"jax.scipy.special.entr", graph.Entr, ""}, {"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
+		{"jax.scipy.special.entr", graph.Entr, ""},
+		{"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
 		{"jax.scipy.special.kl_div", graph.KLDiv, "the same"}, {"jax.scipy.special.betaln", graph.BetaLn, ""},
 		{"jax.scipy.special.betainc", graph.BetaInc, "with derivatives by all three"},
 		{"jax.scipy.special.gammainc", graph.GammaInc, ""}, {"jax.scipy.special.gammaincc", graph.GammaIncC, ""},
@@ -269,6 +270,15 @@ var fromJAX = []section{
 		{"poisson", random.Poisson, ""}, {"multivariate_normal", random.MultivariateNormal, ""},
 		{"permutation", random.Permutation, "PermutationOf an array; Shuffle: independent"},
 		{"choice", random.Choice, "ChoiceOf an array"},
+		{"binomial", random.Binomial, ""}, {"multinomial", random.Multinomial, ""},
+		{"geometric", random.Geometric, ""}, {"rademacher", random.Rademacher, ""}, {"cauchy", random.Cauchy, ""},
+		{"logistic", random.Logistic, ""}, {"lognormal", random.LogNormal, ""}, {"pareto", random.Pareto, ""},
+		{"rayleigh", random.Rayleigh, ""}, {"weibull_min", random.WeibullMin, ""},
+		{"triangular", random.Triangular, ""}, {"wald", random.Wald, ""},
+		{"generalized_normal", random.GeneralizedNormal, "p is a Go number"}, {"ball", random.Ball, "the same"},
+		{"maxwell", random.Maxwell, ""}, {"double_sided_maxwell", random.DoubleSidedMaxwell, ""},
+		{"orthogonal", random.Orthogonal, ""}, {"chisquare", random.Chisquare, ""}, {"f", random.F, ""},
+		{"t", random.T, "MultivariateT too"},
 	}},
 	{"Distributions", "distrax", []counterpart{
 		{"Distribution", (*distribution.Distribution)(nil), ""}, {"Normal", distribution.NewNormal, ""},
@@ -280,6 +290,20 @@ var fromJAX = []section{
 		{"MultivariateNormalFullCovariance", distribution.NewMultivariateNormal,
 			"MultivariateNormalTri is the struct itself"},
 		{"Transformed Tanh", distribution.NewSquashedNormal, "tanh of a normal variable"},
+		{"Transformed", distribution.NewTransformed[distribution.Normal, distribution.Steps],
+			"of elementwise functions"},
+		{"Uniform", distribution.NewUniform, ""}, {"Gumbel", distribution.NewGumbel, ""},
+		{"Logistic", distribution.NewLogistic, ""},
+		{"MultivariateNormalDiag", distribution.NewMultivariateNormalDiag, ""},
+		{"MultivariateNormalTri", distribution.MultivariateNormal{}, "the struct itself"},
+		{"OneHotCategorical", distribution.NewOneHotCategorical, ""},
+		{"MixtureSameFamily", distribution.NewMixture[distribution.Normal], "without entropy and divergence"},
+		{"Independent", distribution.NewIndependent[distribution.Normal], ""},
+		{"mc_estimate_kl", distribution.Divergence, ""},
+		{"Bijector", (*distribution.Bijector)(nil), "of single numbers"},
+		{"ScalarAffine", distribution.NewAffine, ""}, {"Sigmoid", distribution.Sigmoid{}, ""},
+		{"Tanh", distribution.Tanh{}, ""}, {"Lambda", distribution.Exp{}, "of jnp.exp"},
+		{"Chain", distribution.Steps(nil), "the first one first"}, {"Inverse", distribution.Inverted{}, ""},
 	}},
 	{"Layers", "flax.linen", []counterpart{
 		{"Module", (*nn.Layer)(nil), "a layer is a struct of its parameters; no function knows a batch axis"},
@@ -293,6 +317,11 @@ var fromJAX = []section{
 		{"dot_product_attention", nn.DotProductAttention, ""}, {"make_causal_mask", nn.CausalMask, ""},
 		{"max_pool", nn.MaxPool, ""}, {"avg_pool", nn.AvgPool, ""}, {"Sequential", nn.Sequential(nil), ""},
 		{"tabulate", nn.Summary, ""},
+		{"Bidirectional", nn.Bidirectional[array, nn.RNN]{}, ""}, {"ConvLSTMCell", nn.NewConvLSTM, ""},
+		{"SpectralNorm", nn.SpectralNorm, "of weights; the vector is a value of its own"},
+		{"WeightNorm", nn.WeightNorm, "of weights"},
+		{"SelfAttention MultiHeadAttention", nn.NewMultiHeadAttention,
+			"with rotary positions and a cache of steps too"},
 		{"jax.nn.relu", nn.Relu, "slope 1 at NaN, not 0"}, {"jax.nn.relu6", nn.Relu6, ""},
 		{"jax.nn.leaky_relu", nn.LeakyRelu, ""}, {"jax.nn.elu", nn.Elu, ""}, {"jax.nn.selu", nn.Selu, ""},
 		{"jax.nn.gelu", nn.GeluTanh, "Gelu is approximate=False"}, {"jax.nn.silu jax.nn.swish", nn.Silu, ""},
@@ -304,6 +333,12 @@ var fromJAX = []section{
 		{"jax.nn.softmax", graph.Softmax, ""}, {"jax.nn.log_softmax", graph.LogSoftmax, ""},
 		{"jax.nn.initializers.variance_scaling", nn.VarianceScaling, ""}, {"jax.nn.initializers.orthogonal",
 			nn.Orthogonal, ""},
+		{"jax.nn.initializers.lecun_uniform", nn.LecunUniform, ""},
+		{"jax.nn.initializers.he_uniform", nn.HeUniform, ""},
+		{"jax.nn.initializers.glorot_uniform", nn.XavierUniform, ""},
+		{"jax.nn.initializers.constant", nn.Constant, ""}, {"jax.nn.initializers.normal", nn.Normal, ""},
+		{"jax.nn.initializers.uniform", nn.Uniform, ""}, {"jax.nn.initializers.ones", nn.Ones, ""},
+		{"jax.nn.initializers.zeros", nn.Zeros, ""}, {"jax.nn.initializers.truncated_normal", nn.TruncatedNormal, ""},
 		{"jax.nn.initializers.lecun_normal", nn.LecunNormal, ""}, {"jax.nn.initializers.he_normal", nn.HeNormal, ""},
 		{"jax.nn.initializers.glorot_normal", nn.XavierNormal, ""},
 		{"optax.squared_error", nn.MSE, "the mean"}, {"optax.huber_loss", nn.Huber, "the mean"},
@@ -311,11 +346,31 @@ var fromJAX = []section{
 			nn.CrossEntropyOneHot, ""},
 		{"optax.sigmoid_binary_cross_entropy", nn.BinaryCrossEntropy, "the mean"},
 		{"optax.cosine_distance", nn.CosineDistance, ""},
+		{"optax.kl_divergence", nn.KLDivergence, ""}, {"optax.sigmoid_focal_loss", nn.Focal, "the mean"},
+		{"optax.hinge_loss", nn.Hinge, "the mean"}, {"optax.log_cosh", nn.LogCosh, "the mean"},
+		{"optax.smooth_labels", nn.SmoothLabels, ""}, {"optax.ctc_loss", nn.CTC, "of one example"},
+		{"optax.losses.ntxent", nn.NTXent, ""}, {"optax.losses.triplet_margin_loss", nn.TripletMargin, ""},
 	}},
 	{"Optimisers", "optax", []counterpart{
 		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""},
 		{"adamw", optim.AdamW, ""}, {"radam", optim.RAdam, ""}, {"rmsprop", optim.RMSProp, ""},
 		{"lion", optim.Lion, ""}, {"contrib.muon", optim.Muon, ""}, {"contrib.scale_by_muon", optim.ScaleByMuon, ""},
+		{"adagrad", optim.Adagrad, ""}, {"scale_by_rss", optim.ScaleByRSS, ""}, {"adadelta", optim.Adadelta, ""},
+		{"scale_by_adadelta", optim.ScaleByAdadelta, ""}, {"amsgrad", optim.AMSGrad, ""},
+		{"scale_by_amsgrad", optim.ScaleByAMSGrad, ""}, {"nadam", optim.NAdam, ""}, {"nadamw", optim.NAdamW, ""},
+		{"adamax adamaxw", optim.Adamax, "option WeightDecay"}, {"scale_by_adamax", optim.ScaleByAdamax, ""},
+		{"adabelief", optim.AdaBelief, ""}, {"scale_by_belief", optim.ScaleByBelief, ""}, {"yogi", optim.Yogi, ""},
+		{"scale_by_yogi", optim.ScaleByYogi, ""}, {"lamb", optim.LAMB, ""}, {"lars", optim.LARS, ""},
+		{"scale_by_trust_ratio", optim.ScaleByTrustRatio, ""}, {"sign_sgd", optim.SignSGD, ""},
+		{"signum", optim.Signum, ""}, {"scale_by_sign", optim.ScaleBySign, ""},
+		{"lookahead", optim.Lookahead, "slow parameters are in the state"}, {"adafactor", optim.Adafactor, ""},
+		{"scale_by_factored_rms", optim.ScaleByFactoredRMS, ""}, {"clip_by_block_rms", optim.ClipByBlockRMS, ""},
+		{"scale_by_param_block_rms", optim.ScaleByParamBlockRMS, ""},
+		{"adaptive_grad_clip", optim.AdaptiveGradClip, ""}, {"contrib.prodigy", optim.Prodigy, ""},
+		{"contrib.schedule_free", optim.ScheduleFree, ""},
+		{"contrib.schedule_free_eval_params", optim.ScheduleFreeParams[array], ""},
+		{"contrib.reduce_on_plateau", optim.ReduceOnPlateau, "SetLoss gives it the loss"},
+		{"partition", optim.Partition, ""}, {"scale_by_radam", optim.ScaleByRAdam, ""},
 		{"chain", optim.Chain, ""}, {"masked", optim.Masked, ""},
 		{"apply_updates", optim.ApplyUpdates[array], "Step does update and apply"}, {"scale", optim.Scale, ""},
 		{"scale_by_adam", optim.ScaleByAdam, ""},
@@ -344,7 +399,25 @@ type elsewhere struct {
 	module, instead string
 }
 
-var notHere = []elsewhere{}
+var notHere = []elsewhere{
+	{counterpart{jax: "array_repr array_str get_printoptions set_printoptions printoptions load save savez fromfile " +
+		"fromiter fromstring frombuffer from_dlpack frompyfunc can_cast isdtype issubdtype promote_types result_type " +
+		"iscomplexobj isrealobj isscalar iterable einsum_path ndim shape size copy"}, "jax.numpy",
+		"fmt, package safetensors, and the methods of graph.Array"},
+	{counterpart{jax: "append column_stack dstack hstack vstack block"}, "jax.numpy", "graph.Concatenate, graph.Stack"},
+	{counterpart{jax: "array_split dsplit hsplit vsplit"}, "jax.numpy", "graph.SplitAxis, graph.SliceAxis"},
+	{counterpart{jax: "vectorize apply_along_axis apply_over_axes"}, "jax.numpy", "graph.VMap"},
+	{counterpart{jax: "convert_element_type dynamic_slice_in_dim dynamic_update_slice_in_dim select_n sort_key_val " +
+		"collapse reduce_xor conv conv_with_general_padding scatter_add scatter_max scatter_min scatter_mul"},
+		"jax.lax",
+		"graph.Convert, DynamicSlice, Select, SortKV, MergeAxes, ReduceXor, Conv, Scatter"},
+	{counterpart{jax: "key_data key_impl key_dtype wrap_key_data clone"}, "jax.random", "the field Data of random.Key"},
+	{counterpart{jax: "all flatten_with_path leaves_with_path map_with_path reduce structure unflatten"}, "jax.tree",
+		"graph.Flatten, and the methods of graph.Tree"},
+	{counterpart{jax: "apply init init_with_output compact nowrap jit jvp vjp grad value_and_grad vmap scan cond " +
+		"switch while_loop checkpoint custom_vjp map_variables named_call"}, "flax.linen",
+		"layers are structs of their parameters: the functions of package graph"},
+}
 
 // jaxNames is docs/testdata/jax_names.json.gz; third_party/oracles/jax_names.py says what it holds.
 type jaxNames struct {
@@ -366,8 +439,8 @@ func (r counterpart) theirs(module string) []string {
 	return out
 }
 
-// missing returns the functions that have no row: by module, the first name of each in the module's order. It removes
-// those that the table notHere names, and requires that each name there is one of a function without a row.
+// missing returns the functions that have no row: by module, the first name of each in the module's order. It
+// removes those that the table notHere names, and requires that each name there is one of a function without a row.
 func (names jaxNames) missing(t *testing.T) (modules []string, functions map[string][]string) {
 	here := map[string]bool{}
 	for _, s := range fromJAX {
@@ -465,13 +538,14 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	case typ.Kind() == reflect.Pointer:
 		path, full = typ.Elem().PkgPath(), typ.Elem().String()
 	}
+	full, _, _ = strings.Cut(full, "[") // type parameters
 	folder, ok := strings.CutPrefix(path, "xlarun/")
 	require.True(t, ok, "%s is not of this module", full)
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our functions
-// are shown as they are declared. Theirs must be names that their packages have.
+// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our
+// functions are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names jaxNames
 	require.NoError(t, oracles.Read("docs/testdata/jax_names.json.gz", &names))
@@ -531,15 +605,16 @@ Signatures come from the code. Names on the left are checked against the package
 			fmt.Fprintf(&page, "| %s | `%s` | %s |\n", strings.Join(theirs, ", "), text, r.note)
 		}
 	}
-	page.WriteString("\n## What is missing\n\nThese functions have no counterpart yet. A function that has several names " +
-		"stands under one.\n\n| module | functions |\n| --- | --- |\n")
+	page.WriteString("\n## What is missing\n\nThese functions have no counterpart yet. A function that has " +
+		"several names stands under one.\n\n| module | functions |\n| --- | --- |\n")
 	modules, functions := names.missing(t)
 	for _, m := range modules {
 		fmt.Fprintf(&page, "| `%s` | %s |\n", m, strings.Join(functions[m], ", "))
 	}
 	page.WriteString("\n## What a Go program does not need\n\n| functions | instead |\n| --- | --- |\n")
 	for _, why := range notHere {
-		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module, why.instead)
+		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module,
+			why.instead)
 	}
 	const file = "docs/from-jax.md"
 	if *update {

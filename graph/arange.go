@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Arange is start, start + step, … before stop; Go numbers. It is int32 if all three are Go integers, else float32. No
-// numbers lie before stop where step leads away from it. Iota(n) is Arange(0, n, 1).
+// Arange is start, start + step, … before stop; Go numbers. It is int32 if all three are Go integers, else float32.
+// No numbers lie before stop where step leads away from it. Iota(n) is Arange(0, n, 1).
 func Arange(start, stop, step any) *Array {
 	const name = "Arange"
 	from, to, by := goNumber(name, start), goNumber(name, stop), goNumber(name, step)

@@ -1,7 +1,7 @@
 package graph
 
-// Interp is the piecewise linear function through the points (xp[i], fp[i]) at x, of any shape: fp's ends outside. xp and
-// fp are vectors of one length, xp ascending.
+// Interp is the piecewise linear function through the points (xp[i], fp[i]) at x, of any shape: fp's ends outside.
+// xp and fp are vectors of one length, xp ascending.
 func Interp(x, xp, fp *Array) *Array {
 	const name = "Interp"
 	if xp.Rank() != 1 || fp.Rank() != 1 || xp.Size() != fp.Size() || xp.Size() == 0 {
@@ -24,8 +24,8 @@ func Interp(x, xp, fp *Array) *Array {
 	return Select(Gt(x, Index(xp, n-1)), Index(fp, n-1), inside)
 }
 
-// Trapezoid is the integral of samples y along an axis by the trapezoidal rule. The distance between samples is a number
-// or an array that broadcasts to the distances, one fewer than the samples.
+// Trapezoid is the integral of samples y along an axis by the trapezoidal rule. The distance between samples is a
+// number or an array that broadcasts to the distances, one fewer than the samples.
 func Trapezoid(y *Array, distance any, axis int) *Array {
 	axis = checkAxis("Trapezoid", axis, y.Rank())
 	n := y.shape.Dims[axis]
@@ -37,8 +37,8 @@ func Trapezoid(y *Array, distance any, axis int) *Array {
 	return Sum(Mul(middle, distance), axis)
 }
 
-// Slope is the derivative of samples x along an axis by differences: central ones inside, one-sided ones at the ends.
-// The distance between samples is a number. It is numpy.gradient.
+// Slope is the derivative of samples x along an axis by differences: central ones inside, one-sided ones at the
+// ends. The distance between samples is a number. It is numpy.gradient.
 func Slope(x *Array, distance float64, axis int) *Array {
 	axis = checkAxis("Slope", axis, x.Rank())
 	n := x.shape.Dims[axis]
@@ -95,8 +95,8 @@ func Vander(x *Array, n int) *Array {
 	return Stack(columns, 1)
 }
 
-// Unwrap adds multiples of the period to the elements along an axis, so that neighbours differ by half a period at most:
-// angles that go on. The period of radians is 2 math.Pi.
+// Unwrap adds multiples of the period to the elements along an axis, so that neighbours differ by half a period at
+// most: angles that go on. The period of radians is 2 math.Pi.
 func Unwrap(x *Array, period float64, axis int) *Array {
 	axis = checkAxis("Unwrap", axis, x.Rank())
 	x = asFloat(x)

@@ -146,8 +146,8 @@ func TestFunctionsAgainstJAX(t *testing.T) {
 	checkCalls(t, "testdata/jax_functions.json.gz", 120, functions, func(c functionCase) string { return c.Op })
 }
 
-// checkCalls compares the calls of a file with ours, by the functions that have their names. Calls of one group are one
-// program.
+// checkCalls compares the calls of a file with ours, by the functions that have their names. Calls of one group are
+// one program.
 func checkCalls(t *testing.T, file string, least int, functions map[string]func(functionAttrs, list) list,
 	group func(functionCase) string) {
 	t.Helper()

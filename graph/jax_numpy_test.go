@@ -152,7 +152,9 @@ func TestNumPyRefusals(t *testing.T) {
 		{"Cov: got f32[], want [variables, observations]", func() { graph.Cov(graph.Scalar(1), 1) }},
 		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { graph.Correlate(x, x, "full") }},
 		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { graph.Interp(x, x, x) }},
-		{"Slope: axis 0 of f32[1] has 1 samples, want at least 2", func() { graph.Slope(graph.Float32s([]float32{1}), 1, 0) }},
+		{"Slope: axis 0 of f32[1] has 1 samples, want at least 2", func() {
+			graph.Slope(graph.Float32s([]float32{1}), 1, 0)
+		}},
 		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { graph.PolyVal(x, x) }},
 		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { graph.Vander(x, 2) }},
 		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { graph.Toeplitz(x) }},

@@ -2,8 +2,8 @@ package graph
 
 import "math"
 
-// Hypot is sqrt(x² + y²) without overflow: infinite if an operand is, else NaN if one is NaN. The derivative at (0, 0)
-// is 0.
+// Hypot is sqrt(x² + y²) without overflow: infinite if an operand is, else NaN if one is NaN. The derivative at (0,
+// 0) is 0.
 func Hypot(x, y any) *Array {
 	a := floatOperands("Hypot", x, y)
 	p, q := Abs(a[0]), Abs(a[1])
@@ -15,7 +15,8 @@ func Hypot(x, y any) *Array {
 	return Select(Or(IsInf(p), IsInf(q)), math.Inf(1), length)
 }
 
-// SignBit returns whether the sign bit of a float is set: true for -0 and for a NaN with it. Of integers it is x < 0.
+// SignBit returns whether the sign bit of a float is set: true for -0 and for a NaN with it. Of integers it is x <
+// 0.
 func SignBit(x any) *Array {
 	a := operands("SignBit", x)[0]
 	if !isFloat(a.DType()) {

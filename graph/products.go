@@ -1,7 +1,7 @@
 package graph
 
-// Tensordot sums the products over the last n axes of x and the first n of y: result axes are x's other axes, then y's.
-// Other pairs of axes are DotGeneral's.
+// Tensordot sums the products over the last n axes of x and the first n of y: result axes are x's other axes, then
+// y's. Other pairs of axes are DotGeneral's.
 func Tensordot(x, y *Array, n int) *Array {
 	if n < 0 || n > x.Rank() || n > y.Rank() {
 		throw("Tensordot", "got %d axes of %s and %s, want at most the ranks", n, x.shape, y.shape)
@@ -32,8 +32,8 @@ func Kron(x, y *Array) *Array {
 	return Reshape(Mul(Reshape(x, wide...), Reshape(y, tall...)), dims...)
 }
 
-// Meshgrid gives for each of the vectors a grid of its values: axis i of all grids runs along vector i, but the first
-// two are exchanged, as NumPy has it by default ("xy": rows run along the second vector). See MeshgridIJ.
+// Meshgrid gives for each of the vectors a grid of its values: axis i of all grids runs along vector i, but the
+// first two are exchanged, as NumPy has it by default ("xy": rows run along the second vector). See MeshgridIJ.
 func Meshgrid(vectors ...*Array) []*Array {
 	out := MeshgridIJ(vectors...)
 	if len(out) > 1 {
@@ -60,8 +60,9 @@ func MeshgridIJ(vectors ...*Array) []*Array {
 	return out
 }
 
-// Convolve is the convolution of two vectors, element k the sum of x[i] y[k-i]. mode says which elements: "full" all,
-// "same" the middle ones, as many as the longer vector has, "valid" those where the shorter lies inside the longer.
+// Convolve is the convolution of two vectors, element k the sum of x[i] y[k-i]. mode says which elements: "full"
+// all, "same" the middle ones, as many as the longer vector has, "valid" those where the shorter lies inside the
+// longer.
 func Convolve(x, y *Array, mode string) *Array {
 	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
 		throw("Convolve", "got %s and %s, want two vectors of at least one element", x.shape, y.shape)
@@ -79,8 +80,8 @@ func Convolve(x, y *Array, mode string) *Array {
 	return Flatten1D(Conv(Reshape(x, 1, -1, 1), Reshape(Reverse(y, 0), n, 1, 1), Padding(pads)))
 }
 
-// Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's; "same"
-// has the middle ones, and the order of the shifts is that of x.
+// Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's;
+// "same" has the middle ones, and the order of the shifts is that of x.
 func Correlate(x, y *Array, mode string) *Array {
 	const name = "Correlate"
 	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
@@ -151,7 +152,8 @@ type LeastSquares struct {
 }
 
 // Lstsq solves a x = b for the x with the least squared difference: a [m, n], b [m] or [m, k], float32 or float64.
-// Singular values below rcond (default: the dtype's epsilon times the larger side) times the largest one count as zero.
+// Singular values below rcond (default: the dtype's epsilon times the larger side) times the largest one count as
+// zero.
 func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	const name = "Lstsq"
 	a = matrix(name, a)

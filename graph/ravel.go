@@ -1,8 +1,8 @@
 package graph
 
-// Ravel lays the leaves of a tree end to end, [numbers], and returns the function that makes a tree of such a vector. The
-// vector has the dtype to which the leaves' dtypes promote; unravel gives each leaf its shape and its dtype back. It is
-// jax.flatten_util.ravel_pytree.
+// Ravel lays the leaves of a tree end to end, [numbers], and returns the function that makes a tree of such a
+// vector. The vector has the dtype to which the leaves' dtypes promote; unravel gives each leaf its shape and its
+// dtype back. It is jax.flatten_util.ravel_pytree.
 func Ravel[T any](v T) (flat *Array, unravel func(flat *Array) T) {
 	leaves, tree := Flatten(v)
 	d, size := Float32, 0

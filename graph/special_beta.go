@@ -11,9 +11,9 @@ func BetaLn(a, b any) *Array {
 // betaArguments is a tree of the arguments of BetaInc.
 type betaArguments struct{ A, B, X *Array }
 
-// BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations a
-// and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three. 16-bit
-// floats are computed as float32.
+// BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations
+// a and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
+// 16-bit floats are computed as float32.
 func BetaInc(a, b, x any) *Array {
 	in := floatOperands("BetaInc", a, b, x)
 	d := in[0].DType()
@@ -28,8 +28,8 @@ func BetaInc(a, b, x any) *Array {
 	return Convert(f(betaArguments{inFloat32(in[0]), inFloat32(in[1]), inFloat32(in[2])}), d)
 }
 
-// betaValue is x^a (1-x)^b / (a B(a, b)) times a continued fraction where that converges fast, else one minus the same
-// with both sides exchanged (NIST's digital library of mathematical functions, 8.17.22 and 8.17.4).
+// betaValue is x^a (1-x)^b / (a B(a, b)) times a continued fraction where that converges fast, else one minus the
+// same with both sides exchanged (NIST's digital library of mathematical functions, 8.17.22 and 8.17.4).
 func betaValue(v betaArguments) *Array {
 	valid := And(And(Gt(v.A, 0), Gt(v.B, 0)), And(And(IsFinite(v.A), IsFinite(v.B)), And(Ge(v.X, 0), Le(v.X, 1))))
 	inside := And(valid, And(Gt(v.X, 0), Lt(v.X, 1)))

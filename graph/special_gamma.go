@@ -37,8 +37,8 @@ func gammaTails(name string, a, x any, lower bool) *Array {
 	return Convert(f(gammaArguments{inFloat32(in[0]), inFloat32(in[1])}), d)
 }
 
-// gammaValues are the lower and the upper regularised incomplete gamma function. Below about the mean the lower one is
-// x^a e^-x / gamma(a+1) times a series, above it the upper one is x^a e^-x / gamma(a) times a continued fraction
+// gammaValues are the lower and the upper regularised incomplete gamma function. Below about the mean the lower one
+// is x^a e^-x / gamma(a+1) times a series, above it the upper one is x^a e^-x / gamma(a) times a continued fraction
 // (Abramowitz and Stegun 6.5.29 and 6.5.31).
 func gammaValues(a, x *Array) (lower, upper *Array) {
 	valid := And(Gt(a, 0), Ge(x, 0))
@@ -102,8 +102,8 @@ func gammaSeries(a, x *Array) *Array {
 }
 
 // gammaFraction is 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- …))) and its derivative by a, from the front (Lentz's
-// method, as modified by Thompson and Barnett, 1986). For whole a the fraction ends, its derivative does not: both have
-// to stand still.
+// method, as modified by Thompson and Barnett, 1986). For whole a the fraction ends, its derivative does not: both
+// have to stand still.
 func gammaFraction(a, x *Array) (h, dh *Array) {
 	type pair struct{ V, D *Array } // a value and its derivative
 	type state struct {
@@ -139,9 +139,9 @@ func gammaFraction(a, x *Array) (h, dh *Array) {
 	return last.H.V, last.H.D
 }
 
-// Zeta is Hurwitz's zeta function, the sum of (q+k)^-s for k = 0, 1, …; s above 1, q positive: infinite at s = 1, NaN
-// elsewhere. It sums the first terms, the others are Euler and Maclaurin's formula (Abramowitz and Stegun 23.1.30).
-// 16-bit floats are computed as float32.
+// Zeta is Hurwitz's zeta function, the sum of (q+k)^-s for k = 0, 1, …; s above 1, q positive: infinite at s = 1,
+// NaN elsewhere. It sums the first terms, the others are Euler and Maclaurin's formula (Abramowitz and Stegun
+// 23.1.30). 16-bit floats are computed as float32.
 func Zeta(s, q any) *Array {
 	in := floatOperands("Zeta", s, q)
 	d := in[0].DType()

@@ -29,9 +29,9 @@ func logNdtr(x *Array) *Array {
 	return Select(Lt(x, low), tail, Select(Gt(x, high), Neg(Ndtr(Neg(x))), middle))
 }
 
-// Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is -Inf at
-// 0, +Inf at 1 and NaN outside. It is one of three rational functions (Moshier's Cephes library, 1989). 16-bit floats
-// are computed as float32.
+// Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is
+// -Inf at 0, +Inf at 1 and NaN outside. It is one of three rational functions (Moshier's Cephes library, 1989).
+// 16-bit floats are computed as float32.
 func Ndtri(p any) *Array {
 	a := floatOf("Ndtri", p)
 	f := CustomJvp(ndtri, func(p, t *Array) (*Array, *Array) {

@@ -1,7 +1,7 @@
 package graph
 
-// Cov is the covariance matrix [n, n] of n variables that were seen together m times, x [n, m], over m - ddof. numpy.cov
-// has a ddof of 1.
+// Cov is the covariance matrix [n, n] of n variables that were seen together m times, x [n, m], over m - ddof.
+// numpy.cov has a ddof of 1.
 func Cov(x *Array, ddof float64) *Array {
 	const name = "Cov"
 	if x.Rank() != 2 || x.Dim(1) == 0 {
@@ -20,8 +20,8 @@ func CorrCoef(x *Array) *Array {
 	return Clamp(-1, Div(Div(c, ExpandDims(s, 1)), s), 1)
 }
 
-// Average is the mean with weights over the given axes, all if none is given: the sum of weights times x over the sum of
-// the weights, which broadcast to x.
+// Average is the mean with weights over the given axes, all if none is given: the sum of weights times x over the
+// sum of the weights, which broadcast to x.
 func Average(x, weights *Array, axes ...int) *Array {
 	a := floatOperands("Average", x, weights)
 	w := BroadcastTo(a[1], a[0].Dims()...)

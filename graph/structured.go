@@ -1,7 +1,7 @@
 package graph
 
-// Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of which
-// the first element counts not: vectors [m] and [n] give [m, n].
+// Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of
+// which the first element counts not: vectors [m] and [n] give [m, n].
 func Toeplitz(c *Array, r ...*Array) *Array {
 	const name = "Toeplitz"
 	row := c
@@ -18,8 +18,8 @@ func Toeplitz(c *Array, r ...*Array) *Array {
 	return Take(line, Add(Sub(IotaAxis(s, 1), IotaAxis(s, 0)), m-1), 0)
 }
 
-// BlockDiag is the matrix that has the given matrices along its diagonal and zeros elsewhere. Scalars and vectors are
-// matrices of one row.
+// BlockDiag is the matrix that has the given matrices along its diagonal and zeros elsewhere. Scalars and vectors
+// are matrices of one row.
 func BlockDiag(blocks ...*Array) *Array {
 	if len(blocks) == 0 {
 		throw("BlockDiag", "got no matrices")
@@ -80,12 +80,14 @@ func RavelMultiIndex(indices []*Array, dims ...int) *Array {
 	return at
 }
 
-// TrilIndices are the rows and the columns of the elements on and below diagonal k of an n x n matrix, int32 vectors.
+// TrilIndices are the rows and the columns of the elements on and below diagonal k of an n x n matrix, int32
+// vectors.
 func TrilIndices(n, k int) (rows, columns *Array) {
 	return indicesWhere(n, func(i, j int) bool { return j-i <= k })
 }
 
-// TriuIndices are the rows and the columns of the elements on and above diagonal k of an n x n matrix, int32 vectors.
+// TriuIndices are the rows and the columns of the elements on and above diagonal k of an n x n matrix, int32
+// vectors.
 func TriuIndices(n, k int) (rows, columns *Array) {
 	return indicesWhere(n, func(i, j int) bool { return j-i >= k })
 }

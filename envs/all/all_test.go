@@ -28,7 +28,8 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 		"Clique-14-4-v1", "Clique-6-3-v1", "Clique-avoid-6-3-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1",
 		"Ramsey-5-3-v1", "TicTacToe-v1",
 		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1", "Gather-v1",
-		"Lander-v1"})
+		"Lander-v1", "SimpleBandit-bsuite-v1", "GaussianBandit-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1",
+		"Pong-misc-v1"})
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +41,8 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that are
-// not a state of one member.
+// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that
+// are not a state of one member.
 func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {

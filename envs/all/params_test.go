@@ -30,11 +30,13 @@ var eventful = map[string][]settings.Pairs{
 		{"thrust": "0", "push": "0", "pad": "0.001", "safe": "1"}},
 	"MountainCar-v0":           {{"force": "0.02", "gravity": "0.001"}},
 	"MountainCarContinuous-v0": {{"power": "0.02", "gravity": "0.001"}},
+	"PointRobot-misc-v1":       {nil, {"goal-radius": "0.9"}, {"dense-reward": "true"}},
+	"Pong-misc-v1":             {nil, {"max-ball-speed": "0"}, {"max-ball-speed": "1"}},
 	"TMaze-v1":                 {{"length": "3"}},
 }
 
-// Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or is
-// refused. A width of 26 was accepted by Gather-v1 and meant 16.
+// Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or
+// is refused. A width of 26 was accepted by Gather-v1 and meant 16.
 func TestEveryParameterMatters(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)

@@ -18,6 +18,12 @@ func TestMatchesGymnax(t *testing.T) {
 	t.Run("FourRooms", func(t *testing.T) { match(t, FourRooms{}, "") })
 	t.Run("FourRooms, random", func(t *testing.T) { match(t, FourRooms{}, "-random") })
 	t.Run("BernoulliBandit", func(t *testing.T) { match(t, BernoulliBandit{}, "") })
+	t.Run("GaussianBandit", func(t *testing.T) { match(t, GaussianBandit{}, "") })
+	t.Run("SimpleBandit", func(t *testing.T) { match(t, SimpleBandit{}, "") })
+	t.Run("PointRobot", func(t *testing.T) { match(t, PointRobot{}, "") })
+	t.Run("PointRobot, dense", func(t *testing.T) { match(t, PointRobot{}, "-dense") })
+	t.Run("FrozenLake", func(t *testing.T) { match(t, FrozenLake{}, "") })
+	t.Run("Pong", func(t *testing.T) { match(t, Pong{}, "") })
 	t.Run("Reacher", func(t *testing.T) { match(t, Reacher{}, "") })
 	t.Run("Swimmer", func(t *testing.T) { match(t, Swimmer{}, "") })
 }

@@ -1,7 +1,8 @@
 // Package small has small environments that each test one ability: memory (MemoryChain, TMaze), credit assignment
-// (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms), learning within an episode (BernoulliBandit),
-// control (Catch, Reacher, Swimmer), several choices at once (Lander). IDs that end in bsuite are from Osband et al.,
-// "Behaviour suite for reinforcement learning" (2020).
+// (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms, FrozenLake), learning within an episode
+// (BernoulliBandit, GaussianBandit, PointRobot), control (Catch, Pong, Reacher, Swimmer), no skill (SimpleBandit),
+// several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behaviour suite for
+// reinforcement learning" (2020).
 //
 // All except TMaze and Lander equal the environments of the same name in gymnax 1.0.1. The comments list differences
 // between gymnax and its sources. There is no reward threshold unless a comment gives one.
@@ -10,6 +11,7 @@ package small
 import (
 	"image"
 	"image/color"
+	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
@@ -20,6 +22,9 @@ import (
 func box(low, high float64, dims ...int) envs.Box {
 	return envs.Box{Low: []float64{low}, High: []float64{high}, Dims: dims, DType: graph.Float32}
 }
+
+// unbounded is a float32 space without bounds.
+func unbounded(dims ...int) envs.Box { return box(math.Inf(-1), math.Inf(1), dims...) }
 
 // number is 1 for true and 0 for false.
 func number(b *graph.Array) *graph.Array { return b.Convert(graph.Int32) }

@@ -123,7 +123,8 @@ type Transformed[D Drawable, B Bijector] struct {
 	By   B
 }
 
-// NewTransformed makes the distribution of a function of the base's draws. Of vectors the function is of each element.
+// NewTransformed makes the distribution of a function of the base's draws. Of vectors the function is of each
+// element.
 func NewTransformed[D Drawable, B Bijector](base D, by B) Transformed[D, B] {
 	return Transformed[D, B]{base, by}
 }

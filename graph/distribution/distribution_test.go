@@ -72,7 +72,9 @@ func open[D distribution.Drawable](of func(p arrays) D) kind {
 }
 
 func init() {
-	kinds["uniform"] = kindOf(func(p arrays) distribution.Uniform { return distribution.NewUniform(p["loc"], p["scale"]) })
+	kinds["uniform"] = kindOf(func(p arrays) distribution.Uniform {
+		return distribution.NewUniform(p["loc"], p["scale"])
+	})
 	kinds["gumbel"] = kindOf(func(p arrays) distribution.Gumbel { return distribution.NewGumbel(p["loc"], p["scale"]) })
 	kinds["multivariate_normal_diag"] = kindOf(func(p arrays) distribution.MultivariateNormalDiag {
 		return distribution.NewMultivariateNormalDiag(p["loc"], p["scale"])

@@ -5,7 +5,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Independent takes the last axes of a distribution's parameters as one value: LogProb and Entropy are summed over them.
+// Independent takes the last axes of a distribution's parameters as one value: LogProb and Entropy are summed over
+// them.
 type Independent[D Distribution] struct {
 	Base D
 	Axes int // so many last axes

@@ -5,8 +5,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Drawable is what mixtures and transformed distributions are made of, and are: a Distribution without an entropy, which
-// has no closed form for them.
+// Drawable is what mixtures and transformed distributions are made of, and are: a Distribution without an entropy,
+// which has no closed form for them.
 type Drawable interface {
 	Sample(key random.Key, dims ...int) *graph.Array
 	LogProb(x *graph.Array) *graph.Array
@@ -19,8 +19,8 @@ type Mixture[D Drawable] struct {
 	Components D           // parameters […, k], and what one value takes
 }
 
-// NewMixture makes a mixture of components with probabilities softmax(logits), […, k]. The components are along the last
-// axis of their parameters, before the axes of one value.
+// NewMixture makes a mixture of components with probabilities softmax(logits), […, k]. The components are along the
+// last axis of their parameters, before the axes of one value.
 func NewMixture[D Drawable](logits *graph.Array, components D) Mixture[D] {
 	return Mixture[D]{NewCategorical(logits), components}
 }
@@ -50,7 +50,8 @@ func (d Mixture[D]) LogProb(x *graph.Array) *graph.Array {
 // ValueRank is the number of axes of one value.
 func (d Mixture[D]) ValueRank() int { return valueRank(d.Components) }
 
-// Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their LogProb.
+// Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their
+// LogProb.
 func Divergence(key random.Key, p, q Drawable, n int) *graph.Array {
 	x := p.Sample(key, n)
 	return p.LogProb(x).Sub(q.LogProb(x)).Mean(0)

@@ -11,8 +11,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Draws of a mixture have its mean and its variance, a transformed draw has the density that its inverse gives, and the
-// estimated divergence of two normal distributions is near the closed one.
+// Draws of a mixture have its mean and its variance, a transformed draw has the density that its inverse gives, and
+// the estimated divergence of two normal distributions is near the closed one.
 func TestDrawsOfMixturesAndTransforms(t *testing.T) {
 	const n = 20000
 	v := func(x ...float64) *graph.Array { return graph.Of(x) }

@@ -6,9 +6,9 @@ import (
 	"xlarun/graph"
 )
 
-// NTXent is the normalised temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a scalar
-// (Chen et al., "A simple framework for contrastive learning of visual representations", 2020). Embeddings of one label are
-// pulled together; each is compared with those of other labels. The temperature is usually 0.07.
+// NTXent is the normalised temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a
+// scalar (Chen et al., "A simple framework for contrastive learning of visual representations", 2020). Embeddings of
+// one label are pulled together; each is compared with those of other labels. The temperature is usually 0.07.
 func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	const op = "nn.NTXent"
 	if embeddings.Rank() != 2 || labels.Rank() != 1 || labels.Dim(0) != embeddings.Dim(0) {
@@ -23,16 +23,17 @@ func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	score := unit.Dot(graph.MatrixTranspose(unit)).Div(temperature)
 	same := labels.ExpandDims(1).Eq(labels.ExpandDims(0))
 	pair := same.And(graph.Eye(graph.Bool, labels.Dim(0)).Not())
-	top := graph.StopGradient(score.Sub(graph.Eye(x.DType(), labels.Dim(0)).Mul(4 / temperature)).ReduceMax(-1)) // not itself
+	itself := graph.Eye(x.DType(), labels.Dim(0)).Mul(4 / temperature)
+	top := graph.StopGradient(score.Sub(itself).ReduceMax(-1))
 	score = score.Sub(top.ExpandDims(-1))
 	others := graph.Select(same, 0, score.Exp()).Sum(-1).ExpandDims(-1)
 	loss := others.Add(score.Exp()).Log().Sub(score)
 	return graph.Select(pair, loss, 0).Sum().Div(pair.Convert(x.DType()).Sum())
 }
 
-// TripletMargin is max(0, |a - p| - |a - n| + margin) over the last axis: the anchor a is to be nearer to the positive
-// example p than to the negative example n by the margin (Schroff et al., "FaceNet", 2015). Leading axes stay. Squared
-// distances are larger by 1e-6, so that the derivative at 0 is finite.
+// TripletMargin is max(0, |a - p| - |a - n| + margin) over the last axis: the anchor a is to be nearer to the
+// positive example p than to the negative example n by the margin (Schroff et al., "FaceNet", 2015). Leading axes
+// stay. Squared distances are larger by 1e-6, so that the derivative at 0 is finite.
 func TripletMargin(anchor, positive, negative *graph.Array, margin float64) *graph.Array {
 	distance := func(other *graph.Array) *graph.Array {
 		a, o := wantSame("nn.TripletMargin", anchor, other)

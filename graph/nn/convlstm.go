@@ -5,16 +5,17 @@ import (
 	"xlarun/graph/random"
 )
 
-// ConvLSTM is an LSTM whose states are images and whose products are convolutions, with 1 added to the forget gate (Shi et
-// al., "Convolutional LSTM network: a machine learning approach for precipitation nowcasting", 2015, without
+// ConvLSTM is an LSTM whose states are images and whose products are convolutions, with 1 added to the forget gate
+// (Shi et al., "Convolutional LSTM network: a machine learning approach for precipitation nowcasting", 2015, without
 // peepholes).
 type ConvLSTM struct {
 	Input  Conv // [spatial…, in, 4*features]: i, g, f, o
 	Hidden Conv // [spatial…, features, 4*features]
 }
 
-// NewConvLSTM makes a unit with kernels of the given sizes, one a spatial axis, from in features to features. Options:
-// Weights, Bias, NoBias, Precision. Input is drawn from the first of random.Split2(key), Hidden from the second.
+// NewConvLSTM makes a unit with kernels of the given sizes, one a spatial axis, from in features to features.
+// Options: Weights, Bias, NoBias, Precision. Input is drawn from the first of random.Split2(key), Hidden from the
+// second.
 func NewConvLSTM(key random.Key, kernel []int, in, features int, opts ...Option) ConvLSTM {
 	readOptions("nn.NewConvLSTM", opts, "Weights", "Bias", "NoBias", "Precision")
 	wantSize("nn.NewConvLSTM", "features", features)

@@ -2,10 +2,10 @@ package nn
 
 import "xlarun/graph"
 
-// CTC is minus the logarithm of the probability that a sequence of logits spells a label, where each step gives a class
-// or a blank, and repeated classes count once unless a blank lies between (Graves et al., "Connectionist temporal
-// classification", 2006): a scalar. logits is [steps, classes], label [n] integers; steps are the first numbers of them
-// that count, arrays or Go numbers. The blank is class 0.
+// CTC is minus the logarithm of the probability that a sequence of logits spells a label, where each step gives a
+// class or a blank, and repeated classes count once unless a blank lies between (Graves et al., "Connectionist
+// temporal classification", 2006): a scalar. logits is [steps, classes], label [n] integers; steps are the first
+// numbers of them that count, arrays or Go numbers. The blank is class 0.
 func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	const op = "nn.CTC"
 	if logits.Rank() != 2 || label.Rank() != 1 || !label.DType().IsInt() {
@@ -23,8 +23,8 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	}
 	blank := graph.IndexAxis(logs, 1, 0)
 	emit := graph.Take(logs, label, 1)
-	// forward is the logarithms of the probabilities of all spellings so far that end in a blank after so many classes,
-	// [n+1], and in a class, [n].
+	// forward is the logarithms of the probabilities of all spellings so far that end in a blank after so many
+	// classes, [n+1], and in a class, [n].
 	type forward struct{ Blank, Class *graph.Array }
 	into := func(blank, more *graph.Array) *graph.Array {
 		return graph.Concatenate(0, graph.SliceAxis(blank, 0, 0, 1),
@@ -37,7 +37,8 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 		class := graph.LogAddExp(graph.SliceAxis(before, 0, 0, n).Add(s.Class), f.Class.Add(s.Class))
 		after := into(before.Add(s.Blank), f.Class.Add(s.Blank).Add(graph.Mul(never, graph.Sub(1, repeat))))
 		return graph.SelectTree(s.At.Lt(steps), forward{after, class}, f), graph.None{}
-	}, forward{graph.Iota(n + 1).Convert(logs.DType()).Min(1).Mul(never), graph.Full(graph.ShapeOf(logs.DType(), n), never)},
+	}, forward{graph.Iota(n + 1).Convert(logs.DType()).Min(1).Mul(never),
+		graph.Full(graph.ShapeOf(logs.DType(), n), never)},
 		step{blank, emit, graph.Iota(logits.Dim(0))})
 	all := into(last.Blank, last.Class)
 	return graph.Select(graph.Iota(n+1).Eq(length), all, 0).Sum().Neg()

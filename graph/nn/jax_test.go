@@ -298,7 +298,8 @@ func backends(t *testing.T) map[string]xlabridge.Backend {
 	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
 }
 
-// Every vector from flax, optax and jax.nn, on the reference interpreter and on XLA: all of one kind are one program.
+// Every vector from flax, optax and jax.nn, on the reference interpreter and on XLA: all of one kind are one
+// program.
 func TestAgainstJAX(t *testing.T) {
 	var doc struct{ Cases []jaxCase }
 	require.NoError(t, oracles.Read("testdata/jax_nn.json.gz", &doc))
@@ -342,8 +343,8 @@ func TestAgainstJAX(t *testing.T) {
 
 var dtypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32}
 
-// tolerance for an array whose largest element is given: draws are equal to rounding; the sums of layers are taken in
-// another order, and some gradients (of an attention's key bias) are sums that cancel.
+// tolerance for an array whose largest element is given: draws are equal to rounding; the sums of layers are taken
+// in another order, and some gradients (of an attention's key bias) are sums that cancel.
 func (c jaxCase) tolerance(largest float64) float64 {
 	switch {
 	case c.Name != "init":

@@ -6,16 +6,16 @@ import (
 	"xlarun/graph"
 )
 
-// KLDivergence is the sum of t (log t - p) over the last axis, for the logarithms p of predicted probabilities and the
-// probabilities t [classes]; leading axes stay, one loss each.
+// KLDivergence is the sum of t (log t - p) over the last axis, for the logarithms p of predicted probabilities and
+// the probabilities t [classes]; leading axes stay, one loss each.
 func KLDivergence(logPrediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.KLDivergence", logPrediction, target)
 	return graph.XLogY(t, t).Sub(t.Mul(p)).Sum(-1)
 }
 
-// Focal is the mean over all elements of the binary cross entropy times (1 - s)^gamma, s the probability given to the
-// target: easy examples count less (Lin et al., "Focal loss for dense object detection", 2017). Targets are from 0 to 1.
-// Their losses are weighted by alpha, those of 1 - target by 1 - alpha; a negative alpha weighs nothing.
+// Focal is the mean over all elements of the binary cross entropy times (1 - s)^gamma, s the probability given to
+// the target: easy examples count less (Lin et al., "Focal loss for dense object detection", 2017). Targets are from
+// 0 to 1. Their losses are weighted by alpha, those of 1 - target by 1 - alpha; a negative alpha weighs nothing.
 func Focal(logits, target *graph.Array, alpha, gamma float64) *graph.Array {
 	l, t := wantSame("nn.Focal", logits, target)
 	loss := Softplus(l).Sub(l.Mul(t))

@@ -6,10 +6,10 @@ import (
 	"xlarun/graph"
 )
 
-// Rotary turns pairs of features by angles in proportion to the position, so that products of queries and keys depend on
-// their distance (Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021): x [positions, heads,
-// depth] at the given positions, integers [positions]. Feature i is paired with feature i + depth/2 and turns by
-// position * base^(-2i/depth); base is usually 10,000.
+// Rotary turns pairs of features by angles in proportion to the position, so that products of queries and keys
+// depend on their distance (Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021): x
+// [positions, heads, depth] at the given positions, integers [positions]. Feature i is paired with feature i +
+// depth/2 and turns by position * base^(-2i/depth); base is usually 10,000.
 func Rotary(x, positions *graph.Array, base float64) *graph.Array {
 	const op = "nn.Rotary"
 	if x.Rank() != 3 || x.Dim(2)%2 != 0 || positions.Rank() != 1 || positions.Dim(0) != x.Dim(0) {
@@ -43,8 +43,8 @@ func (m MultiHeadAttention) Cache(capacity int) AttentionCache {
 	return AttentionCache{zeros, zeros, graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
-// Step is causal attention one step at a time, with rotary positions: x [width] sees itself and the steps in the cache.
-// The step takes the place of the oldest one when the cache is full.
+// Step is causal attention one step at a time, with rotary positions: x [width] sees itself and the steps in the
+// cache. The step takes the place of the oldest one when the cache is full.
 func (m MultiHeadAttention) Step(cache AttentionCache, x *graph.Array) (AttentionCache, *graph.Array) {
 	const op, base = "nn.MultiHeadAttention", 10000
 	wantLast(op, "x", x, m.Query.W.Dim(0))
@@ -64,8 +64,8 @@ func (m MultiHeadAttention) Step(cache AttentionCache, x *graph.Array) (Attentio
 	return next, m.Out.Apply(y.Reshape(y.Size()))
 }
 
-// ApplyRotary is causal self-attention with rotary positions: x [positions, width] gives [positions, width]. It is Step
-// for each position, with a cache that holds all.
+// ApplyRotary is causal self-attention with rotary positions: x [positions, width] gives [positions, width]. It is
+// Step for each position, with a cache that holds all.
 func (m MultiHeadAttention) ApplyRotary(x *graph.Array) *graph.Array {
 	const op, base = "nn.MultiHeadAttention", 10000
 	wantMatrix(op, "x", x)
@@ -75,6 +75,7 @@ func (m MultiHeadAttention) ApplyRotary(x *graph.Array) *graph.Array {
 		y := d.Apply(x)
 		return y.Reshape(n, m.Heads, y.Dim(1)/m.Heads)
 	}
-	y := DotProductAttention(Rotary(head(m.Query), at, base), Rotary(head(m.Key), at, base), head(m.Value), CausalMask(n))
+	y := DotProductAttention(Rotary(head(m.Query), at, base), Rotary(head(m.Key), at, base), head(m.Value),
+		CausalMask(n))
 	return m.Out.Apply(y.Reshape(n, y.Dim(1)*y.Dim(2)))
 }

@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Attention step by step is attention over all steps at once: with a cache that holds all, and with one that holds the
-// last three, over those.
+// Attention step by step is attention over all steps at once: with a cache that holds all, and with one that holds
+// the last three, over those.
 func TestAttentionCache(t *testing.T) {
 	m := nn.NewMultiHeadAttention(random.New(1), 2, 8)
 	x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, 7, 8))

@@ -5,8 +5,9 @@ import "xlarun/graph"
 type scaleByBelief struct{ c config }
 
 // ScaleByBelief is ScaleByAdam with the average of the squared differences between the gradients and their average
-// (Zhuang et al., "AdaBelief optimizer: adapting stepsizes by the belief in observed gradients", 2020). Its state is an
-// AdamState. Options: B1, B2, Eps (default 1e-16), EpsRoot (added to the average at each step, default 1e-16), Nesterov.
+// (Zhuang et al., "AdaBelief optimizer: adapting stepsizes by the belief in observed gradients", 2020). Its state is
+// an AdamState. Options: B1, B2, Eps (default 1e-16), EpsRoot (added to the average at each step, default 1e-16),
+// Nesterov.
 func ScaleByBelief(opts ...Option) Transform {
 	c, err := configure("ScaleByBelief", config{b1: .9, b2: .999, eps: 1e-16, epsRoot: 1e-16}, opts, "B1", "B2", "Eps",
 		"EpsRoot", "Nesterov")

@@ -6,9 +6,9 @@ import (
 	"xlarun/graph"
 )
 
-// FactoredState is the state of ScaleByFactoredRMS: averages of the squared gradients. Leaves that are factored have their
-// means along the larger of their two largest axes in Row and along the other one in Column, and a scalar in Full; others
-// have the whole in Full.
+// FactoredState is the state of ScaleByFactoredRMS: averages of the squared gradients. Leaves that are factored have
+// their means along the larger of their two largest axes in Row and along the other one in Column, and a scalar in
+// Full; others have the whole in Full.
 type FactoredState struct {
 	Count             *graph.Array // int32 scalar: steps taken
 	Row, Column, Full any
@@ -16,10 +16,10 @@ type FactoredState struct {
 
 type factoredRMS struct{ c config }
 
-// ScaleByFactoredRMS divides gradients by the root of an average of their squares, of which large leaves keep only the
-// means along two axes (Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost", 2018). Its
-// state is a FactoredState. Options: Decay (step t decays the average by 1 - t^-Decay, default 0.8), FactoredFrom
-// (default 128), Eps (added to the squares, default 1e-30).
+// ScaleByFactoredRMS divides gradients by the root of an average of their squares, of which large leaves keep only
+// the means along two axes (Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost",
+// 2018). Its state is a FactoredState. Options: Decay (step t decays the average by 1 - t^-Decay, default 0.8),
+// FactoredFrom (default 128), Eps (added to the squares, default 1e-30).
 func ScaleByFactoredRMS(opts ...Option) Transform {
 	c, err := configure("ScaleByFactoredRMS", config{decay: .8, factoredFrom: 128, eps: 1e-30}, opts, "Decay",
 		"FactoredFrom", "Eps")
@@ -48,9 +48,9 @@ func ScaleByParamBlockRMS() Transform {
 
 func rootMeanSquare(x *graph.Array) *graph.Array { return x.Convert(wide(x)).Square().Mean().Sqrt() }
 
-// Adafactor is ScaleByFactoredRMS, clipped to a root mean square of 1, times the learning rate and the root mean square
-// of each leaf's parameters. Options: ScaleByFactoredRMS's, Momentum (the decay rate of an average of the updates, default
-// none), WeightDecay (not times the learning rate, default none), DecayMask.
+// Adafactor is ScaleByFactoredRMS, clipped to a root mean square of 1, times the learning rate and the root mean
+// square of each leaf's parameters. Options: ScaleByFactoredRMS's, Momentum (the decay rate of an average of the
+// updates, default none), WeightDecay (not times the learning rate, default none), DecayMask.
 func Adafactor(learningRate any, opts ...Option) Transform {
 	defaults := config{decay: .8, factoredFrom: 128, eps: 1e-30}
 	c, err := configure("Adafactor", defaults, opts, "Decay", "FactoredFrom", "Eps", "Momentum", "WeightDecay",

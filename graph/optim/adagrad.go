@@ -9,9 +9,9 @@ type SquaresState struct {
 
 type scaleByRSS struct{ c config }
 
-// ScaleByRSS divides gradients by the root of the sum of their squares (Duchi et al., "Adaptive subgradient methods for
-// online learning and stochastic optimization", 2011). Its state is a SquaresState. Options: Initial (the sum before the
-// first step, default 0.1), Eps (under the root, default 1e-7).
+// ScaleByRSS divides gradients by the root of the sum of their squares (Duchi et al., "Adaptive subgradient methods
+// for online learning and stochastic optimization", 2011). Its state is a SquaresState. Options: Initial (the sum
+// before the first step, default 0.1), Eps (under the root, default 1e-7).
 func ScaleByRSS(opts ...Option) Transform {
 	c, err := configure("ScaleByRSS", config{initial: .1, eps: 1e-7}, opts, "Initial", "Eps")
 	if err != nil {
@@ -53,8 +53,8 @@ type AdadeltaState struct {
 type scaleByAdadelta struct{ c config }
 
 // ScaleByAdadelta multiplies gradients by the root of the average of the squared updates over that of the squared
-// gradients (Zeiler, "Adadelta: an adaptive learning rate method", 2012). Its state is an AdadeltaState. Options: Decay
-// (of both averages, default 0.9), Eps (under both roots, default 1e-6).
+// gradients (Zeiler, "Adadelta: an adaptive learning rate method", 2012). Its state is an AdadeltaState. Options:
+// Decay (of both averages, default 0.9), Eps (under both roots, default 1e-6).
 func ScaleByAdadelta(opts ...Option) Transform {
 	c, err := configure("ScaleByAdadelta", config{decay: .9, eps: 1e-6}, opts, "Decay", "Eps")
 	if err != nil {

@@ -11,9 +11,9 @@ type AdamState struct {
 
 type scaleByAdam struct{ c config }
 
-// ScaleByAdam divides the average of the gradients by the root of the average of their squares (Kingma and Ba, "Adam: a
-// method for stochastic optimization", 2015, with bias correction). Its state is an AdamState.
-// Options: B1, B2, Eps, EpsRoot, Nesterov (Dozat, 2016), MomentDType (of Mu).
+// ScaleByAdam divides the average of the gradients by the root of the average of their squares (Kingma and Ba,
+// "Adam: a method for stochastic optimization", 2015, with bias correction). Its state is an AdamState. Options: B1,
+// B2, Eps, EpsRoot, Nesterov (Dozat, 2016), MomentDType (of Mu).
 func ScaleByAdam(opts ...Option) Transform {
 	c, err := configure("ScaleByAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, adamOptions...)
 	if err != nil {

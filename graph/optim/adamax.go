@@ -4,8 +4,8 @@ import "xlarun/graph"
 
 type scaleByAdamax struct{ c config }
 
-// ScaleByAdamax divides the average of the gradients by a decaying maximum of their magnitudes (Kingma and Ba, "Adam: a
-// method for stochastic optimization", 2015, section 7.1). Its state is an AdamState. Options: B1, B2, Eps.
+// ScaleByAdamax divides the average of the gradients by a decaying maximum of their magnitudes (Kingma and Ba,
+// "Adam: a method for stochastic optimization", 2015, section 7.1). Its state is an AdamState. Options: B1, B2, Eps.
 func ScaleByAdamax(opts ...Option) Transform {
 	c, err := configure("ScaleByAdamax", config{b1: .9, b2: .999, eps: 1e-8}, opts, "B1", "B2", "Eps")
 	if err != nil {

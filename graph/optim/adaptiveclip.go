@@ -3,9 +3,9 @@ package optim
 import "xlarun/graph"
 
 // AdaptiveGradClip scales the updates of each unit so that their norm is at most factor times that of the unit's
-// parameters, which counts as eps at least (usually 1e-3). A unit of a matrix [in, out] is a column, of a kernel a feature
-// of the last axis; vectors and scalars are one unit (Brock et al., "High-performance large-scale image recognition
-// without normalization", 2021).
+// parameters, which counts as eps at least (usually 1e-3). A unit of a matrix [in, out] is a column, of a kernel a
+// feature of the last axis; vectors and scalars are one unit (Brock et al., "High-performance large-scale image
+// recognition without normalization", 2021).
 func AdaptiveGradClip(factor, eps any) Transform {
 	k, err := number("AdaptiveGradClip", factor)
 	if err != nil {

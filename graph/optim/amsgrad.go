@@ -12,9 +12,9 @@ type AMSGradState struct {
 
 type scaleByAMSGrad struct{ c config }
 
-// ScaleByAMSGrad is ScaleByAdam with the largest average of the squares so far in place of the present one (Reddi et al.,
-// "On the convergence of Adam and beyond", 2018), both averages with bias correction. Its state is an AMSGradState.
-// Options: B1, B2, Eps, EpsRoot, MomentDType (of Mu).
+// ScaleByAMSGrad is ScaleByAdam with the largest average of the squares so far in place of the present one (Reddi et
+// al., "On the convergence of Adam and beyond", 2018), both averages with bias correction. Its state is an
+// AMSGradState. Options: B1, B2, Eps, EpsRoot, MomentDType (of Mu).
 func ScaleByAMSGrad(opts ...Option) Transform {
 	c, err := configure("ScaleByAMSGrad", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
 		"EpsRoot", "MomentDType")

@@ -8,8 +8,8 @@ import (
 	"xlarun/graph"
 )
 
-// Option sets a hyper-parameter of an optimiser; each optimiser says which ones it takes. Values are numbers or scalar
-// arrays.
+// Option sets a hyper-parameter of an optimiser; each optimiser says which ones it takes. Values are numbers or
+// scalar arrays.
 type Option struct {
 	name string
 	set  func(*config) error
@@ -65,7 +65,8 @@ func flagOption(name string, set func(*config)) Option {
 // B1 is the decay rate of the gradients' average (Adam, Lion), default 0.9.
 func B1(v any) Option { return valueOption("B1", v, func(c *config) *any { return &c.b1 }) }
 
-// B2 is the decay rate of the squared gradients' average (Adam, default 0.999) or of the momentum (Lion, default 0.99).
+// B2 is the decay rate of the squared gradients' average (Adam, default 0.999) or of the momentum (Lion, default
+// 0.99).
 func B2(v any) Option { return valueOption("B2", v, func(c *config) *any { return &c.b2 }) }
 
 // Eps keeps denominators away from zero, default 1e-8.
@@ -100,8 +101,8 @@ func Initial(v any) Option {
 	return valueOption("Initial", v, func(c *config) *any { return &c.initial })
 }
 
-// FactoredFrom is the size that both of the two largest axes of a leaf need for Adafactor to keep only means along them,
-// default 128.
+// FactoredFrom is the size that both of the two largest axes of a leaf need for Adafactor to keep only means along
+// them, default 128.
 func FactoredFrom(n int) Option {
 	return flagOption("FactoredFrom", func(c *config) { c.factoredFrom = n })
 }

@@ -27,9 +27,9 @@ type Plateau struct {
 
 type reduceOnPlateau struct{ p Plateau }
 
-// ReduceOnPlateau multiplies updates by a scale, at first 1, which it reduces when the loss has stopped falling. It stands
-// after an optimiser in a Chain. SetLoss gives it the loss before each step; steps without it, or with NaN, do not count. Its state is a
-// PlateauState. See also torch.optim.lr_scheduler.ReduceLROnPlateau.
+// ReduceOnPlateau multiplies updates by a scale, at first 1, which it reduces when the loss has stopped falling. It
+// stands after an optimiser in a Chain. SetLoss gives it the loss before each step; steps without it, or with NaN,
+// do not count. Its state is a PlateauState. See also torch.optim.lr_scheduler.ReduceLROnPlateau.
 func ReduceOnPlateau(p Plateau) Transform {
 	if p.Factor == 0 {
 		p.Factor = .1
@@ -42,8 +42,8 @@ func ReduceOnPlateau(p Plateau) Transform {
 	}
 	if !(p.Factor > 0 && p.Factor < 1) || p.Patience < 1 || p.Patience > math.MaxInt32 || !(p.Relative > 0 &&
 		p.Relative <= 1) || p.Cooldown < 0 || p.Cooldown > math.MaxInt32 || !(p.Least >= 0) {
-		return refuse(fmt.Errorf("ReduceOnPlateau: got %+v, want a factor between 0 and 1, a patience of at least 1, a "+
-			"relative difference up to 1, a cooldown of at least 0 and a least scale of at least 0", p))
+		return refuse(fmt.Errorf("ReduceOnPlateau: got %+v, want a factor between 0 and 1, a patience of at least 1, "+
+			"a relative difference up to 1, a cooldown of at least 0 and a least scale of at least 0", p))
 	}
 	return reduceOnPlateau{p}
 }

@@ -18,10 +18,10 @@ type scheduleFree struct {
 }
 
 // ScheduleFree replaces the learning rate's schedule by an average of the parameters (Defazio et al., "The road less
-// scheduled", 2024). base is the optimiser, with the same learning rate and without momentum. Gradients are taken at the
-// caller's parameters, between the base's and their average; ScheduleFreeParams gives the average, which is to be
-// evaluated. Its state is a ScheduleFreeState. Options: B1 (the weight of the average in the caller's parameters, default
-// 0.9).
+// scheduled", 2024). base is the optimiser, with the same learning rate and without momentum. Gradients are taken at
+// the caller's parameters, between the base's and their average; ScheduleFreeParams gives the average, which is to
+// be evaluated. Its state is a ScheduleFreeState. Options: B1 (the weight of the average in the caller's parameters,
+// default 0.9).
 func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 	wantTransform("ScheduleFree", base)
 	c, err := configure("ScheduleFree", config{b1: .9}, opts, "B1")
@@ -68,8 +68,8 @@ func averageOf(param, z *graph.Array, b1 any) *graph.Array {
 	return param.Sub(graph.Mul(in(sub(1., b1), z), z)).Div(in(b1, param))
 }
 
-// ScheduleFreeParams is the average of the parameters, from the state and the parameters of ScheduleFree with this B1:
-// what is to be evaluated.
+// ScheduleFreeParams is the average of the parameters, from the state and the parameters of ScheduleFree with this
+// B1: what is to be evaluated.
 func ScheduleFreeParams[P any](state State, params P, b1 any) P {
 	const op = "optim.ScheduleFreeParams"
 	s := stateOf[ScheduleFreeState](op, state)

@@ -4,12 +4,12 @@ import "xlarun/graph"
 
 type scaleByYogi struct{ c config }
 
-// ScaleByYogi is ScaleByAdam with an average of the squares that moves by a fixed fraction of the squared gradient (Zaheer
-// et al., "Adaptive methods for nonconvex optimization", 2018). Its state is an AdamState. Options: B1, B2, Eps (default
-// 1e-3), EpsRoot, Initial (both averages before the first step, default 1e-6).
+// ScaleByYogi is ScaleByAdam with an average of the squares that moves by a fixed fraction of the squared gradient
+// (Zaheer et al., "Adaptive methods for nonconvex optimization", 2018). Its state is an AdamState. Options: B1, B2,
+// Eps (default 1e-3), EpsRoot, Initial (both averages before the first step, default 1e-6).
 func ScaleByYogi(opts ...Option) Transform {
-	c, err := configure("ScaleByYogi", config{b1: .9, b2: .999, eps: 1e-3, epsRoot: 0., initial: 1e-6}, opts, "B1", "B2",
-		"Eps", "EpsRoot", "Initial")
+	c, err := configure("ScaleByYogi", config{b1: .9, b2: .999, eps: 1e-3, epsRoot: 0., initial: 1e-6}, opts, "B1",
+		"B2", "Eps", "EpsRoot", "Initial")
 	if err != nil {
 		return refuse(err)
 	}

@@ -14,8 +14,8 @@ func GeneralizedNormal(key Key, shape graph.Shape, p float64) *graph.Array {
 	return Rademacher(second, shape).Mul(size.Pow(graph.FullLike(size, 1/p)))
 }
 
-// Ball draws points that are uniform in the unit ball of the p-norm: of shape […, n], n the ball's dimension (Barthe et
-// al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005).
+// Ball draws points that are uniform in the unit ball of the p-norm: of shape […, n], n the ball's dimension (Barthe
+// et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005).
 func Ball(key Key, shape graph.Shape, p float64) *graph.Array {
 	const op = "random.Ball"
 	if shape.Rank() == 0 {
@@ -34,8 +34,8 @@ func Maxwell(key Key, shape graph.Shape) *graph.Array {
 	return graph.VectorNorm(z, -1, 2)
 }
 
-// DoubleSidedMaxwell draws from Maxwell's distribution with a random sign, times scale, plus loc: numbers or arrays that
-// broadcast to the shape.
+// DoubleSidedMaxwell draws from Maxwell's distribution with a random sign, times scale, plus loc: numbers or arrays
+// that broadcast to the shape.
 func DoubleSidedMaxwell(key Key, shape graph.Shape, loc, scale any) *graph.Array {
 	const op = "random.DoubleSidedMaxwell"
 	first, second := Split2(key)
@@ -44,8 +44,9 @@ func DoubleSidedMaxwell(key Key, shape graph.Shape, loc, scale any) *graph.Array
 	return x.Mul(read("scale", scale)).Add(read("loc", loc))
 }
 
-// Orthogonal draws matrices with orthonormal columns (or rows, if they are fewer), uniformly over all of them: of shape
-// […, m, n], float32 or float64 (Mezzadri, "How to generate random matrices from the classical compact groups", 2007).
+// Orthogonal draws matrices with orthonormal columns (or rows, if they are fewer), uniformly over all of them: of
+// shape […, m, n], float32 or float64 (Mezzadri, "How to generate random matrices from the classical compact
+// groups", 2007).
 func Orthogonal(key Key, shape graph.Shape) *graph.Array {
 	const op = "random.Orthogonal"
 	if shape.Rank() < 2 {

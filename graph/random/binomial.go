@@ -6,10 +6,10 @@ import (
 	"xlarun/graph"
 )
 
-// Binomial draws the number of successes in n trials of probability p, whole numbers of a float32 or float64 shape. n
-// and p are numbers or arrays that broadcast to the shape; NaN where n or p is negative or NaN. Few successes are
-// counted by geometric draws (Devroye, "Non-uniform random variate generation", 1986, section X.4), many are drawn by
-// rejection (Hörmann, "The generation of binomial random variates", 1993).
+// Binomial draws the number of successes in n trials of probability p, whole numbers of a float32 or float64 shape.
+// n and p are numbers or arrays that broadcast to the shape; NaN where n or p is negative or NaN. Few successes are
+// counted by geometric draws (Devroye, "Non-uniform random variate generation", 1986, section X.4), many are drawn
+// by rejection (Hörmann, "The generation of binomial random variates", 1993).
 func Binomial(key Key, shape graph.Shape, n, p any) *graph.Array {
 	const op = "random.Binomial"
 	if shape = floatShape(op, shape); graph.ItemSize(shape.DType) < 4 {
@@ -35,9 +35,9 @@ func Binomial(key Key, shape graph.Shape, n, p any) *graph.Array {
 	return graph.Select(less.Or(noCount).Or(prob.IsNaN()).Or(infinite), k, count.Sub(k))
 }
 
-// Multinomial draws how often each of m outcomes with the probabilities p […, m] happens in n trials: of a float32 or
-// float64 shape […, m] to which p broadcasts. n is a number or an array […]. It is a binomial draw for each outcome, of
-// the trials that are left.
+// Multinomial draws how often each of m outcomes with the probabilities p […, m] happens in n trials: of a float32
+// or float64 shape […, m] to which p broadcasts. n is a number or an array […]. It is a binomial draw for each
+// outcome, of the trials that are left.
 func Multinomial(key Key, shape graph.Shape, n any, p *graph.Array) *graph.Array {
 	const op = "random.Multinomial"
 	if shape.Rank() == 0 {

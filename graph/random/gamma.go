@@ -6,10 +6,10 @@ import (
 	"xlarun/graph"
 )
 
-// Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a positive
-// number or an array that broadcasts to the shape. Each element has its own key and rejection loop (Marsaglia and
-// Tsang, "A simple method for generating gamma variables", 2000); the loops run until the last element is accepted. The
-// draw has a derivative by a (implicit reparameterisation, Figurnov et al., 2018).
+// Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a
+// positive number or an array that broadcasts to the shape. Each element has its own key and rejection loop
+// (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000); the loops run until the last
+// element is accepted. The draw has a derivative by a (implicit reparameterisation, Figurnov et al., 2018).
 func Gamma(key Key, shape graph.Shape, a any) *graph.Array {
 	const op = "random.Gamma"
 	return wordsOf(op, key).gamma(op, shape, a, false)
@@ -21,8 +21,8 @@ func LogGamma(key Key, shape graph.Shape, a any) *graph.Array {
 	return wordsOf(op, key).gamma(op, shape, a, true)
 }
 
-// Beta draws from the beta distribution with concentrations a and b, of float32 or float64 shape; a and b are positive
-// numbers or arrays that broadcast to it.
+// Beta draws from the beta distribution with concentrations a and b, of float32 or float64 shape; a and b are
+// positive numbers or arrays that broadcast to it.
 func Beta(key Key, shape graph.Shape, a, b any) *graph.Array {
 	const op = "random.Beta"
 	first, second := wordsOf(op, key).split2()
@@ -32,9 +32,9 @@ func Beta(key Key, shape graph.Shape, a, b any) *graph.Array {
 	return p.Div(p.Add(q))
 }
 
-// Dirichlet draws from the Dirichlet distribution with the concentrations alpha [..., n], float32 or float64: rows of n
-// numbers that add up to 1. The result has the given dims, to which alpha's other axes broadcast (default: those), and
-// n.
+// Dirichlet draws from the Dirichlet distribution with the concentrations alpha [..., n], float32 or float64: rows
+// of n numbers that add up to 1. The result has the given dims, to which alpha's other axes broadcast (default:
+// those), and n.
 func Dirichlet(key Key, alpha *graph.Array, dims ...int) *graph.Array {
 	const op = "random.Dirichlet"
 	if alpha == nil || alpha.Rank() == 0 {

@@ -44,7 +44,8 @@ func checkDims(op string, dims []int) {
 	}
 }
 
-// parameter reads a distribution's parameter, a Go number or an array, as an array of dtype d that broadcasts to dims.
+// parameter reads a distribution's parameter, a Go number or an array, as an array of dtype d that broadcasts to
+// dims.
 func parameter(op, name string, x any, d graph.DType, dims []int) *graph.Array {
 	if a, ok := x.(*graph.Array); ok && a != nil {
 		fitsIn(op, name, a, dims)

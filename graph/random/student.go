@@ -20,7 +20,8 @@ func F(key Key, shape graph.Shape, numerator, denominator any) *graph.Array {
 	return Chisquare(forN, shape, n).Div(n).Div(Chisquare(forD, shape, d).Div(d))
 }
 
-// T draws from Student's distribution with df degrees of freedom: a normal variable over the root of a gamma variable.
+// T draws from Student's distribution with df degrees of freedom: a normal variable over the root of a gamma
+// variable.
 func T(key Key, shape graph.Shape, df any) *graph.Array {
 	const op = "random.T"
 	half := parameter(op, "df", df, shape.DType, shape.Dims).Div(2)

@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// Draws that are functions of one uniform, normal or exponential draw an element. Parameters are Go numbers or arrays
-// that broadcast to the shape, of a float type.
+// Draws that are functions of one uniform, normal or exponential draw an element. Parameters are Go numbers or
+// arrays that broadcast to the shape, of a float type.
 
 // Cauchy draws from the standard Cauchy distribution: tan(π (u - 1/2)).
 func Cauchy(key Key, shape graph.Shape) *graph.Array {
@@ -40,8 +40,8 @@ func Pareto(key Key, shape graph.Shape, b any) *graph.Array {
 	return e.Div(parameter(op, "b", b, shape.DType, shape.Dims)).Exp()
 }
 
-// Rayleigh draws from the Rayleigh distribution: the length of a vector of two normal variables of standard deviation
-// scale. It is infinite where the uniform draw is 0, once in eight million, as in JAX.
+// Rayleigh draws from the Rayleigh distribution: the length of a vector of two normal variables of standard
+// deviation scale. It is infinite where the uniform draw is 0, once in eight million, as in JAX.
 func Rayleigh(key Key, shape graph.Shape, scale any) *graph.Array {
 	const op = "random.Rayleigh"
 	u := wordsOf(op, key).unit(floatShape(op, shape))
@@ -93,8 +93,8 @@ func Geometric(key Key, shape graph.Shape, p any) *graph.Array {
 	return u.Log().Div(q).Floor().Add(1).Convert(shape.DType)
 }
 
-// Rademacher draws -1 and 1 with equal probability, of a number shape. Of float64 shape it compares float64 draws with
-// one half, as JAX with 64-bit types does, else float32 draws.
+// Rademacher draws -1 and 1 with equal probability, of a number shape. Of float64 shape it compares float64 draws
+// with one half, as JAX with 64-bit types does, else float32 draws.
 func Rademacher(key Key, shape graph.Shape) *graph.Array {
 	checkDims("random.Rademacher", shape.Dims)
 	d := graph.Float32

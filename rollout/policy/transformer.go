@@ -54,9 +54,9 @@ type Transformer struct {
 	Out    nn.Dense
 }
 
-// transformer is a causal transformer over the last steps: attention with rotary positions sees the present step and those
-// in its memory (nn.MultiHeadAttention.Step). Discrete observations are one-hot inputs, boxes are flattened. The carry is
-// a memory of each block.
+// transformer is a causal transformer over the last steps: attention with rotary positions sees the present step and
+// those in its memory (nn.MultiHeadAttention.Step). Discrete observations are one-hot inputs, boxes are flattened.
+// The carry is a memory of each block.
 type transformer struct {
 	observation                                   envs.Space
 	inputs, width, blocks, heads, memory, outputs int

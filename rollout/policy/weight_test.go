@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// factored returns a member whose matrices change by rank-2 factors, and whose other leaves change by noise, drawn from
-// a key.
+// factored returns a member whose matrices change by rank-2 factors, and whose other leaves change by noise, drawn
+// from a key.
 func factored(params any, key random.Key, scale *graph.Array) (shared Shared, formed any) {
 	i := 0
 	normal := func(dims ...int) *graph.Array {
@@ -36,8 +36,8 @@ func factored(params any, key random.Key, scale *graph.Array) (shared Shared, fo
 	return shared, tree.Unflatten(ofFormed)
 }
 
-// A member with shared matrices acts like one whose matrices are formed: for each policy, over several steps, and under
-// VMap with matrices that are not mapped.
+// A member with shared matrices acts like one whose matrices are formed: for each policy, over several steps, and
+// under VMap with matrices that are not mapped.
 func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	const members, steps = 3, 4
 	policies := made(t)

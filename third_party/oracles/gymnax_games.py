@@ -214,6 +214,19 @@ def bandit(s):
     return {"First": s["reward_probs"][:, 0].astype(np.float32), "LastAction": s["last_action"], "LastReward": s["last_reward"], "Time": s["time"].astype(np.int32)}
 
 
+def pong_spread(rng, s, n):
+    ball = np.stack([rng.integers(-6, 33, n), np.where(rng.random(n) < 0.6, rng.choice([0, 1, 2, 3, 36, 37, 38, 39], n), rng.integers(0, 40, n))], -1)
+    near = rng.random(n) < 0.7
+    paddles = np.where(near[:, None], np.clip(ball[:, :1] + rng.integers(-4, 5, (n, 2)), 2, 27), rng.integers(2, 28, (n, 2)))
+    return s | {"ball_position": ball, "paddle_centers": paddles, "last_ball_position": ball,
+                "ball_velocity": np.stack([rng.integers(-3, 4, n), rng.choice([-1, 1], n)], -1)}
+
+
+def robot_spread(rng, s, n):
+    near = s["goal"] + rng.uniform(-0.3, 0.3, (n, 2))
+    return s | {"pos": np.where((rng.random(n) < 0.5)[:, None], near, rng.uniform(-1, 1, (n, 2)))}
+
+
 def reacher_spread(rng, s, n):
     return s | {"angles": rng.uniform(-6, 6, (n, 2)), "angle_vels": rng.uniform(-5, 5, (n, 2)), "goal_xy": rng.uniform(-2, 2, (n, 2))}
 
@@ -236,6 +249,8 @@ def near_limit(rng, n, limit):
 DEEP_SEA = renamed(Row="row", Column="column", Mapping="action_mapping", Time="time")
 DEEP_SEA_PARAMETERS = {"Deterministic": "deterministic", "SampleMapping": "sample_action_map", "RandomizeActions": "randomize_actions", "MoveCost": "unscaled_move_cost"}
 ROOMS_PARAMETERS = {"FailProb": "fail_prob", "RandomStart": "resample_init_pos", "RandomGoal": "resample_goal_pos"}
+ROBOT = renamed(Place="pos", Goal="goal", LastAction="last_action", LastReward="last_reward", Goals="goals_reached", Time="time")
+ROBOT_PARAMETERS = {"MaxForce": "max_force", "CircleRadius": "circle_radius", "GoalRadius": "goal_radius", "DenseReward": "dense_reward", "CenterInit": "center_init"}
 GAMES = [
     # family, our file, gymnax's id, fields, spread (None: times alone), parameters (ours: theirs), changed parameters (theirs: value)
     ("minatar", "Breakout-MinAtar-v1", "Breakout-MinAtar", breakout, breakout_spread, {}, {}),
@@ -259,6 +274,14 @@ GAMES = [
     ("small", "FourRooms-misc-v1", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {}),
     ("small", "FourRooms-misc-v1-random", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {"resample_init_pos": True, "resample_goal_pos": True}),
     ("small", "BernoulliBandit-misc-v1", "BernoulliBandit-misc", bandit, None, {"RewardProb": "reward_prob"}, {}),
+    ("small", "GaussianBandit-misc-v1", "GaussianBandit-misc", renamed(Mu="mu", LastReward="last_reward", LastAction="last_action", Time="time"), None,
+     {"Mean": "mean_mu", "Spread": "sigma_p", "Noise": "sigma_l"}, {}),
+    ("small", "SimpleBandit-bsuite-v1", "SimpleBandit-bsuite", renamed(Rewards="rewards", Regret="total_regret", Time="time"), None, {}, {}),
+    ("small", "PointRobot-misc-v1", "PointRobot-misc", ROBOT, robot_spread, ROBOT_PARAMETERS, {}),
+    ("small", "PointRobot-misc-v1-dense", "PointRobot-misc", ROBOT, robot_spread, ROBOT_PARAMETERS, {"dense_reward": True, "center_init": True}),
+    ("small", "FrozenLake-misc-v1", "FrozenLake-misc", renamed(Position="position", Time="time"), lambda rng, s, n: s | {"position": rng.integers(0, 16, n)}, {}, {}),
+    ("small", "Pong-misc-v1", "Pong-misc", renamed(Paddles="paddle_centers", Ball="ball_position", LastBall="last_ball_position", Velocity="ball_velocity", Time="time"),
+     pong_spread, {"MaxBallSpeed": "ball_max_y_speed", "PaddleSpeed": "paddle_y_speed", "BallSpeed": "ball_x_speed", "Follows": "use_ai_policy"}, {}),
     ("small", "Reacher-misc-v1", "Reacher-misc", renamed(Angles="angles", AngleVels="angle_vels", Goal="goal_xy", Time="time"), reacher_spread,
      {"TorqueScale": "torque_scale", "Dt": "dt"}, {}),
     ("small", "Swimmer-misc-v1", "Swimmer-misc", renamed(Urchins="urchin_xys", Place="xy", Velocity="xy_vel", Goal="goal_xy", Time="time"), swimmer_spread, {"Dt": "dt"}, {}),
@@ -267,7 +290,9 @@ GAMES = [
 
 # What is written of the states after a step where it is not all: what a step may change (the observation has the rest).
 AFTER = {"Seaquest-MinAtar": seaquest_after,
-         "Reacher-misc": renamed(Angles="angles", AngleVels="angle_vels", Time="time"), "Swimmer-misc": renamed(Place="xy", Velocity="xy_vel", Time="time")}
+         "Reacher-misc": renamed(Angles="angles", AngleVels="angle_vels", Time="time"), "Swimmer-misc": renamed(Place="xy", Velocity="xy_vel", Time="time"),
+         "PointRobot-misc": renamed(Place="pos", Goals="goals_reached", Time="time"), "SimpleBandit-bsuite": renamed(Regret="total_regret", Time="time"),
+         "GaussianBandit-misc": renamed(LastAction="last_action", Time="time"), "Pong-misc": renamed(Paddles="paddle_centers", Ball="ball_position", Velocity="ball_velocity", Time="time")}
 
 
 def as_dict(state):
@@ -324,7 +349,7 @@ def main():
             loose["time"] = near_limit(rng, half, limit)
         states = {f: np.concatenate([v[:half], np.asarray(loose[f])]).astype(v.dtype) for f, v in states.items()}
 
-        if theirs in ("Reacher-misc", "Swimmer-misc"):  # numbers with few bits make small files
+        if theirs in ("Reacher-misc", "Swimmer-misc", "PointRobot-misc"):  # numbers with few bits make small files
             states = {f: (np.round(v * 32) / 32).astype(v.dtype) if v.dtype.kind == "f" else v for f, v in states.items()}
         batch = type(state)(**{f: jnp.asarray(v, getattr(kinds, f)) for f, v in states.items()})
         action = actions(env, params, rng, ROWS)
