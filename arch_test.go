@@ -44,6 +44,8 @@ var rooms = []room{
 	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/..."}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
+	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
+	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/raster"}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},

@@ -55,6 +55,8 @@ var strategies = []described{
 	{"pso", "particle swarm optimisation (Kennedy and Eberhart, 1995)", "3 n a member"},
 	{"simplega", "genetic algorithm with one mutation rate", "n an elite"},
 	{"samrga", "genetic algorithm whose mutation rates are inherited", "n an elite"},
+	{"neat", "networks that grow, in species (Stanley and Miikkulainen, 2002); for the policy `genome`: see " +
+		"[genomes.md](../genomes.md)", "n a member"},
 	{"randomsearch", "Gaussian noise around the start; the baseline", "2 n"},
 }
 
@@ -69,10 +71,13 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
+	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many blocks", ""},
+	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see [genomes.md](../genomes.md)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
 		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
+	{"program", "network that JAX exported: see [jax.md](../jax.md#a-network-as-a-policy)", ""},
 	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
 }
 
@@ -127,9 +132,9 @@ var families = []family{
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1"}},
 	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.\n" +
-		"Lander has an action of two choices.",
+		"Lander has an action of two choices. XOR and XOR3d ask for the parity of each pattern of two or three bits.",
 		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1",
-			"Lander-v1"}},
+			"Lander-v1", "XOR-v0", "XOR3d-v0"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
 		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},

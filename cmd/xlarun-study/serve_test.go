@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ func TestServeWithoutAStudy(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "said")) }, 20*time.Second,
 		10*time.Millisecond)
+	require.Contains(t, s.Refused(t, "serve", "--listen", strings.TrimPrefix(joinsBy.FindStringSubmatch(
+		s.Read(t, "said"))[1], "nats://")), "address already in use: give another port")
 	address := joinsBy.FindStringSubmatch(s.Read(t, "said"))[1]
 	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
 		"2", "--steps", "5", "--generations", "3", "--target", "0", "--judge", "1"}

@@ -107,8 +107,8 @@ func (w *wire) setCut(cut bool) {
 	w.conns = nil
 }
 
-// 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics and the
-// members of one host. One of them is never killed.
+// 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
+// members and the last checkpoint of one host. One of them is never killed.
 func TestHostsUnderFaults(t *testing.T) {
 	histories := 3
 	if long.On() {
@@ -193,7 +193,7 @@ func (h *history) run(t *testing.T) {
 		t.Logf("%5d ms: host %d is done", time.Since(began).Milliseconds(), i)
 		last := host.folders[len(host.folders)-1]
 		for _, file := range []string{"metrics.jsonl", "best.safetensors", "centre.safetensors",
-			"fame-1.safetensors"} {
+			"fame-1.safetensors", "checkpoints/000030.safetensors", "config.toml"} {
 			require.True(t, h.s.Read(t, "one", file) == h.s.Read(t, last, file), "%s of host %d", file, i)
 		}
 	}

@@ -16,6 +16,7 @@ package stablehlo
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,6 +82,15 @@ func (f *Function) Inputs() []graph.Shape {
 	return shapes
 }
 
+// Names are JAX's names of the arguments' leaves, such as "params['w']", in JAX's order; "" where the file has none.
+func (f *Function) Names() []string {
+	var names []string
+	for _, p := range f.functions["main"].params {
+		names = append(names, p.label)
+	}
+	return names
+}
+
 // Outputs are the shapes of the results' leaves, in JAX's order.
 func (f *Function) Outputs() []graph.Shape { return slices.Clone(f.functions["main"].results) }
 
@@ -106,4 +116,25 @@ func (f *Function) Call(args ...*graph.Array) []*graph.Array {
 func As[A, R any](f *Function, like R) func(A) R {
 	_, structure := graph.Flatten(like)
 	return func(a A) R { return structure.Unflatten(f.Call(graph.Leaves(a)...)).(R) }
+}
+
+// plainLocation is a location that is a name, as arguments have it, and no place in the source.
+var plainLocation = regexp.MustCompile(`^#\w+ = loc\("(?:[^"\\]|\\.)*"\)$`)
+
+// Compact returns StableHLO text without places in the source. Names of arguments stay.
+func Compact(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "#") && !plainLocation.MatchString(line):
+			continue
+		case !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "func.func"):
+			line = strings.TrimSpace(withoutLocations(line))
+		}
+		if line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
 }

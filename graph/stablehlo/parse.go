@@ -20,6 +20,7 @@ type function struct {
 type param struct {
 	name  string
 	shape graph.Shape
+	label string // JAX's name of an argument's leaf: "params['w']"; "" if the file has none
 }
 
 // op is a statement.
@@ -36,8 +37,9 @@ type op struct {
 
 // reader goes through the lines of a module.
 type reader struct {
-	lines []string
-	at    int
+	lines   []string
+	at      int
+	aliases map[string]string // texts of locations by name; nil until they are wanted
 }
 
 // failure is an error at a line.
@@ -127,7 +129,8 @@ func parse(text string) (map[string]*function, error) {
 		if !ok {
 			return functions, nil
 		}
-		if strings.HasPrefix(line, "module") || line == "}" {
+		// A mesh of devices says how arrays are shared out, and does not change the function.
+		if strings.HasPrefix(line, "module") || strings.HasPrefix(line, "sdy.mesh ") || line == "}" {
 			continue
 		}
 		head := functionHead.FindStringSubmatch(line)
@@ -146,6 +149,7 @@ func parse(text string) (map[string]*function, error) {
 		if err != nil {
 			return nil, failure(number, "%v", err)
 		}
+		r.label(f.params)
 		if f.body, _, err = r.body(); err != nil {
 			return nil, err
 		}
@@ -159,9 +163,33 @@ func params(text string) (all []param, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, param{m[1], s})
+		all = append(all, param{name: m[1], shape: s})
 	}
 	return all, nil
+}
+
+var (
+	labelPattern = regexp.MustCompile(`(%\w+): tensor<[^%]*? loc\((?:"((?:[^"\\]|\\.)*)"|(#\w+))`)
+	aliasPattern = regexp.MustCompile(`^(#\w+) = loc\("((?:[^"\\]|\\.)*)"`)
+)
+
+// label sets the labels of the parameters of the function whose head is the line that was read last.
+func (r *reader) label(params []param) {
+	if r.aliases == nil {
+		r.aliases = map[string]string{}
+		for _, line := range r.lines {
+			if m := aliasPattern.FindStringSubmatch(line); m != nil {
+				r.aliases[m[1]] = m[2]
+			}
+		}
+	}
+	labels := map[string]string{}
+	for _, m := range labelPattern.FindAllStringSubmatch(r.lines[r.at-1], -1) {
+		labels[m[1]] = m[2] + r.aliases[m[3]]
+	}
+	for i := range params {
+		params[i].label = labels[params[i].name]
+	}
 }
 
 // shapes returns the shapes of all tensors in a text.

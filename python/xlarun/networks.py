@@ -4,6 +4,7 @@ import json
 import numpy as np
 
 from .functions import activations, count, layer, sigmoid
+from .genome import Genome
 from .nir import NIR
 from .spiking import Spiking
 
@@ -139,5 +140,5 @@ class CTRNN(Recurrent):
 
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
-            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector,
+            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
             "spiking": Spiking, "nir": NIR}

@@ -177,7 +177,9 @@ func (r *Rollout) prepared(params any) any {
 		return p.PrepareShared(s)
 	}
 	// With lanes last, vectors run over the lanes, and rows need no padding.
-	if p, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
+	decoded, _ := policy.Unwrap(r.Policy).(policy.Decoded)
+	always := decoded != nil && decoded.PreparesAlways()
+	if p, ok := r.Policy.(policy.Preparer); ok && (!r.Plan.LanesLast || always) {
 		return p.Prepare(params)
 	}
 	return params

@@ -113,8 +113,8 @@ func Load(path string) (*Member, error) {
 	return m, nil
 }
 
-// Restore returns the member with these arrays, by name, and metadata.
-func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Member, error) {
+// RolloutOf returns how the member with this metadata is played.
+func RolloutOf(metadata map[string]string) (*Rollout, error) {
 	for _, key := range []string{keyEnv, keyPolicy, keySteps} {
 		if metadata[key] == "" {
 			return nil, fmt.Errorf("this is no member that acts in an environment: its metadata has no %q", key)
@@ -161,11 +161,19 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	if err != nil || steps < 1 {
 		return nil, fmt.Errorf("its steps are %q, want a whole number from 1 on", metadata[keySteps])
 	}
-	m := &Member{Rollout: &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1},
-		Metadata: metadata}
+	return &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1}, nil
+}
+
+// Restore returns the member with these arrays, by name, and metadata.
+func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Member, error) {
+	r, err := RolloutOf(metadata)
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{Rollout: r, Metadata: metadata}
 	var leaves []*graph.Array
 	var tree *graph.Tree
-	if err := graph.Try(func() { leaves, tree = graph.Flatten(p.Init(random.New(0))) }); err != nil {
+	if err := graph.Try(func() { leaves, tree = graph.Flatten(r.Policy.Init(random.New(0))) }); err != nil {
 		return nil, err
 	}
 	for i, want := range leaves {

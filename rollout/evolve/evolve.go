@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -150,12 +151,18 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	m, s := e.config.Metrics(v, e.Steps(), generation.Reports(e.program.Rollout.Policy), &e.bestEver)
-	m.Done, m.Stalled = s.Reaches(e.target), e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
+	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
+	_, m.Done = generation.Reached(e.setup.Strategy, m, s, e.target)
+	m.Stalled = e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
 	if e.last = s; s.Failed == s.Members {
 		m.Failed = e.allFailed
 	}
 	return m, nil
+}
+
+// reports returns the names of the numbers that policy and strategy report.
+func (e *Evolution) reports() generation.Reports {
+	return generation.ReportsOf(e.program.Rollout.Policy, e.setup.Strategy)
 }
 
 // allFailed returns the error of the last generation, in which all members failed.
@@ -213,12 +220,14 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 
 // Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
-	mean, _ := last.Get("mean_fitness")
+	name, _ := generation.Reached(e.setup.Strategy, last, e.last, e.target)
+	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
+	reached, _ := last.Get(name)
 	if last.Stalled && !last.Done {
-		return fmt.Sprintf("mean %s, and no better best than %s for %d generations", generation.Number(mean),
+		return fmt.Sprintf("%s %s, and no better best than %s for %d generations", of, generation.Number(reached),
 			generation.Number(e.patience.Best), e.config.Patience)
 	}
-	text := "mean " + generation.Number(mean)
+	text := of + " " + generation.Number(reached)
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
 	} else if !math.IsNaN(e.target) {

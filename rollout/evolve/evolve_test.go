@@ -252,6 +252,11 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		"eggroll": {"strategy.count", "strategy.mean.layers.0.b", "strategy.mean.layers.0.w", "strategy.mu.0",
 			"strategy.mu.1", "strategy.nu.0",
 			"strategy.nu.1", "strategy.sigma"},
+		"neat": {"strategy.again", "strategy.best", "strategy.births", "strategy.born", "strategy.champion", "strategy.confirmed", "strategy.genomes",
+			"strategy.improved", "strategy.innovations", "strategy.nodes", "strategy.reach", "strategy.refused",
+			"strategy.species.best", "strategy.species.improved", "strategy.species.number",
+			"strategy.species.numbers", "strategy.species.size", "strategy.species.weights", "strategy.threshold",
+			"strategy.told"},
 		"pso": {"strategy.best", "strategy.fitness", "strategy.position", "strategy.told",
 			"strategy.velocity"},
 		"randomsearch": {"strategy.best.layers.0.b", "strategy.best.layers.0.w", "strategy.fitness",
@@ -265,15 +270,28 @@ func TestSnapshotNamesTheState(t *testing.T) {
 	require.Equal(t, strategy.Names(), slices.Sorted(maps.Keys(names)))
 	for name, own := range names {
 		c := DefaultConfig()
-		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", name
+		if c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", name; name == "neat" {
+			c.Policy = "genome"
+		}
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 2)
 		s, err := e.Snapshot()
 		require.NoError(t, err)
 		require.Equal(t, int64(2), s.Step)
 		all := append(slices.Clone(common), own...)
-		if name == "randomsearch" || name == "eggroll" { // a genome is the policy's tree
-			trees := func(name string) []string { return []string{name + ".layers.0.b", name + ".layers.0.w"} }
+		if name == "randomsearch" || name == "eggroll" || name == "neat" { // a genome is the policy's tree
+			trees := func(tree string) (names []string) {
+				own := []string{"layers.0.b", "layers.0.w"}
+				if name == "neat" {
+					own = []string{"connections.enabled", "connections.from", "connections.number", "connections.to",
+						"connections.weight", "nodes.activation", "nodes.aggregation", "nodes.bias", "nodes.number",
+						"nodes.response"}
+				}
+				for _, leaf := range own {
+					names = append(names, tree+"."+leaf)
+				}
+				return names
+			}
 			all = slices.Concat(all[:2], trees("best.genome"), all[3:6], trees("hall.genomes"), all[7:])
 		}
 		require.Equal(t, all, slices.Sorted(maps.Keys(s.Arrays)))

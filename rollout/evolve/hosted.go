@@ -160,18 +160,29 @@ func hostID() string {
 	return fmt.Sprintf("%s-%d-%04x", host, os.Getpid(), rand.IntN(1<<16))
 }
 
+// identity returns the settings that the bytes of the run depend on, with those of the chosen parts. Whether a setting
+// was given or is a default does not matter: the config of a run that is resumed gives all of them.
+func (c *Config) identity() hosts.Identity {
+	id := hosts.Identity{}
+	add := func(prefix string, fields []settings.Field) {
+		for _, f := range fields {
+			if !f.MayChange() && f.Name != "devices" {
+				id[prefix+f.Name] = f.Text()
+			}
+		}
+	}
+	add("", settings.Fields(c))
+	for _, part := range settings.ChosenParts(c) {
+		add(part.Name+".", settings.Fields(part.Settings))
+	}
+	return id
+}
+
 // identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
 func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
 	e := h.current()
-	id := hosts.Identity{"backend": b.Backend(), "chunk": fmt.Sprint(e.part.each)}
-	for _, f := range settings.Fields(c) {
-		if !f.MayChange() && f.Name != "devices" {
-			id[f.Name] = f.Text()
-		}
-	}
-	for name, value := range c.Parted {
-		id[name] = fmt.Sprint(value)
-	}
+	id := c.identity()
+	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.part.each)
 	for name, value := range e.setup.Chosen() {
 		id[name] = fmt.Sprint(value)
 	}

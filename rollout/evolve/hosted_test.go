@@ -18,6 +18,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -115,8 +116,9 @@ func TestHostsAreOneRun(t *testing.T) {
 			got, errs := [2]string{}, [2]error{}
 			var both sync.WaitGroup
 			for i := range 2 {
-				c.Devices = 1 + i
-				both.Go(func() { got[i], errs[i] = metricsOf(t, c, 2, nil) })
+				own := c
+				own.Devices = 1 + i
+				both.Go(func() { got[i], errs[i] = metricsOf(t, own, 2, nil) })
 			}
 			both.Wait()
 			for i := range 2 {
@@ -265,4 +267,15 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	}
 	close(started)
 	both.Wait()
+}
+
+// TestDefaultsAreTheSameRun (case 32.60): a host that was resumed has all settings in its config, and one that joins with
+// the same flags has defaults. They refused each other.
+func TestDefaultsAreTheSameRun(t *testing.T) {
+	c := DefaultConfig()
+	given := DefaultConfig()
+	given.Parted = settings.Values{"policy.activation": "tanh", "strategy.sigma": .1}
+	require.Equal(t, c.identity(), given.identity())
+	given.Parted = settings.Values{"strategy.sigma": .2}
+	require.NotEqual(t, c.identity(), given.identity())
 }

@@ -84,7 +84,9 @@ func TestPhasesAreTheGeneration(t *testing.T) {
 		names = strategy.Names()
 	}
 	for _, name := range names {
-		c.Strategy = name
+		if c.Strategy, c.Policy = name, "linear"; name == "neat" {
+			c.Policy = "genome"
+		}
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
 		g := e.program

@@ -16,7 +16,7 @@ import (
 // copies the mean for Adam, and keeps more arrays of a tile of eggroll's than are alive at a time: what is known to be
 // further off is listed with how far.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
-	further := map[string]float64{"crfmnes": .15, "eggroll": .3}
+	further := map[string]float64{"crfmnes": .15, "eggroll": .3, "neat": .5}
 	check := func(b *xlabridge.Client, strategy, policy string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
@@ -39,6 +39,9 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		policy := policies[0]
 		if s == "cmaes" || s == "xnes" { // their matrices grow with the square of the parameters
 			policy = "mlp:16,16"
+		}
+		if s == "neat" {
+			policy = "genome"
 		}
 		check(one, s, policy, nil)
 	}

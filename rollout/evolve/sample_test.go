@@ -22,6 +22,9 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 		t.Helper()
 		c := DefaultConfig()
 		c.Policy, c.Strategy, c.Population, c.Steps, c.Target, c.Tile = "linear", name, 12, 40, "0", 4
+		if name == "neat" {
+			c.Policy = "genome"
+		}
 		change(&c)
 		e := start(t, b, c)
 		steps(t, e, 2)

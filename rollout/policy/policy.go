@@ -50,6 +50,12 @@ type Alike interface {
 	PreparesAlike() bool
 }
 
+// Decoded is a Preparer whose parameters are no form to compute with: they are prepared in every layout.
+type Decoded interface {
+	Preparer
+	PreparesAlways() bool
+}
+
 // Describer is a Policy whose parameters need more description than their names and shapes. docs/members.md has the
 // keys.
 type Describer interface {
@@ -122,6 +128,13 @@ type OutputsMaker interface {
 	Maker
 	// AnyOutputs returns a Maker that makes the network with any number of outputs, for critics.
 	AnyOutputs() Maker
+}
+
+// FixedMaker is a Maker whose network cannot have another number of outputs, so that a critic is another network.
+type FixedMaker interface {
+	Maker
+	// FixedOutputs does nothing.
+	FixedOutputs()
 }
 
 // MakeCritic is Build with the maker of an actor, for a critic with a number of outputs of its own.

@@ -15,6 +15,9 @@ type Draws interface {
 	Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array
 	// Map returns term of every draw, leaves [Items, ...]. Each device needs memory for all of it.
 	Map(term func(draw any) any) any
+	// Each returns f of every item's number, i32[], leaves [Items, ...]. The devices share the work, and each needs
+	// memory for all of it.
+	Each(f func(item *graph.Array) any) any
 	// All returns the draws, leaves [Items, ...]. Each device needs memory for all of it.
 	All() any
 }
@@ -59,6 +62,8 @@ type whole struct{ rows any }
 func (w whole) Items() int                      { return graph.Leaves(w.rows)[0].Dim(0) }
 func (w whole) All() any                        { return w.rows }
 func (w whole) Map(term func(draw any) any) any { return graph.VMap(term)(w.rows) }
+
+func (w whole) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(w.Items())) }
 
 func (w whole) Sum(weights *graph.Array, term func(draw any) any) any {
 	return sumRows(weights, w.rows, term)
@@ -112,6 +117,8 @@ func (d *draws) Map(term func(draw any) any) any {
 	}, rows)
 }
 
+func (d *draws) Each(f func(item *graph.Array) any) any { return Map(d.Tiles, d.perDevice, f) }
+
 // sum adds up the results of f for each tile's weights, f32[Lanes], and draws.
 func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
@@ -128,6 +135,11 @@ func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) 
 // MapOf is Draws.Map with the types of the draws and of the terms.
 func MapOf[D, T any](d Draws, term func(draw D) T) T {
 	return d.Map(func(draw any) any { return term(draw.(D)) }).(T)
+}
+
+// EachOf is Draws.Each with the type of the results.
+func EachOf[T any](d Draws, f func(item *graph.Array) T) T {
+	return d.Each(func(item *graph.Array) any { return f(item) }).(T)
 }
 
 // SumOf is Draws.Sum with the types of the draws and of the terms.

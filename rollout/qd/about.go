@@ -11,6 +11,8 @@ var (
 	_ run.Suggesting = (*Config)(nil)
 	_ run.Members    = (*Run)(nil)
 	_ run.Results    = (*Run)(nil)
+
+	_ run.Reevaluating = (*Run)(nil)
 )
 
 // About describes the experiment.

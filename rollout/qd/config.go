@@ -278,7 +278,8 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Loop: loop, config: *c, program: p, target: c.Goal(p.Play.Env.Spec())}, nil
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in,
+		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 
 // checkSpace refuses a descriptor without finite bounds.

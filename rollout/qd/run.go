@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
+	"xlarun/xlabridge"
 )
 
 // Run is a run of qd: a compiled generation and its state on the devices.
@@ -17,6 +18,10 @@ type Run struct {
 	config  Config
 	program *Program
 	target  float64 // NaN: none
+	backend xlabridge.Backend
+	inputs  Inputs
+	// correction is that of Reevaluate; nil before it.
+	correction *correction
 }
 
 // Step runs one generation.
@@ -122,5 +127,9 @@ func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: r.metadata(s.Step)}}, nil
+	metadata := r.metadata(s.Step)
+	if c := r.correction; c != nil && c.step == s.Step {
+		c.addTo(arrays, metadata)
+	}
+	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata}}, nil
 }

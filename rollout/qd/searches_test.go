@@ -71,7 +71,9 @@ func (c *centred) Ask(_ random.Key, _ *graph.Array, state any, _ Archive) Child 
 	return Child{c.s.Centre(state).(*graph.Array), graph.None{}}
 }
 
-func (c *centred) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ Change) any { return state }
+func (c *centred) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ Change) any {
+	return state
+}
 
 func init() { MustRegisterEmitter("centred", func() Emitter { return &centred{} }) }
 

@@ -5,10 +5,13 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// taskSettings are settings of the tasks of one step, whose genomes are the solutions.
+// taskSettings are settings of the tasks of one step, whose genomes are the solutions. No episode is random, so one
+// judges an elite.
 var taskSettings = map[string]settings.Values{
-	"Arm-v0":       {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.},
-	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.},
+	"Arm-v0": {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.,
+		"judge": 1},
+	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.,
+		"judge": 1},
 }
 
 // Suggested returns settings for the environment that differ from the defaults.

@@ -3,7 +3,7 @@
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
+// Results, Reevaluating, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
 package run
 
 import (
@@ -52,6 +52,13 @@ type Results interface {
 	// takes long. ended means that the run is over. What it returns is not changed afterwards: it may be written while
 	// Step runs.
 	Files(s Snapshot, ended bool) ([]File, error)
+}
+
+// Reevaluating is a Run that judges more than its candidates, such as all elites of an archive.
+type Reevaluating interface {
+	// Reevaluate plays what a snapshot of the run has found on fresh episodes, and returns numbers for the outcome's
+	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted.
+	Reevaluate(s Snapshot) ([]Fact, error)
 }
 
 // File is a file for the run's folder. One of Data, Arrays and JSON is its content.

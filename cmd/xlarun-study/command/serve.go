@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -104,13 +105,18 @@ func serveCommand(a *cli.App) *cobra.Command {
 					fmt.Fprintf(a.Out, by+"%s\n", host, also)
 				}
 			}
-			c := &studies.Coordinator{Listen: l, Away: away, Listening: joined("workers join by: xlarun work nats://%s")}
+			c := &studies.Coordinator{Listen: l, Away: away,
+				Listening: joined("workers join by: xlarun work nats://%s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
 			if len(args) == 0 {
-				return studies.ServeMessages(cmd.Context(), l, joined("hosts join by: xlarun evolve ENV --join "+
+				err := studies.ServeMessages(cmd.Context(), l, joined("hosts join by: xlarun evolve ENV --join "+
 					"nats://%s/NAME"))
+				if errors.As(err, new(*net.OpError)) {
+					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
+				}
+				return err
 			}
 			page := l
 			page.Address = shown

@@ -210,6 +210,13 @@ func TestEverySettingMatters(t *testing.T) {
 		cases = append(cases, matterCase{"evolve", rounds, values, part, false})
 	}
 	for _, name := range strategy.Names() {
+		if name == "neat" {
+			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "policy.activations", "tanh,sin",
+				"strategy.node-rate", "0.3", "strategy.stagnation", "2", "strategy.refocus", "4",
+				"strategy.interspecies-rate", "0.5", "strategy.function-rate", "0.5", "strategy.target-species", "3",
+				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")
+			continue
+		}
 		add(3, "strategy.", "strategy", name)
 	}
 	add(3, "strategy.", "strategy", "pgpe", "strategy.optimizer", "clipup")
@@ -219,6 +226,8 @@ func TestEverySettingMatters(t *testing.T) {
 			add(2, "policy.", "policy", name, "env", "Gather-v1", "policy.hidden", "4", "policy.channels", "2")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
+		case "program":
+			add(2, "policy.", "policy", "program:"+programFile(t))
 		case "spiking":
 			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
 		case "blockmlp":

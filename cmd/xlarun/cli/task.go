@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
@@ -119,6 +120,10 @@ func configOf(arg string) (path string, ok bool) {
 // resolve collects the settings: the defaults, then the file, then the command line and the argument. It checks
 // everything that can be checked before a backend is opened or data is read.
 func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
+	play.Allow(g.values["env"]) // commands on the command line are run, those in a file are not
+	if kind.Argument == "env" {
+		play.Allow(arg)
+	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
 		target: g.own.target}
 	path := ""
@@ -183,6 +188,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, err
 		}
 	}
+	if err := run.KeepToOneDevice(t.Experiment); err != nil {
+		return nil, settingError(err, path, inFile)
+	}
 	on := t.on()
 	if err := on.Check(); err != nil {
 		if _, is := inFile["backend"]; is {
@@ -205,6 +213,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		return nil, settingError(err, path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
+	run.KeepEnvironment(t.Experiment)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}

@@ -55,6 +55,8 @@ func Wants(f *pflag.Flag) string {
 		return "a number such as " + example(f.DefValue, "0.1")
 	case "bool":
 		return "true or false"
+	case "command":
+		return "exec:COMMAND: other environments stand in the member's file"
 	}
 	return "a text such as \"" + example(f.DefValue, "name") + "\""
 }

@@ -34,6 +34,10 @@ var formats = []format{
 	{suffix: nirSuffix, encode: (*Saved).encodeNIR, read: (*Saved).readNIR,
 		makes: "a graph of the Neuromorphic Intermediate Representation of a spiking\n" +
 			"network, for simulators and chips; --policy nir:FILE and xlarun play take it"},
+	{suffix: genomeSuffix, encode: (*Saved).encodeGenome, read: (*Saved).readGenome,
+		makes: "the nodes and connections of a member of the policy genome, in JSON;\nxlarun play takes it, too"},
+	{suffix: drawingSuffix, encode: (*Saved).encodeDrawing,
+		makes: "a picture of such a member's network"},
 }
 
 // formatOf returns the format of a file's name, and whether its ending is known. Files of members may have any name, so

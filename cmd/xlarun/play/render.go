@@ -134,6 +134,7 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 
 // untrainedMember returns a member with random actions, or with an untrained network, for an environment.
 func (o *rendering) untrainedMember(id string, given func(flag string) bool) (*episode.Member, error) {
+	Allow(id)
 	if _, err := envs.Make(id); err != nil {
 		return nil, console.BadInput("%s is no folder of a run, no file and no environment: %w", id, err)
 	}

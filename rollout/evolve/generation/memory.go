@@ -105,6 +105,12 @@ func (a *recorder) Map(term func(draw any) any) any {
 	return population.ZeroRows(a.items, mapped)
 }
 
+func (a *recorder) Each(f func(item *graph.Array) any) any {
+	mapped := f(graph.Zeros(graph.ShapeOf(graph.Int32)))
+	a.mapped += uint64(a.items) * sizeOf(mapped)
+	return population.ZeroRows(a.items, mapped)
+}
+
 func (a *recorder) summed(sum any) any {
 	a.sum = max(a.sum, sizeOf(sum))
 	return sum

@@ -3,8 +3,10 @@ package generation
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 )
@@ -57,6 +59,17 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 // Reaches reports whether the population has reached a target: its mean has, and no member failed.
 func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
 
+// Reached returns the metric that must reach the target of a run, and whether it does, given the metrics of a
+// generation and their summary. It is the mean of the population, except of a strategy.Breeding.
+func Reached(of strategy.Strategy, m run.Metrics, s Summary, target float64) (metric string, reached bool) {
+	b, breeds := of.(strategy.Breeding)
+	if !breeds {
+		return "mean_fitness", s.Reaches(target)
+	}
+	v, _ := m.Get(b.Goal())
+	return b.Goal(), v >= target
+}
+
 // FailedText names how many members failed, as the end of a sentence; "" for none.
 func (s Summary) FailedText() string {
 	if s.Failed == 0 {
@@ -82,8 +95,10 @@ func (s Summary) Failures(generation int64) []run.Value {
 
 // Metrics returns a generation's metrics, given the numbers of Program.Run. It updates bestEver, the best fitness so
 // far.
-func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *float64) (run.Metrics, Summary) {
-	n := len(v) / (3 + len(reports))
+func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) (run.Metrics, Summary) {
+	members := len(v) - len(r.Strategy)
+	v, own := v[:members], v[members:]
+	n := len(v) / (3 + len(r.Policy))
 	s := Summarize(v[:n], v[n:2*n], v[2*n:])
 	*bestEver = max(*bestEver, s.Best)
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
@@ -93,8 +108,11 @@ func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *fl
 		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
 		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
 	}}
-	for i, name := range reports {
+	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
+	}
+	for i, name := range r.Strategy {
+		m.Values = append(m.Values, run.Value{Name: name, Number: own[i]})
 	}
 	m.Values = append(m.Values, s.Failures(step)...)
 	return m, s
@@ -104,16 +122,27 @@ func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *fl
 func (c *Search) Measures() []string {
 	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
 		"failed", "env_steps"}
-	if r, err := c.Rollout(); err == nil {
-		names = append(names, Reports(r.Policy)...)
+	r, err := c.Rollout()
+	s, wrong := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err == nil && wrong == nil {
+		names = append(names, ReportsOf(r.Policy, s).Names()...)
 	}
 	return names
 }
 
-// Reports lists the names of the numbers that a policy reports.
-func Reports(p policy.Policy) []string {
-	if r, ok := policy.ReporterOf(p); ok {
-		return r.Reports()
+// Reports are the names of the numbers that policy and strategy report.
+type Reports struct{ Policy, Strategy []string }
+
+// ReportsOf returns the names of the numbers that a policy and a strategy report.
+func ReportsOf(p policy.Policy, s strategy.Strategy) (r Reports) {
+	if reporter, ok := policy.ReporterOf(p); ok {
+		r.Policy = reporter.Reports()
 	}
-	return nil
+	if reporter, ok := s.(strategy.Reporter); ok {
+		r.Strategy = reporter.Reports()
+	}
+	return r
 }
+
+// Names lists all of them.
+func (r Reports) Names() []string { return append(slices.Clone(r.Policy), r.Strategy...) }

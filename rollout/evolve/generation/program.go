@@ -84,9 +84,9 @@ func (p *Program) Start(key random.Key) State {
 	return s
 }
 
-// Run is one generation; each device runs its tiles. It returns the next state, and f32[3+reports, population]: each
-// member's fitness, length, step in which it failed, and the policy's reports. The host computes the metrics from this
-// one small transfer.
+// Run is one generation; each device runs its tiles. It returns the next state, and f32[(3+reports)·population + r]:
+// each member's fitness, then each one's length, step in which it failed, and the policy's reports, and the r reports
+// of the strategy. The host computes the metrics from this one small transfer.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
 	keys := p.keys(s)
@@ -105,7 +105,17 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	if p.regenerate {
 		noise = p.regeneratedNoise(s, in, keys)
 	}
-	return p.tell(s, in, keys, noise, results), results.metrics()
+	return p.told(s, in, keys, noise, results)
+}
+
+// told is tell with the numbers of the generation.
+func (p *Program) told(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
+	next := p.tell(s, in, keys, n, results)
+	numbers := graph.Flatten1D(results.metrics())
+	if r, ok := p.Strategy.(strategy.Reporter); ok {
+		numbers = graph.Concatenate(0, numbers, r.Report(next.Strategy))
+	}
+	return next, numbers
 }
 
 // ask draws for the groups of one tile, leaves [lanes, …].
@@ -250,7 +260,7 @@ func (p *Program) inOrder(rows *graph.Array) *graph.Array {
 	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
 }
 
-// metrics returns f32[3+reports, population], see Program.Run.
+// metrics returns f32[3+reports, population]: the numbers of the members, see Program.Run.
 func (r Results) metrics() *graph.Array {
 	rows := []*graph.Array{r.Summary.Return, r.Summary.Length, r.Summary.Failed}
 	if reports := r.Summary.Reports; reports != nil {

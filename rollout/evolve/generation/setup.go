@@ -103,6 +103,11 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
+	if fitting, ok := x.Strategy.(strategy.Fitting); ok {
+		if x.Strategy, err = fitting.Fit(policy.Unwrap(x.Rollout.Policy)); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.check(x.Strategy); err != nil {
 		return nil, err
 	}

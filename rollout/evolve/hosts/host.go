@@ -45,6 +45,7 @@ type Host struct {
 	identity Identity
 	run      string // identity.Digest()
 	peers    map[string]*peer
+	joined   map[string]bool  // all hosts that were ever heard of, those that left too
 	round    *round           // the generation under way
 	rounds   map[int64]*round // this one, finished ones, and later ones of which messages have arrived
 	usual    time.Duration    // time of a chunk, here; 0: not known
@@ -86,7 +87,7 @@ type Arrived struct {
 // New returns a host with a unique name, after a number of generations. Resize comes before the first Next.
 func New(id string, identity Identity, generation int64) *Host {
 	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
-		rounds: map[int64]*round{}, incoming: Parts{}, wanted: map[string]bool{}}
+		joined: map[string]bool{id: true}, rounds: map[int64]*round{}, incoming: Parts{}, wanted: map[string]bool{}}
 	h.start(generation)
 	return h
 }
@@ -128,6 +129,9 @@ func (h *Host) Alive(now time.Duration) []string {
 	return h.alive(now, func(*peer) bool { return true })
 }
 
+// Joined returns the number of hosts that have joined, with this one and those that left.
+func (h *Host) Joined() int { return len(h.joined) }
+
 // alive returns the names of this host and of the others that are alive and accepted, in order.
 func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
 	names := []string{h.id}
@@ -157,7 +161,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	p := h.peers[m.From]
 	if p == nil {
 		p = &peer{generation: m.Generation}
-		h.peers[m.From] = p
+		h.peers[m.From], h.joined[m.From] = p, true
 		h.news = true
 	}
 	h.news = h.news || now-p.heard > AliveFor

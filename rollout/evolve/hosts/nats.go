@@ -63,7 +63,7 @@ func (s Server) On(name string) Open {
 
 // unreachable returns the error of a server that cannot be joined.
 func (s Server) unreachable(err error) error {
-	wants := "start nats-server there, or give its address"
+	wants := "start xlarun serve or nats-server there, or give its address"
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
 		wants = "give the server's token by XLARUN_TOKEN"
@@ -92,8 +92,10 @@ func (b *natsBus) Send(m Message) int {
 	}
 	data := m.Encode()
 	_ = b.conn.Publish(b.prefix+subject, data) // a lost message costs time only
-	if m.Kind != State {
-		_ = b.conn.FlushTimeout(time.Millisecond)
+	if m.Kind != State && m.Kind != Members {
+		// This writes to the connection at once. The client's own goroutine would do it later: on one core, not before
+		// the next chunk is computed. It does not wait for the server's answer, which takes as long as a small chunk.
+		_ = b.conn.FlushTimeout(time.Microsecond)
 	}
 	return len(data)
 }

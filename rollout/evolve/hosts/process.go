@@ -123,11 +123,12 @@ func (p *Process) Hosts() []string {
 	return p.host.Alive(p.now())
 }
 
-// WaitFor waits until a number of hosts are alive, or until another host has begun.
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick one
+// may have done all generations while this one compiled.
 func (p *Process) WaitFor(hosts int) error {
 	for {
 		p.mu.Lock()
-		n, err := len(p.host.Alive(p.now())), p.err
+		n, err := p.host.Joined(), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
 		if err != nil || n >= hosts || ahead != nil {

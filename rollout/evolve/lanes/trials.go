@@ -27,7 +27,7 @@ type trials struct {
 	purpose  string
 	lanes    *Program
 	names    []string
-	reports  []string
+	reports  generation.Reports
 	target   float64
 	loop     *run.Loop
 }
@@ -76,7 +76,7 @@ func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patie
 	}
 	return &trials{search: &search, patience: patience, backend: b, purpose: x.Purpose(), lanes: l,
 		names: slices.Sorted(slices.Values(names)), target: search.Goal(x.Rollout.Env.Spec()),
-		reports: generation.Reports(x.Rollout.Policy)}, nil
+		reports: generation.ReportsOf(x.Rollout.Policy, x.Strategy)}, nil
 }
 
 // Cost returns the cost of a search.
@@ -149,7 +149,8 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 				continue
 			}
 			m, s := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver)
-			m.Done, m.Stalled = s.Reaches(t.target), l.patience.Update(s.Best, step, t.patience)
+			_, m.Done = generation.Reached(t.lanes.Search.Strategy, m, s, t.target)
+			m.Stalled = l.patience.Update(s.Best, step, t.patience)
 			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= t.search.Last() {
 				l.ended = true
 				running--

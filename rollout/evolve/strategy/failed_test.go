@@ -37,7 +37,7 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 		fail []int
 	}{{"one", []int{3}}, {"the first", []int{0}}, {"more than the elites are not", []int{0, 1, 2, 4, 5, 6}},
 		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7}}} {
-		for _, name := range Names() {
+		for _, name := range general() {
 			t.Run(fmt.Sprintf("%d %s, %s", number+1, c.what, name), func(t *testing.T) {
 				s := lookup(name)
 				const members, n = 8, 3
@@ -243,7 +243,7 @@ func TestShaping(t *testing.T) {
 
 // The smallest population of each strategy, with one parameter and with several, gives finite states.
 func TestSmallestPopulations(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range general() {
 		for _, n := range []int{1, 3} {
 			s := lookup(name)
 			members := s.GroupSize()

@@ -80,6 +80,30 @@ type Sharing interface {
 	Shared(state, draw any, side *graph.Array) policy.Shared
 }
 
+// Fitting is a Strategy for policies of one kind.
+type Fitting interface {
+	Strategy
+	// Fit returns the strategy for a policy. Its error, a *settings.Error, says which policy it takes.
+	Fit(p policy.Policy) (Strategy, error)
+}
+
+// Reporter is a Strategy with numbers of its own about a generation. They are metrics of a run.
+type Reporter interface {
+	Strategy
+	// Reports returns the names of the numbers, as metrics are named. They are always the same.
+	Reports() []string
+	// Report returns the numbers, f32[len(Reports())] in the order of Reports. state is what Tell returned.
+	Report(state any) *graph.Array
+}
+
+// Breeding is a Strategy whose result is one of its members. The others are trials, and the population's mean says
+// little.
+type Breeding interface {
+	Reporter
+	// Goal returns the name of the report that must reach the target of a run.
+	Goal() string
+}
+
 // Draw samples for a group, an int32 scalar: SampleAt of an Indexed strategy, else Sample.
 func Draw(s Strategy, key random.Key, state any, group *graph.Array) any {
 	if i, ok := s.(Indexed); ok {

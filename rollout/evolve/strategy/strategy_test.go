@@ -3,6 +3,7 @@ package strategy
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,8 @@ type given struct{ noise any }
 func (g given) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
 func (g given) All() any                        { return g.noise }
 func (g given) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
+
+func (g given) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(g.Items())) }
 
 func (g given) Sum(weights *graph.Array, term func(any) any) any {
 	z := g.noise
@@ -355,6 +358,14 @@ func TestNoiseAndMove(t *testing.T) {
 }
 
 // lookup returns the strategy of a name with its default settings.
+// general lists the strategies that take any policy.
+func general() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, ok := lookup(name).(Fitting)
+		return ok
+	})
+}
+
 func lookup(name string) Strategy {
 	s, _ := registry.New(name)
 	return s

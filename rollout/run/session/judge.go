@@ -155,6 +155,18 @@ func (s *session) result(ended bool, within time.Duration) error {
 	return nil
 }
 
+// reevaluate plays what the run has found on fresh episodes, if the run does that.
+func (s *session) reevaluate() error {
+	r, ok := s.run.(run.Reevaluating)
+	if !ok || s.held == nil {
+		return nil
+	}
+	s.Observer.Phase("fresh episodes of all that was found")
+	facts, err := r.Reevaluate(run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays})
+	s.update(func(x *state) { x.facts = facts })
+	return err
+}
+
 // candidates returns those of a state.
 func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error) {
 	return s.run.(run.Members).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})

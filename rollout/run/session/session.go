@@ -158,11 +158,12 @@ type state struct {
 	savedStep int64         // of the last checkpoint
 	phases    []run.Phase
 	best      *Member
-	fame      []*Member // the hall of fame, the highest mean return first
-	centreAt  int64     // the step of the centre that was written last
-	ending    string    // the run's own summary
-	table     []string  // the run's own table at its end
-	ended     bool      // finish runs: work writes nothing more
+	fame      []*Member  // the hall of fame, the highest mean return first
+	centreAt  int64      // the step of the centre that was written last
+	ending    string     // the run's own summary
+	table     []string   // the run's own table at its end
+	facts     []run.Fact // of run.Reevaluating
+	ended     bool       // finish runs: work writes nothing more
 }
 
 // update changes the state under the lock. change must not wait for the disk, a device or the observer.

@@ -271,15 +271,20 @@ func (s *session) end(ctx context.Context) error {
 		}
 		return nil
 	}
-	if r, ok := s.run.(run.Results); ok {
-		lines := r.Table()
-		s.update(func(x *state) { x.table = lines })
-	}
 	if s.logger != nil {
 		s.logger.End()
 	}
 	if err := s.hold(); err != nil {
 		return err
+	}
+	if !interrupted {
+		if err := s.reevaluate(); err != nil {
+			return err
+		}
+	}
+	if r, ok := s.run.(run.Results); ok {
+		lines := r.Table()
+		s.update(func(x *state) { x.table = lines })
 	}
 	if interrupted {
 		if err := s.result(true, s.workGrace()/2); err != nil {

@@ -129,6 +129,9 @@ func (d drawn) All() any { return d.rows }
 // Map returns term of every draw.
 func (d drawn) Map(term func(draw any) any) any { return graph.VMap(term)(d.rows) }
 
+// Each returns f of every group's number.
+func (d drawn) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(d.Items())) }
+
 // Sum returns the weighted sum of the draws, or of a term of them.
 func (d drawn) Sum(weights *graph.Array, term func(draw any) any) any {
 	rows := d.rows

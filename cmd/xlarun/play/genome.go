@@ -1,0 +1,97 @@
+package play
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/policy/genome"
+)
+
+// The endings of files of genomes.
+const (
+	genomeSuffix  = ".json"
+	drawingSuffix = ".svg"
+)
+
+// genome returns a member of the policy genome as a document.
+func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
+	if !s.Acts() {
+		return genome.Document{}, fmt.Errorf("the member acts in no environment")
+	}
+	m, err := s.Member()
+	if err != nil {
+		return genome.Document{}, err
+	}
+	params, net := m.Params, m.Policy
+	if d, ok := params.(policy.Distributed); ok { // draws are not part of the network
+		params, net = d.Own, net.(*policy.Sampling).Inner
+	}
+	if _, ok := net.(*policy.Normalizing); ok {
+		return genome.Document{}, fmt.Errorf("the member's observations are normalised by running moments, which " +
+			"are no part of a genome")
+	}
+	g, ok := net.(*policy.Genomes)
+	if !ok {
+		return genome.Document{}, fmt.Errorf("only the policy genome has networks of nodes and connections, and "+
+			"this member has the policy %s", m.Metadata["policy"])
+	}
+	d, err := g.Network.Document(params.(genome.Genome))
+	d.Metadata = metadata
+	return d, err
+}
+
+// encodeGenome returns the genome in JSON.
+func (s *Saved) encodeGenome(metadata map[string]string) ([]byte, error) {
+	d, err := s.genome(metadata)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	return append(text, '\n'), err
+}
+
+// encodeDrawing returns a picture of the genome.
+func (s *Saved) encodeDrawing(metadata map[string]string) ([]byte, error) {
+	d, err := s.genome(metadata)
+	return d.SVG(), err
+}
+
+// readGenome reads a genome in JSON, as encodeGenome writes it, as a member.
+func (s *Saved) readGenome() error {
+	text, err := os.ReadFile(s.Path)
+	if err != nil {
+		return console.BadInput("%s cannot be read: %w", s.Path, console.Cause(err))
+	}
+	d, err := genome.ReadDocument(text)
+	if err != nil {
+		return console.BadInput("%s %w", s.Path, err)
+	}
+	if s.Metadata = maps.Clone(d.Metadata); s.Metadata["env"] == "" {
+		return console.BadInput("%s names no environment in its metadata, as files of xlarun export do", s.Path)
+	}
+	r, err := episode.RolloutOf(s.Metadata)
+	if err != nil {
+		return console.BadInput("%s: %w", s.Path, err)
+	}
+	p, ok := policy.Unwrap(r.Policy).(*policy.Genomes)
+	if !ok {
+		return console.BadInput("%s: its policy is %s, want genome", s.Path, s.Metadata["policy"])
+	}
+	g, err := p.Network.Genome(d)
+	if err != nil {
+		return console.BadInput("%s: %w", s.Path, err)
+	}
+	s.Arrays = map[string]*graph.Array{}
+	leaves, tree := graph.Flatten(g)
+	for i, a := range leaves {
+		s.Arrays[safetensors.Name(tree.Path(i))] = a
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package strategy
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("neat", func() Strategy {
+		return &NEAT{
+			NEATMutation: NEATMutation{WeightRate: settings.Num(.8), ReplaceRate: settings.Num(.1),
+				Power: settings.Num(1), Range: settings.Num(2), Limit: settings.Num(30), NodeRate: settings.Num(.03),
+				ConnectionRate: settings.Num(.05), ToggleRate: settings.Num(.01), FunctionRate: settings.Num(.1)},
+			NEATMating: NEATMating{CrossoverRate: settings.Num(.75), InterspeciesRate: settings.Num(.001),
+				DisableRate: settings.Num(.75), Survival: settings.Num(.2), Elites: settings.Num(1),
+				EliteSize: settings.Num(5)},
+			NEATSpeciation: NEATSpeciation{MaxSpecies: 32, Threshold: settings.Num(3), ThresholdStep: settings.Num(.3),
+				Excess: settings.Num(1), Disjoint: settings.Num(1), WeightDifference: settings.Num(.4),
+				Small: settings.Num(20), Stagnation: settings.Num(15), Refocus: settings.Num(20)},
+		}
+	})
+}
+
+// NEAT is the neuroevolution of augmenting topologies of Stanley and Miikkulainen, "Evolving neural networks through
+// augmenting topologies" (2002), for the policy "genome". It keeps the whole population.
+//
+// A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
+// new nodes and connections, so that these can get their numbers. Sample then breeds one member.
+//
+// It differs from the paper in this. Nodes have biases, which change as weights do, in place of an input that is always
+// 1. Genes that do not match come from the better parent, also if both are equally good (then from the one with fewer
+// connections), so that a child is never larger than a parent and has no cycle. Fitness below zero is moved up to be
+// shared.
+type NEAT struct {
+	single
+	NEATMutation
+	NEATMating
+	NEATSpeciation
+	network genome.Network
+	packing *graph.Packing // of genomes
+}
+
+// NEATMutation are the settings of NEAT's mutations.
+type NEATMutation struct {
+	WeightRate     settings.Number `set:"weight-rate" min:"0" max:"1"`
+	_              struct{}        `help:"probability that a child's weights and biases change"`
+	ReplaceRate    settings.Number `set:"replace-rate" min:"0" max:"1"`
+	_              struct{}        `help:"part of them that is drawn again; the others are moved"`
+	Power          settings.Number `set:"weight-power" min:"0"`
+	_              struct{}        `help:"a weight moves by a uniform number within ± this"`
+	Range          settings.Number `set:"weight-range" above:"0"`
+	_              struct{}        `help:"new weights are uniform within ± this"`
+	Limit          settings.Number `set:"weight-limit" above:"0" help:"weights stay within ± this"`
+	NodeRate       settings.Number `set:"node-rate" min:"0" max:"1"`
+	_              struct{}        `help:"probability that a child gets a node in the middle of a connection"`
+	ConnectionRate settings.Number `set:"connection-rate" min:"0" max:"1"`
+	_              struct{}        `help:"probability that a child gets a connection"`
+	ToggleRate     settings.Number `set:"toggle-rate" min:"0" max:"1"`
+	_              struct{}        `help:"probability that one of a child's connections is switched on or off"`
+	FunctionRate   settings.Number `set:"function-rate" min:"0" max:"1"`
+	_              struct{}        `help:"probability that one hidden node gets another activation and aggregation"`
+}
+
+// NEATMating are the settings of who has children.
+type NEATMating struct {
+	CrossoverRate    settings.Number `set:"crossover-rate" min:"0" max:"1"`
+	_                struct{}        `help:"part of the children that have two parents"`
+	InterspeciesRate settings.Number `set:"interspecies-rate" min:"0" max:"1"`
+	_                struct{}        `help:"part of these whose second parent is of any species"`
+	DisableRate      settings.Number `set:"disable-rate" min:"0" max:"1"`
+	_                struct{}        `help:"probability that a connection is off if it is off in a parent"`
+	Survival         settings.Number `set:"survival-rate" above:"0" max:"1"`
+	_                struct{}        `help:"best part of each species that has children"`
+	Elites           settings.Number `set:"elites" min:"0" max:"1024"`
+	_                struct{}        `help:"best members of a species that stay as they are"`
+	EliteSize        settings.Number `set:"elite-size" min:"0" max:"16777216"`
+	_                struct{}        `help:"a species has elites if it has more members than this"`
+}
+
+// NEATSpeciation are the settings of species.
+type NEATSpeciation struct {
+	MaxSpecies       int             `set:"max-species" min:"1" max:"1024"`
+	_                struct{}        `help:"room for species; if it is used up, members join the nearest one"`
+	Threshold        settings.Number `set:"compatibility-threshold" min:"0"`
+	_                struct{}        `help:"distance from its representative up to which a member belongs to a species"`
+	TargetSpecies    int             `set:"target-species" min:"0" max:"1024"`
+	_                struct{}        `help:"number of species that the threshold moves to; 0: it stays"`
+	ThresholdStep    settings.Number `set:"threshold-step" min:"0" needs:"target-species=!0"`
+	_                struct{}        `help:"what the threshold moves by in a generation"`
+	Excess           settings.Number `set:"excess-weight" min:"0"`
+	_                struct{}        `help:"weight of excess connections in the distance"`
+	Disjoint         settings.Number `set:"disjoint-weight" min:"0"`
+	_                struct{}        `help:"weight of disjoint connections in the distance"`
+	WeightDifference settings.Number `set:"difference-weight" min:"0"`
+	_                struct{}        `help:"weight of the mean difference of matching connections' weights"`
+	Small            settings.Number `set:"small-genome" min:"0" max:"1048576"`
+	_                struct{}        `help:"the distance counts all genes of genomes of fewer connections than this, and"`
+	_                struct{}        `help:"the part of them in larger ones"`
+	Stagnation       settings.Number `set:"stagnation" min:"1" max:"16777216"`
+	_                struct{}        `help:"generations without a better best after which a species has no children"`
+	Refocus          settings.Number `set:"refocus" min:"1" max:"16777216"`
+	_                struct{}        `help:"each time after so many generations without a better best of all, only the best"`
+	_                struct{}        `help:"two species have children"`
+}
+
+// NEATState is the state of NEAT.
+type NEATState struct {
+	Genomes  *graph.Array // i32[population, genes]: the last generation, each genome packed
+	Births   *graph.Array // i32[population, …]: the next one, packed
+	Reach    *graph.Array `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
+	Species  NEATSpecies
+	Champion *graph.Array // i32[]: the best of Genomes
+	// Again, i32[population], counts the generations after its own in which a member was played, and Confirmed,
+	// f32[population], is its mean fitness in them.
+	Again, Confirmed *graph.Array
+	Best             *graph.Array // f32[]: the best fitness so far
+	Improved         *graph.Array // i32[]: the generation that reached it
+	Told             *graph.Array // i32[]: generations so far
+
+	Threshold   *graph.Array // f32[]: of compatibility
+	Nodes       *graph.Array // i32[]: the number of the next new node
+	Innovations *graph.Array // i32[]: the number of the next new connection
+	Refused     *graph.Array // i32[]: mutations of the next generation for which there is no room
+	Born        *graph.Array // i32[]: species so far
+}
+
+// neatDraw is a child, and the key of what Tell draws for the next generation.
+type neatDraw struct {
+	Genome *graph.Array // i32[genes], packed
+	Key    random.Key
+}
+
+// Fit takes the policy "genome".
+func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
+	g, ok := p.(*policy.Genomes)
+	if !ok {
+		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
+			Wants: "genome: neat changes the structure of networks; --policy genome"}
+	}
+	fitted := *e
+	fitted.network, fitted.packing = g.Network, g.Network.Packing()
+	return &fitted, nil
+}
+
+// LeastPopulation is 2.
+func (*NEAT) LeastPopulation() int { return 2 }
+
+// Keeps returns the whole population.
+func (*NEAT) Keeps(population int) int { return population }
+
+// confirmedFitness is the metric that must reach the target.
+const confirmedFitness = "confirmed_fitness"
+
+// Goal returns the fitness of the best elite in generations after its birth. The best fitness of a generation would be
+// that of the luckiest member.
+func (*NEAT) Goal() string { return confirmedFitness }
+
+// Init makes all members the genome, without species. Weights of the first generation are drawn by Sample.
+func (e *NEAT) Init(first any, members int) any {
+	g := first.(genome.Genome)
+	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+	packed := e.pack(g)
+	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)), Species: e.noSpecies(), Champion: zero,
+		Again:     graph.Zeros(graph.ShapeOf(graph.Int32, members)),
+		Confirmed: graph.Zeros(graph.ShapeOf(graph.Float32, members)),
+		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
+		Threshold:   e.Threshold.Array(),
+		Nodes:       graph.Full(zero.Shape(), int32(e.network.Inputs+e.network.Outputs)),
+		Innovations: graph.Full(zero.Shape(), int32(e.network.FirstConnections())), Refused: zero, Born: zero}
+	if !e.network.Recurrent {
+		reach := genome.FirstReach(g, e.network.Inputs)
+		s.Reach = reach.BroadcastTo(append([]int{members}, reach.Dims()...)...)
+	}
+	return s
+}
+
+// Sample breeds member 0.
+func (e *NEAT) Sample(key random.Key, state any) any {
+	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+}
+
+// SampleAt breeds a member of the next generation.
+func (e *NEAT) SampleAt(key random.Key, state any, member *graph.Array) any {
+	own, next := random.Split2(key)
+	return neatDraw{e.pack(e.breed(own, state.(NEATState), member)), next}
+}
+
+// Member returns the child.
+func (e *NEAT) Member(_, child any, _ *graph.Array) any { return e.unpack(child.(neatDraw).Genome) }
+
+// pack returns a genome as one array, i32[genes].
+func (e *NEAT) pack(g genome.Genome) *graph.Array { return e.packing.Pack(g)[0] }
+
+// unpack returns the genome of an array, i32[genes], or genomes of several, i32[…, genes].
+func (e *NEAT) unpack(packed *graph.Array) genome.Genome {
+	return e.packing.Unpack([]*graph.Array{packed}).(genome.Genome)
+}
+
+// genome returns one of a population of packed genomes.
+func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
+	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
+}
+
+// Centre returns the member with the highest confirmed fitness, or the champion of the last generation if there is none.
+func (e *NEAT) Centre(state any) any {
+	s := state.(NEATState)
+	best, fitness := s.confirmed()
+	return e.genome(s.Genomes, graph.Select(fitness.IsNaN(), s.Champion, best))
+}
+
+// confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
+const confirmations = 3
+
+// confirmed returns the member with the highest confirmed fitness, and this, NaN if there is none.
+func (s NEATState) confirmed() (member, fitness *graph.Array) {
+	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
+	member = f.ArgMax(0)
+	fitness = graph.DynamicIndex(f, member, 0)
+	return member, graph.Select(fitness.IsFinite(), fitness, math.NaN())
+}
+
+// confirm returns how often members have been played after the generation of their birth, i32[population], and their
+// mean fitness in it, f32[population]. Elites are.
+func (s NEATState) confirm(f *graph.Array) (again, confirmed *graph.Array) {
+	b := unpackBirths(s.Births)
+	before := graph.Take(s.Again, b.Parent, 0)
+	again = graph.Select(b.Copied, before.Add(1), 0)
+	count := before.Convert(graph.Float32)
+	mean := graph.Take(s.Confirmed, b.Parent, 0).Mul(count).Add(f).Div(count.Add(1))
+	return again, graph.Select(b.Copied, mean, 0.)
+}
+
+// Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
+func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
+	s := state.(NEATState)
+	all := graph.Once(draws.All().(neatDraw))
+	f := WorstIfNaN(v.Fitness)
+	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Told: s.Told.Add(1)}
+	next.Again, next.Confirmed = s.confirm(f)
+	best := graph.DynamicIndex(f, next.Champion, 0)
+	next.Best = s.Best.Max(best)
+	next.Improved = graph.Select(best.Gt(s.Best), next.Told, s.Improved)
+	sp := e.speciate(s, all.Genome, draws)
+	t := e.offspring(s, next, sp, f)
+	next.Species = e.represented(sp, t, all)
+	next.Born = s.Born.Add(sp.founded)
+	next.Threshold = e.adjusted(s.Threshold, t.Exist.Convert(graph.Int32).Sum())
+	e.decide(s, &next, t, all, draws, f)
+	return next
+}
+
+// adjusted moves the threshold towards the target number of species.
+func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
+	if e.TargetSpecies == 0 {
+		return threshold
+	}
+	step := e.ThresholdStep.Array().Mul(species.Sub(e.TargetSpecies).Sign().Convert(graph.Float32))
+	return threshold.Add(step).Max(e.ThresholdStep.Array())
+}
+
+// Reports lists NEAT's metrics.
+func (*NEAT) Reports() []string {
+	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections", "innovations",
+		"refused_mutations", "compatibility_threshold"}
+}
+
+// Report returns the numbers of a generation: its best confirmed fitness, its species, the size of the largest, means of hidden nodes and of
+// connections that are on, connections that ever got a number, the mutations of its offspring that would outgrow the
+// padding, and the threshold of the next generation.
+func (e *NEAT) Report(state any) *graph.Array {
+	s := state.(NEATState)
+	g := e.unpack(s.Genomes)
+	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
+	mean := func(flags *graph.Array, less int) *graph.Array {
+		return single(flags.Convert(graph.Int32).Sum().Sub(less * flags.Dim(0))).Div(float32(flags.Dim(0)))
+	}
+	_, fitness := s.confirmed()
+	return graph.Stack([]*graph.Array{fitness, single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
+		single(graph.ReduceMax(s.Species.Size)),
+		mean(g.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
+		mean(g.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
+}

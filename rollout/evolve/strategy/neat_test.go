@@ -1,0 +1,623 @@
+package strategy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// plainNEAT is NEAT in plain Go, written from the paper, without padding: lists and maps, one member after the other.
+// It has no random numbers of its own; it reads those of the strategy.
+type plainNEAT struct {
+	*NEAT
+	genomes     []plainGenome
+	species     []plainSpecies
+	births      []plainBirth
+	nodes       int // numbers so far
+	innovations int
+	founded     int
+	generation  int
+	best        float64
+	improved    int
+	refused     int
+	confirmed   [][]float64 // of each genome: its fitness in the generations after its own
+}
+
+type plainNode struct {
+	number, activation int
+	bias               float64
+}
+
+// plainGene is a connection between nodes with these numbers.
+type plainGene struct {
+	number, from, to int
+	weight           float64
+	on               bool
+}
+
+type plainGenome struct {
+	nodes []plainNode
+	genes []plainGene
+}
+
+func (g plainGenome) clone() plainGenome {
+	return plainGenome{slices.Clone(g.nodes), slices.Clone(g.genes)}
+}
+
+// byNumber returns the genes by innovation number, and the largest number.
+func (g plainGenome) byNumber() (m map[int]plainGene, last int) {
+	m, last = map[int]plainGene{}, -1
+	for _, x := range g.genes {
+		m[x.number], last = x, max(last, x.number)
+	}
+	return m, last
+}
+
+type plainSpecies struct {
+	number, improved int
+	best             float64
+	representative   plainGenome
+	members          []int
+}
+
+// plainBirth is a birth. A split and a link have the numbers of what they are made from; -1: none.
+type plainBirth struct {
+	parent, other  int
+	copied         bool
+	split          int // innovation number of the gene
+	node, halves   int
+	from, to, link int // numbers of the nodes, and of the new gene
+}
+
+// distance is δ, equation 1 of the paper.
+func (p *plainNEAT) distance(a, b plainGenome) float64 {
+	as, lastA := a.byNumber()
+	bs, lastB := b.byNumber()
+	excess, disjoint, matching, difference := 0., 0., 0., 0.
+	for number, x := range as {
+		y, ok := bs[number]
+		switch {
+		case ok:
+			matching++
+			difference += math.Abs(x.weight - y.weight)
+		case number > lastB:
+			excess++
+		default:
+			disjoint++
+		}
+	}
+	for number := range bs {
+		if _, ok := as[number]; !ok && number > lastA {
+			excess++
+		} else if !ok {
+			disjoint++
+		}
+	}
+	n := float64(max(len(a.genes), len(b.genes)))
+	if n < p.Small.Value {
+		n = 1
+	}
+	return p.Excess.Value*excess/n + p.Disjoint.Value*disjoint/n + p.WeightDifference.Value*difference/max(1, matching)
+}
+
+// speciate puts each genome into the first species that it is compatible with.
+func (p *plainNEAT) speciate() {
+	for i := range p.species {
+		p.species[i].members = nil
+	}
+	for i, g := range p.genomes {
+		home, nearest := -1, math.Inf(1)
+		for k, s := range p.species {
+			d := p.distance(g, s.representative)
+			if d <= p.Threshold.Value {
+				home = k
+				break
+			}
+			if d < nearest && len(p.species) == p.MaxSpecies {
+				home, nearest = k, d
+			}
+		}
+		if home < 0 {
+			p.founded++
+			home = len(p.species)
+			p.species = append(p.species, plainSpecies{number: p.founded, best: math.Inf(-1), representative: g})
+		}
+		p.species[home].members = append(p.species[home].members, i)
+	}
+	p.species = slices.DeleteFunc(p.species, func(s plainSpecies) bool { return len(s.members) == 0 })
+}
+
+// tell is a generation of the paper: species, their offspring, and who is born to whom. u are each member's lots, and
+// drawn are the lots by which species draw their representatives.
+func (p *plainNEAT) tell(fitness []float64, u [][]float32, drawn []float32) {
+	p.generation++
+	confirmed := make([][]float64, len(fitness))
+	for i, b := range p.births {
+		if b.copied {
+			confirmed[i] = append(slices.Clone(p.confirmed[b.parent]), fitness[i])
+		}
+	}
+	p.confirmed = confirmed
+	if b := slices.Max(fitness); b > p.best {
+		p.best, p.improved = b, p.generation
+	}
+	p.speciate()
+	for k := range p.species {
+		s := &p.species[k]
+		slices.SortStableFunc(s.members, func(a, b int) int { return cmp.Compare(fitness[b], fitness[a]) })
+		if b := fitness[s.members[0]]; b > s.best {
+			s.best, s.improved = b, p.generation
+		}
+	}
+	counts := p.offspring(fitness)
+
+	// Each representative is drawn from its species. The children are compared with it.
+	reached := make([]map[int]map[int]bool, len(p.genomes))
+	for i, g := range p.genomes {
+		reached[i] = g.descendants()
+	}
+	for k := range p.species {
+		s := &p.species[k]
+		lot := drawn[s.members[0]]
+		s.representative = p.genomes[s.members[lotOf(lot, len(s.members))]].clone()
+	}
+	p.births, p.refused = nil, 0
+	for k, count := range counts {
+		for rank := range count {
+			p.births = append(p.births, p.birth(k, rank, fitness, u[len(p.births)]))
+		}
+	}
+	for i := range p.births {
+		b := &p.births[i]
+		p.mutate(b, reached[b.parent], u[i])
+	}
+	p.number()
+}
+
+// lotOf chooses a number below n.
+func lotOf(lot float32, n int) int { return min(int(lot*float32(n)), n-1) }
+
+// offspring shares fitness within species.
+func (p *plainNEAT) offspring(fitness []float64) []int {
+	best := func(s plainSpecies) float64 { return fitness[s.members[0]] }
+	order := make([]int, len(p.species))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(best(p.species[b]), best(p.species[a])) })
+	stale := p.generation - p.improved
+	focused := stale > 0 && math.Mod(float64(stale), p.Refocus.Value) == 0
+	least := min(0, slices.Min(fitness))
+	shares, total, allowing := make([]float64, len(p.species)), 0., 0.
+	equal := make([]float64, len(p.species))
+	for rank, k := range order {
+		s := p.species[k]
+		allowed := rank == 0 || float64(p.generation-s.improved) < p.Stagnation.Value
+		if focused {
+			allowed = rank < 2
+		}
+		if allowed {
+			for _, m := range s.members {
+				shares[k] += (fitness[m] - least) / float64(len(s.members))
+			}
+			total += shares[k]
+			equal[k] = 1
+			allowing++
+		}
+	}
+	if total == 0 { // nobody is better than the worst
+		shares, total = equal, allowing
+	}
+	counts, sum, end := make([]int, len(shares)), 0., 0
+	for k, x := range shares {
+		sum += x
+		to := int(math.RoundToEven(sum / total * float64(len(fitness))))
+		counts[k], end = to-end, to
+	}
+	return counts
+}
+
+// birth chooses the parents of the child with a rank among those of species k.
+func (p *plainNEAT) birth(k, rank int, fitness []float64, u []float32) plainBirth {
+	none := plainBirth{split: -1, node: -1, halves: -1, from: -1, to: -1, link: -1}
+	members := p.species[k].members
+	if float64(rank) < p.Elites.Value && float64(len(members)) > p.EliteSize.Value {
+		none.parent, none.other, none.copied = members[rank], members[rank], true
+		return none
+	}
+	parent := func(k int, lot float32) int {
+		m := p.species[k].members
+		return m[lotOf(lot, max(1, int(math.RoundToEven(p.Survival.Value*float64(len(m))))))]
+	}
+	one := parent(k, u[0])
+	two := one
+	if float64(u[3]) < p.CrossoverRate.Value {
+		if float64(u[2]) < p.InterspeciesRate.Value {
+			k = lotOf(u[1], len(p.species))
+		}
+		two = parent(k, u[4])
+	}
+	better := cmp.Or(cmp.Compare(fitness[one], fitness[two]),
+		cmp.Compare(len(p.genomes[two].genes), len(p.genomes[one].genes)), cmp.Compare(two, one))
+	if better < 0 {
+		one, two = two, one
+	}
+	none.parent, none.other = one, two
+	return none
+}
+
+// descendants finds the nodes that each node reaches, by walking from it.
+func (g plainGenome) descendants() map[int]map[int]bool {
+	all := map[int]map[int]bool{}
+	for _, n := range g.nodes {
+		seen := map[int]bool{}
+		var walk func(from int)
+		walk = func(from int) {
+			for _, x := range g.genes {
+				if x.from == from && !seen[x.to] {
+					seen[x.to] = true
+					walk(x.to)
+				}
+			}
+		}
+		walk(n.number)
+		all[n.number] = seen
+	}
+	return all
+}
+
+// mutate chooses the new structure of a child.
+func (p *plainNEAT) mutate(b *plainBirth, reached map[int]map[int]bool, u []float32) {
+	if b.copied {
+		return
+	}
+	g := p.genomes[b.parent]
+	var on []plainGene
+	for _, x := range g.genes {
+		if x.on {
+			on = append(on, x)
+		}
+	}
+	genes := len(g.genes)
+	if len(on) > 0 && float64(u[6]) < p.NodeRate.Value {
+		if len(g.nodes)+1 > p.network.Nodes || genes+2 > p.network.Connections {
+			p.refused++
+		} else {
+			b.split = on[lotOf(u[5], len(on))].number
+			genes += 2
+		}
+	}
+	targets := g.nodes[p.network.Inputs:]
+	to := targets[lotOf(u[7], len(targets))].number
+	var sources []int
+	for _, n := range g.nodes {
+		connected := slices.ContainsFunc(g.genes, func(x plainGene) bool { return x.from == n.number && x.to == to })
+		cycle := !p.network.Recurrent && (n.number == to || reached[to][n.number])
+		if !connected && !cycle {
+			sources = append(sources, n.number)
+		}
+	}
+	if len(sources) > 0 && float64(u[9]) < p.ConnectionRate.Value {
+		if genes+1 > p.network.Connections {
+			p.refused++
+		} else {
+			b.from, b.to = sources[lotOf(u[8], len(sources))], to
+		}
+	}
+}
+
+// number gives equal mutations of the generation equal numbers.
+func (p *plainNEAT) number() {
+	splits, links := map[int]bool{}, map[[2]int]bool{}
+	for _, b := range p.births {
+		if b.split >= 0 {
+			splits[b.split] = true
+		}
+		if b.from >= 0 {
+			links[[2]int{b.from, b.to}] = true
+		}
+	}
+	split := slices.Sorted(maps.Keys(splits))
+	link := slices.SortedFunc(maps.Keys(links), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for i := range p.births {
+		b := &p.births[i]
+		if b.split >= 0 {
+			k := slices.Index(split, b.split)
+			b.node, b.halves = p.nodes+k, p.innovations+2*k
+		}
+		if b.from >= 0 {
+			b.link = p.innovations + 2*len(split) + slices.Index(link, [2]int{b.from, b.to})
+		}
+	}
+	p.nodes += len(split)
+	p.innovations += 2*len(split) + len(link)
+}
+
+// breed makes the child of a birth.
+func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
+	g := p.genomes[b.parent].clone()
+	if b.copied {
+		return g
+	}
+	c := p.network.Connections
+	other, _ := p.genomes[b.other].byNumber()
+	within := func(i int) float64 { return float64(2*l["Moves"][i] - 1) }
+	fresh := p.generation == 0
+	change := func(x *float64, i int) {
+		switch {
+		case !fresh && float64(l["Changes"][0]) >= p.WeightRate.Value:
+		case fresh || float64(l["Replaces"][i]) < p.ReplaceRate.Value:
+			*x = within(i) * p.Range.Value
+		default:
+			*x = max(-p.Limit.Value, min(p.Limit.Value, *x+within(i)*p.Power.Value))
+		}
+	}
+	for i := range g.genes {
+		x := &g.genes[i]
+		if b.other != b.parent {
+			y, ok := other[x.number]
+			if ok && l["Other"][i] < .5 {
+				x.weight = y.weight
+			}
+			off := !x.on || ok && !y.on
+			x.on = !off || float64(l["Off"][i]) >= p.DisableRate.Value
+		}
+		change(&x.weight, i)
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if b.other != b.parent && l["Other"][c+i] < .5 {
+			for _, m := range p.genomes[b.other].nodes {
+				if m.number == n.number {
+					n.bias, n.activation = m.bias, m.activation
+				}
+			}
+		}
+		if i >= p.network.Inputs {
+			change(&n.bias, c+i)
+		}
+	}
+	ends := p.network.Inputs + p.network.Outputs
+	if hidden := len(g.nodes) - ends; hidden > 0 && p.network.Hidden > 1 &&
+		float64(l["Functions"][0]) < p.FunctionRate.Value {
+		g.nodes[ends+lotOf(l["Function"][0], hidden)].activation = lotOf(l["Activation"][0], p.network.Hidden)
+	}
+	if len(g.genes) > 0 && float64(l["Toggles"][0]) < p.ToggleRate.Value {
+		x := &g.genes[lotOf(l["Toggled"][0], len(g.genes))]
+		x.on = !x.on
+	}
+	if b.split >= 0 {
+		i := slices.IndexFunc(g.genes, func(x plainGene) bool { return x.number == b.split })
+		x := &g.genes[i]
+		x.on = false
+		g.nodes = append(g.nodes, plainNode{b.node, lotOf(l["NewActivation"][0], p.network.Hidden), 0})
+		g.genes = append(g.genes, plainGene{b.halves, x.from, b.node, 1, true},
+			plainGene{b.halves + 1, b.node, x.to, x.weight, true})
+	}
+	if b.from >= 0 {
+		g.genes = append(g.genes, plainGene{b.link, b.from, b.to,
+			float64(2*l["NewWeight"][0]-1) * p.Range.Value, true})
+	}
+	return g
+}
+
+// plainOf reads genomes of a population, leaves [population, …].
+func plainOf(t *testing.T, g genome.Genome) []plainGenome {
+	t.Helper()
+	rows := func(a *graph.Array) [][]float64 {
+		return slices.Collect(slices.Chunk(floatsOf(t, a.Convert(graph.Float32)), a.Dim(1)))
+	}
+	ints := func(a *graph.Array) [][]float64 { return rows(a) } // numbers below 2^24 are exact
+	number, bias, activation := ints(g.Nodes.Number), rows(g.Nodes.Bias), ints(g.Nodes.Activation)
+	c := g.Connections
+	genes, from, to, weight, on := ints(c.Number), ints(c.From), ints(c.To), rows(c.Weight), rows(c.Enabled)
+	all := make([]plainGenome, len(number))
+	for i := range all {
+		for k, n := range number[i] {
+			if n < 1<<24 {
+				all[i].nodes = append(all[i].nodes, plainNode{int(n), int(activation[i][k]), bias[i][k]})
+			}
+		}
+		for k, n := range genes[i] {
+			if n < 1<<24 {
+				all[i].genes = append(all[i].genes, plainGene{int(n), int(number[i][int(from[i][k])]),
+					int(number[i][int(to[i][k])]), weight[i][k], on[i][k] != 0})
+			}
+		}
+	}
+	return all
+}
+
+// fitted returns NEAT for the policy "genome" with settings, for 3 inputs and 2 outputs.
+func fitted(t *testing.T, strategySettings, policySettings settings.Values) *NEAT {
+	t.Helper()
+	p, _, err := policy.Make("genome", policySettings, envs.Symmetric(1, 1, 1), envs.Discrete{N: 2})
+	require.NoError(t, err)
+	s, err := Make("neat", strategySettings)
+	require.NoError(t, err)
+	s, err = s.(*NEAT).Fit(p)
+	require.NoError(t, err)
+	return s.(*NEAT)
+}
+
+// Generations of the strategy equal those of plainNEAT: genomes, numbers, species, offspring and parents.
+func TestNEATEqualsThePaper(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	many := settings.Values{"node-rate": .2, "connection-rate": .3, "toggle-rate": .2, "compatibility-threshold": 1.5,
+		"stagnation": 6, "refocus": 9, "interspecies-rate": .1, "survival-rate": .4, "max-species": 12}
+	for _, c := range []struct {
+		name     string
+		strategy settings.Values
+		policy   settings.Values
+	}{
+		{"31.110 feed-forward", many, settings.Values{"nodes": 40, "connections": 60}},
+		{"31.111 recurrent, several activations", many, settings.Values{"recurrent": true, "activations": "tanh,sin",
+			"nodes": 30, "connections": 60}},
+		{"31.112 little room", many, settings.Values{"nodes": 7, "connections": 9}},
+		{"31.113 no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30}},
+		{"31.114 few species", settings.Values{"node-rate": .3, "max-species": 3, "compatibility-threshold": .5},
+			settings.Values{"nodes": 33, "connections": 50}},
+	} {
+		t.Run(c.name, func(t *testing.T) { generations(t, client, fitted(t, c.strategy, c.policy), 25) })
+	}
+}
+
+// generations compares generations of a strategy with plainNEAT.
+func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
+	const members = 60
+	type drawing struct {
+		Children neatDraw
+		Lots     lots
+		Births   *graph.Array // f32[10]: lots of the member's birth
+		Species  *graph.Array // f32[]: lot of its species
+	}
+	ask := xlabridge.Jit2(client, func(s NEATState, key random.Key) drawing {
+		return graph.VMap2(func(key random.Key, i *graph.Array) drawing {
+			own, next := random.Split2(key)
+			return drawing{e.SampleAt(key, s, i).(neatDraw), e.draw(own),
+				random.Uniform(next, graph.ShapeOf(graph.Float32, 10), 0, 1),
+				random.Uniform(random.FoldIn(next, 1), graph.ShapeOf(graph.Float32), 0, 1)}
+		})(random.Split(key, members), graph.Iota(members))
+	})
+	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, d neatDraw) NEATState {
+		return e.Tell(s, Evaluation{Fitness: f}, given{d}).(NEATState)
+	})
+	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
+	require.NoError(t, err)
+	p := &plainNEAT{NEAT: e, genomes: plainOf(t, e.unpack(s.Genomes)), nodes: e.network.Inputs + e.network.Outputs,
+		innovations: e.network.FirstConnections(), best: math.Inf(-1), confirmed: make([][]float64, members)}
+	for i := range members {
+		p.births = append(p.births, plainBirth{i, i, false, -1, -1, -1, -1, -1, -1})
+	}
+	refused := 0
+	for generation := range count {
+		d, err := ask(s, random.New(int64(generation)))
+		require.NoError(t, err)
+		children := plainOf(t, e.unpack(d.Children.Genome))
+		lotRows := map[string][][]float64{}
+		for name, a := range map[string]*graph.Array{"Changes": d.Lots.Changes, "Toggles": d.Lots.Toggles,
+			"Toggled": d.Lots.Toggled, "Functions": d.Lots.Functions, "Function": d.Lots.Function,
+			"Activation": d.Lots.Activation, "NewActivation": d.Lots.NewActivation, "NewWeight": d.Lots.NewWeight,
+			"Other": d.Lots.Other, "Off": d.Lots.Off, "Replaces": d.Lots.Replaces, "Moves": d.Lots.Moves} {
+			v := floatsOf(t, a)
+			lotRows[name] = slices.Collect(slices.Chunk(v, len(v)/members))
+		}
+		for i := range members {
+			l := map[string][]float32{}
+			for name, rows := range lotRows {
+				l[name] = singles(rows[i])
+			}
+			want, got := p.breed(p.births[i], l), children[i]
+			require.Len(t, got.nodes, len(want.nodes), "generation %d, member %d", generation, i)
+			require.Len(t, got.genes, len(want.genes), "generation %d, member %d", generation, i)
+			for k := range want.nodes {
+				require.InDelta(t, want.nodes[k].bias, got.nodes[k].bias, 1e-4)
+				want.nodes[k].bias = got.nodes[k].bias
+				if k < e.network.Inputs+e.network.Outputs {
+					want.nodes[k].activation = got.nodes[k].activation // of the output
+				}
+			}
+			for k := range want.genes {
+				require.InDelta(t, want.genes[k].weight, got.genes[k].weight, 1e-4)
+				want.genes[k].weight = got.genes[k].weight
+			}
+			require.Equal(t, want, got, "generation %d, member %d", generation, i)
+		}
+		p.genomes = children
+		fitness, single := make([]float64, members), make([]float32, members)
+		for i, g := range children { // large networks with few connections that are on, in whole numbers
+			for _, x := range g.genes {
+				fitness[i] += math.Round(3*math.Sin(x.weight)) + 1
+			}
+			fitness[i] += float64(generation%4 - 2)
+			single[i] = float32(fitness[i])
+		}
+		u := make([][]float32, members)
+		for i, row := range slices.Collect(slices.Chunk(floatsOf(t, d.Births), 10)) {
+			u[i] = singles(row)
+		}
+		s, err = tell(s, graph.Float32s(single), d.Children)
+		require.NoError(t, err)
+		p.tell(fitness, u, singles(floatsOf(t, d.Species)))
+		p.compare(t, s, fmt.Sprint("generation ", generation))
+		refused += p.refused
+	}
+	require.Greater(t, p.nodes, e.network.Inputs+e.network.Outputs)
+	if e.network.Nodes < 9 {
+		require.Positive(t, refused)
+	}
+}
+
+func singles(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// compare compares the state of the strategy.
+func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
+	t.Helper()
+	ints := func(a *graph.Array) (all []int) {
+		for _, x := range floatsOf(t, a.Convert(graph.Float32)) {
+			all = append(all, int(x))
+		}
+		return all
+	}
+	number, size, improved := ints(s.Species.Number), ints(s.Species.Size), ints(s.Species.Improved)
+	for k := range p.MaxSpecies {
+		if k >= len(p.species) {
+			require.Zero(t, number[k], what)
+			require.Zero(t, size[k], what)
+			continue
+		}
+		w := p.species[k]
+		require.Equal(t, []int{w.number, len(w.members), w.improved}, []int{number[k], size[k], improved[k]},
+			"%s, species %d of %d", what, k, len(p.species))
+	}
+	require.Equal(t, []int{p.nodes, p.innovations, p.refused}, []int{ints(s.Nodes)[0], ints(s.Innovations)[0],
+		ints(s.Refused)[0]}, what)
+	again, confirmed := ints(s.Again), floatsOf(t, s.Confirmed)
+	for i, all := range p.confirmed {
+		sum := 0.
+		for _, f := range all {
+			sum += f
+		}
+		require.Equal(t, len(all), again[i], "%s, member %d", what, i)
+		require.InDelta(t, sum/max(1, float64(len(all))), confirmed[i], 1e-3, "%s, member %d", what, i)
+	}
+	b := unpackBirths(s.Births)
+	parent, other, copied, split := ints(b.Parent), ints(b.Other), ints(b.Copied), ints(b.Split)
+	require.Len(t, p.births, len(parent), what)
+	for i, w := range p.births {
+		at := func(a *graph.Array) int { return ints(a)[i] }
+		isCopied := 0
+		if w.copied {
+			isCopied = 1
+		}
+		require.Equal(t, []int{w.parent, w.other, isCopied}, []int{parent[i], other[i], copied[i]}, "%s, member %d",
+			what, i)
+		require.Equal(t, w.split >= 0, split[i] >= 0, "%s, member %d", what, i)
+		if w.split >= 0 {
+			require.Equal(t, []int{w.node, w.halves}, []int{at(b.Node), at(b.Halves)}, "%s, member %d", what, i)
+		}
+		if w.from >= 0 {
+			require.Equal(t, w.link, at(b.Link), "%s, member %d", what, i)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package genome
+
+import "xlarun/graph"
+
+// order returns the place of each node except inputs in the order of depths, i32[nodes-inputs]. Nodes of equal depth
+// keep their order, and padding comes last.
+func (n *Network) order(g Genome) *graph.Array {
+	depth := n.Depths(g)
+	exists := graph.SliceAxis(g.Nodes.Exist(), 0, n.Inputs, n.Nodes)
+	depth = graph.Select(exists, depth, int32(n.rows()))
+	return ranks(depth)
+}
+
+// ranks returns each element's place in ascending order, i32[n]; equal elements keep their order.
+func ranks(x *graph.Array) *graph.Array {
+	i := graph.Iota(x.Dim(0))
+	mine, other := x.ExpandDims(0), x.ExpandDims(1)
+	before := other.Lt(mine).Or(other.Eq(mine).And(i.ExpandDims(1).Lt(i.ExpandDims(0))))
+	return before.Convert(graph.Int32).Sum(0)
+}
+
+// Depths returns the length of the longest path over connections that are on, from any node without sources among the
+// hidden nodes and outputs, to each node except inputs: i32[nodes-inputs]. Nodes of a cycle have the number of nodes.
+func (n *Network) Depths(g Genome) *graph.Array {
+	m := n.rows()
+	c := g.Connections
+	inner := c.Enabled.And(c.From.Ge(n.Inputs))
+	at := graph.Select(inner, c.From.Sub(n.Inputs).Mul(m).Add(c.To.Sub(n.Inputs)), int32(m*m))
+	connected := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Bool, m*m)), at, inner).Reshape(m, m)
+	type loop struct{ Depth, Before *graph.Array }
+	zero := graph.Zeros(graph.ShapeOf(graph.Int32, m))
+	longer := func(depth *graph.Array) *graph.Array {
+		return graph.ReduceMax(graph.Select(connected, depth.Add(1).Min(m).ExpandDims(1), 0), 0)
+	}
+	return graph.While(func(l loop) *graph.Array { return graph.Any(l.Depth.Ne(l.Before)) }, func(l loop) loop {
+		return loop{longer(l.Depth), l.Depth}
+	}, loop{longer(zero), zero}).Depth
+}
+
+// FeedForward returns the outputs, f32[outputs], of a genome for inputs x, f32[inputs]. Nodes are computed in their
+// order; each one's value is added at once to the sums of all nodes after it, which is one vector operation.
+func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
+	m := n.rows()
+	rows := func(a *graph.Array, from, to int) *graph.Array {
+		if a == nil {
+			return nil
+		}
+		return graph.SliceAxis(a, 0, from, to)
+	}
+	sums := n.terms(n.start(), rows(r.Weights, 0, n.Inputs), rows(r.Connected, 0, n.Inputs), x)
+	inner, connected := rows(r.Weights, n.Inputs, n.Nodes), rows(r.Connected, n.Inputs, n.Nodes)
+	at := func(a, i *graph.Array) *graph.Array {
+		if a == nil {
+			return nil
+		}
+		return graph.DynamicIndex(a, i, 0)
+	}
+	type loop struct {
+		Sums   []*graph.Array
+		Values *graph.Array
+	}
+	end := graph.ForiLoop(0, m, func(i *graph.Array, l loop) loop {
+		mine := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
+			Aggregation: at(r.Aggregation, i), Degree: at(r.Degree, i)}
+		own := make([]*graph.Array, len(l.Sums))
+		for k, s := range l.Sums {
+			own[k] = at(s, i)
+		}
+		value := n.node(mine, own)
+		return loop{n.terms(l.Sums, at(inner, i), at(connected, i), value),
+			graph.DynamicUpdateIndex(l.Values, value, i, 0)}
+	}, loop{sums, graph.Zeros(graph.ShapeOf(graph.Float32, m))})
+	return graph.Take(end.Values, r.Outputs, 0)
+}

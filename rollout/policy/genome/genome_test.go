@@ -1,0 +1,222 @@
+package genome
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// plain is a genome in plain Go.
+type plain struct {
+	bias, response          []float64
+	activation, aggregation []string
+	from, to                []int
+	weight                  []float64
+	enabled                 []bool
+	nodes                   int
+}
+
+// drawn returns a random genome of a network, without cycles if it is feed-forward, and its arrays.
+func drawn(n *Network, r *rand.Rand) (plain, Genome) {
+	ends := n.Inputs + n.Outputs
+	p := plain{nodes: ends + r.IntN(n.Nodes-ends+1)}
+	f32 := func(x float64) float64 { return float64(float32(x)) }
+	number := make([]int32, n.Nodes)
+	bias, response := make([]float32, n.Nodes), make([]float32, n.Nodes)
+	act, agg := make([]int32, n.Nodes), make([]int32, n.Nodes)
+	order := r.Perm(p.nodes) // a connection goes up in this order
+	for i := range n.Nodes {
+		if number[i] = None; i >= p.nodes {
+			continue
+		}
+		number[i] = int32(i)
+		p.bias, p.response = append(p.bias, f32(r.NormFloat64())), append(p.response, f32(r.NormFloat64()))
+		act[i], agg[i] = int32(r.IntN(len(n.Activations))), int32(r.IntN(len(n.Aggregations)))
+		p.activation = append(p.activation, n.Activations[act[i]])
+		p.aggregation = append(p.aggregation, n.Aggregations[agg[i]])
+		bias[i], response[i] = float32(p.bias[i]), float32(p.response[i])
+	}
+	numbers := make([]int32, n.Connections)
+	from, to := make([]int32, n.Connections), make([]int32, n.Connections)
+	weight, enabled := make([]float32, n.Connections), make([]bool, n.Connections)
+	taken := map[[2]int]bool{}
+	for i, want := 0, r.IntN(n.Connections+1); i < n.Connections; i++ {
+		numbers[i] = None
+		for tries := 0; i < want && tries < 20 && numbers[i] == None; tries++ {
+			a, b := r.IntN(p.nodes), n.Inputs+r.IntN(p.nodes-n.Inputs)
+			up := a < n.Inputs || order[a] < order[b]
+			if taken[[2]int{a, b}] || !n.Recurrent && !up {
+				continue
+			}
+			taken[[2]int{a, b}] = true
+			numbers[i], from[i], to[i] = int32(i), int32(a), int32(b)
+			weight[i], enabled[i] = float32(r.NormFloat64()), r.IntN(4) > 0
+			p.from, p.to = append(p.from, a), append(p.to, b)
+			p.weight, p.enabled = append(p.weight, float64(weight[i])), append(p.enabled, enabled[i])
+		}
+	}
+	return p, Genome{
+		Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act), graph.Int32s(agg)},
+		Connections{graph.Int32s(numbers), graph.Int32s(from), graph.Int32s(to), graph.Float32s(weight),
+			graph.Of(enabled)},
+	}
+}
+
+// join is an aggregation in plain Go.
+func join(name string, terms []float64) float64 {
+	if len(terms) == 0 {
+		return map[string]float64{"product": 1}[name]
+	}
+	y := terms[0]
+	for _, t := range terms[1:] {
+		switch name {
+		case "sum", "mean":
+			y += t
+		case "product":
+			y *= t
+		case "max":
+			y = max(y, t)
+		case "min":
+			y = min(y, t)
+		case "maxabs":
+			if math.Abs(t) > math.Abs(y) {
+				y = t
+			}
+		}
+	}
+	if name == "mean" {
+		y /= float64(len(terms))
+	}
+	return y
+}
+
+// value is node i's value, given its sources' values.
+func (p plain) value(i int, source func(int) float64) float64 {
+	var terms []float64
+	for k := range p.from {
+		if p.enabled[k] && p.to[k] == i {
+			terms = append(terms, p.weight[k]*source(p.from[k]))
+		}
+	}
+	return activation(p.activation[i]).plain(p.bias[i] + p.response[i]*join(p.aggregation[i], terms))
+}
+
+// feedForward computes each output from its sources.
+func (p plain) feedForward(n *Network, x []float64) (out []float64) {
+	var of func(i int) float64
+	of = func(i int) float64 {
+		if i < n.Inputs {
+			return x[i]
+		}
+		return p.value(i, of)
+	}
+	for i := range n.Outputs {
+		out = append(out, of(n.Inputs+i))
+	}
+	return out
+}
+
+var every = Network{Inputs: 3, Outputs: 2, Nodes: 12, Connections: 20, Activations: ActivationNames(),
+	Hidden: len(ActivationNames()), Aggregations: AggregationNames()}
+
+// within checks that outputs are equal to 1e-6 of their size.
+func within(t *testing.T, want, got []float64, what string) {
+	t.Helper()
+	for i := range want {
+		require.InDelta(t, want[i], got[i], 1e-6*max(1, math.Abs(want[i])), what)
+	}
+}
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+// population returns random genomes, each leaf with the members in front, and their inputs.
+func population(n *Network, members int, seed uint64) (all []plain, stacked Genome, inputs *graph.Array) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var leaves [][]*graph.Array
+	var tree *graph.Tree
+	for range members {
+		p, g := drawn(n, r)
+		all = append(all, p)
+		var own []*graph.Array
+		own, tree = graph.Flatten(g)
+		leaves = append(leaves, own)
+	}
+	stack := make([]*graph.Array, len(leaves[0]))
+	for k := range stack {
+		var column []*graph.Array
+		for _, own := range leaves {
+			column = append(column, own[k])
+		}
+		stack[k] = graph.Stack(column, 0)
+	}
+	return all, tree.Unflatten(stack).(Genome), random.Normal(random.New(int64(seed)), graph.ShapeOf(graph.Float32, members, 3))
+}
+
+func TestNetworksEqualPlainGo(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	const members = 300
+	onlySums := every
+	onlySums.Aggregations = []string{"sum"}
+	for _, c := range []struct {
+		name string
+		Network
+	}{{"31.100 sums", onlySums}, {"31.101 all aggregations", every}} {
+		t.Run(c.name, func(t *testing.T) {
+			n := c.Network
+			all, g, x := population(&n, members, 7)
+			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.LanesLast()}} {
+				run := xlabridge.Jit2(client, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+					return n.FeedForward(n.Prepare(g), x)
+				}, option...))
+				y, err := run(g, x)
+				require.NoError(t, err)
+				got, in := floats(t, y), floats(t, x)
+				for i, p := range all {
+					within(t, p.feedForward(&n, in[3*i:3*i+3]), got[2*i:2*i+2], name)
+				}
+			}
+		})
+	}
+	t.Run("31.102 recurrent", func(t *testing.T) {
+		n := every
+		n.Recurrent = true
+		all, g, x := population(&n, members, 8)
+		const steps = 4
+		run := xlabridge.Jit2(client, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+			r := n.Prepare(g)
+			end, _ := graph.Scan(func(v, _ *graph.Array) (*graph.Array, graph.None) {
+				return n.Step(r, v, x), graph.None{}
+			}, n.Start(), graph.Iota(steps))
+			return graph.SliceAxis(end, 0, 0, n.Outputs)
+		}))
+		y, err := run(g, x)
+		require.NoError(t, err)
+		got, in := floats(t, y), floats(t, x)
+		for i, p := range all {
+			values := make([]float64, p.nodes)
+			for range steps {
+				copy(values, in[3*i:3*i+3])
+				next := make([]float64, p.nodes)
+				for k := n.Inputs; k < p.nodes; k++ {
+					next[k] = float64(float32(p.value(k, func(j int) float64 { return values[j] })))
+				}
+				values = next
+			}
+			if want := values[3:5]; math.Abs(want[0])+math.Abs(want[1]) < 1e4 { // squares of squares overflow
+				within(t, want, got[2*i:2*i+2], "steps")
+			}
+		}
+	})
+}

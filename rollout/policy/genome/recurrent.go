@@ -1,0 +1,13 @@
+package genome
+
+import "xlarun/graph"
+
+// Start returns the values of all nodes except inputs before the first step: zeros.
+func (n *Network) Start() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n.rows())) }
+
+// Step returns the values of a recurrent genome's nodes after a step, f32[nodes-inputs], outputs first. values are
+// those before it.
+func (n *Network) Step(r Ready, values, x *graph.Array) *graph.Array {
+	all := graph.Concatenate(0, x, values)
+	return n.node(r, n.terms(n.start(), r.Weights, r.Connected, all))
+}
