@@ -132,8 +132,8 @@ func TestBadInput(t *testing.T) {
 		{"warmup jobs", "warmup CartPole-v1 --jobs 0", "", []string{"--jobs got 0, wants 1 or more"}},
 		{"warmup interpreter", "warmup CartPole-v1 --backend reference", "", []string{"CartPole-v1 got the backend " +
 			"reference, which compiles nothing"}},
-		{"topology unknown", "inspect CartPole-v1 --topology h101", "", []string{`--topology got "h101", wants a card ` +
-			"(h100, h200, a100"}},
+		{"topology unknown", "inspect CartPole-v1 --topology h101", "", []string{`--topology got "h101", wants a ` +
+			"card (h100, h200, a100"}},
 		{"topology without its shape", "warmup CartPole-v1 --topology v5e", "", []string{"wants one such as v5e:2x2"}},
 		{"topology of another backend", "inspect --topology h100 --backend tpu", "", []string{"a device of the " +
 			"backend cuda, and --backend tpu: leave --backend out"}},
