@@ -16,9 +16,9 @@ const (
 	mostInTurn = 16
 )
 
-// launchesSaved returns the steps in a turn of a scan whose body is short: the largest divisor of its length that is not
-// too large. It is 1 for other bodies, and for those that use a carry more than once: compilers that fuse a chain of
-// such steps compute each step as often as the next one uses it.
+// launchesSaved returns the steps in a turn of a scan whose body is short: the largest divisor of its length that is
+// not too large. It is 1 for other bodies, and for those that use a carry more than once: compilers that fuse a chain
+// of such steps compute each step as often as the next one uses it.
 func launchesSaved(n *Node) int {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	if len(body.Nodes) > shortBody {

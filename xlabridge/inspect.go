@@ -99,7 +99,15 @@ func (x *Compiled) Dump(dir string) (files []string, err error) {
 		return nil, err
 	}
 	defaults := x.client.programOptions(x.Lowered, x.options)
-	if err := x.client.dump(x.Program.Name, x.Lowered.StableHLO, defaults, x.options, dir); err != nil {
+	o := x.options
+	if x.client.Platform() == "cuda" { // the kernels, too: LLVM's code and PTX
+		o.XLA = maps.Clone(o.XLA)
+		if o.XLA == nil {
+			o.XLA = map[string]any{}
+		}
+		o.XLA["xla_dump_emitter_re"] = ".*"
+	}
+	if err := x.client.dump(x.Program.Name, x.Lowered.StableHLO, defaults, o, dir); err != nil {
 		return nil, err
 	}
 	after, err := os.ReadDir(dir)

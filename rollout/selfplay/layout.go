@@ -22,8 +22,8 @@ type layout struct {
 }
 
 // layout splits the games. A tile has half of the game batch as its lanes, so that two devices play, or fewer lanes if
-// their trees do not fit into the memory. On an accelerator it has all of them: a simulation costs its launches, however
-// many games it is of. on has the devices and their free memory in bytes; 0: unknown.
+// their trees do not fit into the memory. On an accelerator it has all of them: a simulation costs its launches,
+// however many games it is of. on has the devices and their free memory in bytes; 0: unknown.
 func (p *program) layout(on plan.Machine) (l layout, err error) {
 	c, devices, free := p.config, max(1, on.Devices), on.Free
 	if c.Memory > 0 {

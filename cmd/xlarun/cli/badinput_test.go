@@ -133,6 +133,14 @@ func TestBadInput(t *testing.T) {
 		{"warmup jobs", "warmup CartPole-v1 --jobs 0", "", []string{"--jobs got 0, wants 1 or more"}},
 		{"warmup interpreter", "warmup CartPole-v1 --backend reference", "", []string{"CartPole-v1 got the backend " +
 			"reference, which compiles nothing"}},
+		{"topology unknown", "inspect CartPole-v1 --topology h101", "", []string{`--topology got "h101", wants a ` +
+			"card (h100, h200, a100"}},
+		{"topology without its shape", "warmup CartPole-v1 --topology v5e", "", []string{"wants one such as v5e:2x2"}},
+		{"topology of another backend", "inspect --topology h100 --backend tpu", "", []string{"a device of the " +
+			"backend cuda, and --backend tpu: leave --backend out"}},
+		{"topology smaller", "warmup CartPole-v1 --topology h100x2 --devices 4", "", []string{"--devices got 4, but " +
+			"h100x2 has 2"}},
+		{"topology of islands", "inspect CartPole-v1 --topology torus", "", []string{"has no --topology"}},
 		{"plugin backend", "plugin install cud", "", []string{`"cud"`, "did you mean cuda?"}},
 		{"plugin backends", "plugin path cpu cuda", "", []string{"wants one backend"}},
 		{"prune", "cache prune --max lots", "", []string{`--max got "lots", wants a size such as 500M or 2G`}},

@@ -201,8 +201,8 @@ func (g *flagValues) addTarget(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
 	flag.Hidden, flag.DefValue = false, ""
-	flag.Usage = "compile for these devices, which need not be there: a card such as h100, a box such as\n" +
-		"h100x8, a slice of TPUs such as v5e:2x2; of islands also ring, torus, random"
+	flag.Usage = "compile for devices that need not be there: h100, h100x8, v5e:2x2, …; of islands: ring, torus, " +
+		"random"
 }
 
 // chooseTarget takes the target, if --topology names one, and sets its backend.

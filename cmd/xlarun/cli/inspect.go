@@ -101,7 +101,7 @@ func inspectCommand(a *App) *cobra.Command {
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())
-	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO and the compiler's own texts into this folder")
+	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }

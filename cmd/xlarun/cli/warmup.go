@@ -39,13 +39,11 @@ func warmupCommand(a *App) *cobra.Command {
 			"to 3 s an experiment, one\n" +
 			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
 			"of each, whose result is\n" +
-			"dropped. A later run starts from the cache. With --topology the programs are for devices that need not " +
-			"be there: nothing\n" +
-			"is measured or run, plans are chosen by the compiler's numbers, and a machine with the devices uses the " +
-			"folder of the cache\n(XLARUN_CACHE).",
-		Example: "  xlarun warmup small.toml wide.toml\n  XLARUN_CACHE=/shared/cache xlarun warmup small.toml " +
-			"--topology h100x8\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy " +
-			"mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
+			"dropped. A later run starts from the cache. With --topology nothing is run: the programs are for a " +
+			"machine that has\n" +
+			"the devices and this cache (XLARUN_CACHE), and plans are chosen by the compiler's numbers.",
+		Example: "  xlarun warmup small.toml wide.toml --topology h100x8\n  xlarun warmup CartPole-v1 " +
+			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no experiment, wants config files, environments or kinds of run")

@@ -40,7 +40,8 @@ func small() []Row {
 		{Name: "selfplay", Kind: "selfplay", Settings: map[string]string{"vertices": "4", "k": "3",
 			"num-simulations": "4", "num-episodes": "4", "game-batch-size": "4"}},
 		{Name: "qd", Kind: "qd", Settings: map[string]string{"env": "CartPole-v1", "steps": "4"}},
-		{Name: "islands", Kind: "islands", Settings: map[string]string{"env": "CartPole-v1", "steps": "4", "pop": "32"}},
+		{Name: "islands", Kind: "islands", Settings: map[string]string{"env": "CartPole-v1", "steps": "4",
+			"pop": "32"}},
 	}
 }
 
@@ -56,9 +57,11 @@ func TestAllKindsCompileAhead(t *testing.T) {
 			t.Run(r.Name+" for "+name, func(t *testing.T) {
 				on, err := target.Parse(name)
 				require.NoError(t, err)
-				got, err := Measure(t.Context(), r, on, Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"})
+				o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
+				got, err := Measure(t.Context(), r, on, o)
 				if errors.Is(err, fetch.ErrNotInstalled) {
-					t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend + ", or XLARUN_TOPOLOGIES=1")
+					t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend +
+						", or XLARUN_TOPOLOGIES=1")
 				}
 				require.NoError(t, err)
 				require.Positive(t, got.Kernels)
