@@ -117,7 +117,7 @@ type NEATState struct {
 	Reach    *graph.Array `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
 	Species  NEATSpecies
 	Champion *graph.Array // i32[]: the best of Genomes
-	Elite    *graph.Array // i32[]: the champion of the generation before, as an elite among Genomes; -1: it is none
+	Elite    *graph.Array // i32[]: the champion of the generation before, as an elite among Genomes; -1: none
 	// Confirmed, f32[], is the moving mean of the fitness of champions in the generation after their own.
 	Confirmed *graph.Array
 	Best      *graph.Array // f32[]: the best fitness so far
@@ -208,8 +208,8 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
 }
 
-// Centre returns the champion of the generation before the last, if it is an elite of the last one, or else the champion
-// of the last one.
+// Centre returns the champion of the generation before the last, if it is an elite of the last one, or else the
+// champion of the last one.
 func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
 	return e.genome(s.Genomes, graph.Select(s.Elite.Ge(0), s.Elite, s.Champion))
