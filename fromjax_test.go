@@ -71,8 +71,11 @@ var fromJAX = []section{
 		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter; in a Cond that VMap maps, " +
 			"for both branches"},
 		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
+		{"jax.pure_callback", graph.HostCall, "by the name given to RegisterHostFunction; one call for all " +
+			"lanes of VMap"},
 		{"jax.tree.map", graph.MapTree[array], "MapTree2 for two trees"},
 		{"jax.tree.flatten", graph.Flatten, "trees are Go structs, slices, maps"},
+		{"jax.flatten_util.ravel_pytree", graph.Ravel[array], ""},
 		{"jax.tree.leaves", graph.Leaves, ""},
 		{"device_put", xlabridge.Put[array], ""},
 		{"device_get", xlabridge.ToHost, ""},
@@ -102,7 +105,11 @@ var fromJAX = []section{
 		{"full", graph.Full, ""},
 		{"zeros_like", graph.ZerosLike, ""}, {"ones_like", graph.OnesLike, ""}, {"full_like", graph.FullLike, ""},
 		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""},
-		{"linspace", graph.Linspace, ""}, {"eye identity", graph.Eye, ""},
+		{"arange", graph.Arange, "with start, stop and step: Go numbers"}, {"linspace", graph.Linspace, ""},
+		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", graph.Vander, ""},
+		{"tril_indices", graph.TrilIndices, ""}, {"triu_indices", graph.TriuIndices, ""},
+		{"jax.scipy.linalg.toeplitz", graph.Toeplitz, "of vectors"},
+		{"jax.scipy.linalg.block_diag", graph.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
 		{"jax.nn.one_hot", graph.OneHot, ""}, {"tril", graph.Tril, ""}, {"triu", graph.Triu, ""},
 		{"meshgrid", graph.Meshgrid, ""}, {"meshgrid", graph.MeshgridIJ, "indexing=\"ij\""},
 	}},
@@ -115,6 +122,10 @@ var fromJAX = []section{
 		{"fmod", graph.Rem, "an integer by 0 gives itself, not 0"}, {"power", graph.Pow, "slope 0 at (0, 0), not NaN"},
 		{"maximum", graph.Max, ""}, {"minimum", graph.Min, ""},
 		{"logaddexp", graph.LogAddExp, ""}, {"arctan2", graph.Atan2, ""}, {"nextafter", graph.NextAfter, ""},
+		{"hypot", graph.Hypot, ""}, {"copysign", graph.CopySign, ""}, {"signbit", graph.SignBit, ""},
+		{"heaviside", graph.Heaviside, ""}, {"fmax", graph.FMax, ""}, {"fmin", graph.FMin, ""},
+		{"logaddexp2", graph.LogAddExp2, ""}, {"divmod", graph.DivMod, ""}, {"modf", graph.Modf, ""},
+		{"degrees", graph.Degrees, ""}, {"radians", graph.Radians, ""}, {"sinc", graph.Sinc, ""},
 		{"bitwise_and", graph.And, ""}, {"bitwise_or", graph.Or, ""}, {"logical_and", graph.LogicalAnd, ""},
 		{"logical_or", graph.LogicalOr, ""}, {"logical_xor", graph.LogicalXor, ""},
 		{"logical_not", graph.LogicalNot, ""},
@@ -151,11 +162,26 @@ var fromJAX = []section{
 		{"jax.scipy.special.expit", graph.Logistic, ""},
 		{"jax.scipy.special.xlogy", graph.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
 			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
+		{"jax.scipy.special.ndtr", graph.Ndtr, ""}, {"jax.scipy.special.log_ndtr", graph.LogNdtr, ""},
+		{"jax.scipy.special.ndtri", graph.Ndtri, ""}, {"jax.scipy.special.logit", graph.Logit, ""},
+		{"jax.scipy.special.entr", graph.Entr, ""}, {"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
+		{"jax.scipy.special.kl_div", graph.KLDiv, "the same"}, {"jax.scipy.special.betaln", graph.BetaLn, ""},
+		{"jax.scipy.special.betainc", graph.BetaInc, "with derivatives by all three"},
+		{"jax.scipy.special.gammainc", graph.GammaInc, ""}, {"jax.scipy.special.gammaincc", graph.GammaIncC, ""},
+		{"jax.lax.random_gamma_grad", graph.RandomGammaGrad, ""},
+		{"jax.scipy.special.zeta", graph.Zeta, "of positive q; with derivatives"},
+		{"jax.scipy.special.polygamma", graph.Polygamma, "n is a Go int"},
 	}},
 	{"Reductions", "jax.numpy", []counterpart{
 		{"sum", graph.Sum, "axes are the last arguments, none: all"}, {"prod", graph.Prod, ""},
 		{"max amax", graph.ReduceMax, ""}, {"min amin", graph.ReduceMin, ""},
-		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""}, {"all", graph.All, ""},
+		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""},
+		{"sum", graph.Reduction{}, "keepdims, where and ddof are fields; methods for sum, mean, var and the others"},
+		{"average", graph.Average, ""}, {"ptp", graph.Range, ""}, {"count_nonzero", graph.CountNonzero, ""},
+		{"cov", graph.Cov, "ddof is given"}, {"corrcoef", graph.CorrCoef, ""}, {"trapezoid", graph.Trapezoid, ""},
+		{"interp", graph.Interp, ""}, {"gradient", graph.Slope, "along one axis"}, {"unwrap", graph.Unwrap, ""},
+		{"polyval", graph.PolyVal, ""}, {"polyfit", graph.PolyFit, "coefficients only"},
+		{"all", graph.All, ""},
 		{"any", graph.Any, ""},
 		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", graph.Median, ""},
 		{"quantile", graph.Quantile, ""},
@@ -207,13 +233,14 @@ var fromJAX = []section{
 		{"jax.lax.top_k", graph.TopK, "NaN of either sign comes first, -0 equals 0"},
 		{"searchsorted", graph.SearchSorted, "int32"},
 		{"unique", graph.Unique, "of a given size"}, {"nonzero", graph.Nonzero, "of a given size"},
-		{"unravel_index", graph.UnravelIndex, ""},
+		{"unravel_index", graph.UnravelIndex, ""}, {"ravel_multi_index", graph.RavelMultiIndex, "mode=\"clip\""},
+		{"swapaxes", graph.SwapAxes, ""}, {"rot90", graph.Rot90, "of the first two axes"}, {"isin", graph.IsIn, ""},
 	}},
 	{"Products and linear algebra", "jax.numpy", []counterpart{
 		{"dot", graph.Dot, ""}, {"matmul", graph.MatMul, ""}, {"jax.lax.dot_general", graph.DotGeneral, ""},
 		{"einsum", graph.Einsum, ""},
 		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""},
-		{"convolve", graph.Convolve, ""},
+		{"convolve", graph.Convolve, ""}, {"correlate", graph.Correlate, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
 		{"linalg.cholesky", graph.Cholesky, "leading axes are matrices"}, {"linalg.eigh", graph.Eigh, ""},
 		{"linalg.eig", graph.Eig, "real and imaginary parts, order and phases fixed"},
@@ -311,6 +338,76 @@ var fromJAX = []section{
 	}},
 }
 
+// elsewhere is what no counterpart is meant for.
+type elsewhere struct {
+	counterpart
+	module, instead string
+}
+
+var notHere = []elsewhere{}
+
+// jaxNames is docs/testdata/jax_names.json.gz; third_party/oracles/jax_names.py says what it holds.
+type jaxNames struct {
+	Versions  map[string]string
+	Names     []string
+	Functions []string // each the names of one function, divided by spaces
+}
+
+// theirs are the full names of a row's functions.
+func (r counterpart) theirs(module string) []string {
+	out := strings.Fields(r.jax)
+	for i, n := range out {
+		if !slices.ContainsFunc([]string{"jax.", "flax.", "optax.", "distrax."}, func(p string) bool {
+			return strings.HasPrefix(n, p)
+		}) {
+			out[i] = module + "." + n
+		}
+	}
+	return out
+}
+
+// missing returns the functions that have no row: by module, the first name of each in the module's order. It removes
+// those that the table notHere names, and requires that each name there is one of a function without a row.
+func (names jaxNames) missing(t *testing.T) (modules []string, functions map[string][]string) {
+	here := map[string]bool{}
+	for _, s := range fromJAX {
+		for _, r := range s.rows {
+			for _, n := range r.theirs(s.module) {
+				here[n] = true
+			}
+		}
+	}
+	left := map[string]bool{}
+	for _, why := range notHere {
+		for _, n := range why.theirs(why.module) {
+			left[n] = true
+		}
+	}
+	functions = map[string][]string{}
+	for _, f := range names.Functions {
+		spellings := strings.Fields(f)
+		if slices.ContainsFunc(spellings, func(n string) bool { return here[n] }) {
+			continue
+		}
+		skip := false
+		for _, n := range spellings {
+			skip = skip || left[n]
+			delete(left, n)
+		}
+		if skip {
+			continue
+		}
+		dot := strings.LastIndexByte(spellings[0], '.')
+		module := spellings[0][:dot]
+		if functions[module] == nil {
+			modules = append(modules, module)
+		}
+		functions[module] = append(functions[module], spellings[0][dot+1:])
+	}
+	require.Empty(t, left, "notHere names functions that have a row, or that their packages do not have")
+	return modules, functions
+}
+
 // declared is an exported function or type: its package's folder, its name, how it is written.
 type declared struct{ folder, name, text string }
 
@@ -376,10 +473,7 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 // TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our functions
 // are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
-	var names struct {
-		Versions map[string]string
-		Names    []string
-	}
+	var names jaxNames
 	require.NoError(t, oracles.Read("docs/testdata/jax_names.json.gz", &names))
 	known := map[string]bool{}
 	for _, n := range names.Names {
@@ -409,12 +503,7 @@ Signatures come from the code. Names on the left are checked against the package
 		fmt.Fprintf(&page, "\n## %s\n\n| JAX | xlarun | differences |\n| --- | --- | --- |\n", s.title)
 		for _, r := range s.rows {
 			var theirs []string
-			for _, n := range strings.Fields(r.jax) {
-				if !slices.ContainsFunc([]string{"jax.", "flax.", "optax.", "distrax."}, func(p string) bool {
-					return strings.HasPrefix(n, p)
-				}) {
-					n = s.module + "." + n
-				}
+			for _, n := range r.theirs(s.module) {
 				require.True(t, known[n], "%s: no such name", n)
 				theirs = append(theirs, "`"+n+"`")
 			}
@@ -441,6 +530,16 @@ Signatures come from the code. Names on the left are checked against the package
 			}
 			fmt.Fprintf(&page, "| %s | `%s` | %s |\n", strings.Join(theirs, ", "), text, r.note)
 		}
+	}
+	page.WriteString("\n## What is missing\n\nThese functions have no counterpart yet. A function that has several names " +
+		"stands under one.\n\n| module | functions |\n| --- | --- |\n")
+	modules, functions := names.missing(t)
+	for _, m := range modules {
+		fmt.Fprintf(&page, "| `%s` | %s |\n", m, strings.Join(functions[m], ", "))
+	}
+	page.WriteString("\n## What a Go program does not need\n\n| functions | instead |\n| --- | --- |\n")
+	for _, why := range notHere {
+		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module, why.instead)
 	}
 	const file = "docs/from-jax.md"
 	if *update {

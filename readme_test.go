@@ -11,33 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmeExample runs the README's Go program and compares its output with the README.
+// TestReadmeExample runs the README's Go program, which is to stay short.
 func TestReadmeExample(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```text\n(.*?)```").FindSubmatch(readme)
-	require.NotNil(t, m, "the README has a block of go, followed by a block of text with its output")
-	program, want := m[1], string(m[2])
-	body := strings.Count(string(program[strings.Index(string(program), "func main"):]), "\n")
-	require.LessOrEqual(t, body, 22, "the example is to stay short")
-	file := filepath.Join(t.TempDir(), "main.go")
-	require.NoError(t, os.WriteFile(file, program, 0o644))
-	out, err := exec.Command("go", "run", file).CombinedOutput() // in this module, so that its packages are found
-	require.NoError(t, err, "%s", out)
-	require.Equal(t, want, string(out))
+	_, program, _ := strings.Cut(string(readme), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	require.LessOrEqual(t, strings.Count(program[strings.Index(program, "func main"):], "\n"), 22)
+	requireOutput(t, string(readme))
 }
 
-// TestSpikingExample runs the Go program of docs/spiking.md and compares its output with the text below it.
+// TestSpikingExample runs the Go program of docs/spiking.md.
 func TestSpikingExample(t *testing.T) {
 	page, err := os.ReadFile("docs/spiking.md")
 	require.NoError(t, err)
-	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```text\n(.*?)```").FindSubmatch(page)
-	require.NotNil(t, m, "the page has a block of go, followed by a block of text with its output")
-	file := filepath.Join(t.TempDir(), "main.go")
-	require.NoError(t, os.WriteFile(file, m[1], 0o644))
-	out, err := exec.Command("go", "run", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Equal(t, string(m[2]), string(out))
+	requireOutput(t, string(page))
 }
 
 // TestExtendingExample runs the Go program of docs/extending.md with the command that stands below it, made short.
@@ -54,4 +42,46 @@ func TestExtendingExample(t *testing.T) {
 	out, err := exec.Command("go", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "generation 2: best ")
+}
+
+// TestTutorial runs the program of the tutorial's first page. The code of the other pages stands in examples/extend,
+// whose own tests run it.
+func TestTutorial(t *testing.T) {
+	block := regexp.MustCompile("(?s)```go\n(.*?)```")
+	var files strings.Builder
+	names, err := filepath.Glob("examples/extend/*.go")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files.Write(text)
+	}
+	pages, err := filepath.Glob("docs/tutorial/*.md")
+	require.NoError(t, err)
+	require.Len(t, pages, 5)
+	for i, name := range pages {
+		page, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if i == 0 {
+			requireOutput(t, string(page))
+			continue
+		}
+		blocks := block.FindAllStringSubmatch(string(page), -1)
+		require.NotEmpty(t, blocks, name)
+		for _, m := range blocks {
+			require.Contains(t, files.String(), m[1], "%s quotes examples/extend", name)
+		}
+	}
+}
+
+// requireOutput runs the first program of a page and compares its output with the block of text below it.
+func requireOutput(t *testing.T, page string) {
+	t.Helper()
+	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```text\n(.*?)```").FindStringSubmatch(page)
+	require.NotNil(t, m, "the page has a block of go, followed by a block of text with its output")
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(m[1]), 0o644))
+	out, err := exec.Command("go", "run", file).CombinedOutput() // in this module, so that its packages are found
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, m[2], string(out))
 }

@@ -25,6 +25,7 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/ppo/value"
+	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
 	"xlarun/rollout/selfplay/network"
 	"xlarun/rollout/settings"
@@ -70,12 +71,15 @@ var policies = []described{
 	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
 	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
 	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
+	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many " +
+		"blocks", ""},
 	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see " +
 		"[genomes.md](../genomes.md)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
 		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
+	{"program", "network that JAX exported: see [jax.md](../jax.md#a-network-as-a-policy)", ""},
 	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
 }
 
@@ -94,6 +98,22 @@ var networks = []described{
 	{"mlp", "perceptron with hidden layers of these sizes", ""},
 	{"graph", "message passing between the edges of a graph; for games that colour edges", ""},
 	{"tower", "residual convolutions; for games with a board as picture", ""},
+}
+
+var archives = []described{
+	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
+	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+}
+
+var emitters = []described{
+	{"isoline", "a child of two elites: noise, and a step along the line between them (Vassiliades and Mouret, 2018)",
+		""},
+	{"searches", "searches by the `--strategy` that begin again at elites: CMA-ME (Fontaine et al., 2020)", ""},
+}
+
+var descriptors = []described{
+	{"env", "the environment's own", ""},
+	{"observations", "means over an episode of some elements of the observations", ""},
 }
 
 // family is a section of the page of environments.
@@ -156,7 +176,7 @@ const inputNote = "A setting with † is an input of the compiled program: anoth
 func TestReference(t *testing.T) {
 	pages := map[string]string{
 		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
-		"commands": commandsPage(t),
+		"commands": commandsPage(t), "qd": qdPage(t),
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		file := "docs/reference/" + name + ".md"
@@ -234,6 +254,28 @@ func policiesPage(t *testing.T) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", d.name, d.what)
 		}
 		choicesSection(t, &b, "###", s.part, s.all)
+	}
+	return b.String()
+}
+
+func qdPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Archives, emitters and descriptors\n" + generated + ticks(`
+´xlarun qd ENV´ chooses one of each. [qd.md](../qd.md) explains them. The setting marked : may follow a colon:
+´--archive grid:20,50´. The others are flags: ´--emitter.line-sigma 0.1´.
+
+`) + inputNote)
+	c := qd.DefaultConfig()
+	for _, p := range c.Parts() {
+		all, ok := map[string][]described{"archive": archives, "emitter": emitters, "descriptor": descriptors}[p.Name]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## --%s\n\n| name | what it is |\n| --- | --- |\n", p.Name)
+		for _, d := range all {
+			fmt.Fprintf(&b, "| %s | %s |\n", d.name, d.what)
+		}
+		choicesSection(t, &b, "###", p, all)
 	}
 	return b.String()
 }

@@ -22,8 +22,9 @@ type Episode[S any] struct {
 // Episode.FinalObs is the step's observation. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for
 // the reset.
 //
-// The result has the Parts of e. Describe, Objectives and Rewards belong to the final state of the last step, before
-// any reset. Draw, Legal and Player belong to the state to continue from.
+// The result has the Parts of e, except a StepDescriber and its Descriptor: the next state may be the first one of
+// another episode. Describe, Objectives and Rewards belong to the final state of the last step, before any reset. Draw,
+// Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
 // episode use e without AutoReset.
@@ -34,8 +35,15 @@ type autoReset[S, P any] struct {
 	parts Parts[S, P] // of env
 }
 
-func (a autoReset[S, P]) Spec() Spec       { return a.env.Spec() }
 func (a autoReset[S, P]) DefaultParams() P { return a.env.DefaultParams() }
+
+func (a autoReset[S, P]) Spec() Spec {
+	s := a.env.Spec()
+	if a.parts.StepDescriber != nil { // see Parts
+		s.Descriptor, s.Descriptors = Box{}, nil
+	}
+	return s
+}
 
 // episode is the Episode that continues from state; final is the final state of the last step.
 func (a autoReset[S, P]) episode(state, final S, finalObs *graph.Array, p P) Episode[S] {

@@ -52,6 +52,8 @@ type Spec struct {
 	// LegalMask is true if actions can be illegal: the environment is a Masker, and Action is Discrete or
 	// MultiDiscrete. Callers get the mask from Legal before each action.
 	LegalMask bool
+	// Host is true if steps run on the host, one batch at a time. Runs then use one device.
+	Host bool
 	// Descriptor has the bounds of the behaviour descriptor, f32[d], of a Describer or a StepDescriber; no Dims: no
 	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
 	Descriptor  Box

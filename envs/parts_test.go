@@ -157,3 +157,26 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	require.NoError(t, err)
 	return v
 }
+
+// walker is a Corridor that describes its steps.
+type walker struct{ Corridor }
+
+func (walker) Spec() envs.Spec {
+	s := Corridor{}.Spec()
+	s.Descriptor, s.Descriptors = envs.Positive(1), []string{"x"}
+	return s
+}
+
+func (walker) DescribeStep(_, next CorridorState, _ *graph.Array, _ CorridorParams) *graph.Array {
+	return next.X.Reshape(1)
+}
+
+// 31.87: under AutoReset a StepDescriber was gone, and its descriptor was still in the Spec.
+func TestAutoResetHasNoStepDescriber(t *testing.T) {
+	auto := envs.AutoReset(walker{})
+	require.Nil(t, envs.PartsOf(auto).StepDescriber)
+	require.Empty(t, auto.Spec().Descriptor.Dims)
+	require.Empty(t, auto.Spec().Descriptors)
+	require.NoError(t, auto.Spec().Check())
+	require.NotEmpty(t, walker{}.Spec().Descriptor.Dims)
+}

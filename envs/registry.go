@@ -11,11 +11,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// registry maps ids to constructors; importing a family registers its environments.
+// registry maps ids to constructors; importing a family registers its environments. openers are by scheme.
 var registry = struct {
 	sync.RWMutex
-	make map[string]func() Environment
-}{make: map[string]func() Environment{}}
+	make    map[string]func() Environment
+	openers map[string]func(source string) (Environment, error)
+}{make: map[string]func() Environment{}, openers: map[string]func(string) (Environment, error){}}
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*-v[0-9]+$`)
 
@@ -46,9 +47,36 @@ func MustRegister[S, P any](e Env[S, P]) {
 	}
 }
 
-// Make returns the environment registered under id. The error for an unknown id lists those that exist and suggests
-// the nearest.
+// MustRegisterScheme makes "SCHEME:SOURCE" the id of an environment that comes from outside of the program, such as
+// from files. open returns it; its Spec has an ID that opens the same environment again. It panics if the scheme is
+// taken.
+func MustRegisterScheme(scheme string, open func(source string) (Environment, error)) {
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.openers[scheme] != nil {
+		panic(fmt.Sprintf("envs.MustRegisterScheme: %s is registered already", scheme))
+	}
+	registry.openers[scheme] = open
+}
+
+// SchemeOf returns the scheme of an id and what is behind it: "program" and "folder" of "program:folder"; ok is false
+// for the id of a registered environment.
+func SchemeOf(id string) (scheme, source string, ok bool) {
+	scheme, source, ok = strings.Cut(id, ":")
+	registry.RLock()
+	defer registry.RUnlock()
+	return scheme, source, ok && registry.openers[scheme] != nil
+}
+
+// Make returns the environment registered under id, or opens the one of a scheme. The error for an unknown id lists
+// those that exist and suggests the nearest.
 func Make(id string) (Environment, error) {
+	if scheme, source, ok := SchemeOf(id); ok {
+		registry.RLock()
+		open := registry.openers[scheme]
+		registry.RUnlock()
+		return open(source)
+	}
 	registry.RLock()
 	make := registry.make[id]
 	registry.RUnlock()

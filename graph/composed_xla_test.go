@@ -40,7 +40,7 @@ func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 }
 
 // What is composed of ops gives on XLA what it gives on the reference interpreter: its values, its values under VMap,
-// and the gradient under VMap. The samples are those of TestComposed, a few in one program.
+// and the gradient under VMap. The samples are TestComposed's, a few in one program.
 func TestComposedAgainstXLA(t *testing.T) {
 	client := openCPU(t)
 	n := 0

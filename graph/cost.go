@@ -4,7 +4,7 @@ package graph
 type Cost struct {
 	// FLOPs are floating-point operations: a product and a sum of a dot are two, an exponential is one.
 	FLOPs float64 `json:"flops"`
-	// Transcendentals are those of them that are no plain arithmetic: exponentials, logarithms, sines, roots, ...
+	// Transcendentals are the operations that are no plain arithmetic: exponentials, logarithms, sines, roots, ...
 	Transcendentals float64 `json:"transcendentals"`
 	// IntOps are operations on integers and booleans, comparisons included.
 	IntOps float64 `json:"int_ops"`

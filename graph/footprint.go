@@ -134,8 +134,9 @@ func footprintOf(g *Graph, homes map[int]int) int64 {
 // notFused are the operations that read and write memory. All others are fused.
 var notFused = map[string]bool{"all_gather": true, "all_to_all": true, "argreduce": true, "cholesky": true,
 	"conv": true, "counted": true, "custom_call": true, "debug": true, "dot_general": true, "function": true,
-	"optimization_barrier": true, "ppermute": true, "preduce": true, "reduce": true, "reduce_window": true,
-	"scatter": true, "sort": true, "switch": true, "top_k": true, "triangular_solve": true, "while": true}
+	"host_call": true, "optimization_barrier": true, "ppermute": true, "preduce": true, "reduce": true,
+	"reduce_window": true, "scatter": true, "sort": true, "switch": true, "top_k": true, "triangular_solve": true,
+	"while": true}
 
 // fuses reports whether a result of a node is computed where it is read.
 func (v *lives) fuses(n *Node, o *Array) bool {

@@ -106,7 +106,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	graphs[0].Params = slices.Concat(graphs[0].Params, loopOwn)
 	graphs[1].Params = slices.Concat(graphs[1].Params, scanOwn)
 	in := slices.Concat(captured, leaves)
-	// The derivative is that of the scan, as the custom derivative of the loop.
+	// The loop's custom derivative is the scan's derivative.
 	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
 		return slices.Concat(outs, orZerosLike(ts, outs))

@@ -93,8 +93,8 @@ func TestForiLoopRefusals(t *testing.T) {
 	}
 }
 
-// The derivative of a bounded loop is that of its unrolled turns, whatever the bound, and lanes take as many turns as
-// each needs.
+// A bounded loop has the derivative of its unrolled turns, whatever the bound, and lanes take as many turns as each
+// needs.
 func TestWhileBoundedDerivative(t *testing.T) {
 	for _, most := range []int{7, 8, 9, 10, 30} {
 		f := func(x *Array) *Array {

@@ -99,7 +99,7 @@ func TestInAxesAt(t *testing.T) {
 	}
 }
 
-// Jacobians and Hessians of trees are those of single arrays, put together.
+// Jacobians and Hessians of trees consist of those of single arrays.
 func TestJacobiansOfTrees(t *testing.T) {
 	w, x := someWeights(), Float32s([]float32{1, -1})
 	type result struct{ Y, Z, Best *Array }

@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// functionCase is one call of a JAX function: third_party/oracles/jax_functions.py says what the fields hold.
+// functionCase is one call of a JAX function: third_party/oracles/calls.py says what the fields hold.
 type functionCase struct {
 	Op                                  string
 	Attrs                               functionAttrs
@@ -23,7 +23,7 @@ type functionAttrs struct {
 	N, Axis, Fill  int
 	Reverse, Right bool
 	Axes, Dims     []int
-	Q, RCond       float64
+	Q, RCond, DDof float64
 	Values         []float64
 	Mode           string
 }
@@ -143,55 +143,69 @@ func fromOracles(t *testing.T, in []oracles.Array) list {
 
 // Every vector of composed functions from JAX, with gradients, on the reference interpreter and on XLA.
 func TestFunctionsAgainstJAX(t *testing.T) {
+	checkCalls(t, "testdata/jax_functions.json.gz", 120, functions, func(c functionCase) string { return c.Op })
+}
+
+// checkCalls compares the calls of a file with ours, by the functions that have their names. Calls of one group are one
+// program.
+func checkCalls(t *testing.T, file string, least int, functions map[string]func(functionAttrs, list) list,
+	group func(functionCase) string) {
+	t.Helper()
 	var doc struct{ Cases []functionCase }
-	require.NoError(t, oracles.Read("testdata/jax_functions.json.gz", &doc))
-	require.Greater(t, len(doc.Cases), 120)
-	byOp := map[string][]functionCase{}
+	require.NoError(t, oracles.Read(file, &doc))
+	require.Greater(t, len(doc.Cases), least)
+	groups, names := map[string][]functionCase{}, map[string]bool{}
 	for _, c := range doc.Cases {
-		byOp[c.Op] = append(byOp[c.Op], c)
+		groups[group(c)], names[c.Op] = append(groups[group(c)], c), true
+		require.NotNil(t, functions[c.Op], c.Op)
 	}
-	require.Len(t, byOp, len(functions))
+	require.Len(t, names, len(functions))
 	for where, backend := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": openCPU(t)} {
-		for op, cases := range byOp {
-			t.Run(where+"/"+op, func(t *testing.T) {
-				f := functions[op]
-				require.NotNil(t, f, op)
+		for name, cases := range groups {
+			t.Run(where+"/"+name, func(t *testing.T) {
 				in, weights := make([]list, len(cases)), make([]list, len(cases))
 				for i, c := range cases {
 					in[i], weights[i] = fromOracles(t, c.Inputs), fromOracles(t, c.Weights)
 				}
-				run := xlabridge.Jit2(backend, func(in, weights []list) [][]*graph.Array {
-					var out []list
+				run := xlabridge.Jit2(backend, func(in, weights []list) []list {
+					out := make([]list, len(cases))
 					for i, c := range cases {
-						results := f(c.Attrs, in[i])
-						if len(c.Gradients) > 0 {
-							results = append(results, graph.Grad(func(x list) *graph.Array {
-								total := graph.Scalar(0)
-								for k, y := range f(c.Attrs, x) {
-									if y.DType().IsFloat() {
-										total = graph.Add(total, graph.Sum(graph.Mul(y, weights[i][k])))
-									}
-								}
-								return total
-							})(in[i])...)
-						}
-						out = append(out, results)
+						out[i] = c.call(functions[c.Op], in[i], weights[i])
 					}
 					return out
 				})
 				got, err := run(in, weights)
 				require.NoError(t, err)
 				for i, c := range cases {
-					want := fromOracles(t, append(append([]oracles.Array{}, c.Outputs...), c.Gradients...))
-					require.Len(t, got[i], len(want))
-					for k, w := range want {
-						if k >= len(c.Outputs) && w.Size() == 0 {
-							continue // an input that has no gradient
+					t.Run(fmt.Sprint(c.Op, " ", i), func(t *testing.T) {
+						want := fromOracles(t, append(append([]oracles.Array{}, c.Outputs...), c.Gradients...))
+						require.Len(t, got[i], len(want))
+						for k, w := range want {
+							if k >= len(c.Outputs) && w.Size() == 0 {
+								continue // an input that has no gradient
+							}
+							near(t, w, got[i][k], c.Tol, fmt.Sprint("result ", k))
 						}
-						near(t, w, got[i][k], c.Tol, fmt.Sprint("case ", i, " ", op, " result ", k))
-					}
+					})
 				}
 			})
 		}
 	}
+}
+
+// call returns the function's results and, if the case has them, the gradients of their sum times weights.
+func (c functionCase) call(f func(functionAttrs, list) list, in, weights list) list {
+	results := f(c.Attrs, in)
+	if len(c.Gradients) == 0 {
+		return results
+	}
+	return append(results, graph.Grad(func(x list) *graph.Array {
+		total := graph.Scalar(0)
+		for k, y := range f(c.Attrs, x) {
+			if y.DType().IsFloat() {
+				total = graph.Add(total, graph.Sum(graph.Mul(y, weights[k])))
+			}
+		}
+		return total
+	})(in)...)
 }

@@ -292,8 +292,8 @@ func sameAsJAX(t *testing.T, c jaxCase, want oracles.Array, got *Array) {
 	}
 }
 
-// Promotion of two arrays is JAX's with 64-bit types on, but for one difference; a Go scalar beside an array is what a
-// Python scalar is in JAX with 64-bit types off: it never makes a 64-bit array of a narrower one.
+// Promotion of two arrays is JAX's with 64-bit types on, except for one difference; a Go scalar beside an array is what
+// a Python scalar is in JAX with 64-bit types off: it never makes a 64-bit array of a narrower one.
 func TestPromotionAgainstJAX(t *testing.T) {
 	var doc struct {
 		Promotion []struct {

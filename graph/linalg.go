@@ -4,7 +4,7 @@ import "slices"
 
 // Linear algebra. Functions take a matrix, or many with leading axes, float32 or float64; integers become float32. What
 // a compiler offers on every backend (Cholesky, triangular solve) is emitted as such; the other factorisations are
-// written as ordinary array programs, which stand in the place of their op when it is lowered. Each op has its
+// written as ordinary array programs, which replace their op when it is lowered. Each op has its
 // derivative in closed form, so that no derivative goes through the loops of a factorisation.
 
 // matrix checks the operand of a linear algebra function: two axes or more, real numbers of a precision that is enough.

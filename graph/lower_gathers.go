@@ -14,7 +14,7 @@ import (
 // does not read, and an op that holds gathers in its bodies has an input that waits for the one before. A program that
 // has other collectives is left to XLA.
 
-// lowerGathers numbers the all_gathers that call the kernel: all, or none.
+// lowerGathers numbers the all_gathers that call the kernel: all of them, or 0.
 func lowerGathers(g *Graph, t Target) *Graph {
 	gathers := false
 	others := g.any(func(n *Node) bool {

@@ -298,7 +298,7 @@ func batchConv(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) 
 }
 
 // FeatureGroups cuts the input and output features of a convolution into n groups that do not see each other; with as
-// many groups as features it is a depthwise convolution. The kernel's input features are those of one group.
+// many groups as features it is a depthwise convolution. The kernel has the input features of one group.
 func FeatureGroups(n int) WindowOption { return func(c *windowConfig) { c.featureGroups = n } }
 
 // BatchGroups cuts the batch and the output features of a convolution into n groups: output group g sees batch group g.

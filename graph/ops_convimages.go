@@ -66,7 +66,7 @@ var (
 	_ = register(convImagesOp(convY, convX, convW))
 )
 
-// convImagesNames are those of the ops, by what they give.
+// convImagesNames are the names of the ops, by what they return.
 var convImagesNames = [...]string{convX: "conv_images_input", convW: "conv_images_weights", convY: "conv_images"}
 
 // convImagesOp gives the third of a convolution, and takes the first and the second.
@@ -296,7 +296,7 @@ func (a imageAttrs) fold(y *Array) (sum *Array) {
 }
 
 // taps calls f for each place of a kernel with the first row and column that it meets, of an image with zeros around
-// it, and those behind the last.
+// it, and those after the last.
 func (a imageAttrs) taps(f func(y, x, toY, toX int)) {
 	high, wide := a.windows()
 	for y := range a.kernelHeight {

@@ -190,12 +190,12 @@ func CumProd(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumProd", "prod", x, axis, opts), x)
 }
 
-// CumMax is the running maximum along an axis. Its slope is that of the latest of equal elements.
+// CumMax is the running maximum along an axis. Of equal elements the latest has the slope.
 func CumMax(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumMax", "max", x, axis, opts), x)
 }
 
-// CumMin is the running minimum along an axis. Its slope is that of the latest of equal elements.
+// CumMin is the running minimum along an axis. Of equal elements the latest has the slope.
 func CumMin(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumMin", "min", x, axis, opts), x)
 }

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// DebugTarget is the kernel by which compiled programs call back: its first input is a debug op's message (u8[n]), the
-// others are what it is about; its result (an int32 scalar) has no meaning.
+// DebugTarget is the kernel with which compiled programs call back. Its first input is a debug op's message (u8[n]),
+// the others are what it is about. Its result (an int32 scalar) has no meaning.
 const DebugTarget = "xlarun_debug"
 
 // debugAttrs: what is printed, or the name of a callback; the inputs' first lanes axes are those of VMap.

@@ -342,7 +342,7 @@ func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
 	if right == 1 || k*m <= k*columns+m*columns {
 		return apply(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
 	}
-	// The larger operand stays: the product the other way round, turned.
+	// The larger operand stays: the product of swapped operands is transposed.
 	product := apply1(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{0}}, turn(in[1]), in[0])
 	return []*Array{turn(product)}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// functionAttrs is a function's number, by which it is called.
+// functionAttrs is the number with which a function is called.
 type functionAttrs struct{ number int }
 
 // function runs its body, which a CPU's compiler makes one function of (lower_functions.go).

@@ -297,6 +297,7 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
 			"unique_indices = %t", a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
+	Lower:        lowerScatter,
 	WritesParts:  alwaysWritesParts,
 	Write:        scatterWithKernel,
 	WriteSeconds: scatterSeconds,

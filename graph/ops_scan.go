@@ -116,16 +116,28 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		return out
 	}
 	unroll := min(max(a.unroll, 1), max(a.length, 1))
+	if l.target.accelerator() {
+		unroll = max(unroll, launchesSaved(n))
+	}
 	turns := a.length / unroll
 	if turns > 1 {
 		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
-		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
-			i, state := c[0], splitScanResults(a, c[1:])
-			for range unroll {
-				state = step(i, state)
-				i = Add(i, 1)
+		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
+		// GPU need not ask the host after each.
+		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
+			state := splitScanResults(a, c[1:])
+			if l.target.accelerator() && unroll > 1 {
+				state = l.scanChunk(n, args, state, c[0], unroll)
+				return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 			}
-			return slices.Concat([]*Array{i}, state.concat())
+			for k := range unroll {
+				i := c[0]
+				if unroll > 1 {
+					i = Add(Mul(i, unroll), k)
+				}
+				state = step(i, state)
+			}
+			return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 		}, init)
 		state = splitScanResults(a, outs[1:])
 	} else {

@@ -79,6 +79,19 @@ func Convolve(x, y *Array, mode string) *Array {
 	return Flatten1D(Conv(Reshape(x, 1, -1, 1), Reshape(Reverse(y, 0), n, 1, 1), Padding(pads)))
 }
 
+// Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's; "same"
+// has the middle ones, and the order of the shifts is that of x.
+func Correlate(x, y *Array, mode string) *Array {
+	const name = "Correlate"
+	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
+		throw(name, "got %s and %s, want two vectors of at least one element", x.shape, y.shape)
+	}
+	if x.Size() < y.Size() {
+		return Reverse(Convolve(Reverse(x, 0), y, mode), 0)
+	}
+	return Convolve(x, Reverse(y, 0), mode)
+}
+
 // Percentile is Quantile with the fraction in percent.
 func Percentile(x *Array, percent float64, axis int) *Array { return Quantile(x, percent/100, axis) }
 

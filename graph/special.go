@@ -17,3 +17,28 @@ func timesLog(name string, x, y any, log func(any) *Array, least float64) *Array
 	safe := Or(Or(plain, Ne(a[0], 0)), IsNaN(a[1]))
 	return Select(safe, Mul(a[0], log(Select(safe, a[1], 1))), 0)
 }
+
+// Logit is log(p / (1-p)), the inverse of Logistic.
+func Logit(p any) *Array {
+	a := floatOf("Logit", p)
+	return Log(Div(a, Sub(1, a)))
+}
+
+// Entr is -x log(x), 0 at 0 and -Inf below it.
+func Entr(x any) *Array {
+	a := floatOf("Entr", x)
+	return Select(Lt(a, 0), math.Inf(-1), Neg(XLogY(a, a)))
+}
+
+// RelEntr is x log(x / y) of x, y above 0, 0 where x is 0 and y is not below it, +Inf elsewhere.
+func RelEntr(x, y any) *Array {
+	a := floatOperands("RelEntr", x, y)
+	both := And(Gt(a[0], 0), Gt(a[1], 0))
+	p, q := Select(both, a[0], 1), Select(both, a[1], 1)
+	outside := Select(And(Eq(a[0], 0), Ge(a[1], 0)), 0, math.Inf(1))
+	outside = Select(IsNaN(Add(a[0], a[1])), math.NaN(), outside)
+	return Select(both, Mul(p, Sub(Log(p), Log(q))), outside)
+}
+
+// KLDiv is RelEntr(x, y) - x + y: it is convex, and 0 where x is y.
+func KLDiv(x, y any) *Array { return Add(Sub(RelEntr(x, y), x), y) }

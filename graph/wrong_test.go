@@ -250,7 +250,7 @@ func TestOnceWrong(t *testing.T) {
 }
 
 // What a branch would give where it is not taken reaches no lane, in whichever order a function with branches is
-// mapped, differentiated forward and transposed: the gradients are those of the lanes one by one.
+// mapped, differentiated forward and transposed: the gradients equal those of the lanes one by one.
 func TestBranchesNotTaken(t *testing.T) {
 	type fn = func(x *Array) *Array
 	root := func(x *Array) *Array { return Sqrt(Sub(x, .5)) }

@@ -9,11 +9,11 @@ import (
 	"xlarun/internal/chart"
 )
 
-// most is the largest number of rows and of columns that an array's table has.
-const most = 8
+// maxRows is the largest number of rows and of columns that an array's table has.
+const maxRows = 8
 
 // Show shows a tree at a glance. Of an Array it shows the shape, the dtype, the range, the mean, how many elements are
-// not finite, and the numbers: at most 8 rows of 8, and a curve for a longer vector. Of another tree it shows a line
+// not finite, and the numbers: at maxRows 8 rows of 8, and a curve for a longer vector. Of another tree it shows a line
 // for each of its arrays. Arrays that are traced or abstract have a shape only.
 func Show(name string, tree any) {
 	if !Active() {
@@ -29,7 +29,7 @@ func Show(name string, tree any) {
 	for i, leaf := range leaves {
 		row := []string{structure.Path(i), leaf.Shape().String()}
 		if s, err := summarize(leaf); err == nil {
-			row = append(row, number(s.min), number(s.mean), number(s.max), fmt.Sprint(s.odd))
+			row = append(row, number(s.min), number(s.mean), number(s.max), fmt.Sprint(s.notFinite))
 		}
 		rows = append(rows, row)
 	}
@@ -40,7 +40,7 @@ func Show(name string, tree any) {
 type summary struct {
 	values         []float64 // all elements, in row-major order
 	min, mean, max float64   // of the finite elements; NaN if there are none
-	odd            int       // elements that are not finite
+	notFinite      int       // elements that are not finite
 }
 
 // summarize reads an array that has data.
@@ -55,12 +55,12 @@ func summarize(a *graph.Array) (s summary, err error) {
 	s = summary{values: t.Floats(), min: math.Inf(1), max: math.Inf(-1)}
 	for _, v := range s.values {
 		if !finite(v) {
-			s.odd++
+			s.notFinite++
 			continue
 		}
 		s.min, s.max = min(s.min, v), max(s.max, v)
 	}
-	count := float64(len(s.values) - s.odd)
+	count := float64(len(s.values) - s.notFinite)
 	if count == 0 {
 		s.min, s.mean, s.max = math.NaN(), math.NaN(), math.NaN()
 	}
@@ -81,13 +81,13 @@ func arrayHTML(name string, a *graph.Array) string {
 	if len(s.values) > 1 {
 		head += fmt.Sprintf(" · min %s · mean %s · max %s", number(s.min), number(s.mean), number(s.max))
 	}
-	if s.odd > 0 {
-		head += fmt.Sprintf(" · <b>%d not finite</b>", s.odd)
+	if s.notFinite > 0 {
+		head += fmt.Sprintf(" · <b>%d not finite</b>", s.notFinite)
 	}
 	if len(s.values) == 0 {
 		return head + " · empty"
 	}
-	if dims := a.Dims(); len(dims) == 1 && dims[0] > most && s.odd < len(s.values) {
+	if dims := a.Dims(); len(dims) == 1 && dims[0] > maxRows && s.notFinite < len(s.values) {
 		return head + tableHTML(nil, s.rows(dims)) + vectorSVG(s.values)
 	}
 	return head + tableHTML(nil, s.rows(a.Dims()))
@@ -102,17 +102,17 @@ func (s summary) rows(dims []int) (rows [][]string) {
 			height = dims[n-2]
 		}
 	}
-	for i := range min(height, most) {
+	for i := range min(height, maxRows) {
 		var row []string
-		for j := range min(width, most) {
+		for j := range min(width, maxRows) {
 			row = append(row, number(s.values[i*width+j]))
 		}
-		if width > most {
+		if width > maxRows {
 			row = append(row, "…")
 		}
 		rows = append(rows, row)
 	}
-	if height > most {
+	if height > maxRows {
 		rows = append(rows, []string{"…"})
 	}
 	if shown := height * width; len(s.values) > shown {

@@ -26,7 +26,7 @@ type Curves struct {
 	mu    sync.Mutex
 	xs    []float64
 	ys    [][]float64 // by name
-	every int         // of so many points, one is kept
+	every int         // one of so many points is kept
 	added int
 	last  []float64 // the newest values
 	at    float64   // their x
@@ -116,7 +116,7 @@ func addLine(c *chart.Chart, name string, xs, ys []float64, colour int) {
 	})
 }
 
-// stretches calls f with each longest stretch of positions that are good.
+// stretches calls f for each longest range [from, to) of good positions.
 func stretches(xs []float64, good func(i int) bool, f func(from, to int)) {
 	for from := 0; from < len(xs); {
 		to := from

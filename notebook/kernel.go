@@ -100,14 +100,22 @@ func (k *kernel) exchange(m message) error {
 	}
 }
 
-// open opens both pipes and starts to read acknowledgements.
-func (k *kernel) open() (err error) {
+// register names the type of values for gob, which allows one type for a name and panics otherwise.
+func register() (err error) {
 	defer func() {
-		if recover() != nil { // gob allows one type for a name
+		if recover() != nil {
 			err = errors.New("this program uses gonbui too: use one of the two")
 		}
 	}()
 	gob.RegisterName(valueName, value{})
+	return nil
+}
+
+// open opens both pipes and starts to read acknowledgements.
+func (k *kernel) open() error {
+	if err := register(); err != nil {
+		return err
+	}
 	out, err := os.OpenFile(os.Getenv(pipeEnv), os.O_WRONLY, 0)
 	if err != nil {
 		return err

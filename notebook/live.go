@@ -62,11 +62,7 @@ func (l *Live) Close() {
 
 // redraw draws now. It needs the mutex.
 func (l *Live) redraw() {
-	show(display(l.pair()))
+	fragment, text := l.draw()
+	show(display(fragment, text, l.id))
 	l.last = time.Now()
-}
-
-func (l *Live) pair() (fragment, text, id string) {
-	fragment, text = l.draw()
-	return fragment, text, l.id
 }

@@ -57,6 +57,35 @@ func (l Listen) Check() error {
 	return nil
 }
 
+// server returns the settings of a message server that listens so.
+func (l Listen) server() (*natsserver.Options, error) {
+	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", NoLog: true, NoSigs: true,
+		MaxPayload: largestMessage, Authorization: l.Token, TLSTimeout: 5}
+	if l.TLS != nil {
+		o.TLSConfig = l.TLS.Clone()
+		if l.TLS.ClientCAs != nil {
+			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+	}
+	if l.Address == "" {
+		return o, nil
+	}
+	host, port, _ := net.SplitHostPort(l.Address)
+	o.Host = host
+	var err error
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
+	}
+	probe, err := net.Listen("tcp", l.Address) // the server only logs what hinders it
+	if err != nil {
+		return nil, err
+	}
+	if o.Port == 0 {
+		o.Port = probe.Addr().(*net.TCPAddr).Port
+	}
+	return o, probe.Close()
+}
+
 // broker is a NATS server in this process: the queue of trials, the leases and the checkpoints of a study. All of it
 // may be lost, since it can be rebuilt from the database.
 type broker struct {
@@ -108,32 +137,12 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
 		return nil, err
 	}
-	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", JetStream: true, StoreDir: dir,
-		NoLog:  true,
-		NoSigs: true, DisableJetStreamBanner: true,
-		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 50, MaxPayload: largestMessage, Authorization: l.Token,
-		TLSTimeout: 5}
-	if l.TLS != nil {
-		o.TLSConfig = l.TLS.Clone()
-		if l.TLS.ClientCAs != nil {
-			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
-		}
+	o, err := l.server()
+	if err != nil {
+		return nil, err
 	}
-	if l.Address != "" {
-		host, port, _ := net.SplitHostPort(l.Address)
-		o.Host = host
-		if o.Port, err = strconv.Atoi(port); err != nil {
-			return nil, fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
-		}
-		probe, err := net.Listen("tcp", l.Address) // the server only logs what hinders it
-		if err != nil {
-			return nil, err
-		}
-		if o.Port == 0 {
-			o.Port = probe.Addr().(*net.TCPAddr).Port
-		}
-		_ = probe.Close()
-	}
+	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, dir, true
+	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
 	b := &broker{dir: dir}
 	if b.server, err = natsserver.NewServer(o); err != nil {
 		return nil, err
@@ -146,13 +155,10 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 			b.close()
 		}
 	}()
-	failure := &fatalError{}
-	b.server.SetLogger(failure, false, false)
-	b.server.Start()
-	if failure.err != nil {
-		return nil, fmt.Errorf("the message server does not start: %w", failure.err)
+	if err := started(b.server); err != nil {
+		return nil, err
 	}
-	if !b.server.ReadyForConnections(20*time.Second) || !b.server.JetStreamEnabled() {
+	if !b.server.JetStreamEnabled() {
 		return nil, errors.New("the message server does not start with its store")
 	}
 	if b.conn, err = nats.Connect("", nats.InProcessServer(b.server), nats.Token(l.Token), nats.MaxReconnects(-1),
@@ -171,6 +177,20 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	}
 	go b.accept(b.socket)
 	return b, os.Remove(mark)
+}
+
+// started starts a message server and waits until it is ready.
+func started(s *natsserver.Server) error {
+	failure := &fatalError{}
+	s.SetLogger(failure, false, false)
+	s.Start()
+	if failure.err != nil {
+		return fmt.Errorf("the message server does not start: %w", failure.err)
+	}
+	if !s.ReadyForConnections(20 * time.Second) {
+		return errors.New("the message server does not start")
+	}
+	return nil
 }
 
 // fatalError is a logger of the message server that keeps its fatal error: Start does not return it.

@@ -9,12 +9,16 @@ type lease struct {
 	Worker   string
 	Ack      string // subject on which the message of the queue is acknowledged
 	Object   string // the newest checkpoint
-	Attempts int64  // number of workers that have had the trial
+	Attempts int64  // number of workers that have had the trial, without those that died of something else
+	Excused  int64  // number of workers that had the trial and died of something else
 
 	revision uint64
 	lastSeen time.Time // zero: the worker is known to be gone
 	freed    bool      // the trial was put back into the queue
 	released bool      // the worker has given the trial back
+	death    *death    // of this worker; nil: it is not known to have died
+	blamed   *death    // of the worker before, which counts as an attempt
+	unheard  bool      // an earlier coordinator granted the lease, and the worker has sent nothing since
 	before   uint64    // the revision that the worker knows, after all leases were lost; 0: they were not
 }
 

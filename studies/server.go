@@ -92,6 +92,7 @@ type server struct {
 	queued   map[int64]time.Time // trials without a lease: when they were put into the queue
 	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
 	workers  map[string]*WorkerStatus
+	deaths   []*death
 	refused  int // number of results and checkpoints that came too late
 }
 
@@ -137,7 +138,7 @@ func (s *server) loadLeases(ctx context.Context) error {
 			continue
 		}
 		entry, err := s.broker.leases.Get(ctx, key)
-		l := &lease{lastSeen: s.now()}
+		l := &lease{lastSeen: s.now(), unheard: true}
 		if err != nil || decoded(entry.Value(), l) != nil {
 			continue
 		}
@@ -216,16 +217,26 @@ func (s *server) claim(q request) (reply, error) {
 	case s.alive(l):
 		return reply{Busy: s.ttl / 2}, nil
 	}
-	if l.Attempts >= s.spec.Attempts {
-		reason := fmt.Sprintf("%d workers died while they ran it: see their logs", l.Attempts)
+	s.mourn(q.Trial, l, l.lastSeen, true)
+	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts, Excused: l.Excused,
+		revision: l.revision, lastSeen: s.now()}
+	switch {
+	case l.Worker == "" || l.released: // nobody died
+	case s.excused(l):
+		next.Attempts--
+		next.Excused++
+	default:
+		next.blamed = l.death
+	}
+	if next.Attempts >= s.spec.Attempts || next.Excused >= excusedFactor*s.spec.Attempts {
+		reason := fmt.Sprintf("%d workers died while they ran it: see their logs", next.Attempts+next.Excused)
 		if err := s.db.Finish(q.Trial, study.Result{State: study.Fail, Reason: reason}); err != nil {
 			return reply{}, err
 		}
 		s.finished(q.Trial)
 		return reply{Over: true}, nil
 	}
-	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts + 1, revision: l.revision,
-		lastSeen: s.now()}
+	next.Attempts++
 	if err := s.write(q.Trial, next); err != nil {
 		return reply{}, err
 	}
@@ -269,7 +280,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 	if l.Worker != q.Worker || l.freed {
 		return nil, nil
 	}
-	l.lastSeen = s.now()
+	l.lastSeen, l.unheard = s.now(), false
 	return l, nil
 }
 
@@ -411,8 +422,9 @@ func (s *server) finished(trial int64) {
 func (s *server) died(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.leases {
+	for trial, l := range s.leases {
 		if l.Worker == worker {
+			s.mourn(trial, l, s.now(), false)
 			l.lastSeen = time.Time{}
 		}
 	}
@@ -431,6 +443,7 @@ func (s *server) reconcile(ctx context.Context, open []int64) error {
 		switch queuedAt, isQueued := s.queued[trial]; {
 		case l != nil && s.alive(l):
 		case l != nil && !l.freed:
+			s.mourn(trial, l, l.lastSeen, true)
 			l.freed = true
 			if err := s.broker.conn.Publish(l.Ack, []byte("-NAK")); err != nil {
 				s.mu.Unlock()

@@ -15,8 +15,10 @@ import (
 // its client's Close, or by the garbage collector after nobody refers to it any more (see pace).
 type Buffer struct {
 	h      *handle
-	inner  *pjrt.Buffer
+	inner  *pjrt.Buffer // nil on a topology, which has no elements
 	device int
+
+	program string // that a topology did not run to make it; "" for an argument
 
 	shape sync.Once // fills the two below for results of programs
 	dtype dtypes.DType
@@ -59,6 +61,9 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 		return nil, err
 	}
 	defer done()
+	if c.topology != nil {
+		return c.absent("", dtype, slices.Clone(dims), device)
+	}
 	if len(data) == 0 {
 		data = make([]byte, 1) // the plugin needs an address even for no bytes
 	}
@@ -132,6 +137,9 @@ func (b *Buffer) ToHost(dst []byte) error {
 	}
 	if size == 0 {
 		return nil
+	}
+	if b.inner == nil {
+		return b.absentValue(dst)
 	}
 	if err := b.inner.ToHost(dst); err != nil {
 		return fmt.Errorf("xlabridge: transfer of a %s%v to the host: %s", b.dtype, b.dims, pluginText(err))

@@ -32,6 +32,9 @@ type Client struct {
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
 	target   graph.Target // set by tests to override Target
+	topology *topology    // nil: the devices are there
+	compiled func(*Compiled)
+	renew    bool // Options.Renew
 	switches kernelSwitches
 
 	warning sync.Mutex
@@ -53,6 +56,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Backend == "" {
 		o.Backend = "cpu"
 	}
+	if t := o.Topology; t != nil && t.Backend != o.Backend {
+		return nil, fmt.Errorf("backend %s: the topology %s is one of %s; use --backend %s", o.Backend, t.Name,
+			t.Backend, t.Backend)
+	}
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
 			MaxCPUDevices)
@@ -69,14 +76,22 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := withoutTPU(o); err != nil {
+		return nil, err
+	}
 	lib, err := openLibrary(ctx, found, o.LibraryDirs)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{},
-		live: map[*handle]struct{}{}, switches: switches}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
+		renew: o.Renew, warned: map[string]bool{}, live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
-	if err := c.create(ctx, o); err != nil {
+	if o.Topology != nil {
+		err = c.createTopology(ctx, o)
+	} else {
+		err = c.create(ctx, o)
+	}
+	if err != nil {
 		return nil, err
 	}
 	clients.Store(c, struct{}{})
@@ -208,7 +223,11 @@ func (c *Client) Close() error {
 		c.idle.Wait()
 	}
 	c.mu.Unlock()
-	errs = append(errs, c.inner.Destroy())
+	if c.topology != nil {
+		c.topology.destroy()
+	} else {
+		errs = append(errs, c.inner.Destroy())
+	}
 	clients.Delete(c)
 	return errors.Join(errs...)
 }
@@ -252,13 +271,40 @@ func (c *Client) busy() (done func(), err error) {
 func (c *Client) Backend() string { return c.backend }
 
 // NumDevices returns the number of devices.
-func (c *Client) NumDevices() int { return len(c.devices) }
+func (c *Client) NumDevices() int {
+	if c.topology != nil {
+		return len(c.topology.kinds)
+	}
+	return len(c.devices)
+}
+
+// DeviceKind returns the vendor's name of the kind of the first device: "cpu", "NVIDIA H100 80GB HBM3".
+func (c *Client) DeviceKind() string {
+	if c.topology != nil {
+		return c.topology.kinds[0]
+	}
+	if len(c.devices) == 0 {
+		return ""
+	}
+	kind, _ := c.lib.deviceKind(c.devices[0]) // a device that does not say it has none
+	return kind
+}
 
 // Platform returns the plugin's name of its platform, "cpu" or "cuda".
-func (c *Client) Platform() string { return c.inner.Platform() }
+func (c *Client) Platform() string {
+	if c.topology != nil {
+		return c.topology.platform
+	}
+	return c.inner.Platform()
+}
 
 // PlatformVersion returns the plugin's version. For CUDA, it contains the CUDA release.
-func (c *Client) PlatformVersion() string { return c.inner.PlatformVersion() }
+func (c *Client) PlatformVersion() string {
+	if c.topology != nil {
+		return c.topology.version
+	}
+	return c.inner.PlatformVersion()
+}
 
 // PluginPath returns the plugin's file with symbolic links resolved.
 func (c *Client) PluginPath() string { return c.lib.path }
@@ -279,6 +325,9 @@ func (c *Client) DeviceDescriptions() ([]string, error) {
 		return nil, err
 	}
 	defer done()
+	if c.topology != nil {
+		return c.topology.descriptions(), nil
+	}
 	var lines []string
 	for i, device := range c.inner.AddressableDevices() {
 		description, err := device.GetDescription()

@@ -32,7 +32,8 @@ const (
 type CompileInfo struct {
 	// Cache is CacheHit, CacheMiss or CacheOff.
 	Cache string `json:"cache"`
-	// Reason says why it is not a hit, why it was not stored, and which default options the plugin did not accept.
+	// Reason says why it is not a hit, why it was not stored, and which default options the plugin did not accept. Of a
+	// hit, it says whether the program was compiled without its device.
 	Reason string `json:"reason,omitempty"`
 	// Stored reports whether the program is in the cache.
 	Stored bool `json:"stored"`
@@ -56,6 +57,8 @@ type request struct {
 	extra     string         // the value of extraOptions
 	store     *cache.Cache
 	storeNo   string
+	renew     bool   // see Options.Renew
+	text      string // identifies the program in Metadata.Program; set by key
 
 	info CompileInfo  // out
 	raw  *C.xp_loaded // out
@@ -86,7 +89,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	defer done()
 	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults),
-		asked: o.XLA}
+		asked: o.XLA, renew: c.renew}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
@@ -97,6 +100,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	if _, err := appendOverrides(nil, r.overrides); err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
+	}
+	if c.topology != nil {
+		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))
 	}
 	program := []byte(stablehlo)
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
@@ -142,10 +148,16 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	return l.compile(r, args, code)
 }
 
+// seenOptions is called with the options that go-xla gives; tests set it.
+var seenOptions func(options []byte)
+
 // compile loads the program from the cache or compiles it, and sets args.executable. It leaves out default options that
 // the plugin does not accept; they change only the speed. The key of the stored program contains the options that were
 // used.
 func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
+	if seenOptions != nil {
+		seenOptions(optionsOf(args))
+	}
 	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
 	platform := ""
 	if r.store != nil {
@@ -157,7 +169,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 	without := "" // the options that are left out, and why
 	for {
 		options := append(optionsOf(args), r.serialized()...)
-		key, hit := l.lookUp(r, args, code, options, platform)
+		key, hit := l.lookUp(r, args, code, platform)
 		if r.store != nil {
 			r.info.Reason += without
 		}
@@ -192,7 +204,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			meta := cache.Metadata{
 				Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(
 					start).Seconds(),
-				Plugin: l.fingerprint, Platform: platform,
+				Plugin: l.fingerprint, Platform: platform, Program: r.text,
 			}
 			err := l.toCache(r, key, meta, args.executable)
 			r.info.Stored = err == nil
@@ -218,27 +230,78 @@ func (r *request) serialized() []byte {
 }
 
 // lookUp searches the cache for the program's key, and sets args.executable if there is an entry.
-func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte,
+func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 	platform string) (key cache.Key, hit bool) {
 	if r.store == nil {
 		return key, false
 	}
 	format := C.GoStringN(args.program.format, C.int(args.program.format_size))
-	key = cache.NewKey(code, []byte(format), options, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
-		[]byte(hostFingerprint()), []byte(os.Getenv("XLA_FLAGS")))
-	r.info.Key = key.String()
+	key = r.key(l, code, format, optionsOf(args), platform)
 	loaded, err := l.fromCache(r, key, args.client)
 	if err != nil {
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
-		if !errors.Is(err, cache.ErrAbsent) {
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(l, platform, err)
+		if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
 			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)",
 				r.name, key, r.store.Dir(), err)
 		}
 		return key, false
 	}
-	r.info.Cache, r.info.Reason, r.info.Stored = CacheHit, "", true
+	r.info.Cache, r.info.Stored = CacheHit, true
 	args.executable = loaded
 	return key, true
+}
+
+// key returns the program's key in the cache. options are the compiler's options without the overrides. The key of a
+// program for an accelerator has no part of the host, so that another machine can fill the cache. The plugin's
+// fingerprint stands for its version.
+func (r *request) key(l *library, code []byte, format string, options []byte, platform string) cache.Key {
+	overrides, host := r.overrides, ""
+	if strings.HasPrefix(platform, "cpu\n") {
+		host = hostFingerprint()
+	} else if _, ok := overrides[cudaDataDir]; ok {
+		overrides = maps.Clone(overrides)
+		delete(overrides, cudaDataDir) // a folder of this machine
+	}
+	added, _ := appendOverrides(options, overrides) // checked by compileText
+	r.text = cache.NewKey(code, []byte(format), added, []byte(r.extra)).String()
+	key := cache.NewKey(code, []byte(format), added, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
+		[]byte(host), []byte(os.Getenv("XLA_FLAGS")))
+	r.info.Key = key.String()
+	return key
+}
+
+// compiledAhead is the reason of a hit that another machine compiled.
+const compiledAhead = "compiled without the device"
+
+// errRenewed is a miss because of Options.Renew.
+var errRenewed = errors.New("compiled without the device, and now on it")
+
+// others says why programs of the same text in the cache are no hit: they are for another device, or of another plugin.
+// It is "" for a CPU, where a cache of other machines is no matter.
+func (r *request) others(l *library, platform string, err error) string {
+	if !errors.Is(err, cache.ErrAbsent) || strings.HasPrefix(platform, "cpu\n") {
+		return ""
+	}
+	entries, err := r.store.List()
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if e.Meta.Program != r.text || e.Meta.Program == "" {
+			continue
+		}
+		_, kind, _ := strings.Cut(e.Meta.Platform, "\n")
+		_, own, _ := strings.Cut(platform, "\n")
+		switch {
+		case e.Meta.Platform != platform:
+			return fmt.Sprintf("; the same program is there for %s, this device is %s", kind, own)
+		case e.Meta.Plugin != l.fingerprint:
+			return fmt.Sprintf("; the same program is there from another plugin (%.12s, this is %.12s)", e.Meta.Plugin,
+				l.fingerprint)
+		}
+		return "; the same program is there with other XLA_FLAGS"
+	}
+	return ""
 }
 
 // notStored returns the sentence for a cache that cannot be written. It names no program, because it holds for all.
@@ -257,9 +320,16 @@ func notStored(dir string, err error) string {
 
 // fromCache loads the entry under the key. Any error is a miss.
 func (l *library) fromCache(r *request, key cache.Key, client *C.xp_client) (*C.xp_loaded, error) {
-	payload, _, err := r.store.Get(key)
+	payload, meta, err := r.store.Get(key)
 	if err != nil {
 		return nil, err
+	}
+	if meta.Ahead != nil && r.renew {
+		return nil, errRenewed
+	}
+	r.info.Reason = ""
+	if meta.Ahead != nil {
+		r.info.Reason = compiledAhead
 	}
 	if len(payload) == 0 {
 		return nil, errors.New("entry is damaged: it holds no program")

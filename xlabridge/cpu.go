@@ -78,6 +78,9 @@ const codegenSplit = "xla_cpu_parallel_codegen_split_count"
 
 const mostModules = 8
 
+// cudaDataDir is the option for the folder of CUDA's tools, ptxas and libdevice.
+const cudaDataDir = "xla_gpu_cuda_data_dir"
+
 // defaultOptions returns the compiler's options for any program. The caller's options override them.
 func (c *Client) defaultOptions(o CompileOptions) map[string]any {
 	options := map[string]any{}
@@ -88,7 +91,7 @@ func (c *Client) defaultOptions(o CompileOptions) map[string]any {
 		}
 	}
 	if c.cudaData != "" {
-		options["xla_gpu_cuda_data_dir"] = c.cudaData
+		options[cudaDataDir] = c.cudaData
 	}
 	return options
 }

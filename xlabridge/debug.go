@@ -47,18 +47,11 @@ type debugCall struct {
 func debugArguments(buffers []*C.xf_buffer) (debugCall, error) {
 	var out debugCall
 	for i, b := range buffers {
-		d, ok := ffiDTypes[b.dtype]
-		if !ok {
-			return out, fmt.Errorf("%s got an array of the unknown type %d", graph.DebugTarget, int(b.dtype))
+		s, err := shapeOfBuffer(b)
+		if err != nil {
+			return out, err
 		}
-		s := graph.Shape{DType: d}
-		for _, n := range unsafe.Slice(b.dims, int(b.rank)) {
-			s.Dims = append(s.Dims, int(n))
-		}
-		var content []byte
-		if s.Bytes() > 0 {
-			content = C.GoBytes(b.data, C.int(s.Bytes()))
-		}
+		content := bytesOfBuffer(b, s)
 		if i == 0 {
 			out.message = content
 			continue
@@ -70,4 +63,24 @@ func debugArguments(buffers []*C.xf_buffer) (debugCall, error) {
 		out.values = append(out.values, t)
 	}
 	return out, nil
+}
+
+func shapeOfBuffer(b *C.xf_buffer) (graph.Shape, error) {
+	d, ok := ffiDTypes[b.dtype]
+	if !ok {
+		return graph.Shape{}, fmt.Errorf("%s got an array of the unknown type %d", graph.DebugTarget, int(b.dtype))
+	}
+	s := graph.Shape{DType: d}
+	for _, n := range unsafe.Slice(b.dims, int(b.rank)) {
+		s.Dims = append(s.Dims, int(n))
+	}
+	return s, nil
+}
+
+// bytesOfBuffer copies a buffer.
+func bytesOfBuffer(b *C.xf_buffer, s graph.Shape) []byte {
+	if s.Bytes() == 0 {
+		return nil
+	}
+	return C.GoBytes(b.data, C.int(s.Bytes()))
 }

@@ -23,6 +23,7 @@ type Executable struct {
 	info     CompileInfo
 	replicas int
 	outputs  int
+	ahead    *ahead                  // of a topology's program; nil for one that is loaded on devices
 	sizes    atomic.Pointer[[]int64] // see resultSizes
 }
 

@@ -23,6 +23,9 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 		return nil, err
 	}
 	defer e.h.release()
+	if t := e.client.topology; t != nil {
+		return nil, t.notRun(e.name)
+	}
 	c := &call{exe: e}
 	defer c.end(false)
 	if err := c.hold(inputs, donate); err != nil {

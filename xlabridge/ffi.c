@@ -35,3 +35,12 @@ xf_error *xb_debug(xf_frame *frame) {
   fesetenv(&plugins);
   return error;
 }
+
+xf_error *xb_host(xf_frame *frame) {
+  fenv_t plugins;
+  fegetenv(&plugins);
+  fesetenv(FE_DFL_ENV);
+  xf_error *error = xlarun_host(frame);
+  fesetenv(&plugins);
+  return error;
+}

@@ -43,6 +43,7 @@ func init() {
 		RegisterKernel(k.Name, k.Handler)
 	}
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xb_debug))
+	RegisterKernel(graph.HostTarget, unsafe.Pointer(C.xb_host))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

@@ -21,11 +21,16 @@ import (
 // findPlugin returns the backend's plugin, and installs it if necessary and allowed. If the machine lacks the backend's
 // device, it returns an error before any download.
 func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
+	ready := func() error { return deviceReady(o.Backend) }
+	if o.Topology != nil {
+		ready = nil
+	}
 	return plugin.Find(ctx, plugin.Request{
 		Backend:  o.Backend,
 		Path:     o.PluginPath,
 		Offline:  o.Offline,
-		Ready:    func() error { return deviceReady(o.Backend) },
+		Ahead:    o.Topology != nil,
+		Ready:    ready,
 		Progress: o.Progress,
 		Notice:   o.Notice,
 	})

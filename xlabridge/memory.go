@@ -40,9 +40,21 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 		return ProgramMemory{}, err
 	}
 	defer e.h.release()
+	if e.ahead != nil {
+		return e.ahead.Memory, nil
+	}
+	m, err := e.client.lib.memoryOf(e.raw)
+	if err != nil {
+		err = fmt.Errorf("xlabridge: memory of program %s: %w", e.name, err)
+	}
+	return m, err
+}
+
+// memoryOf asks the plugin for the memory of a program.
+func (l *library) memoryOf(raw *C.xp_executable) (ProgramMemory, error) {
 	var args C.xp_executable_memory_args
-	if err := e.client.lib.takeError(C.xb_executable_memory(e.client.lib.slot, e.raw, &args)); err != nil {
-		return ProgramMemory{}, fmt.Errorf("xlabridge: memory of program %s: %w", e.name, err)
+	if err := l.takeError(C.xb_executable_memory(l.slot, raw, &args)); err != nil {
+		return ProgramMemory{}, err
 	}
 	return ProgramMemory{
 		Code:        int64(args.generated_code),
@@ -62,9 +74,21 @@ func (e *Executable) Cost() (map[string]float64, error) {
 		return nil, err
 	}
 	defer e.h.release()
+	if e.ahead != nil {
+		return e.ahead.Cost, nil
+	}
+	cost, err := e.client.lib.costOf(e.raw)
+	if err != nil {
+		err = fmt.Errorf("xlabridge: cost of program %s: %w", e.name, err)
+	}
+	return cost, err
+}
+
+// costOf asks the plugin for the work of a program.
+func (l *library) costOf(raw *C.xp_executable) (map[string]float64, error) {
 	var args C.xp_cost_args
-	if err := e.client.lib.takeError(C.xb_cost(e.client.lib.slot, e.raw, &args)); err != nil {
-		return nil, fmt.Errorf("xlabridge: cost of program %s: %w", e.name, err)
+	if err := l.takeError(C.xb_cost(l.slot, raw, &args)); err != nil {
+		return nil, err
 	}
 	cost := map[string]float64{}
 	for i := range unsafe.Slice(args.properties, int(args.num_properties)) {
@@ -88,6 +112,10 @@ func (e *Executable) Optimized() (format string, code []byte, err error) {
 		return "", nil, err
 	}
 	defer e.h.release()
+	if e.raw == nil {
+		return "", nil, fmt.Errorf("xlabridge: optimized form of program %s: it is in the cache only; compile it "+
+			"without the cache", e.name)
+	}
 	lib := e.client.lib
 	program := (*C.xp_program)(C.calloc(1, C.size_t(unsafe.Sizeof(C.xp_program{}))))
 	defer C.free(unsafe.Pointer(program))
@@ -127,6 +155,9 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 	if c.Platform() == "cpu" {
 		return ProcessMemory()
 	}
+	if c.topology != nil {
+		return DeviceMemory{Limit: int64(topologyMemory * float64(c.topology.Memory))}, nil
+	}
 	done, err := c.busy()
 	if err != nil {
 		return DeviceMemory{}, err
@@ -145,6 +176,9 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 	}
 	return m, nil
 }
+
+// topologyMemory is the part of a topology's device memory that programs may use. It is the plugin's default for GPUs.
+const topologyMemory = .75
 
 // ProcessMemory returns the process's resident memory and its peak. The limit is the memory of the machine or of the
 // control group. Numbers that the kernel does not report are 0.

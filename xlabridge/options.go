@@ -6,6 +6,8 @@ import (
 	"sort"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/xlabridge/target"
 )
 
 // Options holds the options of Open. The zero value is the CPU plugin with one device and the user's compile cache.
@@ -21,6 +23,16 @@ type Options struct {
 	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 means 1. Other backends
 	// have all devices of the machine.
 	Devices int
+	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing.
+	// Its calls return results of the right shapes, and reading one is an error.
+	Topology *target.Target
+	// Zeros makes the results of a topology's calls read as zeros. It is for programs whose shapes follow from results.
+	Zeros bool
+	// Renew compiles programs again that are in the cache without having been compiled on their device. Such programs
+	// lack the compiler's measurements on the device.
+	Renew bool
+	// Compiled, if not nil, is called with each program that Client.Compile has compiled or loaded.
+	Compiled func(*Compiled)
 	// CacheDir is the folder of compiled programs; "" means DefaultCacheDir(). XLARUN_CACHE_MAX limits its size.
 	CacheDir string
 	// NoCache compiles every program and stores none.

@@ -101,6 +101,9 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 		}
 		x.captured = append(x.captured, d)
 	}
+	if c.compiled != nil {
+		c.compiled(x)
+	}
 	return x, nil
 }
 
@@ -161,6 +164,9 @@ func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 
 // run executes the program on data on its devices.
 func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
+	if x.client.topology != nil {
+		return x.absentResults()
+	}
 	data = append(data, x.captured...)
 	rows := make([][]*Buffer, x.Program.Replicas)
 	for r := range rows {
@@ -178,6 +184,22 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 		outs[i] = &deviceData{client: x.client, buffers: make([]*Buffer, len(rows))}
 		for r := range rows {
 			outs[i].buffers[r] = results[r][i]
+		}
+	}
+	return outs, nil
+}
+
+// absentResults returns results without elements, on a topology.
+func (x *Compiled) absentResults() ([]*deviceData, error) {
+	outs := make([]*deviceData, len(x.Program.Outputs))
+	for i, s := range x.Program.Outputs {
+		outs[i] = &deviceData{client: x.client}
+		for device := range x.Program.Replicas {
+			b, err := x.client.absent(x.Program.Name, s.DType, s.Dims, device)
+			if err != nil {
+				return nil, err
+			}
+			outs[i].buffers = append(outs[i].buffers, b)
 		}
 	}
 	return outs, nil

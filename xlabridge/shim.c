@@ -133,14 +133,18 @@ void xb_executable_destroy(int slot, xp_executable *executable) {
   if (error != NULL) xb_error_free(slot, error);
 }
 
-xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out) {
+xp_error *xb_serialize_executable(int slot, xp_executable *executable, xp_serialize_args *out) {
   memset(out, 0, sizeof *out);
   out->struct_size = sizeof *out;
+  out->executable = executable;
+  return invoke(slot, XP_EXECUTABLE_SERIALIZE, out);
+}
+
+xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out) {
   xp_executable *executable = NULL;
   xp_error *error = xb_executable(slot, loaded, &executable);
   if (error != NULL) return error;
-  out->executable = executable;
-  error = invoke(slot, XP_EXECUTABLE_SERIALIZE, out);
+  error = xb_serialize_executable(slot, executable, out);
   xb_executable_destroy(slot, executable);
   out->executable = NULL;
   return error;
@@ -193,16 +197,86 @@ xp_error *xb_client_devices(int slot, xp_client *client, xp_device *const **devi
   return error;
 }
 
+xp_error *xb_description_kind(int slot, xp_description *description, const char **text, size_t *size) {
+  ARGS(xp_description_text_args, kind);
+  kind.description = description;
+  xp_error *error = invoke(slot, XP_DESCRIPTION_KIND, &kind);
+  *text = kind.text;
+  *size = kind.text_size;
+  return error;
+}
+
 xp_error *xb_device_kind(int slot, xp_device *device, const char **text, size_t *size) {
   ARGS(xp_device_description_args, args);
   args.device = device;
   xp_error *error = invoke(slot, XP_DEVICE_DESCRIPTION, &args);
-  if (error != NULL) return error;
-  ARGS(xp_description_text_args, kind);
-  kind.description = args.description;
-  error = invoke(slot, XP_DESCRIPTION_KIND, &kind);
-  *text = kind.text;
-  *size = kind.text_size;
+  return error != NULL ? error : xb_description_kind(slot, args.description, text, size);
+}
+
+xp_error *xb_topology(int slot, const char *name, const char *const *options, size_t count, xp_topology **out) {
+  xp_named_value values[8];
+  if (count > 8) count = 8;
+  memset(values, 0, sizeof values);
+  for (size_t i = 0; i < count; i++) {
+    values[i].struct_size = sizeof values[i];
+    values[i].name = options[2 * i];
+    values[i].name_size = strlen(options[2 * i]);
+    values[i].type = XP_STRING;
+    values[i].value.string_value = options[2 * i + 1];
+    values[i].value_size = strlen(options[2 * i + 1]);
+  }
+  ARGS(xp_topology_create_args, args);
+  args.name = name;
+  args.name_size = strlen(name);
+  args.create_options = values;
+  args.num_options = count;
+  xp_error *error = invoke(slot, XP_TOPOLOGY_CREATE, &args);
+  *out = args.topology;
+  return error;
+}
+
+void xb_topology_destroy(int slot, xp_topology *topology) {
+  ARGS(xp_topology_destroy_args, args);
+  args.topology = topology;
+  xp_error *error = invoke(slot, XP_TOPOLOGY_DESTROY, &args);
+  if (error != NULL) xb_error_free(slot, error);
+}
+
+xp_error *xb_topology_text(int slot, int which, xp_topology *topology, const char **text, size_t *size) {
+  ARGS(xp_topology_text_args, args);
+  args.topology = topology;
+  xp_error *error = invoke(slot, which, &args);
+  *text = args.text;
+  *size = args.text_size;
+  return error;
+}
+
+xp_error *xb_topology_devices(int slot, xp_topology *topology, xp_description *const **devices, size_t *count) {
+  ARGS(xp_topology_descriptions_args, args);
+  args.topology = topology;
+  xp_error *error = invoke(slot, XP_TOPOLOGY_DESCRIPTIONS, &args);
+  *devices = args.descriptions;
+  *count = args.num_descriptions;
+  return error;
+}
+
+xp_error *xb_topology_compile(int slot, xp_topology *topology, const xp_program *program, const char *options,
+                              size_t options_size, xp_executable **out) {
+  ARGS(xp_topology_compile_args, args);
+  args.topology = topology;
+  args.program = program;
+  args.compile_options = options;
+  args.compile_options_size = options_size;
+  xp_error *error = invoke(slot, XP_COMPILE, &args);
+  *out = args.executable;
+  return error;
+}
+
+xp_error *xb_num_outputs(int slot, xp_executable *executable, size_t *count) {
+  ARGS(xp_num_outputs_args, args);
+  args.executable = executable;
+  xp_error *error = invoke(slot, XP_EXECUTABLE_NUM_OUTPUTS, &args);
+  *count = args.num_outputs;
   return error;
 }
 

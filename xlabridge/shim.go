@@ -68,21 +68,24 @@ func (l *library) deviceKind(device *C.xp_device) (string, error) {
 	return C.GoStringN(text, C.int(size)), nil
 }
 
-// platform describes what a compiled program depends on apart from the plugin: the platform's name and version (which
-// contains the CUDA release) and the kind of the first device.
+// platform describes what a compiled program depends on apart from the plugin: the platform's name and the kind of the
+// first device, and on CPU the platform's version.
 func (l *library) platform(client *C.xp_client) (string, error) {
 	name, err := l.clientText(C.XP_CLIENT_PLATFORM_NAME, client)
 	if err != nil {
 		return "", err
 	}
-	version, err := l.clientText(C.XP_CLIENT_PLATFORM_VERSION, client)
-	if err != nil {
-		return "", err
-	}
 	devices, err := l.devices(client)
-	if err != nil || len(devices) == 0 {
-		return fmt.Sprintf("%s\n%s\n", name, version), err
+	kind := ""
+	if err == nil && len(devices) > 0 {
+		kind, err = l.deviceKind(devices[0])
 	}
-	kind, err := l.deviceKind(devices[0])
+	if name != "cpu" || err != nil {
+		return acceleratorPlatform(name, kind), err
+	}
+	version, err := l.clientText(C.XP_CLIENT_PLATFORM_VERSION, client)
 	return fmt.Sprintf("%s\n%s\n%s", name, version, kind), err
 }
+
+// acceleratorPlatform is platform for an accelerator.
+func acceleratorPlatform(name, kind string) string { return name + "\n" + kind }

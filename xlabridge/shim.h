@@ -45,6 +45,17 @@ xp_error *xb_executable_memory(int slot, xp_executable *executable, xp_executabl
 xp_error *xb_cost(int slot, xp_executable *executable, xp_cost_args *out);
 xp_error *xb_optimized(int slot, xp_executable *executable, xp_program *program);
 
+// xb_topology makes a topology. Options are pairs of a name and a text.
+xp_error *xb_topology(int slot, const char *name, const char *const *options, size_t count, xp_topology **out);
+void xb_topology_destroy(int slot, xp_topology *topology);
+xp_error *xb_topology_text(int slot, int which, xp_topology *topology, const char **text, size_t *size);
+xp_error *xb_topology_devices(int slot, xp_topology *topology, xp_description *const **devices, size_t *count);
+xp_error *xb_description_kind(int slot, xp_description *description, const char **text, size_t *size);
+xp_error *xb_topology_compile(int slot, xp_topology *topology, const xp_program *program, const char *options,
+                              size_t options_size, xp_executable **out);
+xp_error *xb_num_outputs(int slot, xp_executable *executable, size_t *count);
+xp_error *xb_serialize_executable(int slot, xp_executable *executable, xp_serialize_args *out);
+
 // The message stays valid until xb_error_free.
 void xb_error_message(int slot, xp_error *error, const char **text, size_t *size, int *code);
 void xb_error_free(int slot, xp_error *error);

@@ -44,7 +44,7 @@ func Check(env envs.Environment) error {
 		name string
 		env  envs.Environment
 	}{{"", env}, {", auto-reset", envs.Erase(envs.AutoReset(env))}} {
-		c := &checker{env: form.env, spec: spec, parts: envs.PartsOf(form.env), raw: form.name == ""}
+		c := &checker{env: form.env, spec: form.env.Spec(), parts: envs.PartsOf(form.env), raw: form.name == ""}
 		err := graph.Try(func() {
 			c.params = form.env.DefaultParams()
 			graph.Leaves(c.params) // names a nil leaf
@@ -107,6 +107,10 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v",
 				s.ID, claim.what, claim.says, claim.holds)
 		}
+	}
+	if p.Describer != nil && p.StepDescriber != nil {
+		return fmt.Errorf("the environment %q has Describe and DescribeStep, want one of them: an episode has one "+
+			"descriptor", s.ID)
 	}
 	return nil
 }

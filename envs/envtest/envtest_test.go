@@ -260,3 +260,16 @@ func TestCheckFindsFaults(t *testing.T) {
 		assert.ErrorContains(t, Check(envs.Erase(nim{c.fault, new(int)})), c.want, "case %d: %s", number, c.fault)
 	}
 }
+
+// twice describes its steps and its last state.
+type twice struct{ nim }
+
+func (twice) DescribeStep(_, _ nimState, _ *graph.Array, _ nimParams) *graph.Array {
+	return graph.Float32s([]float32{0, 0})
+}
+
+// 31.88: an environment is a Describer or a StepDescriber.
+func TestCheckFindsTwoDescriptors(t *testing.T) {
+	err := Check(envs.Erase(twice{}))
+	require.ErrorContains(t, err, `the environment "Nim-v0" has Describe and DescribeStep, want one of them`)
+}

@@ -19,7 +19,9 @@ import (
 	"xlarun/graph/nn"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
+	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -229,4 +231,26 @@ func TestRule(t *testing.T) {
 	require.NotContains(t, plain, "auxiliary_loss")
 	require.Less(t, ruled["auxiliary_loss"], 2*math.Ln2*.8)
 	require.Greater(t, ruled["recent_return"], plain["recent_return"])
+}
+
+// The own emitter and descriptor fill cells, and the emitter learns its standard deviation by the 1/5 rule.
+func TestQualityDiversity(t *testing.T) {
+	args := []string{"qd", "CartPole-v1", "--policy", "mlp:4", "--steps", "40", "--archive", "grid:20", "--emitter",
+		"fifth", "--descriptor", "shares", "--descriptor.actions", "0", "--batch", "64", "-g", "20", "--judge", "2",
+		"--out", "none"}
+	r := commandLine(t, args...)
+	require.Equal(t, []any{.1, []any{0.}}, []any{r["emitter.sigma"], r["descriptor.actions"]})
+	require.Greater(t, r["coverage"], .5)
+
+	var text bytes.Buffer
+	require.Equal(t, 2, cli.Run(context.Background(), append(args, "--descriptor.actions", "0,3"),
+		cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
+	require.Contains(t, text.String(), "--descriptor.actions got 3, wants actions from 0 to 1")
+
+	f := &Fifth{Sigma: settings.Num(.5), Change: settings.Num(1)}
+	for accepted, want := range map[bool]float64{true: .5 * math.Exp(.8), false: .5 * math.Exp(-.2)} {
+		c := qd.Change{Accepted: graph.Of([]bool{accepted, accepted})}
+		next := f.Tell(random.New(0), f.Init(nil, 2, qd.Archive{}), qd.Archive{}, qd.Child{}, qd.Batch{}, c)
+		require.InDelta(t, want, number(t, next.(*graph.Array)), 1e-6)
+	}
 }

@@ -21,7 +21,7 @@ type vector struct {
 	P, Q     map[string]oracles.Array
 	X        oracles.Array
 	LogProb  oracles.Array            `json:"log_prob"`
-	KL       oracles.Array            `json:"kl"`
+	KL       *oracles.Array           `json:"kl"`
 	Entropy  *oracles.Array           `json:"entropy"`
 	DX       *oracles.Array           `json:"d_x"`
 	DLogProb map[string]oracles.Array `json:"d_log_prob"`
@@ -33,16 +33,16 @@ type arrays = map[string]*graph.Array
 
 // kind makes a distribution of its parameters.
 type kind struct {
-	of func(p arrays) distribution.Distribution
-	kl func(p, q distribution.Distribution) *graph.Array
+	of func(p arrays) distribution.Drawable
+	kl func(p, q distribution.Drawable) *graph.Array // nil: no closed form
 }
 
 func kindOf[D interface {
 	distribution.Distribution
 	KL(D) *graph.Array
 }](of func(p arrays) D) kind {
-	return kind{func(p arrays) distribution.Distribution { return of(p) },
-		func(p, q distribution.Distribution) *graph.Array { return p.(D).KL(q.(D)) }}
+	return kind{func(p arrays) distribution.Drawable { return of(p) },
+		func(p, q distribution.Drawable) *graph.Array { return p.(D).KL(q.(D)) }}
 }
 
 var kinds = map[string]kind{
@@ -64,6 +64,42 @@ var kinds = map[string]kind{
 	"multivariate_normal": kindOf(func(p arrays) distribution.MultivariateNormal {
 		return distribution.MultivariateNormal{Loc: p["loc"], Scale: p["scale"]}
 	}),
+}
+
+// open is a kind without a closed divergence and, unless it is a Distribution, entropy.
+func open[D distribution.Drawable](of func(p arrays) D) kind {
+	return kind{of: func(p arrays) distribution.Drawable { return of(p) }}
+}
+
+func init() {
+	kinds["uniform"] = kindOf(func(p arrays) distribution.Uniform { return distribution.NewUniform(p["loc"], p["scale"]) })
+	kinds["gumbel"] = kindOf(func(p arrays) distribution.Gumbel { return distribution.NewGumbel(p["loc"], p["scale"]) })
+	kinds["multivariate_normal_diag"] = kindOf(func(p arrays) distribution.MultivariateNormalDiag {
+		return distribution.NewMultivariateNormalDiag(p["loc"], p["scale"])
+	})
+	kinds["one_hot_categorical"] = kindOf(func(p arrays) distribution.OneHotCategorical {
+		return distribution.NewOneHotCategorical(p["logits"])
+	})
+	kinds["logistic"] = open(func(p arrays) distribution.Logistic {
+		return distribution.NewLogistic(p["loc"], p["scale"])
+	})
+	kinds["independent"] = open(func(p arrays) distribution.Independent[distribution.Laplace] {
+		return distribution.NewIndependent(distribution.NewLaplace(p["loc"], p["scale"]), 1)
+	})
+	kinds["mixture"] = open(func(p arrays) distribution.Mixture[distribution.Normal] {
+		return distribution.NewMixture(p["logits"], distribution.NewNormal(p["loc"], p["scale"]))
+	})
+	kinds["mixture_diag"] = open(func(p arrays) distribution.Mixture[distribution.MultivariateNormalDiag] {
+		return distribution.NewMixture(p["logits"], distribution.NewMultivariateNormalDiag(p["loc"], p["scale"]))
+	})
+	kinds["transformed"] = open(func(p arrays) distribution.Transformed[distribution.Normal, distribution.Steps] {
+		return distribution.NewTransformed(distribution.NewNormal(p["loc"], p["scale"]),
+			distribution.Steps{distribution.NewAffine(.5, 2), distribution.Sigmoid{}})
+	})
+	kinds["inverse"] = open(func(p arrays) distribution.Transformed[distribution.Beta, distribution.Inverted] {
+		return distribution.NewTransformed(distribution.NewBeta(p["loc"], p["scale"]),
+			distribution.Inverted{Of: distribution.Sigmoid{}})
+	})
 }
 
 var dtypes = map[string]graph.DType{"float64": graph.Float64, "int64": graph.Int64}
@@ -95,15 +131,19 @@ func (v vector) results(in inputs) arrays {
 	k := kinds[v.Kind]
 	logProb := func(p arrays, x *graph.Array) *graph.Array { return k.of(p).LogProb(x) }
 	kl := func(p arrays) *graph.Array { return k.kl(k.of(p), k.of(in.Q)) }
-	entropy := func(p arrays) *graph.Array { return k.of(p).Entropy() }
+	entropy := func(p arrays) *graph.Array { return k.of(p).(distribution.Distribution).Entropy() }
 	sum := func(f func(p arrays) *graph.Array) func(p arrays) *graph.Array {
 		return func(p arrays) *graph.Array { return f(p).Sum() }
 	}
-	out := arrays{"log_prob": logProb(in.P, in.X), "kl": kl(in.P), "entropy": entropy(in.P)}
+	out := arrays{"log_prob": logProb(in.P, in.X)}
 	grads := map[string]arrays{
 		"d_log_prob": graph.Grad(sum(func(p arrays) *graph.Array { return logProb(p, in.X) }))(in.P),
-		"d_kl":       graph.Grad(sum(kl))(in.P),
-		"d_entropy":  graph.Grad(sum(entropy))(in.P),
+	}
+	if k.kl != nil {
+		out["kl"], grads["d_kl"] = kl(in.P), graph.Grad(sum(kl))(in.P)
+	}
+	if _, ok := k.of(in.P).(distribution.Distribution); ok {
+		out["entropy"], grads["d_entropy"] = entropy(in.P), graph.Grad(sum(entropy))(in.P)
 	}
 	for name, d := range grads {
 		for leaf, g := range d {
@@ -117,7 +157,10 @@ func (v vector) results(in inputs) arrays {
 }
 
 func (v vector) wanted() map[string]oracles.Array {
-	want := map[string]oracles.Array{"log_prob": v.LogProb, "kl": v.KL}
+	want := map[string]oracles.Array{"log_prob": v.LogProb}
+	if v.KL != nil {
+		want["kl"] = *v.KL
+	}
 	if v.Entropy != nil {
 		want["entropy"] = *v.Entropy
 	}
@@ -233,9 +276,15 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 		"categorical":     {distribution.NewCategorical(v(0, 1, 2)), distribution.NewCategorical(v(1, 1, 1))},
 		"bernoulli":       {distribution.NewBernoulli(1), distribution.BernoulliOf(.4)},
 		"poisson":         {distribution.NewPoisson(4), distribution.NewPoisson(5)},
-		"gamma":           {distribution.NewGamma(3, 2), distribution.NewGamma(2, 2)},
-		"beta":            {distribution.NewBeta(2, 3), distribution.NewBeta(1, 1)},
-		"dirichlet":       {distribution.NewDirichlet(v(1, 2, 3)), distribution.NewDirichlet(v(2, 2, 2))},
+		"uniform":         {distribution.NewUniform(0, 2), distribution.NewUniform(-1, 3)},
+		"gumbel":          {distribution.NewGumbel(1, 2), distribution.NewGumbel(2, 3)},
+		"one_hot_categorical": {distribution.NewOneHotCategorical(v(0, 1, 2)),
+			distribution.NewOneHotCategorical(v(1, 1, 1))},
+		"multivariate_normal_diag": {distribution.NewMultivariateNormalDiag(v(1, 2), v(1, 3)),
+			distribution.NewMultivariateNormalDiag(v(0, 2), v(2, 2))},
+		"gamma":     {distribution.NewGamma(3, 2), distribution.NewGamma(2, 2)},
+		"beta":      {distribution.NewBeta(2, 3), distribution.NewBeta(1, 1)},
+		"dirichlet": {distribution.NewDirichlet(v(1, 2, 3)), distribution.NewDirichlet(v(2, 2, 2))},
 		"multivariate_normal": {distribution.NewMultivariateNormal(v(1, 2), eye.Add(.5)),
 			distribution.NewMultivariateNormal(v(0, 2), eye.Mul(2))},
 	} {

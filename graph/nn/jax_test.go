@@ -125,6 +125,34 @@ var layers = map[string]func(c jaxConfig, in arrays) arrays{
 	"mha_cross": func(c jaxConfig, in arrays) arrays {
 		return arrays{"y": attention(c, in).Attend(in["q"], in["x"], nil)}
 	},
+	"bidirectional": func(c jaxConfig, in arrays) arrays {
+		side := func(name string) nn.RNN {
+			return nn.RNN{Wx: in[name+"/i/kernel"], Wh: in[name+"/h/kernel"], B: in[name+"/i/bias"], Activation: "tanh"}
+		}
+		return arrays{"y": nn.Bidirectional[*graph.Array, nn.RNN]{Forward: side("forward"),
+			Backward: side("backward")}.Apply(in["x"])}
+	},
+	"conv_lstm": func(c jaxConfig, in arrays) arrays {
+		l := nn.ConvLSTM{Input: nn.Conv{W: in["ih/kernel"], B: in["ih/bias"], Same: true},
+			Hidden: nn.Conv{W: in["hh/kernel"], B: in["hh/bias"], Same: true}}
+		s := l.Step(nn.LSTMState{C: in["c"], H: in["h"]}, in["x"])
+		return arrays{"c": s.C, "h": s.H}
+	},
+	"weight_norm": func(c jaxConfig, in arrays) arrays {
+		return arrays{"y": in["x"].Dot(nn.WeightNorm(in["kernel"], in["scale"]))}
+	},
+	"spectral_norm": func(c jaxConfig, in arrays) arrays {
+		w, next := nn.SpectralNorm(in["kernel"], in["u"], 2)
+		return arrays{"y": nn.Conv{W: w, Same: true}.Apply(in["x"]), "u_next": next}
+	},
+	"ntxent": func(c jaxConfig, in arrays) arrays { return arrays{"loss": nn.NTXent(in["x"], in["label"], .5)} },
+	"triplet": func(c jaxConfig, in arrays) arrays {
+		return arrays{"loss": nn.TripletMargin(in["x"], in["positive"], in["negative"], 1)}
+	},
+	"ctc": func(c jaxConfig, in arrays) arrays {
+		return arrays{"loss": nn.CTC(in["x"], in["label"], c.Window[0], c.Window[1])}
+	},
+	"rotary": func(c jaxConfig, in arrays) arrays { return arrays{"y": nn.Rotary(in["x"], in["at"], 10000)} },
 	"pool": func(c jaxConfig, in arrays) arrays {
 		return arrays{"y": nn.Pool{Kind: c.Kind, Window: c.Window, Strides: c.Strides, Same: c.Padding == "SAME"}.Apply(
 			in["x"])}
@@ -178,7 +206,13 @@ var losses = map[string]func(c jaxConfig, p, t *graph.Array) *graph.Array{
 	"cross_entropy":         func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.CrossEntropy(p, t) },
 	"cross_entropy_one_hot": func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.CrossEntropyOneHot(p, t) },
 	"binary_cross_entropy":  func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.BinaryCrossEntropy(p, t) },
-	"cosine":                func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.CosineDistance(p, t, 1e-8) },
+	"kl": func(_ jaxConfig, p, t *graph.Array) *graph.Array {
+		return nn.KLDivergence(graph.LogSoftmax(p, -1), t)
+	},
+	"focal":    func(c jaxConfig, p, t *graph.Array) *graph.Array { return nn.Focal(p, t, c.Delta, 2) },
+	"hinge":    func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.Hinge(p, t) },
+	"log_cosh": func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.LogCosh(p, t) },
+	"cosine":   func(_ jaxConfig, p, t *graph.Array) *graph.Array { return nn.CosineDistance(p, t, 1e-8) },
 }
 
 var inits = map[string]nn.Initializer{

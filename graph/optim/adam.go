@@ -40,6 +40,16 @@ func AdamW(learningRate any, opts ...Option) Transform {
 	return Chain(scaleByAdam{c}, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
 }
 
+// NAdam is Adam with Nesterov momentum (Dozat, "Incorporating Nesterov momentum into Adam", 2016); Adam's options.
+func NAdam(learningRate any, opts ...Option) Transform {
+	return Adam(learningRate, append([]Option{Nesterov()}, opts...)...)
+}
+
+// NAdamW is AdamW with Nesterov momentum; AdamW's options.
+func NAdamW(learningRate any, opts ...Option) Transform {
+	return AdamW(learningRate, append([]Option{Nesterov()}, opts...)...)
+}
+
 func (a scaleByAdam) Init(params any) State {
 	return AdamState{zeroCount(), zeros(params, a.c.momentDType), zeros(params, 0)}
 }

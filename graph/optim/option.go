@@ -17,7 +17,9 @@ type Option struct {
 
 // config holds every hyper-parameter; optimisers use those they know.
 type config struct {
-	b1, b2, eps, epsRoot, decay, momentum, weightDecay, maxSpeed any
+	b1, b2, eps, epsRoot, decay, momentum, weightDecay, maxSpeed, initial any
+
+	factoredFrom int
 
 	nesterov, centered, epsOutside, biasCorrection bool
 	mask                                           Mask
@@ -39,6 +41,14 @@ func configure(optimiser string, defaults config, opts []Option, allowed ...stri
 		return defaults, fmt.Errorf("%s: got Nesterov without Momentum: give the momentum too", optimiser)
 	}
 	return defaults, nil
+}
+
+// decayed is the weight decay that the options ask for.
+func (c config) decayed() Transform {
+	if c.weightDecay == nil {
+		return Chain()
+	}
+	return AddDecayedWeights(c.weightDecay, c.mask)
 }
 
 func valueOption(name string, v any, field func(*config) *any) Option {
@@ -83,6 +93,17 @@ func WeightDecay(v any) Option {
 // MaxSpeed bounds the norm of ClipUp's step, default twice the learning rate.
 func MaxSpeed(v any) Option {
 	return valueOption("MaxSpeed", v, func(c *config) *any { return &c.maxSpeed })
+}
+
+// Initial is what an average or an estimate starts from (Adagrad, Yogi, Prodigy).
+func Initial(v any) Option {
+	return valueOption("Initial", v, func(c *config) *any { return &c.initial })
+}
+
+// FactoredFrom is the size that both of the two largest axes of a leaf need for Adafactor to keep only means along them,
+// default 128.
+func FactoredFrom(n int) Option {
+	return flagOption("FactoredFrom", func(c *config) { c.factoredFrom = n })
 }
 
 // Nesterov looks one step of momentum ahead (SGD, RMSProp, Adam).

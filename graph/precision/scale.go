@@ -28,7 +28,7 @@ func Initial(v float64) DynamicOption { return func(s *LossScale) { s.Value = gr
 // GrowEvery sets the number of consecutive finite steps after which the scale grows, default 2000.
 func GrowEvery(steps int) DynamicOption { return func(s *LossScale) { s.Period = steps } }
 
-// GrowBy sets the factor by which the scale grows and shrinks, default 2.
+// GrowBy sets the factor of the scale's growth and shrinking, default 2.
 func GrowBy(factor float64) DynamicOption { return func(s *LossScale) { s.Factor = factor } }
 
 // AtLeast sets the smallest scale, default 1.

@@ -33,7 +33,22 @@ var draws = map[string]func(key random.Key, x *graph.Array) *graph.Array{
 		return random.TruncatedNormal(key, f32(4), x.Neg(), 2)
 	},
 	"exponential": func(key random.Key, x *graph.Array) *graph.Array { return random.Exponential(key, f32(4)) },
-	"gumbel":      func(key random.Key, x *graph.Array) *graph.Array { return random.Gumbel(key, f32(4)) },
+	"30.118 binomial": func(key random.Key, x *graph.Array) *graph.Array {
+		return random.Binomial(key, f32(3), graph.Float32s([]float32{3, 50, 200}), x)
+	},
+	"30.118 multinomial": func(key random.Key, x *graph.Array) *graph.Array {
+		return random.Multinomial(key, f32(3), 9, graph.Stack([]*graph.Array{x.Mul(.5), x.Mul(.5), x.Neg().Add(1)}, 0))
+	},
+	"30.118 cauchy": func(key random.Key, x *graph.Array) *graph.Array { return random.Cauchy(key, f32(4)) },
+	"30.118 wald":   func(key random.Key, x *graph.Array) *graph.Array { return random.Wald(key, f32(4), x) },
+	"30.118 ball":   func(key random.Key, x *graph.Array) *graph.Array { return random.Ball(key, f32(2, 3), 1.5) },
+	"30.118 orthogonal": func(key random.Key, x *graph.Array) *graph.Array {
+		return random.Orthogonal(key, f32(2, 3))
+	},
+	"30.118 multivariate t": func(key random.Key, x *graph.Array) *graph.Array {
+		return random.MultivariateT(key, x.Mul(9), graph.Float32s([]float32{1, 2}), graph.Eye(graph.Float32, 2), 3)
+	},
+	"gumbel": func(key random.Key, x *graph.Array) *graph.Array { return random.Gumbel(key, f32(4)) },
 	"randint": func(key random.Key, x *graph.Array) *graph.Array {
 		return random.Randint(key, i32(5), -3, percent(x))
 	},

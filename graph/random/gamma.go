@@ -64,10 +64,10 @@ func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array 
 	y := graph.CustomJvp(draw, func(x, t gammaDraws) (*graph.Array, *graph.Array) {
 		y := draw(x)
 		if !inLogs {
-			return y, gammaSlope(x.A, y).Mul(t.A)
+			return y, graph.RandomGammaGrad(x.A, y).Mul(t.A)
 		}
 		sample := y.Exp().Max(formats[s.DType].tiny) // where the draw itself underflows
-		return y, gammaSlope(x.A, sample).Div(sample).Mul(t.A)
+		return y, graph.RandomGammaGrad(x.A, sample).Div(sample).Mul(t.A)
 	})(x)
 	return y.Reshape(s.Dims...)
 }
@@ -112,77 +112,3 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }
 
 func count(n uint32) *graph.Array { return graph.Full(graph.ShapeOf(graph.Uint32), n) }
-
-// gammaSlope is the derivative of gamma draws x (vectors) by their concentration a, the place in the distribution being
-// fixed: minus the derivative of the cumulative function by a over the density. Below about the mean the cumulative
-// function is x^a e^-x / gamma(a+1) times a series, above it its complement is x^a e^-x / gamma(a) times a continued
-// fraction (Abramowitz and Stegun 6.5.29 and 6.5.31): what stands before them leaves digamma and a logarithm.
-func gammaSlope(a, x *graph.Array) *graph.Array {
-	return graph.VMap2(func(a, x *graph.Array) *graph.Array {
-		below := x.Le(a.Add(1))
-		near := graph.Select(below, x, 0) // no turns where the other form counts
-		far := graph.Select(below, graph.Mul(4, a).Add(40), x)
-		one := graph.OnesLike(a)
-		s, ds := graph.Jvp(func(a *graph.Array) *graph.Array { return gammaSeries(a, near) }, a, one)
-		h, dh := gammaFraction(a, far)
-		log := graph.Select(x.Eq(0), 1, x).Log()
-		low := x.Div(a).Mul(s.Mul(log.Sub(graph.Digamma(a.Add(1)))).Add(ds)).Neg()
-		high := x.Mul(h.Mul(log.Sub(graph.Digamma(a))).Add(dh))
-		return graph.Select(x.Eq(0), 0, graph.Select(below, low, high)) // the draw underflowed
-	})(a, x)
-}
-
-// mostTerms bounds the loops of gammaSlope; they need about six times the root of the concentration.
-const mostTerms = 2000
-
-// gammaSeries is the sum of x^n / ((a+1) … (a+n)).
-func gammaSeries(a, x *graph.Array) *graph.Array {
-	type state struct{ N, Term, Sum *graph.Array }
-	small := formats[a.DType()].epsilon() / 16 // the derivatives of the terms are up to some ten times larger than they
-	one := graph.OnesLike(a)
-	return graph.While(func(s state) *graph.Array {
-		return s.Term.Gt(graph.Mul(small, s.Sum)).And(s.N.Lt(mostTerms))
-	}, func(s state) state {
-		n := s.N.Add(1)
-		term := s.Term.Mul(x.Div(a.Add(n)))
-		return state{n, term, s.Sum.Add(term)}
-	}, state{graph.ZerosLike(a), one, one}).Sum
-}
-
-// gammaFraction is 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- …))) and its derivative by a, from the front (Lentz's
-// method, as modified by Thompson and Barnett, 1986). For whole a the fraction ends, its derivative does not: both have
-// to stand still.
-func gammaFraction(a, x *graph.Array) (h, dh *graph.Array) {
-	type pair struct{ V, D *graph.Array } // a value and its derivative
-	type state struct {
-		N       *graph.Array
-		C, D, H pair // C: the reciprocal of the partial denominator
-		Moved   *graph.Array
-	}
-	small := formats[a.DType()].epsilon()
-	zero := graph.ZerosLike(a)
-	start := x.Sub(a).Add(1)
-	first := pair{start.Reciprocal(), start.Reciprocal().Square()}
-	// linear is bottom + top*v, where bottom's derivative is -1 and top's is n.
-	linear := func(n, top, bottom *graph.Array, v pair) pair {
-		return pair{bottom.Add(top.Mul(v.V)), n.Mul(v.V).Sub(1).Add(top.Mul(v.D))}
-	}
-	inverse := func(v pair) pair {
-		r := v.V.Reciprocal()
-		return pair{r, r.Square().Mul(v.D).Neg()}
-	}
-	times := func(v, w pair) pair {
-		return pair{v.V.Mul(w.V), v.D.Mul(w.V).Add(v.V.Mul(w.D))}
-	}
-	last := graph.While(func(s state) *graph.Array {
-		return s.Moved.Gt(small).And(s.N.Lt(mostTerms))
-	}, func(s state) state {
-		n := s.N.Add(1)
-		top, bottom := n.Mul(a.Sub(n)), start.Add(graph.Mul(2, n))
-		c, d := linear(n, top, bottom, s.C), inverse(linear(n, top, bottom, s.D))
-		factor := times(d, c)
-		moved := factor.V.Sub(1).Abs().Add(factor.D.Abs())
-		return state{n, inverse(c), d, times(s.H, factor), moved}
-	}, state{zero, pair{zero, zero}, first, first, graph.OnesLike(a)})
-	return last.H.V, last.H.D
-}

@@ -27,9 +27,6 @@ var formats = map[graph.DType]format{
 // aboveMinusOne is the smallest number of the type that is larger than -1.
 func (f format) aboveMinusOne() float64 { return math.Ldexp(1, -f.mantissa-1) - 1 }
 
-// epsilon is the distance from 1 to the next number.
-func (f format) epsilon() float64 { return math.Ldexp(1, -f.mantissa) }
-
 // floatShape refuses shapes that a continuous distribution cannot fill.
 func floatShape(op string, s graph.Shape) graph.Shape {
 	checkDims(op, s.Dims)

@@ -146,6 +146,46 @@ func (v vector) call(key random.Key) *graph.Array {
 	case "multivariate_normal":
 		return random.MultivariateNormal(key, array(arg[oracles.Array](v, "mean")), array(arg[oracles.Array](v, "cov")),
 			dims...)
+	case "cauchy":
+		return random.Cauchy(key, shape)
+	case "logistic":
+		return random.Logistic(key, shape)
+	case "maxwell":
+		return random.Maxwell(key, shape)
+	case "rademacher":
+		return random.Rademacher(key, shape)
+	case "lognormal":
+		return random.LogNormal(key, shape, value[float64](v, "a"))
+	case "pareto":
+		return random.Pareto(key, shape, value[float64](v, "a"))
+	case "rayleigh":
+		return random.Rayleigh(key, shape, value[float64](v, "a"))
+	case "chisquare":
+		return random.Chisquare(key, shape, value[float64](v, "a"))
+	case "t":
+		return random.T(key, shape, value[float64](v, "a"))
+	case "wald":
+		return random.Wald(key, shape, value[float64](v, "a"))
+	case "weibull_min":
+		return random.WeibullMin(key, shape, value[float64](v, "a"), value[float64](v, "b"))
+	case "f":
+		return random.F(key, shape, value[float64](v, "a"), value[float64](v, "b"))
+	case "triangular":
+		return random.Triangular(key, shape, value[float64](v, "a"), value[float64](v, "b"), value[float64](v, "c"))
+	case "double_sided_maxwell":
+		return random.DoubleSidedMaxwell(key, shape, value[float64](v, "a"), value[float64](v, "b"))
+	case "generalized_normal":
+		return random.GeneralizedNormal(key, shape, arg[float64](v, "p"))
+	case "ball":
+		return random.Ball(key, shape, arg[float64](v, "p"))
+	case "orthogonal":
+		return random.Orthogonal(key, shape)
+	case "geometric":
+		return random.Geometric(key, shape, value[float64](v, "p"))
+	case "binomial":
+		return random.Binomial(key, shape, value[float64](v, "n"), value[float64](v, "p"))
+	case "multinomial":
+		return random.Multinomial(key, shape, value[float64](v, "n"), array(arg[oracles.Array](v, "p")))
 	case "poisson":
 		return random.Poisson(key, value[float64](v, "rate"), dims...)
 	case "bernoulli":

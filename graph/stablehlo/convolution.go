@@ -13,7 +13,7 @@ var (
 	groupPattern = regexp.MustCompile(`(batch|feature)_group_count = (\d+)`)
 )
 
-func convolution(m *machine, o *op, s *scope) []*graph.Array {
+func convolution(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
 	axes := axesPattern.FindStringSubmatch(o.head)
 	if axes == nil {

@@ -2,22 +2,22 @@ package stablehlo
 
 import "xlarun/graph"
 
-// plain is an op whose results depend on its operands alone.
-type plain struct {
+// elementwiseOp is an op whose results depend on its operands alone.
+type elementwiseOp struct {
 	operands int
 	apply    func(x []*graph.Array) *graph.Array
 }
 
-func unary(f func(x any) *graph.Array) plain {
-	return plain{1, func(x []*graph.Array) *graph.Array { return f(x[0]) }}
+func unary(f func(x any) *graph.Array) elementwiseOp {
+	return elementwiseOp{1, func(x []*graph.Array) *graph.Array { return f(x[0]) }}
 }
 
-func binary2(f func(x, y any) *graph.Array) plain {
-	return plain{2, func(x []*graph.Array) *graph.Array { return f(x[0], x[1]) }}
+func pairwise(f func(x, y any) *graph.Array) elementwiseOp {
+	return elementwiseOp{2, func(x []*graph.Array) *graph.Array { return f(x[0], x[1]) }}
 }
 
-// elementwise are the plain ops by name. chlo is the dialect of composed functions.
-var elementwise = map[string]plain{
+// elementwise are the elementwise ops by name. chlo is the dialect of composed functions.
+var elementwise = map[string]elementwiseOp{
 	"stablehlo.abs": unary(graph.Abs), "stablehlo.cbrt": unary(graph.Cbrt), "stablehlo.ceil": unary(graph.Ceil),
 	"stablehlo.count_leading_zeros": unary(graph.CountLeadingZeros), "stablehlo.cosine": unary(graph.Cos),
 	"stablehlo.exponential": unary(graph.Exp), "stablehlo.exponential_minus_one": unary(graph.Expm1),
@@ -29,14 +29,15 @@ var elementwise = map[string]plain{
 	"stablehlo.rsqrt": unary(graph.Rsqrt), "stablehlo.sign": unary(graph.Sign), "stablehlo.sine": unary(graph.Sin),
 	"stablehlo.sqrt": unary(graph.Sqrt), "stablehlo.tan": unary(graph.Tan), "stablehlo.tanh": unary(graph.Tanh),
 
-	"stablehlo.add": binary2(graph.Add), "stablehlo.and": binary2(graph.And), "stablehlo.atan2": binary2(graph.Atan2),
-	"stablehlo.maximum": binary2(graph.Max), "stablehlo.minimum": binary2(graph.Min),
-	"stablehlo.multiply": binary2(graph.Mul), "stablehlo.or": binary2(graph.Or),
-	"stablehlo.power": binary2(graph.Pow), "stablehlo.remainder": binary2(graph.Rem),
-	"stablehlo.shift_left":             binary2(graph.ShiftLeft),
-	"stablehlo.shift_right_arithmetic": binary2(graph.ShiftRightArithmetic),
-	"stablehlo.shift_right_logical":    binary2(graph.ShiftRightLogical),
-	"stablehlo.subtract":               binary2(graph.Sub), "stablehlo.xor": binary2(graph.Xor),
+	"stablehlo.add": pairwise(graph.Add), "stablehlo.and": pairwise(graph.And),
+	"stablehlo.atan2":   pairwise(graph.Atan2),
+	"stablehlo.maximum": pairwise(graph.Max), "stablehlo.minimum": pairwise(graph.Min),
+	"stablehlo.multiply": pairwise(graph.Mul), "stablehlo.or": pairwise(graph.Or),
+	"stablehlo.power": pairwise(graph.Pow), "stablehlo.remainder": pairwise(graph.Rem),
+	"stablehlo.shift_left":             pairwise(graph.ShiftLeft),
+	"stablehlo.shift_right_arithmetic": pairwise(graph.ShiftRightArithmetic),
+	"stablehlo.shift_right_logical":    pairwise(graph.ShiftRightLogical),
+	"stablehlo.subtract":               pairwise(graph.Sub), "stablehlo.xor": pairwise(graph.Xor),
 	"stablehlo.divide": {2, func(x []*graph.Array) *graph.Array {
 		if x[0].DType().IsFloat() {
 			return x[0].Div(x[1])

@@ -8,14 +8,15 @@
 //	net := stablehlo.As[Args](f, graph.Scalar(0)) // Args is a struct{ Params Net; X *graph.Array }
 //	y := graph.VMap(net)(args)
 //
-// Ops are those of the specification at https://openxla.org/stablehlo/spec. An op or a form that is not known is an
-// error with its name and line. JAX turns a scan into a while loop with a counter; such loops become graph.Scan again,
+// It knows ops of the specification (openxla.org/stablehlo/spec). An op or a form that is not known is an error with
+// its name and line. JAX turns a scan into a while loop with a counter; such loops become graph.Scan again,
 // so they have gradients.
 package stablehlo
 
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,6 +82,15 @@ func (f *Function) Inputs() []graph.Shape {
 	return shapes
 }
 
+// Names are JAX's names of the arguments' leaves, such as "params['w']", in JAX's order; "" where the file has none.
+func (f *Function) Names() []string {
+	var names []string
+	for _, p := range f.functions["main"].params {
+		names = append(names, p.label)
+	}
+	return names
+}
+
 // Outputs are the shapes of the results' leaves, in JAX's order.
 func (f *Function) Outputs() []graph.Shape { return slices.Clone(f.functions["main"].results) }
 
@@ -96,14 +106,35 @@ func (f *Function) Call(args ...*graph.Array) []*graph.Array {
 				f.functions["main"].params[i].name, a.Shape(), inputs[i])
 		}
 	}
-	m := &machine{file: f.name, functions: f.functions}
+	m := &importer{file: f.name, functions: f.functions}
 	return m.call(f.functions["main"], args)
 }
 
-// As makes a function on trees. The leaves of its argument, in order, are those of JAX's arguments: fields of a struct
-// in order, as the elements of a tuple; the keys of a dictionary are sorted. like is a tree with the structure of the
-// result; its leaves may be any arrays.
+// As makes a function on trees. The leaves of its argument stand in the order of JAX's arguments: the fields of a
+// struct as the elements of a tuple, the keys of a dictionary sorted. like is a tree with the structure of the result.
+// Its leaves may be any arrays.
 func As[A, R any](f *Function, like R) func(A) R {
 	_, structure := graph.Flatten(like)
 	return func(a A) R { return structure.Unflatten(f.Call(graph.Leaves(a)...)).(R) }
+}
+
+// plainLocation is a location that is a name, as arguments have it, and no place in the source.
+var plainLocation = regexp.MustCompile(`^#\w+ = loc\("(?:[^"\\]|\\.)*"\)$`)
+
+// Compact returns StableHLO text without places in the source. Names of arguments stay.
+func Compact(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "#") && !plainLocation.MatchString(line):
+			continue
+		case !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "func.func"):
+			line = strings.TrimSpace(withoutLocations(line))
+		}
+		if line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
 }

@@ -1,13 +1,14 @@
 package stablehlo
 
 import (
+	"math"
 	"strings"
 
 	"xlarun/graph"
 )
 
 // while is a loop. A loop with a counter is a scan, which has gradients.
-func while(m *machine, o *op, s *scope) []*graph.Array {
+func while(m *importer, o *op, s *scope) []*graph.Array {
 	init := make([]*graph.Array, len(o.inits))
 	for i, name := range o.inits {
 		init[i] = m.value(o, s, name)
@@ -84,6 +85,9 @@ func (o *op) trips(s *scope) (n int, ok bool) {
 		return 0, false
 	}
 	if one, ok := constantIn(body, terms[1], s); !ok || one != 1 || limit-start > maxTrips {
+		return 0, false
+	}
+	if start != math.Trunc(start) || limit != math.Trunc(limit) { // float counters: they stay while loops
 		return 0, false
 	}
 	return int(limit - start), true

@@ -20,6 +20,7 @@ type function struct {
 type param struct {
 	name  string
 	shape graph.Shape
+	label string // JAX's name of an argument's leaf: "params['w']"; "" if the file has none
 }
 
 // op is a statement.
@@ -36,8 +37,9 @@ type op struct {
 
 // reader goes through the lines of a module.
 type reader struct {
-	lines []string
-	at    int
+	lines   []string
+	at      int
+	aliases map[string]string // texts of locations by name; nil until they are wanted
 }
 
 // failure is an error at a line.
@@ -72,27 +74,42 @@ func withoutLocations(line string) string {
 	}
 }
 
-// closing returns the position of the bracket that closes the one at a position; -1 if there is none. Text in quotes
-// does not count.
+// closing returns the position of the bracket that closes the one at a position; -1 if there is none.
 func closing(text string, open int) int {
+	end := -1
+	scan(text, open, func(i, depth int) bool {
+		if depth == 0 {
+			end = i
+		}
+		return depth > 0
+	})
+	return end
+}
+
+// scan calls visit for the characters of a text from a position on, until it returns false. depth is the number of open
+// brackets after the character. Text in quotes is left out.
+func scan(text string, from int, visit func(i, depth int) bool) {
 	depth, quoted := 0, false
-	for i := open; i < len(text); i++ {
+	for i := from; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++
+			continue
 		case c == '"':
 			quoted = !quoted
+			continue
 		case quoted:
+			continue
 		case strings.IndexByte("([{<", c) >= 0:
 			depth++
 		case c == '>' && i > 0 && text[i-1] == '-': // an arrow
 		case strings.IndexByte(")]}>", c) >= 0:
-			if depth--; depth == 0 {
-				return i
-			}
+			depth--
+		}
+		if !visit(i, depth) {
+			return
 		}
 	}
-	return -1
 }
 
 var (
@@ -112,7 +129,8 @@ func parse(text string) (map[string]*function, error) {
 		if !ok {
 			return functions, nil
 		}
-		if strings.HasPrefix(line, "module") || line == "}" {
+		// A mesh of devices says how arrays are shared out, and does not change the function.
+		if strings.HasPrefix(line, "module") || strings.HasPrefix(line, "sdy.mesh ") || line == "}" {
 			continue
 		}
 		head := functionHead.FindStringSubmatch(line)
@@ -131,6 +149,7 @@ func parse(text string) (map[string]*function, error) {
 		if err != nil {
 			return nil, failure(number, "%v", err)
 		}
+		r.label(f.params)
 		if f.body, _, err = r.body(); err != nil {
 			return nil, err
 		}
@@ -144,9 +163,33 @@ func params(text string) (all []param, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, param{m[1], s})
+		all = append(all, param{name: m[1], shape: s})
 	}
 	return all, nil
+}
+
+var (
+	labelPattern = regexp.MustCompile(`(%\w+): tensor<[^%]*? loc\((?:"((?:[^"\\]|\\.)*)"|(#\w+))`)
+	aliasPattern = regexp.MustCompile(`^(#\w+) = loc\("((?:[^"\\]|\\.)*)"`)
+)
+
+// label sets the labels of the parameters of the function whose head is the line that was read last.
+func (r *reader) label(params []param) {
+	if r.aliases == nil {
+		r.aliases = map[string]string{}
+		for _, line := range r.lines {
+			if m := aliasPattern.FindStringSubmatch(line); m != nil {
+				r.aliases[m[1]] = m[2]
+			}
+		}
+	}
+	labels := map[string]string{}
+	for _, m := range labelPattern.FindAllStringSubmatch(r.lines[r.at-1], -1) {
+		labels[m[1]] = m[2] + r.aliases[m[3]]
+	}
+	for i := range params {
+		params[i].label = labels[params[i].name]
+	}
 }
 
 // shapes returns the shapes of all tensors in a text.
@@ -216,21 +259,13 @@ func (r *reader) statement(line string, number int) (*op, error) {
 
 // lastColon returns the position of the last " : " outside of brackets and quotes; -1 if there is none.
 func lastColon(text string) int {
-	last, quoted, depth := -1, false, 0
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case strings.IndexByte("([{<", c) >= 0:
-			depth++
-		case c == '>' && i > 0 && text[i-1] == '-':
-		case strings.IndexByte(")]}>", c) >= 0:
-			depth--
-		case depth == 0 && strings.HasPrefix(text[i:], " : "):
+	last := -1
+	scan(text, 0, func(i, depth int) bool {
+		if depth == 0 && strings.HasPrefix(text[i:], " : ") {
 			last = i
 		}
-	}
+		return true
+	})
 	return last
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"xlarun/graph"
@@ -28,7 +29,7 @@ var reductions = map[string]reduction{
 var appliesPattern = regexp.MustCompile(` applies ([\w.]+) across`)
 
 // reduce is a reduction by one op, or JAX's argmax or argmin.
-func reduce(m *machine, o *op, s *scope) []*graph.Array {
+func reduce(m *importer, o *op, s *scope) []*graph.Array {
 	axes := m.want(o, "dimensions")
 	names := o.names()
 	if len(o.regions) > 0 {
@@ -54,28 +55,30 @@ func reduce(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{r.combine(y, init)}
 }
 
-// argExtremeOps are the ops of the reducer that JAX writes for argmax (GT) and argmin (LT).
-var argExtremeOps = []string{"compare", "compare", "or", "compare", "compare", "and", "or", "select", "select",
-	"return"}
+// argExtremeOps are the ops of the reducer that JAX writes for argmax, with their operands: x and y are values, i and j
+// their indices, a digit is the result of an earlier op. argmin has LT in place of GT.
+var argExtremeOps = []string{"compare GT x y", "compare NE x x", "or 0 1", "compare EQ x y", "compare LT i j",
+	"and 3 4", "or 2 5", "select 2 x y", "select 6 i j", "return 7 8"}
 
 // argExtreme recognises JAX's argmax and argmin along one axis: a reduction of values and of their indices.
-func argExtreme(m *machine, o *op, s *scope, axes []int, names []string) []*graph.Array {
-	var ops, directions []string
-	for _, inner := range o.regions[0] {
-		ops = append(ops, strings.TrimPrefix(inner.name, "stablehlo."))
-		if inner.name == "stablehlo.compare" {
-			direction, _, _ := strings.Cut(strings.TrimSpace(inner.head), ",")
-			directions = append(directions, direction)
-		}
+func argExtreme(m *importer, o *op, s *scope, axes []int, names []string) []*graph.Array {
+	ops := reducerOps(o)
+	least := len(ops) > 0 && ops[0] == "compare LT x y"
+	if least {
+		ops[0] = argExtremeOps[0]
 	}
-	if !slices.Equal(ops, argExtremeOps) || len(axes) != 1 || len(names) != 4 || len(directions) != 4 ||
-		!slices.Equal(directions[1:], []string{"NE", "EQ", "LT"}) || directions[0] != "GT" && directions[0] != "LT" {
+	if !slices.Equal(ops, argExtremeOps) || len(axes) != 1 || len(names) != 4 {
 		m.refuse(o, "a reducer of the ops %s is not known here, except JAX's argmax and argmin",
 			strings.Join(ops, ", "))
 	}
 	x, indices := m.value(o, s, names[0]), m.value(o, s, names[2])
+	init, known := s.number(names[1])
+	first, knownFirst := s.number(names[3])
+	if !known || !knownFirst || first != 0 || init != worst(x.DType(), least) {
+		m.refuse(o, "argmax and argmin are known only with the initial values that JAX gives them")
+	}
 	best := graph.ArgMax
-	if directions[0] == "LT" {
+	if least {
 		best = graph.ArgMin
 	}
 	at := best(x, axes[0])
@@ -83,4 +86,46 @@ func argExtreme(m *machine, o *op, s *scope, axes []int, names []string) []*grap
 		return graph.TakeAlongAxis(a, at.ExpandDims(axes[0]), axes[0]).Squeeze(axes[0])
 	}
 	return []*graph.Array{pick(x), pick(indices)}
+}
+
+// reducerOps describes the ops of a reducer of values and indices in the words of argExtremeOps.
+func reducerOps(o *op) (ops []string) {
+	words := map[string]string{}
+	for i, p := range o.params {
+		words[p.name] = []string{"x", "y", "i", "j"}[min(i, 3)]
+	}
+	for i, inner := range o.regions[0] {
+		text := strings.TrimPrefix(inner.name, "stablehlo.")
+		if text == "compare" {
+			direction, _, _ := strings.Cut(strings.TrimSpace(inner.head), ",")
+			text += " " + direction
+		}
+		for _, name := range inner.names() {
+			text += " " + words[name]
+		}
+		for _, name := range inner.results {
+			words[name] = strconv.Itoa(i)
+		}
+		ops = append(ops, text)
+	}
+	return ops
+}
+
+// worst is the least number of a dtype, with which a maximum begins; the greatest one for a minimum.
+func worst(d graph.DType, greatest bool) float64 {
+	signed := map[graph.DType]int{graph.Int8: 8, graph.Int16: 16, graph.Int32: 32, graph.Int64: 64}
+	unsigned := map[graph.DType]int{graph.Uint8: 8, graph.Uint16: 16, graph.Uint32: 32, graph.Uint64: 64}
+	switch bits, isUnsigned := unsigned[d]; {
+	case signed[d] > 0 && greatest:
+		return math.Ldexp(1, signed[d]-1) - 1
+	case signed[d] > 0:
+		return -math.Ldexp(1, signed[d]-1)
+	case isUnsigned && greatest:
+		return math.Ldexp(1, bits) - 1
+	case isUnsigned:
+		return 0
+	case greatest:
+		return math.Inf(1)
+	}
+	return math.Inf(-1)
 }

@@ -1,7 +1,9 @@
 package stablehlo_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -237,4 +239,72 @@ func FuzzParse(f *testing.F) {
 			require.NoError(t, err)
 		}
 	})
+}
+
+// A counter that is no whole number, and JAX's argmax with other operands or other initial values: the result is the
+// text's, or the text is refused.
+func TestLookAlikes(t *testing.T) {
+	loop := func(limit string) string {
+		return head + `%c = stablehlo.constant dense<0.0> : tensor<f32>
+    %0:2 = stablehlo.while(%i = %c, %x = %arg0) : tensor<f32>, tensor<3xf32>
+     cond {
+      %l = stablehlo.constant dense<` + limit + `> : tensor<f32>
+      %1 = stablehlo.compare  LT, %i, %l,  FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1.0> : tensor<f32>
+      %1 = stablehlo.add %i, %one : tensor<f32>
+      %2 = stablehlo.add %x, %x : tensor<3xf32>
+      stablehlo.return %1, %2 : tensor<f32>, tensor<3xf32>
+    }
+    return %0#1 : tensor<3xf32>
+}
+}`
+	}
+	argmax := func(edit ...string) string {
+		return strings.NewReplacer(edit...).Replace(
+			`module @m {
+  func.func public @main(%arg0: tensor<3xf32>) -> (tensor<i32>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %m = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %0 = stablehlo.iota dim = 0 : tensor<3xi32>
+    %1:2 = stablehlo.reduce(%arg0 init: %m), (%0 init: %c) across dimensions = [0] : (tensor<3xf32>, tensor<3xi32>, ` +
+				`tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+     reducer(%x: tensor<f32>, %y: tensor<f32>) (%i: tensor<i32>, %j: tensor<i32>)  {
+      %2 = stablehlo.compare GT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %3 = stablehlo.compare NE, %x, %x, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %4 = stablehlo.or %2, %3 : tensor<i1>
+      %5 = stablehlo.compare EQ, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %6 = stablehlo.compare LT, %i, %j, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %7 = stablehlo.and %5, %6 : tensor<i1>
+      %8 = stablehlo.or %4, %7 : tensor<i1>
+      %9 = stablehlo.select %4, %x, %y : tensor<i1>, tensor<f32>
+      %10 = stablehlo.select %8, %i, %j : tensor<i1>, tensor<i32>
+      stablehlo.return %9, %10 : tensor<f32>, tensor<i32>
+    }
+    return %1#1 : tensor<i32>
+  }
+}`)
+	}
+	x := graph.Of([]float32{1, 5, 3})
+	for _, c := range []struct{ name, text, want, refusal string }{
+		{"30.140 three turns up to 2.5", loop("2.5"), "f32[3] {8 40 24}", ""},
+		{"30.141 two turns up to 2", loop("2.0"), "f32[3] {4 20 12}", ""},
+		{"30.142 argmax", argmax(), "i32[] 1", ""},
+		{"30.143 argmin", argmax("GT", "LT", "0xFF800000", "0x7F800000"), "i32[] 0", ""},
+		{"30.144 indices the other way round", argmax("%8, %i, %j", "%8, %j, %i"), "", "is not known here"},
+		{"30.145 values the other way round", argmax("GT, %x, %y", "GT, %y, %x"), "", "is not known here"},
+		{"30.146 a maximum of at least 4", argmax("0xFF800000", "4.0"), "", "only with the initial values"},
+		{"30.147 an index of at least 9", argmax("dense<0> :", "dense<9> :"), "", "only with the initial values"},
+	} {
+		f, err := stablehlo.Parse("f.mlir", c.text)
+		if err == nil {
+			err = graph.Try(func() { require.Equal(t, c.want, fmt.Sprint(f.Call(x)[0]), c.name) })
+		}
+		if c.refusal != "" {
+			require.ErrorContains(t, err, c.refusal, c.name)
+		} else {
+			require.NoError(t, err, c.name)
+		}
+	}
 }

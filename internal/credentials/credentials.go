@@ -17,7 +17,7 @@ const TokenVariable = "XLARUN_TOKEN"
 // leastToken is the least length of a token. Shorter ones can be guessed.
 const leastToken = 16
 
-// Files are paths; "": none. Errors name them by the flags token-file, tls-cert, tls-key and tls-ca, after a prefix.
+// Files are paths; "": none. Errors name them by the flags token-file, tls-cert, tls-key and tls-ca.
 type Files struct{ Token, Cert, Key, CA string }
 
 // Secret returns the token of the file or of TokenVariable; "": none. It refuses a file that others can read, and a

@@ -70,7 +70,7 @@ def test_outputs_of_nan(path):
     observation = np.full(member.observation_space["shape"], 0.1)
     observation.flat[0] = np.nan
     outputs, _ = member.outputs(observation, rng=np.random.default_rng(1))
-    assert np.isnan(outputs).all()
+    assert np.isnan(outputs).all() or member.metadata["policy"] == "vector"  # which observes nothing
 
 
 def test_nan_acts_as_in_go():

@@ -67,6 +67,13 @@ class BlockMLP(Stateless):
         return layer(a, "Last", x)
 
 
+class Vector(Stateless):
+    """The outputs are the parameters, whatever x is."""
+
+    def outputs(self, x):
+        return self.arrays["Outputs"]
+
+
 def perceptron(arrays, name, x, activation):
     layers = count(arrays, name, ".W")
     for i in range(layers):
@@ -133,4 +140,5 @@ class CTRNN(Recurrent):
 
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
-            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "spiking": Spiking, "nir": NIR, "genome": Genome}
+            "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
+            "spiking": Spiking, "nir": NIR}

@@ -10,12 +10,13 @@ import (
 type Descriptor interface {
 	// Space has the bounds of the numbers: f32[d].
 	Space() envs.Box
-	// Start returns what is kept of an episode before its first step: a tree.
+	// Start returns the carry before the first step of an episode: a tree.
 	Start() any
-	// Step adds a step. It counts only if the episode was not over before it. p are the environment's parameters.
-	Step(kept any, s Step, p any) any
+	// Step returns the carry after a step. It counts only if the episode was not over before it. p are the
+	// environment's parameters.
+	Step(carry any, s Step, p any) any
 	// End returns the descriptor, f32[d], after an episode of length steps, f32[].
-	End(kept any, length *graph.Array) *graph.Array
+	End(carry any, length *graph.Array) *graph.Array
 }
 
 // EnvDescriptor returns the descriptor of an environment that is a Describer or a StepDescriber.
@@ -30,6 +31,18 @@ func EnvDescriptor(env envs.Environment) (d Descriptor, ok bool) {
 		return lastState{space, parts.Describer}, true
 	}
 	return nil, false
+}
+
+// descriptor returns what describes episodes: Rollout.Descriptor, else the environment if it is a Describer; nil:
+// nothing does. A StepDescriber costs time at each step, so it describes only where it is wanted.
+func (r *Rollout) descriptor() Descriptor {
+	if r.Descriptor != nil {
+		return r.Descriptor
+	}
+	if d, ok := envs.DescriberOf(r.Env); ok {
+		return lastState{r.Env.Spec().Descriptor, d}
+	}
+	return nil
 }
 
 // StepMean is a Descriptor: the mean of Of over the steps of an episode.

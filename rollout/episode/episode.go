@@ -80,7 +80,8 @@ type carry struct {
 	Alive   *graph.Array // bool[]: no step so far ended the episode
 	Summary Summary      // its Failed counts the steps after which the return was finite
 	Sums    *sums        // nil unless observations are gathered
-	Kept    any          // of Rollout.Descriptor; graph.None without one
+	// Descriptor is the carry of the episode's Descriptor; graph.None without one.
+	Descriptor any
 }
 
 // sums are sums over steps of an observation's difference from the first one, and of its square: f32[dims...].
@@ -107,10 +108,11 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	params = r.prepared(params)
 	state, _ := r.Env.Reset(graph.Once(random.FoldIn(key, 0)), envParams)
 	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Ones(graph.ShapeOf(graph.Bool)),
-		Summary: r.Nothing(), Kept: graph.None{}}
+		Summary: r.Nothing(), Descriptor: graph.None{}}
 	start.Summary.Observed = nil
-	if r.Descriptor != nil {
-		start.Kept, start.Summary.Descriptor = r.Descriptor.Start(), nil
+	descriptor := r.descriptor()
+	if descriptor != nil {
+		start.Descriptor, start.Summary.Descriptor = descriptor.Start(), nil
 	}
 	var origin *graph.Array
 	if r.Gather {
@@ -133,9 +135,9 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 			s.Reward = nanIfDiverged(s)
 		}
 		next := carry{State: s.After, Policy: memory, Alive: c.Alive.And(s.Terminated.Or(s.Truncated).Not()),
-			Summary: r.after(c.Summary, s, envParams), Kept: c.Kept}
-		if r.Descriptor != nil {
-			next.Kept = graph.SelectTree(c.Alive, r.Descriptor.Step(c.Kept, s, envParams), c.Kept)
+			Summary: r.after(c.Summary, s, envParams), Descriptor: c.Descriptor}
+		if descriptor != nil {
+			next.Descriptor = graph.SelectTree(c.Alive, descriptor.Step(c.Descriptor, s, envParams), c.Descriptor)
 		}
 		if reporter, ok := policy.ReporterOf(r.Policy); ok {
 			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(memory), c.Summary.Reports)
@@ -146,8 +148,8 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		return next, hook(s)
 	}, start, graph.Iota(r.Steps).Add(1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	summary := end.Summary
-	if r.Descriptor != nil {
-		summary.Descriptor = r.Descriptor.End(end.Kept, summary.Length)
+	if descriptor != nil {
+		summary.Descriptor = descriptor.End(end.Descriptor, summary.Length)
 	}
 	if r.Gather {
 		observed := policy.MomentsOf(summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
@@ -228,11 +230,8 @@ func (r *Rollout) Nothing() Summary {
 	if parts.Scorer != nil {
 		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
 	}
-	switch {
-	case r.Descriptor != nil:
-		s.Descriptor = graph.Zeros(r.Descriptor.Space().Shape())
-	case parts.Describer != nil:
-		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
+	if d := r.descriptor(); d != nil {
+		s.Descriptor = graph.Zeros(d.Space().Shape())
 	}
 	if reporter, ok := policy.ReporterOf(r.Policy); ok {
 		s.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reporter.Reports())))
@@ -254,9 +253,6 @@ func (r *Rollout) after(s Summary, step Step, p any) Summary {
 	parts := envs.PartsOf(r.Env)
 	if parts.Scorer != nil {
 		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
-	}
-	if parts.Describer != nil && r.Descriptor == nil {
-		next.Descriptor = graph.Select(step.Alive, parts.Describer.Describe(step.After, p), s.Descriptor)
 	}
 	return next
 }

@@ -22,6 +22,9 @@ func TestNaNObservations(t *testing.T) {
 	for _, path := range paths {
 		m, err := Load(path)
 		require.NoError(t, err)
+		if m.Metadata["policy"] == "vector" {
+			continue // it observes nothing
+		}
 		if m.Actions() != "" {
 			require.NoError(t, m.SetActions(policy.Greedy))
 		}

@@ -14,7 +14,7 @@ type Recording struct {
 	Length  int       // steps until the episode ended, that one included; Rollout.Steps if it did not end
 	Rewards []float64 // [Length]: of each step
 	Returns []float64 // [Length]: sum of the rewards up to and including each step, in float32 like Summary.Return
-	// Terminated and Truncated are those of the last step. Both are false if Rollout.Steps ended the episode.
+	// Terminated and Truncated belong to the last step. Both are false if Rollout.Steps ended the episode.
 	Terminated, Truncated bool
 
 	states       recorded // [Length+1]: from the first state to the last
@@ -151,7 +151,7 @@ func newRecorder(b xlabridge.Backend, r *Rollout, params any, observed bool) (*R
 	return &Recorder{program, graph.Leaves(in), p.OutTree()}, nil
 }
 
-// Record plays one episode. It is that of Rollout.Episode with the same key.
+// Record plays the episode that Rollout.Episode plays with the same key.
 func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 	params, err := graph.Eval(params)
 	if err != nil {

@@ -21,7 +21,7 @@ type Config struct {
 	RestartSettings             `advanced:""`
 	generation.PatienceSettings `advanced:""`
 	PoolSettings                `advanced:""`
-	HostSettings                `advanced:""`
+	HostSettings                `advanced:"" flag:"names a server and files"`
 
 	// Keys has one value. The setting stays because all config files of earlier versions have it. Keys that count
 	// members on each device are gone: results depended on the number of devices, so such runs could not move to other

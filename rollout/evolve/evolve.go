@@ -66,7 +66,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Join != "" { // a host makes the noise of all members
+	if c.hosted() { // a host makes the noise of all members
 		if err := x.ForceRegenerate(); err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (c Config) start(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		if budget := int64(c.Memory); budget == 0 || bytes <= budget {
 			return e, nil
 		}
-		_ = e.Loop.Close()
+		_ = e.closePrograms()
 		if x.Regenerate {
 			return nil, x.TooLargeCompiled(bytes)
 		}
@@ -120,12 +120,12 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	}
 	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
-		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
-		Counter: x.Counter(x.Groups.Used(), x.Groups.Devices)}
+		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided}
 	in := x.Inputs(x.Groups.PerDevice)
-	if c.Join != "" {
+	if c.hosted() {
 		err = e.join(b, options, first, in)
 	} else {
+		options.Counter = x.Counter(x.Groups.Used(), x.Groups.Devices)
 		in.Counter = options.Counter.Input()
 		e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
 	}
@@ -133,6 +133,9 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		return nil, err
 	}
 	e.profile = e.Loop.Profile()
+	if e.part != nil {
+		e.profile.Account(e.part.Program())
+	}
 	e.profile.Choice = choice
 	e.profile.PlannedBytes = x.Planned(e.Loop.Compiled().Program)
 	e.profile.MemoryBudget = x.Machine.Free
@@ -181,6 +184,10 @@ func (e *Evolution) allFailed() error {
 // Close frees the state and the program. It waits for measurements that still run.
 func (e *Evolution) Close() error {
 	e.setup.Wait()
+	return e.closePrograms()
+}
+
+func (e *Evolution) closePrograms() error {
 	if e.part != nil {
 		return errors.Join(e.part.Close(), e.Loop.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"xlarun/graph"
@@ -27,7 +28,7 @@ import (
 type HostSettings struct {
 	Join      string   `set:"join" program:"no" resume:"any"`
 	_         struct{} `help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server"`
-	_         struct{} `help:"and name"`
+	_         struct{} `help:"and name; with --island, exchange members with all islands that do"`
 	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
 	_         struct{} `help:"hosts that must have joined before the first generation"`
 	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
@@ -42,6 +43,9 @@ type HostSettings struct {
 	TLSKey    string   `set:"tls-key" program:"no" resume:"any" needs:"join=!"`
 	_         struct{} `help:"its key, a PEM file"`
 }
+
+// hosted reports whether the run is one of several hosts that compute one population.
+func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -69,27 +73,24 @@ func (c *Config) checkHosts() error {
 	if c.Join == "" {
 		return nil
 	}
-	if c.Island != "" {
-		return settings.Wrong("join", c.Join, "no --island with it: all hosts compute one population")
-	}
 	_, _, err := c.server()
 	return err
 }
 
-// open returns how to reach the other hosts.
-func (h *HostSettings) open() (hosts.Open, error) {
+// open returns how to reach the other hosts, or the processes of another name: with a suffix.
+func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	server, name, err := h.server()
 	if err != nil {
 		return nil, err
 	}
 	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
 	if server.Token, err = files.Secret(); err != nil {
-		return nil, settings.Wrong("token-file", h.TokenFile, "a token: %v", err)
+		return nil, settings.Wrong("join", h.Join, "a server with a token that can be read: %v", err)
 	}
 	if server.TLS, err = files.TLS(); err != nil {
-		return nil, settings.Wrong("tls-ca", h.TLSCA, "certificates: %v", err)
+		return nil, settings.Wrong("join", h.Join, "a server with certificates that can be read: %v", err)
 	}
-	return server.On(name), nil
+	return server.On(name + suffix), nil
 }
 
 // search is an evolution, with or without restarts.
@@ -114,6 +115,7 @@ type hosted struct {
 	waited  bool
 	past    []past // metrics of the rounds that this process knows
 	before  hosts.Stats
+	alive   []string // hosts that were alive in the last generation
 }
 
 // past are the metrics of a round, as they travel.
@@ -129,7 +131,7 @@ func (p past) metrics() run.Metrics {
 }
 
 func newHosted(b xlabridge.Backend, c Config) (run.Run, error) {
-	open, err := c.open()
+	open, err := c.open("")
 	if err != nil {
 		return nil, err
 	}
@@ -158,18 +160,29 @@ func hostID() string {
 	return fmt.Sprintf("%s-%d-%04x", host, os.Getpid(), rand.IntN(1<<16))
 }
 
+// identity returns the settings that the bytes of the run depend on, with those of the chosen parts. Whether a setting
+// was given or is a default does not matter: the config of a run that is resumed gives all of them.
+func (c *Config) identity() hosts.Identity {
+	id := hosts.Identity{}
+	add := func(prefix string, fields []settings.Field) {
+		for _, f := range fields {
+			if !f.MayChange() && f.Name != "devices" {
+				id[prefix+f.Name] = f.Text()
+			}
+		}
+	}
+	add("", settings.Fields(c))
+	for _, part := range settings.ChosenParts(c) {
+		add(part.Name+".", settings.Fields(part.Settings))
+	}
+	return id
+}
+
 // identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
 func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
 	e := h.current()
-	id := hosts.Identity{"backend": b.Backend(), "chunk": fmt.Sprint(e.part.each)}
-	for _, f := range settings.Fields(c) {
-		if !f.MayChange() && f.Name != "devices" {
-			id[f.Name] = f.Text()
-		}
-	}
-	for name, value := range c.Parted {
-		id[name] = fmt.Sprint(value)
-	}
+	id := c.identity()
+	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.part.each)
 	for name, value := range e.setup.Chosen() {
 		id[name] = fmt.Sprint(value)
 	}
@@ -263,7 +276,8 @@ func (h *hosted) Step() (run.Metrics, error) {
 		}
 		if n := len(rounds); n > 0 { // these rounds are done
 			m := rounds[n-1]
-			m.Earlier, m.Timings = rounds[:n-1], h.shares()
+			m.Earlier = rounds[:n-1]
+			h.report(&m)
 			return m, nil
 		}
 		return h.Step()
@@ -280,7 +294,7 @@ func (h *hosted) Step() (run.Metrics, error) {
 		return m, err
 	}
 	h.past = append(h.past, past{m.Step, m.Work, m.Values, m.Done, m.Stalled})
-	m.Timings = append(m.Timings, h.shares()...)
+	h.report(&m)
 	return m, nil
 }
 
@@ -294,15 +308,61 @@ func (h *hosted) named(err error) error {
 	return fmt.Errorf("%w: the first member that differs is %d", err, e.part.member(m.Chunk, m.Offset, e))
 }
 
-// shares returns what this host did in the last generation.
-func (h *hosted) shares() []run.Value {
+// report adds what this host did in the last generation, and who has joined and left.
+func (h *hosted) report(m *run.Metrics) {
+	alive := h.process.Hosts()
+	m.Notices = append(m.Notices, changes(h.alive, alive)...)
+	h.alive = alive
 	s, b := h.process.Stats(), h.before
 	h.before = s
-	return []run.Value{{Name: "hosts", Number: float64(h.process.Hosts())},
-		{Name: "share", Number: float64(s.Computed-b.Computed) / float64(h.current().part.chunks())},
-		{Name: "chunks_twice", Number: float64(s.Twice - b.Twice)},
-		{Name: "seconds_waited", Number: (s.Waited - b.Waited).Seconds()},
-		{Name: "bytes_sent", Number: float64(s.Sent - b.Sent)}}
+	m.Timings = append(m.Timings, run.Value{Name: "hosts", Number: float64(len(alive))},
+		run.Value{Name: "share", Number: float64(s.Computed-b.Computed) / float64(h.current().part.chunks())},
+		run.Value{Name: "chunks_twice", Number: float64(s.Twice - b.Twice)},
+		run.Value{Name: "seconds_waited", Number: (s.Waited - b.Waited).Seconds()},
+		run.Value{Name: "bytes_sent", Number: float64(s.Sent - b.Sent)})
+}
+
+// namedHosts is the number of hosts that a notice names, at most.
+const namedHosts = 3
+
+// changes returns a line for hosts that have joined and one for hosts that have left. Names are in order.
+func changes(before, now []string) (lines []string) {
+	if before == nil {
+		return nil
+	}
+	line := func(from, to []string, what string) {
+		names := slices.DeleteFunc(slices.Clone(to), func(name string) bool {
+			_, there := slices.BinarySearch(from, name)
+			return there
+		})
+		if len(names) == 0 {
+			return
+		}
+		text := fmt.Sprintf("%d hosts have %s", len(names), what)
+		switch {
+		case len(names) == 1:
+			text = "host " + names[0] + " has " + what
+		case len(names) <= namedHosts:
+			text = "hosts " + strings.Join(names, ", ") + " have " + what
+		}
+		lines = append(lines, fmt.Sprintf("%s; hosts now: %d", text, len(now)))
+	}
+	line(before, now, "joined")
+	line(now, before, "left")
+	return lines
+}
+
+// Board returns the rows of a display: those of the search, and what this host does.
+func (c *Config) Board() []run.Row {
+	rows := c.Search.Board()
+	if !c.hosted() {
+		return rows
+	}
+	return append(rows, run.Row{Label: "hosts", Plain: true, Parts: []run.Part{{Metric: "hosts", Format: run.Whole},
+		{Before: ", this one ", Metric: "share", Format: run.Percent, Behind: " of the chunks"}}},
+		run.Row{Label: "chunks", Parts: []run.Part{{Metric: "chunks_twice", Format: run.Whole, Behind: " done twice"},
+			{Before: ", waited ", Metric: "seconds_waited", Format: run.Seconds},
+			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}})
 }
 
 // Restore sets the state to a snapshot.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -114,8 +116,9 @@ func TestHostsAreOneRun(t *testing.T) {
 			got, errs := [2]string{}, [2]error{}
 			var both sync.WaitGroup
 			for i := range 2 {
-				c.Devices = 1 + i
-				both.Go(func() { got[i], errs[i] = metricsOf(t, c, 2, nil) })
+				own := c
+				own.Devices = 1 + i
+				both.Go(func() { got[i], errs[i] = metricsOf(t, own, 2, nil) })
 			}
 			both.Wait()
 			for i := range 2 {
@@ -172,9 +175,10 @@ func TestHostsThatAreRefused(t *testing.T) {
 		"want nats://HOST:PORT/NAME": func(c *Config) { c.Join = "http://here/x" },
 		"a name after the server":    func(c *Config) { c.Join = server },
 		"without a password":         func(c *Config) { c.Join = "nats://me:secret@here:1/x" },
-		"no --island with it": func(c *Config) {
+		"no --join with it": func(c *Config) {
 			c.Island, c.MigrationDir = "a", t.TempDir()
 		},
+		"no --hosts and --chunks": func(c *Config) { c.Island = "a" },
 	} {
 		other := c
 		change(&other)
@@ -212,4 +216,66 @@ func TestTheMemberThatDiffers(t *testing.T) {
 		want[m] = len(rows[0]) / 4 / 8
 	}
 	require.Equal(t, want, seen, fmt.Sprint(len(rows[0])))
+}
+
+// 32.21: notices name hosts that join and leave, if they are few.
+func TestChangesOfHosts(t *testing.T) {
+	for _, c := range []struct{ before, now, want string }{
+		{"", "a", ""},
+		{"a", "a", ""},
+		{"b", "a b", "host a has joined; hosts now: 2"},
+		{"a c", "a b d", "hosts b, d have joined; hosts now: 3 | host c has left; hosts now: 3"},
+		{"a", "a b c d e", "4 hosts have joined; hosts now: 5"},
+	} {
+		before := strings.Fields(c.before)
+		if c.before == "" {
+			before = nil
+		}
+		require.Equal(t, c.want, strings.Join(changes(before, strings.Fields(c.now)), " | "))
+	}
+}
+
+// 32.26: islands of two processes exchange members by a message server, and write the files of islands.
+func TestIslandsByAMessageServer(t *testing.T) {
+	server := messageServer(t, "")
+	started := make(chan struct{})
+	var both sync.WaitGroup
+	for _, island := range []string{"a", "b"} {
+		c := smallRun(func(c *Config) {
+			c.Strategy, c.Devices, c.Generations = "simplega", 1, 30
+			c.Island, c.Join, c.MigrateEvery, c.Migrants = island, server+"/try", 2, 2
+		})
+		c.Population = 16
+		var err error
+		r, err := c.Start(xlatest.Open(t, 1))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		both.Go(func() {
+			<-started
+			for range c.Generations {
+				m, err := r.Step()
+				if !assert.NoError(t, err) {
+					return
+				}
+				if n, _ := m.Get("arrived"); n > 0 {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			assert.Fail(t, "nobody arrives", island)
+		})
+	}
+	close(started)
+	both.Wait()
+}
+
+// TestDefaultsAreTheSameRun (case 32.60): a host that was resumed has all settings in its config, and one that joins with
+// the same flags has defaults. They refused each other.
+func TestDefaultsAreTheSameRun(t *testing.T) {
+	c := DefaultConfig()
+	given := DefaultConfig()
+	given.Parted = settings.Values{"policy.activation": "tanh", "strategy.sigma": .1}
+	require.Equal(t, c.identity(), given.identity())
+	given.Parted = settings.Values{"strategy.sigma": .2}
+	require.NotEqual(t, c.identity(), given.identity())
 }

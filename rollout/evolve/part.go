@@ -33,8 +33,6 @@ func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generatio
 		chunks = e.config.Chunks
 	}
 	p := &part{inputs: in, tiles: tiles, each: (tiles + chunks - 1) / chunks}
-	o.Counter.Close()
-	o.Counter = nil
 	var err error
 	if err := graph.Try(func() { p.zeros = program.RowsOfTiles(tiles) }); err != nil {
 		return err
@@ -119,7 +117,7 @@ func (p *part) joined(rows [][]byte) (generation.Joined, error) {
 	return generation.Joined{Inputs: p.inputs, Rows: tree.Unflatten(arrays).(generation.Results)}, nil
 }
 
-// member returns the member and the leaf of a byte of a chunk's rows, for messages.
+// member returns the number of the member that a byte of a chunk's rows belongs to; -1: none.
 func (p *part) member(chunk, offset int, e *Evolution) int {
 	first, tiles := p.tilesOf(chunk)
 	for _, size := range p.sizes {

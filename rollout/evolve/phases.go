@@ -10,10 +10,10 @@ import (
 // first one. The state does not change. In the whole program the parts share work and memory, so their sum may be more
 // than the time of a generation.
 func (e *Evolution) Phases(repeats int) ([]run.Phase, error) {
-	p := e.program
-	if e.part != nil {
+	if e.part != nil { // the Loop of a host has only the end of a generation
 		return nil, nil
 	}
+	p := e.program
 	t := e.PhaseTimer(repeats, e.costOf)
 	t.Time("ask", func(s, in any, _ []any) any { return p.Ask(s.(generation.State), in.(generation.Inputs)) })
 	t.Time("play", func(s, in any, before []any) any {

@@ -22,8 +22,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// pooled is a run that is one of several islands. Each is a process of its own, and they share a folder; see pool.Pool.
-// Results depend on when the other islands write, so two such runs are not equal to the byte.
+// pooled is a run that is one of several islands. Each is a process of its own, and they share a folder or a message
+// server; see pool.Pool. Results depend on when the other islands write, so two such runs are not equal to the byte.
 type pooled struct {
 	*Evolution
 	pool *pool.Pool
@@ -50,16 +50,19 @@ const (
 	longestIsland = 63
 	// otherIslands is the name of the islands without shares of their own.
 	otherIslands = "others"
+	// islandsSuffix makes the name of islands at a message server another one than that of hosts.
+	islandsSuffix = ".islands"
 )
 
 var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// PoolSettings make a run one of several islands, each a process of its own, that share a folder; see pool.Pool.
+// PoolSettings make a run one of several islands, each a process of its own, that share a folder, or a message server
+// by HostSettings.Join; see pool.Pool.
 type PoolSettings struct {
 	// Island is the name of this run among the islands; "": it is not an island.
 	Island       string   `set:"island" program:"no"`
-	_            struct{} `help:"name of this run among the islands that share --migration-dir"`
-	MigrationDir string   `set:"migration-dir" program:"no" resume:"any"`
+	_            struct{} `help:"name of this run among the islands that share --migration-dir or --join"`
+	MigrationDir string   `set:"migration-dir" program:"no" resume:"any" path:"local"`
 	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
 
 	generation.MigrationSettings `needs:"island=!"`
@@ -78,8 +81,14 @@ func (c *Config) checkPool() error {
 	case !islandName.MatchString(c.Island) || len(c.Island) > longestIsland || c.Island == otherIslands:
 		return settings.Wrong("island", c.Island, "a name of up to %d letters, digits, dots, dashes and underscores, "+
 			"such as 01", longestIsland)
-	case c.MigrationDir == "":
-		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share")
+	case c.MigrationDir == "" && c.Join == "":
+		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share, or "+
+			"--join, the server that carries their members")
+	case c.MigrationDir != "" && c.Join != "":
+		return settings.Wrong("migration-dir", c.MigrationDir, "no --join with it: members travel by one of them")
+	case c.Hosts != 0 || c.Chunks != 0:
+		return settings.Wrong("island", c.Island, "no --hosts and --chunks with it: they are for hosts that compute "+
+			"one population")
 	case c.restarts():
 		return settings.Wrong("restarts", c.Restarts, "none: an island starts once")
 	case c.NormalizeObservations:
@@ -104,6 +113,9 @@ func (c *Config) key() random.Key {
 
 // openPool opens the pool and takes the island's name until the pool is closed.
 func (c *Config) openPool() (*pool.Pool, error) {
+	if c.Join != "" {
+		return c.joinPool()
+	}
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
@@ -114,6 +126,19 @@ func (c *Config) openPool() (*pool.Pool, error) {
 			return nil, err
 		}
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)
+	}
+	return shared, nil
+}
+
+// joinPool is openPool for islands that exchange members by messages.
+func (c *Config) joinPool() (*pool.Pool, error) {
+	open, err := c.open(islandsSuffix)
+	if err != nil {
+		return nil, err
+	}
+	shared := pool.Join(c.Join, open, c.Island)
+	if err := shared.Open(); err != nil {
+		return nil, errors.Join(err, shared.Close())
 	}
 	return shared, nil
 }
@@ -340,7 +365,7 @@ func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 }
 
 // Files returns migration.json: descent and arrivals.
-func (p *pooled) Files(bool) ([]run.File, error) {
+func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
 	descent, taken, err := p.descended()
 	if err != nil {
 		return nil, err

@@ -308,7 +308,7 @@ type island struct {
 }
 
 // Files returns islands.json.
-func (a *Archipelago) Files(bool) ([]run.File, error) {
+func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 	if a.means == nil {
 		return nil, nil
 	}

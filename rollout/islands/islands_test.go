@@ -106,7 +106,7 @@ func TestIslandsOnDevices(t *testing.T) {
 		}
 		require.InDelta(t, 1, sum, 1e-5, "island %d", i)
 	}
-	files, err := two.Files(true)
+	files, err := two.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	require.Equal(t, "islands.json", files[0].Name)
 	candidates, err := two.Candidates(s2)

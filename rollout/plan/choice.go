@@ -23,6 +23,8 @@ func Tunes() []string { return []string{TuneAuto, TuneOff, TuneQuick, TuneFull} 
 const (
 	QuickBudget = 3 * time.Second
 	FullBudget  = 60 * time.Second
+	// CompileBudget is for devices that are not there: candidates are compiled, and none is measured.
+	CompileBudget = 2 * time.Minute
 )
 
 // Sources of a plan.
@@ -31,6 +33,8 @@ const (
 	Given   = "given"  // the settings
 	Tuned   = "tuned"  // measured in this process
 	Present = "stored" // measured earlier
+	// Estimated is a plan that was chosen by the compiler's numbers, for a device that is not there.
+	Estimated = "estimated"
 )
 
 // Choice reports how a plan was chosen.
@@ -76,7 +80,7 @@ func (c Chooser[P]) Choose() (P, Choice, error) {
 	store := StoreOf[P](c.Backend, c.Purpose, c.Format)
 	if store != nil {
 		r, err := store.Get()
-		if err == nil && !(c.Tune == TuneFull && r.Tune != TuneFull) && c.Take(r.Plan) {
+		if err == nil && !c.betters(r.Tune) && c.Take(r.Plan) {
 			out.Source = Present
 			return r.Plan, out, nil
 		}
@@ -94,6 +98,10 @@ func (c Chooser[P]) Choose() (P, Choice, error) {
 	if c.Tune == TuneFull {
 		budget = FullBudget
 	}
+	tune, source := c.Tune, Tuned
+	if estimates(c.Backend) {
+		budget, tune, source = CompileBudget, Estimated, Estimated
+	}
 	start := time.Now()
 	t := c.Tuner(c.Tune == TuneFull)
 	t.Deadline, t.Words = start.Add(budget), c.Words
@@ -109,12 +117,31 @@ func (c Chooser[P]) Choose() (P, Choice, error) {
 	if !c.Take(best) {
 		return c.Rule, out, nil
 	}
-	out.Source = Tuned
+	out.Source = source
 	if store != nil {
-		words := fmt.Sprintf("%s (%s)", c.Words(best), c.Tune)
-		if err := store.Put(Stored[P]{c.Tune, best}, words, out.Seconds); err != nil {
+		words := fmt.Sprintf("%s (%s)", c.Words(best), tune)
+		if err := store.Put(Stored[P]{tune, best}, words, out.Seconds); err != nil {
 			out.Reason = "the plan cannot be stored: " + err.Error()
 		}
 	}
 	return best, out, nil
+}
+
+// betters reports whether a plan that was stored is chosen anew: full does not trust quick, and a measurement on the
+// device does not trust an estimate without it.
+func (c Chooser[P]) betters(stored string) bool {
+	switch c.Tune {
+	case TuneFull:
+		return stored != TuneFull
+	case TuneQuick:
+		return stored == Estimated && !estimates(c.Backend)
+	}
+	return false
+}
+
+// estimates reports whether plans for a backend are compared by the compiler's numbers, since its devices are not
+// there.
+func estimates(b xlabridge.Backend) bool {
+	c, ok := b.(*xlabridge.Client)
+	return ok && c.Topology() != nil
 }

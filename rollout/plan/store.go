@@ -36,16 +36,20 @@ var ErrNone = errors.New("no plan is stored yet")
 func Cores() int { return runtime.GOMAXPROCS(0) }
 
 // StoreOf returns the store of a backend's plan for an experiment, or nil without a cache. The key has the kind of
-// machine, its number of cores, the plugin, P's format and purpose. So purpose must have all else that the choice
-// depends on, but not the number of devices, so that results do not depend on it.
+// machine (on CPU the processor and the number of cores, else the kind of device), the plugin, P's format and purpose.
+// So purpose must have all else that the choice depends on, but not the number of devices, so that results do not
+// depend on it.
 func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.PlatformVersion(),
-		client.Fingerprint(),
-		xlabridge.HostFingerprint(), Cores()}) // plain values: it cannot fail
+	machine := []any{client.DeviceKind()}
+	if client.Platform() == "cpu" {
+		machine = []any{client.PlatformVersion(), xlabridge.HostFingerprint(), Cores()}
+	}
+	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.Fingerprint(),
+		machine}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
 }

@@ -36,6 +36,7 @@ type Tiling struct {
 	population, group int
 	most              int     // wanted members of a tile, at most
 	start             float64 // cost of a tile beside its members, in members
+	few               bool    // as few tiles as their size allows, also a single one
 }
 
 // TilingOf returns the Tiling for a population sampled in groups. bytes is how much an episode's step reads for each
@@ -44,9 +45,12 @@ func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	most := min(TileMost, max(TileLeast, tileBytes/max(1, bytes)))
 	start := min(startMost, tileBytes/64/float64(max(1, bytes)))
 	if accelerator {
+		// A turn of a loop over tiles costs the launches of all its kernels.
 		most, start = wideTile, wideTile/4
 	}
-	return newTiling(population, group, most, start, episodes)
+	t := newTiling(population, group, most, start, episodes)
+	t.few = accelerator
+	return t
 }
 
 // SharedTiling returns the Tiling for members on a CPU that share their matrices.
@@ -55,19 +59,27 @@ func SharedTiling(population, group, episodes int) Tiling {
 }
 
 func newTiling(population, group, most int, start float64, episodes int) Tiling {
-	return Tiling{population, group, max(most/episodes, min(most, TileLeast)), start / float64(episodes)}
+	return Tiling{population, group, max(most/episodes, min(most, TileLeast)), start / float64(episodes), false}
 }
 
 // Tile returns the number of members of a tile. It depends on the experiment and the kind of device alone, not on the
 // number of devices, so that results do not either.
 //
-// Tiles are nearly equal. Their number is even, so that two devices end at the same time. Among such cuts it is the one
-// with the lowest cost, or one of up to tilesWanted tiles whose cost is hardly higher.
+// Tiles are nearly equal. On accelerators they are as few as fit. On CPUs their number is even, so that two devices end
+// at the same time. Among such cuts it is the one with the lowest cost, or one of up to tilesWanted tiles whose cost is
+// hardly higher.
 func (t Tiling) Tile() int {
 	if t.population < 2*TileLeast {
 		return t.cut(1)
 	}
-	fewest := evenUp(int(math.Ceil(float64(t.population) / (tileSlack * float64(t.most)))))
+	fewest := int(math.Ceil(float64(t.population) / (tileSlack * float64(t.most))))
+	if t.few && fewest == 1 {
+		return t.cut(1)
+	}
+	if t.few {
+		return t.cut(evenUp((t.population + t.most - 1) / t.most))
+	}
+	fewest = evenUp(fewest)
 	best, bestCost := fewest, t.cost(fewest)
 	for n := fewest + 2; n <= max(fewest+8, tilesWanted) && t.cut(n) >= TileLeast; n += 2 {
 		if c := t.cost(n); c < bestCost || n <= tilesWanted && c <= tilesCost*bestCost {

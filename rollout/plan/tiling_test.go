@@ -24,7 +24,10 @@ func TestTileSizes(t *testing.T) {
 	} {
 		require.Equal(t, c.want, TilingOf(c.population, c.group, 4*c.params, c.episodes, false).Tile(), "%+v", c)
 	}
-	require.Equal(t, 5008, TilingOf(10000, 2, 4*386, 1, true).Tile())
+	require.Equal(t, 10000, TilingOf(10000, 2, 4*386, 1, true).Tile(), "29.32 one tile, a quarter above "+
+		"the wanted size")
+	require.Equal(t, 1024, TilingOf(1024, 2, 4*4610, 1, true).Tile(), "29.33 the whole population")
+	require.Equal(t, 8192, TilingOf(65536, 2, 4*4610, 1, true).Tile(), "29.34")
 	require.Equal(t, 512, TilingOf(1024, 2, 4*386, 16, true).Tile())
 }
 

@@ -57,7 +57,7 @@ type MLP struct {
 	observation envs.Space
 }
 
-// NewMLP makes an MLP with hidden layers of these sizes, each 1 or more. Without hidden layers it is a linear policy.
+// NewMLP makes an MLP with hidden layers of the given sizes, each 1 or more. Without one it is a linear policy.
 func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outputs int) (*MLP, error) {
 	in, err := FlatSize(observation)
 	if err != nil {

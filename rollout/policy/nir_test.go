@@ -258,7 +258,7 @@ func TestNIRWithoutItsFile(t *testing.T) {
 	}
 }
 
-// Case 27.133: the settings of a file that was read make the same policy, or none if the file has changed.
+// Case 27.133: the settings of a file that was read make the same policy, or an error if the file has changed.
 func TestNIRSettingsOfAFile(t *testing.T) {
 	g := small(t)
 	SetNIRMetadata(g, map[string]string{"format": nirFormat, "gain": "2", "substeps": "5"})

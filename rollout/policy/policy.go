@@ -130,6 +130,13 @@ type OutputsMaker interface {
 	AnyOutputs() Maker
 }
 
+// FixedMaker is a Maker whose network cannot have another number of outputs, so that a critic is another network.
+type FixedMaker interface {
+	Maker
+	// FixedOutputs does nothing.
+	FixedOutputs()
+}
+
 // MakeCritic is Build with the maker of an actor, for a critic with a number of outputs of its own.
 func MakeCritic(m Maker, observation envs.Space, outputs int) (Policy, error) {
 	if any, ok := m.(OutputsMaker); ok {

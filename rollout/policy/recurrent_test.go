@@ -22,7 +22,7 @@ func made(t *testing.T) map[string]Policy {
 	t.Helper()
 	all := map[string]Policy{}
 	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3",
-		"blockmlp:64,32", "normedmlp:5,4", "spiking:7,5"} {
+		"blockmlp:64,32", "normedmlp:5,4", "spiking:7,5", "transformer:8,2"} {
 		space := envs.Space(observation)
 		if spec == "cnn:3" {
 			space = image

@@ -10,7 +10,7 @@ import (
 // Squashed is a distribution over a box. Each element is tanh of a normal variable, scaled to its bounds (Haarnoja et
 // al., "Soft actor-critic", 2018, appendix C), or the normal variable itself if it has no bounds. The policy's outputs
 // are the means. The logarithms of the standard deviations are parameters, the same for all observations. Draws are the
-// normal variables. Densities and entropies are those of the elements between -1 and 1: scaling adds a constant.
+// normal variables. Densities and entropies are of the elements between -1 and 1: scaling adds a constant.
 type Squashed struct {
 	head    squash
 	bounded []bool

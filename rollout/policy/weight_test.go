@@ -44,7 +44,9 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	wide, _, err := Make("mlp:5,7", nil, observation, envs.Discrete{N: 20}) // more outputs than are turned
 	require.NoError(t, err)
 	policies["mlp:5,7 to 20"] = wide
-	delete(policies, "normedmlp:5,4") // its members are always formed
+	for _, spec := range []string{"normedmlp:5,4", "transformer:8,2"} { // their members are always formed
+		delete(policies, spec)
+	}
 	for spec, p := range policies {
 		t.Run(spec, func(t *testing.T) {
 			params := p.Init(random.New(5))

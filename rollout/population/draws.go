@@ -22,7 +22,7 @@ type Draws interface {
 	All() any
 }
 
-// Stored returns draws that are stored on the devices. rows has leaves [PerDevice+1, Lanes, dims...]: this device's
+// Stored returns draws that are stored on the devices. rows has leaves [RowCount, Lanes, dims...]: this device's
 // tiles. perDevice is as for Each.
 func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
 	return &draws{Tiles: t, perDevice: perDevice, tile: func(i *graph.Array) any {
@@ -33,7 +33,7 @@ func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
 }
 
 // Regenerated returns draws that are drawn again, tile by tile, for each use. That takes longer, but memory for only
-// one tile and one sum. keys are those of this device's items, leaves [PerDevice+1, Lanes, dims...]. draw returns the
+// one tile and one sum. keys are those of this device's items, leaves [RowCount, Lanes, dims...]. draw returns the
 // draws of one tile, given its keys.
 func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys K) any) Draws {
 	tileOf := func(keys K, i *graph.Array) any { return draw(graph.Once(At(keys, i))) }

@@ -10,7 +10,7 @@ import (
 // ToHost copies the Rows of single items (Lanes is 1) from the devices that hold them to the host: the whole list,
 // [Items, dims...].
 func (t Tiles) ToHost(rows *graph.Array) (*graph.Array, error) {
-	row := rows.Shape().Bytes() / (t.PerDevice + 1)
+	row := rows.Shape().Bytes() / (t.RowCount())
 	// The next device's first row overwrites a device's spare row. The last spare row lies after the list.
 	all := make([]byte, (t.Total()+1)*row)
 	for d := range t.Devices {
@@ -30,8 +30,8 @@ func (t Tiles) Whole(rows *graph.Array) graph.Shape {
 // FromHost puts a list from ToHost on the devices of a backend: each device's own items, as Rows of a shape. The number
 // of devices may differ.
 func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape) (*graph.Array, error) {
-	if len(rows.Dims) == 0 || rows.Dims[0] != t.PerDevice+1 {
-		return nil, fmt.Errorf("population: FromHost: rows of %s, want an axis 0 of %d", rows, t.PerDevice+1)
+	if len(rows.Dims) == 0 || rows.Dims[0] != t.RowCount() {
+		return nil, fmt.Errorf("population: FromHost: rows of %s, want an axis 0 of %d", rows, t.RowCount())
 	}
 	if want := t.Whole(graph.Abstract(rows)); !list.Shape().Equal(want) {
 		return nil, fmt.Errorf("population: FromHost: got a list of %s, want %s", list.Shape(), want)
@@ -46,7 +46,7 @@ func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape
 	}
 	return xlabridge.PutParts(b, t.Devices, rows, func(int) []byte {
 		part := make([]byte, rows.Bytes())
-		items := part[:len(part)-len(part)/(t.PerDevice+1)]
+		items := part[:len(part)-len(part)/(t.RowCount())]
 		mine = mine[copy(items, mine):]
 		return part
 	})

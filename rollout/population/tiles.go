@@ -15,7 +15,10 @@ type Tiles struct {
 	// Alone says that each device has a list of its own, which is one item of another list that is cut over the
 	// devices. Devices is then 1, and nothing is gathered.
 	Alone bool
-	part  part
+	// Single says that the list is one tile on one device, which is computed without a loop: on an accelerator the loop
+	// costs launches, and its spare row memory.
+	Single bool
+	part   part
 }
 
 // part is the part of the list that the devices compute now; zero: all of it.
@@ -24,7 +27,7 @@ type part struct{ first, count *graph.Array }
 // Part returns the tiles of a part of the list: this device computes `count` tiles from tile `first` on, both i32[],
 // and has room for perDevice tiles.
 func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
-	t.PerDevice, t.part = perDevice, part{first, count}
+	t.PerDevice, t.part, t.Single = perDevice, part{first, count}, false
 	return t
 }
 
@@ -64,16 +67,24 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 
 func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
 
-// Rows returns zeros for one result of each of this device's tiles, [PerDevice+1, dims...].
+// RowCount returns the number of rows of Rows: PerDevice+1, or 1 for a single tile.
+func (t Tiles) RowCount() int {
+	if t.Single {
+		return t.PerDevice
+	}
+	return t.PerDevice + 1
+}
+
+// Rows returns zeros for one result of each of this device's tiles, [RowCount, dims...].
 //
 // The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats reads from it
 // as equal in all iterations of a loop. With one more row, a device with one tile gets the same code as others.
 func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
-	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
+	return graph.Zeros(graph.ShapeOf(d, append([]int{t.RowCount()}, dims...)...))
 }
 
 // RowsLike returns Rows for results that are trees like item.
-func RowsLike[T any](t Tiles, item T) T { return ZeroRows(t.PerDevice+1, item) }
+func RowsLike[T any](t Tiles, item T) T { return ZeroRows(t.RowCount(), item) }
 
 // ZeroRows returns zeros for n trees like item: leaves [n, dims...].
 func ZeroRows[T any](n int, item T) T {
@@ -93,6 +104,9 @@ func At[T any](rows T, i *graph.Array) T {
 // perDevice, i32[], must be an input of the program with the value PerDevice (see Count). XLA never unrolls a loop
 // whose length it does not know. Unrolled, a tile could be compiled together with its surroundings, in another way.
 func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
+	if t.Single {
+		return graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
+	}
 	type loop struct {
 		I    *graph.Array
 		Rows R
@@ -108,6 +122,9 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 // byte, with memory for only one result. Devices take turns: each starts from the sum of the one before. perDevice is
 // as for Each.
 func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
+	if t.Single {
+		return graph.Once(f(zero()))
+	}
 	type loop struct {
 		I   *graph.Array
 		Sum R
@@ -227,12 +244,12 @@ func FoldRows[T any](all T, and func(sum, row T) T) T {
 	return sum
 }
 
-// Local returns this device's part of all, [Total+1, dims...], with one more row: [PerDevice+1, dims...], as Rows.
+// Local returns this device's part of all, [Total+1, dims...], as Rows: [RowCount, dims...].
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())
 	for i := range start {
 		start[i] = zero()
 	}
 	start[0] = t.First()
-	return graph.DynamicSlice(all, start, append([]int{t.PerDevice + 1}, all.Dims()[1:]...))
+	return graph.DynamicSlice(all, start, append([]int{t.RowCount()}, all.Dims()[1:]...))
 }

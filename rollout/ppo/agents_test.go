@@ -10,6 +10,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -55,7 +56,7 @@ func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 	require.Equal(t, []float64{0, .5, 0, .5, 0}, r.config.perAgent()["entropy"])
 	require.InEpsilon(t, total/5*(1-2./20), of(t, m, "learning_rate"), 1e-5, "in the third update of 20")
-	files, err := r.Files(true)
+	files, err := r.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	shown := files[len(files)-1].JSON.(map[string]any)
 	require.Equal(t, rates, shown["learning_rate"])

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -45,6 +46,8 @@ type Config struct {
 	run.Scene
 	Shared bool     `set:"shared" advanced:""`
 	_      struct{} `help:"one network for actor and critic, with the values as further outputs"`
+	Critic string   `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64"`
+	_      struct{} `help:"network of the critic, as in --policy, by default the one of the policy"`
 	Init   string   `set:"init" advanced:"" oneof:"orthogonal,policy"`
 	_      struct{} `help:"first weights: orthogonal, or as the policy draws them"`
 	Value  string   `set:"value" help:"how values are made of the critic's outputs"`
@@ -105,8 +108,8 @@ func (c *Config) purpose(kind string, experiment settings.HasParts, defaults any
 	if len(c.EnvParam) > 0 {
 		text += ", given " + c.EnvParam.Shape(c.Env)
 	}
-	for _, name := range []string{"shared", "init", "value", "auxiliary", "shuffle", "accumulate", "precision",
-		"anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+	for _, name := range []string{"shared", "critic", "init", "value", "auxiliary", "shuffle", "accumulate",
+		"precision", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
 		set, ok := settings.Lookup(experiment, name)
 		if standard, _ := settings.Lookup(defaults, name); ok && set.Text() != standard.Text() {
 			text += fmt.Sprintf(", %s %s", name, set.Text())
@@ -217,14 +220,14 @@ func (c *Config) program() (*program, error) {
 		algorithm: &proximal{}})
 }
 
-// playing returns how episodes are played, and a function that makes networks for them in the config's precision.
-func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (policy.Policy, error), error) {
+// playing returns how episodes are played, and functions that make networks for them in the config's precision.
+func (c *Config) playing(kind string) (*episode.Rollout, makers, error) {
 	play, err := c.greedyRollout()
 	if err != nil {
-		return nil, nil, err
+		return nil, makers{}, err
 	}
 	if _, learns := policy.LearnerOf(play.Policy); learns {
-		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not learn within an episode: %s "+
+		return nil, makers{}, settings.Wrong("policy", c.Policy, "a policy that does not learn within an episode: %s "+
 			"learns by gradients", kind)
 	}
 	observation := play.Env.Spec().Observation
@@ -233,15 +236,35 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	}
 	maker, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
 	if err != nil {
-		return nil, nil, err
+		return nil, makers{}, err
 	}
-	return play, func(outputs int) (policy.Policy, error) {
-		p, err := policy.MakeCritic(maker, observation, outputs)
-		if half, ok := c.half(); ok && err == nil {
-			p = halfPolicy{p, half}
+	by := func(m policy.Maker) func(outputs int) (policy.Policy, error) {
+		return func(outputs int) (policy.Policy, error) {
+			p, err := policy.MakeCritic(m, observation, outputs)
+			if half, ok := c.half(); ok && err == nil {
+				p = halfPolicy{p, half}
+			}
+			return p, err
 		}
-		return p, err
-	}, nil
+	}
+	all := makers{actor: by(maker)}
+	_, fixed := maker.(policy.FixedMaker)
+	switch {
+	case c.Critic != "":
+		critic, err := policy.MakerOf(c.Critic, nil)
+		if _, is := critic.(policy.FixedMaker); err == nil && is {
+			err = settings.Wrong("critic", c.Critic, "a network that can have any number of outputs, such as mlp:64,64")
+		}
+		if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
+			return nil, makers{}, settings.Wrong("critic", c.Critic, "%s", wrong.Wants)
+		}
+		all.critic = by(critic)
+	case fixed && kind == "ppo" && !c.Shared:
+		return nil, makers{}, settings.Wrong("critic", "", "a network for the values, such as mlp:64,64: %s has a "+
+			"fixed number of outputs, so that it is the actor only", c.Policy)
+	}
+	all.fixed = fixed
+	return play, all, nil
 }
 
 // completed checks the sizes of a program, and returns it with the fields that follow from them.
@@ -249,6 +272,9 @@ func (c *Config) completed(g *program) (*program, error) {
 	costly, err := g.resetIsCostly()
 	if err != nil {
 		return nil, err
+	}
+	if c.Agents > 1 && g.play.Env.Spec().Host {
+		return nil, settings.Wrong("agents", c.Agents, "1 for the environment %s, which runs on the host", c.Env)
 	}
 	g.costlyReset = costly && c.Agents == 1 // under vmap, both branches run
 	g.shards = c.whole()

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"cmp"
 	"strings"
 
 	"xlarun/graph"
@@ -41,6 +42,6 @@ func (t *Training) criticFile() (f run.File, ok bool, err error) {
 		critic = graph.MapTree(onHost, critic)
 	}
 	head, _, _ := strings.Cut(t.config.Value, ":")
-	return run.File{Name: run.CriticFile, Arrays: critic, Metadata: map[string]string{"policy": t.config.Policy,
-		"value": head}}, err == nil, err
+	return run.File{Name: run.CriticFile, Arrays: critic, Metadata: map[string]string{
+		"policy": cmp.Or(t.config.Critic, t.config.Policy), "value": head}}, err == nil, err
 }

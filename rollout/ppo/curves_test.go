@@ -51,7 +51,7 @@ func momentsOfTenth(curves [][]float64, tenth int) (mean, variance float64) {
 	return mean, variance
 }
 
-// The learning curve on CartPole is that of gymnax_ppo.py (testdata/cartpole_curves.json: 20 seeds, made by
+// The learning curve on CartPole equals that of gymnax_ppo.py (testdata/cartpole_curves.json: 20 seeds, made by
 // third_party/oracles/jax_ppo_curve.py), within 3.5 standard errors of the difference in each tenth of the training. It
 // may be above it near 500: gymnax_ppo.py takes the end of an episode at 500 steps for a fall, where ours takes the
 // value of the next state. Half precision has the same curve.

@@ -66,9 +66,9 @@ func TestAgainstJAX(t *testing.T) {
 	}
 	box := envs.Symmetric(9, 9, 9)
 	for i, v := range file.Cases {
-		net, err := newNetwork("mlp:4", func(outputs int) (policy.Policy, error) {
+		net, err := newNetwork("mlp:4", makers{actor: func(outputs int) (policy.Policy, error) {
 			return policy.NewMLP([]int{5}, "tanh", box, outputs)
-		}, policy.Categorical{N: 4}, 4, 1, false, true)
+		}}, policy.Categorical{N: 4}, 4, 1, false, true)
 		require.NoError(t, err)
 		config := DefaultConfig()
 		config.Clip, config.ValueWeight, config.Entropy, config.MaxGradNorm, config.LearningRate = settings.Num(v.Clip),

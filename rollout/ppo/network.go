@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,18 +37,33 @@ type network struct {
 	actorAxes, criticAxes []int
 }
 
+// makers make networks with a number of outputs.
+type makers struct {
+	actor  func(outputs int) (policy.Policy, error)
+	critic func(outputs int) (policy.Policy, error) // nil: actor makes critics, too
+	fixed  bool                                     // an actor has one number of outputs only (policy.FixedMaker)
+}
+
 // newNetwork makes actor and critic with the same function: two networks or, with shared, one network whose last
 // outputs are the values. name is the policy in errors, as the user wrote it.
-func newNetwork(name string, make func(outputs int) (policy.Policy, error), distribution policy.Stochastic, headSize,
-	valueSize int, shared, orthogonal bool) (*network, error) {
+func newNetwork(name string, make makers, distribution policy.Stochastic, headSize, valueSize int, shared,
+	orthogonal bool) (*network, error) {
 	n := &network{distribution: distribution, headSize: headSize, shared: shared, orthogonal: orthogonal}
 	var err error
-	if n.standalone, err = make(headSize); err != nil {
+	if n.standalone, err = make.actor(headSize); err != nil {
 		return nil, err
 	}
-	wide, err := make(headSize + valueSize)
-	if err != nil {
-		return nil, err
+	wide, widest := n.standalone, headSize+valueSize
+	switch {
+	case shared && make.critic != nil:
+		return nil, settings.Wrong("shared", true, "false beside --critic: the critic is a network of its own")
+	case shared && make.fixed && valueSize > 0:
+		return nil, settings.Wrong("shared", true, "false: %s has a fixed number of outputs, so that values are "+
+			"outputs of another network: give --critic mlp:64,64", name)
+	case !make.fixed:
+		if wide, err = make.actor(widest); err != nil {
+			return nil, err
+		}
 	}
 	if n.actorAxes, err = outputAxes(name, n.standalone, wide); err != nil {
 		return nil, err
@@ -67,16 +83,38 @@ func newNetwork(name string, make func(outputs int) (policy.Policy, error), dist
 		n.actor, n.critic = wide, sharedCritic{wide, headSize, valueSize}
 		return n, nil
 	}
-	network, err := make(valueSize)
+	ofCritic := make.actor
+	if make.critic != nil {
+		ofCritic = make.critic
+		if wide, err = ofCritic(widest); err != nil {
+			return nil, err
+		}
+	}
+	network, err := ofCritic(valueSize)
 	if err != nil {
 		return nil, err
 	}
 	n.actor, n.critic = n.standalone, separateCritic{network}
+	if make.critic != nil {
+		if err := n.checkMemory(network); err != nil {
+			return nil, err
+		}
+	}
 	if n.memory {
 		n.critic = recurrentCritic{separateCritic{network}}
 	}
 	n.criticAxes, err = outputAxes(name, network, wide)
 	return n, err
+}
+
+// checkMemory refuses a critic with memory beside an actor without.
+func (n *network) checkMemory(critic policy.Policy) (err error) {
+	thrown := graph.Try(func() {
+		if !n.memory && hasMemory(critic, critic.Init(random.New(0))) {
+			err = settings.Wrong("critic", "a network with memory", "one without, because the policy has none")
+		}
+	})
+	return cmp.Or(thrown, err)
 }
 
 // outputAxes returns for each leaf of a policy's parameters the axis that is longer in a policy with more outputs; -1

@@ -10,7 +10,7 @@ import (
 
 // observationStats are statistics of observations. They are a tree.
 type observationStats interface {
-	// scale returns the scale by which observations are normalised.
+	// scale returns the scale of the normalisation.
 	scale() observationScale
 	// with adds the observations [n, …] of an update.
 	with(observations *graph.Array) observationStats

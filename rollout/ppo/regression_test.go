@@ -53,7 +53,7 @@ func (e lure) Step(_ random.Key, s, action *graph.Array,
 		graph.Not(envs.False()), envs.False()
 }
 
-// Mistakes that were made once. None of these cases needs a backend.
+// Mistakes that were made once. No case needs a backend.
 func TestRegressions(t *testing.T) {
 	// Case 1: rewards that are NaN ended learning for good.
 	failed := 0.
@@ -112,7 +112,7 @@ func TestRegressions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 3, 4, 4}, policy.Unwrap(g.standalone).Init(
 		random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
-	// Case 6: matrices by which memory is kept are orthogonal of scale 1.
+	// Case 6: matrices that keep memory are orthogonal of scale 1.
 	c = small(func(c *Config) { c.Policy = "elman:6" })
 	g, err = c.program()
 	require.NoError(t, err)

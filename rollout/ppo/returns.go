@@ -85,7 +85,7 @@ func finite(numbers ...float64) bool {
 }
 
 // Files returns the critic and, of several agents, recent returns and configurations.
-func (t *Training) Files(bool) (files []run.File, err error) {
+func (t *Training) Files(run.Snapshot, bool) (files []run.File, err error) {
 	critic, ok, err := t.criticFile()
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestLearnsCartPole(t *testing.T) {
 	each := recentOf(t, r)
 	require.Len(t, each, 5)
 	require.Greater(t, slices.Min(each), 50.)
-	files, err := r.Files(true)
+	files, err := r.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	require.Equal(t, "agents.json", files[len(files)-1].Name)
 	shown := files[len(files)-1].JSON.(map[string]any)

@@ -12,7 +12,7 @@ import (
 
 // This file is an update of proximal policy optimization, from the step of an environment to the whole (Schulman et
 // al., "Proximal policy optimization algorithms", 2017). envStep, calculateGAE, loss, updateMinibatch,
-// updateEpoch and updateStep are the functions of these names in PureJaxRL's ppo.py; here the inner ones come first.
+// updateEpoch and updateStep have the names of PureJaxRL's functions in ppo.py; here the inner ones come first.
 
 // transition is one step of one environment. A rollout is a tree of transitions with leaves [steps, environments, …].
 type transition struct {

@@ -9,8 +9,10 @@ import (
 var (
 	_ run.Player     = (*Config)(nil)
 	_ run.Suggesting = (*Config)(nil)
-	_ run.Members    = (*Search)(nil)
-	_ run.Results    = (*Search)(nil)
+	_ run.Members    = (*Run)(nil)
+	_ run.Results    = (*Run)(nil)
+
+	_ run.Reevaluating = (*Run)(nil)
 )
 
 // About describes the experiment.

@@ -12,7 +12,7 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Thresholds, acceptance and improvement are those of pyribs, with annealing and without.
+// Thresholds, acceptance and improvement equal pyribs's, with annealing and without.
 func TestThresholdsOfPyribs(t *testing.T) {
 	var file struct {
 		Archives []struct {
@@ -24,16 +24,16 @@ func TestThresholdsOfPyribs(t *testing.T) {
 	}
 	require.NoError(t, oracles.Read("testdata/ribs_archive.json.gz", &file))
 	for _, c := range file.Archives {
-		how := Annealing{Rate: settings.Num(c.Rate)}
+		annealing := Annealing{Rate: settings.Num(c.Rate)}
 		if c.Min != nil {
-			how.Min = settings.Num(*c.Min)
+			annealing.Min = settings.Num(*c.Min)
 		}
-		a := NewArchive(12, 1, 2, how)
+		a := NewArchive(12, 1, 2, annealing)
 		for k, s := range c.Steps {
 			b := batchOf(grid(c.Sides), envs.Positive(1, 1), graph.Zeros(graph.ShapeOf(graph.Float32, 30, 1)),
 				array(s.Fitnesses), array(s.Descriptors))
 			var change Change
-			a, change = a.Insert(b, graph.Of(int32(k)), how)
+			a, change = a.Insert(b, graph.Of(int32(k)), annealing)
 			status := change.Accepted.Convert(graph.Int32).Mul(change.Empty.Convert(graph.Int32).Add(1))
 			require.Equal(t, s.Status.Floats(), floats(t, status), "rate %g, step %d", c.Rate, k)
 			require.InDeltaSlice(t, s.Value.Floats(), floats(t, change.Improvement), 1e-5)
@@ -44,29 +44,4 @@ func TestThresholdsOfPyribs(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Rankings of a search: stages first, then values; members that are not valid are the worst.
-func TestRanks(t *testing.T) {
-	mask := func(v ...bool) *graph.Array { return graph.Of(v) }
-	s := search{Direction: graph.Float32s([]float32{-1, 0}), Batch: Batch{
-		Fitness: graph.Float32s([]float32{5, 1, 9, 4, 7}), Valid: mask(true, true, true, true, false),
-		Unit: graph.Float32s([]float32{0, 0, .2, 0, .4, 0, .6, 0, 0, 0}, 5, 2)}, Change: Change{
-		Accepted: mask(true, true, false, true, false), Empty: mask(false, true, true, false, true),
-		Improvement: graph.Float32s([]float32{3, 1, -1, 2, float32(math.Inf(-1))})}}
-	for kind, want := range map[int][]float64{
-		kindImprovement: {3, 4, 1, 2, 0}, kindOptimisation: {3, 1, 4, 2, 0}, kindDirection: {4, 3, 1, 2, 0},
-	} {
-		s.Kind = graph.Of(int32(kind))
-		require.Equal(t, want, floats(t, s.ranks()), "kind %d", kind)
-	}
-}
-
-// The bandit tries each kind once, then takes what was accepted most. Searches that go on keep their kind.
-func TestBandit(t *testing.T) {
-	e := &Searches{Number: 3, Explore: settings.Num(.1)}
-	s := SearchesState{Kind: graph.Of([]int32{0, 1, 2}), Members: graph.Float32s([]float32{10, 10, 0, 10}),
-		Accepted: graph.Float32s([]float32{1, 9, 0, 3})}
-	restart := graph.Of([]bool{true, false, true})
-	require.Equal(t, []float64{kindDirection, 1, kindOptimisation}, floats(t, e.choose(s, restart, 10)))
 }

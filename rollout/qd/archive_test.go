@@ -71,7 +71,7 @@ func batchOf(cells Tessellation, space envs.Box, genomes, fitness, descriptor *g
 	return Batch{genomes, fitness, s.Descriptor, s.Unit, s.Cell, s.Valid}
 }
 
-// Insertions are those of QDax: the same cells, fitness and descriptors, ties in cell and fitness, elites of equal
+// Insertions equal QDax's: the same cells, fitness and descriptors, ties in cell and fitness, elites of equal
 // fitness, NaN. Where several of a batch are equal, QDax does not say which stays; here the first does.
 func TestInsertionsOfQDax(t *testing.T) {
 	for _, c := range readQDax(t).Archives {

@@ -20,7 +20,7 @@ func (p points) at(i int) []float32 { return p.flat[i*p.d : (i+1)*p.d] }
 func (p points) squareTo(i int, x []float32) (sum float64) {
 	for j, y := range p.at(i) {
 		e := float64(y) - float64(x[j])
-		sum += e * e
+		sum += float64(e * e) // not fused with the sum, which rounds otherwise on some processors
 	}
 	return sum
 }
@@ -35,11 +35,7 @@ type buckets struct {
 
 // newBuckets sorts points into buckets of about perBucket points each.
 func newBuckets(p points, perBucket int) *buckets {
-	side := max(1, int(math.Pow(float64(p.len())/float64(perBucket), 1/float64(p.d))))
-	return fill(&buckets{points: p, side: side})
-}
-
-func fill(b *buckets) *buckets {
+	b := &buckets{points: p, side: max(1, int(math.Pow(float64(p.len())/float64(perBucket), 1/float64(p.d))))}
 	count := 1
 	for range b.d {
 		count *= b.side

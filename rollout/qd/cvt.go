@@ -8,7 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() { MustRegisterArchive("cvt", func() Divider { return &CVT{Number: 1024} }) }
+func init() { MustRegisterArchive("cvt", func() ArchiveMaker { return &CVT{Number: 1024} }) }
 
 // CVT divides the space of descriptors into cells of about equal size, each around a centroid: a centroidal Voronoi
 // tessellation (Vassiliades, Chatzilygeroudis and Mouret, "Using centroidal Voronoi tessellations to scale up the
@@ -20,7 +20,8 @@ type CVT struct {
 	_      struct{} `wants:"a whole number"`
 }
 
-// Divide returns the cells. They are computed once in a process.
+// Divide returns the cells. They are computed when they are first used, once in a process: many take long, and a check
+// of the settings needs only their number.
 func (c *CVT) Divide(d int) (Tessellation, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
@@ -29,18 +30,25 @@ func (c *CVT) Divide(d int) (Tessellation, error) {
 		cells, d int
 		seed     int64
 	}
-	made, _ := tessellations.LoadOrStore(key{c.Number, d, c.Draw}, sync.OnceValue(func() *cvt {
-		return newCVT(kMeans(c.Number, d, uint64(c.Draw)))
+	made, _ := tessellations.LoadOrStore(key{c.Number, d, c.Draw}, sync.OnceValue(func() *centroids {
+		return newCentroids(kMeans(c.Number, d, uint64(c.Draw)))
 	}))
-	return made.(func() *cvt)(), nil
+	return cvt{c.Number, made.(func() *centroids)}, nil
 }
 
 var tessellations sync.Map
 
 // cvt is a tessellation by centroids in the unit cube.
 type cvt struct {
+	cells     int
+	centroids func() *centroids
+}
+
+// centroids are the middles of cells.
+type centroids struct {
 	points points
 	tables any // nearTable, or allPoints
+	side   int // of the grid of a nearTable
 }
 
 // allPoints are all centroids.
@@ -60,8 +68,8 @@ const mostTableDims, mostTableNumbers = 4, 1 << 26
 // far is a coordinate that is never near.
 const far = 1e9
 
-func newCVT(p points) *cvt {
-	t := &cvt{points: p, tables: allPoints{graph.Float32s(p.flat, p.len(), p.d)}}
+func newCentroids(p points) *centroids {
+	t := &centroids{points: p, tables: allPoints{graph.Float32s(p.flat, p.len(), p.d)}}
 	if p.d > mostTableDims {
 		return t
 	}
@@ -80,21 +88,22 @@ func newCVT(p points) *cvt {
 			copy(rows[(i*most+j)*p.d:], p.at(int(n)))
 		}
 	}
+	t.side = b.side
 	t.tables = nearTable{graph.Float32s(rows, len(near), most, p.d), graph.Int32s(numbers, len(near), most)}
 	return t
 }
 
-func (t *cvt) Cells() int  { return t.points.len() }
-func (t *cvt) Tables() any { return t.tables }
+func (t cvt) Cells() int  { return t.cells }
+func (t cvt) Tables() any { return t.centroids().tables }
 
-func (t *cvt) Cell(tables any, x *graph.Array) *graph.Array {
+func (t cvt) Cell(tables any, x *graph.Array) *graph.Array {
 	if all, ok := tables.(allPoints); ok {
 		return nearest(all.Centroids, x)
 	}
 	near := tables.(nearTable)
-	side := newBuckets(t.points, 1).side
+	side := t.centroids().side
 	bucket := graph.Zeros(graph.ShapeOf(graph.Int32))
-	for i := range t.points.d {
+	for i := range x.Dim(0) {
 		part := x.Index(i).Mul(side).Floor().Convert(graph.Int32).Min(side - 1)
 		bucket = bucket.Mul(side).Add(part)
 	}
@@ -107,17 +116,17 @@ func nearest(points, x *graph.Array) *graph.Array {
 	return points.Sub(x.ExpandDims(0)).Square().Sum(1).ArgMin(0)
 }
 
-func (t *cvt) Centres() [][]float64 {
-	all := make([][]float64, t.Cells())
+func (t cvt) Centres() [][]float64 {
+	all, points := make([][]float64, t.cells), t.centroids().points
 	for i := range all {
-		for _, x := range t.points.at(i) {
+		for _, x := range points.at(i) {
 			all[i] = append(all[i], float64(x))
 		}
 	}
 	return all
 }
 
-// k-means of many cells takes fewer samples and iterations: their cells are small anyway.
+// k-means of many cells takes fewer samples and iterations, so that 100,000 cells take seconds and not minutes.
 const (
 	samplesAtLeast                    = 20_000
 	samplesOfCell, iterations         = 20, 20
@@ -125,7 +134,8 @@ const (
 	samplesOfManyCell, manyIterations = 10, 5
 )
 
-// kMeans returns centroids of uniform samples in the unit cube, by Lloyd's iterations from the first samples.
+// kMeans returns centroids of uniform samples in the unit cube, by the iterations of Lloyd, "Least squares quantization
+// in PCM" (1982), from the first samples. They are the same on every processor: a resumed run computes them again.
 func kMeans(cells, d int, seed uint64) points {
 	perCell, turns := samplesOfCell, iterations
 	if cells >= manyCells {

@@ -17,13 +17,14 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 	for _, c := range []struct{ cells, d int }{{2, 1}, {50, 1}, {300, 2}, {400, 3}, {60, 5}} {
 		made, err := (&CVT{Number: c.cells}).Divide(c.d)
 		require.NoError(t, err)
-		cvt := made.(*cvt)
-		if _, ok := cvt.tables.(nearTable); ok {
+		cvt := made.(cvt)
+		if _, ok := cvt.Tables().(nearTable); ok {
 			tables++
 		}
+		points := cvt.centroids().points
 		const batch = 500
 		x := make([]float32, batch*c.d)
-		side := newBuckets(cvt.points, 1).side
+		side := newBuckets(points, 1).side
 		for i := range x {
 			if x[i] = rng.Float32(); rng.IntN(3) == 0 {
 				x[i] = float32(rng.IntN(side+1)) / float32(side)
@@ -34,12 +35,12 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 		for i := range batch {
 			mine := x[i*c.d : (i+1)*c.d]
 			least := math.Inf(1)
-			for p := range cvt.points.len() {
-				least = min(least, cvt.points.squareTo(p, mine))
+			for p := range points.len() {
+				least = min(least, points.squareTo(p, mine))
 			}
-			require.InDelta(t, least, cvt.points.squareTo(int(got[i]), mine), 1e-6, "%+v", c)
-			host := newBuckets(cvt.points, 2).nearest(mine)
-			require.InDelta(t, least, cvt.points.squareTo(host, mine), 1e-12, "%+v", c)
+			require.InDelta(t, least, points.squareTo(int(got[i]), mine), 1e-6, "%+v", c)
+			host := newBuckets(points, 2).nearest(mine)
+			require.InDelta(t, least, points.squareTo(host, mine), 1e-12, "%+v", c)
 		}
 	}
 	require.GreaterOrEqual(t, tables, 3, "tables serve few numbers in a descriptor")

@@ -23,14 +23,14 @@ var descriptors = settings.NewRegistry[Describer]("qd", "descriptor", "descripto
 func MustRegisterDescriptor(name string, make func() Describer) { descriptors.MustRegister(name, make) }
 
 func init() {
-	MustRegisterDescriptor("env", func() Describer { return &ofEnv{} })
+	MustRegisterDescriptor("env", func() Describer { return &envDescriptor{} })
 	MustRegisterDescriptor("observations", func() Describer { return &Observations{Elements: []int{0, 1}} })
 }
 
-// ofEnv is the environment's own descriptor.
-type ofEnv struct{}
+// envDescriptor is the environment's own descriptor.
+type envDescriptor struct{}
 
-func (*ofEnv) Make(env envs.Environment) (episode.Descriptor, error) {
+func (*envDescriptor) Make(env envs.Environment) (episode.Descriptor, error) {
 	d, ok := episode.EnvDescriptor(env)
 	if !ok {
 		return nil, settings.Wrong("descriptor", "env", "observations, or a descriptor of your own: %s describes no "+

@@ -3,6 +3,7 @@ package qd
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/settings"
 )
 
@@ -13,10 +14,10 @@ type Emitter interface {
 	// number of members of a generation; archive is empty.
 	Init(genome *graph.Array, batch int, archive Archive) any
 	// Ask makes a member of a generation, given its number from 0. key is the generation's, the same for all members.
-	// The archive has an elite at least.
+	// The result for an empty archive is not used.
 	Ask(key random.Key, number *graph.Array, state any, archive Archive) Child
 	// Tell updates the state, by the archive after the insertion of the members and what their insertion changed.
-	// children are those of Ask, leaves [batch, …]. The new state has the structure and shapes of state.
+	// children is what Ask returned, leaves [batch, …]. The new state has the structure and shapes of state.
 	Tell(key random.Key, state any, archive Archive, children Child, batch Batch, change Change) any
 }
 
@@ -31,8 +32,17 @@ var emitters = settings.NewRegistry[Emitter]("qd", "emitter", "emitter")
 // MustRegisterEmitter adds an emitter, for --emitter. It panics if the name is taken.
 func MustRegisterEmitter(name string, make func() Emitter) { emitters.MustRegister(name, make) }
 
-// checkedEmitter is an Emitter that checks how its settings go together with the number of members.
-type checkedEmitter interface {
+// StrategyEmitter is an Emitter that searches with the run's --strategy.
+type StrategyEmitter interface {
+	Emitter
+	// Strategy returns the strategy that SetStrategy has set.
+	Strategy() strategy.Strategy
+	// SetStrategy sets the strategy, and the number of members of a generation. It is called before all other methods.
+	SetStrategy(s strategy.Strategy, batch int)
+}
+
+// batchChecker is an Emitter that checks how its settings go together with the number of members.
+type batchChecker interface {
 	// Check finds the first mistake, a *settings.Error.
 	Check(batch int) error
 }

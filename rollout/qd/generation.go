@@ -15,12 +15,12 @@ type State struct {
 	Generation *graph.Array // i32[]: generations done
 	Archive    Archive
 	Emitter    any
-	Tables     any // of the Tessellation
 }
 
 // Inputs are the inputs of a generation that do not change.
 type Inputs struct {
 	Play    episode.SpreadInputs
+	Tables  any                     // of the Tessellation
 	Numbers map[string]*graph.Array // f32[], by name: Numbers of Scoring, of the emitter and of its strategy
 }
 
@@ -40,15 +40,15 @@ func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := p.first(keys[0])
 	archive := NewArchive(p.Cells.Cells(), genome.Dim(0), p.Space.Dims[0], p.Annealing)
-	return State{Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Tables: p.Cells.Tables(),
-		Archive: archive, Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
+	return State{Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Archive: archive,
+		Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
 }
 
 // first returns a genome of the first generation.
 func (p *Program) first(key random.Key) *graph.Array { return p.Genomes.Ravel(p.Play.Policy.Init(key)) }
 
-// scored is a member after its episodes.
-type scored struct {
+// evaluation is a member after its episodes.
+type evaluation struct {
 	Child  Child
 	Batch  Batch        // of one member
 	Inside *graph.Array // bool[]: the descriptor was within its bounds
@@ -60,19 +60,19 @@ type scored struct {
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	scoring := settings.Bind(&p.Scoring, in.Numbers, "")
 	emitter := settings.Bind(p.Emitter, in.Numbers, "emitter.")
-	if e, ok := emitter.(*Searches); ok {
-		e.strategy = settings.Bind(e.strategy, in.Numbers, "strategy.")
+	if e, ok := emitter.(StrategyEmitter); ok {
+		e.SetStrategy(settings.Bind(e.Strategy(), in.Numbers, "strategy."), p.Play.Tiles.Items)
 	}
 	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
 	play, ask, tell := keys[0], keys[1], keys[2]
 
 	members := episode.PlayEach(p.Play, in.Play, play, func(number *graph.Array, first random.Key,
-		play func(params any) episode.Summary) scored {
+		play func(params any) episode.Summary) evaluation {
 		child := p.child(emitter, ask, number, first, s)
-		return p.score(child, play(p.Genomes.Unravel(child.Genome)), s.Tables)
+		return p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
 	})
 	archive, change := s.Archive.Insert(members.Batch, s.Generation, scoring.Annealing)
-	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive, Tables: s.Tables}
+	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
 	next.Emitter = emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
 	return next, metrics(archive, members, change, scoring.Offset.Array())
 }
@@ -80,22 +80,19 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 // child makes a member: from the policy's first parameters while the archive is empty, else by the emitter.
 func (p *Program) child(e Emitter, ask random.Key, number *graph.Array, first random.Key, s State) Child {
 	child := e.Ask(ask, number, s.Emitter, s.Archive)
-	// A loop of at most one iteration: first parameters are drawn only in a generation that needs them.
-	type loop struct{ Due, Genome *graph.Array }
-	end := graph.While(func(l loop) *graph.Array { return l.Due }, func(loop) loop {
-		return loop{envs.False(), p.first(first)}
-	}, loop{s.Archive.Count.Eq(0), child.Genome})
-	child.Genome = end.Genome
+	emitted := child.Genome
+	child.Genome = graph.Cond(s.Archive.Count.Eq(0), func() *graph.Array { return p.first(first) },
+		func() *graph.Array { return emitted })
 	return child
 }
 
 // score returns a member with the cell of its descriptor.
-func (p *Program) score(child Child, s episode.Summary, tables any) scored {
+func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 	unit, inside := scaled(p.Space, s.Descriptor)
 	valid := s.Return.IsFinite().And(s.Descriptor.IsFinite().All())
 	unit = graph.Select(valid, unit, graph.ZerosLike(unit))
 	low, high := boundsOf(p.Space)
-	return scored{child, Batch{Genomes: child.Genome, Fitness: s.Return,
+	return evaluation{child, Batch{Genomes: child.Genome, Fitness: s.Return,
 		Descriptor: graph.Clamp(graph.Float32s(low), s.Descriptor, graph.Float32s(high)),
 		Unit:       unit, Cell: p.Cells.Cell(tables, unit), Valid: valid}, inside, s.Length}
 }
@@ -104,7 +101,7 @@ func (p *Program) score(child Child, s episode.Summary, tables any) scored {
 var metricNames = []string{"coverage", "qd_score", "best_fitness", "elite_mean", "mean_fitness", "new_cells",
 	"improved", "dropped", "clipped", "mean_length"}
 
-func metrics(a Archive, m scored, c Change, offset *graph.Array) *graph.Array {
+func metrics(a Archive, m evaluation, c Change, offset *graph.Array) *graph.Array {
 	score := a.Score(offset)
 	count := func(mask *graph.Array) *graph.Array { return mask.Convert(graph.Float32).Sum() }
 	valid := m.Batch.Valid

@@ -5,7 +5,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() { MustRegisterArchive("grid", func() Divider { return &Grid{Sides: []int{32}} }) }
+func init() { MustRegisterArchive("grid", func() ArchiveMaker { return &Grid{Sides: []int{32}} }) }
 
 // Grid divides each number of the descriptor into equal parts (MAP-Elites of Mouret and Clune, 2015).
 type Grid struct {

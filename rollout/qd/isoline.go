@@ -40,12 +40,10 @@ func (e *IsoLine) Ask(key random.Key, number *graph.Array, _ any, archive Archiv
 }
 
 func (e *IsoLine) child(key random.Key, archive Archive) *graph.Array {
-	keys := random.SplitN(key, 3)
-	parents := random.Uniform(keys[0], graph.ShapeOf(graph.Float32, 2), 0, 1).Mul(archive.Count.Convert(graph.Float32))
-	number := parents.Floor().Convert(graph.Int32).Min(archive.Count.Sub(1))
-	x, y := archive.Elite(number.Index(0)), archive.Elite(number.Index(1))
-	iso := random.Normal(keys[1], x.Shape()).Mul(e.IsoSigma.Array())
-	line := random.Normal(keys[2], graph.ShapeOf(graph.Float32)).Mul(e.LineSigma.Array())
+	keys := random.SplitN(key, 4)
+	x, y := archive.Draw(keys[0]), archive.Draw(keys[1])
+	iso := random.Normal(keys[2], x.Shape()).Mul(e.IsoSigma.Array())
+	line := random.Normal(keys[3], graph.ShapeOf(graph.Float32)).Mul(e.LineSigma.Array())
 	child := x.Add(iso).Add(y.Sub(x).Mul(line))
 	if len(e.Bounds) == 2 {
 		child = graph.Clamp(float32(e.Bounds[0]), child, float32(e.Bounds[1]))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	_ "xlarun/envs/board"
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -25,15 +26,15 @@ func small() Config {
 	return c
 }
 
-func start(t *testing.T, b xlabridge.Backend, c Config) *Search {
+func start(t *testing.T, b xlabridge.Backend, c Config) *Run {
 	t.Helper()
 	r, err := c.Start(b)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r.(*Search)
+	return r.(*Run)
 }
 
-func advance(t *testing.T, s *Search, generations int) ([]run.Metrics, map[string][]byte) {
+func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string][]byte) {
 	t.Helper()
 	var all []run.Metrics
 	for range generations {
@@ -105,7 +106,7 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	require.NoError(t, err)
 	state, err := s.state(snapshot)
 	require.NoError(t, err)
-	files, err := s.Files(true)
+	files, err := s.Files(snapshot, true)
 	require.NoError(t, err)
 	arrays := files[0].Arrays.(map[string]*graph.Array)
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
@@ -207,13 +208,18 @@ func TestBadInput(t *testing.T) {
 			c.Parted = c.Parted.With("descriptor.elements", "4")
 		}, "numbers from 0 to 3"},
 		{"31.59 sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
-		{"31.60 a game", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
+		{"31.60 an unknown environment", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
 		{"31.61 a strategy's number", func(c *Config) {
 			c.Parted = c.Parted.With("strategy.sigma", 2)
 		}, "isoline has no"},
 		{"31.62 a strategy's text", func(c *Config) {
 			c.Parted = c.Parted.With("strategy.sigma", "x")
 		}, "want a number"},
+		{"31.63 a game", func(c *Config) { c.Env = "TicTacToe-v1" }, "environment of one player"},
+		{"31.64 a strategy that nothing uses", func(c *Config) { c.Strategy = "snes" }, "isoline has no"},
+		{"31.65 cells are counted before they are computed", func(c *Config) {
+			c.Archive, c.Memory = "cvt:16777216", 1<<30
+		}, "fewer cells: 16777216 "},
 	} {
 		config := small()
 		c.change(&config)

@@ -37,8 +37,9 @@ const (
 //     direction that is drawn when the search begins.
 //
 // With bandit, each search that begins draws its own ranking, or that it makes children by iso+line. It takes the one
-// with the largest upper confidence bound (UCB1) on the share of members that were accepted: multi-emitter MAP-Elites
-// of Cully (2021).
+// with the largest upper confidence bound on the share of members that were accepted: UCB1 of Auer, Cesa-Bianchi and
+// Fischer, "Finite-time analysis of the multiarmed bandit problem" (2002), as in Cully, "Multi-emitter MAP-Elites"
+// (2021).
 type Searches struct {
 	Number   int             `set:"searches" min:"1" max:"65536" help:"searches side by side; they share --batch"`
 	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,bandit"`
@@ -63,7 +64,7 @@ type SearchesState struct {
 	Strategy  any          // of each search, leaves [searches, …]
 	Direction *graph.Array // f32[searches, d]: in shares of the descriptors' bounds
 	Kind      *graph.Array // i32[searches]
-	Members   *graph.Array // f32[kinds]: members that searches of a kind made
+	Evaluated *graph.Array // f32[kinds]: members that searches of a kind made
 	Accepted  *graph.Array // f32[kinds]: those that were accepted
 }
 
@@ -71,6 +72,12 @@ type SearchesState struct {
 func (e *Searches) members(batch int) (members, groups int) {
 	return batch / e.Number, batch / e.Number / e.strategy.GroupSize()
 }
+
+// Strategy returns the strategy of each search.
+func (e *Searches) Strategy() strategy.Strategy { return e.strategy }
+
+// SetStrategy sets the strategy of each search.
+func (e *Searches) SetStrategy(s strategy.Strategy, batch int) { e.strategy, e.batch = s, batch }
 
 // Check refuses a batch that does not divide evenly, and a strategy that cannot emit.
 func (e *Searches) Check(batch int) error {
@@ -122,8 +129,8 @@ func (e *Searches) Ask(key random.Key, number *graph.Array, state any, archive A
 	return Child{genome, draw}
 }
 
-// search is one search with its members.
-type search struct {
+// oneSearch is one search with its members.
+type oneSearch struct {
 	Strategy  any
 	Direction *graph.Array // f32[d]
 	Kind      *graph.Array // i32[]
@@ -137,30 +144,29 @@ func (e *Searches) Tell(key random.Key, state any, archive Archive, children Chi
 	s := state.(SearchesState)
 	members, _ := e.members(e.batch)
 	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.SplitAxis(0, e.Number, members) },
-		search{Draws: children.Draw, Batch: b, Change: c, Strategy: graph.None{}, Direction: c.Improvement,
+		oneSearch{Draws: children.Draw, Batch: b, Change: c, Strategy: graph.None{}, Direction: c.Improvement,
 			Kind: c.Improvement})
 	all.Strategy, all.Direction, all.Kind = s.Strategy, s.Direction, s.Kind
 	// In the first generation the members are not those of the searches.
 	first := archive.Count.Eq(c.New.Convert(graph.Int32).Sum())
 	keys := random.SplitN(key, 2)
-	type told struct{ Strategy, Direction, Restart any }
-	next := graph.VMap2(func(one search, key random.Key) told {
+	type update struct{ Strategy, Direction, Restart any }
+	next := graph.VMap2(func(one oneSearch, key random.Key) update {
 		after, restart := e.tell(one, first)
 		k := random.SplitN(key, 2)
-		elite := archive.Elite(random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, archive.Count.Max(1)))
 		direction := random.Normal(k[1], one.Direction.Shape())
-		return told{graph.SelectTree(restart, e.strategy.Init(elite, members), after),
+		return update{graph.SelectTree(restart, e.strategy.Init(archive.Draw(k[0]), members), after),
 			graph.Select(restart, direction, one.Direction), restart}
 	})(all, random.Split(keys[0], e.Number))
 
 	accepted := c.Accepted.Convert(graph.Float32).SplitAxis(0, e.Number, members).Sum(1)
-	of := func(x *graph.Array) *graph.Array { // the sum of the searches of each kind
+	of := func(x *graph.Array) *graph.Array { // the sum of the searches of each kind; members of Init do not count
 		one := s.Kind.ExpandDims(1).Eq(graph.Iota(kinds).ExpandDims(0)).Convert(graph.Float32)
-		return x.ExpandDims(1).Mul(one).Sum(0)
+		return x.ExpandDims(1).Mul(one).Sum(0).Mul(graph.Select(first, 0., 1.))
 	}
 	out := SearchesState{Strategy: next.Strategy, Direction: next.Direction.(*graph.Array), Kind: s.Kind,
-		Members:  s.Members.Add(of(graph.FullLike(accepted, float32(members)))),
-		Accepted: s.Accepted.Add(of(accepted))}
+		Evaluated: s.Evaluated.Add(of(graph.FullLike(accepted, float32(members)))),
+		Accepted:  s.Accepted.Add(of(accepted))}
 	if e.Ranking == rankBandit {
 		out.Kind = e.choose(out, next.Restart.(*graph.Array), members)
 	}
@@ -168,7 +174,7 @@ func (e *Searches) Tell(key random.Key, state any, archive Archive, children Chi
 }
 
 // tell returns the state of a search after its members, and whether it begins again.
-func (e *Searches) tell(s search, first *graph.Array) (next any, restart *graph.Array) {
+func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *graph.Array) {
 	_, groups := e.members(e.batch)
 	fitness := graph.Select(s.Batch.Valid, s.ranks(), math.NaN())
 	draws := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, 0, groups) }, s.Draws)
@@ -180,7 +186,7 @@ func (e *Searches) tell(s search, first *graph.Array) (next any, restart *graph.
 }
 
 // ranks returns for each member how many others of its search are worse: f32[members].
-func (s search) ranks() *graph.Array {
+func (s oneSearch) ranks() *graph.Array {
 	accepted := s.Change.Accepted.Convert(graph.Int32)
 	stages := graph.Select(s.Kind.Eq(kindOptimisation), graph.ZerosLike(accepted), accepted)
 	empty := s.Change.Empty.Convert(graph.Int32)
@@ -205,6 +211,6 @@ func (e *Searches) choose(s SearchesState, restart *graph.Array, members int) *g
 		kind := graph.Select(t.Restart, bound.ArgMax(0), t.Kind)
 		more := graph.Iota(kinds).Eq(kind).And(t.Restart).Convert(graph.Float32)
 		return made.Add(more.Mul(float32(members))), kind
-	}, s.Members, turn{s.Kind, restart})
+	}, s.Evaluated, turn{s.Kind, restart})
 	return chosen
 }

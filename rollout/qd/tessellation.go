@@ -10,7 +10,7 @@ import (
 type Tessellation interface {
 	// Cells returns the number of cells.
 	Cells() int
-	// Tables returns the arrays that Cell needs, a tree on the host. They are part of a run's state.
+	// Tables returns the arrays that Cell needs, a tree on the host. They are inputs of the program.
 	Tables() any
 	// Cell returns the cell, i32[], of a scaled descriptor, f32[d]. It is traced, for one descriptor.
 	Cell(tables any, descriptor *graph.Array) *graph.Array
@@ -18,16 +18,16 @@ type Tessellation interface {
 	Centres() [][]float64
 }
 
-// Divider is a pointer to a struct of settings that make a Tessellation for descriptors of d numbers. Errors are
+// ArchiveMaker is a pointer to a struct of settings that make a Tessellation for descriptors of d numbers. Errors are
 // *settings.Error.
-type Divider interface {
+type ArchiveMaker interface {
 	Divide(d int) (Tessellation, error)
 }
 
-var dividers = settings.NewRegistry[Divider]("qd", "archive", "archive")
+var archives = settings.NewRegistry[ArchiveMaker]("qd", "archive", "archive")
 
 // MustRegisterArchive adds a way to divide the space of descriptors, for --archive. It panics if the name is taken.
-func MustRegisterArchive(name string, make func() Divider) { dividers.MustRegister(name, make) }
+func MustRegisterArchive(name string, make func() ArchiveMaker) { archives.MustRegister(name, make) }
 
 // mostCells bounds the cells of an archive.
 const mostCells = 1 << 24

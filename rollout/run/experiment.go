@@ -51,13 +51,13 @@ type About struct {
 	Prepare func(resumed bool) error
 	// Bound are settings that a resumed run cannot change, although their tags allow it.
 	Bound []string
-	// Given are the settings by which the user gives the plan of a Planned experiment, or a part of it.
+	// Given are the settings with which the user gives the plan of a Planned experiment, or a part of it.
 	Given []string
 }
 
 // Sharing is an Experiment whose runs may exchange data with runs of other processes.
 type Sharing interface {
-	// Shares returns the name of the setting by which a run exchanges data, or "".
+	// Shares returns the name of the setting that makes a run exchange data, or "".
 	Shares() string
 	// StartAlone is Start of a run that exchanges nothing, for measurements and looks at its program.
 	StartAlone(b xlabridge.Backend) (Run, error)
@@ -70,7 +70,7 @@ type Suggesting interface {
 	Suggested() settings.Values
 }
 
-// Progress is told of slow starts.
+// Progress receives the phases of a slow start.
 type Progress interface {
 	Download(done, total int64) // bytes
 	Notice(line string)
@@ -86,7 +86,7 @@ type Common struct {
 // On returns c.
 func (c *Common) On() *Common { return c }
 
-// About is that of an experiment that leaves all of it to the defaults.
+// About returns nothing about the experiment: the default.
 func (*Common) About() About { return About{} }
 
 // Planned is an Experiment that chooses a plan. It embeds Planning.

@@ -250,7 +250,7 @@ func (l *Loop) Ending(last Metrics) string {
 func (l *Loop) Table() []string { return nil }
 
 // Files returns no files.
-func (l *Loop) Files(bool) ([]File, error) { return nil, nil }
+func (l *Loop) Files(Snapshot, bool) ([]File, error) { return nil, nil }
 
 // Phases returns no phases: a loop does not know the parts of its step. A kind that knows them has a PhaseTimer.
 func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
@@ -348,6 +348,9 @@ func (b *Beside) Call(inputs any) ([]*graph.Array, error) {
 
 // Close frees the program.
 func (b *Beside) Close() error { return b.program.Close() }
+
+// Program returns what was compiled.
+func (b *Beside) Program() Program { return ProgramOf(b.program) }
 
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }

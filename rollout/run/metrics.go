@@ -13,6 +13,8 @@ type Metrics struct {
 	// Earlier are the metrics of rounds before this one that other processes computed, if they are not in the run's
 	// folder: a process that joins late gets them with the state.
 	Earlier []Metrics
+	// Notices are lines that must stay readable, such as that another process has joined.
+	Notices []string
 	// Failed is not nil if no member has a result. The run ends with the error that it returns, after this round is
 	// recorded. It may play an episode to find the cause, and is called before the next Step, or not at all.
 	Failed func() error

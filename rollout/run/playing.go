@@ -141,6 +141,9 @@ var firstSteps sync.Map
 
 func (s *Scene) rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
 	env, err := envs.Make(s.Env)
+	if _, _, scheme := envs.SchemeOf(s.Env); err != nil && scheme {
+		return nil, settings.Wrong("env", s.Env, "an environment that can be opened: %s", err)
+	}
 	if err != nil {
 		return nil, settings.Unknown("env", s.Env, envs.IDs())
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 
+	"xlarun/envs"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 )
@@ -29,6 +30,37 @@ func KeepPolicyFile(e Experiment) {
 	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
 		setPolicy(e, f.SettingsOfFile())
 	}
+}
+
+// KeepEnvironment sets the environment of an experiment to the id of its Spec, which for one that comes from files has
+// their digest. It changes nothing in one that cannot be made.
+func KeepEnvironment(e Experiment) {
+	f, ok := settings.Lookup(e, "env")
+	if !ok {
+		return
+	}
+	if env, err := envs.Make(f.Text()); err == nil {
+		_ = f.Set(env.Spec().ID) // a text
+	}
+}
+
+// KeepToOneDevice sets the number of devices to 1 if the environment runs on the host, one batch at a time. It refuses
+// more.
+func KeepToOneDevice(e Experiment) error {
+	f, ok := settings.Lookup(e, "env")
+	if !ok {
+		return nil
+	}
+	env, err := envs.Make(f.Text())
+	if err != nil || !env.Spec().Host {
+		return nil
+	}
+	on := e.On()
+	if on.Devices > 1 {
+		return settings.Wrong("devices", on.Devices, "1 for the environment %s, which runs on the host", f.Text())
+	}
+	on.Devices = 1
+	return nil
 }
 
 // LeavePolicyFile changes the settings of a policy that comes from a file so that the file is not needed, for a run

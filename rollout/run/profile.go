@@ -9,7 +9,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Profile says what was compiled, by which plan, and where both came from.
+// Profile says what was compiled, with which plan, and where both came from.
 type Profile struct {
 	plan.Choice
 	TraceSeconds   float64 `json:"trace_seconds"`

@@ -26,6 +26,8 @@ const (
 	Percent               // a share of 1 as 96.25 %
 	Loss                  // 0.0512
 	Whole                 // 12
+	Seconds               // 0.012 s
+	Bytes                 // 3.1 kB
 )
 
 // Curves returns one row for each metric, with its curve.

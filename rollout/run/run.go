@@ -3,7 +3,7 @@
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
+// Results, Reevaluating, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
 package run
 
 import (
@@ -47,10 +47,18 @@ type Results interface {
 	Ending(last Metrics) string
 	// Table returns the lines of a table that is shown at the end; nil: none. It is called once, after the last round.
 	Table() []string
-	// Files returns further files for the run's folder, which belong to the state. It is called for each copy of the
-	// state to the host, several times a second, so it should be quick and leave out what takes long. ended means that
-	// the run is over. What it returns is not changed afterwards: it may be written while Step runs.
-	Files(ended bool) ([]File, error)
+	// Files returns further files for the run's folder, which belong to the state, of which s is the snapshot. It is
+	// called for each copy of the state to the host, several times a second, so it should be quick and leave out what
+	// takes long. ended means that the run is over. What it returns is not changed afterwards: it may be written while
+	// Step runs.
+	Files(s Snapshot, ended bool) ([]File, error)
+}
+
+// Reevaluating is a Run that judges more than its candidates, such as all elites of an archive.
+type Reevaluating interface {
+	// Reevaluate plays what a snapshot of the run has found on fresh episodes, and returns numbers for the outcome's
+	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted.
+	Reevaluate(s Snapshot) ([]Fact, error)
 }
 
 // File is a file for the run's folder. One of Data, Arrays and JSON is its content.

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The defaults are those of mctx: muzero_policy, whose Dirichlet noise and constants are AlphaZero's, and
+// The defaults are mctx's: muzero_policy, whose Dirichlet noise and constants are AlphaZero's, and
 // gumbel_muzero_policy with qtransform_completed_by_mix_value.
 func TestDefaultsAreThoseOfMctx(t *testing.T) {
 	puct := DefaultPUCT(50)

@@ -11,7 +11,7 @@
 //   - Gumbel, with sequential halving at the root: Danihelka et al., "Policy improvement by planning with Gumbel"
 //     (2022).
 //
-// Results are those of mctx 0.0.71 (DeepMind): equal visits, and values to 1e-5. There are two differences. Ties of
+// Results equal those of mctx 0.0.71 (DeepMind): equal visits, and values to 1e-5. There are two differences. Ties of
 // PUCT are broken by one draw for the whole search instead of one for each choice. And no simulation walks down the
 // tree: the best action of a node changes only when the node is visited, so backward selects it then, and each node
 // stores where its best line of play ends.

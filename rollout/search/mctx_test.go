@@ -97,7 +97,7 @@ func searchTable(p Policy, actions int, m table, in lanes) found {
 
 var transforms = map[string]Transform{"siblings": BySiblings, "minmax": ByMinMax, "mixed": ByMixedValue}
 
-// Trees are those of mctx: of the longer searches compiled, with the kernel of backward, and of the shorter ones
+// Trees equal mctx's: of the longer searches compiled, with the kernel of backward, and of the shorter ones
 // interpreted, with its ops. The long form compiles all.
 func TestTreesAreThoseOfMctx(t *testing.T) {
 	var v vectors

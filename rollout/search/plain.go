@@ -6,7 +6,7 @@ import (
 )
 
 // Plain is the same search as ordinary Go, in float32. It calls its model position by position: this is slow, easy to
-// debug, and needs no compiler. For equal noise its visits are those of Run.
+// debug, and needs no compiler. For equal noise its visits equal Run's.
 type Plain[S any] struct {
 	Policy Policy // PUCT or Gumbel
 	// Step is the model: it returns the result of an action in a state, as a Recurrent does.

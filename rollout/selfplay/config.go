@@ -146,7 +146,7 @@ func (c *Config) Check(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.layout(max(1, on.Devices), on.Free)
+	_, err = p.layout(on)
 	return err
 }
 

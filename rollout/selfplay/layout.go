@@ -22,9 +22,10 @@ type layout struct {
 }
 
 // layout splits the games. A tile has half of the game batch as its lanes, so that two devices play, or fewer lanes if
-// their trees do not fit into the memory. free is the free memory in bytes; 0: unknown.
-func (p *program) layout(devices int, free int64) (l layout, err error) {
-	c := p.config
+// their trees do not fit into the memory. On an accelerator it has all of them: a simulation costs its launches, however
+// many games it is of. on has the devices and their free memory in bytes; 0: unknown.
+func (p *program) layout(on plan.Machine) (l layout, err error) {
+	c, devices, free := p.config, max(1, on.Devices), on.Free
 	if c.Memory > 0 {
 		free = int64(c.Memory)
 	}
@@ -32,6 +33,9 @@ func (p *program) layout(devices int, free int64) (l layout, err error) {
 	l.lanes = c.Lanes
 	if l.lanes == 0 {
 		l.lanes = (batch + 1) / 2
+		if on.Accelerator {
+			l.lanes = batch
+		}
 	}
 	l.lanes = min(l.lanes, batch)
 	l.size(p, devices)

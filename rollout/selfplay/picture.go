@@ -241,7 +241,7 @@ const drawInterval = 20
 
 // Files returns the network, the first game of the newest iteration as a GIF, the search in its middle position, and
 // the colourings that were found.
-func (t *Training) Files(ended bool) (files []run.File, err error) {
+func (t *Training) Files(_ run.Snapshot, ended bool) (files []run.File, err error) {
 	if t.state.Learner.Weights == nil {
 		return nil, nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // plainPlay plays one game after the other with search.Plain, which calls compiled functions of one position. It is
-// slow and easy to debug. For equal keys its visits are those of the compiled search.
+// slow and easy to debug. For equal keys its visits equal those of the compiled search.
 //
 // Positions are u32[1 + stateWords]: whether the game is over, then the state.
 type plainPlay struct {

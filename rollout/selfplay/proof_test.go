@@ -14,6 +14,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/long"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
@@ -297,7 +298,7 @@ func TestRamseyIsFound(t *testing.T) {
 	all, err := x.Colourings()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
-	files, err := x.Files(true)
+	files, err := x.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	names := map[string][]byte{}
 	for _, f := range files {

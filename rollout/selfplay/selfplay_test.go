@@ -445,7 +445,7 @@ func TestBatchesAreRowsOfTheReplay(t *testing.T) {
 	c.Replay = 2
 	p, err := c.program()
 	require.NoError(t, err)
-	l, err := p.layout(1, 0)
+	l, err := p.layout(plan.Machine{Devices: 1})
 	require.NoError(t, err)
 	n, moves, words := p.replayGames(l), p.game.moves, p.words()
 	rows, lengths := make([]uint32, 2*n*moves*words), make([]int32, 2*n)
@@ -602,7 +602,7 @@ func TestRefusals(t *testing.T) {
 	c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 64, 64<<20
 	p, err := c.program()
 	require.NoError(t, err)
-	l, err := p.layout(2, 0)
+	l, err := p.layout(plan.Machine{Devices: 2})
 	require.NoError(t, err)
 	require.Less(t, l.lanes, 2048)
 	require.LessOrEqual(t, l.treeBytes, int64(32<<20))

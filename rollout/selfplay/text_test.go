@@ -19,7 +19,7 @@ func viewerOf(t *testing.T, c Config) *Viewer {
 	return &Viewer{program: p}
 }
 
-// Whoever plays a game is told how it is won.
+// The text of a game says how it is won.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		number  int

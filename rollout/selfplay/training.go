@@ -103,11 +103,13 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	}
 	t := &Training{config: c, program: p, backend: b, devices: devices}
 	p.config = &t.config
-	if t.layout, err = p.layout(devices, plan.FreeOn(b, devices)); err != nil {
+	on := plan.MachineOf(b, devices)
+	on.Devices = devices
+	if t.layout, err = p.layout(on); err != nil {
 		return nil, err
 	}
 	layout := plan.Plan{Devices: devices, Tile: t.layout.lanes}
-	if plan.MachineOf(b, devices).CPU {
+	if on.CPU {
 		layout.VectorWidth = plan.VectorWidth
 	}
 	t.options = layout.Compile()

@@ -25,6 +25,8 @@
 //	advanced     seldom needed: the help of a command only names it
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
+//	flag         why only a command line may give it, and no file: "names code to load"; see Field.FlagOnly
+//	path:"local" a config file may give it only as a path below the working directory
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
 //
 // Fields of embedded structs count as the struct's own. They have the embedded field's tags, too.
@@ -385,6 +387,13 @@ func (f Field) IsArgument() bool {
 	_, ok := f.tag.Lookup("args")
 	return ok
 }
+
+// FlagOnly returns why only a command line may give the setting: "names code to load". "" means that a file may. A
+// config may come from a stranger, and a run does not store such a setting.
+func (f Field) FlagOnly() string { return f.tag.Get("flag") }
+
+// IsLocalPath reports whether a config file may give the setting only as a path below the working directory.
+func (f Field) IsLocalPath() bool { return f.tag.Get("path") == "local" }
 
 // MayChange reports whether a resumed run may have another value, because earlier results do not depend on the setting.
 func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" || f.IsGoal() }

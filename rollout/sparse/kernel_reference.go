@@ -12,7 +12,7 @@ const (
 	indexUnit  = 64 // an index counts units in multiples of it
 )
 
-// evalIndex is the reference of xlarun_sparse_index. Its layout is that of kernels/sparse_index.c.
+// evalIndex is the reference of xlarun_sparse_index. It has the layout of kernels/sparse_index.c.
 func evalIndex(in, out []*graph.Tensor) {
 	for l := range out {
 		layer := Layer{int(in[0].I(l)), int(in[0].I(l + 1)), in[1+l].Shape.Dims[0]}

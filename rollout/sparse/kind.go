@@ -245,7 +245,7 @@ func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
 // last round, so that its test accuracy is unbiased by the choice. Members are not tested for the files, because that
 // takes long: test results are those of a test in this step.
-func (t *training) Files(bool) ([]run.File, error) {
+func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 	if len(t.train.Accuracy) == 0 {
 		return nil, nil
 	}

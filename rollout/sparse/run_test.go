@@ -294,7 +294,7 @@ func TestFilesAreOfTheStep(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	training := r.(*training)
 	metadata := func() map[string]string {
-		files, err := training.Files(true)
+		files, err := training.Files(run.Snapshot{}, true)
 		require.NoError(t, err)
 		return files[1].Metadata
 	}

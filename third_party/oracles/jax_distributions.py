@@ -2,10 +2,11 @@
 
 {"versions": {...}, "cases": [CASE...]}, arrays as in common.py, float64 all. CASE:
   kind     "normal", "squashed_normal", "laplace", "categorical", "bernoulli", "poisson", "gamma", "beta", "dirichlet",
-           "multivariate_normal" (loc, scale: the Cholesky factor)
+           "multivariate_normal" (loc, scale: the Cholesky factor), "uniform" (loc, scale: the ends), "inverse" (loc, scale: the
+           concentrations of a beta distribution), and others by their names in KINDS
   p, q     parameters by name; q is another distribution of the kind
   x        values
-  log_prob, entropy, kl        of p; kl from p to q; entropy is missing for squashed_normal
+  log_prob, entropy, kl        of p; kl from p to q; both are missing where they have no closed form
   d_log_prob, d_x, d_entropy, d_kl   gradients of their sums by p's parameters (by name), and of log_prob's by x
 Values at which a result is infinite or has no derivative are left to tests of their own.
 """
@@ -58,16 +59,31 @@ KINDS = {
     "beta": lambda a, b: distrax.Beta(a, b),
     "dirichlet": lambda concentration: distrax.Dirichlet(concentration),
     "multivariate_normal": lambda loc, scale: distrax.MultivariateNormalTri(loc, scale),
+    "uniform": lambda loc, scale: distrax.Uniform(loc, scale),
+    "gumbel": lambda loc, scale: distrax.Gumbel(loc, scale),
+    "logistic": lambda loc, scale: distrax.Logistic(loc, scale),
+    "multivariate_normal_diag": lambda loc, scale: distrax.MultivariateNormalDiag(loc, scale),
+    "one_hot_categorical": lambda logits: distrax.OneHotCategorical(logits=logits),
+    "independent": lambda loc, scale: distrax.Independent(distrax.Laplace(loc, scale), 1),
+    "mixture": lambda logits, loc, scale: distrax.MixtureSameFamily(distrax.Categorical(logits=logits), distrax.Normal(loc, scale)),
+    "mixture_diag": lambda logits, loc, scale: distrax.MixtureSameFamily(distrax.Categorical(logits=logits), distrax.MultivariateNormalDiag(loc, scale)),
+    "transformed": lambda loc, scale: distrax.Transformed(distrax.Normal(loc, scale), distrax.Chain([distrax.Sigmoid(), distrax.ScalarAffine(0.5, 2.0)])),
+    "inverse": lambda loc, scale: distrax.Transformed(distrax.Beta(loc, scale), distrax.Inverse(distrax.Sigmoid())),
 }
+# Without a closed divergence; without a closed entropy.
+NO_KL = ("logistic", "mixture", "mixture_diag", "transformed", "inverse", "independent")
+NO_ENTROPY = ("squashed_normal", "mixture", "mixture_diag", "transformed", "inverse")
 
 
 def case(kind, p, q, x):
     make = KINDS[kind]
-    entropy = kind != "squashed_normal"
-    discrete = kind in ("categorical", "bernoulli", "poisson")
+    entropy = kind not in NO_ENTROPY
+    discrete = kind in ("categorical", "bernoulli", "poisson", "one_hot_categorical")
 
     def all_of(p, q, x):
         d = make(**p)
+        if kind in NO_KL:
+            return {"log_prob": d.log_prob(x), **({"entropy": d.entropy()} if entropy else {})}
         kl = make(**q) if kind != "squashed_normal" else distrax.Normal(**q)
         base = d if kind != "squashed_normal" else distrax.Normal(**p)
         return {"log_prob": d.log_prob(x), "kl": base.kl_divergence(kl), **({"entropy": d.entropy()} if entropy else {})}
@@ -113,6 +129,16 @@ def main():
         cases.append(case("dirichlet", {"concentration": scale * positive(2, 4)}, {"concentration": positive(2, 4)}, x / x.sum(-1, keepdims=True)))
     factor = lambda: np.tril(normal(3, 3), -1) + np.diag(positive(3))  # noqa: E731
     cases.append(case("multivariate_normal", {"loc": normal(3), "scale": factor()}, {"loc": normal(3), "scale": factor()}, normal(5, 3)))
+    for kind in ("gumbel", "logistic", "independent", "multivariate_normal_diag"):
+        cases.append(case(kind, {"loc": normal(3, 4), "scale": positive(3, 4)}, {"loc": normal(3, 4), "scale": positive(3, 4)}, 3 * normal(2, 3, 4)))
+    cases.append(case("uniform", {"loc": np.array([0.0, -1.0]), "scale": np.array([1.0, 3.0])}, {"loc": np.array([-1.0, -1.0]), "scale": np.array([1.5, 9.0])},
+                      np.array([[0.3, 0.5], [0.9, 2.5]])))
+    cases.append(case("one_hot_categorical", {"logits": normal(3, 4)}, {"logits": normal(3, 4)}, np.eye(4)[RNG.integers(0, 4, (2, 3))]))
+    mixed = lambda *value: {"logits": normal(3, 4), "loc": 2 * normal(3, 4, *value), "scale": positive(3, 4, *value)}  # noqa: E731
+    cases.append(case("mixture", mixed(), mixed(), normal(5, 3)))
+    cases.append(case("mixture_diag", mixed(2), mixed(2), normal(5, 3, 2)))
+    cases.append(case("transformed", {"loc": normal(3), "scale": positive(3)}, {"loc": normal(3), "scale": positive(3)}, RNG.uniform(0.01, 0.99, (4, 3))))
+    cases.append(case("inverse", {"loc": positive(3), "scale": positive(3)}, {"loc": positive(3), "scale": positive(3)}, normal(4, 3)))
     write(os.path.join(out, "jax_distributions.json.gz"), {"versions": versions("distrax"), "cases": cases})
 
 

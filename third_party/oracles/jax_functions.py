@@ -1,12 +1,6 @@
 """Functions of JAX that graph composes of ops, written to OUTPUT_DIR/jax_functions.json.gz.
 
-{"versions": {...}, "cases": [CASE...]}; arrays as in common.py, of 32-bit types. CASE:
-  op         JAX's name of the function
-  attrs      what else it is given: plain values
-  inputs     arrays
-  outputs    arrays; compared with a relative and absolute tolerance, NaN and infinities in the same places
-  tol        that tolerance; 0: equal
-  weights, gradients    where not empty: gradients of the sum of outputs times weights by the float inputs (others: empty)
+{"versions": {...}, "cases": [CASE...]}; calls.py says what a CASE is.
 """
 import os
 
@@ -16,45 +10,11 @@ import jax.scipy.special
 import numpy as np
 from jax import lax
 
-from common import encode, out_dir, versions, write
+from calls import INF, NAN, Calls, f32, i32
+from common import out_dir, versions, write
 
-CASES = []
-RNG = np.random.default_rng(3)
-NAN, INF = np.nan, np.inf
-
-
-def f32(x):
-    return np.asarray(x, np.float32)
-
-
-def i32(x):
-    return np.asarray(x, np.int32)
-
-
-def normal(*shape):
-    return f32(RNG.standard_normal(shape))
-
-
-def case(op, f, inputs, attrs=None, tol=1e-5, grad=False):
-    inputs = [jnp.asarray(x) for x in inputs]
-    outputs = lambda *x: list(y) if isinstance(y := f(*x), (list, tuple)) else [y]  # noqa: E731
-    outs = jax.jit(outputs)(*inputs)
-    record = {"op": op, "attrs": attrs or {}, "inputs": [encode(x) for x in inputs], "outputs": [encode(o) for o in outs], "tol": tol,
-              "weights": [], "gradients": []}
-    if grad:
-        floats = [i for i, x in enumerate(inputs) if x.dtype == jnp.float32]
-        weights = [normal(*o.shape) for o in outs]
-
-        def loss(free):
-            x = list(inputs)
-            for i, v in zip(floats, free):
-                x[i] = v
-            return sum(jnp.sum(o * w) for o, w in zip(outputs(*x), weights) if o.dtype == jnp.float32)
-
-        got = jax.jit(jax.grad(loss))([inputs[i] for i in floats])
-        record["weights"] = [encode(w) for w in weights]
-        record["gradients"] = [encode(got[floats.index(i)]) if i in floats else encode(np.zeros(0, np.float32)) for i in range(len(inputs))]
-    CASES.append(record)
+CALLS = Calls(3)
+case, normal = CALLS.case, CALLS.normal
 
 
 def segments():
@@ -164,7 +124,7 @@ def main():
     counts()
     products()
     matrices()
-    write(os.path.join(out, "jax_functions.json.gz"), {"versions": versions(), "cases": CASES})
+    write(os.path.join(out, "jax_functions.json.gz"), {"versions": versions(), "cases": CALLS.cases})
 
 
 main()

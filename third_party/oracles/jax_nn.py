@@ -22,6 +22,8 @@ several outputs: the sum over them, with "weight_<output>").
   activation      config: function; x includes 0 and the kinks; "y" and "d_x", the derivative at each x
   loss            config: function, delta; inputs prediction and target, or logits and label; "loss" for each example and
                   gradients of the sum of all
+  bidirectional   two SimpleCells; conv_lstm as lstm; weight_norm, spectral_norm (one more output: the next u); ntxent, triplet, ctc (config:
+                  window: steps and length); rotary (at: positions)
   init            config: function, seed, args; "y" the draw with jax.random.key(seed); orthogonal too
 """
 import os
@@ -105,6 +107,10 @@ def losses():
         ("cross_entropy_one_hot", optax.softmax_cross_entropy, 3 * p, prob, {}),
         ("binary_cross_entropy", mean(optax.sigmoid_binary_cross_entropy), 8 * p, jax.nn.sigmoid(t), {}),
         ("cosine", lambda p, t: optax.cosine_distance(p, t, epsilon=1e-8), p, t, {}),
+        ("kl", lambda p, t: optax.kl_divergence(jax.nn.log_softmax(p), t), p, prob, {}),
+        ("focal", mean(lambda p, t: optax.sigmoid_focal_loss(p, t, gamma=2.0)), 4 * p, jax.nn.sigmoid(t), {"delta": -1.0}),
+        ("focal", mean(lambda p, t: optax.sigmoid_focal_loss(p, t, alpha=0.3, gamma=2.0)), 4 * p, jax.nn.sigmoid(t), {"delta": 0.3}),
+        ("hinge", mean(optax.hinge_loss), p, jnp.sign(t), {}), ("log_cosh", mean(optax.log_cosh), 5 * p, t, {}),
     ]
     for name, f, a, b, config in table:
         free = (0, 1) if b.dtype == jnp.float32 and name != "mae" else (0,)
@@ -183,6 +189,63 @@ def more_layers():
         keep("mingru", *grads(mingru, inputs, list(inputs)))
 
 
+def sequences():
+    both = type("Both", (nn.Module,), {"__call__": nn.compact(lambda self, x: nn.Bidirectional(nn.RNN(nn.SimpleCell(3, name="forward")),
+                                                                                          nn.RNN(nn.SimpleCell(3, name="backward")))(x))})
+
+    def renamed(v):
+        cell = lambda side: {"i": {"kernel": v[side + "/i/kernel"], "bias": v[side + "/i/bias"]}, "h": {"kernel": v[side + "/h/kernel"]}}  # noqa: E731
+        return {"y": both().apply({"params": {"forward": cell("forward"), "backward": cell("backward")}}, v["x"])}
+
+    inputs = {"x": normal(5, 4)}
+    for side in ("forward", "backward"):
+        inputs |= {side + "/i/kernel": normal(4, 3), side + "/i/bias": normal(3), side + "/h/kernel": normal(3, 3)}
+    keep("bidirectional", *grads(renamed, inputs, list(inputs)))
+    step = type("Step", (nn.Module,), {"__call__": nn.compact(lambda self, c, h, x: nn.ConvLSTMCell(3, (3, 2), name="cell")((c, h), x)[0])})
+    layer("conv_lstm", step(), normal(4, 5, 3), normal(4, 5, 3), normal(4, 5, 2), names=("c", "h", "x"), result=lambda y: {"c": y[0], "h": y[1]})
+
+    x = normal(5, 4)
+    tree = nn.WeightNorm(nn.Dense(3, use_bias=False)).init(jax.random.key(0), x)["params"]
+    leaves, shape = jax.tree.flatten(tree)
+    order = [("kernel" if v.ndim == 2 else "scale") for v in leaves]
+    module = nn.WeightNorm(nn.Dense(3, use_bias=False))
+    inputs = {"kernel": normal(4, 3), "scale": normal(3), "x": x}
+    keep("weight_norm", *grads(lambda v: {"y": module.apply({"params": jax.tree.unflatten(shape, [v[n] for n in order])}, v["x"])}, inputs, list(inputs)))
+
+    spectral = nn.SpectralNorm(nn.Conv(3, (2, 2), use_bias=False), n_steps=2)
+    x = normal(4, 5, 2)
+    tree = spectral.init(jax.random.key(0), x, update_stats=True)
+    stats, stats_shape = jax.tree.flatten(tree["batch_stats"])
+
+    def normalised(v):
+        fixed = jax.tree.unflatten(stats_shape, [v["u"] if s.ndim == 2 else s for s in stats])
+        y, new = spectral.apply({"params": jax.tree.unflatten(jax.tree.structure(tree["params"]), [v["kernel"]]), "batch_stats": fixed}, v["x"],
+                                update_stats=True, mutable=["batch_stats"])
+        return {"y": y, "u_next": jax.lax.stop_gradient([s for s in jax.tree.leaves(new["batch_stats"]) if s.ndim == 2][0])}
+
+    keep("spectral_norm", *grads(normalised, {"kernel": normal(2, 2, 2, 3), "u": normal(1, 3), "x": x}, ["kernel", "x"]))
+    label = jnp.asarray([0, 1, 0, 2, 1, 1], jnp.int32)
+    keep("ntxent", *grads(lambda v: {"loss": optax.losses.ntxent(v["x"], v["label"], 0.5)}, {"x": normal(6, 4), "label": label}, ["x"]))
+    keep("triplet", *grads(lambda v: {"loss": optax.losses.triplet_margin_loss(v["x"], v["positive"], v["negative"])},
+                           {"x": normal(5, 4), "positive": normal(5, 4), "negative": normal(5, 4)}, ["x", "positive", "negative"]))
+    for labels, steps, length in (([1, 2, 3], 7, 3), ([2, 2, 1], 8, 3), ([1, 3, 0], 5, 2), ([1, 1, 1], 8, 2), ([1, 2, 0], 6, 0)):
+        pads = jnp.asarray(np.arange(8) >= steps, jnp.float32)[None], jnp.asarray(np.arange(3) >= length, jnp.float32)[None]
+        loss = lambda v: {"loss": optax.ctc_loss(v["x"][None], pads[0], v["label"][None], pads[1])[0]}  # noqa: E731
+        keep("ctc", *grads(loss, {"x": 2 * normal(8, 4), "label": jnp.asarray(labels, jnp.int32)}, ["x"]), {"window": [steps, length]})
+
+    def rotated(v):  # as pairs of complex numbers
+        x = v["x"]
+        half = x.shape[-1] // 2
+        turn = np.asarray(v["at"])[:, None, None] * 10000.0 ** (-np.arange(half) / half)
+        z = (x[..., :half] + 1j * x[..., half:]) * jnp.asarray(np.exp(1j * turn), jnp.complex64)
+        return {"y": jnp.concatenate([z.real, z.imag], -1)}
+
+    at = jnp.asarray([0, 1, 2, 9, 100], jnp.int32)
+    x, weight = normal(5, 2, 6), normal(5, 2, 6)
+    got = jax.vjp(lambda x: rotated({"x": x, "at": at})["y"], x)
+    keep("rotary", {"x": x, "at": at, "weight": weight}, {"y": got[0], "d_x": got[1](weight)[0]})
+
+
 def main():
     out = out_dir(__doc__)
     layer("dense", nn.Dense(3), normal(5, 4))
@@ -221,6 +284,7 @@ def main():
     losses()
     inits()
     more_layers()
+    sequences()
     write(os.path.join(out, "jax_nn.json.gz"), {"versions": versions("flax", "optax"), "cases": CASES})
 
 

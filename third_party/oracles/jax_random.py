@@ -3,7 +3,7 @@
 {"versions": {...}, "cases": [CASE...]}, each case
   op     "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "bernoulli", "categorical", "gumbel",
          "permutation", "choice", "truncated_normal", "exponential", "laplace", "gamma", "loggamma", "beta", "dirichlet",
-         "poisson", "multivariate_normal"; "gamma_slope" and "loggamma_slope": derivatives of the draws by a
+         "poisson", "multivariate_normal", and others by the names of jax.random (parameters a, b, c in its order); "gamma_slope" and "loggamma_slope": derivatives of the draws by a
   x64    whether JAX ran with jax_enable_x64
   key    the key's two words; absent for "key"
   args   what the call was given (shape, dtype, minval, ...; numbers as JSON; arrays as in common.py)
@@ -178,12 +178,50 @@ def rejections():
         add("poisson", k, {"shape": list(shape), "rate": rate}, jr.poisson(k, rate, shape))
 
 
+def transformed():
+    k = jr.key(17)
+    dtype = "float64" if X64_ONLY else "float32"
+    for shape in ((), (0,), (5, 3)):
+        args = {"shape": list(shape), "dtype": dtype}
+        a = np.array([0.5, 1.5, 4.0], dtype) if shape == (5, 3) else 2.5
+        b = np.array([3.0, 0.7, 9.0], dtype) if shape == (5, 3) else 0.8
+        for name in ("cauchy", "logistic", "maxwell"):
+            add(name, k, args, getattr(jr, name)(k, shape=shape, dtype=dtype), False)
+        add("rademacher", k, args, jr.rademacher(k, shape, dtype))
+        add("lognormal", k, {**args, "a": a}, jr.lognormal(k, a, shape, dtype), False)
+        for name in ("pareto", "rayleigh", "chisquare", "t", "wald"):
+            add(name, k, {**args, "a": a}, getattr(jr, name)(k, a, shape=shape, dtype=dtype), False)
+        add("weibull_min", k, {**args, "a": a, "b": b}, jr.weibull_min(k, a, b, shape, dtype), False)
+        add("f", k, {**args, "a": a, "b": b}, jr.f(k, np.broadcast_to(np.asarray(a, dtype), shape), np.broadcast_to(np.asarray(b, dtype), shape), shape, dtype), False)
+        add("triangular", k, {**args, "a": -2.0, "b": 0.5, "c": 3.0}, jr.triangular(k, -2.0, 0.5, 3.0, shape, dtype), False)
+        if shape != (0,):
+            scalar = jr.double_sided_maxwell(k, 1.0, 2.0, shape, dtype)
+            add("double_sided_maxwell", k, {**args, "a": 1.0, "b": 2.0}, scalar, False)
+        for p in (1.0, 2.0, 3.5):
+            add("generalized_normal", k, {**args, "p": p}, jr.generalized_normal(k, p, shape, dtype), False)
+            add("ball", k, {"shape": [*shape, 3], "dtype": dtype, "p": p}, jr.ball(k, 3, p, shape, dtype), False)
+    for n, m in ((3, 3), (4, 2), (2, 4)):
+        for shape in ((), (2,)):
+            add("orthogonal", k, {"shape": [*shape, n, m], "dtype": dtype}, jr.orthogonal(k, n, shape, dtype, m), False)
+    if X64_ONLY:
+        return
+    for p in (0.3, 1.0, np.float32([0.01, 0.5, 0.99])):
+        add("geometric", k, {"shape": [6, 3], "dtype": "int32", "p": p}, jr.geometric(k, p, (6, 3), "int32"))
+    n, p = np.float32([0, 1, 7, 12, 40, 1000, 1e5, 3.7, -1, np.nan, np.inf, 50]), np.float32([0.5, 0.3, 1, 0.9, 0.5, 0.2, 0.7, 0.4, 0.5, 0.5, 0.5, np.nan])
+    add("binomial", k, {"shape": [20, 12], "dtype": dtype, "n": n, "p": p}, jr.binomial(k, n, p, (20, 12), dtype), True)
+    for n, p in ((5.0, 0.0), (30.0, 1.0), (100.0, 0.5)):
+        add("binomial", k, {"shape": [], "dtype": dtype, "n": n, "p": p}, jr.binomial(k, n, p, (), dtype), True)
+    p = np.float32([[0.1, 0.2, 0.7], [0, 0.5, 0.5]])
+    add("multinomial", k, {"shape": [2, 3], "dtype": dtype, "n": np.float32([9, 200]), "p": p}, jr.multinomial(k, np.float32([9, 200]), p, dtype=dtype), True)
+
+
 def main():
     keys_and_bits()
     uniforms()
     randints()
     continuous()
     rejections()
+    transformed()
     if X64_ONLY:
         json.dump(CASES, sys.stdout)
         return

@@ -1,6 +1,6 @@
 """100 steps of optax's optimisers on a fixed sequence of gradients, for graph/optim: OUTPUT_DIR/optax.json.gz.
 
-{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "holes": [...], "optimisers": [O...], "schedules": [S...],
+{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "holes": [...], "losses": [...], "optimisers": [O...], "schedules": [S...],
  "transforms": [T...]}; arrays as in common.py, PARAMS = {"w": [3, 4], "b": [4]}, float32
   O  {"name", "config": {...}, "params": {"1": PARAMS, "2": …, "10": …, "100": …}}: parameters after that many steps.
      Where config has "feedback": true, the gradient of step t is gradients[t] + 0.1 * params (a quadratic), else gradients[t].
@@ -9,7 +9,7 @@
 "ema" is an exponential average of the parameters (optax.ema, debias as configured) that run beside SGD; its values stand
 in "params" in place of the parameters. "multi_steps" averages "every" gradients and applies Adam to the mean. A decay mask
 names the leaves that decay. "clipup" is evosax's. "apply_if_finite" and "zero_nans" get gradients with NaN in w[1, 2] at the
-steps "holes".
+steps "holes". "reduce_on_plateau" gets "losses", "schedule_free_params" keeps the averages.
 """
 import os
 
@@ -39,27 +39,47 @@ HOLES[[3, 4, 7, 8, 9, 10, 11]] = True
 HOLED = {"w": GRADIENTS["w"].at[HOLES, 1, 2].set(np.nan), "b": GRADIENTS["b"]}
 
 
-def run(name, config, optimiser, average=None, gradients=GRADIENTS):
+# Losses that fall, then stand still, then fall again.
+LOSSES = np.float32([1 / (1 + t) for t in range(20)] + [0.06] * 50 + [0.05 / (1 + t) for t in range(30)])
+
+
+def run(name, config, optimiser, average=None, gradients=GRADIENTS, shown_of=None):
     params, state = START, optimiser.init(START)
     average_state = average.init(START) if average else None
 
     @jax.jit
-    def step(params, state, average_state, gradient):
+    def step(params, state, average_state, gradient, loss):
         if config.get("feedback"):
             gradient = jax.tree.map(lambda g, p: g + 0.1 * p, gradient, params)
-        updates, state = optimiser.update(gradient, state, params)
+        more = {"value": loss} if name == "reduce_on_plateau" else {}
+        updates, state = optimiser.update(gradient, state, params, **more)
         params = optax.apply_updates(params, updates)
         shown = params
+        if shown_of:
+            shown = shown_of(state, params)
         if average:
             shown, average_state = average.update(params, average_state)
         return params, state, average_state, shown
 
     kept = {}
     for t in range(STEPS):
-        params, state, average_state, shown = step(params, state, average_state, jax.tree.map(lambda g: g[t], gradients))
+        params, state, average_state, shown = step(params, state, average_state, jax.tree.map(lambda g: g[t], gradients), LOSSES[t])
         if t + 1 in KEPT:
             kept[str(t + 1)] = tree(shown)
     return {"name": name, "config": config, "params": kept}
+
+
+def lookahead(inner, every, rate):
+    """optax.lookahead of the fast parameters, with the slow ones in the state."""
+    both = optax.lookahead(inner, every, rate)
+    pair = lambda fast, slow: optax.LookaheadParams(fast, slow)  # noqa: E731
+
+    def update(gradients, state, params):
+        inner_state, slow = state
+        updates, inner_state = both.update(gradients, inner_state, pair(params, slow))
+        return updates.fast, (inner_state, optax.apply_updates(slow, updates.slow))
+
+    return optax.GradientTransformation(lambda p: (both.init(pair(p, p)), p), update)
 
 
 def main():
@@ -100,6 +120,34 @@ def main():
             optax.contrib.muon(0.01, beta=0.9, weight_decay=0.1, adam_b1=0.8)),
         run("apply_if_finite", {"learning_rate": 0.01, "most": 2, "b1": 0.9}, optax.apply_if_finite(optax.adam(0.01), 2), gradients=HOLED),
         run("zero_nans", {"learning_rate": 0.01, "b1": 0.9}, optax.chain(optax.zero_nans(), optax.adam(0.01)), gradients=HOLED),
+        run("adagrad", {"learning_rate": 0.1, "feedback": True}, optax.adagrad(0.1)),
+        run("adagrad", {"learning_rate": 0.1, "initial": 0.0, "eps": 1e-5}, optax.adagrad(0.1, 0.0, 1e-5)),
+        run("adadelta", {"learning_rate": 1.0}, optax.adadelta(1.0)),
+        run("amsgrad", {"learning_rate": 0.01, "feedback": True}, optax.amsgrad(0.01)),
+        run("amsgrad", {"learning_rate": 0.01, "b1": 0.8, "b2": 0.9, "eps": 1e-5, "eps_root": 1e-6}, optax.amsgrad(0.01, 0.8, 0.9, 1e-5, 1e-6)),
+        run("nadam", {"learning_rate": 0.01, "feedback": True}, optax.nadam(0.01)),
+        run("nadamw", {"learning_rate": 0.01, "weight_decay": 0.05}, optax.nadamw(0.01, weight_decay=0.05)),
+        run("adamax", {"learning_rate": 0.01, "feedback": True}, optax.adamax(0.01)),
+        run("adamax", {"learning_rate": 0.01, "weight_decay": 0.05}, optax.adamaxw(0.01, weight_decay=0.05)),
+        run("adabelief", {"learning_rate": 0.01, "feedback": True}, optax.adabelief(0.01)),
+        run("adabelief", {"learning_rate": 0.01, "b2": 0.9, "nesterov": True}, optax.adabelief(0.01, b2=0.9, nesterov=True)),
+        run("yogi", {"learning_rate": 0.01, "feedback": True}, optax.yogi(0.01)),
+        run("lamb", {"learning_rate": 0.01, "weight_decay": 0.1, "feedback": True}, optax.lamb(0.01, weight_decay=0.1)),
+        run("lars", {"learning_rate": 0.1, "coefficient": 0.05, "weight_decay": 0.1}, optax.lars(0.1, weight_decay=0.1, trust_coefficient=0.05)),
+        run("signum", {"learning_rate": 0.01, "decay": 0.9}, optax.signum(0.01, 0.9)),
+        run("lookahead", {"learning_rate": 0.01, "every": 5, "rate": 0.5}, lookahead(optax.adam(0.01), 5, 0.5)),
+        run("adafactor", {"learning_rate": 0.05, "feedback": True}, optax.adafactor(0.05)),
+        run("adafactor", {"learning_rate": 0.05, "factored_from": 2, "momentum": 0.9, "weight_decay": 0.01},
+            optax.adafactor(0.05, 2, momentum=0.9, weight_decay_rate=0.01)),
+        run("prodigy", {"learning_rate": 1.0, "initial": 1e-3, "feedback": True}, optax.contrib.prodigy(1.0, estim_lr0=1e-3)),
+        run("prodigy", {"learning_rate": 1.0, "initial": 1e-2, "weight_decay": 0.1}, optax.contrib.prodigy(1.0, estim_lr0=1e-2, weight_decay=0.1)),
+        run("schedule_free", {"learning_rate": 0.02, "feedback": True}, optax.contrib.schedule_free(optax.sgd(0.02), 0.02)),
+        run("schedule_free_params", {"learning_rate": 0.02, "b1": 0.8}, optax.contrib.schedule_free(optax.sgd(0.02), 0.02, 0.8),
+            shown_of=optax.contrib.schedule_free_eval_params),
+        run("adaptive_grad_clip", {"learning_rate": 0.05, "factor": 0.1}, optax.chain(optax.adaptive_grad_clip(0.1), optax.sgd(0.05))),
+        run("reduce_on_plateau", {"learning_rate": 0.05, "factor": 0.5, "patience": 4, "cooldown": 2},
+            optax.chain(optax.sgd(0.05), optax.contrib.reduce_on_plateau(0.5, 4, cooldown=2))),
+        run("partition", {"learning_rate": 0.05}, optax.partition({"matrix": optax.sgd(0.05), "other": optax.adam(0.05)}, {"w": "matrix", "b": "other"})),
     ]
     counts = [0, 1, 2, 5, 9, 10, 11, 30, 49, 50, 51, 79, 80, 99, 100, 150]
     planned = [
@@ -123,7 +171,7 @@ def main():
         g = jax.tree.map(lambda x: x[0] * scale, GRADIENTS)
         for name, config, t in (("clip_by_global_norm", {"max_norm": 1.0}, optax.clip_by_global_norm(1.0)), ("clip", {"max_delta": 0.7}, optax.clip(0.7))):
             transforms.append({"name": name, "config": config, "input": tree(g), "output": tree(t.update(g, t.init(g))[0])})
-    write(os.path.join(out, "optax.json.gz"), {"versions": versions("optax", "evosax"), "start": tree(START), "gradients": tree(GRADIENTS), "holes": np.flatnonzero(HOLES).tolist(),
+    write(os.path.join(out, "optax.json.gz"), {"versions": versions("optax", "evosax"), "start": tree(START), "gradients": tree(GRADIENTS), "holes": np.flatnonzero(HOLES).tolist(), "losses": LOSSES.tolist(),
                                               "optimisers": runs, "schedules": schedules, "transforms": transforms})
 
 

@@ -19,6 +19,7 @@ typedef struct xp_executable xp_executable;
 typedef struct xp_loaded xp_loaded;
 typedef struct xp_serialized xp_serialized;
 typedef struct xp_serialized_options xp_serialized_options;
+typedef struct xp_topology xp_topology;
 
 /* Every argument structure begins with these two fields. */
 #define XP_HEAD        \
@@ -53,12 +54,19 @@ enum {
   XP_DEVICE_DESCRIPTION = 29,
   XP_DEVICE_MEMORY_STATS = 34,
   XP_EXECUTABLE_DESTROY = 40,
+  XP_EXECUTABLE_NUM_OUTPUTS = 44,
   XP_EXECUTABLE_COST = 46,
   XP_EXECUTABLE_OPTIMIZED = 48,
   XP_EXECUTABLE_SERIALIZE = 49,
   XP_LOADED_DESTROY = 50,
   XP_LOADED_EXECUTABLE = 51,
   XP_DESERIALIZE_AND_LOAD = 56,
+  XP_TOPOLOGY_CREATE = 82,
+  XP_TOPOLOGY_DESTROY = 83,
+  XP_TOPOLOGY_PLATFORM_NAME = 84,
+  XP_TOPOLOGY_PLATFORM_VERSION = 85,
+  XP_TOPOLOGY_DESCRIPTIONS = 86,
+  XP_COMPILE = 89,
   XP_EXECUTABLE_MEMORY_STATS = 96,
   XP_EXECUTABLE_COMPILE_OPTIONS = 124
 };
@@ -240,6 +248,52 @@ typedef struct {
   xp_executable *executable;
   xp_program *program; /* first call without code asks for the size, the second fills it */
 } xp_optimized_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_executable *executable;
+  size_t num_outputs; /* out */
+} xp_num_outputs_args;
+
+/* A topology describes devices that need not be there. */
+typedef struct {
+  XP_HEAD;
+  const char *name;
+  size_t name_size;
+  const xp_named_value *create_options;
+  size_t num_options;
+  xp_topology *topology; /* out */
+} xp_topology_create_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_topology *topology;
+} xp_topology_destroy_args;
+
+/* The same shape serves for the platform's name and for its version. The text lives as long as the topology. */
+typedef struct {
+  XP_HEAD;
+  xp_topology *topology;
+  const char *text; /* out */
+  size_t text_size; /* out */
+} xp_topology_text_args;
+
+typedef struct {
+  XP_HEAD;
+  const xp_topology *topology;
+  xp_description *const *descriptions; /* out; they live as long as the topology */
+  size_t num_descriptions;             /* out */
+} xp_topology_descriptions_args;
+
+typedef struct {
+  XP_HEAD;
+  const xp_topology *topology;
+  const xp_program *program;
+  const char *compile_options;
+  size_t compile_options_size;
+  xp_client *client;         /* may be NULL */
+  xp_executable *executable; /* out; the caller destroys it */
+} xp_topology_compile_args;
 
 /* Figures in bytes; all out. */
 typedef struct {

@@ -12,6 +12,7 @@ package cache
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -55,7 +56,7 @@ func writePart(h hash.Hash, part []byte) {
 	h.Write(part)
 }
 
-// Metadata describes an entry for users. It is not used otherwise.
+// Metadata describes an entry, mostly for users.
 type Metadata struct {
 	// Name is the name of the program, or a description of the plan.
 	Name string `json:"name"`
@@ -69,6 +70,10 @@ type Metadata struct {
 	Plugin string `json:"plugin"`
 	// Platform is the plugin's name of its platform, "cpu" or "cuda".
 	Platform string `json:"platform"`
+	// Program identifies the program's text and options, without the plugin and the device. It may be empty.
+	Program string `json:"program,omitempty"`
+	// Ahead is not empty for a program that was compiled without its device: what the compiler said about it.
+	Ahead json.RawMessage `json:"ahead,omitempty"`
 }
 
 // Cache is a folder of compiled programs or of plans. Many goroutines and processes may use the same folder.

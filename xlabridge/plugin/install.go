@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"xlarun/xlabridge/fetch"
@@ -23,7 +24,7 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 		return Found{}, fetch.Absent(fmt.Errorf("plugin: no %s plugin is pinned for %s/%s: give one with --plugin "+
 			"PATH, or use --backend reference", backend, s.goos, s.goarch))
 	}
-	found, missing, damage, err := s.installed(ctx, pin, support)
+	found, missing, damage, err := s.installed(ctx, pin, support, req.Ahead)
 	if err != nil || len(missing) == 0 {
 		return found, err
 	}
@@ -45,7 +46,7 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 	}
 	defer unlock()
 	// The process that held the lock may have installed this plugin.
-	found, missing, _, err = s.installed(ctx, pin, support)
+	found, missing, _, err = s.installed(ctx, pin, support, req.Ahead)
 	if err != nil || len(missing) == 0 {
 		return found, err
 	}
@@ -75,7 +76,7 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 		}
 		done += w.Size
 	}
-	found, missing, damage, err = s.installed(ctx, pin, support)
+	found, missing, damage, err = s.installed(ctx, pin, support, req.Ahead)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("plugin: %s vanished as soon as it was installed in %s (%v): look for a program that clears "+
 			"that folder", missing[0].Label(), s.Dir, damage)
@@ -86,8 +87,8 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 
 // installed describes the plugin in the cache. missing lists the wheels that it lacks to run on this machine, its own
 // wheel first. damage says why the first of them counts as missing if it was once installed.
-func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel) (found Found, missing []*wheel,
-	damage error, err error) {
+func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel, ahead bool) (found Found,
+	missing []*wheel, damage error, err error) {
 	site := s.site(pin)
 	found = Found{
 		Backend: pin.Backend, Source: SourceCache, Name: pin.Name, Version: pin.Version,
@@ -112,6 +113,17 @@ func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel) (fo
 		} else if libraries, dataDir, ok := s.systemCUDA(s); ok {
 			found.setLibraries(libraries, dataDir)
 			missing = missing[:own]
+		}
+	}
+	if ahead && found.CUDADataDir == "" {
+		own := len(missing)
+		for _, w := range support {
+			if _, err := verify(ctx, site, w); w.Compile && err != nil && !slices.Contains(missing, w) {
+				missing, damages = append(missing, w), append(damages, err)
+			}
+		}
+		if len(missing) == own {
+			s.addCUDATools(&found, site)
 		}
 	}
 	if len(missing) > 0 && !errors.Is(damages[0], errAbsent) {

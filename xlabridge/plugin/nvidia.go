@@ -36,6 +36,13 @@ func (s *store) addCUDALibraries(found *Found, site string) {
 	found.setLibraries(libraries, dataDir)
 }
 
+// addCUDATools adds the folder of ptxas and libdevice in site, if it is there.
+func (s *store) addCUDATools(found *Found, site string) {
+	if dir := filepath.Join(site, "nvidia", "cu13"); found.CUDADataDir == "" && hasLibdevice(dir) {
+		found.CUDADataDir = dir
+	}
+}
+
 func (f *Found) setLibraries(libraries []string, dataDir string) {
 	f.Libraries, f.LibraryDirs, f.CUDADataDir = libraries, nil, dataDir
 	for _, path := range libraries {

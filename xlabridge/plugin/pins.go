@@ -26,6 +26,7 @@ type wheel struct {
 	Files         []string `toml:"files"`
 	Preload       []string `toml:"preload"`
 	Optional      bool     `toml:"optional"`
+	Compile       bool     `toml:"compile"`
 }
 
 // wants reports whether the entry name of the wheel is to be unpacked.

@@ -44,6 +44,8 @@ type Request struct {
 	Path string
 	// Offline forbids downloads.
 	Offline bool
+	// Ahead asks for what compiling for devices needs that are not there. For CUDA these are ptxas and libdevice.
+	Ahead bool
 	// Ready, if not nil, is called before the cache is searched, unless the user named a plugin. Find returns its
 	// error. [Device] is such a check.
 	Ready func() error
@@ -84,13 +86,14 @@ func Find(ctx context.Context, req Request) (Found, error) {
 	return s.find(ctx, req)
 }
 
-// Install installs the pinned plugin of backend, and the libraries that it needs on this machine. progress may be nil.
+// Install installs the pinned plugin of backend, the tools to compile for devices that are not there, and the libraries
+// that it needs on this machine. progress may be nil.
 func Install(ctx context.Context, backend string, progress func(done, total int64)) (Found, error) {
 	s, err := openStore()
 	if err != nil {
 		return Found{}, err
 	}
-	return s.install(ctx, Request{Backend: backend, Progress: progress})
+	return s.install(ctx, Request{Backend: backend, Ahead: true, Progress: progress})
 }
 
 func (s *store) find(ctx context.Context, req Request) (Found, error) {
@@ -100,7 +103,7 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 	}
 	req.Backend = backend
 	if req.Path != "" {
-		return s.named(ctx, backend, req.Path, SourceFlag)
+		return s.named(ctx, req, req.Path, SourceFlag)
 	}
 	if list := s.getenv(EnvPath); list != "" {
 		path, err := searchList(list, backend)
@@ -108,7 +111,7 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 			return Found{}, err
 		}
 		if path != "" {
-			return s.named(ctx, backend, path, SourceEnv)
+			return s.named(ctx, req, path, SourceEnv)
 		}
 	}
 	if req.Ready != nil {
@@ -120,7 +123,8 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 }
 
 // named describes a plugin that the user named by flag or environment variable.
-func (s *store) named(ctx context.Context, backend, path string, source Source) (Found, error) {
+func (s *store) named(ctx context.Context, req Request, path string, source Source) (Found, error) {
+	backend := req.Backend
 	file, err := pluginFile(path, backend, source)
 	if err != nil {
 		return Found{}, err
@@ -137,6 +141,9 @@ func (s *store) named(ctx context.Context, backend, path string, source Source) 
 		// An installed wheel has site/jax_plugins/xla_cuda13/plugin.so and site/nvidia/*/lib.
 		site := filepath.Dir(filepath.Dir(filepath.Dir(file)))
 		s.addCUDALibraries(&found, site)
+		if req.Ahead {
+			s.addCUDATools(&found, site)
+		}
 	}
 	return found, nil
 }

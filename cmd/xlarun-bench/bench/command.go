@@ -164,7 +164,7 @@ func rootCommand(h *host) *cobra.Command {
 		}
 		cmd.AddCommand(c)
 	}
-	cmd.AddCommand(bbobCommand(h), samplersCommand(h), sparseCommand(h))
+	cmd.AddCommand(bbobCommand(h), samplersCommand(h), sparseCommand(h), aotCommand(h))
 	return cmd
 }
 

@@ -31,9 +31,14 @@ func newPython(ctx context.Context, h *host, path string) (*python, error) {
 	if path == "" {
 		path = h.Getenv(envPeersPython)
 	}
+	return newPythonOf(ctx, h, path, "requirements.txt")
+}
+
+// newPythonOf is newPython with the packages of a file of requirements.
+func newPythonOf(ctx context.Context, h *host, path, requirements string) (*python, error) {
 	if path == "" {
 		var err error
-		if path, err = peersEnvironment(ctx, h, "requirements.txt"); err != nil {
+		if path, err = peersEnvironment(ctx, h, requirements); err != nil {
 			return nil, err
 		}
 	}

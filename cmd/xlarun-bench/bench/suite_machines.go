@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,34 +18,46 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 
 	"xlarun/rollout/evolve/hosts/hostsim"
 	"xlarun/xlabridge"
 )
 
+// sharedRun is a search that hosts share.
+type sharedRun struct {
+	name, env, policy string
+	members           int
+	what              string
+	needed            float64 // with the shortest delay
+}
+
+var sharedRuns = []sharedRun{
+	{name: "200", env: "Forage-L1-v1", policy: "mlp:16,16", members: 3000, needed: 1.95,
+		what: "500 steps of 3,000 members on Forage-L1-v1, mlp:16,16"},
+	{name: "20", env: "Forage-L1-v1", policy: "mlp:16,16", members: 300, needed: 1.7,
+		what: "500 steps of 300 members on Forage-L1-v1, mlp:16,16"},
+	{name: "wide", env: "CartPole-v1", policy: "mlp:64,64", members: 2400,
+		what: "500 steps of 2,400 members on CartPole-v1, mlp:64,64, whose noise every host draws"},
+}
+
 // machinesWorkloads are generations that several hosts compute together, and a model of many hosts.
 func machinesWorkloads(Options) []Workload {
 	var all []Workload
-	for _, g := range []struct {
-		name    string
-		members int
-		needed  float64
-	}{{"200", 2400, 1.95}, {"20", 240, 1.7}} {
+	for _, g := range sharedRuns {
 		one := "one-" + g.name
-		for _, delay := range []struct {
-			name string
-			time time.Duration
-		}{{"", 200 * time.Microsecond}, {"-1ms", time.Millisecond}, {"-20ms", 20 * time.Millisecond}} {
-			peer := Peer{Name: one, Workload: one}
-			if delay.name == "" {
-				peer.Needed = g.needed
+		for _, delay := range []time.Duration{200 * time.Microsecond, time.Millisecond, 20 * time.Millisecond} {
+			w := Workload{Name: "two-" + g.name, Open: hostsOf(2, g, delay), Peers: []Peer{{Name: one, Workload: one}},
+				What: fmt.Sprintf("%s, by two hosts, a server %v away", g.what, delay)}
+			if delay == 200*time.Microsecond {
+				w.Peers[0].Needed = g.needed
+			} else {
+				w.Name += "-" + delay.String()
 			}
-			all = append(all, Workload{Name: "two-" + g.name + delay.name, Open: hostsOf(2, g.members, delay.time),
-				Peers: []Peer{peer}, What: fmt.Sprintf("a generation of %d members on CartPole-v1, mlp:64,64, by two "+
-					"hosts of one core, a server %s away", g.members, delay.time)})
+			all = append(all, w)
 		}
-		all = append(all, explicit(Workload{Name: one, Open: hostsOf(1, g.members, 200*time.Microsecond),
-			What: "the same by one host of one core"}))
+		all = append(all, explicit(Workload{Name: one, Open: hostsOf(1, g, 200*time.Microsecond),
+			What: g.what + ", by one host"}))
 	}
 	for _, n := range []int{8, 64, 256, 1024} {
 		ideal := fmt.Sprintf("ideal-%d", n)
@@ -53,46 +66,59 @@ func machinesWorkloads(Options) []Workload {
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
 				xlabridge.Backend, Options) (Runner, error) {
-				return runner{once: func() (float64, float64, error) { return modelGeneration.Seconds(), 0, nil },
-					close: func() error { return nil }}, nil
+				return apart{runner{once: func() (float64, float64, error) {
+					return modelGeneration.Seconds(), 0, nil
+				}, close: func() error { return nil }}}, nil
 			}}))
 	}
 	return all
 }
 
 // The modelled machines. A server delivers a message in 0.6 us and 0.75 us for each 1,000 bytes of it, measured with
-// 128 clients on a core of an AMD EPYC; the modelled one has 16 such cores.
+// 128 clients on a core of an AMD EPYC. The modelled one has 16 such cores and a link of 25 Gbit/s. So the link takes
+// longer for bytes than the cores, and the cores count for messages only.
 const (
 	modelGeneration = 2 * time.Second
-	modelChunks     = 2 // of each host
-	modelMembers    = 64
-	modelRounds     = 4
+	modelUpdate     = 20 * time.Millisecond // of it
+	modelChunks     = 4                     // of each host
+	modelMembers    = 32                    // of each chunk
+	modelRounds     = 3
 	modelDelay      = 200 * time.Microsecond
-	serverCores     = 16
+	modelMessage    = 600 * time.Nanosecond / 16
+	modelKilobyte   = 320 * time.Nanosecond
 )
 
-// modelOf simulates hosts. The result is the time of a generation by the simulated clock.
+// modelOf simulates hosts, once. The result is the time of a generation by the simulated clock.
 func modelOf(n int) openRunner {
 	return func(context.Context, *host, xlabridge.Backend, Options) (Runner, error) {
-		return runner{once: func() (float64, float64, error) {
+		simulated := sync.OnceValues(func() (float64, error) {
 			r := hostsim.Run(hostsim.Options{Hosts: n, Chunks: n * modelChunks, Generations: modelRounds,
-				RowBytes: 12 * modelMembers, Chunk: (modelGeneration - 20*time.Millisecond) / modelChunks,
-				Update: 20 * time.Millisecond, Delay: modelDelay,
-				PerMessage: 600 * time.Nanosecond / serverCores, PerKilobyte: 750 * time.Nanosecond / serverCores,
-				Speed: func(host int) float64 { return 1 + .02*float64(host%7-3)/3 }}, time.Hour)
+				RowBytes: 12 * modelMembers, Chunk: (modelGeneration - modelUpdate) / modelChunks,
+				Update: modelUpdate, Delay: modelDelay, PerMessage: modelMessage, PerKilobyte: modelKilobyte,
+				Together: true, Speed: func(host int) float64 { return 1 + .02*float64(host%7-3)/3 }}, time.Hour)
 			for host, err := range r.Errors {
-				return 0, 0, fmt.Errorf("simulated host %d: %w", host, err)
+				return 0, fmt.Errorf("simulated host %d: %w", host, err)
 			}
-			return r.Time.Seconds() / modelRounds, 0, nil
-		}, close: func() error { return nil }}, nil
+			return (r.Ends[modelRounds-1] - r.Ends[0]).Seconds() / (modelRounds - 1), nil
+		})
+		return apart{runner{once: func() (float64, float64, error) {
+			seconds, err := simulated()
+			return seconds, 0, err
+		}, close: func() error { return nil }}}, nil
 	}
 }
 
-// hostsGenerations is the number of generations of a measured run. The first ones are left out.
-const hostsGenerations, hostsFirst = 16, 4
+// apart is a Runner whose work is done by other processes, or by none.
+type apart struct{ runner }
 
-// hostsOf runs hosts, each a process with one device, and returns the median time of a generation.
-func hostsOf(n, members int, delay time.Duration) openRunner {
+// TimesPart says that the processor time of this process is not that of the work.
+func (apart) TimesPart() {}
+
+// hostsGenerations is the number of generations of a measured run. The first ones are left out.
+const hostsGenerations, hostsFirst = 44, 4
+
+// hostsOf runs hosts, each a process on a core of its own, and returns the time of a generation.
+func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (Runner, error) {
 		dir, err := os.MkdirTemp("", "xlarun-hosts-*")
 		if err != nil {
@@ -112,19 +138,25 @@ func hostsOf(n, members int, delay time.Duration) openRunner {
 		}
 		go delayed(far, server.Addr().String(), delay)
 		made := 0
-		return runner{once: func() (float64, float64, error) {
+		return apart{runner{once: func() (float64, float64, error) {
 			made++
-			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, members, far.Addr().String())
+			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Addr().String())
 		}, close: func() error {
 			server.Shutdown()
 			return errors.Join(far.Close(), os.RemoveAll(dir))
-		}}, nil
+		}}}, nil
 	}
 }
 
-// timeHosts runs hosts and returns the median time of a generation of the first.
-func timeHosts(ctx context.Context, dir string, n, members int, server string) (median, result float64, err error) {
+// timeHosts runs hosts and returns the time of a generation of the first: the lower quartile, because what others do on
+// the machine makes two hosts wait more often than one.
+func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string) (quartile, none float64,
+	err error) {
 	self, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	cores, err := ownCores()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -132,10 +164,11 @@ func timeHosts(ctx context.Context, dir string, n, members int, server string) (
 	errs := make([]error, n)
 	for i := range n {
 		all.Go(func() {
-			_, errs[i] = outputOf(exec.CommandContext(ctx, self, "evolve", "CartPole-v1", "--policy", "mlp:64,64",
-				"--pop", strconv.Itoa(members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
-				"--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+filepath.Base(dir),
-				"--hosts", strconv.Itoa(n), "--out", filepath.Join(dir, strconv.Itoa(i))))
+			cmd := exec.CommandContext(ctx, self, "evolve", g.env, "--policy", g.policy, "--pop",
+				strconv.Itoa(g.members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
+				"--steps", "500", "--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+filepath.Base(dir),
+				"--hosts", strconv.Itoa(n), "--out", filepath.Join(dir, strconv.Itoa(i)))
+			_, errs[i] = onCore(cores[i%len(cores)], func() (string, error) { return outputOf(cmd) })
 		})
 	}
 	all.Wait()
@@ -159,7 +192,32 @@ func timeHosts(ctx context.Context, dir string, n, members int, server string) (
 	}
 	seconds = seconds[hostsFirst:]
 	slices.Sort(seconds)
-	return seconds[len(seconds)/2], 0, nil
+	return seconds[len(seconds)/4], 0, nil
+}
+
+// ownCores returns the cores of this process.
+func ownCores() (cores []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("the cores of this process: %w", err)
+	}
+	for core := range len(set) * 64 {
+		if set.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	return cores, nil
+}
+
+// onCore calls do, whose new processes run on one core.
+func onCore(core int, do func() (string, error)) (string, error) {
+	runtime.LockOSThread() // without an unlock: the thread ends with the goroutine, and nobody else gets its core
+	var set unix.CPUSet
+	set.Set(core)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return "", fmt.Errorf("core %d: %w", core, err)
+	}
+	return do()
 }
 
 // delayed forwards connections to a server, and delays all that goes over them, each way.

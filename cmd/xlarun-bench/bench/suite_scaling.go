@@ -20,19 +20,19 @@ func scalingWorkloads(Options) (all []Workload) {
 			}})
 	}
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 20} {
-		all = append(all, wholeGeneration(n))
+		all = append(all, populationWorkload(n))
 	}
 	for _, n := range []int{64, 256, 1024, 4096} {
-		all = append(all, sideBySide(n))
+		all = append(all, gamesWorkload(n))
 	}
 	for _, n := range []int{1, 64, 1024} {
-		all = append(all, agents(n))
+		all = append(all, agentsWorkload(n))
 	}
 	return all
 }
 
-// wholeGeneration is a generation of OpenES. Its members are never in memory all at once if they do not fit.
-func wholeGeneration(population int) Workload {
+// populationWorkload is a generation of OpenES. Its members are never in memory all at once if they do not fit.
+func populationWorkload(population int) Workload {
 	const steps = 200
 	c := evolve.DefaultConfig()
 	c.Env, c.Strategy, c.Policy, c.Population, c.Steps = "CartPole-v1", "openes", "mlp:16,16", population, steps
@@ -42,8 +42,8 @@ func wholeGeneration(population int) Workload {
 		Open: rulePlan(c)}
 }
 
-// sideBySide is games of the clique game, all of which are played at a time.
-func sideBySide(games int) Workload {
+// gamesWorkload plays a number of clique games, all at once.
+func gamesWorkload(games int) Workload {
 	w := selfplayWorkload(fmt.Sprintf("games-%d", games), fmt.Sprintf("a million simulations: n = 6, k = 3, %d games "+
 		"side by side, 50 simulations a move, Gumbel", games), 6, 3, "gumbel", games, selfplay.PhaseGames,
 		func(c *selfplay.Config) { c.GameBatchSize = games }, 0, 0, "")
@@ -51,8 +51,8 @@ func sideBySide(games int) Workload {
 	return w
 }
 
-// agents is updates of agents that learn at once.
-func agents(n int) Workload {
+// agentsWorkload is an update of several agents.
+func agentsWorkload(n int) Workload {
 	w := ppoWorkload(fmt.Sprintf("agents-%d", n), fmt.Sprintf("%d agents at once, CartPole-v1, 4 environments x 128 "+
 		"steps", n), func(c *ppo.Config) { c.Agents = n }, 0, 0, "", "")
 	w.Peers = nil

@@ -22,6 +22,8 @@ func suites() []Suite {
 			What: "Networks of LIF neurons, beside Spyx, BrainPy and JAX"},
 		{Name: "neuro", Turn: turn, Workloads: neuroWorkloads,
 			What: "Populations in environments and on functions, beside JAX, gymnax and evosax"},
+		{Name: "qd", Turn: turn, Workloads: qdWorkloads,
+			What: "Generations of quality-diversity search, beside QDax"},
 		{Name: "large", Turn: turn, Workloads: largeWorkloads,
 			What: "Populations of large members: low rank beside OpenES and inference, and memory"},
 		{Name: "scaling", Turn: turn, Workloads: scalingWorkloads,

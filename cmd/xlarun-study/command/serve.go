@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
@@ -72,30 +74,49 @@ func serveCommand(a *cli.App) *cobra.Command {
 	values, door := map[string]string{}, &guard{}
 	listen, shown, asJSON, away := "", "", false, false
 	cmd := &cobra.Command{
-		Use: "serve SPEC.toml",
+		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
 			"starts. They need no access to the\n" +
 			"database. Where other machines can reach the address, a token or certificates are required. A page " +
-			"shows the study while it runs (--web).",
+			"shows the study while it runs (--web).\n" +
+			"Without SPEC.toml it only carries messages, until Ctrl-C: hosts of one population use it by " +
+			"--join. A server with a study\ncarries them, too.",
 		Example: "  xlarun serve examples/study-cartpole.toml --listen 0.0.0.0:4222 --token-file token\n  xlarun " +
-			"work nats://HOST:4222 --token-file token",
-		Args: oneFile,
+			"work nats://HOST:4222 --token-file token\n  xlarun serve --listen 0.0.0.0:4222 --token-file token\n" +
+			"  xlarun evolve CartPole-v1 --join nats://HOST:4222/try --token-file token",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return oneFile(cmd, args)
+			}
+			return noStudy(cmd)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := door.listen(listen)
 			if err != nil {
 				return err
 			}
-			c := &studies.Coordinator{Listen: l, Away: away,
-				Listening: func(address string) {
+			joined := func(by string) func(address string) {
+				return func(address string) {
 					host, others := studies.Reachable(address)
 					also := ""
 					if len(others) > 0 {
 						also = "  (or by " + strings.Join(others, ", ") + ")"
 					}
-					fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s%s\n", host, also)
-				}}
+					fmt.Fprintf(a.Out, by+"%s\n", host, also)
+				}
+			}
+			c := &studies.Coordinator{Listen: l, Away: away,
+				Listening: joined("workers join by: xlarun work nats://%s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
+			}
+			if len(args) == 0 {
+				err := studies.ServeMessages(cmd.Context(), l, joined("hosts join by: xlarun evolve ENV --join "+
+					"nats://%s/NAME"))
+				if errors.As(err, new(*net.OpError)) {
+					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
+				}
+				return err
 			}
 			page := l
 			page.Address = shown
@@ -120,6 +141,19 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
 	door.add(cmd, "server")
 	return cmd
+}
+
+// noStudy returns an error if a flag of serve is given that is for a study.
+func noStudy(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
+		default:
+			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
+				f.Value)
+		}
+	})
+	return err
 }
 
 func workCommand(a *cli.App) *cobra.Command {

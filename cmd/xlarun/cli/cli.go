@@ -45,7 +45,7 @@ const (
 	StatusOK          = console.StatusOK
 	StatusFailed      = console.StatusFailed      // something failed while it ran
 	StatusUsage       = console.StatusUsage       // wrong input
-	StatusInterrupted = console.StatusInterrupted // Ctrl-C, or a request to terminate
+	StatusInterrupted = console.StatusInterrupted // Ctrl-C, or a closed terminal
 )
 
 // Streams are the standard streams and the environment of a command.
@@ -95,14 +95,11 @@ var (
 	terminated atomic.Bool // the first signal was SIGTERM
 )
 
-// statusTerminated is the status after SIGTERM, as shells have it: 128 and the signal's number.
-const statusTerminated = 128 + int(syscall.SIGTERM)
-
 // exit ends the process with the status of the first call. os.Exit may take longer than lastMoment, such as with the
 // race detector.
 func exit(status int) {
 	if status == StatusInterrupted && terminated.Load() {
-		status = statusTerminated
+		status = console.StatusTerminated
 	}
 	ending.Do(func() { os.Exit(status) })
 }
@@ -118,7 +115,7 @@ const (
 // untilSignal returns a context that ends with the first signal. The second signal ends the process. Signals that were
 // ignored when the process started, as by nohup, stay ignored.
 func untilSignal() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -126,10 +123,14 @@ func untilSignal() context.Context {
 		}
 	}
 	go func() {
-		terminated.Store(<-signals == syscall.SIGTERM)
+		var cause error
+		if <-signals == syscall.SIGTERM {
+			terminated.Store(true)
+			cause = console.ErrTerminated
+		}
 		first := time.Now()
 		time.AfterFunc(lastMoment, func() { exit(StatusInterrupted) })
-		cancel()
+		cancel(cause)
 		for s := range signals {
 			if s != syscall.SIGHUP && time.Since(first) > oneSignal {
 				exit(StatusInterrupted)

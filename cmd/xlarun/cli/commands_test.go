@@ -309,8 +309,11 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 				"kind_version", "xlarun") {
 				count := 1
 				f, _ := settings.Lookup(x.Experiment, name)
-				if name == pluginKey {
-					require.NotContains(t, "\n"+head, "\nplugin = ", "a file names no code")
+				if session, found := settings.Lookup(&x.session, name); found {
+					f = session
+				}
+				if f.FlagOnly() != "" {
+					require.NotContains(t, "\n"+head, "\n"+name+" = ", "only a command line has it")
 					continue
 				}
 				if slices.Contains(parts, name) || f.Type == "pairs" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +23,6 @@ const (
 	formatKey  = "kind_version" // Kind.Version
 	programKey = "xlarun"       // the version of xlarun that wrote it
 )
-
-// pluginKey is a setting that no file may have: it names code to load, and a config may come from a stranger. The flag
-// and the environment give it.
-const pluginKey = "plugin"
 
 // configFile is a config file that was read: settings by name; those of parts have names such as "strategy.sigma".
 type configFile struct {
@@ -84,14 +81,6 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			continue
 		}
 		name := string(console.NormalizeFlag(nil, key))
-		if name == pluginKey {
-			if values[key] == "" { // as files of earlier versions have it
-				continue
-			}
-			return nil, console.BadInput("%s: key %q got %s, which names code to load, and a file must not: take it "+
-				"out, and give --plugin on the command line if you trust it", path, shortKey(key),
-				console.ShortText(fmt.Sprint(values[key])))
-		}
 		if other, ok := seen[name]; ok {
 			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key),
 				shortKey(other))
@@ -196,8 +185,31 @@ func (c *configFile) writer() string {
 	return ""
 }
 
-// config returns the config file that repeats a task: every setting with its value, except the length of a run that has
-// none.
+// checkStranger refuses settings of a file that a file must not have, because a stranger may have written it. It drops
+// those that name nothing, as files of earlier versions have them. stored means that the file is the config of a run
+// that is resumed.
+func (t *task) checkStranger(path string, inFile, values map[string]any, stored bool) error {
+	for _, f := range slices.Concat(settings.Fields(t.Experiment), settings.Fields(&t.session)) {
+		value, ok := inFile[f.Name]
+		text := fmt.Sprint(value)
+		switch why := f.FlagOnly(); {
+		case !ok:
+		case why != "" && (text == "" || text == "0"):
+			delete(inFile, f.Name)
+			delete(values, f.Name)
+		case why != "":
+			return console.BadInput("%s: key %q got %s, which %s, and a file must not: take it out, and give --%s on "+
+				"the command line if you trust it", path, f.Name, console.ShortText(text), why, f.Name)
+		case f.IsLocalPath() && !stored && text != "" && !filepath.IsLocal(text):
+			return console.BadInput("%s: key %q got %s, and a file may name only a path below the working directory: "+
+				"give --%s on the command line if you trust it", path, f.Name, console.ShortText(text), f.Name)
+		}
+	}
+	return nil
+}
+
+// config returns the config file that repeats a task: every setting with its value, except those of the command line
+// alone and the length of a run that has none.
 func (t *task) config() (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
@@ -216,7 +228,7 @@ func (t *task) config() (string, error) {
 	for _, f := range fields {
 		// parts and pairs have tables of their own
 		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
-		if !part && f.Type != "pairs" && f.Name != pluginKey && !(t.unlimited && f.Name == t.Length) {
+		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !(t.unlimited && f.Name == t.Length) {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

@@ -57,7 +57,7 @@ func (c *counting) Profile() run.Profile {
 }
 func (c *counting) Close() error                 { return nil }
 func (c *counting) Restore(s run.Snapshot) error { c.at = s.Step; return nil }
-func (c *counting) Files(bool) ([]run.File, error) {
+func (c *counting) Files(run.Snapshot, bool) ([]run.File, error) {
 	return []run.File{{Name: "sum.json", JSON: c.at * (c.at + 1) / 2}}, nil
 }
 func (c *counting) Snapshot() (run.Snapshot, error) {
@@ -285,7 +285,7 @@ func TestInterruptOnAStalledDisk(t *testing.T) {
 		}
 	}
 	// Calls of the run's end: it stalls at first, and is interrupted then. How many calls there are hangs on how rows
-	// are written together: a run that ended before the first of these numbers gets as far as the next.
+	// are written together: a run that ended before the first number gets as far as the next.
 	early := len(stalls)
 	var reached []int
 	for at := len(calls) - 3; at > len(calls)/2; at -= 10 {

@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge/target"
 )
 
 // flagValues holds the settings on a command line: texts by name. They are parsed when the kind of run is known.
@@ -35,6 +36,7 @@ type ownFlags struct {
 	resume string
 	study  string // --from-study
 	drop   bool   // --drop-rows
+	target string // --topology, if it names devices
 	fresh  bool   // --resume auto, and the folder holds a run without a checkpoint
 }
 
@@ -188,6 +190,42 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		markAdvanced(f, "from-study")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+}
+
+// topologyFlag names the devices that a program is compiled for without having them. It is also a setting of islands,
+// with values that name no devices.
+const topologyFlag = "topology"
+
+// addTarget adds --topology, for commands that make programs and need not run them.
+func (g *flagValues) addTarget(f *pflag.FlagSet) {
+	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
+	flag := f.Lookup(topologyFlag)
+	flag.Hidden, flag.DefValue = false, ""
+	flag.Usage = "compile for these devices, which need not be there: a card such as h100, a box such as\n" +
+		"h100x8, a slice of TPUs such as v5e:2x2; of islands also ring, torus, random"
+}
+
+// chooseTarget takes the target, if --topology names one, and sets its backend.
+func (g *flagValues) chooseTarget() error {
+	name, given := g.values[topologyFlag]
+	if !given {
+		return nil
+	}
+	t, err := target.Parse(name)
+	if err != nil {
+		for _, k := range run.Kinds() {
+			if f, ok := settings.Lookup(k.New(), topologyFlag); ok && slices.Contains(f.OneOf(), name) {
+				return nil
+			}
+		}
+		return console.BadInput("--%s %w", topologyFlag, err)
+	}
+	g.own.target = name
+	delete(g.values, topologyFlag)
+	if _, given := g.values["backend"]; !given {
+		g.values["backend"] = t.Backend
+	}
+	return nil
 }
 
 // settingError makes an error of a setting one that names the flag, or the key if the value comes from the file.

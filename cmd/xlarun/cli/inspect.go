@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,15 +13,17 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/hlo"
 )
 
 const phaseOptimized = "optimized"
 
 func inspectCommand(a *App) *cobra.Command {
 	g := &flagValues{}
-	phase := ""
+	phase, dump := "", ""
 	var phases []string
 	for _, p := range graph.Phases {
 		phases = append(phases, string(p))
@@ -31,13 +35,18 @@ func inspectCommand(a *App) *cobra.Command {
 		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, " +
 			"or the name of a kind) and\n" +
 			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it " +
-			"prints the program itself.",
-		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --phase traced | less",
-		Args:    oneExperiment,
+			"prints the program itself. With\n" +
+			"--topology it compiles for a device that need not be there, and also lists the kernels of each loop.",
+		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100\n" +
+			"  xlarun inspect CartPole-v1 --phase traced | less",
+		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
 				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "),
 					console.DidYouMean(phase, phases))
+			}
+			if err := g.chooseTarget(); err != nil {
+				return err
 			}
 			t, err := g.readTask(strings.Join(args, ""))
 			if err != nil {
@@ -46,7 +55,9 @@ func inspectCommand(a *App) *cobra.Command {
 			if err := t.fetch(cmd.Context(), a); err != nil {
 				return err
 			}
-			b, err := a.OpenBackend(cmd.Context(), t.on(), display.NewDownloadBar(a.Out, a.Getenv))
+			on := t.on()
+			on.NoCache = on.Target != "" // the compiler's own form of the program is not in the cache
+			b, err := a.OpenBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
@@ -59,6 +70,11 @@ func inspectCommand(a *App) *cobra.Command {
 			x, ok := r.(run.Profiled)
 			if !ok || x.Compiled() == nil {
 				return fmt.Errorf("runs of %s show no program", t.Name)
+			}
+			if dump != "" {
+				if err := dumpProgram(a, x.Compiled(), dump); err != nil {
+					return err
+				}
 			}
 			if phase == phaseOptimized {
 				text, err := x.Compiled().Optimized()
@@ -74,12 +90,18 @@ func inspectCommand(a *App) *cobra.Command {
 				}
 				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
 			}
-			return printInspection(a, inspect(t.Purpose(), b, x.Compiled()), g.own.json)
+			i, err := inspect(t.Purpose(), b, x.Compiled())
+			if err != nil {
+				return err
+			}
+			return printInspection(a, i, g.own.json)
 		},
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
+	g.addTarget(cmd.Flags())
+	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO and the compiler's own texts into this folder")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }
@@ -97,9 +119,15 @@ type inspection struct {
 	Counted  graph.Cost               `json:"counted"`
 	Compiler map[string]float64       `json:"compiler"` // the compiler's own numbers; absent if it gives none
 	Memory   *xlabridge.ProgramMemory `json:"memory"`
+	// On is the target that it was compiled for without its device. Loops and Launches are those of a round.
+	On       string     `json:"compiled_for,omitempty"`
+	Kind     string     `json:"device_kind,omitempty"`
+	Loops    []hlo.Loop `json:"loops,omitempty"`
+	Launches int64      `json:"launches,omitempty"`
+	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
 }
 
-func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection {
+func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspection, error) {
 	p := x.Program
 	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas,
 		Ops: p.Graph.Ops(), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
@@ -112,7 +140,18 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection
 			i.Memory = &m
 		}
 	}
-	return i
+	c, ok := b.(*xlabridge.Client)
+	if !ok || c.Topology() == nil {
+		return i, nil
+	}
+	i.On, i.Kind = c.Topology().Name, c.Topology().Kind
+	loops, err := x.Executable.Loops()
+	i.Loops = loops
+	for _, l := range loops {
+		i.Launches += l.Launches
+		i.Seconds += l.Seconds
+	}
+	return i, err
 }
 
 // shownOps is the number of kinds of ops that the table lists.
@@ -120,6 +159,9 @@ const shownOps = 12
 
 func printInspection(a *App, i inspection, asJSON bool) error {
 	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	if i.On != "" {
+		fmt.Fprintf(a.Out, "compiled for %s (%s), run on none\n", i.On, i.Kind)
+	}
 	if i.Fingerprint != "" {
 		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
 	}
@@ -158,8 +200,61 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, display.Bytes(row.bytes))
 		}
 	}
-	if err := w.Flush(); err != nil || !asJSON {
+	if err := w.Flush(); err != nil {
 		return err
 	}
+	if i.On != "" {
+		if err := printLoops(a.Out, i); err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		return nil
+	}
 	return a.PrintJSON(i)
+}
+
+// shownKernels is the number of kernels of a loop that the table lists.
+const shownKernels = 40
+
+// printLoops lists the kernels of each loop.
+func printLoops(out io.Writer, i inspection) error {
+	fmt.Fprintf(out, "\n%s in a round", quantity.Count(int(i.Launches), "launch", "launches"))
+	if i.Seconds > 0 {
+		fmt.Fprintf(out, ", %s as the compiler estimates", console.ShortTime(i.Seconds))
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, l := range i.Loops {
+		indent := strings.Repeat("  ", l.Depth)
+		turns := ""
+		switch {
+		case l.Depth > 0 && l.Trips > 0:
+			turns = quantity.Count(int(l.Trips), "turn", "turns")
+		case l.Depth > 0:
+			turns = "an unknown number of turns, counted as one"
+		}
+		all := append(slices.Clone(l.Kernels), l.Collectives...)
+		fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, l.Name, quantity.Count(len(all), "kernel", "kernels"), turns)
+		for _, k := range all[:min(shownKernels, len(all))] {
+			fmt.Fprintf(w, "%s  %s\t%s\t%s\n", indent, k.Name, k.Opcode, display.Bytes(k.Bytes))
+		}
+		if n := len(all) - shownKernels; n > 0 {
+			fmt.Fprintf(w, "%s  %d others\t\t\n", indent, n)
+		}
+	}
+	return w.Flush()
+}
+
+// dumpProgram writes the program's texts into a folder.
+func dumpProgram(a *App, x *xlabridge.Compiled, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return console.BadInput("--dump got %q, wants a folder that can be made: %w", dir, err)
+	}
+	files, err := x.Dump(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "%s in %s\n", quantity.Count(len(files), "file", "files"), dir)
+	return nil
 }

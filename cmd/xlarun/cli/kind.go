@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -173,6 +174,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			g.own.resume, kindName, kindName, g.own.resume)
 	}
 	g.resumed = g.own.resume
+	play.Allow(g.values["env"])
 	before, err := (&flagValues{resumed: g.resumed}).resolve(k, "", c)
 	if err != nil {
 		return nil, err

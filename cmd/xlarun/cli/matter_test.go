@@ -229,6 +229,8 @@ func TestEverySettingMatters(t *testing.T) {
 				"1", "policy.nodes", "6", "policy.connections", "7")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
+		case "program":
+			add(2, "policy.", "policy", "program:"+programFile(t))
 		case "spiking":
 			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
 		case "blockmlp":

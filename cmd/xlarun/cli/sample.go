@@ -95,6 +95,7 @@ func sampleCommand(a *App) *cobra.Command {
 	cmd.Flags().IntVar(&members, "members", members, "members to sample")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE.safetensors (default "+session.TrajectoriesName+
 		" in the run's folder)")
+	play.AddAllowed(cmd.Flags())
 	on.AddBackend(cmd.Flags())
 	return cmd
 }

@@ -182,7 +182,7 @@ func drawPictures(dir string, metrics []string, computed time.Duration) (picture
 	if picture, err := plots.Curves(dir, metrics); err == nil {
 		pictures = append(pictures, run.File{Name: "curves.png", Data: picture})
 	}
-	if picture, err := plots.Archive(dir, "png"); err == nil {
+	if picture, err := plots.Archive(dir); err == nil {
 		pictures = append(pictures, run.File{Name: "archive.png", Data: picture})
 	}
 	return pictures

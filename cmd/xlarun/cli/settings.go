@@ -15,7 +15,8 @@ import (
 // sessionSettings are the settings of the session: the backend and the checkpoints. No kind of run knows them.
 type sessionSettings struct {
 	Backend string   `set:"backend" help:"what to run on: cpu, cuda, tpu, reference"`
-	Plugin  string   `set:"plugin" advanced:"" help:"PJRT plugin file to use instead of the pinned one"`
+	Plugin  string   `set:"plugin" advanced:"" flag:"names code to load"`
+	_       struct{} `help:"PJRT plugin file to use instead of the pinned one"`
 	JIT     bool     `set:"jit" advanced:"" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
 	Every   string   `set:"checkpoint-every" advanced:"" number:""`
 	_       struct{} `help:"time, or generations, updates, …, between checkpoints"`

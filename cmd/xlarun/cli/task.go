@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
@@ -28,10 +29,15 @@ type task struct {
 	source    string // the argument on the command line
 	text      string // the config file that repeats the task
 	notice    string // a line about the source of its settings
+	target    string // devices that it is compiled for without having them; "": it runs
 }
 
 // on returns the flags of its backend.
-func (t *task) on() console.BackendFlags { return t.session.flags(t.On()) }
+func (t *task) on() console.BackendFlags {
+	on := t.session.flags(t.On())
+	on.Target = t.target
+	return on
+}
 
 // Purpose says what the programs are for.
 func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
@@ -114,7 +120,12 @@ func configOf(arg string) (path string, ok bool) {
 // resolve collects the settings: the defaults, then the file, then the command line and the argument. It checks
 // everything that can be checked before a backend is opened or data is read.
 func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
-	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg}
+	play.Allow(g.values["env"]) // commands on the command line are run, those in a file are not
+	if kind.Argument == "env" {
+		play.Allow(arg)
+	}
+	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
+		target: g.own.target}
 	path := ""
 	var fromFile map[string]any
 	if file != nil {
@@ -146,6 +157,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	for name := range g.values {
 		delete(inFile, name)
 	}
+	if err := t.checkStranger(path, inFile, values, g.resumed != ""); err != nil {
+		return nil, err
+	}
 	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
 		if err := t.suggest(values); err != nil {
 			return nil, settingError(err, path, inFile)
@@ -174,6 +188,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, err
 		}
 	}
+	if err := run.KeepToOneDevice(t.Experiment); err != nil {
+		return nil, settingError(err, path, inFile)
+	}
 	on := t.on()
 	if err := on.Check(); err != nil {
 		if _, is := inFile["backend"]; is {
@@ -196,6 +213,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		return nil, settingError(err, path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
+	run.KeepEnvironment(t.Experiment)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/fetch"
 )
 
 func warmupCommand(a *App) *cobra.Command {
@@ -37,8 +39,12 @@ func warmupCommand(a *App) *cobra.Command {
 			"to 3 s an experiment, one\n" +
 			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
 			"of each, whose result is\n" +
-			"dropped. A later run starts from the cache.",
-		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy " +
+			"dropped. A later run starts from the cache. With --topology the programs are for devices that need not " +
+			"be there: nothing\n" +
+			"is measured or run, plans are chosen by the compiler's numbers, and a machine with the devices uses the " +
+			"folder of the cache\n(XLARUN_CACHE).",
+		Example: "  xlarun warmup small.toml wide.toml\n  XLARUN_CACHE=/shared/cache xlarun warmup small.toml " +
+			"--topology h100x8\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy " +
 			"mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -49,6 +55,9 @@ func warmupCommand(a *App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if jobs < 1 {
 				return console.BadInput("--jobs got %d, wants 1 or more", jobs)
+			}
+			if err := g.chooseTarget(); err != nil {
+				return err
 			}
 			w := &warmup{App: a, jobs: jobs, json: g.own.json}
 			for _, arg := range args {
@@ -76,6 +85,7 @@ func warmupCommand(a *App) *cobra.Command {
 	tune.Usage = "how the settings of the plan that are not given are chosen: off (by the rule), quick (the " +
 		"default:\nas stored, else measure for up to 3 s and store), full (up to 60 s)"
 	tune.DefValue = plan.TuneQuick
+	g.addTarget(cmd.Flags())
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
 	return cmd
 }
@@ -199,6 +209,7 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 // onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
 // several at a time. Then it runs them one by one, as each uses all devices.
 func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
+	o.Renew = o.Target == ""
 	b, err := w.OpenBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
 		return err
@@ -226,7 +237,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 		if t.warm == nil {
 			continue
 		}
-		if t.err == nil && ctx.Err() == nil {
+		if t.err == nil && ctx.Err() == nil && t.target == "" {
 			t.WarmUpSeconds, t.err = run.WarmUp(t.warm)
 		}
 		if t.judge != nil {
@@ -274,7 +285,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds = profile.Cache, profile.CacheReason, profile.TraceSeconds,
 		profile.CompileSeconds
 	t.PredictedMemory, t.Bytes = profile.PeakMemoryBytes, profile.Bytes()
-	measured := t.Source == plan.Tuned && profile.Source == plan.Present // the plan that was just measured
+	// the plan that was just chosen
+	measured := (t.Source == plan.Tuned || t.Source == plan.Estimated) && profile.Source == plan.Present
 	if !measured {
 		t.Source = profile.Source
 	}
@@ -306,7 +318,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 func (w *warmup) print() (result map[string]any, err error) {
 	t := tabwriter.NewWriter(w.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tUPDATE")
-	hits, done := 0, 0
+	hits, done, target := 0, 0, ""
 	for _, x := range w.tasks {
 		sources := strings.Join(x.Experiments, ", ")
 		if x.err != nil {
@@ -314,12 +326,16 @@ func (w *warmup) print() (result map[string]any, err error) {
 			continue
 		}
 		done++
+		update := console.ShortTime(x.WarmUpSeconds)
+		if x.target != "" {
+			target, update = x.target, "-"
+		}
 		if x.Cache == xlabridge.CacheHit {
 			hits++
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds),
 			console.ShortTime(x.CompileSeconds),
-			display.Bytes(int64(x.Bytes)), console.ShortTime(x.WarmUpSeconds))
+			display.Bytes(int64(x.Bytes)), update)
 	}
 	if err := t.Flush(); err != nil {
 		return nil, err
@@ -328,6 +344,15 @@ func (w *warmup) print() (result map[string]any, err error) {
 		if x.err == nil && x.Plan != "" {
 			x.printPlan(w.Out)
 		}
+	}
+	if target != "" {
+		dir, err := xlabridge.DefaultCacheDir()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(w.Out, "compiled for %s without the device, so without its autotuning: a run there uses these "+
+			"programs, and xlarun\nwarmup there replaces them. A machine with the device needs the folder %s as its "+
+			"%s.\n", target, filepath.Dir(dir), fetch.EnvCache)
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
 	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", quantity.Count(done, "program", "programs"), hits,
@@ -339,7 +364,11 @@ func (w *warmup) print() (result map[string]any, err error) {
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {
-		source = fmt.Sprintf("%s: %s measured in %s", source, quantity.Count(len(t.Tried), "plan", "plans"),
+		how := "measured"
+		if t.target != "" {
+			how = "compiled"
+		}
+		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.Tried), "plan", "plans"), how,
 			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)

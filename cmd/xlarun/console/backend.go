@@ -14,6 +14,7 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/plugin"
+	"xlarun/xlabridge/target"
 )
 
 // Reference is the backend of the interpreter.
@@ -28,6 +29,8 @@ type BackendFlags struct {
 	Plugin  string // path; "" means search for it
 	Devices int    // 0 means all; a CPU has one for each core
 	NoCache bool
+	Renew   bool   // compile programs again that were compiled without their device
+	Target  string // devices that are compiled for and need not be there (target.Parse); "": those that are there
 }
 
 // AddBackend adds --backend and --plugin.
@@ -50,6 +53,20 @@ func (o *BackendFlags) Check() error {
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
+	}
+	if o.Target != "" {
+		t, err := target.Parse(o.Target)
+		if err != nil {
+			return BadInput("--topology %w", err)
+		}
+		if t.Backend != o.Backend {
+			return BadInput("--topology got %s, which is a device of the backend %s, and --backend %s: leave "+
+				"--backend out", o.Target, t.Backend, o.Backend)
+		}
+		if o.Devices > t.Devices {
+			return BadInput("--devices got %d, but %s has %d: leave it out, or name a larger target", o.Devices,
+				o.Target, t.Devices)
+		}
 	}
 	if o.Backend == Reference && o.Devices > 1 {
 		return BadInput("--devices got %d, but the reference interpreter has 1 device: leave it out, or use another "+
@@ -86,10 +103,19 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	if w, ok := l.(interface{ Warn(line string) }); ok {
 		warn = w.Warn
 	}
-	client, err := xlabridge.Open(ctx, xlabridge.Options{
+	options := xlabridge.Options{
 		Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), NoCache: o.NoCache,
-		Progress: l.Download, Notice: l.Notice, Warn: warn,
-	})
+		Progress: l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew,
+	}
+	if o.Target != "" {
+		t, err := target.Parse(o.Target)
+		if err != nil {
+			return nil, BadInput("--topology %w", err)
+		}
+		// The commands with a target make programs only. Some of them have shapes that follow from results.
+		options.Topology, options.Zeros = &t, true
+	}
+	client, err := xlabridge.Open(ctx, options)
 	switch {
 	case err == nil:
 		return client, nil

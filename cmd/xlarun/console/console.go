@@ -20,7 +20,8 @@ const (
 	StatusOK          = 0
 	StatusFailed      = 1   // something failed while it ran
 	StatusUsage       = 2   // wrong input
-	StatusInterrupted = 130 // Ctrl-C, or a request to terminate
+	StatusInterrupted = 130 // Ctrl-C, or a closed terminal
+	StatusTerminated  = 143 // a request to terminate: SIGTERM
 	StatusUnread      = 141 // nobody reads stdout any more, as after "| head"; shells have this status for SIGPIPE
 )
 
@@ -109,6 +110,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	status := StatusOf(ctx, o.err)
 	if status == StatusInterrupted && !errors.As(o.err, new(InterruptedError)) {
 		o.err = ErrInterrupted
+	}
+	if status == StatusInterrupted && errors.Is(context.Cause(ctx), ErrTerminated) {
+		status = StatusTerminated
 	}
 	text := fmt.Sprintf("%s: %s", o.cmd.CommandPath(), OneLine(o.err))
 	fmt.Fprintln(s.Err, text)

@@ -53,6 +53,17 @@ func TestStatusAndSentence(t *testing.T) {
 	}
 }
 
+// TestTerminated (case 27.182): the line of JSON has the exit status after SIGTERM. It had that of Ctrl-C.
+func TestTerminated(t *testing.T) {
+	ended, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrTerminated)
+	root := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return ErrInterrupted }}
+	root.Flags().Bool("json", false, "")
+	var out, errs bytes.Buffer
+	require.Equal(t, StatusTerminated, Run(ended, root, []string{"--json"}, Streams{Out: &out, Err: &errs}))
+	require.JSONEq(t, `{"error":"interrupted","message":"tool: interrupted","status":143}`, out.String())
+}
+
 // A command inside a call that cannot be stopped does not hold up the end of the process.
 func TestInterruptDoesNotWaitForever(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

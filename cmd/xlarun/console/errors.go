@@ -30,6 +30,9 @@ func (e InterruptedError) Unwrap() error { return e.Err }
 // ErrInterrupted is the error of an interrupted command that has saved nothing.
 var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 
+// ErrTerminated is the cause of a context that SIGTERM ended.
+var ErrTerminated = errors.New("terminated")
+
 // StatusError ends a command with a status of its own.
 type StatusError struct {
 	Status int

@@ -43,8 +43,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError{err}
 }
 
-// Wants describes the values of a flag.
+// Wants describes the values of a flag. The value of a flag can say it itself, by a method Wants.
 func Wants(f *pflag.Flag) string {
+	if own, ok := f.Value.(interface{ Wants() string }); ok {
+		return own.Wants()
+	}
 	switch f.Value.Type() {
 	case "int", "int64":
 		return "a whole number such as " + example(f.DefValue, "1")
@@ -52,6 +55,8 @@ func Wants(f *pflag.Flag) string {
 		return "a number such as " + example(f.DefValue, "0.1")
 	case "bool":
 		return "true or false"
+	case "command":
+		return "exec:COMMAND: other environments stand in the member's file"
 	}
 	return "a text such as \"" + example(f.DefValue, "name") + "\""
 }

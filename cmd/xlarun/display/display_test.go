@@ -62,7 +62,8 @@ func TestTexts(t *testing.T) {
 	}{
 		{484.25, run.Fitness, "484.2"}, {.96251, run.Percent, "96.25 %"}, {math.NaN(), run.Percent, "NaN %"},
 		{.05123, run.Loss, "0.0512"},
-		{1.5e-7, run.Loss, "1.5e-07"}, {3e30, run.Loss, "3e+30"}, {12, run.Whole, "12"}, {1e300, run.Whole, "1e+300"},
+		{1.5e-7, run.Loss, "1.5e-07"}, {3e30, run.Loss, "3e+30"}, {12, run.Whole, "12"},
+		{.01234, run.Seconds, "0.0123 s"}, {3141, run.Bytes, "3.14 kB"}, {1e300, run.Whole, "1e+300"},
 		{math.Inf(-1), run.Whole, "-Inf"},
 	} {
 		require.Equal(t, c.want, number(c.x, c.format))

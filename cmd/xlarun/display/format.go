@@ -84,6 +84,10 @@ func number(x float64, f run.Format) string {
 			return fmt.Sprintf("%.4g", x)
 		}
 		return fmt.Sprintf("%.0f", x)
+	case run.Seconds:
+		return fmt.Sprintf("%.3g s", x)
+	case run.Bytes:
+		return Bytes(int64(x))
 	}
 	return Fitness(x)
 }

@@ -24,7 +24,7 @@ type cell struct {
 	order  []run.Row                   // the rows that have curves
 
 	mu    sync.Mutex
-	phase string // what the run does when there are no news
+	phase string // what the run does between rounds; "": nothing to say
 	last  News
 	known values
 	pace  pace
@@ -79,7 +79,7 @@ func (c *cell) draw() (fragment, text string) {
 	return notebook.Lines(lines...), strings.Join(lines, "\n")
 }
 
-// say shows what the run does; "" for what the news say.
+// say shows what the run does; "" goes back to the metrics of the last round.
 func (c *cell) say(text string) {
 	c.mu.Lock()
 	c.phase = text

@@ -1,28 +1,49 @@
 package play
 
 import (
+	"errors"
 	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/plots"
 	"xlarun/graph"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 )
 
 // cellPattern matches the elite of a cell of an archive: "cell-17".
 var cellPattern = regexp.MustCompile(`^cell-(0|[1-9][0-9]{0,8})$`)
 
+// cellFlag is the flag --cell: it sets the name of the member.
+type cellFlag struct{ member *string }
+
+func (c cellFlag) Set(text string) error {
+	name := "cell-" + text
+	if !cellPattern.MatchString(name) {
+		return errors.New("wants " + c.Wants())
+	}
+	*c.member = name
+	return nil
+}
+
+// String returns "": there is no default.
+func (cellFlag) String() string { return "" }
+func (cellFlag) Type() string   { return "number" }
+
+// Wants says what the flag takes.
+func (cellFlag) Wants() string { return "a cell's number, from 0 on" }
+
 // openCell reads the elite of a cell from the archive of a run of qd.
 func openCell(folder, which string) (*Saved, error) {
 	cell, _ := strconv.Atoi(strings.TrimPrefix(which, "cell-"))
-	path := filepath.Join(folder, plots.ArchiveFile)
+	path := filepath.Join(folder, runfolder.ArchiveFile)
 	if !console.Exists(path) {
 		return nil, console.BadInput("the run %s has no %s, from which --cell takes an elite: give a run of qd "+
-			"that has ended", folder, plots.ArchiveFile)
+			"that has ended", folder, runfolder.ArchiveFile)
 	}
 	all := &Saved{Path: path}
 	if err := all.read(); err != nil {
@@ -40,13 +61,17 @@ func openCell(folder, which string) (*Saved, error) {
 	maps.DeleteFunc(s.Metadata, func(key, _ string) bool {
 		return key == "episodes" || strings.HasSuffix(key, "mean_return") || strings.HasSuffix(key, "standard_error")
 	})
-	fitness, err := graph.Floats(all.Arrays["fitness"])
+	fitness, err := all.number("fitness", row)
+	if err != nil {
+		return nil, err
+	}
+	generation, err := all.number("generation", row)
 	if err != nil {
 		return nil, err
 	}
 	s.Which, s.Path, s.Metadata["member"] = which, filepath.Join(folder, which+suffix), which
-	s.Metadata["fitness"] = strconv.FormatFloat(fitness[row], 'g', -1, 32)
-	s.Metadata["generation"] = all.Metadata["generation"]
+	s.Metadata["fitness"] = strconv.FormatFloat(fitness, 'g', -1, 32)
+	s.Metadata["generation"] = strconv.Itoa(int(generation) + 1) // the array counts from 0
 	s.Arrays = map[string]*graph.Array{}
 	for name, a := range all.Arrays {
 		if own, ok := strings.CutPrefix(name, "member."); ok {
@@ -70,18 +95,40 @@ func (s *Saved) rowOf(cell int) (row int, err error) {
 			return 0, err
 		}
 	}
-	var some []string
-	for i, c := range cells {
-		if int(c) == cell {
-			return i, nil
-		}
-		if len(some) < 8 {
-			some = append(some, strconv.Itoa(int(c)))
-		}
+	if i := slices.Index(cells, float64(cell)); i >= 0 {
+		return i, nil
 	}
-	if cell >= centres.Dim(0) {
+	switch {
+	case cell >= centres.Dim(0):
 		return 0, console.BadInput("--cell got %d, wants a cell from 0 to %d", cell, centres.Dim(0)-1)
+	case len(cells) == 0:
+		return 0, console.BadInput("--cell got %d, a cell without an elite: the archive is empty", cell)
 	}
-	return 0, console.BadInput("--cell got %d, a cell without an elite; %d cells have one: %s, …", cell, len(cells),
+	const listed = 8
+	var some []string
+	for _, c := range cells[:min(listed, len(cells))] {
+		some = append(some, strconv.Itoa(int(c)))
+	}
+	if len(cells) > listed {
+		some = append(some, "…")
+	}
+	return 0, console.BadInput("--cell got %d, a cell without an elite; these have one (%d): %s", cell, len(cells),
 		strings.Join(some, ", "))
+}
+
+// number returns a row of an array with a number for each elite.
+func (s *Saved) number(name string, row int) (float64, error) {
+	a, ok := s.Arrays[name]
+	if !ok {
+		return 0, console.BadInput("%s is no archive of a run of qd: it has no array %s", s.Path, name)
+	}
+	numbers, err := graph.Floats(a)
+	if err == nil && row >= len(numbers) {
+		err = console.BadInput("%s is damaged: its array %s has %d rows, and the elite is in row %d", s.Path, name,
+			len(numbers), row)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return numbers[row], nil
 }

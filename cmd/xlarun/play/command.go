@@ -2,7 +2,6 @@ package play
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
@@ -84,7 +82,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	addMember(f, &member)
+	addMember(cmd, &member)
 	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
@@ -151,17 +149,18 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 	return checkGIF("--gif", o.gif)
 }
 
-// addMember adds the flag that chooses the member of a run.
-func addMember(f *pflag.FlagSet, member *string) {
+// addMember adds the flags that choose the member of a run.
+func addMember(cmd *cobra.Command, member *string) {
+	f := cmd.Flags()
 	f.StringVar(member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
 		"fame (default best, where there is one)")
-	f.Func("cell", "of a run of qd, the elite of this cell of the archive: short for --member cell-`NUMBER`",
-		func(text string) error {
-			if *member = "cell-" + text; !cellPattern.MatchString(*member) {
-				return errors.New("wants a cell's number, from 0 on")
-			}
-			return nil
-		})
+	f.Var(cellFlag{member}, "cell", "of a run of qd: the elite of this cell of the archive")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if f.Changed("cell") && f.Changed("member") {
+			return console.BadInput("--cell and --member each choose a member: leave one of them out")
+		}
+		return nil
+	}
 }
 
 // checkParent returns an error if the folder of a flag's path does not exist.

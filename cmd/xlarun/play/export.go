@@ -78,7 +78,8 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	addMember(cmd.Flags(), &member)
+	addMember(cmd, &member)
+	AddAllowed(cmd.Flags())
 	addActions(cmd.Flags(), &actions)
 	cmd.Flags().StringVar(&out, "out", "", "file to write, "+endings(formats, "FILE"))
 	cmd.Flags().BoolVar(&critic, "critic", false, "add the critic of the newest checkpoint, of a run of ppo")
@@ -132,6 +133,10 @@ func (s *Saved) addCritic(metadata map[string]string, out string) error {
 	c := &Saved{Path: path}
 	if err := c.read(); err != nil {
 		return err
+	}
+	if of := c.Metadata["policy"]; of != "" && of != s.Metadata["policy"] {
+		return console.BadInput("--critic: the critic of the run %s is %s, and a file describes one network, %s: take "+
+			"the critic's parameters from %s", s.Run, of, s.Metadata["policy"], run.CriticFile)
 	}
 	for name, a := range c.Arrays {
 		s.Arrays["Critic."+name] = a

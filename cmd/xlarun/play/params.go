@@ -12,8 +12,9 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// addParams adds the flag that overrides parameters of the environment.
+// addParams adds the flags about the environment: that overrides its parameters, and its command.
 func addParams(f *pflag.FlagSet, to *[]string) {
+	AddAllowed(f)
 	f.StringArrayVar(to, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, "+
 		"walls=0.1..0.3; repeatable (default as in the run)")
 }

@@ -71,7 +71,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		},
 	}
 	f := cmd.Flags()
-	addMember(f, &o.member)
+	addMember(cmd, &o.member)
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as "+
 		"mlp:16,16")
 	addParams(f, &o.params)
@@ -134,6 +134,7 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 
 // untrainedMember returns a member with random actions, or with an untrained network, for an environment.
 func (o *rendering) untrainedMember(id string, given func(flag string) bool) (*episode.Member, error) {
+	Allow(id)
 	if _, err := envs.Make(id); err != nil {
 		return nil, console.BadInput("%s is no folder of a run, no file and no environment: %w", id, err)
 	}

@@ -1,20 +1,10 @@
 package plots
 
 import (
-	"cmp"
-	"maps"
 	"math"
-	"slices"
 
 	"xlarun/internal/chart"
 )
-
-// byFitness returns the cells with an elite, the worst first.
-func (a *archive) byFitness() []int {
-	cells := slices.Sorted(maps.Keys(a.fitness))
-	slices.SortStableFunc(cells, func(x, y int) int { return cmp.Compare(a.fitness[x], a.fitness[y]) })
-	return cells
-}
 
 // mostPolygons is the number of cells up to which the true borders of cells around centres are drawn. Of more cells,
 // each is a square of the mean size.

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the files of the round trip anew"
 
 var surrogate = nn.Surrogate{Kind: "arctan"}
 
-func packed(t *testing.T, name string) []byte {
+func packed(t testing.TB, name string) []byte {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
 	require.NoError(t, err)

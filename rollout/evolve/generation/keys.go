@@ -9,9 +9,9 @@ import (
 // memberKeys are the keys of one generation, for this device's tiles. Like all rows of a device (population.Tiles.Rows)
 // they have one row more than there are tiles.
 type memberKeys struct {
-	Groups  random.Key   // u32[PerDevice+1, lanes, 2]: for each group's draw
-	Members random.Key   // u32[PerDevice+1, sides, lanes, 2]: for each member's episodes
-	Index   *graph.Array // i32[PerDevice+1, lanes]: each group's number in the population; the last one's for padding
+	Groups  random.Key   // u32[RowCount, lanes, 2]: for each group's draw
+	Members random.Key   // u32[RowCount, sides, lanes, 2]: for each member's episodes
+	Index   *graph.Array // i32[RowCount, lanes]: each group's number in the population; the last one's for padding
 }
 
 // keys makes the keys of a generation. With ask = FoldIn(State.Key, 2·generation) and play = FoldIn(State.Key,
@@ -21,7 +21,7 @@ type memberKeys struct {
 // They are made for all tiles at once, outside of the loop over tiles: whole numbers do not depend on shapes.
 func (p *Program) keys(s State) memberKeys {
 	t, sides := p.Groups, p.Strategy.GroupSize()
-	group := graph.Iota((t.PerDevice+1)*t.Lanes).SplitAxis(0, t.PerDevice+1, t.Lanes).Add(t.First().Mul(t.Lanes))
+	group := graph.Iota(t.RowCount()*t.Lanes).SplitAxis(0, t.RowCount(), t.Lanes).Add(t.First().Mul(t.Lanes))
 	ask, play := s.askAndPlay()
 	side := graph.Iota(sides).Reshape(1, sides, 1)
 	return memberKeys{

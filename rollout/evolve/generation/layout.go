@@ -46,6 +46,7 @@ func (x *Setup) Lay(layout plan.Plan) {
 	x.Layout = layout
 	x.Groups = population.CutTiles(x.Search.Population/size, layout.Tile/size, layout.Devices)
 	x.Groups.Alone = x.Options.Alone
+	x.Groups.Single = x.Machine.Accelerator && x.Groups.Total() == 1 && x.Options.spread()
 }
 
 // Fit makes the run fit in the free memory (0: unknown). Its first choice is to regenerate noise instead of storing it,

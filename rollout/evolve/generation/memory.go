@@ -141,7 +141,7 @@ func sizeOf(tree any) uint64 {
 func (x *Setup) Memory() (total int64, ok bool) {
 	size := uint64(x.Search.Population)
 	devices := uint64(x.Groups.Devices)
-	rows := devices * uint64(x.Groups.PerDevice+1) // of population.Tiles.Rows
+	rows := devices * uint64(x.Groups.RowCount()) // of population.Tiles.Rows
 	lanes := uint64(x.Groups.Lanes)
 	members := lanes * uint64(x.Strategy.GroupSize())
 	bytes := x.sizes

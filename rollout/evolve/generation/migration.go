@@ -174,10 +174,10 @@ func (m Travel) jointFitness(own, slot *graph.Array) *graph.Array {
 	return graph.Once(graph.Concatenate(0, sides...))
 }
 
-// replace writes immigrants, leaves [k, …], to their slots in this device's draws, leaves [PerDevice+1, lanes, …].
+// replace writes immigrants, leaves [k, …], to their slots in this device's draws, leaves [RowCount, lanes, …].
 func (p *Program) replace(rows any, slot *graph.Array, immigrants any) any {
 	t := p.Groups
-	index := graph.Iota((t.PerDevice + 1) * t.Lanes).Add(t.First().Mul(t.Lanes))
+	index := graph.Iota(t.RowCount() * t.Lanes).Add(t.First().Mul(t.Lanes))
 	slots := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
 	return graph.MapTree2(func(rows, immigrant *graph.Array) *graph.Array {
 		flat := rows.MergeAxes(0, 2)

@@ -46,7 +46,7 @@ type Inputs struct {
 // Program is the program of one generation: ask, evaluate, tell. Methods with a State are traced.
 //
 // A group is GroupSize members that share a draw; its members are its sides. Groups are cut into tiles over the
-// devices, and a tile's groups are its lanes. So arrays about a device's members are [PerDevice+1, sides, lanes, …].
+// devices, and a tile's groups are its lanes. So arrays about a device's members are [RowCount, sides, lanes, …].
 type Program struct {
 	Rollout  *episode.Rollout
 	Strategy strategy.Strategy
@@ -212,7 +212,7 @@ func (p *Program) best(s State, fitness *graph.Array, n noise) Best {
 type noise struct {
 	population.Draws
 	tile func(tile *graph.Array) any // the draws of one tile of this device, leaves [lanes, …]
-	rows any                         // stored draws, leaves [PerDevice+1, lanes, …]; nil if noise is regenerated
+	rows any                         // stored draws, leaves [RowCount, lanes, …]; nil if noise is regenerated
 }
 
 func (p *Program) storedNoise(in Inputs, rows any) noise {
@@ -302,7 +302,7 @@ func (p *Program) Bind(in Inputs) *Program {
 }
 
 // Ask, Evaluate and Tell are the parts of Run as separate programs, for profiles. Ask returns the draws of this
-// device's groups, leaves [PerDevice+1, lanes, …].
+// device's groups, leaves [RowCount, lanes, …].
 func (p *Program) Ask(s State, in Inputs) any {
 	p = p.Bind(in)
 	keys := p.keys(s)

@@ -30,13 +30,7 @@ type Search struct {
 	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
 	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
-	// Tile is the number of members that play together on one device, a multiple of GroupSize. It and the next four
-	// settings are the layout (plan.Plan); 0: chosen. Results depend on it in the last digits, and do not depend on
-	// Devices.
-	Tile         int      `set:"tile" advanced:"" help:"members that play together on a device; 0 to choose"`
-	LanesLast    bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
-	Unroll       int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"the default"`
-	_            struct{} `help:"steps in one turn of the loop; 0 to choose"`
+	run.Layout            // its Tile is a multiple of GroupSize; the next two settings belong to the layout, too
 	EpisodeBatch int      `set:"episode-batch" advanced:"" min:"1" max:"1048576" zero:"the default"`
 	_            struct{} `help:"episodes of a member that run side by side, a divisor of --episodes; 0 to choose"`
 	VectorWidth  int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`

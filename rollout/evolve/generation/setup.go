@@ -68,9 +68,10 @@ func (c *Search) NewSetup(o Options, on plan.Machine) (*Setup, error) {
 		x.Machine.Free = int64(c.Memory)
 	}
 	x.Lay(x.rule())
-	if used := x.Groups.Used(); c.Devices == 0 && x.Params >= LargeMember && used < x.Search.Devices && o.spread() {
+	large := x.Params >= LargeMember || on.Accelerator
+	if used := x.Groups.Used(); c.Devices == 0 && large && used < x.Search.Devices && o.spread() {
 		// Another device would hold a state of its own and play nobody.
-		x.Search.Devices, x.Undivided = used, used == 1
+		x.Search.Devices, x.Undivided = used, used == 1 && on.CPU
 		x.Lay(x.rule())
 	}
 	return x, x.Fit()

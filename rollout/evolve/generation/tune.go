@@ -118,6 +118,14 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 		}
 		return plans
 	}
+	if x.Machine.Accelerator {
+		// Tiles are whole populations already. What is left changes the number of launches.
+		last := func(best plan.Plan) []plan.Plan {
+			best.LanesLast = !best.LanesLast
+			return []plan.Plan{best}
+		}
+		return []plan.Stage[plan.Plan]{last, batches, unrolls(2, 4), last}
+	}
 	narrow := func(best plan.Plan) []plan.Plan {
 		if best.VectorWidth == 0 {
 			return nil
@@ -140,7 +148,9 @@ func (x *Setup) compileAndRun(b xlabridge.Backend, layout plan.Plan, over func()
 	layout.Devices = 1
 	small.Lay(layout)
 	group := small.Strategy.GroupSize()
+	single := small.Groups.Single
 	small.Groups = population.CutTiles(layout.Tile/group, layout.Tile/group, 1)
+	small.Groups.Single = single
 	p, err := small.Program()
 	if err != nil {
 		return 0, err
@@ -167,6 +177,9 @@ func (x *Setup) compileAndRun(b xlabridge.Backend, layout plan.Plan, over func()
 		return 0, err
 	}
 	defer func() { _ = program.Close() }()
+	if c, ok := b.(*xlabridge.Client); ok && c.Topology() != nil {
+		return program.Executable.Estimate()
+	}
 	args, err := xlabridge.Put(b, 1, []any{s, in, draws})
 	if err != nil {
 		return 0, err

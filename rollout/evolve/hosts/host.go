@@ -19,8 +19,8 @@ import (
 const (
 	// BeatEvery is the time between two beats of a host.
 	BeatEvery = time.Second
-	// aliveFor is how long a host counts as alive after it was heard last.
-	aliveFor = 3500 * time.Millisecond
+	// AliveFor is how long a host counts as alive after it was heard last.
+	AliveFor = 3500 * time.Millisecond
 	// keptRounds is the number of finished generations whose rows a host keeps for hosts that lack some, and of later
 	// ones whose rows it takes.
 	keptRounds = 4
@@ -45,6 +45,7 @@ type Host struct {
 	identity Identity
 	run      string // identity.Digest()
 	peers    map[string]*peer
+	joined   map[string]bool  // all hosts that were ever heard of, those that left too
 	round    *round           // the generation under way
 	rounds   map[int64]*round // this one, finished ones, and later ones of which messages have arrived
 	usual    time.Duration    // time of a chunk, here; 0: not known
@@ -52,7 +53,10 @@ type Host struct {
 	begun    time.Duration    // when this host began its chunks
 	asked    time.Duration    // when rows or a state were asked for; -1: not in this generation
 	asks     int              // how often in this generation
-	incoming map[string]*parts
+	quiet    time.Duration    // until then only rows of all chunks, or news, give this host something to do
+	news     bool             // a message changed who shares the generation, or what is under way
+	told     bool             // the others have heard of this host since its last beat
+	incoming Parts
 	arrived  *Arrived
 	wanted   map[string]bool // hosts that want the state
 	Stats    Stats
@@ -80,17 +84,10 @@ type Arrived struct {
 	Data       []byte
 }
 
-// parts collects the parts of a state.
-type parts struct {
-	generation int64
-	parts      [][]byte
-	missing    int
-}
-
 // New returns a host with a unique name, after a number of generations. Resize comes before the first Next.
 func New(id string, identity Identity, generation int64) *Host {
 	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
-		rounds: map[int64]*round{}, incoming: map[string]*parts{}, wanted: map[string]bool{}}
+		joined: map[string]bool{id: true}, rounds: map[int64]*round{}, incoming: Parts{}, wanted: map[string]bool{}}
 	h.start(generation)
 	return h
 }
@@ -113,8 +110,16 @@ func (h *Host) Hello() Message {
 	return m
 }
 
-// Beat returns the message that says that the host is alive.
-func (h *Host) Beat() Message { return h.message(Beat, "") }
+// Beat returns the message that says that the host is alive, once in BeatEvery. There is none if the host has told the
+// others something since the last time: the server delivers a beat to every host, which counts when there are many.
+func (h *Host) Beat() []Message {
+	told := h.told
+	h.told = false
+	if told {
+		return nil
+	}
+	return []Message{h.message(Beat, "")}
+}
 
 // Leave returns the message of a host that ends.
 func (h *Host) Leave() Message { return h.message(Leave, "") }
@@ -124,11 +129,14 @@ func (h *Host) Alive(now time.Duration) []string {
 	return h.alive(now, func(*peer) bool { return true })
 }
 
+// Joined returns the number of hosts that have joined, with this one and those that left.
+func (h *Host) Joined() int { return len(h.joined) }
+
 // alive returns the names of this host and of the others that are alive and accepted, in order.
 func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
 	names := []string{h.id}
 	for name, p := range h.peers {
-		if now-p.heard <= aliveFor && accept(p) {
+		if now-p.heard <= AliveFor && accept(p) {
 			names = append(names, name)
 		}
 	}
@@ -147,20 +155,27 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	if m.Kind == Leave {
 		delete(h.peers, m.From)
+		h.news = true
 		return nil, nil
 	}
 	p := h.peers[m.From]
 	if p == nil {
 		p = &peer{generation: m.Generation}
-		h.peers[m.From] = p
+		h.peers[m.From], h.joined[m.From] = p, true
+		h.news = true
 	}
+	h.news = h.news || now-p.heard > AliveFor
 	p.heard = now
+	generation := p.generation
 	switch { // the generation of rows is theirs
 	case m.Kind != Rows && m.Kind != Want:
-		p.generation = m.Generation
+		generation = m.Generation
 	case m.Kind == Rows && m.To == "":
-		p.generation = max(p.generation, m.Generation)
+		generation = max(generation, m.Generation)
 	}
+	before := h.shares(p)
+	p.generation = generation
+	h.news = h.news || h.shares(p) != before
 	switch m.Kind {
 	case Hello:
 		w := h.message(Welcome, m.From)
@@ -168,6 +183,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		return []Message{w}, nil
 	case Begin:
 		h.begin(now, m)
+		h.news = true
 	case Rows:
 		p.announced = now
 		return nil, h.rows(m)
@@ -253,33 +269,18 @@ func (h *Host) rowsMessage(r *round, number int, to string) Message {
 
 // part stores a part of a state.
 func (h *Host) part(m Message) {
-	if m.Parts <= 0 || m.Part < 0 || m.Part >= m.Parts || m.Generation <= h.round.generation {
+	if m.Generation <= h.round.generation {
 		return
 	}
-	in := h.incoming[m.From]
-	if in == nil || in.generation != m.Generation || len(in.parts) != m.Parts {
-		in = &parts{m.Generation, make([][]byte, m.Parts), m.Parts}
-		h.incoming[m.From] = in
-	}
-	if in.parts[m.Part] == nil {
-		in.parts[m.Part] = append([]byte{}, m.Data...)
-		in.missing--
-	}
-	if in.missing == 0 && (h.arrived == nil || h.arrived.Generation < in.generation) {
-		h.arrived = &Arrived{m.From, in.generation, slices.Concat(in.parts...)}
-		delete(h.incoming, m.From)
+	data := h.incoming.Add(m)
+	if data != nil && (h.arrived == nil || h.arrived.Generation < m.Generation) {
+		h.arrived = &Arrived{m.From, m.Generation, data}
 	}
 }
 
 // StateParts returns the messages of a state after this host's generations, in parts of at most `largest` bytes.
-func (h *Host) StateParts(to string, data []byte, largest int) (out []Message) {
-	pieces := slices.Collect(slices.Chunk(data, largest))
-	for i, piece := range pieces {
-		m := h.message(State, to)
-		m.Part, m.Parts, m.Data = i, len(pieces), piece
-		out = append(out, m)
-	}
-	return out
+func (h *Host) StateParts(to string, data []byte, largest int) []Message {
+	return Split(h.message(State, to), data, largest)
 }
 
 // Action is what a host does next.
@@ -305,36 +306,49 @@ func (h *Host) Next(now time.Duration, most int) Action {
 	if h.started < 0 {
 		h.started = now
 	}
-	if len(h.round.lacking()) == 0 {
+	if h.round.complete() {
 		a.Complete = true
 		return a
 	}
+	if now < h.quiet && !h.news {
+		a.Wait = h.quiet - now
+		return a
+	}
+	h.news = false
 	if name, ahead := h.ahead(now); ahead != nil {
 		m, wait := h.catchUp(now, name, ahead)
 		if a.Send = m; wait > 0 {
 			a.Wait = wait
+			h.quiet = now + wait
 			return a
 		}
 	}
 	var expected bool
-	if a.Compute, expected, a.Wait = h.choose(now, most); len(a.Compute) > 0 {
-		m := h.message(Begin, "")
-		m.Chunks = a.Compute
-		h.begin(now, m)
-		h.begun = now
-		if !expected {
-			a.Send = append(a.Send, m)
-		}
+	a.Compute, expected, a.Wait = h.choose(now, most)
+	if len(a.Compute) == 0 {
+		h.quiet = now + a.Wait
+		return a
+	}
+	h.quiet = 0
+	m := h.message(Begin, "")
+	m.Chunks = a.Compute
+	h.begin(now, m)
+	h.begun = now
+	if !expected {
+		a.Send = append(a.Send, m)
+		h.told = true
 	}
 	return a
 }
 
 // ahead returns the host that has done the most generations, if there are more than here.
 func (h *Host) ahead(now time.Duration) (name string, p *peer) {
-	most := h.round.generation
-	for _, n := range h.Alive(now) {
-		if other := h.peers[n]; n != h.id && other.generation > most {
-			name, p, most = n, other, other.generation
+	for n, other := range h.peers {
+		if other.generation <= h.round.generation || !h.isAlive(now, n) {
+			continue
+		}
+		if p == nil || other.generation > p.generation || other.generation == p.generation && n < name {
+			name, p = n, other
 		}
 	}
 	return name, p
@@ -371,9 +385,7 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 // A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
 // expected reports that it is this one chunk.
 func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool, wait time.Duration) {
-	sharing := h.alive(now, func(p *peer) bool {
-		return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
-	})
+	sharing := h.alive(now, h.shares)
 	rank := slices.Index(sharing, h.id)
 	late := max(leastLate, time.Duration(lateFactor*float64(h.usual)))
 	if h.usual == 0 {
@@ -395,7 +407,7 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 		switch {
 		case by != "" && by != h.id && h.isAlive(now, by):
 			if left := at + late - now; left > 0 {
-				wait = min(wait, left)
+				wait = min(wait, left, h.peers[by].heard+AliveFor-now+1)
 			} else {
 				overdue = append(overdue, i)
 			}
@@ -418,9 +430,14 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 	return chunks, len(chunks) == 1 && len(own) > 0, wait
 }
 
+// shares reports whether another host computes the generation under way, or is about to.
+func (h *Host) shares(p *peer) bool {
+	return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
+}
+
 func (h *Host) isAlive(now time.Duration, name string) bool {
 	p := h.peers[name]
-	return name == h.id || p != nil && now-p.heard <= aliveFor
+	return name == h.id || p != nil && now-p.heard <= AliveFor
 }
 
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
@@ -439,6 +456,7 @@ func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Messa
 			continue
 		}
 		out = append(out, h.rowsMessage(h.round, c, ""))
+		h.told = true
 	}
 	return out, nil
 }
@@ -446,7 +464,6 @@ func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Messa
 // Resize sets the number of chunks of the generation under way.
 func (h *Host) Resize(chunks int) {
 	h.round.resize(chunks)
-	h.round.chunks = h.round.chunks[:chunks]
 }
 
 // Finish ends the generation, which is complete, and begins the next one. It returns the rows of all chunks, in order.
@@ -473,5 +490,5 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-keptRounds })
-	h.started, h.asked, h.asks = -1, -1, 0
+	h.started, h.asked, h.asks, h.quiet = -1, -1, 0, 0
 }

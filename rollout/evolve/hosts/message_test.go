@@ -74,3 +74,20 @@ func TestRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestHostsThatLeftHaveJoined (case 32.61): a host that compiled while another one did the whole run waited for it for
+// ever.
+func TestHostsThatLeftHaveJoined(t *testing.T) {
+	identity := Identity{"seed": "1"}
+	h := New("a", identity, 0)
+	require.Equal(t, 1, h.Joined())
+	for range 2 {
+		_, err := h.Receive(0, Message{Kind: Hello, From: "b", Run: identity.Digest()})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, h.Joined())
+	_, err := h.Receive(0, Message{Kind: Leave, From: "b", Run: identity.Digest()})
+	require.NoError(t, err)
+	require.Equal(t, 2, h.Joined())
+	require.Equal(t, []string{"a"}, h.Alive(0))
+}

@@ -30,7 +30,8 @@ const (
 func (s Server) On(name string) Open {
 	return func(id string, receive func(Message)) (Bus, error) {
 		options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho()}
+			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho(),
+			nats.IgnoreAuthErrorAbort()} // a server that restarts may refuse for a moment
 		if s.Token != "" {
 			options = append(options, nats.Token(s.Token))
 		}
@@ -57,13 +58,17 @@ func (s Server) On(name string) Open {
 				return nil, err
 			}
 		}
-		return b, conn.Flush()
+		if err := conn.Flush(); err != nil {
+			conn.Close()
+			return nil, s.unreachable(err)
+		}
+		return b, nil
 	}
 }
 
 // unreachable returns the error of a server that cannot be joined.
 func (s Server) unreachable(err error) error {
-	wants := "start nats-server there, or give its address"
+	wants := "start xlarun serve or nats-server there, or give its address"
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
 		wants = "give the server's token by XLARUN_TOKEN"
@@ -85,15 +90,19 @@ type natsBus struct {
 	prefix string
 }
 
-func (b *natsBus) Send(m Message) {
+func (b *natsBus) Send(m Message) int {
 	subject := "all"
 	if m.To != "" {
 		subject = "to." + token(m.To)
 	}
-	_ = b.conn.Publish(b.prefix+subject, m.Encode()) // a lost message costs time only
-	if m.Kind != State {
-		_ = b.conn.FlushTimeout(time.Millisecond)
+	data := m.Encode()
+	_ = b.conn.Publish(b.prefix+subject, data) // a lost message costs time only
+	if m.Kind != State && m.Kind != Members {
+		// This writes to the connection at once. The client's own goroutine would do it later: on one core, not before
+		// the next chunk is computed. It does not wait for the server's answer, which takes as long as a small chunk.
+		_ = b.conn.FlushTimeout(time.Microsecond)
 	}
+	return len(data)
 }
 
 func (b *natsBus) Largest() int {

@@ -9,8 +9,8 @@ import (
 // Bus carries messages between the hosts of a run. It calls the function that it was opened with for each message that
 // arrives, from any goroutine.
 type Bus interface {
-	// Send sends a message. A message that is lost costs time only.
-	Send(m Message)
+	// Send sends a message and returns its size in bytes. A message that is lost costs time only.
+	Send(m Message) int
 	// Largest is the largest number of bytes of Message.Data.
 	Largest() int
 	// Close sends what is waiting and ends the connection.
@@ -92,9 +92,9 @@ func (p *Process) receive(m Message) {
 
 func (p *Process) send(out []Message) {
 	for _, m := range out {
-		p.bus.Send(m)
+		n := p.bus.Send(m)
 		p.mu.Lock()
-		p.host.Stats.Sent += int64(len(m.Encode()))
+		p.host.Stats.Sent += int64(n)
 		p.mu.Unlock()
 	}
 }
@@ -110,24 +110,25 @@ func (p *Process) beat() {
 		case <-every.C:
 		}
 		p.mu.Lock()
-		m := p.host.Beat()
+		out := p.host.Beat()
 		p.mu.Unlock()
-		p.bus.Send(m)
+		p.send(out)
 	}
 }
 
-// Hosts returns the number of hosts that are alive.
-func (p *Process) Hosts() int {
+// Hosts returns the names of the hosts that are alive, this one too, in order.
+func (p *Process) Hosts() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.host.Alive(p.now()))
+	return p.host.Alive(p.now())
 }
 
-// WaitFor waits until a number of hosts are alive, or until another host has begun.
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick one
+// may have done all generations while this one compiled.
 func (p *Process) WaitFor(hosts int) error {
 	for {
 		p.mu.Lock()
-		n, err := len(p.host.Alive(p.now())), p.err
+		n, err := p.host.Joined(), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
 		if err != nil || n >= hosts || ahead != nil {

@@ -10,6 +10,7 @@ import (
 type round struct {
 	generation int64
 	chunks     []chunk // of a later generation: only those of which messages have arrived
+	done       int     // chunks with rows
 }
 
 // mostChunks bounds the number of a chunk in a message.
@@ -23,19 +24,33 @@ type chunk struct {
 	begunAt time.Duration
 }
 
-// resize makes room for a number of chunks.
-func (r *round) resize(chunks int) {
-	for len(r.chunks) < chunks {
-		r.chunks = append(r.chunks, chunk{})
+// grow makes room for a number of chunks.
+func (r *round) grow(chunks int) {
+	if n := chunks - len(r.chunks); n > 0 {
+		r.chunks = append(r.chunks, make([]chunk, n)...)
 	}
 }
+
+// resize sets the number of chunks.
+func (r *round) resize(chunks int) {
+	r.grow(chunks)
+	for _, c := range r.chunks[chunks:] {
+		if c.rows != nil {
+			r.done--
+		}
+	}
+	r.chunks = r.chunks[:chunks]
+}
+
+// complete reports that the rows of all chunks are there.
+func (r *round) complete() bool { return r.done == len(r.chunks) }
 
 // at returns a chunk; nil: no generation has so many.
 func (r *round) at(number int) *chunk {
 	if number < 0 || number >= mostChunks {
 		return nil
 	}
-	r.resize(number + 1)
+	r.grow(number + 1)
 	return &r.chunks[number]
 }
 
@@ -62,6 +77,7 @@ func (r *round) put(number int, host string, rows []byte) (twice bool, err error
 	}
 	if c.rows == nil {
 		c.rows, c.by = rows, host
+		r.done++
 		return false, nil
 	}
 	if bytes.Equal(c.rows, rows) {

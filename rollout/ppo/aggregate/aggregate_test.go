@@ -10,7 +10,7 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Points, and intervals of the same resamples, are those of rliable. Intervals of other resamples are close to them.
+// Points, and intervals of the same resamples, equal rliable's. Intervals of other resamples are close to them.
 // The file has two more statistics, which this package does not have.
 func TestAgainstRliable(t *testing.T) {
 	var file struct {

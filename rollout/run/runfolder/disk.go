@@ -12,7 +12,7 @@ import (
 )
 
 // Disk is the file system that a run's folder uses. Every call of the package goes through it, so that tests can make
-// each of them fail. Paths are those of the operating system.
+// each of them fail. Paths are the operating system's.
 type Disk interface {
 	// Stat follows symbolic links.
 	Stat(path string) (fs.FileInfo, error)

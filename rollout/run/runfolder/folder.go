@@ -26,6 +26,9 @@ import (
 	"time"
 )
 
+// ArchiveFile is the file of the elites of a run of qd.
+const ArchiveFile = "archive.safetensors"
+
 const (
 	configName    = "config.toml"
 	checkpointDir = "checkpoints"
@@ -34,7 +37,7 @@ const (
 	temporaryName = ".xlarun-unfinished"
 )
 
-// Options are those of Create, Open and Read.
+// Options are the options of Create, Open and Read.
 type Options struct {
 	// Keep is the number of checkpoints that are kept, the newest ones; 0: 3.
 	Keep int

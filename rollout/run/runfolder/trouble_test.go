@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The bytes that a file wants are told even though the disk took none of them.
+// The message has the bytes that a file wants, although the disk took nothing.
 func TestFullDiskTellsTheBytesWanted(t *testing.T) {
 	disk, n := newDisk(t), newNotes()
 	f, err := runfolder.Create(runDir, runfolder.Options{Disk: disk, Notice: n.add})
@@ -122,7 +122,7 @@ func TestStopWaiting(t *testing.T) {
 	}
 }
 
-// While the disk does not answer, Log returns, the folder's place is told, and closing gives up in time; when it
+// While the disk does not answer, Log returns, the message has the folder's path, and closing gives up in time; when it
 // answers, all rows are written.
 func TestStalledDisk(t *testing.T) {
 	memory := newDisk(t)

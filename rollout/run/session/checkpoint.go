@@ -36,7 +36,6 @@ func (s *session) keepState() error {
 			return err
 		}
 		s.heldAt = time.Now()
-		s.holding = s.heldAt.Sub(now)
 	}
 	if !due {
 		return nil
@@ -66,11 +65,13 @@ func (s *session) hold() error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
 	}
-	files, err := s.furtherFiles(false)
+	start := time.Now()
+	snapshot, lent, err := s.snapshot()
 	if err != nil {
 		return err
 	}
-	snapshot, lent, err := s.snapshot()
+	s.holding = time.Since(start)
+	files, err := s.furtherFiles(snapshot, false)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type Judge struct {
 }
 
 // NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
-// best, if the environment can be drawn. purpose is that of the experiment.
+// best, if the environment can be drawn. purpose is the experiment's.
 func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate,
 	draw bool) (*Judge, error) {
 	r, err := p.Rollout()
@@ -113,7 +113,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 	}
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
 	if ended && fits(s.filing+1) {
-		files, err := s.furtherFiles(ended)
+		files, err := s.furtherFiles(run.Snapshot{Step: held.Step, Arrays: held.Arrays}, ended)
 		if err != nil {
 			return err
 		}
@@ -153,6 +153,18 @@ func (s *session) result(ended bool, within time.Duration) error {
 	}
 	s.judge.at = time.Now()
 	return nil
+}
+
+// reevaluate plays what the run has found on fresh episodes, if the run does that.
+func (s *session) reevaluate() error {
+	r, ok := s.run.(run.Reevaluating)
+	if !ok || s.held == nil {
+		return nil
+	}
+	s.Observer.Phase("fresh episodes of all that was found")
+	facts, err := r.Reevaluate(run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays})
+	s.update(func(x *state) { x.facts = facts })
+	return err
 }
 
 // candidates returns those of a state.

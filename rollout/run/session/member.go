@@ -87,15 +87,15 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, ""))
 }
 
-// furtherFiles returns the kind's further files, and measures how long that takes.
-func (s *session) furtherFiles(ended bool) ([]run.File, error) {
+// furtherFiles returns the kind's further files of a state, and measures how long that takes.
+func (s *session) furtherFiles(of run.Snapshot, ended bool) ([]run.File, error) {
 	f, ok := s.run.(run.Results)
 	if !ok || s.Folder == nil {
 		return nil, nil
 	}
 	start := time.Now()
 	defer func() { s.filing = time.Since(start) }()
-	return f.Files(ended)
+	return f.Files(of, ended)
 }
 
 // merged returns files, with those of newer instead of files of the same name.

@@ -190,6 +190,9 @@ func (s *session) json(outcome *Outcome) Object {
 		add("best_member_episodes", len(b.Judgement.Return))
 		o = append(o, b.wayFacts()...)
 	}
+	for _, f := range s.facts {
+		add(f.Name, f.Value)
+	}
 	if s.fame != nil {
 		add("fame", s.fameJSON())
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of 200 rounds of 1 to 200 ms, each 1 ms after the one before it, the median is that of number 100 and the 99th
+// Of 200 rounds of 1 to 200 ms, each 1 ms longer than the one before it, the median is number 100's and the 99th
 // percentile that of number 198.
 func TestPace(t *testing.T) {
 	var p pace

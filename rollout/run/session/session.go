@@ -77,7 +77,8 @@ const (
 	// snapshotEvery is the least time between two copies of the state, which are held for an interrupt. A shorter time
 	// would cost short rounds a transfer each.
 	snapshotEvery = 200 * time.Millisecond
-	// holdShare is the least ratio of the time between two copies of the state to the time that a copy takes.
+	// holdShare is the least ratio of the time between two copies of the state to the time that a copy takes. The
+	// kind's further files do not count: they limit themselves, and a slow picture would keep the state old.
 	holdShare = 50
 	// largeState is the size in bytes from which the memory of an old copy is collected at once. The collector alone
 	// would wait until there is as much garbage as memory in use.
@@ -157,11 +158,12 @@ type state struct {
 	savedStep int64         // of the last checkpoint
 	phases    []run.Phase
 	best      *Member
-	fame      []*Member // the hall of fame, the highest mean return first
-	centreAt  int64     // the step of the centre that was written last
-	ending    string    // the run's own summary
-	table     []string  // the run's own table at its end
-	ended     bool      // finish runs: work writes nothing more
+	fame      []*Member  // the hall of fame, the highest mean return first
+	centreAt  int64      // the step of the centre that was written last
+	ending    string     // the run's own summary
+	table     []string   // the run's own table at its end
+	facts     []run.Fact // of run.Reevaluating
+	ended     bool       // finish runs: work writes nothing more
 }
 
 // update changes the state under the lock. change must not wait for the disk, a device or the observer.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +29,8 @@ type halving struct {
 
 	start error
 	step  func(n int64)
-	fails int64 // the step in which all members fail
+	fails int64  // the step in which all members fail
+	files func() // called by Files
 }
 
 func (h *halving) Title() string    { return "halving" }
@@ -42,6 +44,7 @@ type halved struct {
 	*run.Loop
 	step  func(n int64)
 	fails int64
+	files func()
 }
 
 func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
@@ -57,7 +60,7 @@ func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &halved{l, h.step, h.fails}, nil
+	return &halved{l, h.step, h.fails, h.files}, nil
 }
 
 func (h *halved) Step() (run.Metrics, error) {
@@ -72,7 +75,10 @@ func (h *halved) Step() (run.Metrics, error) {
 }
 
 // Files returns the step of the state.
-func (h *halved) Files(bool) ([]run.File, error) {
+func (h *halved) Files(run.Snapshot, bool) ([]run.File, error) {
+	if h.files != nil {
+		h.files()
+	}
 	return []run.File{{Name: "step.json", JSON: h.Steps()}}, nil
 }
 
@@ -119,6 +125,27 @@ func TestRunWithoutAFolder(t *testing.T) {
 	w.err = errors.New("nobody reads")
 	_, err = session.Run(context.Background(), options(&halving{Steps: 1}, w))
 	require.ErrorIs(t, err, w.err, "an error of the observer is one of the run")
+}
+
+// TestSlowFilesDoNotKeepTheStateOld (case 27.181): the further files of the first step take 100 ms. The state that an
+// interrupt saved 600 ms later was the first step's, because it was copied again after 50 times as long.
+func TestSlowFilesDoNotKeepTheStateOld(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	once := sync.OnceFunc(func() { time.Sleep(100 * time.Millisecond) })
+	o := options(&halving{Steps: 100, files: once, step: func(n int64) {
+		time.Sleep(30 * time.Millisecond)
+		if n == 20 {
+			cancel()
+			time.Sleep(time.Second) // longer than the interrupt waits for a step
+		}
+	}}, &watch{})
+	var err error
+	o.Folder, err = runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Options{})
+	require.NoError(t, err)
+	_, err = session.Run(ctx, o)
+	require.ErrorAs(t, err, new(session.InterruptedError))
+	require.Regexp(t, `the state of step ([2-9]|1\d) is in `, err.Error())
 }
 
 // A run that was interrupted in step 4 goes on from its folder, and writes what the whole run writes.

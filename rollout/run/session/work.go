@@ -271,15 +271,20 @@ func (s *session) end(ctx context.Context) error {
 		}
 		return nil
 	}
-	if r, ok := s.run.(run.Results); ok {
-		lines := r.Table()
-		s.update(func(x *state) { x.table = lines })
-	}
 	if s.logger != nil {
 		s.logger.End()
 	}
 	if err := s.hold(); err != nil {
 		return err
+	}
+	if !interrupted {
+		if err := s.reevaluate(); err != nil {
+			return err
+		}
+	}
+	if r, ok := s.run.(run.Results); ok {
+		lines := r.Table()
+		s.update(func(x *state) { x.table = lines })
 	}
 	if interrupted {
 		if err := s.result(true, s.workGrace()/2); err != nil {
@@ -339,6 +344,9 @@ func (s *session) openLogs(after int64) error {
 // note records a round's metrics and shows them.
 func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 	if news, ok := s.record(m, now, seconds); ok {
+		for _, line := range m.Notices {
+			s.Observer.Notice(line)
+		}
 		s.Observer.News(news) // the observer may wait for a reader, so the lock is not held
 	}
 	if s.Folder != nil && s.memoryAt.Equal(now) {

@@ -85,11 +85,11 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	count *graph.Array) (functionState, *graph.Array) {
 	sides := s.GroupSize()
 	key := random.FoldIn(state.Key, state.Generation)
-	number := graph.Add(graph.Iota((tiles.PerDevice+1)*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
+	number := graph.Add(graph.Iota(tiles.RowCount()*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
 	keys := graph.VMap2(func(key random.Key, i *graph.Array) random.Key {
 		return random.FoldIn(key, i)
 	}, graph.InAxes(graph.Unmapped, 0))(random.Key{Data: graph.Barrier(key.Data)[0]}, number)
-	rows := graph.Barrier(graph.Reshape(keys.Data, tiles.PerDevice+1, tiles.Lanes, 2))[0]
+	rows := graph.Barrier(graph.Reshape(keys.Data, tiles.RowCount(), tiles.Lanes, 2))[0]
 	one := func(local *graph.Array) asked {
 		drawKeys := random.Key{Data: graph.Barrier(graph.DynamicIndex(rows, local, 0))[0]}
 		leaves, tree := graph.Flatten(graph.VMap(func(key random.Key) any {

@@ -5,6 +5,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/population"
 	"xlarun/xlabridge"
 )
@@ -33,6 +34,7 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 		return nil, err
 	}
 	tiles := population.CutTiles(c.Population, rollout.Plan.Tile, rollout.Plan.Devices)
+	tiles.Single = tiles.Total() == 1 && plan.MachineOf(b, 0).Accelerator
 	options := rollout.Plan.Compile()
 	options.Purpose, options.NoCache = "bench "+c.Purpose(), true
 	compile := func(name string, args []any, f func(args []any) any) (*xlabridge.Compiled, error) {
@@ -70,9 +72,9 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 
 // members draws the members of each tile and their keys.
 func members(rollout *episode.Rollout, tiles population.Tiles, count *graph.Array) played {
-	number := graph.Add(graph.Iota((tiles.PerDevice+1)*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
+	number := graph.Add(graph.Iota(tiles.RowCount()*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
 	keys := graph.VMap(func(i *graph.Array) *graph.Array { return random.FoldIn(random.New(1), i).Data })(number)
-	rows := graph.Barrier(graph.Reshape(keys, tiles.PerDevice+1, tiles.Lanes, 2))[0]
+	rows := graph.Barrier(graph.Reshape(keys, tiles.RowCount(), tiles.Lanes, 2))[0]
 	one := func(local *graph.Array) any {
 		return graph.VMap(func(key random.Key) any {
 			return rollout.Policy.Init(key)

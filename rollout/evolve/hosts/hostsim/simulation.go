@@ -3,11 +3,13 @@
 package hostsim
 
 import (
+	"bytes"
 	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"xlarun/rollout/evolve/hosts"
@@ -24,6 +26,7 @@ type Options struct {
 	Delay       time.Duration // of a message, one way
 	PerMessage  time.Duration // of the server, for each message that it delivers to a host
 	PerKilobyte time.Duration // the same for 1,000 bytes
+	Together    bool          // the first generation begins when all hosts have heard of each other
 	// Speed returns how fast a host is; nil: all have 1.
 	Speed func(host int) float64
 	Seed  uint64
@@ -55,20 +58,23 @@ const (
 
 // Result is what a simulation found.
 type Result struct {
-	Time   time.Duration  // until the last host was done
-	States map[int]string // digest of the last state, by host that reached the end
-	Errors map[int]error  // of hosts that ended with one
+	Time   time.Duration   // until the last host was done
+	Ends   []time.Duration // when the last host was done with each generation
+	States map[int]string  // digest of the last state, by host that reached the end
+	Errors map[int]error   // of hosts that ended with one
 	// History has digests of the states after each generation, by host; "": of a generation before it joined.
 	History  map[int][]string
 	Stats    map[int]hosts.Stats // by host
-	Messages int
-	Bytes    int64 // sent to the server
+	Messages int                 // sent to the server
+	Bytes    int64               // of these
+	Busy     time.Duration       // of the server, after the first generation
 }
 
 // Run simulates until all hosts are done, or until limit.
 func Run(o Options, limit time.Duration) Result {
-	s := &simulation{o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), result: Result{States: map[int]string{},
-		Errors: map[int]error{}, History: map[int][]string{}, Stats: map[int]hosts.Stats{}}}
+	s := &simulation{o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), names: map[string]*machine{},
+		updates: map[[sha256.Size]byte]update{}, result: Result{States: map[int]string{}, Errors: map[int]error{},
+			History: map[int][]string{}, Stats: map[int]hosts.Stats{}, Ends: make([]time.Duration, o.Generations)}}
 	late := map[int]bool{}
 	for _, f := range o.Faults {
 		if f.What == Start {
@@ -82,6 +88,9 @@ func Run(o Options, limit time.Duration) Result {
 			s.machines[i].speed = o.Speed(i)
 		}
 	}
+	for _, m := range s.machines {
+		m.others = slices.DeleteFunc(slices.Clone(s.machines), func(o *machine) bool { return o == m })
+	}
 	for i, m := range s.machines {
 		killed := false
 		for _, f := range o.Faults {
@@ -91,45 +100,83 @@ func Run(o Options, limit time.Duration) Result {
 			m.start()
 		}
 	}
-	for s.queue.Len() > 0 {
-		e := heap.Pop(&s.queue).(event)
-		if e.at > limit {
-			break
-		}
-		s.now = e.at
-		e.do()
-		if s.running() == 0 && !s.starts() {
-			break
-		}
+	for s.next(limit) && (s.running > 0 || s.starts()) {
 	}
 	s.result.Time = s.last
 	return s.result
 }
 
+// next lets the next thing happen: an event, or the server delivers a message to a host. There is none before limit.
+func (s *simulation) next(limit time.Duration) bool {
+	if d := s.delivery(); d != nil && (s.queue.Len() == 0 || d.due() < s.queue[0].at) {
+		if s.now = d.due(); s.now > limit {
+			return false
+		}
+		to := d.to[d.delivered]
+		d.delivered++
+		if s.o.Loss == 0 || s.random.Float64() >= s.o.Loss {
+			to.receive(d.message)
+		}
+		return true
+	}
+	if s.queue.Len() == 0 {
+		return false
+	}
+	e := heap.Pop(&s.queue).(event)
+	if s.now = e.at; s.now > limit {
+		return false
+	}
+	e.do()
+	return true
+}
+
+// delivery is a message that the server delivers to hosts, one after the other.
+type delivery struct {
+	message   hosts.Message
+	first     time.Duration // when it reaches the first one
+	each      time.Duration // until the next one
+	to        []*machine
+	delivered int
+}
+
+func (d *delivery) due() time.Duration { return d.first + time.Duration(d.delivered)*d.each }
+
+// delivery returns the message that the server delivers next. They are in the order of their times.
+func (s *simulation) delivery() *delivery {
+	for len(s.deliveries) > 0 {
+		if d := s.deliveries[0]; d.delivered < len(d.to) {
+			return d
+		}
+		s.deliveries = s.deliveries[1:]
+	}
+	return nil
+}
+
 type simulation struct {
-	o        Options
-	now      time.Duration
-	last     time.Duration // when the last host was done
-	queue    queue
-	order    int
-	random   *rand.Rand
-	machines []*machine
-	server   time.Duration // when the server is free
-	result   Result
+	o          Options
+	now        time.Duration
+	last       time.Duration // when the last host was done
+	queue      queue
+	order      int
+	random     *rand.Rand
+	machines   []*machine
+	names      map[string]*machine // by the names of their processes
+	running    int                 // machines with a process
+	server     time.Duration       // when the server is free
+	deliveries []*delivery
+	updates    map[[sha256.Size]byte]update // of states
+	result     Result
+}
+
+// update is what follows from a state and rows.
+type update struct {
+	rows [][]byte
+	next [sha256.Size]byte
 }
 
 func (s *simulation) at(t time.Duration, do func()) {
 	s.order++
 	heap.Push(&s.queue, event{t, s.order, do})
-}
-
-func (s *simulation) running() (n int) {
-	for _, m := range s.machines {
-		if m.host != nil {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *simulation) starts() bool {
@@ -145,7 +192,7 @@ func (s *simulation) fault(f Fault) {
 	m := s.machines[f.Host]
 	switch f.What {
 	case Kill:
-		m.host = nil
+		m.end()
 	case Start:
 		m.start()
 	case Cut:
@@ -174,12 +221,24 @@ func (s *simulation) send(from *machine, messages []hosts.Message) {
 		if from.cut {
 			continue
 		}
-		for _, to := range s.machines {
-			if to == from || m.To != "" && (to.host == nil || to.host.ID() != m.To) || s.random.Float64() < s.o.Loss {
-				continue
+		message, err := hosts.Decode(data)
+		if err != nil {
+			panic(err) // it is a message
+		}
+		to := from.others
+		if m.To != "" {
+			to = nil
+			if one := s.names[m.To]; one != nil && one != from {
+				to = []*machine{one}
 			}
-			s.server = max(s.server, s.now) + s.o.PerMessage + time.Duration(len(data))*s.o.PerKilobyte/1000
-			s.at(s.server+s.o.Delay, func() { to.receive(data) })
+		}
+		each := s.o.PerMessage + time.Duration(len(data))*s.o.PerKilobyte/1000
+		free := max(s.server, s.now)
+		s.server = free + each*time.Duration(len(to))
+		s.deliveries = append(s.deliveries, &delivery{message: message, first: free + each + s.o.Delay, each: each,
+			to: to})
+		if s.result.Ends[0] > 0 {
+			s.result.Busy += s.server - free
 		}
 	}
 }
@@ -191,32 +250,52 @@ type machine struct {
 	process   int
 	speed     float64
 	host      *hosts.Host // nil: no process runs
+	others    []*machine
 	state     [sha256.Size]byte
 	busy      bool
 	cut       bool
 	suspended bool
 	broken    bool
-	held      []func() // what happened while it was suspended
-	wake      int      // number of the last timer
+	held      []func()      // what happened while it was suspended
+	wake      time.Duration // when the timer is due; 0: there is none
 }
 
 // start starts a process.
 func (m *machine) start() {
+	m.end()
 	m.process++
+	m.running++
 	m.host = hosts.New(fmt.Sprintf("host%d.%d", m.number, m.process), hosts.Identity{"seed": "1"}, 0)
-	m.state, m.busy, m.suspended, m.held = sha256.Sum256([]byte("start")), true, false, nil
+	m.names[m.host.ID()] = m
+	m.state, m.busy, m.suspended, m.held, m.wake = sha256.Sum256([]byte("start")), true, false, nil, 0
 	m.result.History[m.number] = nil
 	delete(m.result.Errors, m.number)
 	m.send(m, []hosts.Message{m.host.Hello()})
 	m.beat(m.process)
 	// Hosts that are there answer before the first generation begins.
 	process := m.process
-	m.at(m.now+2*m.o.Delay+time.Millisecond, func() {
-		m.alive(process, func() {
-			m.busy = false
-			m.step()
-		})
+	m.at(m.now+2*m.o.Delay+time.Millisecond, func() { m.begin(process) })
+}
+
+// begin begins the first generation, once the others are there.
+func (m *machine) begin(process int) {
+	m.alive(process, func() {
+		if m.o.Together && len(m.host.Alive(m.now)) < m.o.Hosts {
+			m.at(m.now+10*time.Millisecond, func() { m.begin(process) })
+			return
+		}
+		m.busy = false
+		m.step()
 	})
+}
+
+// end ends the process, if there is one.
+func (m *machine) end() {
+	if m.host != nil {
+		delete(m.names, m.host.ID())
+		m.host = nil
+		m.running--
+	}
 }
 
 // alive calls do if the process still runs, later if it is suspended.
@@ -233,41 +312,42 @@ func (m *machine) alive(process int, do func()) {
 func (m *machine) beat(process int) {
 	m.at(m.now+hosts.BeatEvery, func() {
 		m.alive(process, func() {
-			m.send(m, []hosts.Message{m.host.Beat()})
+			m.send(m, m.host.Beat())
 			m.beat(process)
 		})
 	})
 }
 
-func (m *machine) receive(data []byte) {
-	process := m.process
-	m.alive(process, func() {
-		if m.cut {
-			return
-		}
-		message, err := hosts.Decode(data)
-		if err == nil {
-			var out []hosts.Message
-			out, err = m.host.Receive(m.now, message)
-			m.send(m, out)
-		}
-		if err != nil {
-			m.fail(err)
-			return
-		}
-		if !m.busy {
-			m.step()
-		}
-	})
+func (m *machine) receive(message hosts.Message) {
+	if m.host == nil {
+		return
+	}
+	if m.suspended {
+		process := m.process
+		m.held = append(m.held, func() { m.alive(process, func() { m.receive(message) }) })
+		return
+	}
+	if m.cut {
+		return
+	}
+	out, err := m.host.Receive(m.now, message)
+	m.send(m, out)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	if !m.busy {
+		m.step()
+	}
 }
 
 func (m *machine) fail(err error) {
-	m.result.Errors[m.number], m.host = err, nil
+	m.result.Errors[m.number] = err
+	m.end()
 }
 
 // step does what the host does next.
 func (m *machine) step() {
-	process := m.process
 	m.host.Resize(m.o.Chunks)
 	a := m.host.Next(m.now, 1)
 	m.send(m, a.Send)
@@ -296,17 +376,26 @@ func (m *machine) step() {
 			m.send(m, out)
 			m.step()
 		})
-	default:
-		m.wake++
-		wake := m.wake
-		m.at(m.now+max(a.Wait, time.Microsecond), func() {
-			m.alive(process, func() {
-				if !m.busy && m.wake == wake {
-					m.step()
-				}
-			})
-		})
+	case m.wake == 0 || m.now+a.Wait < m.wake: // a timer that is due earlier does, too
+		m.wakeAt(m.now + max(a.Wait, time.Microsecond))
 	}
+}
+
+// wakeAt sets a timer.
+func (m *machine) wakeAt(t time.Duration) {
+	process := m.process
+	m.wake = t
+	m.at(t, func() {
+		m.alive(process, func() {
+			if m.wake != t {
+				return
+			}
+			m.wake = 0
+			if !m.busy {
+				m.step()
+			}
+		})
+	})
 }
 
 // work keeps the machine busy for a time, and then calls do.
@@ -335,14 +424,20 @@ func (m *machine) rows(chunk int) []byte {
 	return rows
 }
 
-// update computes the next state from the rows of all chunks.
+// update computes the next state from the rows of all chunks. Hosts with equal states and rows share the work.
 func (m *machine) update() {
-	h := sha256.New()
-	h.Write(m.state[:])
-	for _, rows := range m.host.Finish() {
-		h.Write(rows)
+	rows := m.host.Finish()
+	u := m.updates[m.state]
+	if !slices.EqualFunc(u.rows, rows, bytes.Equal) {
+		h := sha256.New()
+		h.Write(m.state[:])
+		for _, r := range rows {
+			h.Write(r)
+		}
+		u = update{rows, [sha256.Size]byte(h.Sum(nil))}
+		m.updates[m.state] = u
 	}
-	m.state = [sha256.Size]byte(h.Sum(nil))
+	m.state = u.next
 	m.finished()
 }
 
@@ -354,11 +449,12 @@ func (m *machine) finished() {
 	}
 	m.result.History[m.number] = append(m.result.History[m.number], fmt.Sprintf("%x", m.state[:8]))
 	m.result.Stats[m.number] = m.host.Stats
+	m.result.Ends[done-1] = m.now
 	if done >= m.o.Generations {
 		m.result.States[m.number] = fmt.Sprintf("%x", m.state[:8])
 		m.last = m.now
 		m.send(m, []hosts.Message{m.host.Leave()})
-		m.host = nil
+		m.end()
 		return
 	}
 	m.step()

@@ -1,15 +1,14 @@
-package qd
+package policy
 
 import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	policy.MustRegister("vector", func() policy.Maker { return &VectorSettings{Between: []float64{0, 1}} })
+	MustRegister("vector", func() Maker { return &VectorSettings{Between: []float64{0, 1}} })
 }
 
 // VectorSettings are the settings of the policy "vector".
@@ -19,7 +18,7 @@ type VectorSettings struct {
 }
 
 // Make makes a Vector.
-func (s *VectorSettings) Make(_ envs.Space, outputs int) (policy.Policy, error) {
+func (s *VectorSettings) Make(_ envs.Space, outputs int) (Policy, error) {
 	if len(s.Between) != 2 || !(s.Between[0] <= s.Between[1]) {
 		f, _ := settings.Lookup(s, "between")
 		return nil, settings.Wrong("policy.between", f.Text(), "%s", f.Wants)
@@ -30,7 +29,7 @@ func (s *VectorSettings) Make(_ envs.Space, outputs int) (policy.Policy, error) 
 // Vector is a policy whose outputs are its parameters, whatever it observes. It is for tasks of one step, where the
 // action is the solution.
 type Vector struct {
-	policy.Stateless
+	Stateless
 	outputs   int
 	low, high float32
 }
@@ -44,6 +43,6 @@ func (v Vector) Init(key random.Key) any {
 }
 
 // Act returns the parameters.
-func (Vector) Act(params, carry any, _ *graph.Array, _ random.Key) (next any, out policy.Output) {
-	return carry, policy.Output{Action: params.(VectorParams).Outputs}
+func (Vector) Act(params, carry any, _ *graph.Array, _ random.Key) (next any, out Output) {
+	return carry, Output{Action: params.(VectorParams).Outputs}
 }

@@ -38,7 +38,7 @@ func init() {
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
 		Argument:  "env",
-		Version:   1,
+		Version:   2,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
@@ -61,14 +61,10 @@ type Config struct {
 	Archive     string   `set:"archive" help:"how the space of descriptors is divided into cells"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
-	Strategy    string   `set:"strategy" needs:"emitter=searches*"`
-	_           struct{} `help:"of the emitter searches: what each of them searches with"`
+	Strategy    string   `set:"strategy"`
+	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
-	Tile      int      `set:"tile" advanced:"" min:"1" max:"16777216" zero:"chosen"`
-	_         struct{} `help:"members that play together on a device; 0 to choose"`
-	LanesLast bool     `set:"lanes-last" advanced:"" help:"keep the members on the last axis; goes with --tile"`
-	Unroll    int      `set:"unroll" advanced:"" min:"1" max:"64" zero:"one"`
-	_         struct{} `help:"steps in one turn of the loop; 0 for one"`
+	run.Layout
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -87,29 +83,7 @@ func DefaultConfig() Config {
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
 func (c *Config) Parts() []settings.Part {
-	return []settings.Part{dividers.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
-}
-
-// tuned are settings of the tasks of one step.
-var tuned = map[string]settings.Values{
-	"Arm-v0":       {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.},
-	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.},
-}
-
-// Suggested returns settings for the environment that differ from the defaults.
-func (c *Config) Suggested() settings.Values {
-	values := settings.Values{}
-	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
-		if env, err := envs.Make(c.Env); err == nil {
-			if n := env.Spec().MaxSteps; n < c.Steps {
-				values["steps"] = n
-			}
-		}
-	})
-	for name, value := range tuned[c.Env] {
-		values[name] = value
-	}
-	return values
+	return []settings.Part{archives.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
 }
 
 // Last returns the number of generations.
@@ -167,25 +141,26 @@ func (c *Config) program() (*Program, error) {
 		return nil, err
 	}
 	p := &Program{Play: &episode.Spread{Rollout: r}, Space: r.Descriptor.Space(), Scoring: c.Scoring}
-	divider, err := dividers.Choose(c.Archive, c.Parted.Under("archive."))
+	maker, err := archives.Choose(c.Archive, c.Parted.Under("archive."))
 	if err != nil {
 		return nil, err
 	}
-	if p.Cells, err = divider.Divide(p.Space.Dims[0]); err != nil {
+	if p.Cells, err = maker.Divide(p.Space.Dims[0]); err != nil {
 		return nil, err
 	}
 	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
 		return nil, err
 	}
-	if e, ok := p.Emitter.(*Searches); ok {
-		if e.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
+	if e, ok := p.Emitter.(StrategyEmitter); ok {
+		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+		if err != nil {
 			return nil, err
 		}
-		e.batch = c.Batch
+		e.SetStrategy(s, c.Batch)
 	} else if err := c.checkNoStrategy(); err != nil {
 		return nil, err
 	}
-	if e, ok := p.Emitter.(checkedEmitter); ok {
+	if e, ok := p.Emitter.(batchChecker); ok {
 		if err := e.Check(c.Batch); err != nil {
 			return nil, err
 		}
@@ -196,12 +171,16 @@ func (c *Config) program() (*Program, error) {
 	return p, c.genome(p)
 }
 
-// checkNoStrategy refuses settings of a strategy that are no defaults, for an emitter that has none. A config file of a
-// run names the defaults.
+// checkNoStrategy refuses a strategy and settings of it that are no defaults, for an emitter that has none. A config
+// file of a run names the defaults.
 func (c *Config) checkNoStrategy() error {
 	chosen, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
 	if err != nil {
 		return err
+	}
+	if c.Strategy != DefaultConfig().Strategy {
+		return settings.Wrong("strategy", c.Strategy, "--emitter searches with it: the emitter %s has no strategy",
+			c.Emitter)
 	}
 	usual := strategy.Part().Choices[settings.Choice(c.Strategy)]
 	for _, name := range slices.Sorted(maps.Keys(c.Parted.Under("strategy."))) {
@@ -289,17 +268,18 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err := graph.Try(func() { first = p.Start(random.New(c.Seed)) }); err != nil {
 		return nil, err
 	}
-	in := Inputs{Play: p.Play.Inputs(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
+	in := Inputs{Play: p.Play.Inputs(), Tables: p.Cells.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
-	if e, ok := p.Emitter.(*Searches); ok {
-		maps.Copy(in.Numbers, settings.Inputs(e.strategy, "strategy."))
+	if e, ok := p.Emitter.(StrategyEmitter); ok {
+		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: metricNames, Work: p.Play.EnvSteps()}, first, in, p.Run)
 	if err != nil {
 		return nil, err
 	}
-	return &Search{Loop: loop, config: *c, program: p, target: c.Goal(p.Play.Env.Spec())}, nil
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in,
+		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 
 // checkSpace refuses a descriptor without finite bounds.

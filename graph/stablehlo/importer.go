@@ -8,8 +8,8 @@ import (
 	"xlarun/graph"
 )
 
-// machine records the ops of functions.
-type machine struct {
+// importer records the ops of functions.
+type importer struct {
 	file      string
 	functions map[string]*function
 	depth     int
@@ -22,7 +22,7 @@ const (
 	maxOps   = 1 << 22 // recorded, those of called functions at each call
 )
 
-// scope are the values of a function or a region, by name. numbers are those of them that are scalar constants.
+// scope has the values of a function or a region, by name. numbers has the scalar constants among them.
 type scope struct {
 	outer   *scope
 	values  map[string]*graph.Array
@@ -52,7 +52,7 @@ func (s *scope) number(name string) (float64, bool) {
 }
 
 // call records a function.
-func (m *machine) call(f *function, args []*graph.Array) []*graph.Array {
+func (m *importer) call(f *function, args []*graph.Array) []*graph.Array {
 	if m.depth++; m.depth > maxDepth {
 		graph.Throw("stablehlo", "%s: functions call each other more than %d deep", m.file, maxDepth)
 	}
@@ -71,7 +71,7 @@ func (m *machine) call(f *function, args []*graph.Array) []*graph.Array {
 }
 
 // run records the ops of a body and returns the values of its return.
-func (m *machine) run(ops []*op, s *scope) []*graph.Array {
+func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 	for _, o := range ops {
 		if m.ops++; m.ops > maxOps {
 			m.refuse(o, "the functions have more than %d ops, each call counted", maxOps)
@@ -112,7 +112,7 @@ func resultShapes(o *op) ([]graph.Shape, error) {
 }
 
 // apply records one op.
-func (m *machine) apply(o *op, s *scope) []*graph.Array {
+func (m *importer) apply(o *op, s *scope) []*graph.Array {
 	if f, ok := elementwise[o.name]; ok {
 		args := m.operands(o, s)
 		if len(args) != f.operands {
@@ -120,7 +120,7 @@ func (m *machine) apply(o *op, s *scope) []*graph.Array {
 		}
 		return []*graph.Array{f.apply(args)}
 	}
-	if f, ok := structured[o.name]; ok {
+	if f, ok := attributed[o.name]; ok {
 		return f(m, o, s)
 	}
 	m.refuse(o, "this op is not known here")
@@ -128,7 +128,7 @@ func (m *machine) apply(o *op, s *scope) []*graph.Array {
 }
 
 // refuse leaves the traced function with an error that names the op and its line.
-func (m *machine) refuse(o *op, format string, args ...any) {
+func (m *importer) refuse(o *op, format string, args ...any) {
 	graph.Throw("stablehlo", "%s:%d: %s: "+format, append([]any{m.file, o.line, o.name}, args...)...)
 }
 
@@ -137,7 +137,7 @@ var valueName = regexp.MustCompile(`%\w+(?:#\d+)?`)
 // names are the names of an op's operands.
 func (o *op) names() []string { return valueName.FindAllString(o.head, -1) }
 
-func (m *machine) operands(o *op, s *scope) []*graph.Array {
+func (m *importer) operands(o *op, s *scope) []*graph.Array {
 	var all []*graph.Array
 	for _, name := range o.names() {
 		all = append(all, m.value(o, s, name))
@@ -145,7 +145,7 @@ func (m *machine) operands(o *op, s *scope) []*graph.Array {
 	return all
 }
 
-func (m *machine) value(o *op, s *scope, name string) *graph.Array {
+func (m *importer) value(o *op, s *scope, name string) *graph.Array {
 	v, ok := s.value(name)
 	if !ok {
 		m.refuse(o, "%s has no value", name)

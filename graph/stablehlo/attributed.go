@@ -9,11 +9,11 @@ import (
 	"xlarun/graph"
 )
 
-// structured are the ops with attributes or regions, by name. An init function fills it, because they call each other.
-var structured map[string]func(m *machine, o *op, s *scope) []*graph.Array
+// attributed are the ops with attributes or regions, by name. An init function fills it, because they call each other.
+var attributed map[string]func(m *importer, o *op, s *scope) []*graph.Array
 
 func init() {
-	structured = map[string]func(m *machine, o *op, s *scope) []*graph.Array{
+	attributed = map[string]func(m *importer, o *op, s *scope) []*graph.Array{
 		"stablehlo.constant": constant, "stablehlo.iota": count, "stablehlo.compare": compare,
 		"stablehlo.convert": convert, "stablehlo.bitcast_convert": convert, "stablehlo.reshape": reshape,
 		"stablehlo.broadcast_in_dim": broadcast, "stablehlo.transpose": transpose, "stablehlo.slice": slice,
@@ -22,7 +22,9 @@ func init() {
 		"stablehlo.dot_general": dotGeneral, "stablehlo.convolution": convolution, "stablehlo.reduce": reduce,
 		"stablehlo.while": while, "stablehlo.case": branch, "call": callFunction, "func.call": callFunction,
 		"stablehlo.composite": composite, "stablehlo.gather": gather,
-		"stablehlo.optimization_barrier": func(m *machine, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
+		// A sharding says on which devices a value lies, and a typed key has one.
+		"sdy.sharding_constraint":        func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
+		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
 	}
 }
 
@@ -48,7 +50,7 @@ func numbersIn(text string) []int {
 }
 
 // want is list of an attribute that the op must have.
-func (m *machine) want(o *op, name string) []int {
+func (m *importer) want(o *op, name string) []int {
 	numbers, ok := o.list(name)
 	if !ok {
 		m.refuse(o, "it has no %s", name)
@@ -57,7 +59,7 @@ func (m *machine) want(o *op, name string) []int {
 }
 
 // scalar reads a number of an attribute: "dim = 0".
-func (m *machine) scalar(o *op, name string) int {
+func (m *importer) scalar(o *op, name string) int {
 	_, after, ok := strings.Cut(o.head, name+" = ")
 	number := numberPattern.FindString(after)
 	n, err := strconv.Atoi(number)
@@ -68,7 +70,7 @@ func (m *machine) scalar(o *op, name string) int {
 }
 
 // result is the shape that the file gives to an op's only result.
-func (m *machine) result(o *op) graph.Shape {
+func (m *importer) result(o *op) graph.Shape {
 	all, err := resultShapes(o)
 	if err != nil || len(all) != 1 {
 		m.refuse(o, "it has %d types of results, want one", len(all))
@@ -77,7 +79,7 @@ func (m *machine) result(o *op) graph.Shape {
 }
 
 // exactly returns the operands, of which there must be a number.
-func (m *machine) exactly(o *op, s *scope, n int) []*graph.Array {
+func (m *importer) exactly(o *op, s *scope, n int) []*graph.Array {
 	all := m.operands(o, s)
 	if len(all) != n {
 		m.refuse(o, "it has %d operands, want %d", len(all), n)
@@ -85,7 +87,7 @@ func (m *machine) exactly(o *op, s *scope, n int) []*graph.Array {
 	return all
 }
 
-func constant(m *machine, o *op, s *scope) []*graph.Array {
+func constant(m *importer, o *op, s *scope) []*graph.Array {
 	shape := m.result(o)
 	b, err := dense(o.head, shape)
 	if err != nil {
@@ -102,7 +104,7 @@ func constant(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.FromBytes(shape, b)}
 }
 
-func count(m *machine, o *op, _ *scope) []*graph.Array {
+func count(m *importer, o *op, _ *scope) []*graph.Array {
 	return []*graph.Array{graph.IotaAxis(m.result(o), m.scalar(o, "dim"))}
 }
 
@@ -110,7 +112,7 @@ func count(m *machine, o *op, _ *scope) []*graph.Array {
 var comparisons = map[string]func(x, y any) *graph.Array{"EQ": graph.Eq, "NE": graph.Ne, "LT": graph.Lt, "LE": graph.Le,
 	"GT": graph.Gt, "GE": graph.Ge}
 
-func compare(m *machine, o *op, s *scope) []*graph.Array {
+func compare(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
 	direction, _, _ := strings.Cut(strings.TrimSpace(o.head), ",")
 	f, ok := comparisons[direction]
@@ -121,7 +123,7 @@ func compare(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{f(x[0], x[1])}
 }
 
-func convert(m *machine, o *op, s *scope) []*graph.Array {
+func convert(m *importer, o *op, s *scope) []*graph.Array {
 	x, to := m.exactly(o, s, 1)[0], m.result(o).DType
 	if o.name == "stablehlo.bitcast_convert" {
 		return []*graph.Array{graph.Bitcast(x, to)}
@@ -129,12 +131,12 @@ func convert(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{x.Convert(to)}
 }
 
-func reshape(m *machine, o *op, s *scope) []*graph.Array {
+func reshape(m *importer, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{m.exactly(o, s, 1)[0].Reshape(m.result(o).Dims...)}
 }
 
 // broadcast puts the operand's axes at the places that dims gives.
-func broadcast(m *machine, o *op, s *scope) []*graph.Array {
+func broadcast(m *importer, o *op, s *scope) []*graph.Array {
 	x, to, dims := m.exactly(o, s, 1)[0], m.result(o), m.want(o, "dims")
 	if len(dims) != x.Rank() || !slices.IsSorted(dims) {
 		m.refuse(o, "dims = %v of an operand %s: want an increasing place for each axis", dims, x.Shape())
@@ -149,7 +151,7 @@ func broadcast(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{x.Reshape(places...).BroadcastTo(to.Dims...)}
 }
 
-func transpose(m *machine, o *op, s *scope) []*graph.Array {
+func transpose(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 1)[0]
 	if x.Rank() == 0 {
 		return []*graph.Array{x}
@@ -157,7 +159,7 @@ func transpose(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{x.Transpose(m.want(o, "dims")...)}
 }
 
-func slice(m *machine, o *op, s *scope) []*graph.Array {
+func slice(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 1)[0]
 	_, after, _ := strings.Cut(o.head, "[")
 	inside, _, _ := strings.Cut(after, "]")
@@ -176,16 +178,16 @@ func slice(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.StridedSlice(x, start, limit, stride)}
 }
 
-func concatenate(m *machine, o *op, s *scope) []*graph.Array {
+func concatenate(m *importer, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.Concatenate(m.scalar(o, "dim"), m.operands(o, s)...)}
 }
 
-func pad(m *machine, o *op, s *scope) []*graph.Array {
+func pad(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
 	return []*graph.Array{graph.PadConfig(x[0], x[1], m.want(o, "low"), m.want(o, "high"), m.want(o, "interior"))}
 }
 
-func reverse(m *machine, o *op, s *scope) []*graph.Array {
+func reverse(m *importer, o *op, s *scope) []*graph.Array {
 	x, dims := m.exactly(o, s, 1)[0], m.want(o, "dims")
 	if len(dims) == 0 {
 		return []*graph.Array{x}
@@ -193,7 +195,7 @@ func reverse(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.Reverse(x, dims...)}
 }
 
-func dynamicSlice(m *machine, o *op, s *scope) []*graph.Array {
+func dynamicSlice(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.operands(o, s)
 	if len(x) == 0 {
 		m.refuse(o, "it has no operands")
@@ -201,7 +203,7 @@ func dynamicSlice(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.DynamicSlice(x[0], x[1:], m.want(o, "sizes"))}
 }
 
-func dynamicUpdateSlice(m *machine, o *op, s *scope) []*graph.Array {
+func dynamicUpdateSlice(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.operands(o, s)
 	if len(x) < 2 {
 		m.refuse(o, "it has %d operands, want at least 2", len(x))
@@ -212,7 +214,7 @@ func dynamicUpdateSlice(m *machine, o *op, s *scope) []*graph.Array {
 // pairPattern is an attribute with a list for each operand: "contracting_dims = [1] x [0]".
 var pairPattern = regexp.MustCompile(`(\w+) = \[([\d, ]*)\] x \[([\d, ]*)\]`)
 
-func dotGeneral(m *machine, o *op, s *scope) []*graph.Array {
+func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
 	var batch, contract [2][]int
 	for _, p := range pairPattern.FindAllStringSubmatch(o.head, -1) {
@@ -228,7 +230,7 @@ func dotGeneral(m *machine, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{y.Convert(m.result(o).DType)}
 }
 
-func callFunction(m *machine, o *op, s *scope) []*graph.Array {
+func callFunction(m *importer, o *op, s *scope) []*graph.Array {
 	_, after, _ := strings.Cut(o.head, "@")
 	name, _, _ := strings.Cut(after, "(")
 	f, ok := m.functions[strings.Trim(name, `"`)]
@@ -242,7 +244,7 @@ func callFunction(m *machine, o *op, s *scope) []*graph.Array {
 var compositePattern = regexp.MustCompile(`^ "([\w.]+)" .*decomposition = @([\w.$-]+)`)
 
 // composite is an op with a name and a function that computes the same.
-func composite(m *machine, o *op, s *scope) []*graph.Array {
+func composite(m *importer, o *op, s *scope) []*graph.Array {
 	names := compositePattern.FindStringSubmatch(o.head)
 	if names == nil {
 		m.refuse(o, "it has no decomposition")
@@ -261,7 +263,7 @@ func composite(m *machine, o *op, s *scope) []*graph.Array {
 var sizesPattern = regexp.MustCompile(`slice_sizes = array<i64: ([\d, ]*)>`)
 
 // gather reads windows at computed places.
-func gather(m *machine, o *op, s *scope) []*graph.Array {
+func gather(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
 	sizes := sizesPattern.FindStringSubmatch(o.head)
 	if sizes == nil {
@@ -280,7 +282,7 @@ func gather(m *machine, o *op, s *scope) []*graph.Array {
 }
 
 // branch is a case of two branches, JAX's cond.
-func branch(m *machine, o *op, s *scope) []*graph.Array {
+func branch(m *importer, o *op, s *scope) []*graph.Array {
 	index := m.exactly(o, s, 1)[0]
 	if len(o.regions) != 2 {
 		m.refuse(o, "it has %d branches, want 2", len(o.regions))

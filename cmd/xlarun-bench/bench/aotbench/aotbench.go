@@ -1,0 +1,285 @@
+// Package aotbench compiles programs for devices that are not there, and counts their kernels and their memory.
+package aotbench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/hlo"
+	"xlarun/xlabridge/target"
+)
+
+// Row is a program whose kernels are counted.
+type Row struct {
+	Name, What string
+	// Kind and Settings are the experiment, as on the command line of xlarun inspect.
+	Kind     string
+	Settings map[string]string
+	// Open compiles the program in place of Kind; nil: Kind does.
+	Open func(b xlabridge.Backend, tune string) (plan string, err error)
+	// Program is the name of the program; "": the first.
+	Program string
+	// Turns chooses the loop of which a step is counted, by its number of steps; 0: the whole program.
+	Turns int64
+	// Without leaves out the loop of so many steps, where the whole program is counted; 0: nothing.
+	Without int64
+	// Eight: for eight devices. Else for one.
+	Eight bool
+	// Script and Args are the JAX program for the same work, of third_party/peers; "": there is none.
+	Script string
+	Args   string
+	// PeerTurns is Turns for the JAX program; 0: it is Turns.
+	PeerTurns int64
+	// Aim is the part of JAX's kernels that is wanted; 0: none.
+	Aim float64
+}
+
+// Result says what a program became.
+type Result struct {
+	Target string `json:"target"`
+	// Kernels is the number of launches that are counted: in a step of the row's loop with the loops inside it, or in a
+	// run of the program. Loops of unknown length count as one turn.
+	Kernels float64 `json:"kernels"`
+	// Parts are the kernels of a turn of the loop and of the loops inside it, times their turns: "18 + 4 x 6".
+	Parts       string         `json:"parts"`
+	Temporaries int64          `json:"temporary_bytes"`
+	Arguments   int64          `json:"argument_bytes"`
+	Collectives map[string]int `json:"collectives,omitempty"` // in a run, by their kind
+	Seconds     float64        `json:"compile_seconds"`
+	// Peer is what the JAX program for the same work became; nil: it was not compiled. PeerFailed says why.
+	Peer       *Result `json:"peer,omitempty"`
+	PeerFailed string  `json:"peer_failed,omitempty"`
+	// Plan is the layout in words; "": the kind has none.
+	Plan string `json:"plan,omitempty"`
+}
+
+// Options say what is compiled with.
+type Options struct {
+	Offline bool
+	Plugin  string
+	Tune    string // how plans of evolve are chosen: "off" by the rule, "quick" by the compiler's numbers
+	Notice  func(string)
+}
+
+// Measure compiles a row for a target.
+func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, error) {
+	out := Result{Target: on.Name}
+	var programs []*xlabridge.Compiled
+	var loops []hlo.Loop
+	var failed error
+	b, err := xlabridge.Open(ctx, xlabridge.Options{Backend: on.Backend, Topology: &on, Zeros: true, NoCache: true,
+		Offline: o.Offline, PluginPath: o.Plugin, Notice: o.Notice, Compiled: func(x *xlabridge.Compiled) {
+			if r.Program != "" && x.Program.Name != r.Program || len(programs) > 0 {
+				return
+			}
+			programs = append(programs, x)
+			var m xlabridge.ProgramMemory
+			if m, failed = x.Executable.Memory(); failed == nil {
+				loops, failed = x.Executable.Loops()
+			}
+			out.Temporaries, out.Arguments, out.Seconds = m.Temporaries, m.Arguments, x.Executable.Info().Seconds
+		}})
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = b.Close() }()
+	if r.Open != nil {
+		out.Plan, err = r.Open(b, o.Tune)
+	} else {
+		out.Plan, err = r.start(b, o.Tune)
+	}
+	if err == nil {
+		err = failed
+	}
+	if err == nil && len(programs) == 0 {
+		err = fmt.Errorf("no program %q was compiled", r.Program)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.count(loops, r.Turns, r.Without)
+	return out, nil
+}
+
+// start starts the row's experiment, which compiles its programs, and returns its plan.
+func (r Row) start(b xlabridge.Backend, tune string) (string, error) {
+	kind, ok := run.Lookup(r.Kind)
+	if !ok {
+		return "", fmt.Errorf("there is no kind of run %q", r.Kind)
+	}
+	e := kind.New()
+	devices := "1"
+	if r.Eight {
+		devices = "8"
+	}
+	given := map[string]string{"devices": devices}
+	for name, value := range r.Settings {
+		given[name] = value
+	}
+	for name, value := range given {
+		f, ok := settings.Lookup(e, name)
+		if !ok {
+			return "", fmt.Errorf("%s has no setting %q", r.Kind, name)
+		}
+		if err := f.Set(value); err != nil {
+			return "", err
+		}
+	}
+	if p, ok := e.(run.Planned); ok {
+		p.Planned().Tune = tune
+	}
+	x, err := e.Start(b)
+	if err != nil {
+		return "", err
+	}
+	return x.Profile().Plan, x.Close()
+}
+
+// mostUnrolled is the most steps in a turn of a loop.
+const mostUnrolled = 16
+
+// count fills in the kernels of a step of the loop with so many steps, or of the whole program without a loop.
+func (r *Result) count(loops []hlo.Loop, steps, without int64) {
+	unrolled := func(l hlo.Loop, steps int64) int64 { // steps of a turn; 0: it is another loop
+		if l.Depth == 0 || l.Trips == 0 || steps == 0 {
+			return 0
+		}
+		if n := steps / l.Trips; n >= 1 && n <= mostUnrolled && steps/n == l.Trips {
+			return n
+		}
+		return 0
+	}
+	most := int64(-1)
+	for i, l := range loops {
+		n := unrolled(l, steps)
+		if steps == 0 && i == 0 {
+			n = 1
+		}
+		if n == 0 {
+			continue
+		}
+		// The loop of the steps is the one with the most launches, if there are several.
+		launches, parts := turnOf(loops, i, func(l hlo.Loop) bool { return unrolled(l, without) > 0 })
+		if launches*l.Trips > most {
+			most, r.Kernels, r.Parts = launches*l.Trips, float64(launches)/float64(n), parts
+			if n > 1 {
+				r.Parts = fmt.Sprintf("(%s) / %d", parts, n)
+			}
+		}
+	}
+	for _, l := range loops {
+		for _, k := range l.Collectives {
+			if r.Collectives == nil {
+				r.Collectives = map[string]int{}
+			}
+			r.Collectives[k.Opcode]++
+		}
+	}
+}
+
+// turnOf returns the launches of a turn of loop i with the loops inside it, and their parts. It leaves out loops and
+// what is inside them.
+func turnOf(loops []hlo.Loop, i int, left func(hlo.Loop) bool) (launches int64, parts string) {
+	own := func(l hlo.Loop) int64 { return int64(len(l.Kernels) + len(l.Collectives)) }
+	launches = own(loops[i])
+	text := []string{fmt.Sprint(launches)}
+	times := []int64{1}
+	for _, l := range loops[i+1:] {
+		depth := l.Depth - loops[i].Depth
+		if depth <= 0 {
+			break
+		}
+		times = append(times[:depth], times[depth-1]*max(1, l.Trips))
+		if left(l) {
+			times[depth] = 0
+		}
+		launches += times[depth] * own(l)
+		if n := times[depth] * own(l); n > 0 {
+			text = append(text, fmt.Sprintf("%d x %d", times[depth], own(l)))
+		}
+	}
+	if len(text) > mostParts {
+		text = append(text[:mostParts], "...")
+	}
+	return launches, strings.Join(text, " + ")
+}
+
+// mostParts is the most loops that Result.Parts names.
+const mostParts = 8
+
+// play is the row of a population of perceptrons that plays, without sampling and learning: JAX's program does the
+// same.
+func play(name string, population, hidden int) Row {
+	return Row{Name: name, Program: "play", Turns: 500, Script: "gymnax_rollout.py",
+		Args: fmt.Sprintf("%d 500 %d", population, hidden), Aim: .5,
+		What: fmt.Sprintf("a step of %d x mlp:%d,%d on CartPole-v1", population, hidden, hidden),
+		Open: func(b xlabridge.Backend, tune string) (string, error) {
+			c := evolve.DefaultConfig()
+			c.Env, c.Strategy, c.Steps, c.Population = "CartPole-v1", "openes", 500, population
+			c.Policy, c.Tune, c.Devices = fmt.Sprintf("mlp:%d,%d", hidden, hidden), tune, 1
+			p, err := neurobench.OpenPlay(b, c)
+			if err != nil {
+				return "", err
+			}
+			return p.Plan(), p.Close()
+		}}
+}
+
+// Rows lists the programs.
+func Rows() []Row {
+	step := func(name, what, env, policy, population, steps string, turns int64) Row {
+		return Row{Name: name, What: "a step of " + what, Kind: "evolve", Turns: turns, Program: "generation",
+			Settings: map[string]string{"env": env, "policy": policy, "pop": population, "steps": steps}}
+	}
+	generation := func(strategy, script, args string) Row {
+		return Row{Name: "generation-" + strategy, Kind: "evolve", Program: "generation", Script: script, Args: args,
+			What: "a generation of " + strategy + ", 256 x mlp:16,16 on CartPole-v1, without its 500 steps",
+			Aim:  .5, Without: 500,
+			Settings: map[string]string{"env": "CartPole-v1", "strategy": strategy, "steps": "500"}}
+	}
+	ppo := func(name, what, script, args string, turns int64, given map[string]string) Row {
+		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns,
+			Aim: .5}
+	}
+	return []Row{
+		play("play-1024", 1024, 64),
+		play("play-65536", 65536, 64),
+		step("forage", "Forage-L2-v1, 1024 x gru:16", "Forage-L2-v1", "gru:16", "1024", "200", 200),
+		step("breakout", "Breakout, 1024 x cnn", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200),
+		step("spiking", "Forage-L0-v1, 1024 x spiking:32,16", "Forage-L0-v1", "spiking:32,16", "1024", "200", 200),
+		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py",
+			"CartPole-v1 500000 4 128 1", 976, map[string]string{"env": "CartPole-v1"}),
+		ppo("ppo-gather", "an update of PPO on Gather-v1, cnn:16,32, 64 x 128", "gridworld_ppo_jax.py",
+			"float32 SAME select matmul", 5, map[string]string{"env": "Gather-v1", "shared": "true",
+				"policy": "cnn:16,32", "envs": "64", "horizon": "128"}),
+		{Name: "search", What: "a simulation of Gumbel search, n = 6, k = 3, 64 games", Kind: "selfplay",
+			Turns: 50, Settings: map[string]string{"vertices": "6", "k": "3", "num-simulations": "50",
+				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
+			Script: "selfplay_jax.py", Args: "search 6 3 64 50 gumbel", Aim: .5},
+		generation("openes", "evosax_cartpole.py", "256 16"),
+		generation("cmaes", "", ""),
+		generation("eggroll", "", ""),
+		{Name: "eight-openes", What: "collectives of a generation of openes on 8 devices", Kind: "evolve", Eight: true,
+			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500"}},
+		{Name: "eight-cmaes", What: "collectives of a generation of cmaes on 8 devices", Kind: "evolve", Eight: true,
+			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500",
+				"strategy": "cmaes"}},
+	}
+}
+
+// Of says what a program of the row became, whose loops another program has counted.
+func (r Row) Of(target string, loops []hlo.Loop, temporaries int64, seconds float64) Result {
+	out := Result{Target: target, Temporaries: temporaries, Seconds: seconds}
+	turns := r.Turns
+	if r.PeerTurns != 0 {
+		turns = r.PeerTurns
+	}
+	out.count(loops, turns, r.Without)
+	return out
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
+)
+
+var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME`)
+
+// 32.22: serve without a study carries the messages of hosts, with a token, until it is interrupted. A flag of studies
+// is refused.
+func TestServeWithoutAStudy(t *testing.T) {
+	s := shelltest.New(t)
+	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
+	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
+	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
+	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token")
+	out, err := os.Create(s.Path("said"))
+	require.NoError(t, err)
+	server.Stdout = out
+	require.NoError(t, server.Start())
+	defer func() {
+		require.NoError(t, server.Process.Signal(syscall.SIGINT))
+		require.Equal(t, 0, server.Ended(), "%s", &server.Err)
+		require.NoError(t, out.Close())
+	}()
+	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "said")) }, 20*time.Second,
+		10*time.Millisecond)
+	require.Contains(t, s.Refused(t, "serve", "--listen", strings.TrimPrefix(joinsBy.FindStringSubmatch(
+		s.Read(t, "said"))[1], "nats://")), "address already in use: give another port")
+	address := joinsBy.FindStringSubmatch(s.Read(t, "said"))[1]
+	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
+		"2", "--steps", "5", "--generations", "3", "--target", "0", "--judge", "1"}
+	s.Do(t, append(args, "--out", "one")...)
+	args = append(args, "--join", address+"/try", "--hosts", "2")
+	stranger := s.Command(append(args, "--out", "none")...)
+	require.NoError(t, stranger.Start())
+	require.Equal(t, 1, stranger.Ended())
+	require.Contains(t, stranger.Err.String(), "give the server's token by XLARUN_TOKEN")
+	args = append(args, "--token-file", "token")
+	other := s.Command(append(args, "--out", "two")...)
+	require.NoError(t, other.Start())
+	s.Do(t, append(args, "--out", "three")...)
+	require.Equal(t, 0, other.Ended(), "%s", &other.Err)
+	for _, folder := range []string{"two", "three"} {
+		require.Equal(t, s.Read(t, "one", "metrics.jsonl"), s.Read(t, folder, "metrics.jsonl"))
+	}
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs/process/simulated"
+)
+
+func TestMain(m *testing.M) {
+	simulated.Main()
+	os.Exit(m.Run())
+}
+
+// 30.37: a file does not run a command: not a config, not a run that goes on, not a member. The command line does.
+func TestFilesRunNoCommands(t *testing.T) {
+	b := onInterpreter(t)
+	env := "exec:" + simulated.Command("", 0)
+	common := []string{"--backend", "reference", "--pop", "4", "--judge", "2", "--target", "0", "--keep", "100",
+		"--checkpoint-every", "1"}
+	require.Equal(t, StatusOK, b.do(append([]string{"evolve", env, "--generations", "3", "--out", "run"},
+		common...)...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("play", "run", "--episodes", "2", "--backend", "reference"), "it runs already")
+	other := "exec:" + simulated.Command("", 99)
+	for _, file := range []string{"config.toml", "best.safetensors"} {
+		text := strings.ReplaceAll(read(t, "run", file), env, other)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	refused := "names a command, which only the command line may do: give --env \""
+	require.Equal(t, StatusUsage, b.do("evolve", "--config", "config.toml", "--out", "none"))
+	require.Contains(t, b.err.String(), "config.toml: key \"env\" got ")
+	require.Contains(t, b.err.String(), refused)
+	require.NotEqual(t, StatusOK, b.do("evolve", "--config", "config.toml", "--env", "exec:true", "--out", "none"))
+	killed(t, "run", "part", "000001.safetensors")
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
+	requireSame(t, "run", "part", "metrics.jsonl", "best.safetensors")
+	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "part", "--env", other))
+	require.Equal(t, StatusOK, b.do("evolve", "--config", "config.toml", "--env", other, "--out", "none"), "%s", b.err)
+	require.Equal(t, StatusUsage, b.do("play", "run", "--env", "CartPole-v1"))
+	require.Contains(t, b.err.String(), `--env got "CartPole-v1", wants exec:COMMAND: other environments stand`)
+	require.Equal(t, StatusUsage, b.do("evolve", env, "--devices", "2", "--out", "none"))
+	require.Contains(t, b.err.String(), "--devices got 2, wants 1 for the environment exec:")
+	require.Equal(t, StatusUsage, b.do("ppo", env, "--agents", "2", "--out", "none", "--backend", "reference"))
+	require.Contains(t, b.err.String(), "--agents got 2, wants 1 for the environment exec:")
+}
+
+// 30.38: a run whose process dies ends with one sentence, keeps its checkpoints, and goes on to the same bytes.
+func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
+	b := onInterpreter(t)
+	flag := t.TempDir() + "/dies"
+	env := "exec:" + simulated.Command("dies-if-"+flag, 2)
+	args := []string{"evolve", env, "--backend", "reference", "--pop", "4", "--judge", "2", "--target", "0", "--keep",
+		"100", "--checkpoint-every", "1", "--generations", "5", "--out"}
+	require.Equal(t, StatusOK, b.do(append(args, "whole")...), "%s", b.err)
+	killed(t, "whole", "part", "000002.safetensors")
+	require.NoError(t, os.WriteFile(flag, nil, 0o600))
+	require.Equal(t, StatusFailed, b.do("evolve", "--resume", "part", "--env", env))
+	require.Contains(t, b.err.String(), "the process ended by exit status 3, its last words: the simulator exploded")
+	require.NoError(t, os.Remove(flag))
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
+	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "centre.safetensors")
+}

@@ -1,0 +1,91 @@
+package play
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+)
+
+// saveElites writes a run's folder with an archive of twelve cells, and returns the rollout and its elites: the member
+// of key i is in the i-th of the cells.
+func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
+	b.t.Helper()
+	r := b.save(filepath.Join(folder, "centre.safetensors"), "CartPole-v1", "linear", 50, 99)
+	arrays := map[string]*graph.Array{"centres": graph.Zeros(graph.ShapeOf(graph.Float32, 12, 2))}
+	var members any
+	if len(cells) > 0 {
+		members = graph.VMap(r.Policy.Init)(random.Split(random.New(4), len(cells)))
+		arrays["cell"] = graph.Int32s(cells)
+		arrays["fitness"] = graph.Iota(len(cells)).Convert(graph.Float32).Mul(.5)
+		arrays["generation"] = graph.Iota(len(cells)).Mul(10)
+		leaves, tree := graph.Flatten(members)
+		for i, leaf := range leaves {
+			arrays["member."+safetensors.Name(tree.Path(i))] = leaf
+		}
+	}
+	metadata, err := safetensors.WithDigest(arrays, map[string]string{"generation": "42"})
+	require.NoError(b.t, err)
+	require.NoError(b.t, safetensors.Save(filepath.Join(folder, runfolder.ArchiveFile), arrays, metadata))
+	return r, members
+}
+
+// --cell plays and exports the elite of a cell, with its own fitness and generation (31.76: the generation was that of
+// the archive).
+func TestCell(t *testing.T) {
+	b := newBed(t)
+	r, members := b.saveElites("run", []int32{2, 7, 9})
+	elite, err := graph.Eval(graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(1) }, members))
+	require.NoError(t, err)
+	got, lines := b.json("play", "run", "--cell", "7", "--episodes", "1", "--seed", "3", "--gif", "none")
+	s, err := graph.Eval(r.Episode(elite, random.FoldIn(run.EpisodesKey(3), 0)))
+	require.NoError(t, err)
+	want, err := graph.Floats(s.Return)
+	require.NoError(t, err)
+	require.Equal(t, want[0], *got.Mean)
+	require.Equal(t, "cell-7", got.Member)
+	require.Contains(t, lines[0], "cell-7 member of run, generation 11: linear for CartPole-v1")
+
+	b.good("export", "run", "--cell", "7", "--out", "elite.safetensors")
+	file := &Saved{Path: "elite.safetensors"}
+	require.NoError(t, file.read())
+	require.Equal(t, []string{"0.5", "11", "cell-7"},
+		[]string{file.Metadata["fitness"], file.Metadata["generation"], file.Metadata["member"]})
+	require.NotContains(t, file.Metadata, "mean_return", "that of the centre")
+	again, _ := b.json("play", "elite.safetensors", "--episodes", "1", "--seed", "3", "--gif", "none")
+	require.Equal(t, got.Mean, again.Mean)
+}
+
+func TestBadCells(t *testing.T) {
+	b := newBed(t)
+	b.saveElites("run", []int32{2, 7, 9})
+	b.saveElites("full", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8})
+	b.saveElites("empty", nil)
+	b.save("other/centre.safetensors", "CartPole-v1", "linear", 50, 1)
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"31.77 a word", []string{"run", "--cell", "x"}, `--cell got "x", wants a cell's number, from 0 on`},
+		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell's number, from 0 on"},
+		{"31.79 two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},
+		{"31.80 an empty archive", []string{"empty", "--cell", "2"}, "a cell without an elite: the archive is empty\n"},
+		{"31.81 all elites are listed", []string{"run", "--cell", "3"}, "these have one (3): 2, 7, 9\n"},
+		{"31.82 some are listed", []string{"full", "--cell", "9"}, "these have one (9): 0, 1, 2, 3, 4, 5, 6, 7, …\n"},
+		{"31.83 beyond the last cell", []string{"run", "--cell", "12"}, "wants a cell from 0 to 11"},
+		{"31.84 another kind of run", []string{"other", "--cell", "2"}, "give a run of qd"},
+	} {
+		status, _, errs := b.run(append([]string{"play"}, c.args...)...)
+		require.Equal(t, console.StatusUsage, status, c.name)
+		require.Contains(t, errs, c.want, c.name)
+	}
+}

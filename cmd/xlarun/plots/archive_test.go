@@ -1,0 +1,158 @@
+package plots
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/internal/chart"
+	"xlarun/rollout/run/runfolder"
+)
+
+// gridFile has two of the four cells of a grid, over descriptors from 0 to 2 and from -1 to 1.
+func gridFile() (map[string]*graph.Array, map[string]string) {
+	return map[string]*graph.Array{
+			"centres": graph.Float32s([]float32{.5, -.5, .5, .5, 1.5, -.5, 1.5, .5}, 4, 2),
+			"cell":    graph.Int32s([]int32{0, 3}), "fitness": graph.Float32s([]float32{1, 5})},
+		map[string]string{"env": "Arm-v0", "archive": "grid:2", "low": "0,-1", "high": "2,1", "sides": "2,2",
+			"descriptors": "x; y"}
+}
+
+func saveArchive(t *testing.T, arrays map[string]*graph.Array, metadata map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	metadata, err := safetensors.WithDigest(arrays, metadata)
+	require.NoError(t, err)
+	require.NoError(t, safetensors.Save(filepath.Join(dir, runfolder.ArchiveFile), arrays, metadata))
+	return dir
+}
+
+func TestArchiveMap(t *testing.T) {
+	arrays, metadata := gridFile()
+	c, err := archiveChart(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Equal(t, "Arm-v0: elites in 2 of the 4 cells of grid:2", c.Title)
+	require.Equal(t, []string{"x", "y"}, []string{c.XLabel, c.YLabel})
+	require.Equal(t, [2]chart.Range{{Min: 0, Max: 2}, {Min: -1, Max: 1}}, [2]chart.Range{*c.X, *c.Y})
+	for _, legend := range []string{">1<", ">2<", ">3<", ">4<", ">5<"} {
+		require.Contains(t, drawn(t, c), legend)
+	}
+	require.Contains(t, drawn(t, c), "#fde725", "the best cell is yellow")
+
+	// 31.70: elites of one fitness have one colour, and no legend.
+	arrays["fitness"] = graph.Float32s([]float32{7, 7})
+	c, err = archiveChart(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.NotContains(t, drawn(t, c), ">7<")
+	require.NotContains(t, drawn(t, c), "#440154")
+
+	// An archive without elites is an empty map.
+	delete(arrays, "cell")
+	delete(arrays, "fitness")
+	c, err = archiveChart(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Contains(t, c.Title, "elites in 0 of the 4 cells")
+	require.NotContains(t, drawn(t, c), "#fde725")
+}
+
+// drawn returns the chart as a lower-case SVG.
+func drawn(t *testing.T, c *chart.Chart) string {
+	t.Helper()
+	svg, err := chart.Draw("svg", 500, 500, []*chart.Chart{c})
+	require.NoError(t, err)
+	return strings.ToLower(string(svg))
+}
+
+// Descriptors of one number are drawn as a bar of the full height.
+func TestArchiveBar(t *testing.T) {
+	a, err := readArchive(filepath.Join(saveArchive(t, map[string]*graph.Array{
+		"centres": graph.Float32s([]float32{.25, .75}, 2, 1), "cell": graph.Int32s([]int32{1}),
+		"fitness": graph.Float32s([]float32{3})}, map[string]string{"low": "0", "high": "1", "sides": "2"}),
+		runfolder.ArchiveFile))
+	require.NoError(t, err)
+	require.Equal(t, []chart.Point{{X: .5, Y: 0}, {X: 1, Y: 0}, {X: 1, Y: 1}, {X: .5, Y: 1}}, a.corners(1))
+}
+
+// The cells around centres cover the bounds once, and each place lies in the cell of the nearest centre.
+func TestVoronoiCells(t *testing.T) {
+	a := &archive{low: []float64{-2, 0}, high: []float64{2, 1}}
+	for i := range 40 { // the sequence of Kronecker with the golden ratio
+		_, x := math.Modf(float64(i) * .618034)
+		a.centres = append(a.centres, []float64{4*x - 2, (float64(i) + .5) / 40})
+	}
+	area := 0.
+	for cell := range a.centres {
+		polygon := a.corners(cell)
+		middle := chart.Point{}
+		for i, p := range polygon {
+			q := polygon[(i+1)%len(polygon)]
+			area += (p.X*q.Y - q.X*p.Y) / 2
+			middle.X, middle.Y = middle.X+p.X/float64(len(polygon)), middle.Y+p.Y/float64(len(polygon))
+		}
+		square := func(i int) float64 { // of the distance, in shares of the bounds
+			return math.Pow((a.centres[i][0]-middle.X)/4, 2) + math.Pow(a.centres[i][1]-middle.Y, 2)
+		}
+		for other := range a.centres {
+			require.LessOrEqual(t, square(cell), square(other)+1e-12, "cell %d", cell)
+		}
+	}
+	require.InDelta(t, 4, area, 1e-9)
+}
+
+// A damaged archive is an error in one sentence.
+func TestDamagedArchives(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(arrays map[string]*graph.Array, metadata map[string]string)
+	}{
+		{"31.66 a cell beyond the last one", "an elite in the cell 4, and cells from 0 to 3",
+			func(a map[string]*graph.Array, _ map[string]string) { a["cell"] = graph.Int32s([]int32{0, 4}) }},
+		{"31.67 a cell that is no number", "an elite in the cell NaN",
+			func(a map[string]*graph.Array, _ map[string]string) {
+				a["cell"] = graph.Float32s([]float32{0, float32(math.NaN())})
+			}},
+		{"31.68 fewer cells than numbers", "it has 1 cells of elites and the fitness of 2",
+			func(a map[string]*graph.Array, _ map[string]string) { a["cell"] = graph.Int32s([]int32{1}) }},
+		{"31.69 centres of no numbers", "do not belong together",
+			func(a map[string]*graph.Array, m map[string]string) {
+				a["centres"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 0))
+				m["low"], m["high"] = "", ""
+				delete(m, "sides")
+			}},
+		{"31.71 one centre as a scalar", "do not belong together",
+			func(a map[string]*graph.Array, _ map[string]string) { a["centres"] = graph.Scalar(1) }},
+		{"31.72 no fitness", `no tensor "fitness"`,
+			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "fitness") }},
+		{"31.73 no centres", `no tensor "centres"`,
+			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "centres") }},
+		{"31.74 bounds of other descriptors", "do not belong together",
+			func(_ map[string]*graph.Array, m map[string]string) { m["low"] = "0" }},
+	} {
+		arrays, metadata := gridFile()
+		c.change(arrays, metadata)
+		_, err := Archive(saveArchive(t, arrays, metadata))
+		require.ErrorContains(t, err, c.want, c.name)
+		require.NotContains(t, err.Error(), "\n", c.name)
+	}
+
+	// 31.75: a byte that has changed.
+	dir := saveArchive(t, first(gridFile()), map[string]string{})
+	path := filepath.Join(dir, runfolder.ArchiveFile)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	data[len(data)-1] ^= 1
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	_, err = Archive(dir)
+	require.ErrorContains(t, err, "digest")
+
+	_, err = Archive(t.TempDir())
+	require.ErrorContains(t, err, "wait for the run's end")
+}
+
+func first[A, B any](a A, _ B) A { return a }

@@ -1,0 +1,29 @@
+// Command site makes a web site of the repository's documents. Its pages need no server and nothing from the network.
+//
+//	go run ./docs/site --out site
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	log.SetFlags(0)
+	out := pflag.String("out", "site", "folder to write")
+	pflag.Parse()
+	if pflag.NArg() > 0 {
+		log.Fatalf("site: got the argument %q, wants flags only: --out FOLDER", pflag.Arg(0))
+	}
+	s, err := Read(os.DirFS("."))
+	if err != nil {
+		log.Fatal("site: ", err)
+	}
+	if err := s.Write(*out); err != nil {
+		log.Fatal("site: ", err)
+	}
+	fmt.Printf("%d pages in %s; open %s/index.html\n", len(s.Pages), *out, *out)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"html"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/dop251/goja"
+	"github.com/stretchr/testify/require"
+)
+
+// Every link of every page leads to a file of the site, and to an anchor that is there.
+func TestLinksOfTheSite(t *testing.T) {
+	s, err := Read(os.DirFS("../.."))
+	require.NoError(t, err)
+	require.Greater(t, len(s.Pages), 40)
+	folder := t.TempDir()
+	require.NoError(t, s.Write(folder))
+	link := regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	checked := 0
+	for _, p := range s.Pages {
+		text, err := os.ReadFile(filepath.Join(folder, p.File))
+		require.NoError(t, err)
+		require.NotContains(t, string(text), `.md"`, "%s links to a document that is no page", p.File)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			to, anchor, _ := strings.Cut(html.UnescapeString(m[1]), "#")
+			if strings.Contains(to, ":") {
+				continue
+			}
+			file := path.Join(path.Dir(p.File), to)
+			if to == "" {
+				file = p.File
+			}
+			content, err := os.ReadFile(filepath.Join(folder, file))
+			require.NoError(t, err, "%s links to %s", p.File, m[1])
+			if anchor != "" {
+				require.Contains(t, string(content), `id="`+anchor+`"`, "%s links to %s", p.File, m[1])
+			}
+			checked++
+		}
+	}
+	require.Greater(t, checked, 2000)
+}
+
+func TestPage(t *testing.T) {
+	checkout := fstest.MapFS{"docs/code/a.go": {}, "docs/LICENSE": {}}
+	for _, c := range []struct{ name, document, body string }{
+		{"30.130 a page", "[x](b.md#one-two)", `<p><a href="b.html#one-two">x</a></p>`},
+		{"30.131 a README", "[x](../README.md)", `<p><a href="../index.html">x</a></p>`},
+		{"30.132 a folder", "[x](code)", `<p><a href="code/index.html">x</a></p>`},
+		{"30.133 a file without an extension", "[x](LICENSE)", `<p><a href="LICENSE">x</a></p>`},
+		{"30.134 another site", "[x](https://example.org/a.md)", `<p><a href="https://example.org/a.md">x</a></p>`},
+		{"30.135 an anchor of this page", "[x](#a)", `<p><a href="#a">x</a></p>`},
+		{"30.136 GitHub's anchors", "# A `b`, c–d: 1", `<h1 id="a-b-cd-1">A <code>b</code>, c–d: 1</h1>`},
+		{"30.137 the same heading twice", "# A\n# A", "<h1 id=\"a\">A</h1>\n<h1 id=\"a-1\">A</h1>"},
+		{"30.138 nothing", "", ""},
+	} {
+		p, err := parse(checkout, "docs/a.md", []byte(c.document))
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.body, strings.TrimSpace(p.Body), c.name)
+	}
+	p, err := parse(checkout, "docs/a.md", []byte("# Title\n\nText with `code`.\n\n## Part\n\n```sh\nrun it\n```\n"))
+	require.NoError(t, err)
+	require.Equal(t, "Title", p.Title)
+	require.Len(t, p.Sections, 2)
+	require.Equal(t, Section{"Part", "part", "run it\n "}, p.Sections[1])
+	require.Contains(t, p.Sections[0].Text, "code")
+
+	_, err = Read(fstest.MapFS{})
+	require.ErrorContains(t, err, "run it in the root of a checkout")
+	_, err = Read(fstest.MapFS{"README.md": {Data: []byte("[x](missing.png)")}})
+	require.ErrorContains(t, err, "README.md links to open missing.png")
+}
+
+// The search runs in a JavaScript interpreter, over the index of this repository's site.
+func TestSearch(t *testing.T) {
+	s, err := Read(os.DirFS("../.."))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, s.Write(folder))
+	vm := goja.New()
+	for _, name := range []string{"index.js", "search.js"} {
+		script, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		_, err = vm.RunString(string(script))
+		require.NoError(t, err, name)
+	}
+	find := func(query string) (files []string) {
+		require.NoError(t, vm.Set("query", query))
+		v, err := vm.RunString("JSON.stringify(find(query, sections).map((s) => s.file))")
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(v.String()), &files))
+		return files
+	}
+	require.True(t, slices.ContainsFunc(find("normalised OBSERVATIONS"), func(file string) bool {
+		return file == "docs/runs.html#normalised-observations"
+	}))
+	require.Equal(t, "docs/tutorial/4-strategy.html#tutorial-4-a-strategy", find("tutorial strategy")[0])
+	require.Empty(t, find("  "))
+	require.Empty(t, find("no page has thesewordsatall"))
+	require.NotNil(t, find("*(["), "no regular expression")
+}

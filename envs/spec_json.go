@@ -1,0 +1,147 @@
+package envs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"xlarun/graph"
+)
+
+// specJSON is a Spec as programs in other languages write it.
+type specJSON struct {
+	Observation spaceJSON `json:"observation"`
+	Action      spaceJSON `json:"action"`
+	MaxSteps    int       `json:"max_steps"`
+	Threshold   float64   `json:"threshold"`
+}
+
+// spaceJSON is a space: of n choices, of several choices, or a box. Bounds that are missing or null are none.
+type spaceJSON struct {
+	N     *int      `json:"n"`
+	NVec  []int     `json:"nvec"`
+	Low   boundJSON `json:"low"`
+	High  boundJSON `json:"high"`
+	Shape []int     `json:"shape"`
+	DType string    `json:"dtype"`
+}
+
+// boundJSON is a number for all elements, or a list with one for each, row-major.
+type boundJSON []*float64
+
+func (b *boundJSON) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]*float64)(b))
+	}
+	*b = make(boundJSON, 1)
+	return json.Unmarshal(text, &(*b)[0])
+}
+
+func (b boundJSON) numbers(none float64) []float64 {
+	if len(b) == 0 {
+		return []float64{none}
+	}
+	all := make([]float64, len(b))
+	for i, x := range b {
+		all[i] = none
+		if x != nil {
+			all[i] = *x
+		}
+	}
+	return all
+}
+
+// jsonTypes are the names of element types of spaces.
+var jsonTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "uint8": graph.Uint8,
+	"bool": graph.Bool}
+
+// ReadSpec reads a Spec without an ID from JSON:
+//
+//	{"observation": {"low": [-1, null], "high": [1, null], "shape": [2], "dtype": "float32"},
+//	 "action": {"n": 3}, "max_steps": 200, "threshold": 195}
+//
+// A space is {"n": 3} (Discrete), {"nvec": [3, 2]} (MultiDiscrete) or a Box. Bounds are a number for all elements or a
+// list, null for none. shape and dtype (float32, int32, uint8 or bool) of a Box may be missing where the caller knows
+// the shape of the observations and of the actions; nil: it does not. threshold is Spec.RewardThreshold and may be
+// missing.
+func ReadSpec(text []byte, observation, action *graph.Shape) (Spec, error) {
+	var j specJSON
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return Spec{}, fmt.Errorf("%s is a %s, want another type", wrong.Field, wrong.Value)
+		}
+		return Spec{}, fmt.Errorf("it is no JSON of a Spec (%w)", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Spec{}, errors.New("there is text after the JSON of the Spec")
+	}
+	s := Spec{MaxSteps: j.MaxSteps, RewardThreshold: j.Threshold}
+	var err error
+	if s.Observation, err = j.Observation.space(observation); err != nil {
+		return s, fmt.Errorf("observation: %w", err)
+	}
+	if s.Action, err = j.Action.space(action); err != nil {
+		return s, fmt.Errorf("action: %w", err)
+	}
+	if j.MaxSteps < 1 || j.MaxSteps > math.MaxInt32 {
+		return s, fmt.Errorf("max_steps: got %d, want the step limit of an episode, 1 or more", j.MaxSteps)
+	}
+	return s, nil
+}
+
+func (j spaceJSON) space(known *graph.Shape) (Space, error) {
+	box := Box{Low: j.Low.numbers(-Unbounded), High: j.High.numbers(Unbounded), Dims: j.Shape, DType: graph.Float32}
+	isBox := j.Low != nil || j.High != nil || j.Shape != nil || j.DType != ""
+	switch {
+	case j.N != nil && (isBox || j.NVec != nil) || j.NVec != nil && isBox:
+		return nil, errors.New("got several kinds of space, want n, nvec, or low, high, shape and dtype")
+	case j.N != nil:
+		return fitting(Discrete{N: *j.N}, known)
+	case j.NVec != nil:
+		return fitting(MultiDiscrete{N: j.NVec}, known)
+	}
+	if j.DType != "" {
+		d, ok := jsonTypes[j.DType]
+		if !ok {
+			return nil, fmt.Errorf("got the dtype %q, want float32, int32, uint8 or bool", j.DType)
+		}
+		box.DType = d
+	}
+	if known != nil {
+		if j.DType == "" {
+			box.DType = known.DType
+		}
+		if j.Shape == nil {
+			box.Dims = known.Dims
+		}
+	} else if !isBox {
+		return nil, errors.New(`got nothing, want a space such as {"n": 2}`)
+	}
+	n := max(len(box.Low), len(box.High))
+	box.Low, box.High = spread(box.Low, n), spread(box.High, n)
+	if err := box.Check(); err != nil {
+		return nil, err
+	}
+	return fitting(box, known)
+}
+
+// spread repeats a single bound.
+func spread(bound []float64, n int) []float64 {
+	if len(bound) == 1 {
+		return slices.Repeat(bound, n)
+	}
+	return bound
+}
+
+func fitting(s Space, known *graph.Shape) (Space, error) {
+	if known != nil && !s.Shape().Equal(*known) {
+		return nil, fmt.Errorf("got %s, of %s, want a space of %s", s, s.Shape(), *known)
+	}
+	return s, nil
+}

@@ -1,0 +1,127 @@
+package graph
+
+import "slices"
+
+// A turn of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take hardly any
+// time beside that. So loops with short bodies take several steps in a turn, and steps of a turn share the kernels that
+// read and write the scanned arrays.
+
+// accelerator reports whether each kernel of a program is launched from outside.
+func (t Target) accelerator() bool { return t == TargetCUDA || t == TargetTPU }
+
+const (
+	// shortBody is the most operations of a scan's body that is short.
+	shortBody = 24
+	// mostInTurn is the most steps of a turn, as users of JAX unroll such scans.
+	mostInTurn = 16
+)
+
+// launchesSaved returns the steps in a turn of a scan whose body is short: the largest divisor of its length that is not
+// too large. It is 1 for other bodies, and for those that use a carry more than once: compilers that fuse a chain of
+// such steps compute each step as often as the next one uses it.
+func launchesSaved(n *Node) int {
+	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	if len(body.Nodes) > shortBody {
+		return 1
+	}
+	uses := map[*Array]int{}
+	for _, x := range body.Nodes {
+		if x.Op.Name != "constant" && x.Op.Name != "broadcast_in_dim" && !elementwise(x) {
+			return 1
+		}
+		for _, in := range x.Inputs {
+			uses[in]++
+		}
+	}
+	for _, c := range body.Params[a.consts : a.consts+a.carry] {
+		if uses[c] > 1 {
+			return 1
+		}
+	}
+	for steps := min(mostInTurn, a.length); steps > 1; steps-- {
+		if a.length%steps == 0 {
+			return steps
+		}
+	}
+	return 1
+}
+
+// scanChunk takes the steps of one turn: it reads the slices of all steps at once, and writes their outputs at once.
+func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[*Array], turn *Array,
+	steps int) scanResults[*Array] {
+	a := n.Attrs.(scanAttrs)
+	first := Mul(turn, steps)
+	if a.reverse {
+		first = Sub(a.length-steps, first)
+	}
+	from := func(x *Array) []*Array {
+		at := make([]*Array, x.Rank())
+		for i := range at {
+			at[i] = Zeros(Shape{DType: Int32})
+		}
+		at[0] = first
+		return at
+	}
+	var chunks []*Array
+	for _, x := range args.xs {
+		chunks = append(chunks, DynamicSlice(x, from(x), append([]int{steps}, x.Dims()[1:]...)))
+	}
+	outs := make([][]*Array, len(state.ys))
+	for i := range outs {
+		outs[i] = make([]*Array, steps)
+	}
+	for k := range steps {
+		at := k
+		if a.reverse {
+			at = steps - 1 - k
+		}
+		p := scanParts[*Array]{consts: args.consts, carry: state.carry}
+		for _, x := range chunks {
+			p.xs = append(p.xs, x.Index(at))
+		}
+		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
+		state.carry = out.carry
+		for i, y := range out.ys {
+			outs[i][at] = y
+		}
+	}
+	ys := make([]*Array, len(state.ys))
+	for i, y := range state.ys {
+		ys[i] = DynamicUpdateSlice(y, Stack(outs[i], 0), from(y))
+	}
+	state.ys = ys
+	return state
+}
+
+// selectedWrite is the most bytes of an array that a TPU writes parts of by a select over the whole array.
+const selectedWrite = 4 << 20
+
+// lowerScatter writes one block for each lane by a select. The compiler for TPUs makes such a scatter a loop over the
+// lanes, and a turn of that loop takes as long as a pass over a small array.
+func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
+	a, x := n.Attrs.(gatherAttrs), in[0]
+	lanes := len(a.batch)
+	plain := a.kind == "set" && len(a.collapsed) == 0 && lanes > 0 && in[1].Rank() == lanes+1 &&
+		slices.Equal(a.batch, rangeInts(0, lanes)) && slices.Equal(a.indexBatch, a.batch) &&
+		slices.Equal(a.offset, rangeInts(lanes, x.Rank()))
+	if l.target != TargetTPU || !plain || x.Shape().Bytes() > selectedWrite {
+		return nil
+	}
+	written := Full(x.shape.with(Bool), true)
+	for axis := lanes; axis < x.Rank(); axis++ {
+		if a.sizes[axis] != 1 && a.sizes[axis] != x.Dim(axis) {
+			return nil
+		}
+		at := Zeros(x.shape.with(Int32))
+		if k := slices.Index(a.indexMap, axis); k >= 0 {
+			start := Squeeze(SliceAxis(in[1], lanes, k, k+1), lanes)
+			at = broadcastInDim(Convert(start, Int32), x.Dims(), rangeInts(0, lanes))
+		}
+		if a.sizes[axis] == 1 {
+			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), at))
+		} else {
+			written = And(written, Eq(at, 0))
+		}
+	}
+	return []*Array{Select(written, BroadcastTo(in[2], x.Dims()...), x)}
+}

@@ -1,0 +1,73 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// opsOf counts the ops of a function as a target gets it, those of loops' bodies too.
+func opsOf(t *testing.T, target Target, p *Program) map[string]int {
+	t.Helper()
+	l, err := p.Lower(target)
+	require.NoError(t, err)
+	all := map[string]int{}
+	for _, o := range l.Graph.Ops() {
+		all[o.Op] = o.Count
+	}
+	return all
+}
+
+// A scan with a short body takes several steps in a turn on accelerators, which write their outputs at once.
+func TestShortScans(t *testing.T) {
+	discounted := func(length int, step func(c, x *Array) *Array) *Program {
+		p, err := Trace("discounted", func(x *Array) *Array {
+			_, all := Scan(func(c, x *Array) (*Array, *Array) {
+				c = step(c, x)
+				return c, c
+			}, Zeros(ShapeOf(Float32, 3)), x, ReverseScan())
+			return all
+		}, Abstract(ShapeOf(Float32, length, 3)))
+		require.NoError(t, err)
+		return p
+	}
+	once := func(c, x *Array) *Array { return x.Add(c.Mul(.9)) }
+	for _, c := range []struct {
+		what   string
+		length int
+		step   func(c, x *Array) *Array
+		steps  int // in a turn
+	}{
+		{"a divisor of the length", 128, once, 16},
+		{"the largest divisor up to 16", 60, once, 15},
+		{"a prime number of steps", 127, once, 1},
+		{"a carry that is used twice", 128, func(c, x *Array) *Array { return x.Add(c.Mul(c)) }, 1},
+		{"a product", 128, func(c, x *Array) *Array { return x.Add(Full(ShapeOf(Float32, 3, 3), .1).Dot(c)) }, 1},
+	} {
+		p := discounted(c.length, c.step)
+		require.Equal(t, c.steps, opsOf(t, TargetCUDA, p)["dynamic_update_slice"]*c.steps, c.what)
+		require.GreaterOrEqual(t, opsOf(t, TargetCUDA, p)["add"], c.steps, c.what)
+		if c.steps == 1 {
+			require.Less(t, opsOf(t, TargetCUDA, p)["add"], 4, c.what)
+		}
+		require.Equal(t, opsOf(t, TargetCPU, p)["add"], opsOf(t, TargetCPU, discounted(127, c.step))["add"], "CPUs")
+	}
+}
+
+// A TPU writes a row of each lane's small array by a select; other targets scatter.
+func TestSelectedWrites(t *testing.T) {
+	write := func(rows int) *Program {
+		args := []any{Abstract(ShapeOf(Float32, 32, rows, 92)), Abstract(ShapeOf(Float32, 32, 92)),
+			Abstract(ShapeOf(Int32, 32))}
+		p, err := TraceArgs("write", args, TraceOptions{}, func(in []any) any {
+			return VMap3(func(x, row, i *Array) *Array { return DynamicUpdateIndex(x, row, i, 0) })(
+				in[0].(*Array), in[1].(*Array), in[2].(*Array))
+		})
+		require.NoError(t, err)
+		return p
+	}
+	require.Zero(t, opsOf(t, TargetTPU, write(51))["scatter"])
+	require.Equal(t, 1, opsOf(t, TargetTPU, write(51))["select"])
+	require.Equal(t, 1, opsOf(t, TargetCUDA, write(51))["scatter"])
+	require.Equal(t, 1, opsOf(t, TargetTPU, write(500))["scatter"], "a large array")
+}

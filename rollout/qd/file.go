@@ -1,0 +1,85 @@
+package qd
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+)
+
+// elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
+// except of centres, f32[cells, d], which has all cells.
+func (r *Run) elites(state State) (map[string]*graph.Array, error) {
+	a := state.Archive
+	fitness, err := graph.Floats(a.Fitness)
+	if err != nil {
+		return nil, err
+	}
+	var cells []int32
+	for i, f := range fitness {
+		if !math.IsInf(f, -1) {
+			cells = append(cells, int32(i))
+		}
+	}
+	arrays := map[string]*graph.Array{"centres": centres(r.program)}
+	if len(cells) == 0 {
+		return graph.Eval(arrays)
+	}
+	err = graph.Try(func() {
+		at := graph.Int32s(cells)
+		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
+		arrays["cell"], arrays["fitness"], arrays["descriptor"] = at, of(a.Fitness), of(a.Descriptor)
+		arrays["generation"] = of(a.Generation)
+		genomes := graph.VMap(func(genome *graph.Array) any { return r.program.Genomes.Unravel(genome) })(of(a.Genomes))
+		leaves, tree := graph.Flatten(genomes)
+		for i, leaf := range leaves {
+			arrays["member."+safetensors.Name(tree.Path(i))] = leaf
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return graph.Eval(arrays)
+}
+
+// centres returns a point of each cell within the bounds of descriptors, f32[cells, d].
+func centres(p *Program) *graph.Array {
+	low, high := boundsOf(p.Space)
+	var flat []float32
+	for _, c := range p.Cells.Centres() {
+		for i, x := range c {
+			flat = append(flat, low[i]+float32(x)*(high[i]-low[i]))
+		}
+	}
+	return graph.Float32s(flat, p.Cells.Cells(), len(low))
+}
+
+// metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
+func (r *Run) metadata(generation int64) map[string]string {
+	low, high := boundsOf(r.program.Space)
+	sides := ""
+	if g, ok := r.program.Cells.(grid); ok {
+		sides = commas([]int(g))
+	}
+	m := map[string]string{"format": "xlarun archive", "format_version": "1", "archive": r.config.Archive,
+		"env": r.config.Env, "generation": fmt.Sprint(generation), "low": commas(low), "high": commas(high),
+		"offset": fmt.Sprint(r.config.Offset.Value)}
+	if sides != "" {
+		m["sides"] = sides
+	}
+	if names := r.program.Play.Env.Spec().Descriptors; len(names) > 0 && r.config.Descriptor == "env" {
+		m["descriptors"] = strings.Join(names, "; ")
+	}
+	return m
+}
+
+// commas joins numbers with commas.
+func commas[T any](numbers []T) string {
+	var parts []string
+	for _, n := range numbers {
+		parts = append(parts, fmt.Sprint(n))
+	}
+	return strings.Join(parts, ",")
+}

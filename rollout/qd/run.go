@@ -1,0 +1,135 @@
+package qd
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/xlabridge"
+)
+
+// Run is a run of qd: a compiled generation and its state on the devices.
+type Run struct {
+	*run.Loop
+	config  Config
+	program *Program
+	target  float64 // NaN: none
+	backend xlabridge.Backend
+	inputs  Inputs
+	// correction is that of Reevaluate; nil before it.
+	correction *correction
+}
+
+// Step runs one generation.
+func (r *Run) Step() (run.Metrics, error) {
+	m, err := r.Loop.Step()
+	if err != nil {
+		return m, err
+	}
+	best, _ := m.Get("best_fitness")
+	m.Done = best >= r.target
+	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(m.Step) * m.Work})
+	for _, rare := range [][2]string{{"clipped", "clipped_descriptors"}, {"dropped", "dropped_members"}} {
+		if n, _ := m.Get(rare[0]); n > 0 {
+			m.Values = append(m.Values, run.Value{Name: rare[1], Number: n})
+		}
+	}
+	if dropped, _ := m.Get("dropped"); m.Step == 1 && dropped == float64(r.config.Batch) {
+		m.Failed = func() error {
+			return fmt.Errorf("all %d members of the first generation were dropped: none has a finite return and a "+
+				"finite descriptor. Mend the environment, or find the op that makes the first NaN with --jit=false",
+				r.config.Batch)
+		}
+	}
+	return m, nil
+}
+
+// Ending sums the run up.
+func (r *Run) Ending(last run.Metrics) string {
+	coverage, _ := last.Get("coverage")
+	score, _ := last.Get("qd_score")
+	best, _ := last.Get("best_fitness")
+	return fmt.Sprintf("%.0f of %d cells filled, QD score %.6g, best %.4g", coverage*float64(r.program.Cells.Cells()),
+		r.program.Cells.Cells(), score, best)
+}
+
+// state returns a snapshot as a tree, on the host.
+func (r *Run) state(s run.Snapshot) (State, error) {
+	v, err := r.Unflatten(s)
+	if err != nil {
+		return State{}, err
+	}
+	return v.(State), nil
+}
+
+// candidates is the number of elites that are judged. With noisy fitness the first of them was lucky.
+const candidates = 8
+
+// Candidates returns the elites with the highest fitness, of equal ones those of the first cells.
+func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
+	state, err := r.state(s)
+	if err != nil {
+		return nil, err
+	}
+	fitness, err := graph.Floats(state.Archive.Fitness)
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]int, len(fitness))
+	for i := range cells {
+		cells[i] = i
+	}
+	slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(fitness[b], fitness[a]) })
+	for _, cell := range cells[:min(candidates, len(cells))] {
+		if math.IsInf(fitness[cell], -1) {
+			cell = cells[0] // again: the judge always plays as many
+		}
+		if math.IsInf(fitness[cell], -1) {
+			return nil, nil
+		}
+		params, err := r.member(state.Archive.Genomes.Index(cell))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, run.Candidate{Name: fmt.Sprintf("cell_%d", cell), Params: params})
+	}
+	return all, nil
+}
+
+// Fame returns no members: the archive has them.
+func (r *Run) Fame(run.Snapshot) ([]run.Famed, error) { return nil, nil }
+
+// member returns the parameters of a genome, on the host.
+func (r *Run) member(genome *graph.Array) (params any, err error) {
+	if err = graph.Try(func() { params = r.program.Genomes.Unravel(genome) }); err != nil {
+		return nil, err
+	}
+	return graph.Eval(params)
+}
+
+// largeArchive is the size in bytes from which the archive is written only at the end of a run.
+const largeArchive = 8 << 20
+
+// Files returns the archive.
+func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
+	if r.program.Cells.Cells()*r.program.Genomes.Size()*4 > largeArchive && !ended {
+		return nil, nil
+	}
+	state, err := r.state(s)
+	if err != nil {
+		return nil, err
+	}
+	arrays, err := r.elites(state)
+	if err != nil {
+		return nil, err
+	}
+	metadata := r.metadata(s.Step)
+	if c := r.correction; c != nil && c.step == s.Step {
+		c.addTo(arrays, metadata)
+	}
+	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata}}, nil
+}

@@ -1,0 +1,31 @@
+package qd
+
+import (
+	"xlarun/envs"
+	"xlarun/rollout/settings"
+)
+
+// taskSettings are settings of the tasks of one step, whose genomes are the solutions. No episode is random, so one
+// judges an elite.
+var taskSettings = map[string]settings.Values{
+	"Arm-v0": {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.,
+		"judge": 1},
+	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.,
+		"judge": 1},
+}
+
+// Suggested returns settings for the environment that differ from the defaults.
+func (c *Config) Suggested() settings.Values {
+	values := settings.Values{}
+	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
+		if env, err := envs.Make(c.Env); err == nil {
+			if n := env.Spec().MaxSteps; n < c.Steps {
+				values["steps"] = n
+			}
+		}
+	})
+	for name, value := range taskSettings[c.Env] {
+		values[name] = value
+	}
+	return values
+}

@@ -1,0 +1,137 @@
+package hlo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// message makes protobuf messages from pairs of a field's number and its value.
+func message(pairs ...any) (m []byte) {
+	for i := 0; i < len(pairs); i += 2 {
+		number := protowire.Number(pairs[i].(int))
+		switch v := pairs[i+1].(type) {
+		case int:
+			m = protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), uint64(v))
+		case string:
+			m = protowire.AppendString(protowire.AppendTag(m, number, protowire.BytesType), v)
+		case []byte:
+			m = protowire.AppendBytes(protowire.AppendTag(m, number, protowire.BytesType), v)
+		case float64: // a field that is not read
+			m = protowire.AppendFixed64(protowire.AppendTag(m, number, protowire.Fixed64Type), math.Float64bits(v))
+		}
+	}
+	return m
+}
+
+// f32 is the shape of a matrix of floats, with its dimensions packed.
+func f32(rows, columns int) []byte {
+	return message(shapeElement, 11, shapeDimensions, []byte{byte(rows), byte(columns)})
+}
+
+func instruction(name, opcode string, pairs ...any) []byte {
+	return message(append([]any{instructionName, name, instructionOpcode, opcode, 99, 1.5}, pairs...)...)
+}
+
+func computation(id int, name string, instructions ...[]byte) []byte {
+	m := message(computationName, name, computationID, id)
+	for _, x := range instructions {
+		m = append(m, message(computationInstructions, x)...)
+	}
+	return m
+}
+
+// testModule has an entry with two loops, one inside the other, a conditional and a collective.
+func testModule() []byte {
+	ten := message(literalS32, []byte{10})
+	return message(moduleName, "m", moduleEntry, 1,
+		moduleComputations, computation(1, "main",
+			instruction("p", "parameter", instructionShape, f32(4, 8), instructionID, 1),
+			instruction("f", "fusion", instructionShape, f32(4, 8), instructionCalled, 7, instructionID, 2,
+				instructionOperands, []byte{1},
+				instructionConfig, `{"reification_cost":[{"exec_time_us":2.5}]}`),
+			instruction("w", "while", instructionCalled, []byte{2, 3}),
+			instruction("ar", "all-reduce-start", instructionShape, f32(2, 2)),
+			instruction("ard", "all-reduce-done"),
+			instruction("if", "conditional", instructionCalled, []byte{5, 6}),
+			instruction("buffer", "custom-call", instructionTarget, "AllocateBuffer")),
+		moduleComputations, computation(2, "body",
+			instruction("g", "custom-call", instructionTarget, "gemm", instructionShape,
+				message(shapeTuple, f32(2, 2), shapeTuple, f32(1, 1))),
+			instruction("c", "call", instructionCalled, 5),
+			instruction("w2", "while", instructionCalled, []byte{4, 3}, instructionConfig,
+				`{"known_trip_count":{"n":"500"}}`)),
+		moduleComputations, computation(3, "condition", instruction("p", "parameter"),
+			instruction("ten", "constant", instructionLiteral, ten), instruction("lt", "compare")),
+		moduleComputations, computation(4, "inner", instruction("copy", "copy", instructionShape, f32(1, 1))),
+		moduleComputations, computation(5, "one", instruction("t", "transpose")),
+		moduleComputations, computation(6, "two", instruction("s", "sort"), instruction("r", "reduce")),
+		moduleComputations, computation(7, "fused", instruction("x", "dot")),
+	)
+}
+
+func TestLoops(t *testing.T) {
+	m, err := Parse("hlo", testModule())
+	require.NoError(t, err)
+	require.Equal(t, "m", m.Name)
+	loops := m.Loops()
+	require.Len(t, loops, 3, "29.07 the entry and both loops, but not the fusion")
+	entry, outer, inner := loops[0], loops[1], loops[2]
+	require.Equal(t, []Kernel{{"f", "fusion", 128, 128}, {"s", "sort", 0, 0}, {"r", "reduce", 0, 0}}, entry.Kernels,
+		"29.08 of a conditional, the branch with more kernels")
+	require.Equal(t, []Kernel{{"ar", "all-reduce", 16, 0}}, entry.Collectives,
+		"29.09 the end of a collective is no launch")
+	require.InDelta(t, 2.5e-6, entry.Seconds, 1e-12, "29.10")
+	require.EqualValues(t, 4, entry.Launches)
+	require.Equal(t, []Kernel{{"g", "gemm", 20, 0}, {"t", "transpose", 0, 0}}, outer.Kernels,
+		"29.11 calls are followed")
+	require.EqualValues(t, 10, outer.Trips, "29.12 the condition compares with a constant")
+	require.EqualValues(t, 20, outer.Launches)
+	require.Equal(t, 2, inner.Depth)
+	require.EqualValues(t, 500, inner.Trips, "29.13 the compiler says it")
+	require.EqualValues(t, 5000, inner.Launches)
+
+	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two
+	// kernels of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4
+	// bytes.
+	require.InDelta(t, 256+16+2+10*(20+1)+5000*4, 1e6*Estimate(loops, 1e6, 1e-6), 1e-6, "29.35")
+	with, err := Parse("hlo_with_config", message(1, testModule(), 2, "config"))
+	require.NoError(t, err)
+	require.Equal(t, loops, with.Loops(), "29.14")
+}
+
+// A condition that does more than compare with a constant has no known bound.
+func TestUnknownTurns(t *testing.T) {
+	for name, condition := range map[string][]byte{
+		"29.15 another input": computation(3, "c", instruction("p", "parameter"), instruction("lt", "compare")),
+		"29.16 an early end": computation(3, "c", instruction("p", "parameter"),
+			instruction("ten", "constant", instructionLiteral, message(literalS32, []byte{10})),
+			instruction("lt", "compare"), instruction("and", "and")),
+		"29.17 a fraction": computation(3, "c", instruction("x", "constant", instructionLiteral, message(8, 1.5)),
+			instruction("lt", "compare")),
+	} {
+		m, err := Parse("hlo", message(moduleEntry, 1, moduleComputations, computation(1, "main",
+			instruction("w", "while", instructionCalled, []byte{2, 3})), moduleComputations, computation(2, "body",
+			instruction("k", "copy")), moduleComputations, condition))
+		require.NoError(t, err, name)
+		loops := m.Loops()
+		require.Len(t, loops, 2, name)
+		require.Zero(t, loops[1].Trips, name)
+		require.EqualValues(t, 1, loops[1].Launches, name)
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	_, err := Parse("mlir", nil)
+	require.ErrorContains(t, err, `got a program in the format "mlir"`, "29.18")
+	_, err = Parse("hlo", nil)
+	require.ErrorContains(t, err, "no entry computation", "29.19")
+	whole := testModule()
+	for n := range whole { // 29.20: a program cut short is an error or a shorter program, never a panic
+		if m, err := Parse("hlo", whole[:n]); err == nil {
+			m.Loops()
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package xlabridge
+
+/*
+#include <stdlib.h>
+#include "ffi.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"unsafe"
+
+	"xlarun/graph"
+)
+
+// xlarun_host is called by xb_host in running programs, on threads of the plugin.
+//
+//export xlarun_host
+func xlarun_host(frame *C.xf_frame) *C.xf_error {
+	if C.xf_asked(frame) != 0 || frame.stage != C.XF_EXECUTE {
+		return nil
+	}
+	err := hostCall(unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.args.values)), int(frame.args.size)),
+		unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.results.values)), int(frame.results.size)))
+	if err == nil {
+		return nil
+	}
+	text := C.CString(err.Error())
+	defer C.free(unsafe.Pointer(text))
+	return C.xf_fail(frame, C.XF_INVALID_ARGUMENT, text)
+}
+
+// hostCall runs a host_call op: it fills the results.
+func hostCall(args, results []*C.xf_buffer) error {
+	var message []byte
+	var in []*graph.Array
+	var outs []graph.Shape
+	for i, b := range args {
+		s, err := shapeOfBuffer(b)
+		if err != nil {
+			return err
+		}
+		content := bytesOfBuffer(b, s)
+		if i == 0 {
+			message = content
+			continue
+		}
+		in = append(in, graph.FromBytes(s, content))
+	}
+	for _, b := range results {
+		s, err := shapeOfBuffer(b)
+		if err != nil {
+			return err
+		}
+		outs = append(outs, s)
+	}
+	all, err := runHost(message, in, outs)
+	if err != nil {
+		return err
+	}
+	for i, b := range results {
+		if n := outs[i].Bytes(); n > 0 {
+			copy(unsafe.Slice((*byte)(b.data), n), all[i])
+		}
+	}
+	return nil
+}
+
+// runHost is graph.RunHostCall that keeps a panic or an error for the caller of the program. It uses a separate
+// goroutine, as runDebug does.
+func runHost(message []byte, in []*graph.Array, outs []graph.Shape) (all [][]byte, err error) {
+	err = fmt.Errorf("a function of the host ended its goroutine (runtime.Goexit): return from it, or panic")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if v := recover(); v != nil {
+				err = keepCallbackPanic(&CallbackPanic{v, debug.Stack()})
+			}
+		}()
+		if all, err = graph.RunHostCall(message, in, outs); err != nil {
+			var is *graph.Error
+			if !errors.As(err, &is) {
+				is = &graph.Error{Op: "HostCall", Msg: err.Error()}
+			}
+			err = keepCallbackPanic(&CallbackPanic{is, nil})
+		}
+	}()
+	<-done
+	return all, err
+}

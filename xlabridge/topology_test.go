@@ -1,0 +1,161 @@
+package xlabridge
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/target"
+)
+
+// openTopology opens a client for devices that are not there, or skips the test if the plugin is not installed.
+func openTopology(t *testing.T, name string, o Options) *Client {
+	t.Helper()
+	on, err := target.Parse(name)
+	require.NoError(t, err)
+	o.Backend, o.Topology, o.Offline = on.Backend, &on, os.Getenv("XLARUN_TOPOLOGIES") == ""
+	c, err := Open(t.Context(), o)
+	if errors.Is(err, fetch.ErrNotInstalled) {
+		t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend + ", or XLARUN_TOPOLOGIES=1")
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// The options of a topology's program are those that go-xla gives to a client: else the devices would not find it in
+// the cache.
+func TestCompileOptionsAreThoseOfClients(t *testing.T) {
+	c := open(t, Options{Devices: 3})
+	for _, replicas := range []int{1, 2, 3} {
+		var got []byte
+		seenOptions = func(options []byte) { got = options }
+		_, err := c.CompileText("least", leastModule, CompileOptions{Replicas: replicas, NoCache: true})
+		seenOptions = nil
+		require.NoError(t, err)
+		require.Equal(t, got, compileOptions(replicas), "29.21 %d replicas", replicas)
+	}
+}
+
+func TestTopologyOfAnotherBackend(t *testing.T) {
+	on, err := target.Parse("h100")
+	require.NoError(t, err)
+	_, err = Open(t.Context(), Options{Backend: "tpu", Topology: &on})
+	require.EqualError(t, err, "backend tpu: the topology h100 is one of cuda; use --backend cuda", "29.22")
+}
+
+// A topology compiles, keeps programs in the cache, and runs nothing.
+func TestTopology(t *testing.T) {
+	for _, name := range []string{"h100", "h100x8", "v5e:2x2"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := openTopology(t, name, Options{CacheDir: dir})
+			require.Equal(t, c.Topology().Devices, c.NumDevices(), "29.23")
+			require.Equal(t, c.Backend(), c.Platform())
+			devices := min(4, c.NumDevices())
+			p, err := graph.TraceArgs("sum", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 8, 64))},
+				graph.TraceOptions{Replicas: devices}, func(args []any) any {
+					x := args[0].(*graph.Array)
+					if devices > 1 {
+						x = graph.PSum(x, graph.DeviceAxis)
+					}
+					return x.Tanh().Sum()
+				})
+			require.NoError(t, err)
+			var infos []CompileInfo
+			for range 2 {
+				x, err := c.Compile(p, CompileOptions{})
+				require.NoError(t, err)
+				infos = append(infos, x.Executable.Info())
+				m, err := x.Executable.Memory()
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the "+
+					"cached program, too")
+				out, err := x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
+				require.NoError(t, err, "29.25 a call gives shapes")
+				require.True(t, out[0].Shape().Equal(graph.ShapeOf(graph.Float32)))
+				_, err = graph.Floats(out[0])
+				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, "+
+					"so it did not run", "29.26")
+				_, err = x.Executable.Execute(nil, nil)
+				require.ErrorContains(t, err, "did not run", "29.27")
+			}
+			require.Equal(t, CacheMiss, infos[0].Cache)
+			require.Equal(t, CacheHit, infos[1].Cache, "29.28 %s", infos[1].Reason)
+			require.Equal(t, infos[0].Bytes, infos[1].Bytes)
+			entries, err := c.Cache().List()
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+			require.NotEmpty(t, entries[0].Meta.Ahead, "29.29 the entry is marked")
+			uncached, err := c.Compile(p, CompileOptions{NoCache: true})
+			require.NoError(t, err)
+			loops, err := uncached.Executable.Loops()
+			require.NoError(t, err)
+			require.NotEmpty(t, loops[0].Kernels, "29.30")
+			require.Equal(t, devices > 1, len(loops[0].Collectives) > 0)
+			_, err = c.CompileText("broken", "module {", CompileOptions{})
+			require.ErrorContains(t, err, "compile broken for "+name, "29.31")
+		})
+	}
+}
+
+// A program that was compiled without its device is a hit that says so, and is compiled again where that is wanted.
+func TestCompiledAhead(t *testing.T) {
+	dir := t.TempDir()
+	c := openAlone(t, Options{CacheDir: dir})
+	run := func(c *Client) CompileInfo { return compile(t, c, axpyText, CompileOptions{}).Info() }
+	first := run(c)
+	key, err := cache.ParseKey(first.Key)
+	require.NoError(t, err)
+	payload, meta, err := c.Cache().Get(key)
+	require.NoError(t, err)
+	require.NotEmpty(t, meta.Program)
+	meta.Ahead = []byte(`{"outputs":2}`)
+	require.NoError(t, c.Cache().Put(key, meta, payload))
+	hit := run(c)
+	require.Equal(t, []string{CacheHit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
+
+	var warned []string
+	renewing := openAlone(t, Options{CacheDir: dir, Renew: true, Warn: func(s string) { warned = append(warned, s) }})
+	miss := run(renewing)
+	require.Equal(t, []string{CacheMiss, errRenewed.Error()}, []string{miss.Cache, miss.Reason}, "29.37")
+	require.True(t, miss.Stored)
+	require.Empty(t, warned, "nothing is wrong")
+	again := run(renewing)
+	require.Equal(t, []string{CacheHit, ""}, []string{again.Cache, again.Reason}, "29.38 it has replaced the other")
+}
+
+// A miss of an accelerator says what the same program is there for.
+func TestOtherEntries(t *testing.T) {
+	store := cache.New(t.TempDir())
+	l := &library{fingerprint: "b1"}
+	r := &request{store: store}
+	code := []byte("module {}")
+	h100, h200 := acceleratorPlatform("cuda", "NVIDIA H100 80GB HBM3"), acceleratorPlatform("cuda", "NVIDIA H200")
+	r.overrides = map[string]any{cudaDataDir: "/home/one/cuda"}
+	key := r.key(l, code, "mlir", compileOptions(1), h100)
+	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},
+		[]byte("program")))
+	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
+	require.Equal(t, key, other.key(l, code, "mlir", compileOptions(1), h100), "29.39 folders are no part of the key")
+	require.NotEqual(t, key, other.key(l, code, "mlir", compileOptions(2), h100))
+	other.key(l, code, "mlir", compileOptions(1), h200)
+	for _, c := range []struct {
+		name, platform, plugin, want string
+		err                          error
+	}{
+		{"device", h200, "b1", "; the same program is there for NVIDIA H100 80GB HBM3, this device is NVIDIA H200",
+			cache.ErrAbsent},
+		{"plugin", h100, "b2", "; the same program is there from another plugin (b1, this is b2)", cache.ErrAbsent},
+		{"flags", h100, "b1", "; the same program is there with other XLA_FLAGS", cache.ErrAbsent},
+		{"damaged", h200, "b1", "", os.ErrInvalid},
+		{"cpu", "cpu\n1\ncpu", "b1", "", cache.ErrAbsent},
+	} {
+		require.Equal(t, c.want, other.others(&library{fingerprint: c.plugin}, c.platform, c.err), "29.40 %s", c.name)
+	}
+}
