@@ -149,7 +149,8 @@ func (x *Setup) checkGenome() error {
 		return nil
 	}
 	return settings.Wrong("policy", x.Search.Policy, "a policy whose parameters are all float32 (its %s is %s): %s "+
-		"searches among vectors; --strategy simplega takes any policy", strings.TrimPrefix(path, "."),
+		"searches among vectors; --strategy eggroll takes any policy, and neat takes genome",
+		strings.TrimPrefix(path, "."),
 		shape, x.Search.Strategy)
 }
 

@@ -117,12 +117,12 @@ type NEATState struct {
 	Reach    *graph.Array `tree:"optional"` // u32[population, …]: the next one's descendants; nil if recurrent
 	Species  NEATSpecies
 	Champion *graph.Array // i32[]: the best of Genomes
-	// Again, i32[population], counts the generations after its own in which a member was played, and Confirmed,
-	// f32[population], is its mean fitness in them.
-	Again, Confirmed *graph.Array
-	Best             *graph.Array // f32[]: the best fitness so far
-	Improved         *graph.Array // i32[]: the generation that reached it
-	Told             *graph.Array // i32[]: generations so far
+	Elite    *graph.Array // i32[]: the champion of the generation before, as an elite among Genomes; -1: none
+	// Confirmed, f32[], is the moving mean of the fitness of champions in the generation after their own.
+	Confirmed *graph.Array
+	Best      *graph.Array // f32[]: the best fitness so far
+	Improved  *graph.Array // i32[]: the generation that reached it
+	Told      *graph.Array // i32[]: generations so far
 
 	Threshold   *graph.Array // f32[]: of compatibility
 	Nodes       *graph.Array // i32[]: the number of the next new node
@@ -158,8 +158,7 @@ func (*NEAT) Keeps(population int) int { return population }
 // confirmedFitness is the metric that must reach the target.
 const confirmedFitness = "confirmed_fitness"
 
-// Goal returns the fitness of the best elite in generations after its birth. The best fitness of a generation would be
-// that of the luckiest member.
+// Goal returns the confirmed fitness. The best fitness of a generation would be that of the luckiest member.
 func (*NEAT) Goal() string { return confirmedFitness }
 
 // Init makes all members the genome, without species. Weights of the first generation are drawn by Sample.
@@ -169,8 +168,8 @@ func (e *NEAT) Init(first any, members int) any {
 	packed := e.pack(g)
 	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)),
 		Species: e.noSpecies(), Champion: zero,
-		Again:     graph.Zeros(graph.ShapeOf(graph.Int32, members)),
-		Confirmed: graph.Zeros(graph.ShapeOf(graph.Float32, members)),
+		Elite:     graph.Full(zero.Shape(), int32(-1)),
+		Confirmed: graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)),
 		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
 		Threshold:   e.Threshold.Array(),
 		Nodes:       graph.Full(zero.Shape(), int32(e.network.Inputs+e.network.Outputs)),
@@ -209,33 +208,26 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
 }
 
-// Centre returns the member with the highest confirmed fitness. If there is none, it is the champion of the last
-// generation.
+// Centre returns the champion of the generation before the last, if it is an elite of the last one, or else the
+// champion of the last one.
 func (e *NEAT) Centre(state any) any {
 	s := state.(NEATState)
-	best, fitness := s.confirmed()
-	return e.genome(s.Genomes, graph.Select(fitness.IsFinite(), best, s.Champion))
+	return e.genome(s.Genomes, graph.Select(s.Elite.Ge(0), s.Elite, s.Champion))
 }
 
-// confirmations is the number of generations after its own in which a member's fitness counts as confirmed.
-const confirmations = 3
+// confirmationRate is the weight of a generation in the moving mean of confirmed fitness.
+const confirmationRate = .25
 
-// confirmed returns the member with the highest confirmed fitness, and this, -Inf if there is none.
-func (s NEATState) confirmed() (member, fitness *graph.Array) {
-	f := graph.Select(s.Again.Ge(confirmations), s.Confirmed, math.Inf(-1))
-	member = f.ArgMax(0)
-	return member, graph.DynamicIndex(f, member, 0)
-}
-
-// confirm returns how often members have been played after the generation of their birth, i32[population], and their
-// mean fitness in it, f32[population]. Elites are.
-func (s NEATState) confirm(f *graph.Array) (again, confirmed *graph.Array) {
+// confirm returns the place of the champion's copy, -1 if there is none, and the moving mean of the fitness that
+// champions have in the generation after their own, in which they have new episodes. It is -Inf before the first.
+func (s NEATState) confirm(f *graph.Array) (elite, confirmed *graph.Array) {
 	b := unpackBirths(s.Births)
-	before := graph.Take(s.Again, b.Parent, 0)
-	again = graph.Select(b.Copied, before.Add(1), 0)
-	count := before.Convert(graph.Float32)
-	mean := graph.Take(s.Confirmed, b.Parent, 0).Mul(count).Add(f).Div(count.Add(1))
-	return again, graph.Select(b.Copied, mean, 0.)
+	is := b.Copied.And(b.Parent.Eq(s.Champion))
+	elite = graph.Select(graph.Any(is), is.Convert(graph.Int32).ArgMax(0), -1)
+	now := graph.DynamicIndex(f, elite.Max(0), 0)
+	mean := s.Confirmed.Add(now.Sub(s.Confirmed).Mul(confirmationRate))
+	mean = graph.Select(s.Confirmed.IsFinite(), mean, now)
+	return elite, graph.Select(elite.Ge(0).And(now.IsFinite()), mean, s.Confirmed)
 }
 
 // Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
@@ -244,7 +236,7 @@ func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
 	all := graph.Once(draws.All().(neatDraw))
 	f := WorstIfNaN(v.Fitness)
 	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Told: s.Told.Add(1)}
-	next.Again, next.Confirmed = s.confirm(f)
+	next.Elite, next.Confirmed = s.confirm(f)
 	best := graph.DynamicIndex(f, next.Champion, 0)
 	next.Best = s.Best.Max(best)
 	next.Improved = graph.Select(best.Gt(s.Best), next.Told, s.Improved)
@@ -272,7 +264,7 @@ func (*NEAT) Reports() []string {
 		"innovations", "refused_mutations", "compatibility_threshold"}
 }
 
-// Report returns the numbers of a generation: its best confirmed fitness, its species, the size of the largest, means
+// Report returns the numbers of a generation: its confirmed fitness, its species, the size of the largest, means
 // of hidden nodes and of connections that are on, connections that ever got a number, the mutations of its offspring
 // that would outgrow the padding, and the threshold of the next generation.
 func (e *NEAT) Report(state any) *graph.Array {
@@ -282,8 +274,7 @@ func (e *NEAT) Report(state any) *graph.Array {
 	mean := func(flags *graph.Array, less int) *graph.Array {
 		return single(flags.Convert(graph.Int32).Sum().Sub(less * flags.Dim(0))).Div(float32(flags.Dim(0)))
 	}
-	_, fitness := s.confirmed()
-	return graph.Stack([]*graph.Array{fitness, single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
+	return graph.Stack([]*graph.Array{s.Confirmed, single(s.Species.Number.Gt(0).Convert(graph.Int32).Sum()),
 		single(graph.ReduceMax(s.Species.Size)),
 		mean(g.Nodes.Exist(), e.network.Inputs+e.network.Outputs),
 		mean(g.Connections.Enabled, 0), single(s.Innovations), single(s.Refused), s.Threshold}, 0)
