@@ -269,8 +269,8 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	both.Wait()
 }
 
-// TestDefaultsAreTheSameRun (case 32.60): a host that was resumed has all settings in its config, and one that joins with
-// the same flags has defaults. They refused each other.
+// TestDefaultsAreTheSameRun (case 32.60): a host that was resumed has all settings in its config, and one that joins
+// with the same flags has defaults. They refused each other.
 func TestDefaultsAreTheSameRun(t *testing.T) {
 	c := DefaultConfig()
 	given := DefaultConfig()

@@ -123,8 +123,8 @@ func (p *Process) Hosts() []string {
 	return p.host.Alive(p.now())
 }
 
-// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick one
-// may have done all generations while this one compiled.
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
+// one may have done all generations while this one compiled.
 func (p *Process) WaitFor(hosts int) error {
 	for {
 		p.mu.Lock()
