@@ -38,14 +38,23 @@ func (r *Run) Step() (run.Metrics, error) {
 			m.Values = append(m.Values, run.Value{Name: rare[1], Number: n})
 		}
 	}
-	if dropped, _ := m.Get("dropped"); m.Step == 1 && dropped == float64(r.config.Batch) {
-		m.Failed = func() error {
-			return fmt.Errorf("all %d members of the first generation were dropped: none has a finite return and a "+
-				"finite descriptor. Mend the environment, or find the op that makes the first NaN with --jit=false",
-				r.config.Batch)
-		}
+	if coverage, _ := m.Get("coverage"); m.Step == 1 && coverage == 0 {
+		m.Failed = func() error { return r.empty(m) }
 	}
 	return m, nil
+}
+
+// empty returns why the archive has no elite after the first generation.
+func (r *Run) empty(m run.Metrics) error {
+	if dropped, _ := m.Get("dropped"); dropped == float64(r.config.Batch) {
+		return fmt.Errorf("all %d members of the first generation were dropped: none has a finite return and a "+
+			"finite descriptor. Mend the environment, or find the op that makes the first NaN with --jit=false",
+			r.config.Batch)
+	}
+	mean, _ := m.Get("mean_fitness")
+	return fmt.Errorf("no member of the first generation entered the archive: their mean fitness is %.4g, and with "+
+		"--learning-rate below 1 an empty cell takes only a fitness above --threshold-min %v: give one below the "+
+		"fitness that you expect", mean, r.config.Annealing.Min.Value)
 }
 
 // Ending sums the run up.

@@ -171,6 +171,16 @@ func TestDroppedAndClipped(t *testing.T) {
 	}
 }
 
+// TestNothingEntersTheArchive (case 31.89): with a threshold above every fitness the archive stayed empty in silence.
+func TestNothingEntersTheArchive(t *testing.T) {
+	c := small()
+	c.Annealing = Annealing{Rate: settings.Num(.1), Min: settings.Num(1e9)}
+	m, err := start(t, &xlabridge.Reference{}, c).Step()
+	require.NoError(t, err)
+	require.NotNil(t, m.Failed)
+	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
+}
+
 // nanOf is a descriptor that is NaN: in episodes that begin to the left, or in all.
 type nanOf struct{ all bool }
 
