@@ -119,7 +119,7 @@ func TestExtend(t *testing.T) {
 		"xlarun/cmd/xlarun-study/command in its main package")
 	help := s.Do(t, "search", "--help")
 	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)",
-		"lstm, memory, mingru"} {
+		"lstm, memory,"} {
 		require.Contains(t, help, text)
 	}
 	require.NotContains(t, help, "--tune")
@@ -162,8 +162,8 @@ func TestExampleIsShort(t *testing.T) {
 			lines[filepath.Base(f)], all = n, all+n
 		}
 	}
-	require.Len(t, lines, 7)
-	require.Less(t, all, 560, "%v", lines)
+	require.Len(t, lines, 9)
+	require.Less(t, all, 660, "%v", lines)
 }
 
 // asTask is a command of a kind of run as an argument of warmup: without what is for runs alone.

@@ -30,7 +30,7 @@ var eventful = map[string][]settings.Pairs{
 		{"thrust": "0", "push": "0", "pad": "0.001", "safe": "1"}},
 	"MountainCar-v0":           {{"force": "0.02", "gravity": "0.001"}},
 	"MountainCarContinuous-v0": {{"power": "0.02", "gravity": "0.001"}},
-	"PointRobot-misc-v1":       {nil, {"goal-radius": "0.9"}, {"dense-reward": "true"}},
+	"PointRobot-misc-v1":       {nil, {"goal-radius": "1.5"}},
 	"Pong-misc-v1":             {nil, {"max-ball-speed": "0"}, {"max-ball-speed": "1"}},
 	"TMaze-v1":                 {{"length": "3"}},
 }

@@ -103,7 +103,7 @@ func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
 
 // results are the outputs of a generation for the host.
 type results struct {
-	Members *graph.Array // f32[islands, 3+reports, members], see generation.Program.Run
+	Members *graph.Array // f32[islands, (3+reports)·members], see generation.Program.Run
 	// Islands is f32[3]: the diversity between the islands' centres, the diversity among the members that are ready to
 	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
@@ -121,7 +121,7 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	m.Arriving = c.exchange(s.Key, number, migrates, m.Leaving)
 	s.Lanes.Migration = m
 	next, members := l.Run(lanes.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
-	out := State{next.Lanes, next.Each, meanFitness(members), s.Key}
+	out := State{next.Lanes, next.Each, meanFitness(members, c.Population), s.Key}
 
 	m = next.Lanes.Migration.(generation.Travel)
 	centres := graph.VMap(func(s any) any { return l.Search.Strategy.Centre(s) })(next.Lanes.Strategy)
@@ -133,9 +133,10 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	return out, results{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), m.Taken.Sum()}
 }
 
-// meanFitness returns the mean fitness of each island, given f32[islands, 3+reports, members].
-func meanFitness(members *graph.Array) *graph.Array {
-	fitness := graph.SliceAxis(graph.Once(members), 1, 0, 1).Squeeze(1)
+// meanFitness returns the mean fitness of each island, given the numbers of lanes.Program.Run, which begin with the
+// fitness of all members.
+func meanFitness(numbers *graph.Array, members int) *graph.Array {
+	fitness := graph.SliceAxis(graph.Once(numbers), 1, 0, members)
 	known := fitness.IsNaN().Not()
 	count := known.Convert(graph.Float32).Sum(1)
 	return graph.Select(count.Gt(0), graph.Select(known, fitness, 0).Sum(1).Div(count.Max(1)), math.Inf(-1))

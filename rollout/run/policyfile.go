@@ -3,6 +3,7 @@ package run
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"xlarun/envs"
 	"xlarun/rollout/policy"
@@ -32,11 +33,11 @@ func KeepPolicyFile(e Experiment) {
 	}
 }
 
-// KeepEnvironment sets the environment of an experiment to the id of its Spec, which for one that comes from files has
-// their digest. It changes nothing in one that cannot be made.
+// KeepEnvironment sets an environment that comes from files to the id of its Spec, which has their digest. It changes
+// nothing in one that is registered, or that cannot be made.
 func KeepEnvironment(e Experiment) {
 	f, ok := settings.Lookup(e, "env")
-	if !ok {
+	if !ok || slices.Contains(envs.IDs(), f.Text()) {
 		return
 	}
 	if env, err := envs.Make(f.Text()); err == nil {

@@ -97,7 +97,7 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 }
 
 // Run is a generation of all lanes. It returns the next state, and the numbers of generation.Program.Run for each lane,
-// f32[lanes, 3+reports, population].
+// f32[lanes, numbers].
 func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	type results = graph.Pair[generation.State, *graph.Array]
 	next, numbers := population.Map(l.Cut, in.Tiles, func(lane *graph.Array) results {
