@@ -24,7 +24,7 @@ type PointRobot struct{}
 // PointRobotParams are scalars: bool DenseReward and CenterInit (start in the middle), int32 MaxSteps, float32 the
 // others.
 type PointRobotParams struct {
-	MaxForce     *graph.Array `min:"0" max:"0.1"` // actions are not larger
+	MaxForce     *graph.Array `min:"0" max:"0.1000001"` // float32 0.1: actions are not larger
 	CircleRadius *graph.Array `min:"0"`
 	GoalRadius   *graph.Array `min:"0"`
 	DenseReward  *graph.Array
