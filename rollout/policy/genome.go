@@ -33,7 +33,7 @@ type GenomeSettings struct {
 	_            struct{} `wants:"names between commas, as help policies lists them"`
 	_            struct{} `help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss,"`
 	_            struct{} `help:"abs, square, clamped, hat"`
-	Output       string   `set:"output-activation"`
+	Output       string   `set:"final-activation"`
 	_            struct{} `oneof:"tanh,sigmoid,steep,relu,identity,sin,cos,gauss,abs,square,clamped,hat"`
 	_            struct{} `help:"function of the outputs"`
 	Aggregations string   `set:"aggregations"`

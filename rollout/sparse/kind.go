@@ -190,12 +190,17 @@ func (t *training) Restore(s run.Snapshot) error {
 // Ending sums the run up, and names the members that have failed.
 func (t *training) Ending(run.Metrics) string {
 	failed := failures(t.train.Loss, t.test.Loss)
-	if t.tested == 0 {
+	if t.tested == 0 || len(t.train.Accuracy) == 0 {
 		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy)) + failed
 	}
-	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy),
-		100*slices.Max(t.test.Accuracy)) + failed
+	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the highest %.2f %%; the saved member, the best in "+
+		"training, %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy),
+		100*t.test.Accuracy[t.best()]) + failed
 }
+
+// best returns the number of the member that is saved: the one with the highest accuracy in training, so that its test
+// accuracy is unbiased by the choice.
+func (t *training) best() int { return slices.Index(t.train.Accuracy, slices.Max(t.train.Accuracy)) }
 
 // failedMembers returns the numbers of the members with a loss that is not finite.
 func failedMembers(losses ...[]float64) []int {
@@ -270,7 +275,7 @@ func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 			members[i].TestLoss, members[i].TestAccuracy = finite(t.test.Loss[i]), finite(t.test.Accuracy[i])
 		}
 	}
-	best := slices.Index(t.train.Accuracy, slices.Max(t.train.Accuracy))
+	best := t.best()
 	member, err := t.Member(best)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestSparse(t *testing.T) {
 	require.Contains(t, string(text), "mutate-every = 3")
 	require.Contains(t, string(text), "data = 'set'")
 	require.Contains(t, string(text), "method = 'masked'", "what ran")
-	require.Contains(t, b.out.String(), "%, mean of the members; the best ")
+	require.Contains(t, b.out.String(), "%; the saved member, the best in training, 100.00 %")
 
 	text, err = os.ReadFile(filepath.Join(b.dir, "run", "profile.json"))
 	require.NoError(t, err)
