@@ -37,7 +37,7 @@ var groups = []struct {
 		"docs/notebooks.md", "examples/README.md"}},
 	{"Runs", []string{"docs/runs.md", "docs/ppo.md", "docs/pqn.md", "docs/selfplay.md", "docs/search.md",
 		"docs/sparse.md", "docs/qd.md", "docs/genomes.md", "docs/spiking.md", "docs/members.md"}},
-	{"Several machines", []string{"docs/study*.md", "docs/islands.md", "docs/machines.md"}},
+	{"Several machines", []string{"docs/study*.md", "docs/islands.md", "docs/machines.md", "docs/accelerators.md"}},
 	{"The library", []string{"docs/from-jax.md", "docs/jax.md", "docs/gymnasium.md", "docs/extending.md",
 		"WORKSPACE.md"}},
 	{"Reference", []string{"docs/reference/*.md"}},

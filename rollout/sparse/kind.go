@@ -193,8 +193,8 @@ func (t *training) Ending(run.Metrics) string {
 	if t.tested == 0 || len(t.train.Accuracy) == 0 {
 		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy)) + failed
 	}
-	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the highest %.2f %%; the saved member, the best in "+
-		"training, %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy),
+	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the highest %.2f %%; the saved member, the best "+
+		"in training, %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy),
 		100*t.test.Accuracy[t.best()]) + failed
 }
 
