@@ -100,6 +100,12 @@ func TestBadInput(t *testing.T) {
 		// 1: the config of a stranger made this program load native code.
 		{"code in a file", "evolve --config file.toml", "plugin = './x.so'",
 			[]string{`file.toml: key "plugin" got ./x.so`, "names code to load", "give --plugin on the command line"}},
+		{"27.187 a misspelt command and a flag", "evlove --rounds 2", "",
+			[]string{`there is no command "evlove", did you mean evolve?`}},
+		{"27.188 samples without a folder", "evolve --sample 3 --out none", "",
+			[]string{"--sample got 3, wants a folder of the run beside it", "--out none writes no files"}},
+		{"27.189 checkpoints without a folder", "ppo --checkpoint-every 1 --out none", "",
+			[]string{"--checkpoint-every got 1, wants a folder"}},
 		{"27.183 a server in a file", "evolve --config file.toml", "join = 'nats://h:1/x'\ntoken-file = 'id_rsa'",
 			[]string{`file.toml: key "join" got nats://h:1/x`, "names a server and files",
 				"give --join on the command line"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -104,7 +105,7 @@ func (g *flagValues) readNew(k run.Kind, arg, file string) (*task, error) {
 	}
 	t, err := g.resolve(k, arg, c)
 	if err == nil {
-		err = g.checkTune(t)
+		err = errors.Join(g.checkTune(t), g.checkNoFolder())
 	}
 	return t, err
 }
@@ -119,6 +120,20 @@ func (g *flagValues) checkTune(t *task) error {
 	if names := t.About().Given; len(names) > 0 {
 		return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
 			"leave one of them out", wanted, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// checkNoFolder refuses flags about the run's files beside --out none.
+func (g *flagValues) checkNoFolder() error {
+	if g.own.out != "none" {
+		return nil
+	}
+	for _, name := range []string{"sample", "checkpoint-every", "keep", "tensorboard-axis"} {
+		if text, given := g.values[name]; given {
+			return console.BadInput("--%s got %s, wants a folder of the run beside it: --out none writes no files", name,
+				text)
+		}
 	}
 	return nil
 }

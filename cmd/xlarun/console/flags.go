@@ -21,6 +21,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return err
+	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.RunE != nil && cmd.Flags().NArg() > 0:
+		return cmd.RunE(cmd, cmd.Flags().Args()) // a command that does not exist: its flags do not matter
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
 		dashes := "--"
