@@ -72,6 +72,10 @@ func sampleCommand(a *App) *cobra.Command {
 			if len(sampled) == 0 {
 				return console.BadInput("there is no member to sample: wait for the run's first checkpoint")
 			}
+			if len(sampled) < members {
+				fmt.Fprintf(a.Out, "the run has %s to sample, %d were asked for\n",
+					quantity.Count(len(sampled), "member", "members"), members)
+			}
 			played, err := session.Play(b, t.Kind, t.Experiment, snapshot, sampled, console.Version())
 			if err != nil {
 				return err
