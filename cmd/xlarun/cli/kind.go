@@ -131,8 +131,8 @@ func (g *flagValues) checkNoFolder() error {
 	}
 	for _, name := range []string{"sample", "checkpoint-every", "keep", "tensorboard-axis"} {
 		if text, given := g.values[name]; given {
-			return console.BadInput("--%s got %s, wants a folder of the run beside it: --out none writes no files", name,
-				text)
+			return console.BadInput("--%s got %s, wants a folder of the run beside it: --out none writes no files",
+				name, text)
 		}
 	}
 	return nil
