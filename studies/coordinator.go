@@ -43,6 +43,7 @@ type Coordinator struct {
 	study      *study.Study
 	workdir    workdir
 	pool       *Pool
+	deaths     atomic.Int64 // of workers that crashed or were killed
 	server     *server
 	status     atomic.Pointer[server] // the same server, for WorkerStatus
 	lanes      bool                   // trials are lanes
@@ -256,8 +257,8 @@ func (c *Coordinator) notice(format string, args ...any) {
 // Threads returns the highest number of threads that a worker had; 0 if it is not known.
 func (c *Coordinator) Threads() int { return c.threads }
 
-// Deaths returns the number of workers that crashed or were killed.
-func (c *Coordinator) Deaths() int { return c.pool.deaths }
+// Deaths returns the number of workers that crashed or were killed so far.
+func (c *Coordinator) Deaths() int { return int(c.deaths.Load()) }
 
 // Foreign returns the number of trials that other programs added.
 func (c *Coordinator) Foreign() int { return c.foreign }

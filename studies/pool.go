@@ -27,7 +27,6 @@ type Pool struct {
 	Done bool
 
 	workers map[int]*process
-	deaths  int
 	quick   int // workers that died soon, one after the other
 	rest    time.Time
 }
@@ -56,9 +55,6 @@ func (p *Pool) Man() error {
 					p.quick = 0
 				}
 				p.rest = time.Now().Add(min(time.Duration(max(p.quick-10, 0))*100*time.Millisecond, 5*time.Second))
-				if err != nil {
-					p.deaths++
-				}
 				if p.Died != nil {
 					p.Died(slot, err)
 				}

@@ -159,6 +159,9 @@ func (c *Coordinator) newPool() *Pool {
 		// a worker that an earlier coordinator started
 		Held: func(slot int) bool { return locked(c.workdir.slot(name, slot)) },
 		Died: func(slot int, err error) {
+			if err != nil {
+				c.deaths.Add(1)
+			}
 			if id, e := os.ReadFile(c.workdir.slot(name, slot) + ".id"); e == nil && c.server != nil {
 				c.server.died(string(id))
 			}
