@@ -54,7 +54,7 @@ func FMin(x, y any) *Array {
 // DivMod is FloorDiv and Mod.
 func DivMod(x, y any) (quotient, remainder *Array) { return FloorDiv(x, y), Mod(x, y) }
 
-// Modf is the part of x behind the point and the whole part, both with the sign of x.
+// Modf is the fraction of x and its whole part, both with the sign of x.
 func Modf(x any) (fraction, whole *Array) {
 	a := floatOf("Modf", x)
 	whole = Trunc(a)

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// HostTarget is the kernel by which compiled programs call functions of the host: its first input is the message of a
+// HostTarget is the kernel with which compiled programs call functions of the host. Its first input is the message of a
 // host_call op (u8[n]), the others are the function's arguments.
 const HostTarget = "xlarun_host"
 
@@ -136,11 +136,7 @@ func RunHostCall(message []byte, args []*Array, outs []Shape) ([][]byte, error) 
 	lanes := ShapeOf(Bool, args[0].Dims()[:axes]...).Size()
 	flat := make([]*Array, len(args))
 	for i, a := range args {
-		data, err := a.Data()
-		if err != nil {
-			return nil, err
-		}
-		b, err := data.HostBytes()
+		b, err := elementBytes(a)
 		if err != nil {
 			return nil, err
 		}
@@ -168,11 +164,7 @@ func RunHostCall(message []byte, args []*Array, outs []Shape) ([][]byte, error) 
 		if a, err = Eval(a); err != nil {
 			return nil, err
 		}
-		data, err := a.Data()
-		if err != nil {
-			return nil, err
-		}
-		if bytes[i], err = data.HostBytes(); err != nil {
+		if bytes[i], err = elementBytes(a); err != nil {
 			return nil, err
 		}
 	}

@@ -81,7 +81,7 @@ func Convolve(x, y *Array, mode string) *Array {
 }
 
 // Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's;
-// "same" has the middle ones, and the order of the shifts is that of x.
+// "same" has the middle ones, in the order of x.
 func Correlate(x, y *Array, mode string) *Array {
 	const name = "Correlate"
 	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {

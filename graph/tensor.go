@@ -185,11 +185,7 @@ func tensorFromBytes(s Shape, b []byte) *Tensor {
 
 // ToTensor reads a concrete or lazy array into a host tensor.
 func ToTensor(a *Array) (*Tensor, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	b, err := data.HostBytes()
+	b, err := elementBytes(a)
 	if err != nil {
 		return nil, err
 	}

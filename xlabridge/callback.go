@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime/debug"
@@ -43,11 +44,16 @@ const mostCallbackPanics = 256
 
 var callbackPanicText = regexp.MustCompile(`callback panic (\d+) of this process`)
 
-// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf. It uses a separate goroutine: neither a panic nor
-// runtime.Goexit (a test's FailNow) may unwind through the plugin's frames.
-func runDebug(c debugCall) (err error) {
-	err = fmt.Errorf("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, " +
-		"or panic")
+// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf.
+func runDebug(c debugCall) error {
+	return apart("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic",
+		func() error { return graph.RunDebug(c.message, c.values) })
+}
+
+// apart calls f in a goroutine of its own: neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the
+// plugin's frames. It keeps a panic for callbackPanicOf. ended is the error if f ends the goroutine.
+func apart(ended string, f func() error) (err error) {
+	err = errors.New(ended)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -56,7 +62,7 @@ func runDebug(c debugCall) (err error) {
 				err = keepCallbackPanic(&CallbackPanic{v, debug.Stack()})
 			}
 		}()
-		err = graph.RunDebug(c.message, c.values)
+		err = f()
 	}()
 	<-done
 	return err

@@ -8,8 +8,6 @@ import "C"
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"unsafe"
 
 	"xlarun/graph"
@@ -68,26 +66,17 @@ func hostCall(args, results []*C.xf_buffer) error {
 	return nil
 }
 
-// runHost is graph.RunHostCall that keeps a panic or an error for the caller of the program. It uses a separate
-// goroutine, as runDebug does.
+// runHost is graph.RunHostCall that keeps a panic or an error for the caller of the program.
 func runHost(message []byte, in []*graph.Array, outs []graph.Shape) (all [][]byte, err error) {
-	err = fmt.Errorf("a function of the host ended its goroutine (runtime.Goexit): return from it, or panic")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if v := recover(); v != nil {
-				err = keepCallbackPanic(&CallbackPanic{v, debug.Stack()})
-			}
-		}()
-		if all, err = graph.RunHostCall(message, in, outs); err != nil {
-			var is *graph.Error
-			if !errors.As(err, &is) {
-				is = &graph.Error{Op: "HostCall", Msg: err.Error()}
-			}
-			err = keepCallbackPanic(&CallbackPanic{is, nil})
+	err = apart("a function of the host ended its goroutine (runtime.Goexit): return from it, or panic", func() error {
+		if all, err = graph.RunHostCall(message, in, outs); err == nil {
+			return nil
 		}
-	}()
-	<-done
+		var is *graph.Error
+		if !errors.As(err, &is) {
+			is = &graph.Error{Op: "HostCall", Msg: err.Error()}
+		}
+		return keepCallbackPanic(&CallbackPanic{is, nil})
+	})
 	return all, err
 }

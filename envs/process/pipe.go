@@ -136,7 +136,8 @@ func (p *pipe) line() (string, error) {
 	}
 }
 
-// ask sends a request about n simulators, and returns the columns of the answer, n rows of these widths each.
+// ask sends a request about n simulators. It returns the columns of the answer, n rows each, of the given widths in
+// bytes.
 func (p *pipe) ask(word string, n int, body []byte, widths []int) ([][]byte, error) {
 	if err := p.to.SetWriteDeadline(time.Now().Add(p.wait)); err != nil {
 		return nil, err

@@ -271,7 +271,7 @@ func (p *pool) reset(args []*graph.Array) ([]*graph.Array, error) {
 	return out.arrays(p.spec)[:2], nil
 }
 
-// handle is what a state knows of its episode. The seed begins it again.
+// handle names an episode in a state. The seed begins it again.
 type handle struct{ session, episode, seed uint32 }
 
 const handleBytes = 12

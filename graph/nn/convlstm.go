@@ -23,7 +23,7 @@ func NewConvLSTM(key random.Key, kernel []int, in, features int, opts ...Option)
 	return ConvLSTM{NewConv(k1, kernel, in, 4*features, opts...), NewConv(k2, kernel, features, 4*features, opts...)}
 }
 
-// Start is the state before the first step, for images of these dims: zeros, in the parameters' type.
+// Start is the state before the first step, for images of the given dims: zeros, in the parameters' type.
 func (l ConvLSTM) Start(spatial ...int) LSTMState {
 	w := l.Hidden.W
 	zeros := graph.Zeros(graph.ShapeOf(w.DType(), append(append([]int{}, spatial...), w.Dim(-2))...))

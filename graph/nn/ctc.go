@@ -2,9 +2,9 @@ package nn
 
 import "xlarun/graph"
 
-// CTC is minus the logarithm of the probability that a sequence of logits spells a label, where each step gives a
-// class or a blank, and repeated classes count once unless a blank lies between (Graves et al., "Connectionist
-// temporal classification", 2006): a scalar. logits is [steps, classes], label [n] integers; steps are the first
+// CTC is minus the logarithm of the probability that a sequence of logits spells a label, a scalar (Graves et al.,
+// "Connectionist temporal classification", 2006). Each step gives a class or a blank. Repeated classes count once
+// unless a blank lies between. logits is [steps, classes], label [n] integers; steps are the first
 // numbers of them that count, arrays or Go numbers. The blank is class 0.
 func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	const op = "nn.CTC"

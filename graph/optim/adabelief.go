@@ -33,12 +33,7 @@ func (a scaleByBelief) Update(grads any, state State, _ any) (any, State) {
 		return moment(x[0].Sub(x[1]).Square(), x[2], a.c.b2).Add(in(a.c.epsRoot, x[2]))
 	}, grads, mu, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
-		g, m := x[0], debias(x[1], a.c.b1, count)
-		if a.c.nesterov {
-			m, g = debias(x[1], a.c.b1, increment(count)), debias(g, a.c.b1, count)
-			m = graph.Mul(in(a.c.b1, m), m).Add(graph.Mul(in(sub(1., a.c.b1), g), g))
-		}
-		root := debias(x[2], a.c.b2, count).Sqrt()
+		m, root := a.c.direction(x[0], x[1], count), debias(x[2], a.c.b2, count).Sqrt()
 		return m.Div(root.Add(in(a.c.eps, root)))
 	}, grads, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}

@@ -61,15 +61,20 @@ func (a scaleByAdam) Update(grads any, state State, _ any) (any, State) {
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
-		g, m, v := x[0], x[1], debias(x[2], a.c.b2, count)
-		if a.c.nesterov {
-			m, g = debias(m, a.c.b1, increment(count)), debias(g, a.c.b1, count)
-			m = graph.Mul(in(a.c.b1, m), m).Add(graph.Mul(in(sub(1., a.c.b1), g), g))
-		} else {
-			m = debias(m, a.c.b1, count)
-		}
+		v := debias(x[2], a.c.b2, count)
+		m := a.c.direction(x[0], x[1], count)
 		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
 		return m.Div(root.Add(in(a.c.eps, root)))
 	}, grads, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
+}
+
+// direction returns the average of the gradients without its bias. With Nesterov it is the average as it will be after
+// another step with the same gradient.
+func (c config) direction(gradient, average, count *graph.Array) *graph.Array {
+	if !c.nesterov {
+		return debias(average, c.b1, count)
+	}
+	m, g := debias(average, c.b1, increment(count)), debias(gradient, c.b1, count)
+	return graph.Mul(in(c.b1, m), m).Add(graph.Mul(in(sub(1., c.b1), g), g))
 }

@@ -33,7 +33,7 @@ func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
 }
 
 // Regenerated returns draws that are drawn again, tile by tile, for each use. That takes longer, but memory for only
-// one tile and one sum. keys are those of this device's items, leaves [RowCount, Lanes, dims...]. draw returns the
+// one tile and one sum. keys are the keys of this device's items, leaves [RowCount, Lanes, dims...]. draw returns the
 // draws of one tile, given its keys.
 func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys K) any) Draws {
 	tileOf := func(keys K, i *graph.Array) any { return draw(graph.Once(At(keys, i))) }

@@ -20,7 +20,7 @@ type Run struct {
 	target  float64 // NaN: none
 	backend xlabridge.Backend
 	inputs  Inputs
-	// correction is that of Reevaluate; nil before it.
+	// correction is what Reevaluate found; nil before it.
 	correction *correction
 }
 

@@ -11,7 +11,7 @@ var launching = []string{"fusion", "custom-call", "dot", "convolution", "copy", 
 	"scatter", "gather", "dynamic-slice", "dynamic-update-slice", "concatenate", "transpose", "pad", "slice", "iota",
 	"broadcast", "select-and-scatter", "cholesky", "triangular-solve", "fft", "rng-bit-generator", "topk"}
 
-// collectives are the opcodes by which devices exchange data. The start of an asynchronous one counts, its end does
+// collectives are the opcodes that exchange data between devices. The start of an asynchronous one counts, its end does
 // not.
 var collectives = []string{"all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter",
 	"collective-broadcast", "ragged-all-to-all"}

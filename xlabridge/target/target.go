@@ -24,7 +24,7 @@ type Target struct {
 	Kind string
 	// Devices is the number of devices.
 	Devices int
-	// Memory and Bandwidth are those of one device, in bytes and bytes a second.
+	// Memory and Bandwidth count one device, in bytes and bytes a second.
 	Memory, Bandwidth int64
 	// Source says where the figures are published.
 	Source string
@@ -187,7 +187,7 @@ func (t Target) Config() string {
 }
 
 // config returns the text of XLA's GpuTargetConfigProto (xla/service/gpu/gpu_device_info_for_tests and
-// stream_executor/device_description.proto name the fields). Limits that are equal for all cards are those of the CUDA
+// stream_executor/device_description.proto name the fields). Limits that are equal for all cards come from the CUDA
 // C++ Programming Guide.
 func (d *device) config() string {
 	major, minor, _ := strings.Cut(d.Capability, ".")

@@ -28,7 +28,7 @@ func qdWorkloads(Options) []Workload {
 	return all
 }
 
-// eliteWorkload is a generation of batch members for an archive of cells around centroids. bounds are those of genomes.
+// eliteWorkload is a generation of batch members for an archive of cells around centroids. bounds limit the genomes.
 func eliteWorkload(name, env, policy, bounds string, cells, batch int, needed float64) Workload {
 	c := qd.DefaultConfig()
 	c.Env, c.Policy, c.Batch, c.Archive = env, policy, batch, fmt.Sprintf("cvt:%d", cells)

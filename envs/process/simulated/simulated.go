@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// word is the first argument by which a binary becomes the program.
+// word is the first argument that makes a binary the program.
 const word = "simulate"
 
 // Command returns the command, for a way to break the protocol; "" for none. steps is the step of an episode in which

@@ -68,7 +68,7 @@ func onWire(t *testing.T, w *wire, island string) *Pool {
 	return p
 }
 
-// left lets an island leave two members, of these returns.
+// left lets an island leave two members, with the given returns.
 func left(t *testing.T, p *Pool, generation int64, fitness ...float32) {
 	k := len(fitness)
 	require.NoError(t, p.Leave(generation, Entry{Genomes: graph.Float32s(make([]float32, k*3), k, 3),

@@ -258,15 +258,14 @@ func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
 	return threshold.Add(step).Max(e.ThresholdStep.Array())
 }
 
-// Reports lists NEAT's metrics.
+// Reports lists NEAT's metrics. Means are of a member: hidden nodes, and connections that are on. Innovations are
+// connections that ever got a number, refused mutations those that would outgrow the padding.
 func (*NEAT) Reports() []string {
 	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections",
 		"innovations", "refused_mutations", "compatibility_threshold"}
 }
 
-// Report returns the numbers of a generation: its confirmed fitness, its species, the size of the largest, means
-// of hidden nodes and of connections that are on, connections that ever got a number, the mutations of its offspring
-// that would outgrow the padding, and the threshold of the next generation.
+// Report returns the numbers that Reports names, of the generation and of its offspring.
 func (e *NEAT) Report(state any) *graph.Array {
 	s := state.(NEATState)
 	g := e.unpack(s.Genomes)

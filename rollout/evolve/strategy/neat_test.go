@@ -143,7 +143,7 @@ func (p *plainNEAT) speciate() {
 }
 
 // tell is a generation of the paper: species, their offspring, and who is born to whom. u are each member's lots, and
-// drawn are the lots by which species draw their representatives.
+// drawn are the lots with which species draw their representatives.
 func (p *plainNEAT) tell(fitness []float64, u [][]float32, drawn []float32) {
 	p.generation++
 	for i, b := range p.births {

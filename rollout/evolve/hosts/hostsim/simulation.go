@@ -168,7 +168,7 @@ type simulation struct {
 	result     Result
 }
 
-// update is what follows from a state and rows.
+// update is the next state, given a state and rows.
 type update struct {
 	rows [][]byte
 	next [sha256.Size]byte
