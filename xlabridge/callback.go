@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-
-	"xlarun/graph"
 )
 
 // CallbackPanic is the value that a program's call panics with after a callback (graph.RegisterCallback) panicked. The
@@ -43,12 +41,6 @@ var callbackPanics = struct {
 const mostCallbackPanics = 256
 
 var callbackPanicText = regexp.MustCompile(`callback panic (\d+) of this process`)
-
-// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf.
-func runDebug(c debugCall) error {
-	return apart("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic",
-		func() error { return graph.RunDebug(c.message, c.values) })
-}
 
 // apart calls f in a goroutine of its own: neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the
 // plugin's frames. It keeps a panic for callbackPanicOf. ended is the error if f ends the goroutine.

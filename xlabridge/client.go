@@ -104,11 +104,6 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// MaxCPUDevices is the largest number of devices of a CPU. XLA runs the replicas of a program in a pool of at most 256
-// threads, and each waits in its thread for the others: with more replicas than threads, a program with a collective
-// would never end.
-const MaxCPUDevices = 256
-
 // create makes the plugin's client.
 func (c *Client) create(ctx context.Context, o Options) error {
 	options := pjrt.NamedValuesMap{}

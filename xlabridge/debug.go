@@ -84,3 +84,9 @@ func bytesOfBuffer(b *C.xf_buffer, s graph.Shape) []byte {
 	}
 	return C.GoBytes(b.data, C.int(s.Bytes()))
 }
+
+// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf.
+func runDebug(c debugCall) error {
+	return apart("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic",
+		func() error { return graph.RunDebug(c.message, c.values) })
+}

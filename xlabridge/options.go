@@ -50,6 +50,11 @@ type Options struct {
 	Client map[string]any
 }
 
+// MaxCPUDevices is the largest number of devices of a CPU. XLA runs the replicas of a program in a pool of at most 256
+// threads, and each waits in its thread for the others: with more replicas than threads, a program with a collective
+// would never end.
+const MaxCPUDevices = 256
+
 // CompileOptions holds the options for compiling a program.
 type CompileOptions struct {
 	// Replicas is the number of devices that run the program together; 0 means 1.
