@@ -62,6 +62,14 @@ type job struct {
 	PBT                   pbtJob
 }
 
+// Decision is how a coordinator answered a request of a worker about a trial.
+type Decision struct {
+	Kind    string // of the request: claim, beat, keep, release, or result. A report counts as a beat
+	Trial   int64  // its ID in the database
+	Worker  string
+	Granted bool // the worker has the trial; of a result: it is accepted
+}
+
 // encoded returns the gob of a value.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -81,6 +89,7 @@ type server struct {
 	ttl      time.Duration
 	specText [2][]byte // the spec, see specAttr and callAttr
 	notice   func(string, ...any)
+	decided  func(Decision) // nil: nobody wants them
 
 	changed chan struct{} // gets a value when a trial finishes
 	errs    chan error    // gets errors that the coordinator has to handle
@@ -101,8 +110,8 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, ctx: ctx, now: time.Now,
-		changed: make(chan struct{}, 1), errs: make(chan error, 1),
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
+		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
 		leases: map[int64]*lease{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
 		workers: map[string]*WorkerStatus{}}
 	for i, key := range []string{specAttr, callAttr} {
@@ -170,6 +179,13 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 	}
 }
 
+// decide says how a request was answered. s.mu is held.
+func (s *server) decide(kind string, q request, granted bool) {
+	if s.decided != nil {
+		s.decided(Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
+	}
+}
+
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 	news, err := s.db.Updates(s.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
@@ -198,7 +214,7 @@ func (s *server) write(trial int64, l *lease) error {
 }
 
 // claim grants the lease of a trial to a worker.
-func (s *server) claim(q request) (reply, error) {
+func (s *server) claim(q request) (r reply, err error) {
 	t, err := s.trial(q.Trial)
 	if err != nil {
 		return reply{}, err
@@ -208,6 +224,7 @@ func (s *server) claim(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { s.decide(claimKind, q, err == nil && r.Job != nil) }()
 	l := s.leases[q.Trial]
 	switch {
 	case l == nil:
@@ -275,6 +292,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 		}
 		s.leases[q.Trial] = l
 		delete(s.queued, q.Trial)
+		s.decide(claimKind, q, true)
 		return l, nil
 	}
 	if l.Worker != q.Worker || l.freed {
@@ -285,7 +303,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 }
 
 // withLease calls then with the lease of the worker.
-func (s *server) withLease(q request, then func(l *lease) (reply, error)) (reply, error) {
+func (s *server) withLease(kind string, q request, then func(l *lease) (reply, error)) (reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteWorker(q, -1)
@@ -294,13 +312,16 @@ func (s *server) withLease(q request, then func(l *lease) (reply, error)) (reply
 		return reply{}, err
 	}
 	if l == nil {
+		s.decide(kind, q, false)
 		return reply{Lost: true}, nil
 	}
-	return then(l)
+	r, err := then(l)
+	s.decide(kind, q, err == nil && !r.Lost)
+	return r, err
 }
 
 func (s *server) beat(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(beatKind, q, func(l *lease) (reply, error) {
 		return reply{Fence: l.revision}, s.broker.conn.Publish(l.Ack, []byte("+WPI"))
 	})
 }
@@ -330,7 +351,7 @@ func (s *server) report(q request) (reply, error) {
 // keep records a stored checkpoint as the one to go on from. The revision of the lease is a fence: a worker that has
 // lost the trial changes nothing.
 func (s *server) keep(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(keepKind, q, func(l *lease) (reply, error) {
 		if l.Object == q.Object {
 			return reply{Fence: l.revision}, nil
 		}
@@ -353,7 +374,7 @@ func (s *server) keep(q request) (reply, error) {
 
 // release gives a trial back. This attempt does not count.
 func (s *server) release(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(releaseKind, q, func(l *lease) (reply, error) {
 		if !l.released { // it may be asked twice
 			l.Attempts--
 		}
@@ -371,6 +392,7 @@ func (s *server) result(q request) (reply, error) {
 	s.noteWorker(q, -1)
 	l := s.leases[q.Trial]
 	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
+	s.decide(resultKind, q, !other)
 	s.mu.Unlock()
 	if other {
 		t, err := s.trial(q.Trial)
