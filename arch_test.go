@@ -111,6 +111,7 @@ var rooms = []room{
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/credentials", []string{}, []string{}},
+	{"internal/network", []string{}, []string{"golang.org/x/sys/unix"}},
 	{"internal/protobuf", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/...", []string{}, []string{}},
 	{"third_party/...", []string{}, []string{}},
