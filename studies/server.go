@@ -98,6 +98,7 @@ type server struct {
 
 	mu       sync.Mutex
 	leases   map[int64]*lease
+	writing  map[int64]int       // trials whose result is being written: how often
 	queued   map[int64]time.Time // trials without a lease: when they were put into the queue
 	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
 	workers  map[string]*WorkerStatus
@@ -112,7 +113,7 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	}
 	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
 		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
-		leases: map[int64]*lease{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
+		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
 		workers: map[string]*WorkerStatus{}}
 	for i, key := range []string{specAttr, callAttr} {
 		if s.specText[i], err = s.db.Attr(s.study.ID(), key); err != nil {
@@ -227,6 +228,8 @@ func (s *server) claim(q request) (r reply, err error) {
 	defer func() { s.decide(claimKind, q, err == nil && r.Job != nil) }()
 	l := s.leases[q.Trial]
 	switch {
+	case s.writing[q.Trial] > 0:
+		return reply{Busy: s.ttl / 2}, nil
 	case l == nil:
 		l = &lease{}
 	case l.Worker == q.Worker && l.Ack == q.Ack && s.alive(l):
@@ -392,7 +395,10 @@ func (s *server) result(q request) (reply, error) {
 	s.noteWorker(q, -1)
 	l := s.leases[q.Trial]
 	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
-	s.decide(resultKind, q, !other)
+	if !other {
+		s.writing[q.Trial]++ // no other worker gets the trial meanwhile
+		defer s.written(q.Trial)
+	}
 	s.mu.Unlock()
 	if other {
 		t, err := s.trial(q.Trial)
@@ -402,6 +408,7 @@ func (s *server) result(q request) (reply, error) {
 		if t != nil && !t.State.Finished() {
 			s.mu.Lock()
 			s.refused++
+			s.decide(resultKind, q, false)
 			s.mu.Unlock()
 			return reply{Lost: true}, nil
 		}
@@ -417,12 +424,22 @@ func (s *server) result(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.decide(resultKind, q, true)
 	s.finished(q.Trial)
 	s.noteIdle(q.Worker)
 	if w := s.workers[q.Worker]; w != nil {
 		w.Done++
 	}
 	return reply{Note: note}, nil
+}
+
+// written ends a write of a result.
+func (s *server) written(trial int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing[trial]--; s.writing[trial] == 0 {
+		delete(s.writing, trial)
+	}
 }
 
 // finished records that a trial has finished. s.mu is held.

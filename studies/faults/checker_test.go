@@ -130,8 +130,11 @@ func (r *record) oneOwner() (all []string) {
 				e.Worker, was.worker))
 		}
 		owners[e.Trial] = owner{e.Worker, e.At}
-		if e.Kind == release {
+		switch e.Kind {
+		case release:
 			delete(owners, e.Trial)
+		case result:
+			over[e.Trial] = true
 		}
 	}
 	return all
