@@ -103,7 +103,8 @@ type server struct {
 	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
 	workers  map[string]*WorkerStatus
 	deaths   []*death
-	refused  int // number of results and checkpoints that came too late
+	refused  int   // number of results and checkpoints that came too late
+	failure  error // of the broker, after which the session ends: no other request waits for it
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) {
@@ -197,22 +198,29 @@ func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 
 func (s *server) alive(l *lease) bool { return !l.lastSeen.IsZero() && s.now().Sub(l.lastSeen) < s.ttl }
 
-// write stores a lease, whose revision grows.
-func (s *server) write(trial int64, l *lease) error {
+// write stores a lease, whose revision grows. s.mu is held: a broker that does not answer holds all requests up, once.
+func (s *server) write(trial int64, l *lease) (err error) {
+	if s.failure != nil {
+		return s.failure
+	}
 	data, err := encoded(l)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
 	if l.revision == 0 {
 		l.revision, err = s.broker.leases.Put(ctx, key, data)
-		return err
+	} else {
+		l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
 	}
-	l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
+	s.failure = err
 	return err
 }
+
+// A broker has half a lease to store a lease, within these bounds.
+const shortestWrite, longestWrite = 500 * time.Millisecond, 5 * time.Second
 
 // claim grants the lease of a trial to a worker.
 func (s *server) claim(q request) (r reply, err error) {
