@@ -1,0 +1,69 @@
+package gomlx
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// RNGBitGenerator implements compute.Function. The state u64[3] is a key and a counter of two words. The bits are
+// those of Threefry-2x32 under the key that it makes of all three; GoMLX's other backends use Philox, so that draws of
+// one seed differ.
+func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (compute.Value, compute.Value, error) {
+	const op = compute.OpTypeRNGBitGenerator
+	s, err := shapeOf(shape)
+	if err != nil {
+		return nil, nil, fmt.Errorf("GoMLX's op %s: %w", op, err)
+	}
+	if s.DType.IsFloat() || s.DType == graph.Bool {
+		return nil, nil, fmt.Errorf("GoMLX's op %s: want bits as integers, got %s", op, s)
+	}
+	out, err := f.record(op, []compute.Value{state}, func(x []*graph.Array) []*graph.Array {
+		if !x[0].Shape().Equal(stateShape) {
+			graph.Throw(op.String(), "the state is %s, want %s", x[0].Shape(), stateShape)
+		}
+		next := graph.Concatenate(0, graph.SliceAxis(x[0], 0, 0, 1), graph.SliceAxis(x[0], 0, 1, 2).Add(1),
+			graph.SliceAxis(x[0], 0, 2, 3))
+		return []*graph.Array{next, bits(x[0], s)}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[0], out[1], nil
+}
+
+var stateShape = graph.ShapeOf(graph.Uint64, 3)
+
+// bits draws integers.
+func bits(state *graph.Array, s graph.Shape) *graph.Array {
+	hi, lo := words(state.Index(0))
+	for i := 1; i < 3; i++ {
+		a, b := words(state.Index(i))
+		hi, lo = graph.ThreeFry2x32(hi, lo, a, b)
+	}
+	if graph.ItemSize(s.DType) < 8 {
+		return graph.ThreeFryBits(hi, lo, s.Dims...).Convert(unsigned[graph.ItemSize(s.DType)]).Convert(s.DType)
+	}
+	a, b := graph.ThreeFryWords(hi, lo, s.Dims...)
+	return wide(a, b).Convert(s.DType)
+}
+
+// words cuts 64 bits into the upper and the lower 32.
+func words(x *graph.Array) (hi, lo *graph.Array) {
+	return graph.ShiftRightLogical(x, 32).Convert(graph.Uint32), x.Convert(graph.Uint32)
+}
+
+// wide joins two words of 32 bits.
+func wide(hi, lo *graph.Array) *graph.Array {
+	return graph.Or(graph.ShiftLeft(hi.Convert(graph.Uint64), 32), lo.Convert(graph.Uint64))
+}
+
+// stateOf is the state of GoMLX's random numbers that follows from a key.
+func stateOf(key random.Key) *graph.Array {
+	first := wide(key.Data.Index(0), key.Data.Index(1)).Reshape(1)
+	return graph.Concatenate(0, first, graph.Zeros(graph.ShapeOf(graph.Uint64, 2)))
+}
