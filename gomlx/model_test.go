@@ -47,7 +47,7 @@ var networks = []network{
 		return layers.DenseWithBias(scope.In("out"), mlgraph.Tanh(x), 2)
 	}},
 	{"attention", graph.ShapeOf(graph.Float32, 2, 4, 6), 0, func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node {
-		x = attention.SelfAttention(scope.In("attention"), x, 2, 3).UseCausalMask().Done()
+		x = attention.SelfAttention(scope.In("attention"), x, 2, 3).WithCausalMask(true).Done()
 		return layers.DenseWithBias(scope.In("out"), mlgraph.ReduceMean(x, 1), 2)
 	}},
 	{"embedding", graph.ShapeOf(graph.Int32, 2, 3), 10, func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node {
@@ -111,7 +111,14 @@ func evaluate(t *testing.T, b compute.Backend, store *model.Store, build gomlx.B
 	defer exec.Finalize()
 	out, err := exec.Exec(x)
 	require.NoError(t, err)
-	return numbers(t, out[0])
+	result := numbers(t, out[0])
+	require.NoError(t, x.ToLocal()) // GoMLX does not move tensors between backends
+	for v := range store.IterVariables() {
+		value, err := v.Value()
+		require.NoError(t, err)
+		require.NoError(t, value.ToLocal())
+	}
+	return result
 }
 
 // A recorded model computes what GoMLX's own backend does, with the values of its store: on the CPU, interpreted, and

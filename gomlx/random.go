@@ -10,9 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// RNGBitGenerator implements compute.Function. The state u64[3] is a key and a counter of two words. The bits are
-// those of Threefry-2x32 under the key that it makes of all three; GoMLX's other backends use Philox, so that draws of
-// one seed differ.
+// RNGBitGenerator implements compute.Function. The state u64[3] is a key, a counter, and a further word of the
+// key. The bits are those of package random. GoMLX's other backends use Philox, so that draws of one seed differ.
 func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (compute.Value, compute.Value, error) {
 	const op = compute.OpTypeRNGBitGenerator
 	s, err := shapeOf(shape)
@@ -38,18 +37,14 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (com
 
 var stateShape = graph.ShapeOf(graph.Uint64, 3)
 
-// bits draws integers.
+// bits draws integers: those of the key that Threefry makes of the counter, state[1], under the key state[0] xor
+// state[2].
 func bits(state *graph.Array, s graph.Shape) *graph.Array {
-	hi, lo := words(state.Index(0))
-	for i := 1; i < 3; i++ {
-		a, b := words(state.Index(i))
-		hi, lo = graph.ThreeFry2x32(hi, lo, a, b)
-	}
-	if graph.ItemSize(s.DType) < 8 {
-		return graph.ThreeFryBits(hi, lo, s.Dims...).Convert(unsigned[graph.ItemSize(s.DType)]).Convert(s.DType)
-	}
-	a, b := graph.ThreeFryWords(hi, lo, s.Dims...)
-	return wide(a, b).Convert(s.DType)
+	hi, lo := words(graph.Xor(state.Index(0), state.Index(2)))
+	counterHi, counterLo := words(state.Index(1))
+	hi, lo = graph.ThreeFry2x32(hi, lo, counterHi, counterLo)
+	key := random.Key{Data: graph.Stack([]*graph.Array{hi, lo}, 0)}
+	return random.Bits(key, unsigned[graph.ItemSize(s.DType)], s.Dims...).Convert(s.DType)
 }
 
 // words cuts 64 bits into the upper and the lower 32.
