@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	mlgraph "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/exceptions"
+	"github.com/pkg/errors"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -38,15 +40,17 @@ func NewModel(store *model.Store, build Build, inputs ...graph.Shape) (m *Model,
 	if store == nil {
 		store = model.NewStore()
 	}
-	defer func() { // GoMLX panics with errors
-		if r := recover(); r != nil {
-			e, ok := r.(error)
-			if !ok {
-				panic(r)
-			}
-			m, err = nil, e
-		}
-	}()
+	failed := exceptions.TryCatch[error](func() { m, err = newModel(store, build, inputs) }) // GoMLX panics with errors
+	if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, errors.Cause(err) // without the names of GoMLX's own functions on the way
+	}
+	return m, nil
+}
+
+func newModel(store *model.Store, build Build, inputs []graph.Shape) (m *Model, err error) {
 	recorder := &Backend{}
 	exec, err := model.NewExec(recorder, store, build)
 	if err != nil {

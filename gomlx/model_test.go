@@ -39,7 +39,7 @@ var networks = []network{
 	}},
 	{"convolution", graph.ShapeOf(graph.Float32, 1, 6, 6, 2), 0, func(s *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 		x = activation.Relu(layers.Convolution(s.In("a"), x).Channels(4).KernelSize(3).PadSame().Strides(2).Done())
-		x = mlgraph.MaxPool(x).Window(2).Done()
+		x = mlgraph.MeanPool(x).Window(2).Done()
 		return layers.DenseWithBias(s.In("b"), mlgraph.Reshape(x, 1, -1), 3)
 	}},
 	{"layer norm", graph.ShapeOf(graph.Float32, 3, 7), 0, func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node {

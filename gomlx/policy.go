@@ -44,9 +44,10 @@ func NewPolicy(n Network, observation envs.Space, outputs int) (*Policy, error) 
 	wrong := func(got, format string, args ...any) error {
 		return &settings.Error{Key: "policy", Got: got, Wants: fmt.Sprintf(format, args...)}
 	}
-	m, err := NewModel(nil, build, batched(observation.Shape()))
+	s := batched(observation.Shape())
+	m, err := NewModel(nil, build, s)
 	if err != nil {
-		return nil, wrong("a GoMLX network", "a network that can be recorded: %v", err)
+		return nil, wrong("a GoMLX network", "one that can be recorded for observations of %s: %v", s, err)
 	}
 	want := graph.ShapeOf(graph.Float32, 1, outputs)
 	if got := m.Outputs()[0]; got.Size() != outputs || !got.DType.IsFloat() {
