@@ -109,7 +109,7 @@ func evaluate(t *testing.T, b compute.Backend, store *model.Store, build gomlx.B
 	exec, err := model.NewExec(b, store, build)
 	require.NoError(t, err)
 	defer exec.Finalize()
-	out, err := exec.Exec(x)
+	out, err := exec.Call(x)
 	require.NoError(t, err)
 	result := numbers(t, out[0])
 	require.NoError(t, x.ToLocal()) // GoMLX does not move tensors between backends

@@ -84,7 +84,7 @@ func TestPrograms(t *testing.T) {
 				exec, err := mlgraph.NewExec(b, c.build)
 				require.NoError(t, err)
 				defer exec.Finalize()
-				all, err = exec.Exec(x)
+				all, err = exec.Call(x)
 				require.NoError(t, err)
 				return all
 			}

@@ -25,6 +25,15 @@ func run(t *testing.T, args ...string) (last map[string]any) {
 	return last
 }
 
+// docs/gomlx.md has this program.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gomlx.md")
+	require.NoError(t, err)
+	program, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "```go\n"+string(program)+"```\n")
+}
+
 // A GoMLX network learns by evolution and by gradients, and its members have GoMLX's names.
 func TestNetworksLearn(t *testing.T) {
 	t.Run("30.179 evolve and ppo", func(t *testing.T) {
