@@ -17,7 +17,8 @@ const leastHalfLines = 8
 // halfProduct is a product of bfloat16 by the kernel, or nil.
 func halfProduct(l *lowering, n *Node, in []*Array) []*Array {
 	rows, inner, columns := productSizes(n)
-	if !l.target.half() || in[0].DType() != BFloat16 || in[0].Size() == 0 || in[1].Size() == 0 ||
+	if d := n.Outs[0].DType(); !l.target.half() || in[0].DType() != BFloat16 || d != BFloat16 && d != Float32 ||
+		in[0].Size() == 0 || in[1].Size() == 0 ||
 		max(in[0].Rank(), in[1].Rank()) > mostHalfAxes || rows*inner*columns < l.target.atLeast(leastHalf) ||
 		min(rows, columns) < l.target.atLeast(leastHalfLines) {
 		return nil
