@@ -276,7 +276,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
-	if out := halfProduct(l, n, in); out != nil {
+	if out := narrowProduct(l, n, in); out != nil {
 		return out
 	}
 	if a.preferred == 0 {

@@ -1,11 +1,10 @@
-// Tiles in plain C, so that what is done with them can be tested on every processor.
-#include "bf16dot.h"
+// Products of bfloat16 with tiles in plain C.
+#include "narrowdot.h"
 
 #include <string.h>
 
-typedef struct {
-  uint32_t words[16][16];
-} tile;
+#define ELEMENT uint16_t
+#include "narrowdot_plain.h"
 
 static float number(uint16_t half) {
   uint32_t word = (uint32_t)half << 16;
@@ -19,14 +18,6 @@ static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_
     if (b->half) ((uint16_t *)b->out)[at + i] = xb_rounded(sums[i]);
     else ((float *)b->out)[at + i] = sums[i];
   }
-}
-
-static void load(tile *t, const void *from, int64_t bytes) {
-  for (int i = 0; i < 16; i++) memcpy(t->words[i], (const char *)from + i * bytes, sizeof t->words[i]);
-}
-
-static void store(const tile *t, void *to, int64_t bytes) {
-  for (int i = 0; i < 16; i++) memcpy((char *)to + i * bytes, t->words[i], sizeof t->words[i]);
 }
 
 static void dot(tile *c, const tile *a, const tile *b) {
@@ -44,30 +35,9 @@ static void dot(tile *c, const tile *a, const tile *b) {
   memcpy(c, sums, sizeof sums);
 }
 
-static void lines(const uint16_t *x, int64_t n, const int64_t *rows, const xb_places *inner, uint16_t *to) {
-  for (int64_t i = 0; i < n; i++, to += INNER)
-    for (int64_t k = 0; k < inner->n; k++) to[k] = x[rows[i] + inner->at[k]];
-}
-
-static void pairs(const uint16_t *x, int64_t n, const xb_places *inner, int64_t filled, uint16_t *to) {
-  for (int64_t k = 0; k < filled; k += 2, to += 2 * PANEL)
-    for (int64_t i = 0; i < PANEL; i++)
-      for (int64_t p = 0; p < 2; p++) to[2 * i + p] = i < n && k + p < inner->n ? x[i + inner->at[k + p]] : 0;
-}
-
-static void turn(const uint32_t *from, int64_t from_line, uint32_t *to, int64_t to_line) {
-  for (int i = 0; i < 16; i++)
-    for (int j = 0; j < 16; j++) to[j * to_line + i] = from[i * from_line + j];
-}
-
+#define SUM float
 #define NAME xb_bf16_dot_plain
 #define LABEL "plain"
-#define LINE_FUNCTIONS lines, pairs, turn
-#define TILES tile tiles[8] = {0};
-#define OPEN
-#define CLOSE
-#define ZERO(t) memset(&tiles[t], 0, sizeof tiles[t])
-#define LOAD(t, from, bytes) load(&tiles[t], from, bytes)
-#define STORE(t, to, bytes) store(&tiles[t], to, bytes)
-#define DOT(c, a, b) dot(&tiles[c], &tiles[a], &tiles[b])
-#include "bf16dot_tiles.h"
+#define LINE_FUNCTIONS lines, groups, turn
+#define DOT(c, x, y) dot(&tiles[c], &tiles[x], &tiles[y])
+#include "narrowdot_tiles.h"
