@@ -39,8 +39,8 @@ func narrowProduct(l *lowering, n *Node, in []*Array) []*Array {
 // mostHalfAxes is AXES of narrowdot.c.
 const mostHalfAxes = 24
 
-// halfDotKernel is the kernel for products of bfloat16, int8DotKernel that for products of int8, which a compiler widens
-// to int32 first. They take the numbers of dotAttrs.config.
+// halfDotKernel is the kernel for products of bfloat16, int8DotKernel that for products of int8, which a compiler
+// widens to int32 first. They take the numbers of dotAttrs.config.
 var halfDotKernel = &Kernel{Target: "xlarun_bf16_dot", evalConfig: evalDot}
 
 var int8DotKernel = &Kernel{Target: "xlarun_int8_dot", evalConfig: evalDot}

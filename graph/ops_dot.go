@@ -128,19 +128,20 @@ var _ = register(&Op{
 		out := make([]*Array, 2)
 		nb := len(a.leftBatch)
 		lf, rf := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-		// The other operand's dtype, so that gradients are products of one dtype, too: in half precision the cotangent is
+		// The operands' dtype, so that gradients are products of one dtype, too: in half precision the cotangent is
 		// rounded, as it is by the conversion of a result that is not wider.
 		ct := Convert(cts[0], n.Inputs[0].DType())
 		if linear[0] {
 			// ct [batch, lf, rf] with right, over rf: [batch, lf, right's contracted axes in order].
-			g := dotThrough(n.Op, dotAttrs{}.of(rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf), ct,
-				in[1])
+			of := dotAttrs{}.of(rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf)
+			g := dotThrough(n.Op, of, ct, in[1])
 			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...),
 				paired(a.rightContract, a.leftContract)...))
 		}
 		if linear[1] {
 			// left with ct, over lf: [batch, left's contracted axes in order, rf], for x·W what W's own order is.
-			g := dotThrough(n.Op, dotAttrs{}.of(a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf))), in[0], ct)
+			of := dotAttrs{}.of(a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf)))
+			g := dotThrough(n.Op, of, in[0], ct)
 			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...),
 				rf...))
 		}
@@ -168,16 +169,16 @@ var _ = register(&Op{
 				Fn: func(x []*Array) *Array { return DotGeneral(x[0], x[1], nil, nil, []int{0, 2}, []int{2, 0}) }},
 			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true,
 				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
-			{Name: "bf16 to f32", Inputs: []Shape{ShapeOf(BFloat16, 2, 3, 4), ShapeOf(BFloat16, 4, 5, 2)}, Lo: -1, Hi: 1,
-				Tol: 1e-2, Fn: func(x []*Array) *Array {
+			{Name: "bf16 to f32", Inputs: []Shape{ShapeOf(BFloat16, 2, 3, 4), ShapeOf(BFloat16, 4, 5, 2)}, Lo: -1,
+				Hi: 1, Tol: 1e-2, Fn: func(x []*Array) *Array {
 					return DotGeneral(x[0], x[1], []int{0}, []int{2}, []int{2}, []int{0}, PreferredDType(Float32))
 				}},
-			{Name: "i8 to i32", Inputs: []Shape{ShapeOf(Int8, 3, 4), ShapeOf(Int8, 5, 4)}, Lo: -128, Hi: 127, Rough: true,
-				Fn: func(x []*Array) *Array {
+			{Name: "i8 to i32", Inputs: []Shape{ShapeOf(Int8, 3, 4), ShapeOf(Int8, 5, 4)}, Lo: -128, Hi: 127,
+				Rough: true, Fn: func(x []*Array) *Array {
 					return DotGeneral(x[0], x[1], nil, nil, []int{1}, []int{1}, PreferredDType(Int32))
 				}},
-			{Name: "u8 and i8 to i32", Inputs: []Shape{ShapeOf(Uint8, 4, 3), ShapeOf(Int8, 4)}, Lo: 0, Hi: 127, Rough: true,
-				Fn: func(x []*Array) *Array {
+			{Name: "u8 and i8 to i32", Inputs: []Shape{ShapeOf(Uint8, 4, 3), ShapeOf(Int8, 4)}, Lo: 0, Hi: 127,
+				Rough: true, Fn: func(x []*Array) *Array {
 					return DotGeneral(x[0], x[1], nil, nil, []int{0}, []int{0}, PreferredDType(Int32))
 				}},
 			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array {
@@ -461,9 +462,9 @@ func unorder(g *Array, place []int) *Array {
 // DotOption is an option of DotGeneral.
 type DotOption func(*dotAttrs)
 
-// PreferredDType is the dtype of sums and of the result, preferred_element_type of jax.lax.dot_general. It is wider than
-// that of the operands: Float32 for products of BFloat16, Int32 for products of Int8. Operands have one dtype, or the
-// first one has Uint8 and the second one Int8. Gradients of half precision are products of half precision, too, for
+// PreferredDType is the dtype of sums and of the result, preferred_element_type of jax.lax.dot_general. It is wider
+// than that of the operands: Float32 for products of BFloat16, Int32 for products of Int8. Operands have one dtype, or
+// the first one has Uint8 and the second one Int8. Gradients of half precision are products of half precision, too, for
 // which the cotangent is rounded; jax.lax widens the other operand.
 func PreferredDType(d DType) DotOption { return func(a *dotAttrs) { a.preferred = d } }
 

@@ -249,8 +249,8 @@ func TestKernelSwitches(t *testing.T) {
 		{"none", kernelSwitches{none: true}, ""},
 		{"-bf16", kernelSwitches{noBF16: true}, ""},
 		{"-amx, -bf16", kernelSwitches{noBF16: true, noAMX: true}, ""},
-		{"bf16", kernelSwitches{}, `XLARUN_KERNELS: got "bf16", want none, or some of -bf16, -int8 and -amx separated ` +
-			`by commas`},
+		{"bf16", kernelSwitches{}, `XLARUN_KERNELS: got "bf16", want none, or some of -bf16, -int8 and -amx ` +
+			`separated by commas`},
 		{"-int8", kernelSwitches{noInt8: true}, ""},
 		{"-bf16,", kernelSwitches{}, `XLARUN_KERNELS: got "-bf16,", want none`},
 	} {

@@ -1,6 +1,6 @@
 // Groups of bytes for products with 512-bit registers.
-#ifndef XLARUN_INT8DOT_GROUPS_H
-#define XLARUN_INT8DOT_GROUPS_H
+#ifndef XLARUN_NARROWDOT_INT8_H
+#define XLARUN_NARROWDOT_INT8_H
 
 #define ELEMENT int8_t
 #include "narrowdot_lines.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "narrowdot.h"
-#include "bf16dot_groups.h"
+#include "narrowdot_bf16.h"
 
 enum { MOST = 14, W = 16 };  // rows whose sums are in registers side by side, and the numbers of a register
 

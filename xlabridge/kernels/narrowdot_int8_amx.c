@@ -2,7 +2,7 @@
 #pragma GCC target("arch=x86-64-v4,amx-tile,amx-int8,prefer-vector-width=512")
 #include <immintrin.h>
 
-#include "int8dot_groups.h"
+#include "narrowdot_int8.h"
 #include "narrowdot.h"
 #include "narrowdot_amx.h"
 

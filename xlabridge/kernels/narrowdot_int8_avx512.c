@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "int8dot_groups.h"
+#include "narrowdot_int8.h"
 #include "narrowdot.h"
 
 enum { MOST = 14, MOST_DIRECT = 8, W = 16, GROUP = 4 };  // rows whose sums, and places, are in registers; the numbers of a register

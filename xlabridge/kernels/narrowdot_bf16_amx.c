@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "narrowdot.h"
-#include "bf16dot_groups.h"
+#include "narrowdot_bf16.h"
 #include "narrowdot_amx.h"
 
 static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_t n) {

@@ -1,6 +1,6 @@
 // Groups of bfloat16 for products with 512-bit registers.
-#ifndef XLARUN_BF16DOT_GROUPS_H
-#define XLARUN_BF16DOT_GROUPS_H
+#ifndef XLARUN_NARROWDOT_BF16_H
+#define XLARUN_NARROWDOT_BF16_H
 
 #define ELEMENT uint16_t
 #include "narrowdot_lines.h"
