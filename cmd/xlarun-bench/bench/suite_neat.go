@@ -6,7 +6,10 @@ import (
 	"strconv"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/graph/random"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/policy/genome"
 	"xlarun/xlabridge"
 )
 
@@ -19,12 +22,12 @@ func neatWorkloads(Options) []Workload {
 		genomesWorkload("xor-10000-small", 10_000, 7, 20, 20, 10),
 		genomesWorkload("xor-10000", 10_000, 50, 200, 25, 10),
 		{Name: "cartpole", What: "a generation of NEAT on CartPole-v1, 1000 genomes, 500 steps", Work: 1000 * 500,
-			Unit: "steps", Needed: 50, Open: rulePlan(cartPole),
+			Unit: "steps", Needed: 50, Open: generations(cartPole),
 			Peers: []Peer{{Name: "neat-python", Script: "neat_python_cartpole.py", Args: []string{"1000"}, Other: true}}},
-		// The arrays of a genome with the nodes and connections of mlp:16,16. Time does not depend on which are used.
 		playWorkload("cartpole-genome", genomes("CartPole-v1", 1000, 500, 4+16+16+2, 4*16+16*16+16*2),
+			layered,
 			Peer{Name: "mlp", Workload: fixed, Needed: .25, Other: true}),
-		explicit(playWorkload(fixed, evolveOf("CartPole-v1", "mlp:16,16", "openes", 1000, 500))),
+		explicit(playWorkload(fixed, evolveOf("CartPole-v1", "mlp:16,16", "openes", 1000, 500), policy.Policy.Init)),
 	}
 }
 
@@ -54,15 +57,45 @@ func genomesWorkload(name string, population, nodes, connections int, needed, co
 		Peers: []Peer{{Name: "TensorNEAT", Script: "tensorneat_xor.py", Args: sizes, Other: true}}}
 }
 
+// layered is a genome with the nodes and connections of mlp:16,16, and the weights that key draws.
+func layered(p policy.Policy, key random.Key) any {
+	g := policy.Unwrap(p).(*policy.Genomes)
+	layers := []int{4, 2, 16, 16} // as a genome orders them: inputs, outputs, hidden nodes
+	var d genome.Document
+	for layer, size := range layers {
+		kind := []string{"input", "output", "hidden", "hidden"}[layer]
+		for range size {
+			d.Nodes = append(d.Nodes, genome.NodeDocument{Number: len(d.Nodes), Kind: kind, Response: 1,
+				Activation: map[string]string{"output": "identity", "hidden": "tanh"}[kind], Aggregation: "sum"})
+		}
+	}
+	connect := func(from, sources, to, targets int) {
+		for i := range sources * targets {
+			d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: len(d.Connections),
+				From: from + i/targets, To: to + i%targets, Enabled: true})
+		}
+	}
+	connect(0, 4, 6, 16)
+	connect(6, 16, 22, 16)
+	connect(22, 16, 4, 2)
+	made, err := g.Network.Genome(d)
+	if err != nil {
+		panic(err) // the sizes of the workload are its own
+	}
+	made.Connections.Weight = random.Normal(key, made.Connections.Weight.Shape())
+	return made
+}
+
 // playWorkload is a population that plays its episodes, without sampling and learning. The ratio to a peer is the share
 // of its speed.
-func playWorkload(name string, c evolve.Config, peers ...Peer) Workload {
+func playWorkload(name string, c evolve.Config, init func(p policy.Policy, key random.Key) any,
+	peers ...Peer) Workload {
 	return Workload{Name: name, Work: float64(c.Population * c.Steps), Unit: "steps", Peers: peers,
 		What: fmt.Sprintf("%s, %d x %s, an episode of %d steps, evaluation alone", c.Env, c.Population, c.Policy,
 			c.Steps),
 		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := c
 			c.Devices, c.Tune = o.Devices, o.Tune
-			return neurobench.OpenPlay(b, c)
+			return neurobench.OpenPlayOf(b, c, init)
 		}}
 }
