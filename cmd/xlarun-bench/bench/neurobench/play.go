@@ -25,7 +25,9 @@ type played struct {
 }
 
 // OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is.
-func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) { return OpenPlayOf(b, c, policy.Policy.Init) }
+func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
+	return OpenPlayOf(b, c, policy.Policy.Init)
+}
 
 // OpenPlayOf is OpenPlay with members that init draws.
 func OpenPlayOf(b xlabridge.Backend, c evolve.Config, init func(p policy.Policy, key random.Key) any) (*Play, error) {
