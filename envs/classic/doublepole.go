@@ -26,9 +26,9 @@ func init() {
 // random unless Spread is above 0: the long pole starts at 4 degrees.
 //
 // The return is 1,000 times the fitness of Gruau, Whitley and Pyeatt (1996), which Stanley and Miikkulainen (2002) use
-// for poles without velocities: 0.1 · t/1000 + 0.9 · (0.75 / Σ (|x| + |ẋ| + |θ₁| + |θ̇₁|) over the last 100 steps), where
-// t is the number of steps and the second part is 0 before step 100. It asks for poles that stand still. The first part
-// is paid in each step, the second at the end.
+// for poles without velocities: 0.1 · t/1000 + 0.9 · 0.75 / Σ (|x| + |ẋ| + |θ₁| + |θ̇₁|). t is the number of steps, and
+// the sum is over the last 100 of them; the second part is 0 before step 100. It asks for poles that stand still. The
+// first part is paid in each step, the second at the end.
 type DoublePole struct {
 	Velocities bool
 }
@@ -48,7 +48,7 @@ type DoublePoleParams struct {
 	XThreshold     *graph.Array `above:"0"`
 	Calm           *graph.Array `min:"0" max:"1"` // part of the fitness that asks for poles that stand still
 	// Spread is the part of ±2.16 m, ±1.35 m/s, ±3.6 degrees and ±8.6 degrees/s from which position, velocity, and the
-	// long pole's angle and angular velocity are drawn at first: those of the paper's test of generalisation. 0: no draw.
+	// long pole's angle and angular velocity are drawn at first, as in the paper's test of generalisation. 0: no draw.
 	Spread   *graph.Array `min:"0" max:"1"`
 	MaxSteps *graph.Array `min:"1"`
 }

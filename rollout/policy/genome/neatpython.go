@@ -120,5 +120,6 @@ func (d Document) Settings() map[string]any {
 		}
 	}
 	return map[string]any{"nodes": len(d.Nodes), "connections": max(1, len(d.Connections)), "initial": "none",
-		"recurrent": d.Recurrent, "activations": strings.Join(activations, ","), "aggregations": strings.Join(aggregations, ",")}
+		"recurrent": d.Recurrent, "activations": strings.Join(activations, ","),
+		"aggregations": strings.Join(aggregations, ",")}
 }
