@@ -124,9 +124,10 @@ type family struct {
 
 var families = []family{
 	{"Classic control",
-		"The first five are as in Gymnasium, the swing-ups as in EvoJAX (`go doc xlarun/envs/classic`).",
+		"The first five are as in Gymnasium, the swing-ups as in EvoJAX, two poles on a cart as in the papers of\n" +
+			"neuroevolution (`go doc xlarun/envs/classic`).",
 		[]string{"CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
-			"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"}},
+			"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1", "DoublePole-v1", "DoublePoleVelocities-v1"}},
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
 		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
 			"SpaceInvaders-MinAtar-v1"}},
