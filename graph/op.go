@@ -171,6 +171,17 @@ func (e *ExtremeInputs) Complete() bool {
 
 func extremeValues(d DType, kind int) []uint64 {
 	switch {
+	case isComplex(d): // each value as a part, beside an ordinary one
+		t := newTensor(ShapeOf(d, 1))
+		var out []uint64
+		for _, v := range extremeValues(Float32, kind) {
+			x := math.Float64frombits(v)
+			for _, z := range []complex128{complex(x, .5), complex(.5, x)} {
+				t.SetC(0, z)
+				out = append(out, t.V[0])
+			}
+		}
+		return out
 	case !isFloat(d):
 		return []uint64{extreme(-1)(d).V[0], extreme(1)(d).V[0]}
 	case kind == 0:

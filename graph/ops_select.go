@@ -234,7 +234,7 @@ var _ = register(&Op{
 		var cases []Case
 		for _, from := range DTypes {
 			for _, to := range DTypes {
-				if from != to && !isComplex(from) {
+				if from != to && !isComplex(from) && !isComplex(to) {
 					lo := -3.0
 					if isUnsigned(to) {
 						lo = 0
