@@ -18,7 +18,7 @@ static int64_t width(int dtype) {
     case XF_PRED: case XF_S8: case XF_U8: return 1;
     case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
     case XF_S32: case XF_U32: case XF_F32: return 4;
-    case XF_S64: case XF_U64: case XF_F64: return 8;
+    case XF_S64: case XF_U64: case XF_F64: case XF_C64: return 8;
   }
   return 0;
 }
