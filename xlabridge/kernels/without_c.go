@@ -17,11 +17,20 @@ func SparseSets() []string { return nil }
 // UseSparseSet does nothing.
 func UseSparseSet(int) {}
 
-// BF16Sets returns nil.
-func BF16Sets() []string { return nil }
+// Narrow is a type of elements whose products have a kernel.
+type Narrow int
 
-// UseBF16Set does nothing.
-func UseBF16Set(int) {}
+// The types.
+const (
+	BF16 Narrow = iota
+	Int8
+)
+
+// NarrowSets returns nil.
+func NarrowSets(Narrow) []string { return nil }
+
+// UseNarrowSet does nothing.
+func UseNarrowSet(Narrow, int) {}
 
 // SparseIndexSize returns 0: an index is for the kernel.
 func SparseIndexSize(_, _, _ int, _ bool) int { return 0 }
