@@ -105,7 +105,7 @@ func IDs() []string {
 // Nearest is the known name with the smallest edit distance to name, ignoring case; "" if none is near.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
-	best, distance := "", len(name)/2+1
+	best, distance := "", max(len(name)/3+1, min(len(name)/2+1, 3)) // a third of a long name may be wrong
 	for _, k := range known {
 		low := strings.ToLower(k)
 		d := levenshtein.ComputeDistance(name, low)

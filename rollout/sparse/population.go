@@ -96,6 +96,9 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 		return nil, "", err
 	}
 	d = p.data
+	if c.Batch > d.Train.Len() {
+		return nil, "", settings.Wrong("batch", c.Batch, "at most %d, the examples of the training data", d.Train.Len())
+	}
 	p.profile.Devices = c.Devices
 	p.order = order{seed: c.Seed, n: d.Train.Len()}
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple

@@ -191,6 +191,8 @@ func TestSelectionRefuses(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Select, c.MutateEvery = .2, 0 }, "select: got 0.2, want --mutate-every above 0"},
+		// 27.191: a step would have an example twice.
+		{func(c *Config) { c.Batch = 201 }, "batch: got 201, want at most 200, the examples of the training data"},
 		{func(c *Config) { c.Select, c.HeldOut = .2, 200 }, "held-out: got 200, want fewer than the 200 examples"},
 		{func(c *Config) { c.Select = .6 }, "select: got 0.6"},
 		{func(c *Config) { c.Shared = 1.5 }, "shared: got 1.5"},
