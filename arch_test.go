@@ -41,6 +41,7 @@ var rooms = []room{
 	{"xlabridge/target", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/hlo", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/kernels", []string{}, []string{}},
+	{"xlabridge/coordination", []string{"graph", "xlabridge"}, []string{"github.com/nats-io/nats.go"}},
 	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/..."}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
@@ -102,7 +103,7 @@ var rooms = []room{
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
-		"cmd/xlarun/plots", "internal/quantity"}, nil},
+		"cmd/xlarun/plots", "internal/credentials", "internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/...", []string{"xlabridge/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},

@@ -124,6 +124,11 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err := s.loadLeases(ctx); err != nil {
 		return nil, err
 	}
+	if former := c.status.Load(); former != nil {
+		if err := s.adopt(former); err != nil {
+			return nil, err
+		}
+	}
 	for kind, answer := range map[string]func(request) (reply, error){claimKind: s.claim, beatKind: s.beat,
 		reportKind: s.report, keepKind: s.keep, releaseKind: s.release, resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
@@ -156,6 +161,34 @@ func (s *server) loadLeases(ctx context.Context) error {
 		l.revision = entry.Revision()
 		s.leases[trial] = l
 	}
+	return nil
+}
+
+// errFormer is the failure of a server that has a successor in its process.
+var errFormer = errors.New("the message server was started anew")
+
+// adopt takes over the leases of the former server of this process, whose broker may have lost them. Workers keep their
+// trials. Checkpoints that the broker has lost are forgotten.
+func (s *server) adopt(former *server) error {
+	former.mu.Lock()
+	defer former.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	former.failure = errFormer
+	for trial, l := range former.leases {
+		if stored := s.leases[trial]; stored != nil && stored.Worker == l.Worker {
+			stored.lastSeen, stored.unheard, stored.freed, stored.released = l.lastSeen, l.unheard, l.freed, l.released
+			stored.death, stored.blamed = l.death, l.blamed
+			continue
+		}
+		again := *l
+		again.before, again.revision, again.Object = l.revision, 0, ""
+		if err := s.write(trial, &again); err != nil {
+			return err
+		}
+		s.leases[trial] = &again
+	}
+	s.deaths = former.deaths
 	return nil
 }
 
@@ -233,6 +266,9 @@ func (s *server) claim(q request) (r reply, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.failure != nil {
+		return reply{}, s.failure
+	}
 	defer func() { s.decide(claimKind, q, err == nil && r.Job != nil) }()
 	l := s.leases[q.Trial]
 	switch {
@@ -292,6 +328,9 @@ func (s *server) grant(t *study.FrozenTrial, l *lease) (r reply, err error) {
 // leaseOf returns the lease of a worker on a trial; nil if it has none. If nobody has one, because all leases were
 // lost, the worker gets it back. s.mu is held.
 func (s *server) leaseOf(q request) (*lease, error) {
+	if s.failure != nil {
+		return nil, s.failure
+	}
 	l := s.leases[q.Trial]
 	if l == nil {
 		if t, err := s.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
@@ -400,6 +439,10 @@ func (s *server) release(q request) (reply, error) {
 // another worker has the trial now, the result is refused.
 func (s *server) result(q request) (reply, error) {
 	s.mu.Lock()
+	if err := s.failure; err != nil {
+		s.mu.Unlock()
+		return reply{}, err
+	}
 	s.noteWorker(q, -1)
 	l := s.leases[q.Trial]
 	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))

@@ -1,6 +1,7 @@
 package xlabridge
 
 /*
+#include "distributed.h"
 #include "shim.h"
 */
 import "C"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"runtime/cgo"
 	"strings"
 	"sync"
 
@@ -64,6 +66,9 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
 			MaxCPUDevices)
 	}
+	if err := o.Distributed.check(o); err != nil {
+		return nil, fmt.Errorf("backend %s: %w", o.Backend, err)
+	}
 	limit, err := cacheLimit()
 	if err != nil {
 		return nil, err
@@ -110,6 +115,11 @@ func (c *Client) create(ctx context.Context, o Options) error {
 	if o.Backend == "cpu" {
 		options["cpu_device_count"] = int64(max(1, o.Devices))
 	}
+	store := cgo.Handle(0)
+	if d := o.Distributed; d != nil {
+		options["node_id"], options["num_nodes"] = int64(d.ProcessID), int64(d.NumProcesses)
+		store = cgo.NewHandle(d.Store) // for ever: an abandoned call, or a program of the client, may still use it
+	}
 	for name, value := range o.Client {
 		if n, ok := value.(int); ok {
 			value = int64(n)
@@ -126,6 +136,8 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		// The trampoline stores the raw client for the thread that made it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		C.xb_use_store(C.uintptr_t(store))
+		defer C.xb_use_store(0)
 		inner, err := c.lib.plugin.NewClient(options)
 		if err == nil {
 			client <- made{inner, C.xb_last_client()}

@@ -45,6 +45,8 @@ type Options struct {
 	// Warn, if not nil, receives one sentence for each damaged entry of the cache, and one if the cache cannot be
 	// written. Its calls come from any goroutine that compiles, one at a time.
 	Warn func(line string)
+	// Distributed, if not nil, makes the client one of several processes.
+	Distributed *Distributed
 	// Client holds further options of the plugin's client, by the plugin's names. Values are string, bool, int, int64,
 	// []int64 or float32.
 	Client map[string]any

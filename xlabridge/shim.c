@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "shim.h"
 
+#include "distributed.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,7 @@ static int has(int slot, int fn) {
 static xp_error *invoke(int slot, int fn, void *args) { return ((call)originals[slot]->fn[fn])(args); }
 
 static xp_error *create(int slot, void *args) {
+  xb_add_store(args);
   xp_error *error = invoke(slot, XP_CLIENT_CREATE, args);
   last_client = error == NULL ? ((xp_client_create_args *)args)->client : NULL;
   return error;

@@ -300,7 +300,7 @@ func TestHostsThatAreDone(t *testing.T) {
 	require.NoError(t, err)
 	c.Hosts = 2
 	_, err = metricsOf(t, c, 1, nil)
-	require.ErrorContains(t, err, "the other hosts are done, since ")
+	require.ErrorContains(t, err, "the other hosts were done ")
 	require.ErrorContains(t, err, "after generation 6: leave out --hosts to compute all of it here")
 	c.Hosts = 0
 	again, err := metricsOf(t, c, 1, nil)

@@ -30,10 +30,10 @@ type record struct {
 	Changes []change
 	// Results and Undisturbed have a line for each trial, in the order of their numbers.
 	Results, Undisturbed []string
-	// Forgotten are the times at which the coordinator may have lost its leases.
-	Forgotten []time.Duration
-	Healed    time.Duration // when the last fault was over
-	Workers   []string      // that were alive then: ":PID:" of their names
+	// Started are the times at which coordinators started. One that finds no store knows no leases.
+	Started []time.Duration
+	Healed  time.Duration // when the last fault was over
+	Workers []string      // that were alive then: ":PID:" of their names
 }
 
 // Kinds of Decision.
@@ -106,7 +106,7 @@ func (r *record) values() (all []string) {
 }
 
 // oneOwner: after a trial was granted to a worker, nothing of an earlier one is accepted. It is not granted while the
-// lease of an earlier one lasts, unless that worker gave it back or the coordinator has forgotten its leases.
+// lease of an earlier one lasts, unless that worker gave it back or another coordinator started meanwhile.
 func (r *record) oneOwner() (all []string) {
 	type owner struct {
 		worker string
@@ -121,7 +121,7 @@ func (r *record) oneOwner() (all []string) {
 		was, owned := owners[e.Trial]
 		switch {
 		case owned && was.worker != e.Worker && e.Kind == claim:
-			if e.At-was.last < r.Lease && !r.forgotten(was.last, e.At) {
+			if e.At-was.last < r.Lease && !r.started(was.last, e.At) {
 				all = append(all, fmt.Sprintf("owners: trial %d was granted to %s %v after %s, whose lease lasted, "+
 					"was heard", e.Trial, e.Worker, e.At-was.last, was.worker))
 			}
@@ -140,9 +140,9 @@ func (r *record) oneOwner() (all []string) {
 	return all
 }
 
-// forgotten reports whether the coordinator may have lost its leases between two times.
-func (r *record) forgotten(from, to time.Duration) bool {
-	return slices.ContainsFunc(r.Forgotten, func(at time.Duration) bool { return at >= from && at <= to })
+// started reports whether a coordinator started between two times.
+func (r *record) started(from, to time.Duration) bool {
+	return slices.ContainsFunc(r.Started, func(at time.Duration) bool { return at >= from && at <= to })
 }
 
 // oneCoordinator: no coordinator answers after its successor has begun.

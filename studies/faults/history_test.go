@@ -300,12 +300,9 @@ func (h *history) start(i int) {
 	n.over, err = h.net.Start(i, n.cmd)
 	require.NoError(h.t, err)
 	if i == coordinator {
-		h.forget()
+		h.record.Started = append(h.record.Started, monotonic())
 	}
 }
-
-// forget notes that the coordinator may have lost its leases now.
-func (h *history) forget() { h.record.Forgotten = append(h.record.Forgotten, monotonic()) }
 
 // kill kills the process of a node.
 func (h *history) kill(i int) {
@@ -368,7 +365,6 @@ func (h *history) begin(f fault) {
 			require.NoError(h.t, h.postgres.Down())
 		}
 	case storeGone:
-		h.forget()
 		stores, err := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "*.work", "*.engine"))
 		more, err2 := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "runs", "*.work", "*.engine"))
 		require.NoError(h.t, errors.Join(err, err2))

@@ -120,6 +120,43 @@ typedef struct {
   void *kv_try_get_user_arg;
 } xp_client_create_args;
 
+/* How a callback makes an error. */
+typedef xp_error *(*xp_callback_error)(int code, const char *message, size_t message_size);
+
+/* The callbacks of kv_get, kv_try_get and kv_put get one of these. */
+typedef struct {
+  XP_HEAD;
+  const char *key;
+  size_t key_size;
+  int timeout_in_ms;
+  xp_callback_error *callback_error;
+  void *user_arg;
+  char *value;                                 /* out */
+  size_t value_size;                           /* out */
+  void (*value_deleter_callback)(char *value); /* out */
+} xp_kv_get_args;
+
+typedef struct {
+  XP_HEAD;
+  const char *key;
+  size_t key_size;
+  xp_callback_error *callback_error;
+  void *user_arg;
+  char *value;                                 /* out */
+  size_t value_size;                           /* out */
+  void (*value_deleter_callback)(char *value); /* out */
+} xp_kv_try_get_args;
+
+typedef struct {
+  XP_HEAD;
+  const char *key;
+  size_t key_size;
+  const char *value;
+  size_t value_size;
+  xp_callback_error *callback_error;
+  void *user_arg;
+} xp_kv_put_args;
+
 /* The same shape serves for the platform's name and for its version. */
 typedef struct {
   XP_HEAD;

@@ -25,20 +25,28 @@ import (
 
 func doctorCommand(a *App) *cobra.Command {
 	var o console.BackendFlags
+	var m meshFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, which devices there are, and whether a small program runs",
 		Long: "Doctor looks at this machine, downloads nothing, compiles and runs one small program, and ends with " +
-			"status 1 where something is broken.",
+			"status 1 where something is broken. With --coordinator it tries whether the devices of several processes " +
+			"form one mesh: start it in each.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			return (&doctor{App: a, style: display.StyleOf(a.Getenv)}).examine(cmd.Context(), o)
+			mesh, leave, err := m.open()
+			if err != nil {
+				return err
+			}
+			defer leave()
+			return (&doctor{App: a, style: display.StyleOf(a.Getenv), mesh: mesh}).examine(cmd.Context(), o)
 		},
 	}
 	o.AddBackend(cmd.Flags())
+	m.add(cmd.Flags())
 	return cmd
 }
 
@@ -46,6 +54,7 @@ func doctorCommand(a *App) *cobra.Command {
 type doctor struct {
 	*App
 	style    display.Style
+	mesh     *xlabridge.Distributed // nil: this process has its own devices only
 	problems int
 }
 
@@ -159,7 +168,7 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		b = &xlabridge.Reference{}
 	} else {
 		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(),
-			Offline: true})
+			Offline: true, Distributed: d.mesh})
 		if errors.Is(err, fetch.ErrNotInstalled) {
 			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve "+
 				"does so by itself)", o.Backend, o.Backend)
@@ -178,6 +187,12 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 			d.problem("devices", "%s", console.OneLine(err))
 		} else {
 			d.ok("devices", "%d: %s", len(names), strings.Join(names, ", "))
+		}
+		if all, err := c.NumGlobalDevices(); d.mesh != nil && err != nil {
+			d.problem("mesh", "%s", console.OneLine(err))
+		} else if d.mesh != nil {
+			d.ok("mesh", "%s, %s", quantity.Count(d.mesh.NumProcesses, "process", "processes"),
+				quantity.Count(all, "device", "devices"))
 		}
 		if c.Platform() == "cpu" {
 			d.products("bf16", "bfloat16", "avx512_bf16 nor amx_bf16", c.BF16Method())

@@ -27,7 +27,7 @@ type OverError struct {
 }
 
 func (e *OverError) Error() string {
-	return fmt.Sprintf("the other hosts are done, since %v, after generation %d: leave out --hosts to compute all of it "+
+	return fmt.Sprintf("the other hosts were done %v ago, after generation %d: leave out --hosts to compute all of it "+
 		"here, or give another name after the server's address", e.Since.Round(time.Second), e.Generation)
 }
 

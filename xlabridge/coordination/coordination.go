@@ -1,0 +1,118 @@
+// Package coordination is a place where the processes of a mesh find each other: a key-value bucket of a NATS server,
+// as JAX's coordination service is for its processes.
+package coordination
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"xlarun/xlabridge"
+)
+
+// Server says how to reach a NATS server with JetStream.
+type Server struct {
+	URL   string // nats://HOST:PORT or tls://HOST:PORT
+	Token string // "": none
+	TLS   *tls.Config
+}
+
+const (
+	// connectTimeout is how long the server may take.
+	connectTimeout = 5 * time.Second
+	// keepFor is how long the server keeps the keys of a mesh.
+	keepFor = 24 * time.Hour
+)
+
+// Store is the store of a mesh, an xlabridge.KeyValueStore.
+type Store struct {
+	conn   *nats.Conn
+	bucket nats.KeyValue
+	name   string
+}
+
+// Join returns the store of the mesh with a name. Each start of a mesh needs a new name, of letters, digits, dashes and
+// underscores: a plugin would take the keys of an earlier start for those of this one.
+func (s Server) Join(name string) (*Store, error) {
+	options := []nats.Option{nats.Name("xlarun-mesh-" + name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout)}
+	if s.Token != "" {
+		options = append(options, nats.Token(s.Token))
+	}
+	if s.TLS != nil {
+		options = append(options, nats.Secure(s.TLS))
+	}
+	conn, err := nats.Connect(s.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be reached (%w): start xlarun serve there, or nats-server -js", s.URL, err)
+	}
+	bucket, err := open(conn, "xlarun-mesh-"+name)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("%s keeps nothing (%w): start xlarun serve there, or nats-server -js", s.URL, err)
+	}
+	return &Store{conn, bucket, name}, nil
+}
+
+// open opens a bucket, or makes it. Several processes may do so at once.
+func open(conn *nats.Conn, name string) (nats.KeyValue, error) {
+	js, err := conn.JetStream(nats.MaxWait(connectTimeout))
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := js.KeyValue(name)
+	if errors.Is(err, nats.ErrBucketNotFound) {
+		return js.CreateKeyValue(&nats.KeyValueConfig{Bucket: name, TTL: keepFor, Storage: nats.MemoryStorage})
+	}
+	return bucket, err
+}
+
+// key returns a key as the server takes it: plugins have others.
+func key(text string) string { return "k" + hex.EncodeToString([]byte(text)) }
+
+// Get implements xlabridge.KeyValueStore.
+func (s *Store) Get(ctx context.Context, text string) ([]byte, error) {
+	w, err := s.bucket.Watch(key(text), nats.Context(ctx), nats.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = w.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case entry := <-w.Updates():
+			if entry != nil { // nil: there were no more values when the watch began
+				return entry.Value(), nil
+			}
+		}
+	}
+}
+
+// TryGet implements xlabridge.KeyValueStore.
+func (s *Store) TryGet(text string) ([]byte, error) {
+	entry, err := s.bucket.Get(key(text))
+	if errors.Is(err, nats.ErrKeyNotFound) {
+		return nil, xlabridge.ErrNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entry.Value(), nil
+}
+
+// Put implements xlabridge.KeyValueStore. A key has one value: another one is of an earlier start.
+func (s *Store) Put(text string, value []byte) error {
+	_, err := s.bucket.Create(key(text), value)
+	if errors.Is(err, nats.ErrKeyExists) {
+		return fmt.Errorf("the mesh %s was started before: give it another name", s.name)
+	}
+	return err
+}
+
+// Close leaves the server. The clients of the mesh must be closed.
+func (s *Store) Close() { s.conn.Close() }

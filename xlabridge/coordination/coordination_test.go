@@ -1,0 +1,81 @@
+package coordination
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge"
+)
+
+// serve starts a message server.
+func serve(t *testing.T, o natsserver.Options) Server {
+	t.Helper()
+	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", -1, true, true
+	s, err := natsserver.NewServer(&o)
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	return Server{URL: "nats://" + s.Addr().String(), Token: o.Authorization}
+}
+
+// 32.80: two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
+func TestStore(t *testing.T) {
+	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
+	a, err := server.Join("one")
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := server.Join("one")
+	require.NoError(t, err)
+	defer b.Close()
+	other, err := server.Join("other")
+	require.NoError(t, err)
+	defer other.Close()
+	const key = "cuda:local_topology/node:1 ÷*>."
+	_, err = b.TryGet(key)
+	require.ErrorIs(t, err, xlabridge.ErrNoKey)
+	value := make([]byte, 100_000)
+	value[7] = 1
+	got := make(chan []byte, 1)
+	go func() {
+		data, _ := b.Get(t.Context(), key)
+		got <- data
+	}()
+	time.Sleep(20 * time.Millisecond)
+	require.NoError(t, a.Put(key, value))
+	require.Equal(t, value, <-got)
+	data, err := b.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, value, data)
+	data, err = b.TryGet(key)
+	require.NoError(t, err)
+	require.Equal(t, value, data)
+	require.ErrorContains(t, a.Put(key, nil), "the mesh one was started before: give it another name")
+	require.NoError(t, a.Put("", nil))
+	data, err = b.TryGet("")
+	require.NoError(t, err)
+	require.Empty(t, data)
+	_, err = other.TryGet(key)
+	require.ErrorIs(t, err, xlabridge.ErrNoKey)
+	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err = other.Get(short, key)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// 32.81: servers that are away, that refuse, or that keep nothing are named in a sentence.
+func TestServersThatCannotServe(t *testing.T) {
+	_, err := Server{URL: "nats://127.0.0.1:1"}.Join("one")
+	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
+	plain := serve(t, natsserver.Options{})
+	_, err = plain.Join("one")
+	require.ErrorContains(t, err, "keeps nothing")
+	locked := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
+	locked.Token = "wrong"
+	_, err = locked.Join("one")
+	require.ErrorContains(t, err, "cannot be reached")
+}
