@@ -91,6 +91,8 @@ var policies = []described{
 		"blocks", ""},
 	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see " +
 		"[genomes.md](../genomes.md)", ""},
+	{"hyperneat", "perceptron whose weights a genome draws (Stanley, D'Ambrosio and Gauci, 2009): see " +
+		"[genomes.md](../genomes.md#hyperneat)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +

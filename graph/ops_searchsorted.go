@@ -27,8 +27,8 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(searchAttrs)
-		if dims[0] < 0 && a.batch == 0 { // lanes are more elements
-			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
+		if dims[0] < 0 { // lanes are more elements
+			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], a.batch))}, []int{a.batch}
 		}
 		a.batch++
 		return []*Array{apply1(n.Op, a, b.front(in, dims)...)}, []int{0}

@@ -55,11 +55,20 @@ const (
 
 // Make makes the policy.
 func (s *GenomeSettings) Make(observation envs.Space, outputs int) (Policy, error) {
-	if err := checked(s); err != nil {
-		return nil, err
-	}
 	inputs, err := FlatSize(observation)
 	if err != nil {
+		return nil, err
+	}
+	n, err := s.network(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	return &Genomes{*n, observation}, nil
+}
+
+// network is the network of the settings for these inputs and outputs.
+func (s *GenomeSettings) network(inputs, outputs int) (*genome.Network, error) {
+	if err := checked(s); err != nil {
 		return nil, err
 	}
 	activations, err := list("activations", s.Activations, genome.ActivationNames())
@@ -70,7 +79,7 @@ func (s *GenomeSettings) Make(observation envs.Space, outputs int) (Policy, erro
 	if err != nil {
 		return nil, err
 	}
-	n := genome.Network{Inputs: inputs, Outputs: outputs, Nodes: s.Nodes, Connections: s.Connections,
+	n := &genome.Network{Inputs: inputs, Outputs: outputs, Nodes: s.Nodes, Connections: s.Connections,
 		Recurrent: s.Recurrent, Activations: activations, Hidden: len(activations), Aggregations: aggregations,
 		Full: s.Initial == initialFull}
 	if n.Output = slices.Index(n.Activations, s.Output); n.Output < 0 {
@@ -91,7 +100,7 @@ func (s *GenomeSettings) Make(observation envs.Space, outputs int) (Policy, erro
 		return nil, settings.Wrong("policy.connections", s.Connections, "at least %d, from each of %d inputs to each "+
 			"of %d outputs, or --policy.initial none", first, inputs, outputs)
 	}
-	return &Genomes{n, observation}, nil
+	return n, nil
 }
 
 // list reads names between commas. It refuses an empty list and one with a name that is unknown or there twice.
@@ -114,13 +123,24 @@ type Genomes struct {
 	observation envs.Space
 }
 
+// Evolving is a policy whose parameters are a genome.Genome of a network.
+type Evolving interface {
+	Policy
+	Genotype() genome.Network
+}
+
+// Genotype returns the network, which acts itself.
+func (p *Genomes) Genotype() genome.Network { return p.Network }
+
 // Init draws a genome without hidden nodes.
 func (p *Genomes) Init(key random.Key) any { return p.Network.First(key) }
 
 // Describe returns what the numbers in the parameters stand for.
-func (p *Genomes) Describe(any) (map[string]any, error) {
-	return map[string]any{"activations": p.Network.Activations, "aggregations": p.Network.Aggregations,
-		"inputs": p.Network.Inputs, "outputs": p.Network.Outputs, "recurrent": p.Network.Recurrent}, nil
+func (p *Genomes) Describe(any) (map[string]any, error) { return describe(&p.Network), nil }
+
+func describe(n *genome.Network) map[string]any {
+	return map[string]any{"activations": n.Activations, "aggregations": n.Aggregations,
+		"inputs": n.Inputs, "outputs": n.Outputs, "recurrent": n.Recurrent}
 }
 
 // Prepare makes a matrix of the connections.

@@ -227,6 +227,9 @@ func TestEverySettingMatters(t *testing.T) {
 		case "genome":
 			add(4, "policy.", "policy", name, "strategy", "neat", "strategy.node-rate", "1", "strategy.connection-rate",
 				"1", "policy.nodes", "6", "policy.connections", "7")
+		case "hyperneat":
+			add(4, "policy.", "policy", name, "strategy", "neat", "strategy.node-rate", "1", "strategy.connection-rate",
+				"1", "policy.nodes", "8", "policy.connections", "10", "policy.hidden", "4")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
 		case "program":

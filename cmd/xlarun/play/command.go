@@ -286,9 +286,11 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 		return err
 	}
 	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
-	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
-		quantity.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
-	return err
+	if _, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
+		quantity.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length))); err != nil {
+		return err
+	}
+	return o.saved.drawNetwork(streams, o.gif)
 }
 
 // newResult returns the statistics of a judgement.

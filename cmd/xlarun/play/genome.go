@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
@@ -37,12 +39,13 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 		return genome.Document{}, fmt.Errorf("the member's observations are normalised by running moments, which " +
 			"are no part of a genome")
 	}
-	g, ok := net.(*policy.Genomes)
+	g, ok := net.(policy.Evolving)
 	if !ok {
-		return genome.Document{}, fmt.Errorf("only the policy genome has networks of nodes and connections, and "+
-			"this member has the policy %s", m.Metadata["policy"])
+		return genome.Document{}, fmt.Errorf("only the policies genome and hyperneat have networks of nodes and "+
+			"connections, and this member has the policy %s", m.Metadata["policy"])
 	}
-	d, err := g.Network.Document(params.(genome.Genome))
+	network := g.Genotype()
+	d, err := network.Document(params.(genome.Genome))
 	d.Metadata = metadata
 	return d, err
 }
@@ -61,6 +64,24 @@ func (s *Saved) encodeGenome(metadata map[string]string) ([]byte, error) {
 func (s *Saved) encodeDrawing(metadata map[string]string) ([]byte, error) {
 	d, err := s.genome(metadata)
 	return d.SVG(), err
+}
+
+// drawNetwork draws the network of a genome beside a picture of its episode, and says where.
+func (s *Saved) drawNetwork(streams console.Streams, picture string) error {
+	name, _, _ := strings.Cut(s.Metadata["policy"], ":")
+	if name != "genome" && name != "hyperneat" || s.Metadata["normalized_observations"] != "" {
+		return nil
+	}
+	svg, err := s.encodeDrawing(nil)
+	if err != nil {
+		return err
+	}
+	path := strings.TrimSuffix(picture, filepath.Ext(picture)) + drawingSuffix
+	if err := console.WriteFile(path, svg); err != nil {
+		return fmt.Errorf("the picture %s cannot be written (%w)", path, console.Cause(err))
+	}
+	_, err = fmt.Fprintf(streams.Out, "network      %s\n", path)
+	return err
 }
 
 // addPolicy adds to the metadata what a file of xlarun export says of the policy and of the episode.
@@ -99,11 +120,12 @@ func (s *Saved) readGenome() error {
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}
-	p, ok := policy.Unwrap(r.Policy).(*policy.Genomes)
+	p, ok := policy.Unwrap(r.Policy).(policy.Evolving)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome", s.Path, s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want genome or hyperneat", s.Path, s.Metadata["policy"])
 	}
-	g, err := p.Network.Genome(d)
+	network := p.Genotype()
+	g, err := network.Genome(d)
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}

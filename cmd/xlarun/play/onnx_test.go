@@ -45,7 +45,8 @@ func TestModelsAreVerified(t *testing.T) {
 		seen[name] = true
 	}
 	for _, name := range policy.Names() {
-		missing := []string{"spiking", "nir", "vector", "genome", "program", "transformer"}
+		missing := []string{"spiking", "nir", "vector", "genome", "hyperneat", "program",
+			"transformer"}
 		require.True(t, seen[name] != slices.Contains(missing, name), name)
 	}
 }

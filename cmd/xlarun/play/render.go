@@ -32,6 +32,7 @@ const (
 
 // rendering holds the flags of `xlarun render`.
 type rendering struct {
+	saved *Saved // nil: a policy that is in no file
 	console.BackendFlags
 	member, policy, actions, out, png, size, spikes string
 	params                                          []string
@@ -186,7 +187,7 @@ func (o *rendering) savedMember(path string, given func(flag string) bool) (*epi
 	if err != nil {
 		return nil, err
 	}
-	o.policy = saved.Metadata["policy"]
+	o.saved, o.policy = saved, saved.Metadata["policy"]
 	if !given("seed") {
 		o.seed = saved.freshSeed()
 	}
@@ -294,6 +295,11 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 		number(rec.Return(rec.Length)), o.seed)
 	if o.out != "" {
 		fmt.Fprintf(streams.Out, "picture      %s\n", o.out)
+		if o.saved != nil {
+			if err := o.saved.drawNetwork(streams, o.out); err != nil {
+				return err
+			}
+		}
 	}
 	if o.png != "" {
 		fmt.Fprintf(streams.Out, "frames       %d in %s\n", r.Frames, o.png)

@@ -29,7 +29,7 @@ func init() {
 }
 
 // NEAT is the neuroevolution of augmenting topologies of Stanley and Miikkulainen, "Evolving neural networks through
-// augmenting topologies" (2002), for the policy "genome". It keeps the whole population.
+// augmenting topologies" (2002), for the policies "genome" and "hyperneat". It keeps the whole population.
 //
 // A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
 // new nodes and connections, so that these can get their numbers. Sample then breeds one member.
@@ -137,15 +137,16 @@ type neatDraw struct {
 	Key    random.Key
 }
 
-// Fit takes the policy "genome".
+// Fit takes the policies whose parameters are genomes.
 func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
-	g, ok := p.(*policy.Genomes)
+	g, ok := p.(policy.Evolving)
 	if !ok {
 		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
-			Wants: "genome: neat changes the structure of networks; --policy genome"}
+			Wants: "genome or hyperneat: neat changes the structure of networks; --policy genome"}
 	}
 	fitted := *e
-	fitted.network, fitted.packing = g.Network, g.Network.Packing()
+	fitted.network = g.Genotype()
+	fitted.packing = fitted.network.Packing()
 	return &fitted, nil
 }
 

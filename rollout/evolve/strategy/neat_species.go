@@ -75,7 +75,7 @@ func (e *NEAT) distances(c genome.Connections, r compared) *graph.Array {
 
 	count := c.Count()
 	last := graph.ReduceMax(graph.Select(c.Exist(), c.Number, -1))
-	mine := sum(c.Number.ExpandDims(1).Gt(r.Last).And(c.Exist().ExpandDims(1)))
+	mine := count.Sub(graph.SearchSorted(c.Number, r.Last, true)) // beyond the other's last one
 	within := graph.VMap(func(numbers *graph.Array) *graph.Array {
 		return graph.SearchSorted(numbers, last.ExpandDims(0), true).Squeeze(0)
 	})(r.Numbers)

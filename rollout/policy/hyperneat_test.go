@@ -1,0 +1,95 @@
+package policy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// 31.133: the perceptron that a genome draws, in plain Go: weight = tanh(1.5·gauss(x1 - x2 + .3) - .4·y1),
+// bias = tanh(.7·x2).
+func TestHyperNEATDraws(t *testing.T) {
+	p, _, err := Make("hyperneat:3", settings.Values{"threshold": .25, "largest-weight": 2}, envs.Symmetric(1, 1),
+		envs.Discrete{N: 2})
+	require.NoError(t, err)
+	h := p.(*HyperNEAT)
+	d := genome.Document{}
+	for i := range 7 {
+		node := genome.NodeDocument{Number: i, Kind: "input", Response: 1, Activation: "tanh", Aggregation: "sum"}
+		if i >= 4 {
+			node.Kind = "output"
+		}
+		if i == 6 {
+			node.Kind, node.Activation, node.Bias = "hidden", "gauss", .3
+		}
+		d.Nodes = append(d.Nodes, node)
+	}
+	for i, c := range []struct {
+		from, to int
+		weight   float64
+	}{{0, 6, 1}, {2, 6, -1}, {6, 4, 1.5}, {1, 4, -.4}, {2, 5, .7}} {
+		d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: i, From: c.from, To: c.to,
+			Weight: c.weight, Enabled: true})
+	}
+	g, err := h.pattern.Genome(d)
+	require.NoError(t, err)
+	numbers := func(w float64) float64 {
+		if math.Abs(w) <= .25 {
+			return 0
+		}
+		return math.Copysign((math.Abs(w)-.25)/.75*2, w)
+	}
+	weight := func(x1, y1, x2 float64) float64 {
+		z := x1 - x2 + .3
+		return numbers(math.Tanh(1.5*math.Exp(-z*z) - .4*y1))
+	}
+	bias := func(x2 float64) float64 { return numbers(math.Tanh(.7 * x2)) }
+	in, layers := []float64{.6, -.9}, []int{2, 3, 2}
+	values := in
+	cut := 0
+	for l := range 2 {
+		var next []float64
+		for j := range layers[l+1] {
+			at := func(i, n int) float64 { return 2*float64(i)/float64(n-1) - 1 }
+			to := at(j, layers[l+1])
+			sum := bias(to)
+			for i, v := range values {
+				w := weight(at(i, layers[l]), float64(l)-1, to)
+				if w == 0 {
+					cut++
+				}
+				sum += w * v
+			}
+			if l == 0 {
+				sum = math.Tanh(sum)
+			}
+			next = append(next, sum)
+		}
+		values = next
+	}
+	require.Greater(t, cut, 0, "a connection below the threshold")
+	run := xlabridge.Jit2(xlatest.Open(t, 1), func(g genome.Genome, x *graph.Array) *graph.Array {
+		_, out := p.Act(h.Prepare(g), graph.None{}, x, random.New(0))
+		return out.Action
+	})
+	out, err := run(g, graph.Float32s([]float32{float32(in[0]), float32(in[1])}))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, values, floats(t, out), 1e-5)
+}
+
+// 31.134: what a genome has no room for, or no function.
+func TestHyperNEATRefuses(t *testing.T) {
+	_, _, err := Make("hyperneat", settings.Values{"connections": 7}, envs.Symmetric(1), envs.Discrete{N: 2})
+	require.ErrorContains(t, err, "connections")
+	_, _, err = Make("hyperneat", settings.Values{"activations": "softplus"}, envs.Symmetric(1), envs.Discrete{N: 2})
+	require.ErrorContains(t, err, "softplus")
+}
