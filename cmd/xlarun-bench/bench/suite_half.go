@@ -21,11 +21,12 @@ import (
 func halfWorkloads(Options) (all []Workload) {
 	beside := func(dtypes []graph.DType, name, what, unit string, work float64, open func(d graph.DType) openRunner) {
 		for _, d := range dtypes {
-			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + d.String(),
+			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + halfNames[d],
 				Work: work, Unit: unit, Open: open(d)}, name, d))
 		}
 	}
-	half, bytes := []graph.DType{graph.BFloat16, graph.Float32}, []graph.DType{graph.BFloat16, graph.Int8, graph.Float32}
+	half := []graph.DType{graph.BFloat16, graph.Float32}
+	bytes := []graph.DType{graph.BFloat16, graph.Int8, graph.Float32}
 	for _, n := range []int{512, 1024, 2048} {
 		beside(bytes, fmt.Sprintf("dot-%d", n), fmt.Sprintf("the product of two matrices of %d x %d", n, n), "GFLOP",
 			2*float64(n)*float64(n)*float64(n)/1e9, func(d graph.DType) openRunner { return squareProduct(n, d) })
@@ -44,7 +45,7 @@ func halfWorkloads(Options) (all []Workload) {
 	for _, padding := range []string{"valid", "same"} {
 		for _, d := range half {
 			name := map[string]string{"valid": "ppo-gather", "same": "ppo-gather-same"}[padding]
-			w := ppoWorkload(name+"-"+halfNames[d], "Gather-v1, CNN with "+padding+" padding, 64 x 128, "+d.String(),
+			w := ppoWorkload(name+"-"+halfNames[d], "Gather-v1, CNN with "+padding+" padding, 64 x 128, "+halfNames[d],
 				func(c *ppo.Config) {
 					c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
 					c.Parted = c.Parted.With("policy.hidden", 128).With("policy.padding", padding)
@@ -60,7 +61,7 @@ func halfWorkloads(Options) (all []Workload) {
 				network = "graph:32"
 			}
 			w := selfplayWorkload(name+"-"+halfNames[d], fmt.Sprintf("a training step, batch 256, %s, n = %d, %s",
-				network, n, d), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
+				network, n, halfNames[d]), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
 				c.Network, c.NumSimulations, c.TrainingBatchSize, c.Precision = network, 2, 256, halfNames[d]
 			}, 0, 0, "")
 			all = append(all, besideFloat32(w, name, d))
