@@ -54,6 +54,14 @@ func halfWorkloads(Options) (all []Workload) {
 			all = append(all, besideFloat32(w, name, d))
 		}
 	}
+	for _, units := range []int{256, 512} {
+		for _, d := range half {
+			name, policy := fmt.Sprintf("ppo-mlp-%d", units), fmt.Sprintf("mlp:%d,%d", units, units)
+			w := ppoWorkload(name+"-"+halfNames[d], fmt.Sprintf("CartPole-v1, %s, 64 x 128, %s", policy, halfNames[d]),
+				func(c *ppo.Config) { c.Policy, c.Envs, c.Precision = policy, 64, halfNames[d] }, 0, 0, "", "")
+			all = append(all, besideFloat32(w, name, d))
+		}
+	}
 	for _, n := range []int{6, 14} {
 		for _, d := range half {
 			name, k, network := fmt.Sprintf("selfplay-%d", n), map[int]int{6: 3, 14: 4}[n], "mlp:128,128"
