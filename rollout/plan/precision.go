@@ -7,7 +7,7 @@ const PrecisionAuto = "auto"
 
 // leastTerms is the number of terms of an element from which products in bfloat16 gain more than the conversions of
 // activations take, on CPUs with instructions for them. docs/notes/half.md has the measurements.
-const leastTerms = 100
+const leastTerms = 150
 
 // Precision returns what auto stands for with a network, "bf16" or "f32". Terms is its graph.Graph.ProductTerms. It is a
 // rule, not a measurement, so that two runs on one kind of processor have the same results. It does not depend on the

@@ -42,6 +42,12 @@ func halfWorkloads(Options) (all []Workload) {
 		})
 	}
 	beside(bytes, "inference", "784-512-512-10 applied to 256 rows, weights prepared", "", 0, inferenceOf)
+	beside(half, "members", "a step of 1,024 members 4-256-256-2, each with weights of its own", "", 0, membersOf)
+	for _, size := range []struct{ members, units int }{{256, 1000}, {16, 9990}} {
+		beside(half, fmt.Sprintf("low-rank-%d", size.members), fmt.Sprintf("a matrix of %d x %d with a perturbation of "+
+			"rank 1 for each of %d members", size.units, size.units, size.members), "", 0,
+			func(d graph.DType) openRunner { return lowRankOf(d, size.members, size.units) })
+	}
 	for _, padding := range []string{"valid", "same"} {
 		for _, d := range half {
 			name := map[string]string{"valid": "ppo-gather", "same": "ppo-gather-same"}[padding]
@@ -123,6 +129,37 @@ func inferenceOf(d graph.DType) openRunner {
 			return []any{x, m.Quantize()}
 		}
 		return []any{x, precision.Cast(d, m)}
+	})
+}
+
+// membersOf is a step of members with weights of their own, in a dtype, as evolve computes it in float32.
+func membersOf(d graph.DType) openRunner {
+	const members = 1024
+	return halfProgram(func(in []any) any {
+		step := func(m nn.MLP, x *graph.Array) *graph.Array { return m.Apply(x) }
+		return graph.VMap2(step)(in[0].(nn.MLP), in[1].(*graph.Array).Convert(d)).Convert(graph.Float32)
+	}, func() []any {
+		m := graph.VMap(func(key random.Key) nn.MLP {
+			return nn.NewMLP(key, []int{4, 256, 256, 2}, nn.Hidden("tanh"))
+		})(random.Split(random.New(1), members))
+		return []any{precision.Cast(d, m), numbers.Uniform(3, 1, members, 4)}
+	})
+}
+
+// lowRankOf is what members with perturbations of rank 1 do with one matrix, x·M + (x·a)·b, as the strategy eggroll has
+// it in float32. The matrix has the dtype d, the perturbations are added in float32.
+func lowRankOf(d graph.DType, members, units int) openRunner {
+	return halfProgram(func(in []any) any {
+		m, all := in[0].(*graph.Array), in[1].([3]*graph.Array)
+		return graph.VMap(func(one [3]*graph.Array) *graph.Array {
+			x, a, b := one[0], one[1], one[2]
+			y := graph.DotGeneral(x.Convert(d), m, nil, nil, []int{0}, []int{0}, graph.PreferredDType(graph.Float32))
+			return y.Add(graph.Dot(x, a).Mul(b))
+		})(all)
+	}, func() []any {
+		return []any{numbers.Uniform(1, 1, units, units).Convert(d), [3]*graph.Array{
+			numbers.Uniform(2, 1, members, units), numbers.Uniform(3, 1, members, units),
+			numbers.Uniform(4, 1, members, units)}}
 	})
 }
 
