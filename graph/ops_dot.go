@@ -194,6 +194,27 @@ var _ = register(&Op{
 
 // eval is the product of two tensors.
 func (a dotAttrs) eval(l, r, out *Tensor) {
+	float := isFloat(l.Shape.DType)
+	a.each(l, r, out, func(i int, pairs func(f func(x, y int))) {
+		var f float64
+		var u uint64
+		pairs(func(x, y int) {
+			if float {
+				f += l.F(x) * r.F(y)
+			} else { // elements of fewer bits are stored with their sign in all 64
+				u += l.V[x] * r.V[y]
+			}
+		})
+		if float {
+			out.SetF(i, f)
+		} else {
+			out.SetI(i, int64(u))
+		}
+	})
+}
+
+// each calls f for each element of the result, with the pairs of elements whose products are added up.
+func (a dotAttrs) each(l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
 	lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
 	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
 	nb := len(a.leftBatch)
@@ -203,21 +224,9 @@ func (a dotAttrs) eval(l, r, out *Tensor) {
 		lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
 		ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
 		lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
-		var f float64
-		var u uint64
-		forEach(contract, func(_ int, k []int) {
-			x, y := lo+dot(k, lc), ro+dot(k, rc)
-			if isFloat(l.Shape.DType) {
-				f += l.F(x) * r.F(y)
-			} else { // elements of fewer bits are stored with their sign in all 64
-				u += l.V[x] * r.V[y]
-			}
+		f(i, func(f func(x, y int)) {
+			forEach(contract, func(_ int, k []int) { f(lo+dot(k, lc), ro+dot(k, rc)) })
 		})
-		if isFloat(l.Shape.DType) {
-			out.SetF(i, f)
-		} else {
-			out.SetI(i, int64(u))
-		}
 	})
 }
 
