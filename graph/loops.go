@@ -118,6 +118,20 @@ func (g *Graph) eachOperation(visit func(n *Node)) {
 	}
 }
 
+// ProductTerms is the number of multiplications for an element of a result, averaged over the results of all products
+// and convolutions. Loops count once. 0: there are none.
+func (g *Graph) ProductTerms() float64 {
+	multiplications, elements := 0., 0.
+	g.eachOperation(func(n *Node) {
+		switch n.Op.Name {
+		case "dot_general", "conv", "conv_images":
+			multiplications += n.Op.Cost(n, nil).FLOPs / 2
+			elements += float64(n.Outs[0].Size())
+		}
+	})
+	return multiplications / max(1, elements)
+}
+
 // shortRow is the longest last axis whose loop a compiler had better write out.
 const shortRow = 16
 

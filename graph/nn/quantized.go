@@ -7,10 +7,10 @@ import (
 )
 
 // QuantizedDense is a Dense for inference whose products are those of bytes, with sums in int32: dynamic quantization,
-// symmetric, with one scale for each output feature and one for each row of the input. A result differs from Dense's by
-// at most in · (mW·sx + mx·sW + sW·sx/2)/2, where mW and mx are the largest magnitudes of the feature's weights and of
-// the row, and sW and sx the scales, these magnitudes divided by 127. A row with NaN or an infinity gives NaN. It has no
-// gradient.
+// symmetric, with one scale for each output feature and one for each row of the input. A result differs from Dense's
+// by at most in · (mW·sx + mx·sW + sW·sx/2)/2, where mW and mx are the largest magnitudes of the feature's weights and
+// of the row, and sW and sx the scales, these magnitudes divided by 127. A row with NaN or an infinity gives NaN. It
+// has no gradient.
 type QuantizedDense struct {
 	W     *graph.Array // [in, out], int8
 	Scale *graph.Array // [out], float32: a unit of W
@@ -20,7 +20,8 @@ type QuantizedDense struct {
 // largestByte is the largest magnitude of a quantized number, so that both signs have as many.
 const largestByte = math.MaxInt8
 
-// quantize returns bytes and their units along an axis: x is close to bytes times units. A line of zeros has the unit 0.
+// quantize returns bytes and their units along an axis: x is close to bytes times units. A line of zeros has the unit
+// 0.
 func quantize(x *graph.Array, axis int) (bytes, units *graph.Array) {
 	units = graph.Div(graph.ExpandDims(graph.ReduceMax(graph.Abs(x), axis), axis), largestByte)
 	scaled := graph.Select(graph.BroadcastTo(graph.Eq(units, 0), x.Dims()...), 0., graph.Div(x, units))

@@ -11,7 +11,7 @@
 //
 // On CPUs bfloat16 is faster than float32 where the processor has instructions for it (xlabridge.Client.BF16Method):
 // products and convolutions have kernels then, which sum in float32 and take numbers below the least normal one for
-// zero. Float16 is not faster on CPUs.
+// zero. Float16 is not faster on CPUs. Inference in int8 is nn.QuantizedDense.
 //
 // Parameters stay in float32 (the master weights). The differentiated function casts them, so that their gradients are
 // float32 too. The program decides at run time whether it skips a step.

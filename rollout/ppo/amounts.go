@@ -21,7 +21,7 @@ type Amounts struct {
 	_          struct{} `help:"parts of a minibatch's gradient, to save memory"`
 	// Precision is the dtype of networks. Parameters, losses and probabilities stay f32.
 	Precision string   `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto"`
-	_         struct{} `help:"of networks; auto: bf16 on accelerators"`
+	_         struct{} `help:"of networks; auto: bf16 where it is faster, and config.toml then has what was chosen"`
 }
 
 // Rates are the rates of learning and of discounting.

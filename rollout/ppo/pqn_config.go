@@ -93,16 +93,18 @@ func (q *PQN) Start(b xlabridge.Backend) (run.Run, error) { return NewPQN(b, *q)
 
 // NewPQN is Start with a Training as its result.
 func NewPQN(b xlabridge.Backend, q PQN) (*Training, error) {
-	c, err := q.config().resolved(b)
+	c, err := q.config().resolved(b, q.program)
 	if err != nil {
 		return nil, err
 	}
+	given := q.Precision
 	q.Precision = c.Precision
 	g, err := q.program()
 	if err != nil {
 		return nil, err
 	}
-	return newTraining(b, *g.config, g, q.Purpose())
+	t, err := newTraining(b, *g.config, g, q.Purpose())
+	return t.chose(given), err
 }
 
 // program returns an update of one agent. It checks all settings.

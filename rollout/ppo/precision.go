@@ -47,14 +47,35 @@ func (c *Config) half() (graph.DType, bool) {
 	return graph.Float32, false
 }
 
-// resolved returns the config with auto precision replaced by the backend's. Its error is a precision that the backend
-// does not have.
-func (c Config) resolved(b xlabridge.Backend) (Config, error) {
-	if c.Precision == "auto" {
-		c.Precision = "f32"
-		if plan.MachineOf(b, 1).Accelerator {
-			c.Precision = "bf16"
+// terms returns the ProductTerms of the actor for one observation.
+func (g *program) terms() (terms float64, err error) {
+	err = graph.Try(func() {
+		in := []any{g.actor.Init(random.New(0)), graph.Zeros(g.play.Env.Spec().Observation.Shape()), random.New(0)}
+		var p *graph.Program
+		p, err = graph.TraceArgs("actor", in, graph.TraceOptions{}, func(in []any) any {
+			_, out := g.actor.Act(in[0], g.actor.Start(in[0]), in[1].(*graph.Array), in[2].(random.Key))
+			return out.Action
+		})
+		if err == nil {
+			terms = p.Graph.ProductTerms()
 		}
+	})
+	return terms, err
+}
+
+// resolved returns the config with auto precision replaced by what it stands for on the backend, for the program in
+// float32. Its error is a precision that the backend does not have.
+func (c Config) resolved(b xlabridge.Backend, single func() (*program, error)) (Config, error) {
+	if c.Precision == plan.PrecisionAuto {
+		g, err := single()
+		if err != nil {
+			return c, err
+		}
+		terms, err := g.terms()
+		if err != nil {
+			return c, err
+		}
+		c.Precision = plan.Precision(b, terms)
 	}
 	if c.Precision == "f16" && b.Backend() == "tpu" {
 		return c, settings.Wrong("precision", c.Precision, "bf16 or f32: the backend %s does not compute in f16",

@@ -101,15 +101,39 @@ type asTPU struct{ *xlabridge.Client }
 
 func (asTPU) Backend() string { return "tpu" }
 
-// Auto is float32 on a CPU, and a backend without f16 refuses it in a sentence.
+type withMethod struct {
+	*xlabridge.Client
+	method string
+}
+
+func (c withMethod) BF16Method() string { return c.method }
+
+// Auto is bfloat16 on an accelerator, and on a CPU that has instructions for it if products are long. A backend without
+// f16 refuses it in a sentence.
 func TestPrecisionByBackend(t *testing.T) {
 	b := xlatest.Open(t, 1)
-	c, err := small(func(c *Config) { c.Precision = "auto" }).resolved(b)
+	wide := "mlp:512,512"
+	for _, c := range []struct {
+		name, policy string
+		on           xlabridge.Backend
+		want         string
+	}{
+		{"28.116 short products", "mlp:16", withMethod{b, xlabridge.BF16AVX512}, "f32"},
+		{"28.117 long products", wide, withMethod{b, xlabridge.BF16AVX512}, "bf16"},
+		{"28.118 tiles", wide, withMethod{b, xlabridge.MethodAMX}, "bf16"},
+		{"28.119 no instructions", wide, withMethod{b, xlabridge.MethodNone}, "f32"},
+		{"28.120 the interpreter", wide, &xlabridge.Reference{}, "f32"},
+		{"28.121 an accelerator", "mlp:16", asTPU{b}, "bf16"},
+	} {
+		config := small(func(s *Config) { s.Precision, s.Policy = "auto", c.policy })
+		got, err := config.resolved(c.on, config.program)
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.want, got.Precision, c.name)
+	}
+	training, err := New(b, small(func(c *Config) { c.Precision = "auto" }))
 	require.NoError(t, err)
-	require.Equal(t, "f32", c.Precision)
-	c, err = small(func(c *Config) { c.Precision = "auto" }).resolved(asTPU{b})
-	require.NoError(t, err)
-	require.Equal(t, "bf16", c.Precision)
+	t.Cleanup(func() { require.NoError(t, training.Close()) })
+	require.Equal(t, "f32", training.Profile().Chosen["precision"], "28.122 what was chosen is kept")
 	_, err = New(asTPU{b}, small(func(c *Config) { c.Precision = "f16" }))
 	require.ErrorContains(t, err, "precision: got \"f16\", want bf16 or f32: the backend tpu does not compute in f16")
 	_, err = New(&xlabridge.Reference{}, small(func(c *Config) { c.Precision = "f16" }))

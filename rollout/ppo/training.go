@@ -9,10 +9,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -33,7 +35,8 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c)
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
-	c, err := c.resolved(b)
+	given := c.Precision
+	c, err := c.resolved(b, c.program)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,16 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTraining(b, c, g, c.Purpose())
+	t, err := newTraining(b, c, g, c.Purpose())
+	return t.chose(given), err
+}
+
+// chose notes the precision if it was chosen, so that a resumed run and another machine repeat it.
+func (t *Training) chose(given string) *Training {
+	if t != nil && given == plan.PrecisionAuto {
+		t.profile.Chosen = settings.Values{"precision": t.config.Precision}
+	}
+	return t
 }
 
 func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Training, error) {

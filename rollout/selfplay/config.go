@@ -80,8 +80,9 @@ type Config struct {
 	_                 struct{}        `help:"largest norm of a gradient; larger ones are scaled down to it"`
 	Accumulate        int             `set:"accumulate" advanced:"" min:"1" max:"65536"`
 	_                 struct{}        `help:"parts of a training batch; devices share them and compute one at a time"`
-	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16"`
-	_                 struct{}        `help:"dtype of training; parameters stay float32"`
+	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto"`
+	_                 struct{}        `help:"dtype of training; parameters stay float32; auto: bf16 where it is"`
+	_                 struct{}        `help:"faster, and config.toml then has what was chosen"`
 	Symmetries        bool            `set:"symmetries" advanced:"" needs:"game=!hex"`
 	_                 struct{}        `help:"show positions to training under random symmetries"`
 	_                 struct{}        `help:"of the game: permuted vertices, turned boards"`
@@ -195,7 +196,11 @@ func (c *Config) program() (*program, error) {
 		return nil, err
 	}
 	p := &program{config: c, game: g, network: net}
-	policy, err := precision.ParsePolicy("params=f32,compute=" + c.Precision + ",output=f32")
+	compute := c.Precision
+	if compute == plan.PrecisionAuto { // until New chooses
+		compute = "f32"
+	}
+	policy, err := precision.ParsePolicy("params=f32,compute=" + compute + ",output=f32")
 	if err != nil {
 		return nil, err
 	}

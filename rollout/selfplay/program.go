@@ -39,6 +39,22 @@ func (p *program) someWeights() (w *graph.Array, err error) {
 	return w, err
 }
 
+// terms returns the ProductTerms of the network for one position.
+func (p *program) terms() (terms float64, err error) {
+	err = graph.Try(func() {
+		in := []any{p.network.Init(random.New(0)), p.game.env.Observe(p.game.start, p.game.params)}
+		var network *graph.Program
+		network, err = graph.TraceArgs("network", in, graph.TraceOptions{}, func(in []any) any {
+			logits, value := p.network.Apply(in[0], in[1].(*graph.Array))
+			return []*graph.Array{logits, value}
+		})
+		if err == nil {
+			terms = network.Graph.ProductTerms()
+		}
+	})
+	return terms, err
+}
+
 // resolve computes the sizes of parameters, rows and embeddings.
 func (p *program) resolve() error {
 	return graph.Try(func() {

@@ -97,6 +97,18 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen := settings.Values{}
+	if c.Precision == plan.PrecisionAuto {
+		terms, err := p.terms()
+		if err != nil {
+			return nil, err
+		}
+		c.Precision = plan.Precision(b, terms)
+		chosen["precision"] = c.Precision
+		if p, err = c.program(); err != nil {
+			return nil, err
+		}
+	}
 	devices := b.NumDevices()
 	if c.Devices > 0 {
 		devices = min(c.Devices, devices)
@@ -127,7 +139,8 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	t.profile.Facts = []run.Fact{{Name: "parameters", Value: p.weights.Size()},
 		{Name: "tree_bytes", Value: t.layout.treeBytes}, {Name: "replay_bytes", Value: t.layout.replayBytes},
 		{Name: "training_step_bytes", Value: t.layout.batchBytes}, {Name: "lanes", Value: t.layout.lanes}}
-	t.profile.Chosen = settings.Values{"lanes": t.layout.lanes}
+	chosen["lanes"] = t.layout.lanes
+	t.profile.Chosen = chosen
 	return t, nil
 }
 

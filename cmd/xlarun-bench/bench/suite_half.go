@@ -21,11 +21,12 @@ import (
 func halfWorkloads(Options) (all []Workload) {
 	beside := func(dtypes []graph.DType, name, what, unit string, work float64, open func(d graph.DType) openRunner) {
 		for _, d := range dtypes {
-			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + d.String(),
+			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + halfNames[d],
 				Work: work, Unit: unit, Open: open(d)}, name, d))
 		}
 	}
-	half, bytes := []graph.DType{graph.BFloat16, graph.Float32}, []graph.DType{graph.BFloat16, graph.Int8, graph.Float32}
+	half := []graph.DType{graph.BFloat16, graph.Float32}
+	bytes := []graph.DType{graph.BFloat16, graph.Int8, graph.Float32}
 	for _, n := range []int{512, 1024, 2048} {
 		beside(bytes, fmt.Sprintf("dot-%d", n), fmt.Sprintf("the product of two matrices of %d x %d", n, n), "GFLOP",
 			2*float64(n)*float64(n)*float64(n)/1e9, func(d graph.DType) openRunner { return squareProduct(n, d) })
@@ -41,15 +42,29 @@ func halfWorkloads(Options) (all []Workload) {
 		})
 	}
 	beside(bytes, "inference", "784-512-512-10 applied to 256 rows, weights prepared", "", 0, inferenceOf)
+	beside(half, "members", "a step of 1,024 members 4-256-256-2, each with weights of its own", "", 0, membersOf)
+	for _, size := range []struct{ members, units int }{{256, 1000}, {16, 9990}} {
+		beside(half, fmt.Sprintf("low-rank-%d", size.members), fmt.Sprintf("a matrix of %d x %d with a perturbation of "+
+			"rank 1 for each of %d members", size.units, size.units, size.members), "", 0,
+			func(d graph.DType) openRunner { return lowRankOf(d, size.members, size.units) })
+	}
 	for _, padding := range []string{"valid", "same"} {
 		for _, d := range half {
 			name := map[string]string{"valid": "ppo-gather", "same": "ppo-gather-same"}[padding]
-			w := ppoWorkload(name+"-"+halfNames[d], "Gather-v1, CNN with "+padding+" padding, 64 x 128, "+d.String(),
+			w := ppoWorkload(name+"-"+halfNames[d], "Gather-v1, CNN with "+padding+" padding, 64 x 128, "+halfNames[d],
 				func(c *ppo.Config) {
 					c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
 					c.Parted = c.Parted.With("policy.hidden", 128).With("policy.padding", padding)
 					c.Precision = halfNames[d]
 				}, 0, 0, "", "")
+			all = append(all, besideFloat32(w, name, d))
+		}
+	}
+	for _, units := range []int{256, 512} {
+		for _, d := range half {
+			name, policy := fmt.Sprintf("ppo-mlp-%d", units), fmt.Sprintf("mlp:%d,%d", units, units)
+			w := ppoWorkload(name+"-"+halfNames[d], fmt.Sprintf("CartPole-v1, %s, 64 x 128, %s", policy, halfNames[d]),
+				func(c *ppo.Config) { c.Policy, c.Envs, c.Precision = policy, 64, halfNames[d] }, 0, 0, "", "")
 			all = append(all, besideFloat32(w, name, d))
 		}
 	}
@@ -60,7 +75,7 @@ func halfWorkloads(Options) (all []Workload) {
 				network = "graph:32"
 			}
 			w := selfplayWorkload(name+"-"+halfNames[d], fmt.Sprintf("a training step, batch 256, %s, n = %d, %s",
-				network, n, d), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
+				network, n, halfNames[d]), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
 				c.Network, c.NumSimulations, c.TrainingBatchSize, c.Precision = network, 2, 256, halfNames[d]
 			}, 0, 0, "")
 			all = append(all, besideFloat32(w, name, d))
@@ -114,6 +129,37 @@ func inferenceOf(d graph.DType) openRunner {
 			return []any{x, m.Quantize()}
 		}
 		return []any{x, precision.Cast(d, m)}
+	})
+}
+
+// membersOf is a step of members with weights of their own, in a dtype, as evolve computes it in float32.
+func membersOf(d graph.DType) openRunner {
+	const members = 1024
+	return halfProgram(func(in []any) any {
+		step := func(m nn.MLP, x *graph.Array) *graph.Array { return m.Apply(x) }
+		return graph.VMap2(step)(in[0].(nn.MLP), in[1].(*graph.Array).Convert(d)).Convert(graph.Float32)
+	}, func() []any {
+		m := graph.VMap(func(key random.Key) nn.MLP {
+			return nn.NewMLP(key, []int{4, 256, 256, 2}, nn.Hidden("tanh"))
+		})(random.Split(random.New(1), members))
+		return []any{precision.Cast(d, m), numbers.Uniform(3, 1, members, 4)}
+	})
+}
+
+// lowRankOf is what members with perturbations of rank 1 do with one matrix, x·M + (x·a)·b, as the strategy eggroll has
+// it in float32. The matrix has the dtype d, the perturbations are added in float32.
+func lowRankOf(d graph.DType, members, units int) openRunner {
+	return halfProgram(func(in []any) any {
+		m, all := in[0].(*graph.Array), in[1].([3]*graph.Array)
+		return graph.VMap(func(one [3]*graph.Array) *graph.Array {
+			x, a, b := one[0], one[1], one[2]
+			y := graph.DotGeneral(x.Convert(d), m, nil, nil, []int{0}, []int{0}, graph.PreferredDType(graph.Float32))
+			return y.Add(graph.Dot(x, a).Mul(b))
+		})(all)
+	}, func() []any {
+		return []any{numbers.Uniform(1, 1, units, units).Convert(d), [3]*graph.Array{
+			numbers.Uniform(2, 1, members, units), numbers.Uniform(3, 1, members, units),
+			numbers.Uniform(4, 1, members, units)}}
 	})
 }
 
