@@ -290,7 +290,8 @@ func TestEmittersOfProgramsAlone(t *testing.T) {
 		}, x(90, 90), unrolled},
 		"products of small matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(30, 20),
 			unrolled},
-		"products of matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(90, 50), unrolled},
+		"products of matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(90, 50),
+			unrolled},
 	} {
 		p, err := graph.Trace(name, c.f, c.x)
 		require.NoError(t, err, name)
