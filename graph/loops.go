@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // LargestArray is the number of elements of the largest array that the graph or a body of it computes.
 func (g *Graph) LargestArray() int {
 	most := 0
@@ -160,6 +162,27 @@ func (g *Graph) ShortRows() float64 {
 		if all += work; few && work > smallLoop {
 			short += work
 		}
+	})
+	return short / max(1, all)
+}
+
+// ShortIntegerSums is the part, 0 to 1, of a program's operations that are reductions of whole numbers along last axes
+// of up to 16 elements. Loops of the program count once.
+func (g *Graph) ShortIntegerSums() float64 {
+	short, all := 0., 0.
+	g.eachOperation(func(n *Node) {
+		work := float64(n.Outs[0].Size())
+		if n.Op.Name == "reduce" {
+			x := n.Inputs[0]
+			work = float64(x.Size())
+			if r := x.Rank(); isInt(x.DType()) && x.Dims()[r-1] <= shortRow && n.Outs[0].Size() < x.Size() &&
+				slices.Contains(n.Attrs.(reduceAttrs).axes, r-1) {
+				short += work
+			}
+		} else if !elementwise(n) {
+			return
+		}
+		all += work
 	})
 	return short / max(1, all)
 }

@@ -2,9 +2,9 @@ package graph
 
 import "slices"
 
-// XLA's CPU compiler gathers single elements with some eight instructions each, and twice as many if the loop around
-// is one function. A kernel moves the indices into the range by vectors first, which takes half of the time. It also
-// lets a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
+// XLA's CPU compiler gathers single elements with some eight instructions each, and twice as many if the loop around is
+// one function. A kernel moves the indices into the range by vectors first, which takes half of the time. It also lets
+// a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
 
 // leastTake is the least number of elements that are worth a call of the kernel.
 const leastTake = 1 << 13

@@ -42,24 +42,27 @@ const (
 	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
-// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled
-// another way. Both are parts of all floats and operations.
-const mostGathered, mostShortRows = .05, .4
+// A program with more single floats that are gathered, with more operations in short inner loops, or with more sums of
+// whole numbers along short rows, is compiled another way. These are parts of all floats and operations.
+const mostGathered, mostShortRows, mostIntegerSums = .05, .4, .2
 
-// emitters returns the extra options for a program whose loops are functions. Two kinds of programs that run alone are
-// compiled another way, which takes up to twice as long. Gathers of single floats take half to two thirds of the time
-// with the newer emitters. Short inner loops, such as those of windows and small products, take a fifth to two thirds
-// of the time if LLVM unrolls them. Others gain nothing, and programs of populations must keep their bytes.
+// emitters returns the extra options for a program whose loops are functions. Programs that run alone are compiled
+// another way: others gain less than it costs, and programs of populations must keep their bytes.
+//
+// LLVM unrolls the loops of those that run alone. Sums along middle axes, shifted arrays, windows and small products
+// take a fifth to a half of the time with it, others as long as before. It costs a twentieth of the time to compile.
+// Sums of whole numbers along short last axes take three times as long with it: LLVM then writes out the sum before it
+// could use vectors. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
+// emitters.
 func emitters(g *graph.Graph, alone bool) string {
-	unrolls := alone && g.ShortRows() > mostShortRows
 	switch {
-	case g.TiledProducts() && unrolls:
+	case g.TiledProducts() && alone && g.ShortRows() > mostShortRows:
 		return olderEmitters + "," + wholeLoops + "," + tiledProducts
 	case g.TiledProducts():
 		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
 	case alone && g.Gathered() > mostGathered:
 		return "" // in loops that are one function, gathers take twice as long
-	case unrolls:
+	case alone && g.ShortIntegerSums() <= mostIntegerSums:
 		return olderEmitters + "," + wholeLoops
 	}
 	return olderEmitters + "," + noUnrolling + "," + wholeLoops

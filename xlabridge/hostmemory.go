@@ -30,7 +30,7 @@ __attribute__((constructor)) static void xb_keep_memory(void) {
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);
 	if (tuned) return;
 	xb_kept = mallopt(M_MMAP_THRESHOLD, DIRECT_MEMORY) && mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY) &&
-		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES);
+		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES) && mallopt(M_MXFAST, 0);
 #endif
 }
 */
