@@ -1,0 +1,126 @@
+package gomlx_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	mlgraph "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/gomlx"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+type nodes = []*mlgraph.Node
+
+// Programs with closures, sorting and windows give what GoMLX's own backend gives.
+func TestPrograms(t *testing.T) {
+	x := [][]float32{{3, -1, 2, 2}, {0, 7, -5, 4}, {float32(math.Inf(1)), 1, 0, -2}}
+	cases := []struct {
+		name  string
+		build func(x *mlgraph.Node) nodes
+	}{
+		{"30.167 sort, the largest and the least", func(x *mlgraph.Node) nodes {
+			values, indices := mlgraph.TopK(x, 2, 1)
+			least, at := mlgraph.BottomK(x, 3, 0)
+			return nodes{mlgraph.Sort(x, 1, true), mlgraph.Sort(x, 0, false), values, indices, least, at}
+		}},
+		{"30.168 while, which reads a value from outside", func(x *mlgraph.Node) nodes {
+			g := x.Graph()
+			limit := mlgraph.Const(g, int32(5))
+			cond := mlgraph.NewClosure(g, func(g *mlgraph.Graph) nodes {
+				i := mlgraph.Parameter(g, "i", shapes.Make(dtypes.Int32))
+				mlgraph.Parameter(g, "sum", x.Shape())
+				return nodes{mlgraph.LessThan(i, limit)}
+			})
+			body := mlgraph.NewClosure(g, func(g *mlgraph.Graph) nodes {
+				i := mlgraph.Parameter(g, "i", shapes.Make(dtypes.Int32))
+				sum := mlgraph.Parameter(g, "sum", x.Shape())
+				return nodes{mlgraph.AddScalar(i, 1), mlgraph.Add(sum, mlgraph.MulScalar(x, 0.5))}
+			})
+			return mlgraph.While(cond, body, mlgraph.Const(g, int32(0)), mlgraph.ZerosLike(x))
+		}},
+		{"30.169 if", func(x *mlgraph.Node) nodes {
+			g := x.Graph()
+			branch := func(f func(x *mlgraph.Node) *mlgraph.Node) *mlgraph.Function {
+				return mlgraph.NewClosure(g, func(*mlgraph.Graph) nodes { return nodes{f(x)} })
+			}
+			large := mlgraph.GreaterThan(mlgraph.ReduceAllMax(x), mlgraph.Const(g, float32(3)))
+			return nodes{mlgraph.If(large, branch(mlgraph.Neg), branch(mlgraph.Square))[0],
+				mlgraph.If(mlgraph.LogicalNot(large), branch(mlgraph.Neg), branch(mlgraph.Square))[0]}
+		}},
+		{"30.170 a function that is called twice", func(x *mlgraph.Node) nodes {
+			f := mlgraph.NewFunction(x.Graph(), "twice", func(g *mlgraph.Graph) nodes {
+				x := mlgraph.Parameter(g, "x", x.Shape())
+				return nodes{mlgraph.Add(x, x)}
+			})
+			return f.Call(f.Call(x)[0])
+		}},
+		{"30.171 windows, statistics and cumulated sums", func(x *mlgraph.Node) nodes {
+			picture := mlgraph.Reshape(mlgraph.MinScalar(x, 9), 1, 3, 4, 1)
+			return nodes{mlgraph.MaxPool(picture).Window(2).Strides(1).Done(),
+				mlgraph.MeanPool(picture).Window(2).PadSame().Done(), mlgraph.ArgMax(x, 1), mlgraph.ArgMin(x, 0),
+				mlgraph.ReduceVariance(mlgraph.MinScalar(x, 9), 1), mlgraph.CumSum(mlgraph.MinScalar(x, 9), 1),
+				mlgraph.Softmax(mlgraph.MinScalar(x, 9), 1)}
+		}},
+		{"30.172 gathers and scatters", func(x *mlgraph.Node) nodes {
+			g := x.Graph()
+			rows := mlgraph.Const(g, [][]int32{{2}, {0}, {2}, {1}})
+			taken := mlgraph.Gather(x, rows)
+			return nodes{taken, mlgraph.Scatter(rows, mlgraph.MinScalar(taken, 9), shapes.Make(dtypes.Float32, 3, 4),
+				false, false)}
+		}},
+	}
+	theirs := goBackend(t)
+	client := xlatest.Open(t, 1)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(b compute.Backend) (all []*tensors.Tensor) {
+				exec, err := mlgraph.NewExec(b, c.build)
+				require.NoError(t, err)
+				defer exec.Finalize()
+				all, err = exec.Call(x)
+				require.NoError(t, err)
+				return all
+			}
+			want := run(theirs)
+			for _, b := range []xlabridge.Backend{client, &xlabridge.Reference{}} {
+				for i, got := range run(gomlx.On(b)) {
+					require.True(t, want[i].InDelta(got, 1e-6), "result %d on %s: got %s, want %s", i, b.Backend(), got,
+						want[i])
+				}
+			}
+		})
+	}
+}
+
+// A gradient of a pool goes to the first largest element, or the first least one, of each window.
+func TestSelectAndScatter(t *testing.T) {
+	t.Run("30.173 the largest and the least", func(t *testing.T) {
+		builder := gomlx.On(&xlabridge.Reference{}).Builder("pool")
+		f := builder.Main()
+		x, err := f.Constant([]float32{1, 3, 2, 4, 5, 5}, 6)
+		require.NoError(t, err)
+		source, err := f.Constant([]float32{10, 20, 30}, 3)
+		require.NoError(t, err)
+		largest, err := f.SelectAndScatterMax(x, source, []int{2}, []int{2}, nil)
+		require.NoError(t, err)
+		least, err := f.SelectAndScatterMin(x, source, []int{2}, []int{2}, nil)
+		require.NoError(t, err)
+		require.NoError(t, f.Return([]compute.Value{largest, least}, nil))
+		program, err := builder.Compile()
+		require.NoError(t, err)
+		out, err := program.Execute(nil, nil, 0)
+		require.NoError(t, err)
+		for i, want := range [][]float32{{0, 10, 0, 20, 30, 0}, {10, 0, 20, 0, 30, 0}} {
+			got := make([]float32, 6)
+			require.NoError(t, out[i].ToFlatData(got))
+			require.Equal(t, want, got)
+		}
+	})
+}
