@@ -25,7 +25,7 @@ func (p *Program) Footprint(t Target) (f Footprint, err error) {
 		f.Arguments += int64(s.Bytes())
 	}
 	homes := map[int]int{}
-	for in, out := range p.Donated {
+	for in, out := range p.aliases(t) {
 		homes[out] = in
 	}
 	for i, s := range p.Outputs {

@@ -135,7 +135,7 @@ func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	}
 	start := time.Now()
 	l = &Lowered{Target: t, Graph: p.lowerTo(PhaseStableHLO, t)}
-	l.StableHLO = emitModule(p.Name, l.Graph, p.Donated, p.Replicas)
+	l.StableHLO = emitModule(p.Name, l.Graph, p.aliases(t), p.Replicas)
 	sum := sha256.Sum256([]byte(l.StableHLO))
 	l.Fingerprint = hex.EncodeToString(sum[:])
 	l.Seconds = time.Since(start).Seconds()

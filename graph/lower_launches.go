@@ -90,3 +90,21 @@ func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[
 	state.ys = ys
 	return state
 }
+
+// leastAlias is the least bytes of a donated argument whose memory becomes a result's on a GPU. The compiler copies an
+// argument that is read after its place is written, and starts a kernel for each copy. A TPU has as many either way.
+const leastAlias = 1 << 20
+
+// aliases are the donated arguments whose memory the program reuses, each with the result that it becomes.
+func (p *Program) aliases(t Target) map[int]int {
+	if t != TargetCUDA {
+		return p.Donated
+	}
+	large := map[int]int{}
+	for in, out := range p.Donated {
+		if p.Inputs[in].Bytes() >= leastAlias {
+			large[in] = out
+		}
+	}
+	return large
+}

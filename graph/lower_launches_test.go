@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,5 +52,23 @@ func TestShortScans(t *testing.T) {
 			require.Less(t, opsOf(t, TargetCUDA, p)["add"], 4, c.what)
 		}
 		require.Equal(t, opsOf(t, TargetCPU, p)["add"], opsOf(t, TargetCPU, discounted(127, c.step))["add"], "CPUs")
+	}
+}
+
+// On a GPU only large donated arguments become results: the others would be copied by kernels of their own.
+func TestAliases(t *testing.T) {
+	p, err := TraceArgs("step", []any{Abstract(ShapeOf(Float32, 1<<18)), Abstract(ShapeOf(Float32, 7))},
+		TraceOptions{Donate: []int{0, 1}}, func(in []any) any {
+			return []*Array{in[0].(*Array).Add(1), in[1].(*Array).Add(1)}
+		})
+	require.NoError(t, err)
+	require.Len(t, p.Donated, 2)
+	for target, aliases := range map[Target]int{TargetCPU: 2, TargetCUDA: 1, TargetTPU: 2} {
+		l, err := p.Lower(target)
+		require.NoError(t, err)
+		require.Equal(t, aliases, strings.Count(l.StableHLO, "tf.aliasing_output"), "29.56 %s", target)
+		f, err := p.Footprint(target)
+		require.NoError(t, err)
+		require.EqualValues(t, 28*(2-aliases), f.Results, "29.57 %s", target)
 	}
 }

@@ -28,7 +28,8 @@ func (a gatherAttrs) selects(operand Shape) bool {
 func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
 	lanes := len(a.batch)
-	plain := a.kind == "set" && lanes > 0 && a.selects(x.shape) && product(indices.Dims()[lanes:indices.Rank()-1]) == 1 &&
+	plain := a.kind == "set" && lanes > 0 && a.selects(x.shape) &&
+		product(indices.Dims()[lanes:indices.Rank()-1]) == 1 &&
 		slices.Equal(a.batch, rangeInts(0, lanes)) && slices.Equal(a.indexBatch, a.batch) &&
 		!slices.ContainsFunc(a.offset, func(axis int) bool { return axis < lanes })
 	if l.target != TargetTPU || !plain || x.shape.Bytes() > selected {

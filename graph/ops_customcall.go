@@ -18,7 +18,7 @@ type Kernel struct {
 	// Leading reports that the kernel does the same for each index of axes in front, which all arrays then share.
 	Leading bool
 
-	// expansion is the text that a call of the compiler's own routine has as its backend_config; "": Target is registered.
+	// expansion is the backend_config of a routine of the compiler itself; "": it is a registered kernel.
 	expansion  string
 	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers
 }

@@ -43,8 +43,8 @@ func TestEveryWorkloadCompilesAhead(t *testing.T) {
 						t.Skip("the same program as another row, or not chosen")
 					}
 					compiled := 0
-					b, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: on.Backend, Topology: &on, Zeros: true,
-						NoCache: true, Offline: os.Getenv("XLARUN_TOPOLOGIES") == "",
+					b, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: on.Backend, Topology: &on,
+						Zeros: true, NoCache: true, Offline: os.Getenv("XLARUN_TOPOLOGIES") == "",
 						Compiled: func(*xlabridge.Compiled) { compiled++ }})
 					if errors.Is(err, fetch.ErrNotInstalled) {
 						t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend)

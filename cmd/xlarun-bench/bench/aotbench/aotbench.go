@@ -4,6 +4,8 @@ package aotbench
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
@@ -122,7 +124,8 @@ func (r Row) start(b xlabridge.Backend, tune string) (string, error) {
 	for name, value := range r.Settings {
 		given[name] = value
 	}
-	for name, value := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) { // a part's name comes before its settings
+		value := given[name]
 		f, ok := settings.Lookup(e, name)
 		if !ok {
 			return "", fmt.Errorf("%s has no setting %q", r.Kind, name)
@@ -247,11 +250,13 @@ func Rows() []Row {
 		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns,
 			Aim: .5}
 	}
+	breakout := step("breakout", "Breakout, 1024 x cnn:16", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200)
+	breakout.Script, breakout.Args, breakout.Aim = "gymnax_breakout.py", "1024 200 16", .5
 	return []Row{
 		play("play-1024", 1024, 64),
 		play("play-65536", 65536, 64),
 		step("forage", "Forage-L2-v1, 1024 x gru:16", "Forage-L2-v1", "gru:16", "1024", "200", 200),
-		step("breakout", "Breakout, 1024 x cnn", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200),
+		breakout,
 		step("spiking", "Forage-L0-v1, 1024 x spiking:32,16", "Forage-L0-v1", "spiking:32,16", "1024", "200", 200),
 		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py",
 			"CartPole-v1 500000 4 128 1", 976, map[string]string{"env": "CartPole-v1"}),
@@ -263,7 +268,7 @@ func Rows() []Row {
 				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
 			Script: "selfplay_jax.py", Args: "search 6 3 64 50 gumbel", Aim: .5},
 		generation("openes", "evosax_cartpole.py", "256 16"),
-		generation("cmaes", "", ""),
+		generation("cmaes", "evosax_cartpole.py", "256 16 cmaes"),
 		generation("eggroll", "", ""),
 		{Name: "eight-openes", What: "collectives of a generation of openes on 8 devices", Kind: "evolve", Eight: true,
 			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500"}},

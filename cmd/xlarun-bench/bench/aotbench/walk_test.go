@@ -70,7 +70,7 @@ func walk() (rows []Row) {
 			add("policy cnn", "evolve", merged(small, "policy", name, "env", "Breakout-MinAtar-v1"))
 		case name == "vector":
 			add("policy vector", "qd", map[string]string{"env": "Rastrigin-v0", "policy": "vector:-5.12,5.12",
-				"emitter.bounds": "-5.12,5.12", "steps": "1"})
+				"steps": "1"})
 		case name == "genome":
 			add("policy genome", "evolve", merged(small, "policy", name, "strategy", "neat"))
 		default:
@@ -119,7 +119,8 @@ func TestEveryProgramCompilesAhead(t *testing.T) {
 				}
 				r := r
 				r.Settings = merged(r.Settings, "devices", strconv.Itoa(devices))
-				got, err := Measure(t.Context(), r, on, Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"})
+				o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
+				got, err := Measure(t.Context(), r, on, o)
 				if errors.Is(err, fetch.ErrNotInstalled) {
 					t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend)
 				}
