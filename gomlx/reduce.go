@@ -78,7 +78,9 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, to dtypes.DType, least b
 	if least {
 		best = graph.ArgMin
 	}
-	return f.one(compute.OpTypeArgMinMax, func(x []*graph.Array) *graph.Array { return best(x[0], axis).Convert(to) }, x)
+	return f.one(compute.OpTypeArgMinMax, func(x []*graph.Array) *graph.Array {
+		return best(x[0], axis).Convert(to)
+	}, x)
 }
 
 // windowKinds are the reductions of windows.
