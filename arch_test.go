@@ -83,6 +83,7 @@ var rooms = []room{
 	{"rollout/train", []string{"graph/...", "rollout/population"}, []string{}},
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset", "rollout/train",
 		"internal/credentials"), []string{}},
+	{"studies/rdb/rdbtest", []string{"internal/network"}, nil},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
 	{"studies/...", append(below, "rollout/run", "studies/...", "internal/credentials"), nil},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
@@ -97,7 +98,7 @@ var rooms = []room{
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
-		"cmd/xlarun-bench/bench/...", "internal/quantity"}, nil},
+		"cmd/xlarun-bench/bench/...", "internal/network", "internal/quantity"}, nil},
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
@@ -111,6 +112,7 @@ var rooms = []room{
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/credentials", []string{}, []string{}},
+	{"internal/network", []string{}, []string{"golang.org/x/sys/unix"}},
 	{"internal/protobuf", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/...", []string{}, []string{}},
 	{"third_party/...", []string{}, []string{}},

@@ -258,6 +258,23 @@ var fromJAX = []section{
 		{"jax.lax.linalg.triangular_solve", graph.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
 			graph.CholeskySolve, ""}, {"jax.scipy.linalg.expm", graph.Expm, ""},
 	}},
+	{"Complex numbers and Fourier transforms", "jax.numpy", []counterpart{
+		{"jax.lax.complex", graph.Complex, "complex64; there is no complex128"},
+		{"array asarray", graph.Complex64s, "of complex Go numbers; Complexes reads them"},
+		{"real", graph.Real, ""}, {"imag", graph.Imag, ""}, {"conj conjugate", graph.Conj, ""},
+		{"angle", graph.Angle, ""}, {"isreal", graph.IsReal, ""}, {"iscomplex", graph.IsComplex, ""},
+		{"vdot", graph.Vdot, ""},
+		{"jax.grad", graph.GradHolomorphic[array], "holomorphic=True; Grad is for real results"},
+		{"fft.fft fft.fft2 fft.fftn", graph.FFT, "over the axes given, the last if none is; Fourier has lengths and " +
+			"norms"},
+		{"fft.ifft fft.ifft2 fft.ifftn", graph.IFFT, "likewise, as all of these"},
+		{"fft.rfft fft.rfft2 fft.rfftn", graph.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", graph.IRFFT, ""},
+		{"fft.hfft", graph.HFFT, ""}, {"fft.ihfft", graph.IHFFT, ""},
+		{"jax.lax.fft", graph.Fourier.FFT, "methods for the other kinds"},
+		{"fft.fftfreq", graph.FFTFreq, ""}, {"fft.rfftfreq", graph.RFFTFreq, ""},
+		{"fft.fftshift", graph.FFTShift, ""}, {"fft.ifftshift", graph.IFFTShift, ""},
+		{"jax.scipy.signal.fftconvolve", graph.FFTConvolve, ""},
+	}},
 	{"Random numbers", "jax.random", []counterpart{
 		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"},
 		{"fold_in", random.FoldIn, ""}, {"bits", random.Bits, ""},

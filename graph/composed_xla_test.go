@@ -25,6 +25,11 @@ func openCPU(t *testing.T) *xlabridge.Client {
 func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 	t.Helper()
 	require.Equal(t, want.Shape().String(), got.Shape().String(), msg...)
+	if want.DType() == graph.Complex64 {
+		near(t, graph.Real(want), graph.Real(got), tol, append(msg, " real part")...)
+		near(t, graph.Imag(want), graph.Imag(got), tol, append(msg, " imaginary part")...)
+		return
+	}
 	w, err := graph.Floats(want)
 	require.NoError(t, err)
 	g, err := graph.Floats(got)

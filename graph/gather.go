@@ -59,7 +59,7 @@ func rowIndices(name string, indices *Array, n int, mode IndexMode) *Array {
 func fillOutside(x, inside *Array, axes []int) *Array {
 	fill := reduceKinds["max"].start(x.DType()).Array() // the smallest integer
 	switch d := x.DType(); {
-	case isFloat(d):
+	case isInexact(d):
 		fill = Full(Shape{DType: d}, math.NaN())
 	case isUnsigned(d) || d == Bool:
 		fill = reduceKinds["min"].start(d).Array()

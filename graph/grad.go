@@ -10,7 +10,7 @@ type traced struct {
 	outTree *Tree
 }
 
-// record traces f(args); the leaves of the first wrt arguments are differentiated, where they are floats.
+// record traces f(args); the leaves of the first wrt arguments are differentiated, where they are floats or complex.
 func record(args []any, wrt int, f func(args []any) any) *traced {
 	leaves, tree := Flatten(args)
 	_, perLeaf := flattenArgs(args)
@@ -24,7 +24,7 @@ func record(args []any, wrt int, f func(args []any) any) *traced {
 	t.g, t.values = g, slices.Concat(captured, leaves)
 	t.wrt = make([]bool, len(captured))
 	for i, l := range leaves {
-		t.wrt = append(t.wrt, perLeaf[i] < wrt && isFloat(l.DType()))
+		t.wrt = append(t.wrt, perLeaf[i] < wrt && isInexact(l.DType()))
 	}
 	return t
 }
@@ -74,7 +74,7 @@ func (t *traced) vjp() (outs []*Array, pull func(cts []*Array) []*Array) {
 func gradTree[A any](a A, grads []*Array) A {
 	k := 0
 	return MapTree(func(l *Array) *Array {
-		if !isFloat(l.DType()) {
+		if !isInexact(l.DType()) {
 			return ZerosLike(l)
 		}
 		k++
@@ -86,7 +86,7 @@ func gradTree[A any](a A, grads []*Array) A {
 func floatLeaves(v any) []*Array {
 	var out []*Array
 	for _, l := range Leaves(v) {
-		if isFloat(l.DType()) {
+		if isInexact(l.DType()) {
 			out = append(out, l)
 		}
 	}
@@ -107,7 +107,7 @@ func matchTangents(name string, v, t any) {
 	b, bt := Flatten(t)
 	mustMatch(name, "value", at, "tangent", bt)
 	for i := range a {
-		if isFloat(a[i].DType()) && !a[i].shape.Equal(b[i].shape) {
+		if isInexact(a[i].DType()) && !a[i].shape.Equal(b[i].shape) {
 			throw(name, "leaf %s is %s, its tangent %s; want equal shapes", at.Path(i), a[i].shape, b[i].shape)
 		}
 	}
@@ -162,7 +162,8 @@ func needFloats(name string, a any) {
 }
 
 // Grad gives the gradient of a scalar function by its argument, in the argument's structure. Leaves of integers or
-// bools beside float ones (a counter, a key) count as constants and get zeros.
+// bools beside float ones (a counter, a key) count as constants and get zeros. By a complex number x + iy it is
+// df/dx - i df/dy, as in JAX: a step against its conjugate goes downhill.
 func Grad[A any](f func(A) *Array) func(A) A {
 	g := ValueAndGrad(f)
 	return func(a A) A { _, d := g(a); return d }

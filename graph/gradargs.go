@@ -52,7 +52,7 @@ func ValueAndGradWhere[A any](choose func(path string, leaf *Array) bool, f func
 		picked := make([]bool, len(leaves))
 		var by []*Array
 		for i, l := range leaves {
-			if picked[i] = isFloat(l.DType()) && choose(tree.Path(i), l); picked[i] {
+			if picked[i] = isInexact(l.DType()) && choose(tree.Path(i), l); picked[i] {
 				by = append(by, l)
 			}
 		}

@@ -24,7 +24,7 @@ func JacFwdTree[A, R any](f func(A) R) func(A) []A {
 			from := 0
 			out[i] = MapTree(func(l *Array) *Array {
 				dims := slices.Concat(c.Dims()[:c.Rank()-1], l.Dims())
-				if !isFloat(l.DType()) || !isFloat(c.DType()) {
+				if !isInexact(l.DType()) || !isInexact(c.DType()) {
 					return Zeros(ShapeOf(c.DType(), dims...))
 				}
 				part := SliceAxis(c, -1, from, from+l.Size())
@@ -52,12 +52,12 @@ func JacRevTree[A, R any](f func(A) R) func(A) []A {
 		from := 0
 		for i, r := range results {
 			start := from
-			if isFloat(r.DType()) {
+			if isInexact(r.DType()) {
 				from += r.Size()
 			}
 			out[i] = MapTree2(func(row, l *Array) *Array {
 				dims := slices.Concat(r.Dims(), l.Dims())
-				if !isFloat(l.DType()) || !isFloat(r.DType()) {
+				if !isInexact(l.DType()) || !isInexact(r.DType()) {
 					return Zeros(ShapeOf(r.DType(), dims...))
 				}
 				return Reshape(SliceAxis(row, 0, start, start+r.Size()), dims...)
@@ -74,7 +74,7 @@ func HessianTree[A any](f func(A) *Array) func(A) []A { return JacFwdTree(Grad(f
 func floatSize(leaves []*Array) int {
 	n := 0
 	for _, l := range leaves {
-		if isFloat(l.DType()) {
+		if isInexact(l.DType()) {
 			n += l.Size()
 		}
 	}
@@ -88,7 +88,7 @@ func oneHots(leaves []*Array, n int) []*Array {
 	from := 0
 	for i, l := range leaves {
 		dims := append([]int{n}, l.Dims()...)
-		if !isFloat(l.DType()) {
+		if !isInexact(l.DType()) {
 			out[i] = Zeros(ShapeOf(l.DType(), dims...))
 			continue
 		}

@@ -130,7 +130,8 @@ var functions = map[string]func(functionAttrs, list) list{
 	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return graph.Lstsq(x[0], x[1]).X }),
 }
 
-var functionDTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "bool": graph.Bool}
+var functionDTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "bool": graph.Bool,
+	"complex64": graph.Complex64}
 
 func fromOracles(t *testing.T, in []oracles.Array) list {
 	out := list{}
@@ -202,8 +203,8 @@ func (c functionCase) call(f func(functionAttrs, list) list, in, weights list) l
 	return append(results, graph.Grad(func(x list) *graph.Array {
 		total := graph.Scalar(0)
 		for k, y := range f(c.Attrs, x) {
-			if y.DType().IsFloat() {
-				total = graph.Add(total, graph.Sum(graph.Mul(y, weights[k])))
+			if y.DType().IsFloat() || y.DType() == graph.Complex64 {
+				total = graph.Add(total, graph.Sum(graph.Real(graph.Mul(y, weights[k]))))
 			}
 		}
 		return total

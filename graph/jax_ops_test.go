@@ -180,9 +180,12 @@ var jaxOps = map[string]func(jaxAttrs, []*Array) []*Array{
 			"max": ScatterMax, "min": ScatterMin,
 			"mul": ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
 	}),
-	"dot_general": one(func(a jaxAttrs, x []*Array) *Array {
-		return DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1])
-	}),
+	"dot_general": one(dotJAX),
+	"dot_general_vjp": func(a jaxAttrs, x []*Array) []*Array {
+		_, back := Vjp(func(in [2]*Array) *Array { return dotJAX(a, in[:]) }, [2]*Array{x[0], x[1]})
+		cotangents := back(x[2])
+		return cotangents[:]
+	},
 	"einsum": one(func(a jaxAttrs, x []*Array) *Array { return Einsum(a.Equation, x...) }),
 }
 
@@ -194,6 +197,14 @@ func startsJAX(x, starts *Array) []*Array {
 		at[axis] = Select(Lt(s, 0), Add(s, x.Dim(axis)), s)
 	}
 	return at
+}
+
+func dotJAX(a jaxAttrs, x []*Array) *Array {
+	var options []DotOption
+	if a.DType != "" {
+		options = append(options, PreferredDType(jaxDTypes[a.DType]))
+	}
+	return DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1], options...)
 }
 
 func convJAX(a jaxAttrs, x []*Array) *Array {

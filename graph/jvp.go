@@ -9,7 +9,7 @@ import "slices"
 func jvp(g *Graph, primals, tangents []*Array) (outs, outTangents []*Array) {
 	dot := make(map[*Array]*Array, len(g.Nodes))
 	for i, p := range g.Params {
-		if tangents[i] != nil && isFloat(p.DType()) {
+		if tangents[i] != nil && isInexact(p.DType()) {
 			dot[p] = tangents[i]
 		}
 	}
@@ -25,7 +25,7 @@ func jvp(g *Graph, primals, tangents []*Array) (outs, outTangents []*Array) {
 		}
 		outs, ts := jvpNode(n, in, t)
 		for i, o := range n.Outs {
-			if ts[i] != nil && isFloat(o.DType()) {
+			if ts[i] != nil && isInexact(o.DType()) {
 				dot[o] = ts[i]
 			}
 		}
@@ -42,7 +42,7 @@ func jvpNode(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		return n.Op.Derivative(n, in, t)
 	}
 	outs = apply(n.Op, n.Attrs, in, n.Bodies...)
-	if !slices.ContainsFunc(outs, func(o *Array) bool { return isFloat(o.DType()) }) {
+	if !slices.ContainsFunc(outs, func(o *Array) bool { return isInexact(o.DType()) }) {
 		return outs, make([]*Array, len(outs)) // a discrete result does not change with its inputs
 	}
 	if n.Op.JVP == nil {

@@ -27,6 +27,8 @@ func square(name string, x *Array) *Array {
 
 func linalgFloat(name string, x *Array) *Array {
 	switch d := x.DType(); {
+	case isComplex(d):
+		throw(name, "got %s, and there is no form for complex numbers", x.shape)
 	case !isFloat(d):
 		return Convert(x, Float32)
 	case ItemSize(d) == 2:

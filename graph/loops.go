@@ -78,15 +78,23 @@ const leastGathered = 1 << 10
 // Gathered is the part, 0 to 1, of the elements that a program computes by gathering floats one by one, many at a time.
 // Loops count once.
 func (g *Graph) Gathered() float64 {
-	gathered, all := 0., 0.
+	return g.partOf(func(n *Node) bool {
+		return n.Op.Name == "gather" && isFloat(n.Outs[0].DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 &&
+			n.Outs[0].Size() >= leastGathered
+	})
+}
+
+// partOf is the part, 0 to 1, of the elements that a program computes by nodes that count. Loops count once.
+func (g *Graph) partOf(counts func(n *Node) bool) float64 {
+	counted, all := 0., 0.
 	g.eachOperation(func(n *Node) {
 		size := float64(n.Outs[0].Size())
+		if counts(n) {
+			counted += size
+		}
 		switch {
 		case n.Op.Name == "gather":
 			all += size
-			if isFloat(n.Outs[0].DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 && size >= leastGathered {
-				gathered += size
-			}
 		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
 			all += float64(n.Inputs[0].Size())
 		case n.Op.Name == "dot_general":
@@ -95,7 +103,7 @@ func (g *Graph) Gathered() float64 {
 			all += size
 		}
 	})
-	return gathered / max(1, all)
+	return counted / max(1, all)
 }
 
 // eachOperation calls visit for the nodes that have results and no bodies, those inside of bodies too.

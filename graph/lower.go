@@ -25,17 +25,28 @@ const (
 	TargetCPUKernels Target = "cpu with kernels"
 	// TargetCPUHalf is the CPU with kernels and with instructions for products of bfloat16.
 	TargetCPUHalf Target = "cpu with kernels and products of bfloat16"
+	// TargetCPUInt8 is the CPU with kernels and with instructions for products of int8, TargetCPUNarrow with both.
+	TargetCPUInt8   Target = "cpu with kernels and products of int8"
+	TargetCPUNarrow Target = "cpu with kernels and products of bfloat16 and int8"
 	// TargetCPUKernelsAlways calls them for the smallest arrays too: slower, for tests.
 	TargetCPUKernelsAlways Target = "cpu with kernels, always"
 )
 
 // Targets lists them.
-var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUHalf, TargetCPUKernelsAlways}
+var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUHalf, TargetCPUInt8,
+	TargetCPUNarrow, TargetCPUKernelsAlways}
 
-func (t Target) kernels() bool { return t == TargetCPUKernels || t.half() }
+func (t Target) kernels() bool { return t == TargetCPUKernels || t.half() || t.int8() }
 
 // half reports whether products of bfloat16 have a kernel.
-func (t Target) half() bool { return t == TargetCPUHalf || t == TargetCPUKernelsAlways }
+func (t Target) half() bool {
+	return t == TargetCPUHalf || t == TargetCPUNarrow || t == TargetCPUKernelsAlways
+}
+
+// int8 reports whether products of int8 have a kernel.
+func (t Target) int8() bool {
+	return t == TargetCPUInt8 || t == TargetCPUNarrow || t == TargetCPUKernelsAlways
+}
 
 func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
 

@@ -47,7 +47,7 @@ func markInexact(g *Graph, marked map[*Node]bool) {
 		for _, b := range n.Bodies {
 			markInexact(b, marked)
 		}
-		if n.Op.Name != "compare" && n.Op.Name != "sub" || n.Inputs[0] == n.Inputs[1] || !isFloat(n.Inputs[0].DType()) {
+		if n.Op.Name != "compare" && n.Op.Name != "sub" || n.Inputs[0] == n.Inputs[1] || !isInexact(n.Inputs[0].DType()) {
 			continue
 		}
 		known, inputs := x.copied, copied
@@ -181,7 +181,7 @@ var once = []string{"add", "sub", "mul", "div", "sqrt"}
 // inexact reports whether copies of an array may differ.
 func (x *exactness) inexact(a *Array) bool {
 	n := a.node
-	if n == nil || !isFloat(a.DType()) || stored(n) {
+	if n == nil || !isInexact(a.DType()) || stored(n) {
 		return false
 	}
 	if !slices.Contains(once, n.Op.Name) {
@@ -189,7 +189,7 @@ func (x *exactness) inexact(a *Array) bool {
 	}
 	for _, in := range n.Inputs {
 		for p := range collect(in, copied, x.copied) {
-			if p.array.node != nil && isFloat(p.array.DType()) && !stored(p.array.node) {
+			if p.array.node != nil && isInexact(p.array.DType()) && !stored(p.array.node) {
 				return true
 			}
 		}

@@ -44,7 +44,7 @@ func (f *functionsPass) outside(n *Node) bool {
 		return !whole(n)
 	case "dot_general":
 		rows, inner, columns := productSizes(n)
-		return largeProduct(n) && (n.Outs[0].DType() != Float32 || rows*inner*columns > mostTiledOnce)
+		return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiledOnce)
 	case "custom_call":
 		return n.Attrs.(customCallAttrs).kernel != turnKernel
 	}

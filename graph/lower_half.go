@@ -14,22 +14,38 @@ const leastHalf = 1 << 14
 // copies of the operands.
 const leastHalfLines = 8
 
-// halfProduct is a product of bfloat16 by the kernel, or nil.
-func halfProduct(l *lowering, n *Node, in []*Array) []*Array {
+// narrowProduct is a product of bfloat16 or of int8 by a kernel, or nil.
+func narrowProduct(l *lowering, n *Node, in []*Array) []*Array {
+	var kernel *Kernel
+	switch out := n.Outs[0].DType(); in[0].DType() {
+	case BFloat16:
+		if l.target.half() && (out == BFloat16 || out == Float32) {
+			kernel = halfDotKernel
+		}
+	case Int8, Uint8:
+		if l.target.int8() && in[1].DType() == Int8 && out == Int32 {
+			kernel = int8DotKernel
+		}
+	}
 	rows, inner, columns := productSizes(n)
-	if !l.target.half() || in[0].DType() != BFloat16 || in[0].Size() == 0 || in[1].Size() == 0 ||
+	if kernel == nil || in[0].Size() == 0 || in[1].Size() == 0 ||
 		max(in[0].Rank(), in[1].Rank()) > mostHalfAxes || rows*inner*columns < l.target.atLeast(leastHalf) ||
 		min(rows, columns) < l.target.atLeast(leastHalfLines) {
 		return nil
 	}
-	return kernelCall(halfDotKernel, n.Attrs.(dotAttrs).config(), shapesOf(n.Outs), in...)
+	return kernelCall(kernel, n.Attrs.(dotAttrs).config(), shapesOf(n.Outs), in...)
 }
 
-// mostHalfAxes is AXES of bf16dot.c.
+// mostHalfAxes is AXES of narrowdot.c.
 const mostHalfAxes = 24
 
-// halfDotKernel is the kernel for products of bfloat16. It takes the numbers of dotAttrs.config.
-var halfDotKernel = &Kernel{Target: "xlarun_bf16_dot", evalConfig: func(config []int, in, out []*Tensor) {
+// halfDotKernel is the kernel for products of bfloat16, int8DotKernel that for products of int8, which a compiler
+// widens to int32 first. They take the numbers of dotAttrs.config.
+var halfDotKernel = &Kernel{Target: "xlarun_bf16_dot", evalConfig: evalDot}
+
+var int8DotKernel = &Kernel{Target: "xlarun_int8_dot", evalConfig: evalDot}
+
+func evalDot(config []int, in, out []*Tensor) {
 	var a dotAttrs
 	next := func(n int) (axes []int) {
 		axes, config = config[:n], config[n:]
@@ -40,7 +56,7 @@ var halfDotKernel = &Kernel{Target: "xlarun_bf16_dot", evalConfig: func(config [
 	n = next(1)[0]
 	a.leftContract, a.rightContract = next(n), next(n)
 	a.eval(in[0], in[1], out[0])
-}}
+}
 
 // leastHalfWindow is the number of elements of a window from which a convolution of bfloat16 calls the kernel. With
 // fewer, most of its time goes into copies of windows.

@@ -1,7 +1,5 @@
 package graph
 
-import "slices"
-
 // A turn of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take hardly any
 // time beside that. So loops with short bodies take several steps in a turn, and steps of a turn share the kernels that
 // read and write the scanned arrays.
@@ -91,37 +89,4 @@ func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[
 	}
 	state.ys = ys
 	return state
-}
-
-// selectedWrite is the most bytes of an array that a TPU writes parts of by a select over the whole array.
-const selectedWrite = 4 << 20
-
-// lowerScatter writes one block for each lane by a select. The compiler for TPUs makes such a scatter a loop over the
-// lanes, and a turn of that loop takes as long as a pass over a small array.
-func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
-	a, x := n.Attrs.(gatherAttrs), in[0]
-	lanes := len(a.batch)
-	plain := a.kind == "set" && len(a.collapsed) == 0 && lanes > 0 && in[1].Rank() == lanes+1 &&
-		slices.Equal(a.batch, rangeInts(0, lanes)) && slices.Equal(a.indexBatch, a.batch) &&
-		slices.Equal(a.offset, rangeInts(lanes, x.Rank()))
-	if l.target != TargetTPU || !plain || x.Shape().Bytes() > selectedWrite {
-		return nil
-	}
-	written := Full(x.shape.with(Bool), true)
-	for axis := lanes; axis < x.Rank(); axis++ {
-		if a.sizes[axis] != 1 && a.sizes[axis] != x.Dim(axis) {
-			return nil
-		}
-		at := Zeros(x.shape.with(Int32))
-		if k := slices.Index(a.indexMap, axis); k >= 0 {
-			start := Squeeze(SliceAxis(in[1], lanes, k, k+1), lanes)
-			at = broadcastInDim(Convert(start, Int32), x.Dims(), rangeInts(0, lanes))
-		}
-		if a.sizes[axis] == 1 {
-			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), at))
-		} else {
-			written = And(written, Eq(at, 0))
-		}
-	}
-	return []*Array{Select(written, BroadcastTo(in[2], x.Dims()...), x)}
 }

@@ -53,21 +53,3 @@ func TestShortScans(t *testing.T) {
 		require.Equal(t, opsOf(t, TargetCPU, p)["add"], opsOf(t, TargetCPU, discounted(127, c.step))["add"], "CPUs")
 	}
 }
-
-// A TPU writes a row of each lane's small array by a select; other targets scatter.
-func TestSelectedWrites(t *testing.T) {
-	write := func(rows int) *Program {
-		args := []any{Abstract(ShapeOf(Float32, 32, rows, 92)), Abstract(ShapeOf(Float32, 32, 92)),
-			Abstract(ShapeOf(Int32, 32))}
-		p, err := TraceArgs("write", args, TraceOptions{}, func(in []any) any {
-			return VMap3(func(x, row, i *Array) *Array { return DynamicUpdateIndex(x, row, i, 0) })(
-				in[0].(*Array), in[1].(*Array), in[2].(*Array))
-		})
-		require.NoError(t, err)
-		return p
-	}
-	require.Zero(t, opsOf(t, TargetTPU, write(51))["scatter"])
-	require.Equal(t, 1, opsOf(t, TargetTPU, write(51))["select"])
-	require.Equal(t, 1, opsOf(t, TargetCUDA, write(51))["scatter"])
-	require.Equal(t, 1, opsOf(t, TargetTPU, write(500))["scatter"], "a large array")
-}

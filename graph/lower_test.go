@@ -132,6 +132,11 @@ func TestTargets(t *testing.T) {
 			return Dot(Convert(x, BFloat16), Convert(y, BFloat16))
 		}, matrix(2, 256), matrix(256, 256), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 0},
 			TargetCPUKernelsAlways: {"custom_call": 1}}},
+		{"28.110: bytes with an int32 result call a kernel where there is one", func(x, y *Array) *Array {
+			return DotGeneral(Convert(x, Int8), Convert(y, Int8), nil, nil, []int{0}, []int{0}, PreferredDType(Int32))
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUInt8: {"custom_call": 1,
+			"dot_general": 0}, TargetCPUNarrow: {"custom_call": 1}, TargetCPUHalf: {"custom_call": 0},
+			TargetCPU: {"custom_call": 0, "dot_general": 1}}},
 		{"28.3: in float32 nothing changes", func(x, y *Array) *Array {
 			return Einsum("ab,ac->bc", x, y)
 		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 1,

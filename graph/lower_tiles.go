@@ -46,13 +46,18 @@ func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
 			switch n.Op.Name {
 			case "dot_general":
 				rows, inner, columns := productSizes(n)
-				return largeProduct(n) && (n.Outs[0].DType() != Float32 || rows*inner*columns > mostTiled)
+				return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiled)
 			case "custom_call":
 				return n.Attrs.(customCallAttrs).kernel != turnKernel
 			}
 			return n.Op.Apart != nil && n.Op.Apart(n)
 		})
 	})
+}
+
+// ofFloat32 reports whether a product is one of float32 in float32.
+func ofFloat32(n *Node) bool {
+	return n.Outs[0].DType() == Float32 && n.Attrs.(dotAttrs).preferred == 0
 }
 
 // tiles rewrites the body of a loop for products in tiles.
@@ -132,9 +137,9 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	straight := cost(x, left) + cost(y, right) + work(rows, columns)
 	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
 	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
-	of := dotAttrs{[]int{0}, []int{0}, []int{2}, []int{1}}
+	of := a.of([]int{0}, []int{0}, []int{2}, []int{1})
 	if batch == 1 && len(a.leftBatch) == 0 {
-		of = dotAttrs{leftContract: []int{1}, rightContract: []int{0}}
+		of = a.of(nil, nil, []int{1}, []int{0})
 	}
 	shaped := func(sizes ...int) []int {
 		if len(of.leftBatch) == 0 {

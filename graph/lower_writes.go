@@ -169,7 +169,7 @@ const mostScatterAxes = 16
 // that C has.
 func scatterWithKernel(l *lowering, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(gatherAttrs), in[0].shape
-	if a.kind != "set" && (x.DType == Bool || isFloat(x.DType) && ItemSize(x.DType) == 2) {
+	if a.kind != "set" && (x.DType == Bool || isComplex(x.DType) || isFloat(x.DType) && ItemSize(x.DType) == 2) {
 		return nil
 	}
 	if max(x.Rank(), in[1].Rank(), in[2].Rank()) > mostScatterAxes || !l.worthCalls() {

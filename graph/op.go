@@ -55,6 +55,8 @@ type Op struct {
 	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
 	// Cost is the work of a node, see Graph.Cost.
 	Cost costRule
+	// Complex reports that the op takes complex numbers, or gives them; so do those that complexforms.go lists.
+	Complex bool
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
@@ -103,6 +105,8 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 			t.SetB(i, r.IntN(2) == 1)
 		case isFloat(s.DType):
 			t.SetF(i, x)
+		case isComplex(s.DType):
+			t.SetC(i, complex(x, c.Lo+(c.Hi-c.Lo)*r.Float64()))
 		case isUnsigned(s.DType):
 			t.SetI(i, int64(math.Abs(math.Round(x))))
 		default:
@@ -167,6 +171,17 @@ func (e *ExtremeInputs) Complete() bool {
 
 func extremeValues(d DType, kind int) []uint64 {
 	switch {
+	case isComplex(d): // each value as a part, beside an ordinary one
+		t := newTensor(ShapeOf(d, 1))
+		var out []uint64
+		for _, v := range extremeValues(Float32, kind) {
+			x := math.Float64frombits(v)
+			for _, z := range []complex128{complex(x, .5), complex(.5, x)} {
+				t.SetC(0, z)
+				out = append(out, t.V[0])
+			}
+		}
+		return out
 	case !isFloat(d):
 		return []uint64{extreme(-1)(d).V[0], extreme(1)(d).V[0]}
 	case kind == 0:
@@ -253,6 +268,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 	for i, a := range inputs {
 		in[i] = a.shape
 	}
+	refuseComplex(op, attrs, in)
 	shapes := op.Shape(&call{op: op, attrs: attrs, in: in, inputs: inputs, bodies: bodies})
 	n := &Node{Op: op, Attrs: attrs, Inputs: inputs, Bodies: bodies}
 	n.Outs = make([]*Array, len(shapes))
@@ -280,6 +296,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 	if n.pos == unknown {
 		n.pos = capture(2)
 	}
+	refuseComplex(op, attrs, shapes)
 	for i, sh := range shapes {
 		if slices.ContainsFunc(sh.Dims, func(d int) bool { return d < 0 }) {
 			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)

@@ -258,7 +258,7 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 				ca, ct := Flatten(bwd(unflattenAs[S](resTree, p[:m]), unflattenAs[R](outTree, p[m:])))
 				mustMatch("CustomVjp", "argument", tree, "cotangent that bwd returns", ct)
 				for i := range ca {
-					if isFloat(shapes[i].DType) && !ca[i].shape.Equal(shapes[i]) {
+					if isInexact(shapes[i].DType) && !ca[i].shape.Equal(shapes[i]) {
 						throw("CustomVjp", "bwd returns %s for argument leaf %s, want %s", ca[i].shape, tree.Path(i),
 							shapes[i])
 					}

@@ -18,6 +18,8 @@ type Kernel struct {
 	// Leading reports that the kernel does the same for each index of axes in front, which all arrays then share.
 	Leading bool
 
+	// expansion is the text that a call of the compiler's own routine has as its backend_config; "": Target is registered.
+	expansion  string
 	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers
 }
 
@@ -73,6 +75,11 @@ var _ = register(&Op{
 		"CustomVjp", NotLinear: "it is not known to the graph",
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(customCallAttrs)
+		if a.kernel.expansion != "" {
+			e.generic(n, "stablehlo.custom_call", fmt.Sprintf("call_target_name = %q, has_side_effect = false, "+
+				"backend_config = %q", a.kernel.Target, a.kernel.expansion))
+			return
+		}
 		config, aliases := "", ""
 		if a.config != nil {
 			config = "config = " + stablehlo.Int64s(a.config)

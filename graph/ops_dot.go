@@ -8,7 +8,32 @@ import (
 )
 
 // dotAttrs pairs axes of the two operands. The result's axes are: batch, then the left's others, then the right's.
-type dotAttrs struct{ leftBatch, rightBatch, leftContract, rightContract []int }
+type dotAttrs struct {
+	leftBatch, rightBatch, leftContract, rightContract []int
+	preferred                                          DType // of sums and of the result; 0: that of the operands
+}
+
+// dtype is that of the product of two arrays.
+func (a dotAttrs) dtype(left DType) DType {
+	if a.preferred != 0 {
+		return a.preferred
+	}
+	return left
+}
+
+// prefers reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed one is
+// the only product of two dtypes: processors have an instruction for it.
+func (a dotAttrs) prefers(left, right DType) bool {
+	same := left == right || left == Uint8 && right == Int8
+	switch {
+	case isFloat(left):
+		return same && isFloat(a.preferred) && ItemSize(a.preferred) > ItemSize(left)
+	case isInt(left):
+		return same && isInt(a.preferred) && ItemSize(a.preferred) > ItemSize(left) &&
+			(isSigned(a.preferred) || isUnsigned(right))
+	}
+	return false
+}
 
 func (a dotAttrs) free(left, right int) (l, r []int) {
 	return dropAxes(rangeInts(0, left), append(slices.Clone(a.leftBatch), a.leftContract...)),
@@ -20,8 +45,12 @@ var _ = register(&Op{
 	Name:  "dot_general",
 	Shape: func(c *call) []Shape {
 		a, l, r := c.attrs.(dotAttrs), c.in[0], c.in[1]
-		if l.DType != r.DType || l.DType == Bool {
+		if a.preferred == 0 && (l.DType != r.DType || l.DType == Bool) {
 			c.fail("got %s and %s, want numbers of one dtype", l, r)
+		}
+		if a.preferred != 0 && !a.prefers(l.DType, r.DType) {
+			c.fail("got %s and %s and the preferred dtype %s; want two arrays of one dtype, or one of u8 and one of "+
+				"i8, and a wider dtype of the same kind", l, r, shortNames[a.preferred])
 		}
 		checkAxes(c, append(slices.Clone(a.leftBatch), a.leftContract...), l.Rank())
 		checkAxes(c, append(slices.Clone(a.rightBatch), a.rightContract...), r.Rank())
@@ -49,7 +78,7 @@ var _ = register(&Op{
 		for _, x := range rf {
 			dims = append(dims, r.Dims[x])
 		}
-		return []Shape{l.dims(dims...)}
+		return []Shape{{a.dtype(l.DType), dims}}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(dotAttrs)
@@ -76,9 +105,8 @@ var _ = register(&Op{
 				}
 			}
 			a.rightBatch, a.rightContract = shift(a.rightBatch, d), shift(a.rightContract, d)
-			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 {
-				return apply(n.Op, dotAttrs{leftContract: a.rightContract, rightContract: a.leftContract},
-					[]*Array{in[1], in[0]}), []int{0}
+			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 && in[0].DType() == in[1].DType() {
+				return apply(n.Op, a.of(nil, nil, a.rightContract, a.leftContract), []*Array{in[1], in[0]}), []int{0}
 			}
 			out := apply1(n.Op, a, in...)
 			if !b.last && place > 0 {
@@ -91,9 +119,8 @@ var _ = register(&Op{
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
 		}
 		l, r := dims[0], dims[1]
-		return apply(n.Op, dotAttrs{append([]int{l}, shift(a.leftBatch, l)...),
-			append([]int{r}, shift(a.rightBatch, r)...),
-			shift(a.leftContract, l), shift(a.rightContract, r)}, in), []int{0}
+		return apply(n.Op, a.of(append([]int{l}, shift(a.leftBatch, l)...), append([]int{r}, shift(a.rightBatch, r)...),
+			shift(a.leftContract, l), shift(a.rightContract, r)), in), []int{0}
 	},
 	JVP: bilinearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -101,17 +128,20 @@ var _ = register(&Op{
 		out := make([]*Array, 2)
 		nb := len(a.leftBatch)
 		lf, rf := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-		ct := cts[0]
+		// The operands' dtype, so that gradients are products of one dtype, too: in half precision the cotangent is
+		// rounded, as it is by the conversion of a result that is not wider.
+		ct := Convert(cts[0], n.Inputs[0].DType())
 		if linear[0] {
 			// ct [batch, lf, rf] with right, over rf: [batch, lf, right's contracted axes in order].
-			g := dotThrough(n.Op, dotAttrs{rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf}, ct,
-				in[1])
+			of := dotAttrs{}.of(rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf)
+			g := dotThrough(n.Op, of, ct, in[1])
 			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...),
 				paired(a.rightContract, a.leftContract)...))
 		}
 		if linear[1] {
 			// left with ct, over lf: [batch, left's contracted axes in order, rf], for x·W what W's own order is.
-			g := dotThrough(n.Op, dotAttrs{a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf))}, in[0], ct)
+			of := dotAttrs{}.of(a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf)))
+			g := dotThrough(n.Op, of, in[0], ct)
 			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...),
 				rf...))
 		}
@@ -139,6 +169,18 @@ var _ = register(&Op{
 				Fn: func(x []*Array) *Array { return DotGeneral(x[0], x[1], nil, nil, []int{0, 2}, []int{2, 0}) }},
 			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true,
 				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
+			{Name: "bf16 to f32", Inputs: []Shape{ShapeOf(BFloat16, 2, 3, 4), ShapeOf(BFloat16, 4, 5, 2)}, Lo: -1,
+				Hi: 1, Tol: 1e-2, Fn: func(x []*Array) *Array {
+					return DotGeneral(x[0], x[1], []int{0}, []int{2}, []int{2}, []int{0}, PreferredDType(Float32))
+				}},
+			{Name: "i8 to i32", Inputs: []Shape{ShapeOf(Int8, 3, 4), ShapeOf(Int8, 5, 4)}, Lo: -128, Hi: 127,
+				Rough: true, Fn: func(x []*Array) *Array {
+					return DotGeneral(x[0], x[1], nil, nil, []int{1}, []int{1}, PreferredDType(Int32))
+				}},
+			{Name: "u8 and i8 to i32", Inputs: []Shape{ShapeOf(Uint8, 4, 3), ShapeOf(Int8, 4)}, Lo: 0, Hi: 127,
+				Rough: true, Fn: func(x []*Array) *Array {
+					return DotGeneral(x[0], x[1], nil, nil, []int{0}, []int{0}, PreferredDType(Int32))
+				}},
 			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array {
 				return Einsum("iij", x[0])
 			}},
@@ -152,6 +194,27 @@ var _ = register(&Op{
 
 // eval is the product of two tensors.
 func (a dotAttrs) eval(l, r, out *Tensor) {
+	float := isFloat(l.Shape.DType)
+	a.each(l, r, out, func(i int, pairs func(f func(x, y int))) {
+		var f float64
+		var u uint64
+		pairs(func(x, y int) {
+			if float {
+				f += l.F(x) * r.F(y)
+			} else { // elements of fewer bits are stored with their sign in all 64
+				u += l.V[x] * r.V[y]
+			}
+		})
+		if float {
+			out.SetF(i, f)
+		} else {
+			out.SetI(i, int64(u))
+		}
+	})
+}
+
+// each calls f for each element of the result, with the pairs of elements whose products are added up.
+func (a dotAttrs) each(l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
 	lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
 	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
 	nb := len(a.leftBatch)
@@ -161,21 +224,9 @@ func (a dotAttrs) eval(l, r, out *Tensor) {
 		lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
 		ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
 		lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
-		var f float64
-		var u uint64
-		forEach(contract, func(_ int, k []int) {
-			x, y := lo+dot(k, lc), ro+dot(k, rc)
-			if isFloat(l.Shape.DType) {
-				f += l.F(x) * r.F(y)
-			} else {
-				u += l.V[x] * r.V[y]
-			}
+		f(i, func(f func(x, y int)) {
+			forEach(contract, func(_ int, k []int) { f(lo+dot(k, lc), ro+dot(k, rc)) })
 		})
-		if isFloat(l.Shape.DType) {
-			out.SetF(i, f)
-		} else {
-			out.SetI(i, int64(u))
-		}
 	})
 }
 
@@ -195,6 +246,11 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 // the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
+// of is a product of other axes with the same dtypes.
+func (a dotAttrs) of(leftBatch, rightBatch, leftContract, rightContract []int) dotAttrs {
+	return dotAttrs{leftBatch, rightBatch, leftContract, rightContract, a.preferred}
+}
+
 func (a dotAttrs) contracted(left Shape) int { return product(sizesAt(left.Dims, a.leftContract)) }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term
@@ -207,6 +263,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	// Each operand as [contracted, batch, free, lanes].
 	arrange := func(x *Array, d, rank int, batch, free, contract []int) *Array {
 		x = Transpose(b.moveTo(x, d, rank), slices.Concat(contract, batch, free, []int{rank})...)
+		x = Convert(x, n.Outs[0].DType())
 		return Reshape(x, append([]int{product(x.Dims()[:len(contract)])}, x.Dims()[len(contract):]...)...)
 	}
 	l := arrange(in[0], dims[0], n.Inputs[0].Rank(), a.leftBatch, lf, a.leftContract)
@@ -229,11 +286,13 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
-	if out := halfProduct(l, n, in); out != nil {
+	if out := narrowProduct(l, n, in); out != nil {
 		return out
 	}
-	if out := smallDots(l, n, in); out != nil {
-		return out
+	if a.preferred == 0 {
+		if out := smallDots(l, n, in); out != nil {
+			return out
+		}
 	}
 	k := len(a.leftContract)
 	by := a.leftContract
@@ -248,7 +307,7 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	}
 	left, lb, lc := oneContracted(in[0], a.leftBatch, paired(by, a.leftContract))
 	right, rb, rc := oneContracted(in[1], a.rightBatch, paired(by, a.rightContract))
-	return apply(n.Op, dotAttrs{lb, rb, lc, rc}, []*Array{left, right})
+	return apply(n.Op, a.of(lb, rb, lc, rc), []*Array{left, right})
 }
 
 // oneContracted is x with its contracted axes merged into one, its batch axes and the contracted axis. Other axes keep
@@ -277,7 +336,8 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
 	lf, rf := a.free(in[0].Rank(), in[1].Rank())
-	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 {
+	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
+		in[0].DType() != in[1].DType() {
 		return nil
 	}
 	x, y, out := in[0].Size(), in[1].Size(), n.Outs[0].Size()
@@ -295,7 +355,7 @@ func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 	if then >= now {
 		return nil
 	}
-	p := apply1(n.Op, dotAttrs{a.rightBatch, a.leftBatch, a.rightContract, a.leftContract}, in[1], in[0])
+	p := apply1(n.Op, a.of(a.rightBatch, a.leftBatch, a.rightContract, a.leftContract), in[1], in[0])
 	return []*Array{
 		Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
 }
@@ -327,7 +387,7 @@ const leastTurned = 1 << 18
 // oneDNN in any case.
 func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
-	if !l.target.kernels() || x.DType != Float32 || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
+	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
 		a.leftContract[0] != 0 || l.program.Uses("conv") {
 		return nil
 	}
@@ -408,15 +468,34 @@ func unorder(g *Array, place []int) *Array {
 	return Transpose(g, perm...)
 }
 
+// DotOption is an option of DotGeneral.
+type DotOption func(*dotAttrs)
+
+// PreferredDType is the dtype of sums and of the result, preferred_element_type of jax.lax.dot_general. It is wider
+// than that of the operands: Float32 for products of BFloat16, Int32 for products of Int8. Operands have one dtype, or
+// the first one has Uint8 and the second one Int8. Gradients of half precision are products of half precision, too, for
+// which the cotangent is rounded; jax.lax widens the other operand.
+func PreferredDType(d DType) DotOption { return func(a *dotAttrs) { a.preferred = d } }
+
 // DotGeneral multiplies and sums over contracted axes, for each pair of batch axes: result axes are batch, x's others,
 // y's others. Operands are promoted to one dtype. Of bools the result is whether both are true anywhere, as in NumPy.
-func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int) *Array {
+func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int, options ...DotOption) *Array {
+	a := dotAttrs{}.of(xBatch, yBatch, xContract, yContract)
+	for _, set := range options {
+		set(&a)
+	}
+	if a.preferred == x.DType() && a.preferred == y.DType() {
+		a.preferred = 0
+	}
+	if a.preferred != 0 {
+		return apply1(op("dot_general"), a, x, y)
+	}
 	d := promote(x.DType(), y.DType())
 	if d == Bool {
 		x, y = Convert(x, Int32), Convert(y, Int32)
 		return Ne(DotGeneral(x, y, xBatch, yBatch, xContract, yContract), 0)
 	}
-	return apply1(op("dot_general"), dotAttrs{xBatch, yBatch, xContract, yContract}, Convert(x, d), Convert(y, d))
+	return apply1(op("dot_general"), a, Convert(x, d), Convert(y, d))
 }
 
 // Dot is numpy.dot: it contracts x's last axis with y's last but one, or its only one. The result has x's other axes,

@@ -152,6 +152,13 @@ func (a gatherAttrs) batched(size int) gatherAttrs {
 		append([]int{0}, up(a.indexBatch)...), up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
 }
 
+// inWindow adds one leading axis to the operand and to the result or the updates, which all indices share.
+func (a gatherAttrs) inWindow(size int) gatherAttrs {
+	up := func(v []int) []int { return mapInts(v, shifted(0)) }
+	return gatherAttrs{append([]int{0}, up(a.offset)...), up(a.collapsed), up(a.batch), a.indexBatch, up(a.indexMap),
+		append([]int{size}, a.sizes...), a.kind, a.unique}
+}
+
 var _ = register(&Op{
 	Name: "gather",
 	Shape: func(c *call) []Shape {
@@ -166,16 +173,13 @@ var _ = register(&Op{
 			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
 		}
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			up := func(v []int) []int { return mapInts(v, shifted(0)) }
-			a.offset = append([]int{0}, up(a.offset)...)
-			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap),
-				append([]int{b.size}, a.sizes...)
-			return []*Array{apply1(n.Op, a, b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
+			return []*Array{apply1(n.Op, a.inWindow(b.size), b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
 		}
 		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
+	JVP:   func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
+	Lower: lowerGather,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
 		a.kind = "sum"
@@ -196,9 +200,12 @@ var _ = register(&Op{
 			return dot(at, st)
 		})}
 	},
-	Cost: costMove,
+	Lower: lowerTake,
+	Cost:  costMove,
 	Cases: func() []Case {
 		return []Case{
+			{Name: "elements", Inputs: []Shape{ShapeOf(Float32, 3, 7), ShapeOf(Int32, 2, 5)}, Lo: -1, Hi: 9,
+				Fn: func(x []*Array) *Array { return Take(x[0], x[1], 1) }},
 			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6,
 				Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
 			{Name: "along", Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32, 4, 2)}, Lo: 0, Hi: 4,
@@ -233,7 +240,13 @@ var _ = register(&Op{
 		return c.in[:1]
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		return []*Array{apply1(n.Op, n.Attrs.(gatherAttrs).batched(b.size), b.front(in, dims)...)}, []int{0}
+		a := n.Attrs.(gatherAttrs)
+		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
+			a = a.inWindow(b.size)
+			all := b.front([]*Array{in[0], in[2]}, []int{dims[0], dims[2]})
+			return []*Array{apply1(n.Op, a, all[0], in[1], all[1])}, []int{0}
+		}
+		return []*Array{apply1(n.Op, a.batched(b.size), b.front(in, dims)...)}, []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)

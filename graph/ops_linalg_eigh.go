@@ -34,8 +34,12 @@ var _ = register(&Op{
 		if l.target.kernels() && slices.Contains([]DType{Float32, Float64}, in[0].DType()) {
 			return kernelCall(eighKernel, nil, shapesOf(n.Outs), in...)
 		}
+		decompose := jacobiEigh
+		if n := in[0].Dim(-1); l.target == TargetTPU && in[0].DType() == Float32 && n > 1 && n <= mostEighTPU {
+			decompose = eighTPU
+		}
 		return lowerMatrices(l, in, func(in []*Array) []*Array {
-			w, v := jacobiEigh(in[0])
+			w, v := decompose(in[0])
 			return []*Array{w, v}
 		})
 	},
@@ -62,6 +66,25 @@ var eighKernel = &Kernel{Target: "xlarun_eigh", Eval: func(in, out []*Tensor) { 
 func evalEigh(in []dense) [][]float64 {
 	w, v := eighReference(in[0])
 	return [][]float64{w, v.v}
+}
+
+// The compiler for TPUs has Jacobi's method as one kernel for matrices up to this size. It makes loops of larger ones.
+const mostEighTPU = 1024
+
+// eighOfTPU is that kernel. Its text is what JAX gives it: the lower triangle, eigenvalues in ascending order, at most
+// 100 sweeps, until the rest is 1e-6 of the norm.
+var eighOfTPU = &Kernel{Target: "Eigh", Leading: true, expansion: "1,1,100,1e-6", Eval: func(in, out []*Tensor) {
+	fillMatrices(in, []*Tensor{out[1], out[0]}, evalEigh)
+}}
+
+// eighTPU is Eigh by the compiler's kernel.
+func eighTPU(a *Array) (w, v *Array) {
+	n, d := a.Dim(0), a.DType()
+	out := kernelCall(eighOfTPU, nil, []Shape{a.shape, {DType: d, Dims: []int{n}}}, a)
+	v = Mul(out[0], canonicalSigns(out[0]))
+	bad := Not(All(IsFinite(a)))
+	nan := func(x *Array) *Array { return Select(bad, FullLike(x, math.NaN()), x) }
+	return nan(out[1]), nan(v)
 }
 
 // apart adds 0, 3, 6 … to the diagonal of a square matrix: samples whose eigenvalues lie well apart.

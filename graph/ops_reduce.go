@@ -32,7 +32,7 @@ var reduceKinds = map[string]*reduceKind{
 func constTensor(f float64, i int64) func(DType) *Tensor {
 	return func(d DType) *Tensor {
 		t := newTensor(Shape{DType: d})
-		if isFloat(d) {
+		if isInexact(d) {
 			t.SetF(0, f)
 		} else {
 			t.SetI(0, i)
@@ -243,7 +243,7 @@ func Sum(x *Array, axes ...int) *Array { return reduce("sum", widened(x), axes) 
 // widened converts bools and narrow integers to 32 bits, in which sums and products of them have room.
 func widened(x *Array) *Array {
 	switch d := x.DType(); {
-	case isFloat(d) || ItemSize(d) >= 4:
+	case isInexact(d) || ItemSize(d) >= 4:
 		return x
 	case isUnsigned(d):
 		return Convert(x, Uint32)
@@ -311,26 +311,42 @@ func Mean(x *Array, axes ...int) *Array {
 
 // meanType is the dtype of means of x.
 func meanType(x *Array) DType {
-	if isFloat(x.DType()) {
+	if isInexact(x.DType()) {
 		return x.DType()
 	}
 	return Float32
 }
 
-// inFloat32 is x as float32, or as it is where it is float64.
+// inFloat32 is x as float32, or as it is where it is float64 or complex.
 func inFloat32(x *Array) *Array {
-	if x.DType() == Float64 {
+	if x.DType() == Float64 || isComplex(x.DType()) {
 		return x
 	}
 	return Convert(x, Float32)
 }
 
-// Variance is the mean squared distance from the mean, over the given axes or all.
+// Variance is the mean squared distance from the mean, over the given axes or all. Of complex numbers it is real.
 func Variance(x *Array, axes ...int) *Array {
 	axes = normAxes("Variance", axes, x.Rank())
-	d := meanType(x)
+	d := realType(meanType(x))
 	x = inFloat32(x)
-	return Convert(Mean(Square(Sub(x, broadcastReduced(Mean(x, axes...), x, axes))), axes...), d)
+	return Convert(Mean(squaredSize(Sub(x, broadcastReduced(Mean(x, axes...), x, axes))), axes...), d)
+}
+
+// realType is the dtype of a real or imaginary part.
+func realType(d DType) DType {
+	if isComplex(d) {
+		return Float32
+	}
+	return d
+}
+
+// squaredSize is the square of the absolute value, a real number.
+func squaredSize(x *Array) *Array {
+	if isComplex(x.DType()) {
+		return Add(Square(Real(x)), Square(Imag(x)))
+	}
+	return Square(x)
 }
 
 // Std is the square root of Variance.

@@ -234,7 +234,7 @@ var _ = register(&Op{
 		var cases []Case
 		for _, from := range DTypes {
 			for _, to := range DTypes {
-				if from != to {
+				if from != to && !isComplex(from) && !isComplex(to) {
 					lo := -3.0
 					if isUnsigned(to) {
 						lo = 0
@@ -275,10 +275,16 @@ func floatToInt(d DType, x float64) uint64 {
 	return uint64(int64(x))
 }
 
-// Convert changes the dtype, by value: floats are truncated toward zero, nonzero is true.
+// Convert changes the dtype, by value: floats are truncated toward zero, nonzero is true. Complex numbers become bools
+// only: Real, Imag and Abs give other numbers.
 func Convert(x *Array, to DType) *Array {
-	if x.DType() == to {
+	switch {
+	case x.DType() == to:
 		return x
+	case isComplex(to):
+		return Complex(Convert(x, Float32), Zeros(x.shape.with(Float32)))
+	case isComplex(x.DType()) && to == Bool:
+		return Ne(x, 0)
 	}
 	return apply1(op("convert"), dtypeAttrs{to}, x)
 }

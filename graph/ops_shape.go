@@ -105,7 +105,7 @@ var _ = register(&Op{
 		a := n.Attrs.(iotaAttrs)
 		out := newTensor(a.shape)
 		forEach(a.shape.Dims, func(i int, idx []int) {
-			if isFloat(a.shape.DType) {
+			if isInexact(a.shape.DType) {
 				out.SetF(i, float64(idx[a.axis]))
 			} else {
 				out.SetI(i, int64(idx[a.axis]))

@@ -19,6 +19,7 @@ var (
 	anything = dtypeClass{"any dtype", func(DType) bool { return true }}
 )
 
+// sameShape is the shape rule of elementwise ops. Complex numbers come only to ops that take them.
 func sameShape(class dtypeClass) func(*call) []Shape {
 	return func(c *call) []Shape {
 		for i, s := range c.in {
@@ -26,7 +27,7 @@ func sameShape(class dtypeClass) func(*call) []Shape {
 				c.fail("operand %d is %s, operand 0 is %s; want equal shapes", i, s, c.in[0])
 			}
 		}
-		if !class.ok(c.in[0].DType) {
+		if d := c.in[0].DType; !class.ok(d) && !isComplex(d) {
 			c.fail("got %s, want %s: convert it first", c.in[0], class.name)
 		}
 		return c.in[:1]

@@ -48,7 +48,7 @@ var unsetKernel = &Kernel{Target: "xlarun_unset", Eval: evalUnset}
 // evalUnset fills an array with what nobody would write: tests see what is read before it is written.
 func evalUnset(_, out []*Tensor) {
 	for i := range out[0].V {
-		if isFloat(out[0].Shape.DType) {
+		if isInexact(out[0].Shape.DType) {
 			out[0].SetF(i, -12345)
 		} else {
 			out[0].SetI(i, 93)

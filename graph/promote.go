@@ -4,6 +4,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"github.com/gomlx/compute/dtypes"
 )
 
 // promote is the dtype of an op over two arrays of dtypes a and b: JAX's lattice with 64-bit types enabled
@@ -14,6 +16,11 @@ func promote(a, b DType) DType {
 		return a
 	case a == Bool:
 		return b
+	case isComplex(a) || isComplex(b):
+		if a == Float64 || b == Float64 {
+			return dtypes.Complex128 // which is refused
+		}
+		return Complex64
 	case isFloat(a) && isFloat(b):
 		if ItemSize(a) == 2 && ItemSize(b) == 2 {
 			return Float32
@@ -61,13 +68,18 @@ func (s scalar) kind() DType {
 	case s.v.CanInt() || s.v.CanUint():
 		return Int32
 	}
+	if s.v.CanComplex() {
+		return Complex64
+	}
 	return Float32
 }
 
 // dtypeWith is the dtype of an op over an array of dtype d and the scalar.
 func (s scalar) dtypeWith(d DType) DType {
 	switch k := s.kind(); {
-	case k == Bool, isFloat(d):
+	case isComplex(k):
+		return promote(k, d)
+	case k == Bool, isInexact(d):
 		return d
 	case k == Int32 && d != Bool:
 		return d
@@ -81,14 +93,20 @@ func (s scalar) dtypeWith(d DType) DType {
 func (s scalar) array(op string, d DType) *Array {
 	t := newTensor(Shape{DType: d})
 	switch {
-	case isFloat(d) && s.v.CanFloat():
+	case s.v.CanComplex():
+		if !isComplex(d) {
+			throw(op, "%v is no value of %s: convert the array to complex64, or take the number's real part",
+				s.v.Complex(), dtypeName(d))
+		}
+		t.SetC(0, s.v.Complex())
+	case isInexact(d) && s.v.CanFloat():
 		t.SetF(0, s.v.Float())
-	case isFloat(d) && s.v.CanInt():
+	case isInexact(d) && s.v.CanInt():
 		t.SetF(0, float64(s.v.Int()))
-	case isFloat(d) && s.v.CanUint():
+	case isInexact(d) && s.v.CanUint():
 		t.SetF(0, float64(s.v.Uint()))
 	case s.v.Kind() == reflect.Bool:
-		if isFloat(d) {
+		if isInexact(d) {
 			t.SetF(0, float64(boolBit(s.v.Bool())))
 		} else {
 			t.V[0] = boolBit(s.v.Bool())
@@ -150,9 +168,9 @@ func operands(op string, xs ...any) []*Array {
 // floatOperands is operands for float functions: integers and bools become float32.
 func floatOperands(op string, xs ...any) []*Array { return each(operands(op, xs...), asFloat) }
 
-// asFloat returns x, converted to float32 unless it is a float.
+// asFloat returns x, converted to float32 unless it is a float or complex.
 func asFloat(x *Array) *Array {
-	if isFloat(x.DType()) {
+	if isInexact(x.DType()) {
 		return x
 	}
 	return Convert(x, Float32)

@@ -87,12 +87,12 @@ func (r Reduction) Mean(x *Array) *Array {
 // or less.
 func (r Reduction) Variance(x *Array) *Array {
 	const name = "Reduction.Variance"
-	d := meanType(x)
+	d := realType(meanType(x))
 	x = inFloat32(x)
 	kept := r
 	kept.KeepDims = true
-	apart := Square(Sub(x, kept.Mean(x)))
-	n := Sub(r.count(name, x), r.DDof)
+	apart := squaredSize(Sub(x, kept.Mean(x)))
+	n := Sub(r.count(name, apart), r.DDof)
 	return Convert(Select(Gt(n, 0), Div(r.Sum(apart), n), math.NaN()), d)
 }
 

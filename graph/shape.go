@@ -28,16 +28,18 @@ const (
 	BFloat16 = dtypes.BFloat16
 	Float32  = dtypes.Float32
 	Float64  = dtypes.Float64
+	// Complex64 has a real and an imaginary part of float32. See Op.Complex for the ops that take it.
+	Complex64 = dtypes.Complex64
 )
 
 // DTypes lists every element type, in promotion order.
 var DTypes = []DType{Bool, Uint8, Uint16, Uint32, Uint64, Int8, Int16, Int32, Int64, BFloat16, Float16, Float32,
-	Float64}
+	Float64, Complex64}
 
 var shortNames = map[DType]string{
 	Bool: "bool", Int8: "i8", Int16: "i16", Int32: "i32", Int64: "i64",
 	Uint8: "u8", Uint16: "u16", Uint32: "u32", Uint64: "u64",
-	Float16: "f16", BFloat16: "bf16", Float32: "f32", Float64: "f64",
+	Float16: "f16", BFloat16: "bf16", Float32: "f32", Float64: "f64", Complex64: "c64",
 }
 
 // dtypeName is the short name under which a dtype is printed: "f32", "u8", "bool".
@@ -49,9 +51,13 @@ func dtypeName(d DType) string {
 }
 
 func isFloat(d DType) bool    { return d == Float32 || d == Float64 || d == Float16 || d == BFloat16 }
+func isComplex(d DType) bool  { return d == Complex64 }
 func isSigned(d DType) bool   { return d == Int8 || d == Int16 || d == Int32 || d == Int64 }
 func isUnsigned(d DType) bool { return d == Uint8 || d == Uint16 || d == Uint32 || d == Uint64 }
 func isInt(d DType) bool      { return isSigned(d) || isUnsigned(d) }
+
+// isInexact reports whether numbers of a dtype have derivatives: floats and complex numbers.
+func isInexact(d DType) bool { return isFloat(d) || isComplex(d) }
 
 // ItemSize is the number of bytes of one element on the host.
 func ItemSize(d DType) int {
@@ -60,7 +66,7 @@ func ItemSize(d DType) int {
 		return 1
 	case Int16, Uint16, Float16, BFloat16:
 		return 2
-	case Int64, Uint64, Float64:
+	case Int64, Uint64, Float64, Complex64:
 		return 8
 	}
 	return 4

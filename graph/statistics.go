@@ -9,7 +9,7 @@ func Cov(x *Array, ddof float64) *Array {
 	}
 	x = inFloat32(x)
 	x = Sub(x, Mean(x, 1).ExpandDims(1))
-	return Div(Dot(x, MatrixTranspose(x)), float64(x.Dim(1))-ddof)
+	return Div(Dot(x, Conj(MatrixTranspose(x))), float64(x.Dim(1))-ddof)
 }
 
 // CorrCoef is the matrix [n, n] of the correlation coefficients of n variables that were seen together m times, x

@@ -12,7 +12,8 @@ import (
 )
 
 // Tensor is a host array of the reference interpreter. Every element is one uint64, whatever the dtype: the bits of a
-// float64 for floats (always a value that the dtype can hold), the two's complement for integers, 0 or 1 for bools.
+// float64 for floats (always a value that the dtype can hold), the two's complement for integers, 0 or 1 for bools, the
+// bits of two float32 for complex numbers, the real part's in the lower half.
 // Moving elements is then the same for all dtypes, and the kernels stay short.
 type Tensor struct {
 	Shape Shape
@@ -24,6 +25,17 @@ func newTensor(s Shape) *Tensor { return &Tensor{s, make([]uint64, s.Size())} }
 // F is element i of a float tensor.
 func (t *Tensor) F(i int) float64 { return math.Float64frombits(t.V[i]) }
 
+// C is element i of a complex tensor.
+func (t *Tensor) C(i int) complex128 {
+	v := t.V[i]
+	return complex(float64(math.Float32frombits(uint32(v))), float64(math.Float32frombits(uint32(v>>32))))
+}
+
+// SetC stores x rounded to the dtype.
+func (t *Tensor) SetC(i int, x complex128) {
+	t.V[i] = uint64(math.Float32bits(float32(real(x)))) | uint64(math.Float32bits(float32(imag(x))))<<32
+}
+
 // I is element i of a signed tensor.
 func (t *Tensor) I(i int) int64 { return int64(t.V[i]) }
 
@@ -33,8 +45,14 @@ func (t *Tensor) U(i int) uint64 { return t.V[i] }
 // B is element i of a bool tensor.
 func (t *Tensor) B(i int) bool { return t.V[i] != 0 }
 
-// SetF stores x rounded to the dtype.
-func (t *Tensor) SetF(i int, x float64) { t.V[i] = math.Float64bits(roundFloat(t.Shape.DType, x)) }
+// SetF stores x rounded to the dtype; as a complex number it has no imaginary part.
+func (t *Tensor) SetF(i int, x float64) {
+	if isComplex(t.Shape.DType) {
+		t.SetC(i, complex(x, 0))
+		return
+	}
+	t.V[i] = math.Float64bits(roundFloat(t.Shape.DType, x))
+}
 
 // rounded is a float tensor in another float dtype.
 func (t *Tensor) rounded(d DType) *Tensor {
@@ -198,7 +216,7 @@ func ToTensor(a *Array) (*Tensor, error) {
 // Array makes a concrete array of the tensor.
 func (t *Tensor) Array() *Array { return FromData(t.Shape, hostBytes(t.bytes())) }
 
-// Floats are the elements as float64, whatever the dtype.
+// Floats are the elements as float64, whatever the dtype; of complex numbers the real parts.
 func (t *Tensor) Floats() []float64 {
 	out := make([]float64, len(t.V))
 	for i := range out {
@@ -211,6 +229,8 @@ func (t *Tensor) float(i int) float64 {
 	switch d := t.Shape.DType; {
 	case isFloat(d):
 		return t.F(i)
+	case isComplex(d):
+		return real(t.C(i))
 	case isSigned(d):
 		return float64(t.I(i))
 	}
@@ -234,6 +254,8 @@ func (t *Tensor) format() string {
 		switch d := t.Shape.DType; {
 		case isFloat(d):
 			parts[i] = fmt.Sprintf("%.6g", t.F(i))
+		case isComplex(d):
+			parts[i] = fmt.Sprintf("%.6g%+.6gi", real(t.C(i)), imag(t.C(i)))
 		case isSigned(d):
 			parts[i] = fmt.Sprint(t.I(i))
 		case d == Bool:
@@ -253,10 +275,12 @@ var goDTypes = map[reflect.Kind]DType{
 	reflect.Bool: Bool, reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32, reflect.Int64: Int64,
 	reflect.Uint8: Uint8, reflect.Uint16: Uint16, reflect.Uint32: Uint32, reflect.Uint64: Uint64,
 	reflect.Float32: Float32, reflect.Float64: Float32, reflect.Int: Int32, reflect.Uint: Uint32,
+	reflect.Complex64: Complex64, reflect.Complex128: Complex64,
 }
 
 // Of makes a concrete array of a Go number, bool, or (nested) slice or array of them. The dtypes of Go's untyped
-// constants take 32 bits, as in JAX: int becomes int32 and float64 float32 (Float64s keeps double precision).
+// constants take 32 bits, as in JAX: int becomes int32 and float64 float32 (Float64s keeps double precision), complex128
+// becomes complex64.
 func Of(value any) *Array {
 	v := reflect.ValueOf(value)
 	var dims []int
@@ -303,6 +327,8 @@ func (t *Tensor) setGo(i int, v reflect.Value) {
 		t.SetI(i, v.Int())
 	case v.CanUint():
 		t.SetI(i, int64(v.Uint()))
+	case v.CanComplex():
+		t.SetC(i, v.Complex())
 	default:
 		if x := v.Float(); !math.IsInf(x, 0) && math.IsInf(float64(float32(x)), 0) {
 			throw("Of", "%g does not fit in a float32: use Float64s", x)
@@ -323,7 +349,10 @@ func Int32s(values []int32, dims ...int) *Array { return fromSlice(Int32, values
 // Uint32s makes a uint32 array of the given dims (default: one axis).
 func Uint32s(values []uint32, dims ...int) *Array { return fromSlice(Uint32, values, dims) }
 
-func fromSlice[T float32 | float64 | int32 | uint32](d DType, values []T, dims []int) *Array {
+// Complex64s makes a complex64 array of the given dims (default: one axis).
+func Complex64s(values []complex64, dims ...int) *Array { return fromSlice(Complex64, values, dims) }
+
+func fromSlice[T float32 | float64 | int32 | uint32 | complex64](d DType, values []T, dims []int) *Array {
 	if dims == nil {
 		dims = []int{len(values)}
 	}
@@ -334,8 +363,27 @@ func fromSlice[T float32 | float64 | int32 | uint32](d DType, values []T, dims [
 	return FromBytes(ShapeOf(d, dims...), b)
 }
 
-// Floats reads an array's elements as float64, whatever its dtype.
+// Complexes reads an array's elements as complex64, whatever its dtype.
+func Complexes(a *Array) ([]complex64, error) {
+	t, err := ToTensor(a)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]complex64, len(t.V))
+	for i := range out {
+		out[i] = complex(float32(t.float(i)), 0)
+		if isComplex(a.DType()) {
+			out[i] = complex64(t.C(i))
+		}
+	}
+	return out, nil
+}
+
+// Floats reads an array's elements as float64, whatever its dtype, except complex numbers, which are refused.
 func Floats(a *Array) ([]float64, error) {
+	if isComplex(a.DType()) {
+		return nil, fmt.Errorf("graph.Floats: got %s, want real numbers: use Complexes, Real, Imag or Abs", a.shape)
+	}
 	t, err := ToTensor(a)
 	if err != nil {
 		return nil, err

@@ -124,26 +124,38 @@ func Round(x any) *Array { return floatCall("round", x) }
 // RoundAway rounds to the nearest integer, halves away from zero.
 func RoundAway(x any) *Array { return floatCall("round_away", x) }
 
-// IsFinite returns whether a float is neither infinite nor NaN.
-func IsFinite(x any) *Array { return floatCall("is_finite", x) }
+// IsFinite returns whether a float is neither infinite nor NaN, of a complex number whether both parts are so.
+func IsFinite(x any) *Array {
+	a := floatOf("is_finite", x)
+	if isComplex(a.DType()) {
+		return And(IsFinite(Real(a)), IsFinite(Imag(a)))
+	}
+	return apply1(op("is_finite"), nil, a)
+}
 
 // Neg is -x; unsigned integers wrap.
 func Neg(x any) *Array { return unaryCall("neg", x) }
 
-// Abs is the absolute value.
+// Abs is the absolute value, of complex numbers a real one.
 func Abs(x any) *Array {
 	a := operands("abs", x)[0]
-	if isUnsigned(a.DType()) {
+	switch {
+	case isUnsigned(a.DType()):
 		return a
+	case isComplex(a.DType()):
+		return modulus(a)
 	}
 	return apply1(op("abs"), nil, a)
 }
 
-// Sign is -1, 0 or 1 (NaN for NaN).
+// Sign is -1, 0 or 1 (NaN for NaN); of a complex number, the number over its absolute value.
 func Sign(x any) *Array {
 	a := operands("sign", x)[0]
-	if isUnsigned(a.DType()) {
+	switch {
+	case isUnsigned(a.DType()):
 		return Convert(Ne(a, 0), a.DType())
+	case isComplex(a.DType()):
+		return unitOf(a, Abs(a))
 	}
 	return apply1(op("sign"), nil, a)
 }
@@ -172,7 +184,7 @@ func Trunc(x any) *Array {
 	return Select(Lt(a, 0), Ceil(a), Floor(a))
 }
 
-// IsInf returns whether a float is infinite.
+// IsInf returns whether a float, or the absolute value of a complex number, is infinite.
 func IsInf(x any) *Array { return Eq(Abs(x), math.Inf(1)) }
 
 // Square is x * x.

@@ -13,7 +13,7 @@ func VectorNorm(x *Array, axis int, ord float64) *Array {
 	if x == nil || x.Rank() == 0 {
 		throw("VectorNorm", "got %v, want an axis or more", x)
 	}
-	if !isFloat(x.DType()) {
+	if !isInexact(x.DType()) {
 		x = Convert(x, Float32)
 	}
 	size := Abs(x)
@@ -25,11 +25,11 @@ func VectorNorm(x *Array, axis int, ord float64) *Array {
 	case math.IsInf(ord, -1):
 		return ReduceMin(size, axis)
 	case ord == 0:
-		return Sum(Convert(Ne(x, 0), x.DType()), axis)
+		return Sum(Convert(Ne(x, 0), size.DType()), axis)
 	case ord == 1:
 		return Sum(size, axis)
 	case ord == 2:
-		return Sqrt(Sum(Square(x), axis))
+		return Sqrt(Sum(squaredSize(x), axis))
 	}
 	return Pow(Sum(Pow(size, ord), axis), 1/ord)
 }

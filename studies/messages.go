@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"os"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
@@ -13,6 +14,13 @@ func ServeMessages(ctx context.Context, l Listen, listening func(address string)
 	if err != nil {
 		return err
 	}
+	// It keeps which runs are done, and what processes of one mesh tell each other.
+	if o.StoreDir, err = os.MkdirTemp("", "xlarun-serve-*"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(o.StoreDir) }()
+	o.JetStream, o.DisableJetStreamBanner = true, true
+	o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, 1<<30
 	s, err := natsserver.NewServer(o)
 	if err != nil {
 		return err

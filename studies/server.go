@@ -62,6 +62,14 @@ type job struct {
 	PBT                   pbtJob
 }
 
+// Decision is how a coordinator answered a request of a worker about a trial.
+type Decision struct {
+	Kind    string // of the request: claim, beat, keep, release, or result. A report counts as a beat
+	Trial   int64  // its ID in the database
+	Worker  string
+	Granted bool // the worker has the trial; of a result: it is accepted
+}
+
 // encoded returns the gob of a value.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -81,6 +89,7 @@ type server struct {
 	ttl      time.Duration
 	specText [2][]byte // the spec, see specAttr and callAttr
 	notice   func(string, ...any)
+	decided  func(Decision) // nil: nobody wants them
 
 	changed chan struct{} // gets a value when a trial finishes
 	errs    chan error    // gets errors that the coordinator has to handle
@@ -89,11 +98,13 @@ type server struct {
 
 	mu       sync.Mutex
 	leases   map[int64]*lease
+	writing  map[int64]int       // trials whose result is being written: how often
 	queued   map[int64]time.Time // trials without a lease: when they were put into the queue
 	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
 	workers  map[string]*WorkerStatus
 	deaths   []*death
-	refused  int // number of results and checkpoints that came too late
+	refused  int   // number of results and checkpoints that came too late
+	failure  error // of the broker, after which the session ends: no other request waits for it
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) {
@@ -101,9 +112,9 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, ctx: ctx, now: time.Now,
-		changed: make(chan struct{}, 1), errs: make(chan error, 1),
-		leases: map[int64]*lease{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
+		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
+		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
 		workers: map[string]*WorkerStatus{}}
 	for i, key := range []string{specAttr, callAttr} {
 		if s.specText[i], err = s.db.Attr(s.study.ID(), key); err != nil {
@@ -170,6 +181,13 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 	}
 }
 
+// decide says how a request was answered. s.mu is held.
+func (s *server) decide(kind string, q request, granted bool) {
+	if s.decided != nil {
+		s.decided(Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
+	}
+}
+
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 	news, err := s.db.Updates(s.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
@@ -180,25 +198,32 @@ func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 
 func (s *server) alive(l *lease) bool { return !l.lastSeen.IsZero() && s.now().Sub(l.lastSeen) < s.ttl }
 
-// write stores a lease, whose revision grows.
-func (s *server) write(trial int64, l *lease) error {
+// write stores a lease, whose revision grows. s.mu is held: a broker that does not answer holds all requests up, once.
+func (s *server) write(trial int64, l *lease) (err error) {
+	if s.failure != nil {
+		return s.failure
+	}
 	data, err := encoded(l)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
 	if l.revision == 0 {
 		l.revision, err = s.broker.leases.Put(ctx, key, data)
-		return err
+	} else {
+		l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
 	}
-	l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
+	s.failure = err
 	return err
 }
 
+// A broker has half a lease to store a lease, within these bounds.
+const shortestWrite, longestWrite = 500 * time.Millisecond, 5 * time.Second
+
 // claim grants the lease of a trial to a worker.
-func (s *server) claim(q request) (reply, error) {
+func (s *server) claim(q request) (r reply, err error) {
 	t, err := s.trial(q.Trial)
 	if err != nil {
 		return reply{}, err
@@ -208,8 +233,11 @@ func (s *server) claim(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { s.decide(claimKind, q, err == nil && r.Job != nil) }()
 	l := s.leases[q.Trial]
 	switch {
+	case s.writing[q.Trial] > 0:
+		return reply{Busy: s.ttl / 2}, nil
 	case l == nil:
 		l = &lease{}
 	case l.Worker == q.Worker && l.Ack == q.Ack && s.alive(l):
@@ -275,6 +303,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 		}
 		s.leases[q.Trial] = l
 		delete(s.queued, q.Trial)
+		s.decide(claimKind, q, true)
 		return l, nil
 	}
 	if l.Worker != q.Worker || l.freed {
@@ -285,7 +314,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 }
 
 // withLease calls then with the lease of the worker.
-func (s *server) withLease(q request, then func(l *lease) (reply, error)) (reply, error) {
+func (s *server) withLease(kind string, q request, then func(l *lease) (reply, error)) (reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteWorker(q, -1)
@@ -294,13 +323,16 @@ func (s *server) withLease(q request, then func(l *lease) (reply, error)) (reply
 		return reply{}, err
 	}
 	if l == nil {
+		s.decide(kind, q, false)
 		return reply{Lost: true}, nil
 	}
-	return then(l)
+	r, err := then(l)
+	s.decide(kind, q, err == nil && !r.Lost)
+	return r, err
 }
 
 func (s *server) beat(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(beatKind, q, func(l *lease) (reply, error) {
 		return reply{Fence: l.revision}, s.broker.conn.Publish(l.Ack, []byte("+WPI"))
 	})
 }
@@ -330,7 +362,7 @@ func (s *server) report(q request) (reply, error) {
 // keep records a stored checkpoint as the one to go on from. The revision of the lease is a fence: a worker that has
 // lost the trial changes nothing.
 func (s *server) keep(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(keepKind, q, func(l *lease) (reply, error) {
 		if l.Object == q.Object {
 			return reply{Fence: l.revision}, nil
 		}
@@ -353,7 +385,7 @@ func (s *server) keep(q request) (reply, error) {
 
 // release gives a trial back. This attempt does not count.
 func (s *server) release(q request) (reply, error) {
-	return s.withLease(q, func(l *lease) (reply, error) {
+	return s.withLease(releaseKind, q, func(l *lease) (reply, error) {
 		if !l.released { // it may be asked twice
 			l.Attempts--
 		}
@@ -371,6 +403,10 @@ func (s *server) result(q request) (reply, error) {
 	s.noteWorker(q, -1)
 	l := s.leases[q.Trial]
 	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
+	if !other {
+		s.writing[q.Trial]++ // no other worker gets the trial meanwhile
+		defer s.written(q.Trial)
+	}
 	s.mu.Unlock()
 	if other {
 		t, err := s.trial(q.Trial)
@@ -380,6 +416,7 @@ func (s *server) result(q request) (reply, error) {
 		if t != nil && !t.State.Finished() {
 			s.mu.Lock()
 			s.refused++
+			s.decide(resultKind, q, false)
 			s.mu.Unlock()
 			return reply{Lost: true}, nil
 		}
@@ -395,12 +432,22 @@ func (s *server) result(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.decide(resultKind, q, true)
 	s.finished(q.Trial)
 	s.noteIdle(q.Worker)
 	if w := s.workers[q.Worker]; w != nil {
 		w.Done++
 	}
 	return reply{Note: note}, nil
+}
+
+// written ends a write of a result.
+func (s *server) written(trial int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing[trial]--; s.writing[trial] == 0 {
+		delete(s.writing, trial)
+	}
 }
 
 // finished records that a trial has finished. s.mu is held.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	pollQueue = 250 * time.Millisecond
 	// answerTimeout is how long a worker waits for an answer before it asks again.
 	answerTimeout = 2 * time.Second
+	// reconnectWait is how long a worker of another machine waits before it connects again, and up to as long again, so
+	// that many workers do not come at once. Both are a small part of a lease.
+	reconnectWait = 250 * time.Millisecond
 	// orphanTimeout is how long a worker of this machine waits for a coordinator.
 	orphanTimeout = 60 * time.Second
 	// graceTime is how long a run that has to end may take.
@@ -106,6 +110,9 @@ type worker struct {
 	away atomic.Int64 // when the coordinator was last there, nanoseconds after born
 	born time.Time
 
+	mu   sync.Mutex
+	anew chan struct{} // closed when the worker is connected again
+
 	sayAway func(since time.Duration) // Join.Away
 	said    atomic.Int64              // when it was last called, nanoseconds after born
 }
@@ -116,9 +123,10 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now(), sayAway: j.Away}
-	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second),
-		nats.ReconnectJitter(time.Second, time.Second),
+	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now(), sayAway: j.Away, anew: make(chan struct{})}
+	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
 		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		switch {
@@ -215,6 +223,30 @@ func (w *worker) work(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// reconnected lets requests without an answer be sent again: the server of the former connection may have ended.
+func (w *worker) reconnected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.anew)
+	w.anew = make(chan struct{})
+}
+
+// untilAnew returns a context that ends when the worker is connected again, or after the time for an answer.
+func (w *worker) untilAnew(ctx context.Context) (context.Context, context.CancelFunc) {
+	w.mu.Lock()
+	anew := w.anew
+	w.mu.Unlock()
+	short, cancel := context.WithTimeout(ctx, answerTimeout)
+	go func() {
+		select {
+		case <-anew:
+			cancel()
+		case <-short.Done():
+		}
+	}()
+	return short, cancel
+}
+
 // ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
 	q.Worker, q.Threads = w.id, threads(os.Getpid())
@@ -223,7 +255,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		return r, err
 	}
 	for {
-		short, cancel := context.WithTimeout(ctx, answerTimeout)
+		short, cancel := w.untilAnew(ctx)
 		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
 		cancel()
 		if err == nil {

@@ -17,10 +17,10 @@ import (
 
 // eachBF16Set runs a test with each instruction set for products of bfloat16 that this processor has.
 func eachBF16Set(t *testing.T, f func(t *testing.T)) {
-	defer kernels.UseBF16Set(-1)
-	for i, name := range kernels.BF16Sets() {
+	defer kernels.UseNarrowSet(kernels.BF16, -1)
+	for i, name := range kernels.NarrowSets(kernels.BF16) {
 		t.Run(name, func(t *testing.T) {
-			kernels.UseBF16Set(i)
+			kernels.UseNarrowSet(kernels.BF16, i)
 			f(t)
 		})
 	}
@@ -249,8 +249,9 @@ func TestKernelSwitches(t *testing.T) {
 		{"none", kernelSwitches{none: true}, ""},
 		{"-bf16", kernelSwitches{noBF16: true}, ""},
 		{"-amx, -bf16", kernelSwitches{noBF16: true, noAMX: true}, ""},
-		{"bf16", kernelSwitches{}, `XLARUN_KERNELS: got "bf16", want none, or some of -bf16 and -amx separated by ` +
-			`commas`},
+		{"bf16", kernelSwitches{}, `XLARUN_KERNELS: got "bf16", want none, or some of -bf16, -int8 and -amx ` +
+			`separated by commas`},
+		{"-int8", kernelSwitches{noInt8: true}, ""},
 		{"-bf16,", kernelSwitches{}, `XLARUN_KERNELS: got "-bf16,", want none`},
 	} {
 		got, err := readSwitches(c.list)
@@ -265,17 +266,23 @@ func TestKernelSwitches(t *testing.T) {
 
 // A client lowers products of bfloat16 for what its processor has, and for what the variable leaves it.
 func TestTargetOfSwitches(t *testing.T) {
-	half := len(kernels.BF16Sets()) > 1
-	for list, want := range map[string]graph.Target{"": graph.TargetCPUHalf, "-amx": graph.TargetCPUHalf,
-		"-bf16": graph.TargetCPUKernels, "none": graph.TargetCPU, "none,-bf16": graph.TargetCPU} {
-		if !half && want == graph.TargetCPUHalf {
-			want = graph.TargetCPUKernels
+	type products struct{ bf16, int8 bool }
+	targets := map[products]graph.Target{{}: graph.TargetCPUKernels, {bf16: true}: graph.TargetCPUHalf,
+		{int8: true}: graph.TargetCPUInt8, {bf16: true, int8: true}: graph.TargetCPUNarrow}
+	has := func(t kernels.Narrow) bool { return len(kernels.NarrowSets(t)) > 1 }
+	for list, off := range map[string]products{"": {}, "-amx": {}, "-bf16": {bf16: true}, "-int8": {int8: true},
+		"-bf16,-int8": {true, true}, "none": {true, true}, "none,-bf16": {true, true}} {
+		here := products{has(kernels.BF16) && !off.bf16, has(kernels.Int8) && !off.int8}
+		want := targets[here]
+		if strings.HasPrefix(list, "none") {
+			want = graph.TargetCPU
 		}
 		t.Setenv(EnvKernels, list)
 		c := open(t, Options{})
-		kernels.UseBF16Set(-1)
+		kernels.UseNarrowSet(kernels.BF16, -1)
+		kernels.UseNarrowSet(kernels.Int8, -1)
 		assert.Equal(t, want, c.Target(), list)
-		assert.Equal(t, want == graph.TargetCPUHalf, c.BF16Method() != BF16None, list)
+		assert.Equal(t, here, products{c.BF16Method() != MethodNone, c.Int8Method() != MethodNone}, list)
 	}
 	t.Setenv(EnvKernels, "all")
 	_, err := Open(t.Context(), Options{})

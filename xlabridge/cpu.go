@@ -120,11 +120,16 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 
 // Target returns the target that programs are lowered for.
 func (c *Client) Target() graph.Target {
+	bf16, int8 := c.BF16Method() != MethodNone, c.Int8Method() != MethodNone
 	switch {
 	case c.target != "":
 		return c.target
-	case c.BF16Method() != BF16None:
+	case bf16 && int8:
+		return graph.TargetCPUNarrow
+	case bf16:
 		return graph.TargetCPUHalf
+	case int8:
+		return graph.TargetCPUInt8
 	case c.HasKernels():
 		return graph.TargetCPUKernels
 	}

@@ -17,7 +17,7 @@ import (
 var ffiDTypes = map[C.int]graph.DType{
 	1: graph.Bool, 2: graph.Int8, 3: graph.Int16, 4: graph.Int32, 5: graph.Int64, 6: graph.Uint8, 7: graph.Uint16,
 	8: graph.Uint32, 9: graph.Uint64,
-	10: graph.Float16, 11: graph.Float32, 12: graph.Float64, 16: graph.BFloat16,
+	10: graph.Float16, 11: graph.Float32, 12: graph.Float64, 15: graph.Complex64, 16: graph.BFloat16,
 }
 
 // xlarun_debug is called by xb_debug in running programs, on threads of the plugin.

@@ -10,12 +10,12 @@ import (
 )
 
 // EnvKernels is the environment variable that keeps programs from calling kernels, to compare: "none" for all of them,
-// or a list, separated by commas, of "-bf16" for products of bfloat16 and "-amx" for AMX in these. Kernels without
-// which an op has no implementation are called in any case.
+// or a list, separated by commas, of "-bf16" for products of bfloat16, "-int8" for products of int8, and "-amx" for AMX
+// in both. Kernels without which an op has no implementation are called in any case.
 const EnvKernels = "XLARUN_KERNELS"
 
 // kernelSwitches is what EnvKernels says.
-type kernelSwitches struct{ none, noBF16, noAMX bool }
+type kernelSwitches struct{ none, noBF16, noInt8, noAMX bool }
 
 // readSwitches reads the value of EnvKernels.
 func readSwitches(list string) (s kernelSwitches, err error) {
@@ -28,31 +28,39 @@ func readSwitches(list string) (s kernelSwitches, err error) {
 			s.none = true
 		case "-bf16":
 			s.noBF16 = true
+		case "-int8":
+			s.noInt8 = true
 		case "-amx":
 			s.noAMX = true
 		default:
-			return s, fmt.Errorf("%s: got %q, want none, or some of -bf16 and -amx separated by commas", EnvKernels,
-				list)
+			return s, fmt.Errorf("%s: got %q, want none, or some of -bf16, -int8 and -amx separated by commas",
+				EnvKernels, list)
 		}
 	}
 	return s, nil
 }
 
-// Values of Client.BF16Method.
+// Values of Client.BF16Method and Client.Int8Method.
 const (
-	BF16None   = "none"        // as the compiler does it: in float32
-	BF16AVX512 = "avx512_bf16" // instructions for vectors
-	BF16AMX    = "amx"         // instructions for tiles of matrices
+	MethodNone = "none"        // as the compiler does it: after conversion to float32, or to int32
+	BF16AVX512 = "avx512_bf16" // instructions for vectors of bfloat16
+	Int8AVX512 = "avx512_vnni" // instructions for vectors of int8
+	MethodAMX  = "amx"         // instructions for tiles of matrices
 )
 
 // BF16Method returns how programs on this client multiply matrices of bfloat16.
-func (c *Client) BF16Method() string {
-	sets := kernels.BF16Sets()
+func (c *Client) BF16Method() string { return c.method(kernels.BF16, c.switches.noBF16) }
+
+// Int8Method returns how programs on this client multiply matrices of int8 whose product is int32.
+func (c *Client) Int8Method() string { return c.method(kernels.Int8, c.switches.noInt8) }
+
+func (c *Client) method(t kernels.Narrow, off bool) string {
+	sets := kernels.NarrowSets(t)
 	if c.switches.noAMX {
-		sets = slices.DeleteFunc(sets, func(name string) bool { return name == BF16AMX })
+		sets = slices.DeleteFunc(sets, func(name string) bool { return name == MethodAMX })
 	}
-	if !c.HasKernels() || c.switches.noBF16 || len(sets) < 2 {
-		return BF16None
+	if !c.HasKernels() || off || len(sets) < 2 {
+		return MethodNone
 	}
 	return sets[len(sets)-1]
 }
@@ -60,10 +68,13 @@ func (c *Client) BF16Method() string {
 // switchesOfProcess reads EnvKernels, and keeps AMX from being used if it says so.
 func switchesOfProcess() (kernelSwitches, error) {
 	s, err := readSwitches(os.Getenv(EnvKernels))
-	if err == nil && s.noAMX {
-		if amx := slices.Index(kernels.BF16Sets(), BF16AMX); amx > 0 {
-			kernels.UseBF16Set(amx - 1)
+	if err != nil || !s.noAMX {
+		return s, err
+	}
+	for _, t := range []kernels.Narrow{kernels.BF16, kernels.Int8} {
+		if amx := slices.Index(kernels.NarrowSets(t), MethodAMX); amx > 0 {
+			kernels.UseNarrowSet(t, amx-1)
 		}
 	}
-	return s, err
+	return s, nil
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/internal/long"
+	"xlarun/internal/network"
 )
 
 // messageServer is a NATS server that a test stops and starts again.
@@ -45,66 +44,6 @@ func (m *messageServer) start(t *testing.T) {
 func (m *messageServer) stop() {
 	m.Shutdown()
 	m.WaitForShutdown()
-}
-
-// wire carries the connections of one host to the server, until it is cut.
-type wire struct {
-	net.Listener
-	mu    sync.Mutex
-	cut   bool
-	conns []net.Conn
-}
-
-func newWire(t *testing.T, port int) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	w := &wire{Listener: l}
-	t.Cleanup(func() {
-		_ = l.Close()
-		w.setCut(true)
-	})
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			w.connect(near, port)
-		}
-	}()
-	return w
-}
-
-func (w *wire) connect(near net.Conn, port int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	far, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if w.cut || err != nil {
-		_ = near.Close()
-		if err == nil {
-			_ = far.Close()
-		}
-		return
-	}
-	w.conns = append(w.conns, near, far)
-	for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			_ = pair[0].Close()
-		}()
-	}
-}
-
-// setCut cuts the wire, or mends it.
-func (w *wire) setCut(cut bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cut = cut
-	for _, c := range w.conns {
-		_ = c.Close()
-	}
-	w.conns = nil
 }
 
 // 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
@@ -145,10 +84,10 @@ type history struct {
 
 // faultyHost is a host to which things happen.
 type faultyHost struct {
-	*wire
-	process *shelltest.Process
-	ended   chan int
-	folders []string // of its processes
+	*network.Relay // to the server
+	process        *shelltest.Process
+	ended          chan int
+	folders        []string // of its processes
 }
 
 func (h *history) run(t *testing.T) {
@@ -156,7 +95,10 @@ func (h *history) run(t *testing.T) {
 	h.server.start(t)
 	defer func() { h.server.stop() }()
 	for i := range hosts {
-		h.hosts = append(h.hosts, &faultyHost{wire: newWire(t, h.server.port)})
+		relay, err := network.NewRelay(h.server.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(relay.Down)
+		h.hosts = append(h.hosts, &faultyHost{Relay: relay})
 		h.start(t, i)
 	}
 	at := make([]time.Duration, faults)
@@ -180,7 +122,7 @@ func (h *history) run(t *testing.T) {
 		}
 	}
 	for _, host := range h.hosts { // all is well again
-		host.setCut(false)
+		require.NoError(t, host.Up())
 		_ = host.process.Process.Signal(syscall.SIGCONT)
 	}
 	for i, host := range h.hosts {
@@ -216,7 +158,7 @@ func (h *history) wait(t *testing.T, host *faultyHost) (status int) {
 func (h *history) start(t *testing.T, i int) {
 	host := h.hosts[i]
 	out := filepath.Join(h.folder, fmt.Sprintf("host-%d-%d", i, len(host.folders)))
-	args := slices.Concat(h.args, []string{"--out", out, "--join", fmt.Sprintf("nats://%s/%s", host.Addr(), h.folder)})
+	args := slices.Concat(h.args, []string{"--out", out, "--join", fmt.Sprintf("nats://%s/%s", host.Address(), h.folder)})
 	if len(host.folders) == 0 { // a later process may find that all others are done
 		args = append(args, "--hosts", "2")
 	}
@@ -237,7 +179,7 @@ func (h *history) fault(t *testing.T) string {
 			host.ended <- status
 			return fmt.Sprintf("host %d was done", i)
 		}
-		host.setCut(false) // it must reach the server
+		require.NoError(t, host.Up()) // it must reach the server
 		h.start(t, i)
 		return fmt.Sprintf("host %d is killed and joins anew", i)
 	case 1:
@@ -247,12 +189,12 @@ func (h *history) fault(t *testing.T) string {
 	case 2:
 		for _, host := range h.hosts {
 			_ = host.process.Process.Signal(syscall.SIGCONT)
-			host.setCut(false)
+			require.NoError(t, host.Up())
 		}
 		return "all go on"
 	case 3:
 		i = h.random.IntN(len(h.hosts))
-		h.hosts[i].setCut(true)
+		h.hosts[i].Down()
 		return fmt.Sprintf("host %d is cut off", i)
 	default:
 		h.server.stop()

@@ -13,7 +13,7 @@ import (
 // The parameters are scalars, and their sizes have an effect.
 func TestParametersAreScalarsWithAnEffect(t *testing.T) {
 	for _, id := range []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
-		"Pendulum-v1", "CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"} {
+		"Pendulum-v1", "CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1", "DoublePoleVelocities-v1"} {
 		t.Run(id, func(t *testing.T) {
 			env, err := envs.Make(id)
 			require.NoError(t, err)

@@ -35,6 +35,7 @@ var dtypes = map[string]graph.DType{
 	"BOOL": graph.Bool, "U8": graph.Uint8, "U16": graph.Uint16, "U32": graph.Uint32, "U64": graph.Uint64,
 	"I8": graph.Int8, "I16": graph.Int16, "I32": graph.Int32, "I64": graph.Int64,
 	"F16": graph.Float16, "BF16": graph.BFloat16, "F32": graph.Float32, "F64": graph.Float64,
+	"C64": graph.Complex64,
 }
 
 func dtypeName(d graph.DType) string {
@@ -210,7 +211,7 @@ func (d decoder) tensor(name string, size int64) (tensor, error) {
 			}
 			text, _ := token.(string)
 			if dtype = dtypes[text]; dtype == 0 {
-				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64",
+				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, C64",
 					where, token)
 			}
 		case "shape":

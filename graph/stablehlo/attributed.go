@@ -226,8 +226,19 @@ func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 			contract = lists
 		}
 	}
-	y := graph.DotGeneral(x[0], x[1], batch[0], batch[1], contract[0], contract[1])
-	return []*graph.Array{y.Convert(m.result(o).DType)}
+	var options []graph.DotOption
+	d := m.result(o).DType
+	switch of := [3]graph.DType{x[0].DType(), x[1].DType(), d}; of {
+	case [3]graph.DType{d, d, d}:
+	case [3]graph.DType{graph.BFloat16, graph.BFloat16, graph.Float32},
+		[3]graph.DType{graph.Float16, graph.Float16, graph.Float32},
+		[3]graph.DType{graph.Int8, graph.Int8, graph.Int32}:
+		options = append(options, graph.PreferredDType(d))
+	default: // sums have the result's dtype
+		x[0], x[1] = x[0].Convert(d), x[1].Convert(d)
+	}
+	y := graph.DotGeneral(x[0], x[1], batch[0], batch[1], contract[0], contract[1], options...)
+	return []*graph.Array{y.Convert(d)}
 }
 
 func callFunction(m *importer, o *op, s *scope) []*graph.Array {

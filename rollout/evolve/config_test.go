@@ -43,8 +43,10 @@ func TestBadConfigs(t *testing.T) {
 		{"unknown strategy", func(c *Config) {
 			c.Strategy = "OpenEs"
 		},
-			`strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, neat, openes, pgpe, pso, ` +
-				`randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
+			`strategy: got "OpenEs", want one of annealing, ars, asebo, cmaes, crfmnes, de, diffusion, ` +
+				`eggroll, gesmrga, gradientless, guidedes, hillclimbing, iamalgam, iamalgamu, lmmaes, maes, mr15ga, ` +
+				`neat, nres, openes, pes, pgpe, pso, randomsearch, rmes, samrga, sepcmaes, simplega, snes, svcmaes, ` +
+				`xnes; did you mean openes?`},
 		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
 		{"negative population", func(c *Config) {
 			c.Population = -4

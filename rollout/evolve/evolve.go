@@ -54,7 +54,7 @@ type Evolution struct {
 	patience generation.Patience
 	last     generation.Summary // of the last generation
 	hall     generation.Hall    // without members
-	part     *part              // nil: one host computes the whole population
+	chunk    *chunk             // nil: one host computes the whole population
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
 }
@@ -133,8 +133,8 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		return nil, err
 	}
 	e.profile = e.Loop.Profile()
-	if e.part != nil {
-		e.profile.Account(e.part.Program())
+	if e.chunk != nil {
+		e.profile.Account(e.chunk.Program())
 	}
 	e.profile.Choice = choice
 	e.profile.PlannedBytes = x.Planned(e.Loop.Compiled().Program)
@@ -188,8 +188,8 @@ func (e *Evolution) Close() error {
 }
 
 func (e *Evolution) closePrograms() error {
-	if e.part != nil {
-		return errors.Join(e.part.Close(), e.Loop.Close())
+	if e.chunk != nil {
+		return errors.Join(e.chunk.Close(), e.Loop.Close())
 	}
 	return e.Loop.Close()
 }

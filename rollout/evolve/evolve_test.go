@@ -238,11 +238,32 @@ func TestSnapshotNamesTheState(t *testing.T) {
 	require.Equal(t, 1, kind.Version)
 	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "hall.fitness",
 		"hall.generation", "hall.genomes", "key.data"}
+	climber := []string{"strategy.fitness", "strategy.mean", "strategy.sigma", "strategy.told"}
+	subspaced := []string{"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.alpha",
+		"strategy.gradients", "strategy.mean", "strategy.told"}
+	unrolled := []string{"strategy.noise", "strategy.search.adam.count", "strategy.search.adam.mu",
+		"strategy.search.adam.nu", "strategy.search.mean", "strategy.search.sigma", "strategy.told"}
+	amalgam := []string{"strategy.best", "strategy.covariance", "strategy.mean", "strategy.moved",
+		"strategy.multiplier", "strategy.root", "strategy.shift", "strategy.stalled"}
 	names := map[string][]string{
-		"openes":   {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
-		"pgpe":     {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.std"},
-		"simplega": {"strategy.elites", "strategy.sigma", "strategy.told"},
-		"ars":      {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
+		"openes":    {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
+		"pgpe":      {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.std"},
+		"simplega":  {"strategy.elites", "strategy.sigma", "strategy.told"},
+		"annealing": climber, "gradientless": climber, "hillclimbing": climber,
+		"asebo": subspaced, "guidedes": subspaced, "nres": unrolled, "pes": unrolled,
+		"iamalgam": amalgam, "iamalgamu": amalgam,
+		"diffusion": {"strategy.fitness", "strategy.members", "strategy.start", "strategy.told"},
+		"gesmrga":   {"strategy.elites", "strategy.fitness", "strategy.members", "strategy.sigma"},
+		"lmmaes": {"strategy.mean", "strategy.paths", "strategy.sigma", "strategy.sigma_path",
+			"strategy.told"},
+		"maes":   {"strategy.matrix", "strategy.mean", "strategy.sigma", "strategy.sigma_path"},
+		"mr15ga": {"strategy.fitness", "strategy.parents", "strategy.sigma"},
+		"rmes": {"strategy.mean", "strategy.parents", "strategy.path", "strategy.paths", "strategy.sigma",
+			"strategy.success", "strategy.times", "strategy.told"},
+		"svcmaes": {"strategy.best", "strategy.searches.basis", "strategy.searches.covariance",
+			"strategy.searches.mean", "strategy.searches.path", "strategy.searches.scale", "strategy.searches.sigma",
+			"strategy.searches.sigma_path", "strategy.searches.told"},
+		"ars": {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
 		"cmaes": {"strategy.basis", "strategy.covariance", "strategy.mean", "strategy.path", "strategy.scale",
 			"strategy.sigma", "strategy.sigma_path",
 			"strategy.told"},

@@ -110,23 +110,23 @@ func (r *restarting) current() *Evolution { return r.Evolution }
 // search on one host.
 type hosted struct {
 	search
-	process *hosts.Process
-	hosts   int // to wait for
-	waited  bool
-	past    []past // metrics of the rounds that this process knows
-	before  hosts.Stats
-	alive   []string // hosts that were alive in the last generation
+	process   *hosts.Process
+	hosts     int // to wait for
+	ready     bool
+	history   []roundMetrics // metrics of the newest rounds that this process knows
+	lastStats hosts.Stats
+	alive     []string // hosts that were alive in the last generation
 }
 
-// past are the metrics of a round, as they travel.
-type past struct {
+// roundMetrics are the metrics of a round, as they travel.
+type roundMetrics struct {
 	Step          int64
 	Work          float64
 	Values        []run.Value
 	Done, Stalled bool
 }
 
-func (p past) metrics() run.Metrics {
+func (p roundMetrics) metrics() run.Metrics {
 	return run.Metrics{Step: p.Step, Work: p.Work, Values: p.Values, Done: p.Done, Stalled: p.Stalled}
 }
 
@@ -182,11 +182,11 @@ func (c *Config) identity() hosts.Identity {
 func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
 	e := h.current()
 	id := c.identity()
-	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.part.each)
+	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
 	for name, value := range e.setup.Chosen() {
 		id[name] = fmt.Sprint(value)
 	}
-	rows, err := e.part.compute([]int{0}, e.profile.Devices)
+	rows, err := e.chunk.compute([]int{0}, e.profile.Devices)
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +200,13 @@ type worker struct{ *hosted }
 
 func (w worker) Compute(chunks []int) ([][]byte, error) {
 	e := w.current()
-	return e.part.compute(chunks, e.profile.Devices)
+	return e.chunk.compute(chunks, e.profile.Devices)
 }
 
 // travel is a state as it travels to a host that joins late.
 type travel struct {
-	Arrays []byte // safetensors
-	Past   []past
+	Arrays  []byte // safetensors
+	History []roundMetrics
 }
 
 func (w worker) State() ([]byte, error) {
@@ -218,12 +218,12 @@ func (w worker) State() ([]byte, error) {
 	if err := safetensors.Write(&arrays, s.Arrays, nil); err != nil {
 		return nil, err
 	}
-	err = gob.NewEncoder(&out).Encode(travel{arrays.Bytes(), w.past})
+	err = gob.NewEncoder(&out).Encode(travel{arrays.Bytes(), w.history})
 	return out.Bytes(), err
 }
 
 // arrive goes on from another host's state. It returns the metrics that this process has not had.
-func (h *hosted) arrive(s *hosts.Arrived) ([]run.Metrics, error) {
+func (h *hosted) arrive(s *hosts.Checkpoint) ([]run.Metrics, error) {
 	var t travel
 	fail := func(err error) ([]run.Metrics, error) {
 		return nil, fmt.Errorf("the state of host %s after generation %d: %w", s.From, s.Generation, err)
@@ -246,9 +246,9 @@ func (h *hosted) arrive(s *hosts.Arrived) ([]run.Metrics, error) {
 		return fail(err)
 	}
 	h.process.Jump(s.Generation)
-	h.past = t.Past
+	h.history = t.History
 	var earlier []run.Metrics
-	for _, p := range t.Past {
+	for _, p := range t.History {
 		if p.Step > done {
 			earlier = append(earlier, p.metrics())
 		}
@@ -258,14 +258,14 @@ func (h *hosted) arrive(s *hosts.Arrived) ([]run.Metrics, error) {
 
 // Step computes one generation with the other hosts.
 func (h *hosted) Step() (run.Metrics, error) {
-	if !h.waited && h.current().Steps() == 0 {
-		if err := h.process.WaitFor(h.hosts); err != nil {
+	if !h.ready && h.current().Steps() == 0 {
+		if err := h.process.WaitFor(h.hosts, h.goal()); err != nil {
 			return run.Metrics{}, err
 		}
 	}
-	h.waited = true
+	h.ready = true
 	e := h.current()
-	rows, state, err := h.process.Round(e.part.chunks(), e.profile.Devices, worker{h})
+	rows, state, err := h.process.Round(e.chunk.chunks(), e.profile.Devices, worker{h})
 	if err != nil {
 		return run.Metrics{}, h.named(err)
 	}
@@ -282,7 +282,7 @@ func (h *hosted) Step() (run.Metrics, error) {
 		}
 		return h.Step()
 	}
-	joined, err := e.part.joined(rows)
+	joined, err := e.chunk.joined(rows)
 	if err != nil {
 		return run.Metrics{}, err
 	}
@@ -293,9 +293,29 @@ func (h *hosted) Step() (run.Metrics, error) {
 	if err != nil {
 		return m, err
 	}
-	h.past = append(h.past, past{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
 	h.report(&m)
+	if m.Done || m.Step >= int64(e.config.Generations) {
+		h.process.Over(h.goal())
+	}
 	return m, nil
+}
+
+// keptRounds is the number of rounds whose metrics a host keeps for hosts that join late.
+const keptRounds = 1 << 16
+
+// kept returns the newest rounds, n to 2n of them.
+func kept(rounds []roundMetrics, n int) []roundMetrics {
+	if len(rounds) < 2*n {
+		return rounds
+	}
+	return append([]roundMetrics{}, rounds[len(rounds)-n:]...)
+}
+
+// goal is what ends the run.
+func (h *hosted) goal() string {
+	c := h.current().config
+	return fmt.Sprintf("%d generations, target %s", c.Generations, c.Target)
 }
 
 // named adds the member to the error of a chunk that two hosts computed with different results.
@@ -305,7 +325,7 @@ func (h *hosted) named(err error) error {
 		return err
 	}
 	e := h.current()
-	return fmt.Errorf("%w: the first member that differs is %d", err, e.part.member(m.Chunk, m.Offset, e))
+	return fmt.Errorf("%w: the first member that differs is %d", err, e.chunk.member(m.Chunk, m.Offset, e))
 }
 
 // report adds what this host did in the last generation, and who has joined and left.
@@ -313,13 +333,13 @@ func (h *hosted) report(m *run.Metrics) {
 	alive := h.process.Hosts()
 	m.Notices = append(m.Notices, changes(h.alive, alive)...)
 	h.alive = alive
-	s, b := h.process.Stats(), h.before
-	h.before = s
+	s, b := h.process.Stats(), h.lastStats
+	h.lastStats = s
 	m.Timings = append(m.Timings, run.Value{Name: "hosts", Number: float64(len(alive))},
-		run.Value{Name: "share", Number: float64(s.Computed-b.Computed) / float64(h.current().part.chunks())},
-		run.Value{Name: "chunks_twice", Number: float64(s.Twice - b.Twice)},
-		run.Value{Name: "seconds_waited", Number: (s.Waited - b.Waited).Seconds()},
-		run.Value{Name: "bytes_sent", Number: float64(s.Sent - b.Sent)})
+		run.Value{Name: "share", Number: float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())},
+		run.Value{Name: "chunks_twice", Number: float64(s.Duplicates - b.Duplicates)},
+		run.Value{Name: "seconds_waited", Number: (s.WaitTime - b.WaitTime).Seconds()},
+		run.Value{Name: "bytes_sent", Number: float64(s.Bytes - b.Bytes)})
 }
 
 // namedHosts is the number of hosts that a notice names, at most.
@@ -378,7 +398,7 @@ func (h *hosted) Restore(s run.Snapshot) error {
 func (h *hosted) Ending(last run.Metrics) string {
 	s := h.process.Stats()
 	return fmt.Sprintf("%s; this host computed %d chunks, of which others computed %d too", h.search.Ending(last),
-		s.Computed, s.Twice)
+		s.Chunks, s.Duplicates)
 }
 
 // Close leaves the other hosts and frees the run.

@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,8 +26,17 @@ import (
 
 // messageServer starts a NATS server on this machine and returns its address.
 func messageServer(t *testing.T, token string) string {
-	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,
-		Authorization: token})
+	return startServer(t, &natsserver.Options{Authorization: token})
+}
+
+// keepingServer starts one that keeps what hosts leave there.
+func keepingServer(t *testing.T) string {
+	return startServer(t, &natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
+}
+
+func startServer(t *testing.T, o *natsserver.Options) string {
+	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", -1, true, true
+	s, err := natsserver.NewServer(o)
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(s.Shutdown)
@@ -204,11 +214,11 @@ func TestTheMemberThatDiffers(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	e := r.(*hosted).current()
-	rows, err := e.part.compute([]int{2}, 1)
+	rows, err := e.chunk.compute([]int{2}, 1)
 	require.NoError(t, err)
 	seen := map[int]int{}
 	for offset := 0; offset < len(rows[0]); offset += 4 {
-		seen[e.part.member(2, offset, e)]++
+		seen[e.chunk.member(2, offset, e)]++
 	}
 	// Tile 2 has groups 8 to 11: members 8 to 11 and their twins.
 	want := map[int]int{}
@@ -278,4 +288,41 @@ func TestDefaultsAreTheSameRun(t *testing.T) {
 	require.Equal(t, c.identity(), given.identity())
 	given.Parted = settings.Values{"strategy.sigma": .2}
 	require.NotEqual(t, c.identity(), given.identity())
+}
+
+// 32.75: a host that waits for others, which are all done, ends with a sentence; one with another goal waits, and one
+// that does not wait computes all of it.
+func TestHostsThatAreDone(t *testing.T) {
+	server := keepingServer(t)
+	c := smallRun(nil)
+	c.Join = server + "/done"
+	want, err := metricsOf(t, c, 1, nil)
+	require.NoError(t, err)
+	c.Hosts = 2
+	_, err = metricsOf(t, c, 1, nil)
+	require.ErrorContains(t, err, "the other hosts are done, since ")
+	require.ErrorContains(t, err, "after generation 6: leave out --hosts to compute all of it here")
+	c.Hosts = 0
+	again, err := metricsOf(t, c, 1, nil)
+	require.NoError(t, err)
+	require.Equal(t, want, again)
+	c.Hosts, c.Generations = 2, 7 // both wait until the other one is there
+	var both sync.WaitGroup
+	errs := [2]error{}
+	for i := range 2 {
+		both.Go(func() { _, errs[i] = metricsOf(t, c, 1, nil) })
+	}
+	both.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+}
+
+// 32.76: a host keeps the metrics of the newest rounds only.
+func TestKeptRounds(t *testing.T) {
+	var rounds []roundMetrics
+	for i := range 25 {
+		rounds = kept(append(rounds, roundMetrics{Step: int64(i)}), 4)
+		require.Less(t, len(rounds), 8)
+		require.GreaterOrEqual(t, len(rounds), min(i+1, 4))
+		require.Equal(t, int64(i), rounds[len(rounds)-1].Step)
+	}
 }

@@ -62,15 +62,18 @@ func TestLanesAreRuns(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			c := smallTrial(name)
+			c, differs := smallTrial(name), "strategy.sigma"
+			if name == "neat" {
+				c.Policy, differs = "genome", "strategy.weight-power"
+			}
 			var all []run.Lane
 			for i := range 5 {
 				all = append(all, run.Lane{Seed: int64(i % 3), Numbers: map[string]float64{
-					"strategy.sigma": .05 * float64(i+1)}})
+					differs: .05 * float64(i+1)}})
 			}
 			together := laned(t, b, c, all)
 			for _, i := range []int{0, 4} {
-				own := c.With("strategy.sigma", all[i].Numbers["strategy.sigma"])
+				own := c.With(differs, all[i].Numbers[differs])
 				own.Seed, own.Devices = all[i].Seed, 1
 				e := start(t, b, own)
 				for _, got := range together[i] {

@@ -10,7 +10,7 @@ import (
 // first one. The state does not change. In the whole program the parts share work and memory, so their sum may be more
 // than the time of a generation.
 func (e *Evolution) Phases(repeats int) ([]run.Phase, error) {
-	if e.part != nil { // the Loop of a host has only the end of a generation
+	if e.chunk != nil { // the Loop of a host has only the end of a generation
 		return nil, nil
 	}
 	p := e.program

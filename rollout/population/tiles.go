@@ -18,16 +18,16 @@ type Tiles struct {
 	// Single says that the list is one tile on one device, which is computed without a loop: on an accelerator the loop
 	// costs launches, and its spare row memory.
 	Single bool
-	part   part
+	span   span
 }
 
-// part is the part of the list that the devices compute now; zero: all of it.
-type part struct{ first, count *graph.Array }
+// span is the part of the list that the devices compute now; zero: all of it.
+type span struct{ first, count *graph.Array }
 
 // Part returns the tiles of a part of the list: this device computes `count` tiles from tile `first` on, both i32[],
 // and has room for perDevice tiles.
 func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
-	t.PerDevice, t.part, t.Single = perDevice, part{first, count}, false
+	t.PerDevice, t.span, t.Single = perDevice, span{first, count}, false
 	return t
 }
 
@@ -48,8 +48,8 @@ func (t Tiles) Used() int { return (t.Items + t.Lanes - 1) / t.Lanes }
 
 // First returns the number of this device's first tile, i32[].
 func (t Tiles) First() *graph.Array {
-	if t.part.first != nil {
-		return t.part.first
+	if t.span.first != nil {
+		return t.span.first
 	}
 	if t.Alone {
 		return zero()
@@ -59,8 +59,8 @@ func (t Tiles) First() *graph.Array {
 
 // count returns the number of this device's tiles without padding, i32[].
 func (t Tiles) count(perDevice *graph.Array) *graph.Array {
-	if t.part.count != nil {
-		perDevice = t.part.count
+	if t.span.count != nil {
+		perDevice = t.span.count
 	}
 	return perDevice.Min(graph.Sub(t.Used(), t.First()))
 }

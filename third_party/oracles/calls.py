@@ -1,12 +1,12 @@
 """Calls of JAX functions with their values and gradients, for the tests of functions that graph composes of ops.
 
-Arrays as in common.py, of 32-bit types. A call:
+Arrays as in common.py, of 32-bit types and complex64. A call:
   op         JAX's name of the function
   attrs      what else it is given: plain values
   inputs     arrays
   outputs    arrays; compared with a relative and absolute tolerance, NaN and infinities in the same places
   tol        that tolerance; 0: equal
-  weights, gradients    where not empty: gradients of the sum of outputs times weights by the float inputs (others: empty)
+  weights, gradients    where not empty: gradients of the sum of outputs times weights (its real part) by the float and complex inputs (others: empty)
 """
 import jax
 import jax.numpy as jnp
@@ -40,14 +40,15 @@ class Calls:
         record = {"op": op, "attrs": attrs or {}, "inputs": [encode(x) for x in inputs], "outputs": [encode(o) for o in outs], "tol": tol,
                   "weights": [], "gradients": []}
         if grad:
-            floats = [i for i, x in enumerate(inputs) if x.dtype == jnp.float32]
-            weights = [self.normal(*o.shape) for o in outs]
+            inexact = (jnp.float32, jnp.complex64)
+            floats = [i for i, x in enumerate(inputs) if x.dtype in inexact]
+            weights = [self.normal(*o.shape) + (1j * self.normal(*o.shape) if o.dtype == jnp.complex64 else 0) for o in outs]
 
             def loss(free):
                 x = list(inputs)
                 for i, v in zip(floats, free):
                     x[i] = v
-                return sum(jnp.sum(o * w) for o, w in zip(outputs(*x), weights) if o.dtype == jnp.float32)
+                return sum(jnp.sum(jnp.real(o * w)) for o, w in zip(outputs(*x), weights) if o.dtype in inexact)
 
             got = jax.jit(jax.grad(loss))([inputs[i] for i in floats])
             record["weights"] = [encode(w) for w in weights]

@@ -25,7 +25,8 @@ CASE: {"op": name, "attrs": {...}, "inputs": [array...], "outputs": [array...], 
   take              axis, mode clip fill wrap; inputs x, indices (jax.numpy.take; fill: negative ones count from the end)
   take_along_axis   axis
   at                kind set add max min mul, axis 0 indexing, mode drop or clip; inputs x, indices, updates (x.at[i].kind)
-  dot_general       contract [[lhs], [rhs]], batch [[lhs], [rhs]]
+  dot_general       contract [[lhs], [rhs]], batch [[lhs], [rhs]], maybe dtype, the preferred_element_type
+  dot_general_vjp   the same; inputs x, y and the result's cotangent; outputs those of x and y
   einsum            equation
 P: {"a": dtype, "b": dtype, "x64": bool, "out": dtype}: dtype of a + b for two arrays (types of jax_enable_x64 = x64).
 S: {"a": dtype, "scalar": "bool" | "int" | "float", "x64": bool, "out": dtype}: dtype of a + Python scalar.
@@ -341,6 +342,24 @@ def contractions():
             ("abc,cd,d->ab", (2, 3, 4), (4, 5), (5,)), ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 2)), ("bi,oi->bo", (3, 4), (5, 4)), ("ij,jk", (2, 3), (3, 4)),
             ("i,i->", (5,), (5,)), ("ijk,ilk,ik->jl", (2, 3, 4), (2, 5, 4), (2, 4))):
         case("einsum", lambda *xs, e=equation: jnp.einsum(e, *xs), [whole(*s, low=-4, high=5) for s in shapes], {"equation": equation})
+    dimensions = (((2,), (1,)), ((0,), (2,)))
+    attrs = {"contract": [list(c) for c in dimensions[0]], "batch": [list(b) for b in dimensions[1]]}
+    for dtype, preferred in (("bfloat16", "float32"), ("float16", "float32"), ("bfloat16", "float64"), ("float32", "float64"), ("int8", "int32"),
+                             ("int8", "int16"), ("uint8", "uint32"), ("int16", "int64")):
+        def dot(x, y, to=preferred):
+            return lax.dot_general(x, y, dimensions, preferred_element_type=to)
+
+        if dtype.endswith("int8"):
+            low, high = jnp.iinfo(dtype).min, jnp.iinfo(dtype).max
+            inputs = [whole(2, 3, 7, low=low, high=high + 1, dtype=dtype), whole(4, 7, 2, low=low, high=high + 1, dtype=dtype)]
+            inputs[0][0, 0], inputs[1][0, :, 0] = low, low
+            inputs[0][1, 2], inputs[1][3, :, 1] = high, low
+        else:
+            inputs = [whole(2, 3, 7).astype(dtype), whole(4, 7, 2).astype(dtype)]
+        case("dot_general", dot, inputs, {**attrs, "dtype": preferred}, exact=True)
+        if "float" in dtype:
+            case("dot_general_vjp", lambda x, y, ct: jax.vjp(dot, x, y)[1](ct), inputs + [whole(2, 3, 4).astype(preferred)],
+                 {**attrs, "dtype": preferred}, exact=True)
 
 
 def promotions():

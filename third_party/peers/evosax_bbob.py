@@ -18,7 +18,10 @@ import jax
 import serve
 import jax.numpy as jnp
 import optax
-from evosax.algorithms import ARS, CMA_ES, CR_FM_NES, PGPE, PSO, SAMR_GA, SNES, DifferentialEvolution, Open_ES, RandomSearch, Sep_CMA_ES, SimpleGA, xNES
+from evosax.algorithms import (ARS, ASEBO, CMA_ES, CR_FM_NES, GESMR_GA, LM_MA_ES, MA_ES, MR15_GA, PGPE, PSO, SAMR_GA, SNES, SV_CMA_ES,
+                               DifferentialEvolution, DiffusionEvolution, GradientlessDescent, GuidedES, HillClimbing, NoiseReuseES, Open_ES,
+                               PersistentES, RandomSearch, Rm_ES, Sep_CMA_ES, SimpleGA, SimulatedAnnealing, iAMaLGaM_Full, iAMaLGaM_Univariate, xNES)
+from evosax.core.fitness_shaping import centered_rank_fitness_shaping_fn
 from evosax.problems.bbob.bbob_fns import bbob_fns, f_pen, lambda_alpha, transform_osz
 from evosax.problems.bbob.meta_bbob import MetaBBOBProblem
 
@@ -55,12 +58,70 @@ def simple_ga(population, zero, sigma, rate):
     return es, es.default_params
 
 
+class OwnGuidedES(GuidedES):
+    """Its surrogate gradients, which evosax leaves to the caller, are its own last estimates."""
+
+    def _tell(self, key, population, fitness, state, params):
+        half = self.population_size // 2
+        grad = (fitness[:half] - fitness[half:]) @ state.z[:half]
+        return super()._tell(key, population, fitness, state, params).replace(grad=grad)
+
+
+class SVSearches(SV_CMA_ES):
+    """Four searches that share the population: the first begins at the start, the others near it."""
+
+    SEARCHES, sigma = 4, 1.0
+
+    def __init__(self, population, zero):
+        super().__init__(population // self.SEARCHES, self.SEARCHES, zero)
+
+    def init(self, key, mean, params):
+        away = self.sigma * jax.random.normal(key, (self.SEARCHES, mean.size)).at[0].set(0.0)
+        return super().init(key, mean + away, params)
+
+    def tell(self, key, population, fitness, state, params):
+        state, metrics = super().tell(key, population.reshape(self.SEARCHES, self.population_size, -1), fitness, state, params)
+        return state, metrics
+
+
+def sv_cma_es(population, zero, sigma, rate):
+    es = SVSearches(population, zero)
+    es.sigma = sigma
+    return es, es.default_params.replace(std_init=jnp.asarray(sigma))
+
+
+def ranked_with_schedule(make):
+    def made(population, zero, sigma, rate):
+        es = make(population, zero, optimizer=optax.adam(rate), std_schedule=optax.constant_schedule(sigma),
+                  fitness_shaping_fn=centered_rank_fitness_shaping_fn)
+        return es, es.default_params
+    return made
+
+
+def without_optimizer(make):
+    def made(population, zero, sigma, rate):
+        es = make(population, zero, std_schedule=optax.constant_schedule(sigma))
+        return es, es.default_params
+    return made
+
+
+def gradientless(population, zero, sigma, rate):
+    es = GradientlessDescent(population, zero)
+    return es, es.default_params.replace(radius_max=sigma)
+
+
 STRATEGIES = {
     "openes": with_schedule(Open_ES), "pgpe": pgpe, "ars": with_schedule(ARS), "snes": with_sigma(SNES), "xnes": with_sigma(xNES, root=True),
     "cmaes": with_sigma(CMA_ES), "sepcmaes": with_sigma(Sep_CMA_ES), "crfmnes": with_sigma(CR_FM_NES), "de": plain(DifferentialEvolution),
     "pso": plain(PSO), "simplega": simple_ga, "samrga": with_sigma(SAMR_GA), "randomsearch": None,
+    "maes": with_sigma(MA_ES), "lmmaes": with_sigma(LM_MA_ES), "rmes": with_sigma(Rm_ES), "svcmaes": sv_cma_es,
+    "iamalgam": without_optimizer(iAMaLGaM_Full), "iamalgamu": without_optimizer(iAMaLGaM_Univariate),
+    "guidedes": ranked_with_schedule(OwnGuidedES), "asebo": ranked_with_schedule(ASEBO), "nres": ranked_with_schedule(NoiseReuseES),
+    "pes": ranked_with_schedule(PersistentES), "mr15ga": with_sigma(MR15_GA), "gesmrga": with_sigma(GESMR_GA),
+    "diffusion": plain(DiffusionEvolution), "hillclimbing": without_optimizer(HillClimbing), "annealing": without_optimizer(SimulatedAnnealing),
+    "gradientless": gradientless,
 }
-EVALUATED, COPIES = ("de", "pso"), ("simplega", "samrga")
+EVALUATED, COPIES = ("de", "pso", "diffusion"), ("simplega", "samrga", "mr15ga", "gesmrga")
 
 
 def peaks(num_optima, d, first, most):
@@ -129,6 +190,9 @@ def search(s):
     es, params = make(zero)
     if strategy == "randomsearch":
         params = es.default_params
+    # Diffusion works in coordinates around the start, in units of sigma.
+    around = strategy == "diffusion"
+    place = lambda x: starts[:, None] + sigma * x if around else x
     finite_least = lambda f: jnp.min(jnp.where(jnp.isfinite(f), f, jnp.inf), 1)
 
     @jax.jit
@@ -151,7 +215,8 @@ def search(s):
     @functools.partial(jax.jit, static_argnums=1)
     def first_members(key, evaluated):
         x = jnp.broadcast_to(starts[:, None], (lanes, population, d))
-        return x + sigma * jax.random.normal(key, x.shape) if evaluated else x
+        z = jax.random.normal(key, x.shape)
+        return (z if around else x + sigma * z) if evaluated else x
 
     def run(key, generations):
         best, first = jnp.full(lanes, jnp.inf), 0
@@ -159,7 +224,7 @@ def search(s):
         if strategy in EVALUATED + COPIES:
             x, f = first_members(k_first, strategy in EVALUATED), jnp.full((lanes, population), jnp.inf)
             if strategy in EVALUATED:
-                f, first = values(x), 1
+                f, first = values(place(x)), 1
                 best = finite_least(f)
             state = init(k_init, x, f)
         else:
@@ -167,7 +232,7 @@ def search(s):
         for g in range(first, generations):
             k_ask, k_tell = jax.random.split(jax.random.fold_in(key, g))
             x, state = ask(k_ask, state)
-            state, best = tell(k_tell, x, values(x), state, best)
+            state, best = tell(k_tell, x, values(place(x)), state, best)
         return jax.block_until_ready(best).reshape(len(names), seeds)
 
     key = jax.random.key(s["seed"])

@@ -481,6 +481,154 @@ def _(coins):
     def st(w, coin): left = i - (coin + 1); return (w + jnp.where(left >= 0, w[jnp.maximum(left, 0)], 0)) % 10007, None
     return lax.scan(st, jnp.where(i == 0, 1, 0), coins)[0]
 
+# more of tokens, graphs, images, physics, sampling and dynamic programming
+@add("suffixes", lambda: [geni(1, 4, 4096)])
+def _(x):
+    n = 4096; i = jnp.arange(n)
+    def st(rank, step):
+        second = jnp.where(i + step < n, rank[jnp.minimum(i + step, n - 1)], -1); key = rank*(n + 1) + (second + 1)
+        order = jnp.argsort(key); s = key[order]; fresh = (s[1:] != s[:-1]).astype(jnp.int32)
+        return jnp.zeros(n, jnp.int32).at[order].set(jnp.cumsum(jnp.pad(fresh, (1, 0)))), None
+    return lax.scan(st, x, 1 << jnp.arange(12))[0]
+@add("automaton", lambda: [geni(1, 64, 64*26), geni(2, 26, 1024, 256)])
+def _(table, text):
+    def st(s, c): n = table[s[0]*26 + c]; return (n, s[1] + (n < 8).astype(jnp.int32)), None
+    return lax.scan(st, (jnp.zeros(256, jnp.int32), jnp.zeros(256, jnp.int32)), text)[0]
+@add("minhash", lambda: [geni(1, 1 << 31, 256, 128), geni(2, 1 << 31, 64), geni(3, 1 << 31, 64)])
+def _(x, a, b):
+    x, a, b = (v.astype(jnp.uint32) for v in (x, a, b))
+    return (jnp.min(x[:, :, None]*(a | 1) + b, 1) >> 8).astype(jnp.int32)
+@add("runlength", lambda: [geni(1, 3, 64, 4096)])
+def _(t):
+    def one(t):
+        at = jnp.cumsum(jnp.pad(t[1:] != t[:-1], (1, 0)).astype(jnp.int32))
+        return jax.ops.segment_sum(jnp.ones(4096, jnp.int32), at, 4096), jnp.full(4096, -1).at[at].set(t)
+    return vmap(one)(t)
+@add("boruvka", lambda: edges(2048, 16384))
+def _(a, b):
+    nodes, n, far = 2048, 16384, 1 << 30; i = jnp.arange(nodes); weight = jnp.arange(n)*7919 % n
+    def st(comp, sum):
+        ca, cb = comp[a], comp[b]; w = jnp.where(ca != cb, weight, far)
+        best = jnp.minimum(seg_min(w, ca, nodes), seg_min(w, cb, nodes))
+        fa, fb = (w < far) & (w == best[ca]), (w < far) & (w == best[cb])
+        parent = i.at[jnp.where(fa, ca, nodes)].set(cb, mode="drop").at[jnp.where(fb, cb, nodes)].set(ca, mode="drop")
+        parent = jnp.where((parent[parent] == i) & (i < parent), i, parent)
+        for _ in range(11): parent = parent[parent]
+        return parent[comp], sum + jnp.sum(jnp.where(fa | fb, w, 0))
+    return loop(11, st, (i, jnp.int32(0)))
+@add("coloring", lambda: edges(4096, 32768))
+def _(a, b):
+    priority = jnp.arange(4096)*2731 % 4096; same = a == b; seg_max = jax.ops.segment_max
+    def st(color, t):
+        p = jnp.where(color < 0, priority, -1); pa, pb = jnp.where(same, -1, p[a]), jnp.where(same, -1, p[b])
+        most = jnp.maximum(seg_max(pa, b, 4096), seg_max(pb, a, 4096))
+        return jnp.where((color < 0) & (p > most), t, color), None
+    return lax.scan(st, jnp.full(4096, -1), jnp.arange(20))[0]
+@add("jaccard", lambda: [geni(1, 1 << 31, 512, 16)])
+def _(x):
+    a, b = x[None], x[:, None]; count = lambda x: jnp.sum(lax.population_count(x), 2).astype(jnp.float32)
+    return count(a & b)/count(a | b)
+@add("blocksparse", lambda: [geni(1, 64, 512), geni(2, 64, 512), gen(3, 1, 512, 32, 32), gen(4, 1, 2048, 64)])
+def _(row, col, w, x): return seg_sum(jnp.einsum("bij,bjk->bik", w, x.reshape(64, 32, 64)[col]), row, 64)
+add("sddmm", lambda: edges(4096, 65536) + [gen(3, 1, 4096, 64), gen(4, 1, 4096, 64)])(lambda a, b, x, y: jnp.sum(x[a]*y[b], 1))
+@add("bilateral", lambda: [gen(1, 1, 256, 256)])
+def _(x):
+    p = jnp.pad(x, 2); total, weights = jnp.zeros_like(x), jnp.zeros_like(x)
+    for dy in range(5):
+        for dx in range(5):
+            s = p[dy:dy+256, dx:dx+256]; w = jnp.exp(-((dy - 2)**2 + (dx - 2)**2)/8 - 10*(s - x)**2)
+            total, weights = total + w*s, weights + w
+    return total/weights
+@add("hough", lambda: [gen(1, 100, 2048, 2)])
+def _(x):
+    angle = jnp.arange(180).astype(jnp.float32)*(np.pi/180); r = x[:, :1]*jnp.cos(angle) + x[:, 1:]*jnp.sin(angle)
+    at = jnp.floor(r + 160).astype(jnp.int32) + jnp.arange(180)*320
+    return jnp.zeros(180*320, jnp.int32).at[at.ravel()].add(1)
+@add("distance", lambda: [geni(1, 500, 512, 512)])
+def _(x):
+    d = jnp.where(x == 0, 0., 1e4); i = jnp.arange(512).astype(jnp.float32)
+    for axis in range(2):
+        at = jnp.expand_dims(i, 1 - axis)
+        d = jnp.minimum(lax.cummin(d - at, axis) + at, lax.cummin(d + at, axis, reverse=True) - at)
+    return d
+@add("floodfill", lambda: [geni(1, 3, 96, 96)])
+def _(x):
+    open = x != 0
+    def st(s):
+        n = shifts(jnp.pad(s[0], 1, constant_values=10000)); m = jnp.minimum
+        l = jnp.where(open, m(m(m(n[1], n[3]), m(n[5], n[7])), s[0]), 10000)
+        return l, jnp.any(l != s[0])
+    return lax.while_loop(lambda s: s[1], st, (jnp.where(open, jnp.arange(96*96).reshape(96, 96), 10000), jnp.bool_(True)))[0]
+@add("boltzmann", lambda: [gen(1, .1, 9, 64, 128)])
+def _(x):
+    across, down, weight = [0, 1, 0, -1, 0, 1, -1, -1, 1], [0, 0, 1, 0, -1, 1, 1, -1, -1], [4/9] + [1/9]*4 + [1/36]*4
+    def st(f):
+        rho = total(*f); ux = (total(f[1], f[5], f[8]) - total(f[3], f[6], f[7]))/rho; uy = (total(f[2], f[5], f[6]) - total(f[4], f[7], f[8]))/rho
+        square, next = 1.5*(ux**2 + uy**2), []
+        for k, w in enumerate(weight):
+            u = 3*across[k]*ux + 3*down[k]*uy; rest = w*rho*(1 + u + .5*u**2 - square)
+            next.append(jnp.roll(jnp.roll(.4*f[k] + .6*rest, down[k], 0), across[k], 1))
+        return jnp.stack(next),
+    return loop(50, st, (jnp.stack([w*(1 + x[k]) for k, w in enumerate(weight)]),))
+@add("maxwell", lambda: [gen(1, 1, 256, 256)])
+def _(x):
+    def slope(u, axis, before):
+        pad = [(0, 0), (0, 0)]; pad[axis] = (before, 1 - before); return jnp.pad(jnp.diff(u, axis=axis), pad)
+    def st(e, hx, hy):
+        hx, hy = hx - .5*slope(e, 0, 0), hy + .5*slope(e, 1, 0)
+        return e + .5*(slope(hy, 1, 1) - slope(hx, 0, 1)), hx, hy
+    return loop(100, st, (x, jnp.zeros_like(x), jnp.zeros_like(x)))
+@add("cloth", lambda: [gen(1, .02, 32, 32, 3)])
+def _(x):
+    i = jnp.arange(32).astype(jnp.float32); a, b = jnp.meshgrid(i, i, indexing="ij"); start = x + jnp.stack([a, b, jnp.zeros_like(a)], 2)
+    gravity, fixed = jnp.array([0, 0, -.002]), (a == 0)[..., None]
+    def st(p, old):
+        q = 1.99*p - .99*old + gravity
+        for _ in range(3):
+            for axis in range(2):
+                d = jnp.diff(q, axis=axis); d = (.25*(1 - 1/jnp.sqrt(jnp.sum(d**2, 2))))[..., None]*d
+                lo, hi = [(0, 0)]*3, [(0, 0)]*3; lo[axis], hi[axis] = (1, 0), (0, 1); q = q + (jnp.pad(d, hi) - jnp.pad(d, lo))
+            q = jnp.where(fixed, start, q)
+        return q, p
+    return loop(50, st, (start, start))[0]
+@add("gibbs", lambda: [gen(1, 3, 2048), key(2)])
+def _(x, k):
+    def st(mean, t):
+        a, b = R.split(R.fold_in(K(k), t), 2); u = R.uniform(a, (2048, 8), minval=1e-6)
+        of = jnp.argmax(-2*(x[:, None] - mean)**2 - jnp.log(-jnp.log(u)), 1); n = seg_sum(jnp.ones(2048), of, 8)
+        return seg_sum(x, of, 8)/(.25 + n) + R.normal(b, (8,))/jnp.sqrt(1 + 4*n), None
+    return lax.scan(st, jnp.linspace(-3, 3, 8), jnp.arange(50))[0]
+@add("halton", lambda: [geni(1, 1000, 65536)])
+def _(x):
+    product = jnp.ones(65536)
+    for base in (2, 3, 5, 7):
+        i, u, part, digits = jnp.arange(65536) + 0*x + 1, jnp.zeros(65536), 1., 1
+        while digits < 65537: part /= base; u = u + part*lax.rem(i, base).astype(jnp.float32); i = lax.div(i, base); digits *= base
+        product = product*(np.pi/2*jnp.sin(np.pi*u))
+    return product.mean(), product
+@add("alignment", lambda: [geni(1, 4, 64, 128), geni(2, 4, 64, 128)])
+def _(a, b):
+    i = jnp.arange(128); shift = lambda x: jnp.pad(x[:127], (1, 0))
+    def one(a, b):
+        def st(s, d):
+            last, before, best = s; j = d - i; equal = jnp.where(a == b[jnp.clip(j, 0, 127)], 3, -2)
+            gap = jnp.maximum(last, shift(last)) - 2
+            score = jnp.where((j >= 0) & (j < 128), jnp.maximum(jnp.maximum(0, shift(before) + equal), gap), 0)
+            return (score, last, jnp.maximum(best, score)), None
+        zero = jnp.zeros(128, jnp.int32); return lax.scan(st, (zero, zero, zero), jnp.arange(255))[0][2].max()
+    return vmap(one)(a, b)
+@add("parenthesis", lambda: [gen(1, 1, 8, 65)])
+def _(x):
+    n = 64; k, i = jnp.arange(n)[:, None], jnp.arange(n)
+    def one(p):
+        p = jnp.abs(p) + .1
+        def st(c, l):
+            right = c.ravel()[jnp.clip(l - k - 1, 0, n - 1)*n + jnp.minimum(i + k + 1, n - 1)]
+            join = p[:n]*p[jnp.minimum(i + l + 1, n)]*p[jnp.minimum(i + k + 1, n)]
+            return c.at[l].set(jnp.where(k < l, c + right + join, 1e6).min(0)), None
+        return lax.scan(st, jnp.zeros((n, n)), jnp.arange(1, n))[0][:, 0]
+    return vmap(one)(x)
+
 def checks(out):
     """As Checks of cmd/xlarun-bench/bench/genericbench."""
     all = []

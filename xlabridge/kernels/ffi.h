@@ -66,6 +66,10 @@ xf_error *xb_write(xf_frame *frame);
 // array's axes that have none, the array's batch axes, the indices' batch axes, the array's axis of each coordinate.
 xf_error *xb_scatter(xf_frame *frame);
 
+// In: vectors along the last axis, and int32 indices. Out: of each vector its elements at the indices, which are moved into the vector.
+// Config: whether each vector has indices of its own, as many as the others; else all vectors have the same.
+xf_error *xb_take(xf_frame *frame);
+
 // Any number of f32 or f64 matrices; see linalg.h.
 // Config of xb_triangular_solve: right side, upper, transposed, unit diagonal.
 xf_error *xb_cholesky(xf_frame *frame);
@@ -89,11 +93,15 @@ xf_error *xb_sparse_dot(xf_frame *frame);
 // In: f32 arrays x and y. Out: sums of x y^T; see sparsedot.c.
 xf_error *xb_sparse_outer(xf_frame *frame);
 
-// In: two bf16 arrays. Out: their product bf16 or f32, summed in f32; see bf16dot.c.
+// In: two bf16 arrays. Out: their product bf16 or f32, summed in f32; see narrowdot.c.
 // Config: the number of batch axes, those of the first array, those of the second one; the same of contracted axes.
 xf_error *xb_bf16_dot(xf_frame *frame);
 
-// In: bf16 images and weights. Out: their convolution bf16 or f32, features last, summed in f32; see bf16dot.c.
+// In: an array of s8 or u8 and one of s8. Out: their product s32; see narrowdot.c.
+// Config: as above.
+xf_error *xb_int8_dot(xf_frame *frame);
+
+// In: bf16 images and weights. Out: their convolution bf16 or f32, features last, summed in f32; see narrowdot.c.
 // Config: the axes of images, of weights and of results; of each spatial axis the stride, the zeros before, and the distances of
 // the elements of images and of windows.
 xf_error *xb_bf16_conv(xf_frame *frame);

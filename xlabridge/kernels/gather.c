@@ -165,7 +165,7 @@ static size_t bytes_of(const xf_buffer *b) {
   switch (b->dtype) {
     case XF_S16: case XF_U16: case XF_F16: case XF_BF16: size = 2; break;
     case XF_S32: case XF_U32: case XF_F32: size = 4; break;
-    case XF_S64: case XF_U64: case XF_F64: size = 8; break;
+    case XF_S64: case XF_U64: case XF_F64: case XF_C64: size = 8; break;
   }
   for (int64_t i = 0; i < b->rank; i++) size *= (size_t)b->dims[i];
   return size;

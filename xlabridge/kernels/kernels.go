@@ -10,7 +10,7 @@ package kernels
 #cgo linux LDFLAGS: -lm
 #include "ffi.h"
 #include "sparse.h"
-#include "bf16dot.h"
+#include "narrowdot.h"
 */
 import "C"
 
@@ -44,8 +44,9 @@ var All = []Kernel{
 	{"xlarun_after", "gather.c", nil, unsafe.Pointer(C.xb_after)},
 	{"xlarun_unset", "unset.c", nil, unsafe.Pointer(C.xb_unset)},
 	{"xlarun_apart", "unset.c", nil, unsafe.Pointer(C.xb_unset)},
-	{"xlarun_write", "writes.c", nil, unsafe.Pointer(C.xb_write)},
-	{"xlarun_scatter", "writes.c", nil, unsafe.Pointer(C.xb_scatter)},
+	{"xlarun_take", "take.c", avx2, unsafe.Pointer(C.xb_take)},
+	{"xlarun_write", "writes.c", avx2, unsafe.Pointer(C.xb_write)},
+	{"xlarun_scatter", "writes.c", avx2, unsafe.Pointer(C.xb_scatter)},
 	{"xlarun_cholesky", "linalg.c", avx512, unsafe.Pointer(C.xb_cholesky)},
 	{"xlarun_triangular_solve", "linalg.c", avx512, unsafe.Pointer(C.xb_triangular_solve)},
 	{"xlarun_lu", "linalg.c", avx512, unsafe.Pointer(C.xb_lu)},
@@ -54,8 +55,9 @@ var All = []Kernel{
 	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},
 	{"xlarun_sparse_dot", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_dot)},
 	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
-	{"xlarun_bf16_dot", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_dot)},
-	{"xlarun_bf16_conv", "bf16dot.c", tiles, unsafe.Pointer(C.xb_bf16_conv)},
+	{"xlarun_bf16_dot", "narrowdot.c", tiles, unsafe.Pointer(C.xb_bf16_dot)},
+	{"xlarun_int8_dot", "narrowdot.c", tiles, unsafe.Pointer(C.xb_int8_dot)},
+	{"xlarun_bf16_conv", "narrowdot.c", tiles, unsafe.Pointer(C.xb_bf16_conv)},
 	{"xlarun_recurrence", "along_steps.c", avx2, unsafe.Pointer(C.xb_recurrence)},
 	{"xlarun_integrate_fire", "along_steps.c", avx2, unsafe.Pointer(C.xb_integrate_fire)},
 	{"xlarun_conv_images", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images)},
@@ -81,17 +83,26 @@ func SparseSets() []string { return avx512[:int(C.xs_paths())] }
 // UseSparseSet makes the xlarun_sparse kernels of the process use a set. -1 restores the default.
 func UseSparseSet(set int) { C.xs_use(C.int(set)) }
 
-// BF16Sets returns the instruction sets of xlarun_bf16_dot that this processor runs: "plain", which is for tests, and
-// "avx512_bf16" and "amx" where it has them. By default the last is used.
-func BF16Sets() (names []string) {
-	for set := range int(C.xb_bf16_dot_sets()) {
-		names = append(names, C.GoString(C.xb_bf16_dot_name(C.int(set))))
+// Narrow is a type of elements whose products have a kernel.
+type Narrow int
+
+// The types. Products of Int8 are those of an array of int8 or uint8 and one of int8.
+const (
+	BF16 Narrow = C.XB_BF16
+	Int8 Narrow = C.XB_INT8
+)
+
+// NarrowSets returns the instruction sets for products of a type that this processor runs: "plain", which is for tests,
+// and "avx512_bf16" or "avx512_vnni", and "amx", where it has them. By default the last is used.
+func NarrowSets(t Narrow) (names []string) {
+	for set := range int(C.xb_narrow_sets(C.xb_narrow(t))) {
+		names = append(names, C.GoString(C.xb_narrow_name(C.xb_narrow(t), C.int(set))))
 	}
 	return names
 }
 
-// UseBF16Set makes the xlarun_bf16_dot kernel of the process use a set. -1 restores the default.
-func UseBF16Set(set int) { C.xb_bf16_dot_use(C.int(set)) }
+// UseNarrowSet makes the products of a type of the process use a set. -1 restores the default.
+func UseNarrowSet(t Narrow, set int) { C.xb_narrow_use(C.xb_narrow(t), C.int(set)) }
 
 // SparseIndexSize returns the length of the index that xlarun_sparse_index makes of a layer.
 func SparseIndexSize(inputs, outputs, connections int, first bool) int {

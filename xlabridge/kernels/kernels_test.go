@@ -19,8 +19,10 @@ func TestListMatchesTheFolder(t *testing.T) {
 		names[k.Name] = true
 		want = append(want, k.Source)
 		base := strings.TrimSuffix(k.Source, ".c")
-		if strings.HasSuffix(k.Name, "_bf16") {
-			base += "_bf16"
+		for _, elements := range []string{"_bf16", "_int8"} {
+			if k.Sets != nil && strings.Contains(k.Name+"_", elements+"_") {
+				base += elements
+			}
 		}
 		for _, set := range k.Sets {
 			want = append(want, base+"_"+set+".c")

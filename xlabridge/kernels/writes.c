@@ -1,8 +1,11 @@
 // Kernels that write into parts of arrays.
-#include "ffi.h"
+#include "writes.h"
 
 #include <stdbool.h>
 #include <string.h>
+
+#include "ffi.h"
+#include "vectors.h"
 
 enum { AXES = 16 };
 
@@ -15,7 +18,7 @@ static int64_t width(int dtype) {
     case XF_PRED: case XF_S8: case XF_U8: return 1;
     case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
     case XF_S32: case XF_U32: case XF_F32: return 4;
-    case XF_S64: case XF_U64: case XF_F64: return 8;
+    case XF_S64: case XF_U64: case XF_F64: case XF_C64: return 8;
   }
   return 0;
 }
@@ -82,119 +85,16 @@ static int merge(loop *l, int n) {
   return k;
 }
 
-// A run combines n elements of from with those of to; strides are in elements. A spray combines windows of one element:
-// element i of from, at stride fs, with the one at to + at[i]; a negative place is none. A direct spray reads the places itself: the one of element i is i * step
-// and scale times the index, which says none if it is above last, or negative.
-typedef void run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
-typedef void spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t from_stride);
-typedef void direct(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index, uint32_t last, int64_t scale, int64_t step, int64_t from_stride);
-
-#define RUN(NAME, T, VALUE)                                                                                                   \
-  static void NAME(void *restrict to, const void *restrict from, int64_t n, int64_t ts, int64_t fs) {                         \
-    T *restrict x = to;                                                                                                       \
-    const T *restrict y = from;                                                                                               \
-    if (ts == 1 && fs == 1) {                                                                                                 \
-      for (int64_t i = 0; i < n; i++) { T a = x[i], b = y[i]; (void)a; x[i] = VALUE; }                                         \
-    } else {                                                                                                                  \
-      for (int64_t i = 0; i < n; i++, x += ts, y += fs) { T a = *x, b = *y; (void)a; *x = VALUE; }                             \
-    }                                                                                                                         \
-  }                                                                                                                           \
-  static void spray_##NAME(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t fs) { \
-    T *x = to;                                                                                                                \
-    const T *y = from;                                                                                                        \
-    for (int64_t i = 0; i < n; i++, y += fs) {                                                                                \
-      if (at[i] < 0) continue;                                                                                                \
-      T a = x[at[i]], b = *y;                                                                                                 \
-      (void)a;                                                                                                                \
-      x[at[i]] = VALUE;                                                                                                       \
-    }                                                                                                                         \
-  }                                                                                                                           \
-  static void direct_##NAME(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index,           \
-                            uint32_t last, int64_t scale, int64_t step, int64_t fs) {                                         \
-    T *x = to;                                                                                                                \
-    const T *y = from;                                                                                                        \
-    for (int64_t i = 0; i < n; i++, y += fs, x += step) {                                                                     \
-      if ((uint32_t)index[i] > last) continue;                                                                                \
-      T *place = x + index[i] * scale;                                                                                        \
-      T a = *place, b = *y;                                                                                                   \
-      (void)a;                                                                                                                \
-      *place = VALUE;                                                                                                         \
-    }                                                                                                                         \
-  }
-
-#define ARITHMETIC(T, U)              \
-  RUN(sum_##T, T, (T)((U)a + (U)b))   \
-  RUN(prod_##T, T, (T)((U)a * (U)b))
-
-#define ORDER(T)                    \
-  RUN(max_##T, T, a > b ? a : b)    \
-  RUN(min_##T, T, a < b ? a : b)
-
-// NaN wins, and 0 is more than -0, as in StableHLO. The comparisons are in an order in which a processor foretells all but the first, which takes no branch.
-#define FLOAT_ORDER(T)                                                                    \
-  static inline T most_##T(T a, T b) {                                                    \
-    T r = a > b ? a : b;                                                                  \
-    return a != a ? a : a == b ? (a == 0 ? a + b : a) : r;                                \
-  }                                                                                       \
-  static inline T least_##T(T a, T b) {                                                   \
-    T r = a < b ? a : b;                                                                  \
-    return a != a ? a : a == b ? (a == 0 ? -(-a + -b) : a) : r;                           \
-  }                                                                                       \
-  RUN(max_##T, T, most_##T(a, b))                                                         \
-  RUN(min_##T, T, least_##T(a, b))
-
-// Whole numbers wrap around, which C allows unsigned ones only; the narrow ones are widened first.
-ARITHMETIC(float, float)
-ARITHMETIC(double, double)
-ARITHMETIC(int8_t, uint32_t)
-ARITHMETIC(int16_t, uint32_t)
-ARITHMETIC(int32_t, uint32_t)
-ARITHMETIC(int64_t, uint64_t)
-ARITHMETIC(uint8_t, uint32_t)
-ARITHMETIC(uint16_t, uint32_t)
-ARITHMETIC(uint32_t, uint32_t)
-ARITHMETIC(uint64_t, uint64_t)
-FLOAT_ORDER(float)
-FLOAT_ORDER(double)
-ORDER(int8_t)
-ORDER(int16_t)
-ORDER(int32_t)
-ORDER(int64_t)
-ORDER(uint8_t)
-ORDER(uint16_t)
-ORDER(uint32_t)
-ORDER(uint64_t)
-RUN(set_uint8_t, uint8_t, b)
-RUN(set_uint16_t, uint16_t, b)
-RUN(set_uint32_t, uint32_t, b)
-RUN(set_uint64_t, uint64_t, b)
-
-enum { SET, SUM, PROD, MAX, MIN };
-
-typedef struct {
-  run *run;
-  spray *spray;
-  direct *direct;
-} combiner;
-
-// combine finds the combiner of a kind and an element type; nulls: there is none.
-static combiner combine(int64_t kind, int dtype) {
-#define BOTH(NAME) {NAME, spray_##NAME, direct_##NAME}
-#define KINDS(T) \
-  { BOTH(sum_##T), BOTH(prod_##T), BOTH(max_##T), BOTH(min_##T) }
-  static const combiner set[] = {[1] = BOTH(set_uint8_t), [2] = BOTH(set_uint16_t), [4] = BOTH(set_uint32_t), [8] = BOTH(set_uint64_t)};
-  static const combiner others[][4] = {
-      [XF_S8] = KINDS(int8_t),   [XF_S16] = KINDS(int16_t),  [XF_S32] = KINDS(int32_t),  [XF_S64] = KINDS(int64_t),
-      [XF_U8] = KINDS(uint8_t),  [XF_U16] = KINDS(uint16_t), [XF_U32] = KINDS(uint32_t), [XF_U64] = KINDS(uint64_t),
-      [XF_F32] = KINDS(float),   [XF_F64] = KINDS(double),
-  };
-  if (kind == SET) return set[width(dtype)];
-  if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0])) return (combiner){NULL, NULL, NULL};
-  return others[dtype][kind - SUM];
+// combine returns the combiner of a kind and an element type for this processor; nulls: there is none.
+static xb_combiner combine(int64_t kind, int dtype) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (xb_widest_vectors() >= XB_AVX2) return xb_combine_avx2(kind, dtype, width(dtype));
+#endif
+  return xb_combine_plain(kind, dtype, width(dtype));
 }
 
 // walk runs through nested loops, the innermost by f.
-static void walk(run *f, char *to, const char *from, int64_t bytes, const loop *l, int n) {
+static void walk(xb_run *f, char *to, const char *from, int64_t bytes, const loop *l, int n) {
   if (n == 0) {
     f(to, from, 1, 1, 1);
   } else if (n == 1) {
@@ -258,7 +158,7 @@ xf_error *xb_scatter(xf_frame *frame) {
   if (config == NULL || given < 6 || frame->args.size != 3 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter takes an array, indices and updates, and gives an array");
   const xf_buffer *array = frame->args.values[0], *indices = frame->args.values[1], *updates = frame->args.values[2], *out = frame->results.values[0];
-  combiner f = combine(config[0], array->dtype);
+  xb_combiner f = combine(config[0], array->dtype);
   if (f.run == NULL || array->rank > AXES || indices->rank > AXES || updates->rank > AXES || indices->rank < 1 || !whole(indices) || updates->dtype != array->dtype)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter got arrays that it does not take");
   // The five lists.
@@ -336,6 +236,11 @@ xf_error *xb_scatter(xf_frame *frame) {
       for (int64_t k = 0; k < coordinates; k++) add_places(indices, first + i * inner_index + k, inner_index, n, last[k], scale[k], at);
       if (windows == 0) {
         f.spray(out->data, from_here, n, at, inner.from);
+        continue;
+      }
+      if (windows == 1 && window[0].to != 1) {  // lanes that share the indices, say
+        for (int64_t k = 0; k < window[0].n; k++)
+          f.spray((char *)out->data + k * window[0].to * bytes, from_here + k * window[0].from * bytes, n, at, inner.from);
         continue;
       }
       for (int64_t j = 0; j < n; j++)

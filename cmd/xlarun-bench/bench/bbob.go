@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -24,13 +25,21 @@ import (
 // both sides alike. All else is as it is by default.
 type bbobStart struct {
 	sigma, rate float64 // rate 0: it has none, or its own
+	more        settings.Values
 }
 
 // bbobStarts are the strategies that evosax has too.
 var bbobStarts = map[string]bbobStart{
-	"openes": {.5, .1}, "pgpe": {.5, .1}, "ars": {.5, .1}, "snes": {2, 0}, "xnes": {2, 0}, "cmaes": {2, 0},
-	"sepcmaes": {2, 0}, "crfmnes": {2, 0},
-	"de": {2, 0}, "pso": {2, 0}, "simplega": {.3, 0}, "samrga": {1, 0}, "randomsearch": {2, 0},
+	"openes": {sigma: .5, rate: .1}, "pgpe": {sigma: .5, rate: .1}, "ars": {sigma: .5, rate: .1},
+	"nres": {sigma: .5, rate: .1}, "pes": {sigma: .5, rate: .1},
+	"guidedes": {sigma: 2, rate: .1}, "asebo": {sigma: 2, rate: .1}, // the length of the noise
+	"snes": {sigma: 2}, "xnes": {sigma: 2}, "cmaes": {sigma: 2}, "sepcmaes": {sigma: 2}, "crfmnes": {sigma: 2},
+	"maes": {sigma: 2}, "lmmaes": {sigma: 2}, "rmes": {sigma: 2, more: settings.Values{"paths": 1}},
+	"svcmaes": {sigma: 2, more: settings.Values{"searches": 4}}, "iamalgam": {sigma: 2}, "iamalgamu": {sigma: 2},
+	"de": {sigma: 2}, "pso": {sigma: 2}, "simplega": {sigma: .3}, "samrga": {sigma: 1}, "mr15ga": {sigma: 1},
+	"gesmrga":   {sigma: 1, more: settings.Values{"groups": 1}},
+	"diffusion": {sigma: 2}, "randomsearch": {sigma: 2}, "hillclimbing": {sigma: .3}, "annealing": {sigma: .3},
+	"gradientless": {sigma: 1},
 }
 
 func bbobNames() []string {
@@ -73,11 +82,11 @@ func bbobCommand(h *host) *cobra.Command {
 		Example: "  xlarun bench bbob --peers --out docs/bbob.md\n  xlarun bench bbob cmaes --dims 10 --populations 32",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(args); err != nil {
-				return err
-			}
 			if len(args) == 0 {
 				args = bbobNames()
+			}
+			if err := o.check(args); err != nil {
+				return err
 			}
 			return (&bbobBench{host: h, flags: o}).run(cmd.Context(), args)
 		},
@@ -119,6 +128,18 @@ func (o *bbobFlags) check(names []string) error {
 		if p := o.populations[i]; p < 4 || p%2 != 0 {
 			return console.BadInput("--populations got %d, wants an even number of 4 or more, as antithetic "+
 				"strategies and de need it", p)
+		}
+	}
+	for _, name := range names {
+		s, err := strategy.Make(name, bbobStarts[name].more)
+		if err != nil {
+			return err
+		}
+		for _, p := range o.populations {
+			if size := s.GroupSize(); p%size != 0 || p < 2*size {
+				return console.BadInput("--populations got %d, wants a multiple of %d, at least %d: %s has groups of %d",
+					p, size, 2*size, name, size)
+			}
 		}
 	}
 	if o.generations < 1 {
@@ -245,6 +266,7 @@ func (b *bbobBench) ours(backend xlabridge.Backend, q bbobQuestion) (r bbobRuns,
 	if q.LearningRate > 0 {
 		given = given.With("learning-rate", q.LearningRate)
 	}
+	maps.Copy(given, bbobStarts[q.Strategy].more)
 	s, err := strategy.Make(q.Strategy, given)
 	if err != nil {
 		return r, err

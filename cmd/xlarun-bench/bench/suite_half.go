@@ -8,58 +8,113 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/gradbench"
 	"xlarun/cmd/xlarun-bench/bench/numbers"
 	"xlarun/graph"
+	"xlarun/graph/nn"
 	"xlarun/graph/precision"
+	"xlarun/graph/random"
 	"xlarun/rollout/ppo"
+	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
 
-// halfWorkloads are products, gradients and updates in bfloat16, each beside the same in float32. With
-// XLARUN_KERNELS=-bf16 they are what the compiler makes of bfloat16 alone.
+// halfWorkloads are products, gradients and updates in bfloat16, and products and inference in bytes, each beside the
+// same in float32. With XLARUN_KERNELS=-bf16,-int8 they are what the compiler makes of them alone.
 func halfWorkloads(Options) (all []Workload) {
-	beside := func(name, what, unit string, work float64, open func(d graph.DType) openRunner) {
-		all = append(all,
-			Workload{Name: name + "-bf16", What: what + ", bfloat16", Work: work, Unit: unit,
-				Open:  open(graph.BFloat16),
-				Peers: []Peer{{Name: "float32", Workload: name + "-f32", Other: true, Needed: 1, Aim: 1.5}}},
-			explicit(Workload{Name: name + "-f32", What: what + ", float32", Work: work, Unit: unit,
-				Open: open(graph.Float32)}))
+	beside := func(dtypes []graph.DType, name, what, unit string, work float64, open func(d graph.DType) openRunner) {
+		for _, d := range dtypes {
+			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + d.String(),
+				Work: work, Unit: unit, Open: open(d)}, name, d))
+		}
 	}
+	half, bytes := []graph.DType{graph.BFloat16, graph.Float32}, []graph.DType{graph.BFloat16, graph.Int8, graph.Float32}
 	for _, n := range []int{512, 1024, 2048} {
-		beside(fmt.Sprintf("dot-%d", n), fmt.Sprintf("the product of two matrices of %d x %d", n, n), "GFLOP",
-			2*float64(n)*float64(n)*float64(n)/1e9, func(d graph.DType) openRunner {
-				return halfProgram(func(in []any) any {
-					return graph.Dot(in[0].(*graph.Array), in[1].(*graph.Array))
-				}, func() []any {
-					return []any{numbers.Uniform(1, 1, n, n).Convert(d), numbers.Uniform(2, 1, n, n).Convert(d)}
-				})
-			})
+		beside(bytes, fmt.Sprintf("dot-%d", n), fmt.Sprintf("the product of two matrices of %d x %d", n, n), "GFLOP",
+			2*float64(n)*float64(n)*float64(n)/1e9, func(d graph.DType) openRunner { return squareProduct(n, d) })
 	}
 	for _, g := range gradbench.All() {
 		if g.Name != "mlp" && g.Name != "cnn" {
 			continue
 		}
-		beside(g.Name, g.What, "", 0, func(d graph.DType) openRunner {
+		beside(half, g.Name, g.What, "", 0, func(d graph.DType) openRunner {
 			return halfProgram(func(in []any) any {
 				return precision.Cast(graph.Float32, g.Apply(precision.Cast(d, in)))
 			}, g.Args)
 		})
 	}
-	for _, d := range []string{"bf16", "f32"} {
-		w := ppoWorkload("ppo-gather-"+d, "Gather-v1, CNN with VALID padding, 64 x 128, "+d,
-			func(c *ppo.Config) {
-				c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
-				c.Parted = c.Parted.With("policy.hidden", 128)
-				c.Precision = d
-			}, 0, 0, "", "")
-		w.Peers = nil
-		if d == "bf16" {
-			w.Peers = []Peer{{Name: "float32", Workload: "ppo-gather-f32", Other: true, Needed: 1, Aim: 1.2}}
-		} else {
-			w.Explicit = true
+	beside(bytes, "inference", "784-512-512-10 applied to 256 rows, weights prepared", "", 0, inferenceOf)
+	for _, padding := range []string{"valid", "same"} {
+		for _, d := range half {
+			name := map[string]string{"valid": "ppo-gather", "same": "ppo-gather-same"}[padding]
+			w := ppoWorkload(name+"-"+halfNames[d], "Gather-v1, CNN with "+padding+" padding, 64 x 128, "+d.String(),
+				func(c *ppo.Config) {
+					c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
+					c.Parted = c.Parted.With("policy.hidden", 128).With("policy.padding", padding)
+					c.Precision = halfNames[d]
+				}, 0, 0, "", "")
+			all = append(all, besideFloat32(w, name, d))
 		}
-		all = append(all, w)
+	}
+	for _, n := range []int{6, 14} {
+		for _, d := range half {
+			name, k, network := fmt.Sprintf("selfplay-%d", n), map[int]int{6: 3, 14: 4}[n], "mlp:128,128"
+			if n == 14 {
+				network = "graph:32"
+			}
+			w := selfplayWorkload(name+"-"+halfNames[d], fmt.Sprintf("a training step, batch 256, %s, n = %d, %s",
+				network, n, d), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
+				c.Network, c.NumSimulations, c.TrainingBatchSize, c.Precision = network, 2, 256, halfNames[d]
+			}, 0, 0, "")
+			all = append(all, besideFloat32(w, name, d))
+		}
 	}
 	return all
+}
+
+// halfNames are the names of workloads by dtype.
+var halfNames = map[graph.DType]string{graph.BFloat16: "bf16", graph.Int8: "int8", graph.Float32: "f32"}
+
+// besideFloat32 compares a workload with the one in float32, which runs by itself only if it is named.
+func besideFloat32(w Workload, name string, d graph.DType) Workload {
+	if d == graph.Float32 {
+		w.Peers = nil
+		return explicit(w)
+	}
+	w.Peers = []Peer{{Name: "float32", Workload: name + "-f32", Other: true, Needed: 1, Aim: 1.5}}
+	return w
+}
+
+// squareProduct is a product of n x n numbers of a dtype. That of bytes is int32.
+func squareProduct(n int, d graph.DType) openRunner {
+	return halfProgram(func(in []any) any {
+		x, y := in[0].(*graph.Array), in[1].(*graph.Array)
+		if d == graph.Int8 {
+			return graph.DotGeneral(x, y, nil, nil, []int{1}, []int{0}, graph.PreferredDType(graph.Int32))
+		}
+		return graph.Dot(x, y)
+	}, func() []any {
+		scale := 1.
+		if d == graph.Int8 {
+			scale = 127
+		}
+		return []any{numbers.Uniform(1, scale, n, n).Convert(d), numbers.Uniform(2, scale, n, n).Convert(d)}
+	})
+}
+
+// inferenceOf is a network's results in a dtype, from inputs in float32 and weights that were converted before.
+func inferenceOf(d graph.DType) openRunner {
+	return halfProgram(func(in []any) any {
+		x := in[0].(*graph.Array)
+		if d == graph.BFloat16 {
+			x = x.Convert(d)
+		}
+		return in[1].(nn.Layer).Apply(x).Convert(graph.Float32)
+	}, func() []any {
+		m := nn.NewMLP(random.New(1), []int{784, 512, 512, 10}, nn.Hidden("relu"))
+		x := numbers.Uniform(3, 1, 256, 784)
+		if d == graph.Int8 {
+			return []any{x, m.Quantize()}
+		}
+		return []any{x, precision.Cast(d, m)}
+	})
 }
 
 // halfProgram compiles a function for a program that runs alone.

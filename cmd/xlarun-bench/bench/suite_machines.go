@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +18,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/sys/unix"
 
+	"xlarun/internal/network"
 	"xlarun/rollout/evolve/hosts/hostsim"
 	"xlarun/xlabridge"
 )
@@ -132,18 +131,19 @@ func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 		if !server.ReadyForConnections(10 * time.Second) {
 			return nil, errors.New("the message server does not start")
 		}
-		far, err := net.Listen("tcp", "127.0.0.1:0")
+		far, err := network.NewRelay(server.Addr().String())
 		if err != nil {
 			return nil, err
 		}
-		go delayed(far, server.Addr().String(), delay)
+		far.Set(network.Link{Delay: delay})
 		made := 0
 		return apart{runner{once: func() (float64, float64, error) {
 			made++
-			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Addr().String())
+			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Address())
 		}, close: func() error {
 			server.Shutdown()
-			return errors.Join(far.Close(), os.RemoveAll(dir))
+			far.Down()
+			return os.RemoveAll(dir)
 		}}}, nil
 	}
 }
@@ -218,53 +218,4 @@ func onCore(core int, do func() (string, error)) (string, error) {
 		return "", fmt.Errorf("core %d: %w", core, err)
 	}
 	return do()
-}
-
-// delayed forwards connections to a server, and delays all that goes over them, each way.
-func delayed(l net.Listener, server string, delay time.Duration) {
-	for {
-		near, err := l.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", server)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
-			go func() {
-				defer func() { _, _ = pair[0].Close(), pair[1].Close() }()
-				delayedCopy(pair[0], pair[1], delay)
-			}()
-		}
-	}
-}
-
-// delayedCopy copies what it reads, each piece after a delay. It ends when either side does.
-func delayedCopy(to io.Writer, from io.Reader, delay time.Duration) {
-	type piece struct {
-		due  time.Time
-		data []byte
-	}
-	pieces := make(chan piece, 1<<16)
-	go func() {
-		defer close(pieces)
-		for {
-			b := make([]byte, 1<<16)
-			n, err := from.Read(b)
-			if n > 0 {
-				pieces <- piece{time.Now().Add(delay), b[:n]}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for p := range pieces {
-		time.Sleep(time.Until(p.due))
-		if _, err := to.Write(p.data); err != nil {
-			return
-		}
-	}
 }

@@ -24,6 +24,8 @@ func suites() []Suite {
 			What: "Populations in environments and on functions, beside JAX, gymnax and evosax"},
 		{Name: "qd", Turn: turn, Workloads: qdWorkloads,
 			What: "Generations of quality-diversity search, beside QDax"},
+		{Name: "neat", Turn: turn, Workloads: neatWorkloads,
+			What: "Generations of NEAT, beside TensorNEAT and neat-python, and episodes of genomes"},
 		{Name: "large", Turn: turn, Workloads: largeWorkloads,
 			What: "Populations of large members: low rank beside OpenES and inference, and memory"},
 		{Name: "scaling", Turn: turn, Workloads: scalingWorkloads,

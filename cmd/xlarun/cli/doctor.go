@@ -180,7 +180,8 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 			d.ok("devices", "%d: %s", len(names), strings.Join(names, ", "))
 		}
 		if c.Platform() == "cpu" {
-			d.bf16(c.BF16Method())
+			d.products("bf16", "bfloat16", "avx512_bf16 nor amx_bf16", c.BF16Method())
+			d.products("int8", "int8", "avx512_vnni nor amx_int8", c.Int8Method())
 		}
 	}
 	defer func() { _ = b.Close() }()
@@ -193,14 +194,14 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		milliseconds(time.Since(start)))
 }
 
-// bf16 says how matrices of bfloat16 are multiplied.
-func (d *doctor) bf16(method string) {
-	if method != xlabridge.BF16None {
-		d.ok("bf16", "products of bfloat16 by a kernel for %s", method)
+// products says how matrices of a type are multiplied, which needs one of two kinds of instructions.
+func (d *doctor) products(short, name, needed, method string) {
+	if method != xlabridge.MethodNone {
+		d.ok(short, "products of %s by a kernel for %s", name, method)
 		return
 	}
-	d.note("bf16", "products of bfloat16 have no kernel: the processor has neither avx512_bf16 nor amx_bf16, or %s "+
-		"(now %q) switches it off", xlabridge.EnvKernels, d.Getenv(xlabridge.EnvKernels))
+	d.note(short, "products of %s have no kernel: the processor has neither %s, or %s (now %q) switches it off", name,
+		needed, xlabridge.EnvKernels, d.Getenv(xlabridge.EnvKernels))
 }
 
 func milliseconds(d time.Duration) string {

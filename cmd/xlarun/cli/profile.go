@@ -80,6 +80,7 @@ type experimentProfile struct {
 	Kind            string        `json:"kind"`
 	Backend         string        `json:"backend"`
 	BF16Method      string        `json:"bf16_method,omitempty"` // on CPU: amx, avx512_bf16 or none
+	Int8Method      string        `json:"int8_method,omitempty"` // on CPU: amx, avx512_vnni or none
 	OpenSeconds     float64       `json:"open_seconds"`
 	Program         run.Profile   `json:"program"`
 	ToDeviceSeconds float64       `json:"state_to_devices_seconds"`
@@ -110,7 +111,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	defer func() { _ = b.Close() }()
 	r.Kind, r.Backend, r.OpenSeconds = p.Name, b.Backend(), time.Since(start).Seconds()
 	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
-		r.BF16Method = c.BF16Method()
+		r.BF16Method, r.Int8Method = c.BF16Method(), c.Int8Method()
 	}
 	x, err := p.startAlone(b)
 	if err != nil {

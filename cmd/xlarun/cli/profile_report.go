@@ -34,7 +34,7 @@ func (p *profiler) print(json bool) error {
 		fmt.Fprintf(p.Out, "plan (%s): %s\n", e.Source, e.Plan)
 	}
 	if r.BF16Method != "" {
-		fmt.Fprintf(p.Out, "products of bfloat16: %s\n", r.BF16Method)
+		fmt.Fprintf(p.Out, "products of bfloat16: %s; of int8: %s\n", r.BF16Method, r.Int8Method)
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	row := func(name string, seconds float64, note string) {

@@ -74,6 +74,8 @@ func TestDoctorOnTheRealThing(t *testing.T) {
 	require.Equal(t, StatusOK, Run(context.Background(), []string{"plugin", "install"}, s), "%s", &stderr)
 	require.Equal(t, StatusOK, Run(context.Background(), []string{"doctor"}, s), "%s%s", &stdout, &stderr)
 	require.Contains(t, stdout.String(), "a small program gave the right result on cpu")
+	require.Regexp(t, `int8     products of int8 (by a kernel for (amx|avx512_vnni)|have no kernel)`,
+		stdout.String())
 	require.Regexp(t, `bf16     products of bfloat16 (by a kernel for (amx|avx512_bf16)|have no kernel)`,
 		stdout.String())
 	require.Empty(t, stderr.String())

@@ -63,6 +63,19 @@ func (s *Saved) encodeDrawing(metadata map[string]string) ([]byte, error) {
 	return d.SVG(), err
 }
 
+// addPolicy adds to the metadata what a file of xlarun export says of the policy and of the episode.
+func (s *Saved) addPolicy(d genome.Document) error {
+	text, err := json.Marshal(d.Settings())
+	if err != nil {
+		return err
+	}
+	s.Metadata["policy"], s.Metadata["policy_settings"] = "genome", string(text)
+	if s.Metadata["steps"] == "" {
+		s.Metadata["steps"] = "500"
+	}
+	return nil
+}
+
 // readGenome reads a genome in JSON, as encodeGenome writes it, as a member.
 func (s *Saved) readGenome() error {
 	text, err := os.ReadFile(s.Path)
@@ -74,7 +87,13 @@ func (s *Saved) readGenome() error {
 		return console.BadInput("%s %w", s.Path, err)
 	}
 	if s.Metadata = maps.Clone(d.Metadata); s.Metadata["env"] == "" {
-		return console.BadInput("%s names no environment in its metadata, as files of xlarun export do", s.Path)
+		return console.BadInput("%s names no environment in its metadata, as files of xlarun export do: its key env",
+			s.Path)
+	}
+	if s.Metadata["policy"] == "" { // of another program
+		if err := s.addPolicy(d); err != nil {
+			return err
+		}
 	}
 	r, err := episode.RolloutOf(s.Metadata)
 	if err != nil {

@@ -17,6 +17,7 @@ var elements = map[DType]string{
 	dtypes.Bool: "i1", dtypes.Int8: "i8", dtypes.Int16: "i16", dtypes.Int32: "i32", dtypes.Int64: "i64",
 	dtypes.Uint8: "ui8", dtypes.Uint16: "ui16", dtypes.Uint32: "ui32", dtypes.Uint64: "ui64",
 	dtypes.Float16: "f16", dtypes.BFloat16: "bf16", dtypes.Float32: "f32", dtypes.Float64: "f64",
+	dtypes.Complex64: "complex<f32>",
 }
 
 // Type writes the type of an array.
@@ -74,6 +75,9 @@ func element(d DType, b []byte) string {
 	switch shift := 64 - 8*len(b); {
 	case d == dtypes.Bool:
 		return fmt.Sprint(bits != 0)
+	case d.IsComplex():
+		half := dtypes.Float32
+		return "(" + element(half, b[:len(b)/2]) + ", " + element(half, b[len(b)/2:]) + ")"
 	case d.IsFloat():
 		return fmt.Sprintf("0x%0*X", 2*len(b), bits)
 	case d.IsUnsigned():
@@ -87,7 +91,7 @@ func element(d DType, b []byte) string {
 func Comparison(direction string, d DType) string {
 	kind := "SIGNED"
 	switch {
-	case d.IsFloat():
+	case d.IsFloat() || d.IsComplex():
 		kind = "FLOAT"
 	case d.IsUnsigned() || d == dtypes.Bool:
 		kind = "UNSIGNED"

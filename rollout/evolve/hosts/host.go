@@ -21,64 +21,68 @@ const (
 	BeatEvery = time.Second
 	// AliveFor is how long a host counts as alive after it was heard last.
 	AliveFor = 3500 * time.Millisecond
-	// keptRounds is the number of finished generations whose rows a host keeps for hosts that lack some, and of later
+	// goneAfter is how long a host that was heard last then is remembered.
+	goneAfter = 10 * time.Minute
+	// mostNames bounds the hosts that are counted, the largest number that a run may wait for.
+	mostNames = 4096
+	// roundWindow is the number of finished generations whose rows a host keeps for hosts that lack some, and of later
 	// ones whose rows it takes.
-	keptRounds = 4
-	// askAgain is the time after which a host asks again for rows or for a state.
-	askAgain = time.Second
+	roundWindow = 4
+	// requestEvery is the time after which a host asks again for rows or for a state.
+	requestEvery = time.Second
 	// tries is how often a host asks another one for rows, before it asks for the state.
 	tries = 3
 	// lateFactor is how many times the usual time of a chunk its host may take, before another one computes it too.
 	lateFactor = 1.25
 	// leastLate bounds that time from below.
 	leastLate = 5 * time.Millisecond
-	// onTheirWay is how long a host waits for rows of others that are ahead before it asks for them.
-	onTheirWay = 20 * time.Millisecond
-	// unknownTime is the time of a chunk before one was measured.
-	unknownTime = 2 * time.Second
+	// transitTime is how long a host waits for rows of others that are ahead before it asks for them.
+	transitTime = 20 * time.Millisecond
+	// chunkTimeGuess is the time of a chunk before one was measured.
+	chunkTimeGuess = 2 * time.Second
 )
 
 // Host is one host's part of the protocol. It sends nothing itself: methods return the messages to send. It reads no
 // clock: `now` is the time since any fixed moment. It is not for use by several goroutines at a time.
 type Host struct {
-	id       string
-	identity Identity
-	run      string // identity.Digest()
-	peers    map[string]*peer
-	joined   map[string]bool  // all hosts that were ever heard of, those that left too
-	round    *round           // the generation under way
-	rounds   map[int64]*round // this one, finished ones, and later ones of which messages have arrived
-	usual    time.Duration    // time of a chunk, here; 0: not known
-	started  time.Duration    // when the generation began here; -1: not yet
-	begun    time.Duration    // when this host began its chunks
-	asked    time.Duration    // when rows or a state were asked for; -1: not in this generation
-	asks     int              // how often in this generation
-	quiet    time.Duration    // until then only rows of all chunks, or news, give this host something to do
-	news     bool             // a message changed who shares the generation, or what is under way
-	told     bool             // the others have heard of this host since its last beat
-	incoming Parts
-	arrived  *Arrived
-	wanted   map[string]bool // hosts that want the state
-	Stats    Stats
+	id            string
+	identity      Identity
+	run           string // identity.Digest()
+	peers         map[string]*peer
+	names         map[string]bool  // all hosts that were ever heard of, those that left too; at most mostNames
+	round         *round           // the generation under way
+	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
+	usual         time.Duration    // time of a chunk, here; 0: not known
+	startTime     time.Duration    // when the generation began here; -1: not yet
+	computeTime   time.Duration    // when this host began its chunks
+	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
+	requests      int              // how often in this generation
+	pause         time.Duration    // until then only rows of all chunks, or news, give this host something to do
+	news          bool             // a message changed who shares the generation, or what is under way
+	activity      bool             // the others have heard of this host since its last beat
+	fragments     Fragments
+	checkpoint    *Checkpoint
+	stateRequests map[string]bool // hosts that want the state
+	Stats         Stats
 }
 
 // peer is another host.
 type peer struct {
-	heard      time.Duration
-	announced  time.Duration // when it sent rows last
-	generation int64
+	lastMessage time.Duration
+	lastRows    time.Duration // when it sent rows last
+	generation  int64
 }
 
 // Stats count what a host did. Chunks are of all generations.
 type Stats struct {
-	Computed int // chunks that this host computed
-	Twice    int // chunks that another host computed, too
-	Sent     int64
-	Waited   time.Duration
+	Chunks     int // chunks that this host computed
+	Duplicates int // chunks that another host computed, too
+	Bytes      int64
+	WaitTime   time.Duration
 }
 
-// Arrived is a state that another host sent.
-type Arrived struct {
+// Checkpoint is a state that another host sent.
+type Checkpoint struct {
 	From       string
 	Generation int64 // generations done
 	Data       []byte
@@ -87,7 +91,8 @@ type Arrived struct {
 // New returns a host with a unique name, after a number of generations. Resize comes before the first Next.
 func New(id string, identity Identity, generation int64) *Host {
 	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
-		joined: map[string]bool{id: true}, rounds: map[int64]*round{}, incoming: Parts{}, wanted: map[string]bool{}}
+		names: map[string]bool{id: true}, rounds: map[int64]*round{}, fragments: Fragments{},
+		stateRequests: map[string]bool{}}
 	h.start(generation)
 	return h
 }
@@ -113,9 +118,9 @@ func (h *Host) Hello() Message {
 // Beat returns the message that says that the host is alive, once in BeatEvery. There is none if the host has told the
 // others something since the last time: the server delivers a beat to every host, which counts when there are many.
 func (h *Host) Beat() []Message {
-	told := h.told
-	h.told = false
-	if told {
+	activity := h.activity
+	h.activity = false
+	if activity {
 		return nil
 	}
 	return []Message{h.message(Beat, "")}
@@ -129,14 +134,14 @@ func (h *Host) Alive(now time.Duration) []string {
 	return h.alive(now, func(*peer) bool { return true })
 }
 
-// Joined returns the number of hosts that have joined, with this one and those that left.
-func (h *Host) Joined() int { return len(h.joined) }
+// Count returns the number of hosts that have joined, with this one and those that left, up to mostNames.
+func (h *Host) Count() int { return len(h.names) }
 
 // alive returns the names of this host and of the others that are alive and accepted, in order.
 func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
 	names := []string{h.id}
 	for name, p := range h.peers {
-		if now-p.heard <= AliveFor && accept(p) {
+		if now-p.lastMessage <= AliveFor && accept(p) {
 			names = append(names, name)
 		}
 	}
@@ -144,8 +149,8 @@ func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {
 	return names
 }
 
-// Receive takes a message of another host. It returns the messages to send, and an error that ends the run: *Refused
-// or *Mismatch.
+// Receive takes a message of another host. It returns the messages to send, and an error that ends the run:
+// *IdentityError or *Mismatch.
 func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	if m.From == h.id || m.To != "" && m.To != h.id {
 		return nil, nil
@@ -155,20 +160,24 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	if m.Kind == Leave {
 		delete(h.peers, m.From)
+		delete(h.fragments, m.From)
 		h.news = true
 		return nil, nil
 	}
 	p := h.peers[m.From]
 	if p == nil {
 		p = &peer{generation: m.Generation}
-		h.peers[m.From], h.joined[m.From] = p, true
+		h.peers[m.From] = p
+		if len(h.names) < mostNames {
+			h.names[m.From] = true
+		}
 		h.news = true
 	}
-	h.news = h.news || now-p.heard > AliveFor
-	p.heard = now
+	h.news = h.news || now-p.lastMessage > AliveFor
+	p.lastMessage = now
 	generation := p.generation
 	switch { // the generation of rows is theirs
-	case m.Kind != Rows && m.Kind != Want:
+	case m.Kind != Rows && m.Kind != RowsRequest:
 		generation = m.Generation
 	case m.Kind == Rows && m.To == "":
 		generation = max(generation, m.Generation)
@@ -185,14 +194,14 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		h.begin(now, m)
 		h.news = true
 	case Rows:
-		p.announced = now
+		p.lastRows = now
 		return nil, h.rows(m)
-	case Want:
+	case RowsRequest:
 		return h.rowsFor(m), nil
-	case WantState:
-		h.wanted[m.From] = true
+	case StateRequest:
+		h.stateRequests[m.From] = true
 	case State:
-		h.part(m)
+		h.fragment(m)
 	}
 	return nil, nil
 }
@@ -206,7 +215,7 @@ func (h *Host) stranger(m Message) ([]Message, error) {
 		return []Message{w}, nil
 	case Welcome:
 		key, _ := h.identity.difference(m.Identity)
-		return nil, &Refused{m.From, key, h.identity[key], m.Identity[key]}
+		return nil, &IdentityError{m.From, key, h.identity[key], m.Identity[key]}
 	}
 	return nil, nil
 }
@@ -214,7 +223,7 @@ func (h *Host) stranger(m Message) ([]Message, error) {
 // roundOf returns the round of a generation; nil: it is too far from the one under way.
 func (h *Host) roundOf(generation int64) *round {
 	r := h.rounds[generation]
-	if d := generation - h.round.generation; r == nil && d >= 0 && d <= keptRounds {
+	if d := generation - h.round.generation; r == nil && d >= 0 && d <= roundWindow {
 		r = &round{generation: generation}
 		h.rounds[generation] = r
 	}
@@ -228,7 +237,7 @@ func (h *Host) begin(now time.Duration, m Message) {
 	}
 	for _, c := range m.Chunks {
 		if c := r.at(c); c != nil {
-			c.begunBy, c.begunAt = m.From, now
+			c.host, c.startTime = m.From, now
 		}
 	}
 }
@@ -241,12 +250,12 @@ func (h *Host) rows(m Message) error {
 	}
 	twice, err := r.put(m.Chunks[0], m.From, m.Data)
 	if twice && r.chunks[m.Chunks[0]].by == h.id {
-		h.Stats.Twice++
+		h.Stats.Duplicates++
 	}
 	return err
 }
 
-// rowsFor answers Want.
+// rowsFor answers RowsRequest.
 func (h *Host) rowsFor(m Message) (out []Message) {
 	r := h.roundOf(m.Generation)
 	if r == nil {
@@ -267,19 +276,19 @@ func (h *Host) rowsMessage(r *round, number int, to string) Message {
 	return m
 }
 
-// part stores a part of a state.
-func (h *Host) part(m Message) {
+// fragment stores a part of a state.
+func (h *Host) fragment(m Message) {
 	if m.Generation <= h.round.generation {
 		return
 	}
-	data := h.incoming.Add(m)
-	if data != nil && (h.arrived == nil || h.arrived.Generation < m.Generation) {
-		h.arrived = &Arrived{m.From, m.Generation, data}
+	data := h.fragments.Add(m)
+	if data != nil && (h.checkpoint == nil || h.checkpoint.Generation < m.Generation) {
+		h.checkpoint = &Checkpoint{m.From, m.Generation, data}
 	}
 }
 
-// StateParts returns the messages of a state after this host's generations, in parts of at most `largest` bytes.
-func (h *Host) StateParts(to string, data []byte, largest int) []Message {
+// StateFragments returns the messages of a state after this host's generations, in parts of at most `largest` bytes.
+func (h *Host) StateFragments(to string, data []byte, largest int) []Message {
 	return Split(h.message(State, to), data, largest)
 }
 
@@ -289,29 +298,30 @@ type Action struct {
 	Complete bool          // all rows of the generation are there
 	Compute  []int         // chunks to compute
 	Wait     time.Duration // until a message arrives, at most
-	State    *Arrived      // a state to go on from
+	State    *Checkpoint   // a state to go on from
 	Give     []string      // hosts that want this host's state
 }
 
 // Next returns what to do now. It computes `most` chunks at a time at most.
 func (h *Host) Next(now time.Duration, most int) Action {
-	a := Action{Give: slices.Sorted(maps.Keys(h.wanted))}
-	clear(h.wanted)
-	if s := h.arrived; s != nil {
-		if h.arrived = nil; s.Generation > h.round.generation {
+	a := Action{Give: slices.Sorted(maps.Keys(h.stateRequests))}
+	clear(h.stateRequests)
+	if s := h.checkpoint; s != nil {
+		if h.checkpoint = nil; s.Generation > h.round.generation {
 			a.State = s
 			return a
 		}
 	}
-	if h.started < 0 {
-		h.started = now
+	if h.startTime < 0 {
+		h.startTime = now
 	}
 	if h.round.complete() {
+		h.forget(now)
 		a.Complete = true
 		return a
 	}
-	if now < h.quiet && !h.news {
-		a.Wait = h.quiet - now
+	if now < h.pause && !h.news {
+		a.Wait = h.pause - now
 		return a
 	}
 	h.news = false
@@ -319,26 +329,32 @@ func (h *Host) Next(now time.Duration, most int) Action {
 		m, wait := h.catchUp(now, name, ahead)
 		if a.Send = m; wait > 0 {
 			a.Wait = wait
-			h.quiet = now + wait
+			h.pause = now + wait
 			return a
 		}
 	}
 	var expected bool
 	a.Compute, expected, a.Wait = h.choose(now, most)
 	if len(a.Compute) == 0 {
-		h.quiet = now + a.Wait
+		h.pause = now + a.Wait
 		return a
 	}
-	h.quiet = 0
+	h.pause = 0
 	m := h.message(Begin, "")
 	m.Chunks = a.Compute
 	h.begin(now, m)
-	h.begun = now
+	h.computeTime = now
 	if !expected {
 		a.Send = append(a.Send, m)
-		h.told = true
+		h.activity = true
 	}
 	return a
+}
+
+// forget removes what hosts that are gone have left here, so that a long run does not grow.
+func (h *Host) forget(now time.Duration) {
+	h.fragments.drop(h.round.generation, func(sender string) bool { return !h.isAlive(now, sender) })
+	maps.DeleteFunc(h.peers, func(_ string, p *peer) bool { return now-p.lastMessage > goneAfter })
 }
 
 // ahead returns the host that has done the most generations, if there are more than here.
@@ -357,26 +373,26 @@ func (h *Host) ahead(now time.Duration) (name string, p *peer) {
 // catchUp asks a host that is ahead for rows or for its state. wait is how long to wait for the answer; 0: nobody
 // answers, so this host computes.
 func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, wait time.Duration) {
-	if h.asked < 0 { // they may be on their way
-		h.asked = now + onTheirWay - askAgain
+	if h.requestTime < 0 { // they may be on their way
+		h.requestTime = now + transitTime - requestEvery
 	}
-	if now-h.asked < askAgain {
-		return nil, askAgain - (now - h.asked)
+	if now-h.requestTime < requestEvery {
+		return nil, requestEvery - (now - h.requestTime)
 	}
-	if h.asks >= 2*tries {
+	if h.requests >= 2*tries {
 		return nil, 0
 	}
-	h.asks++
-	h.asked = now
-	kind := Want
-	if p.generation-h.round.generation > keptRounds || h.asks > tries {
-		kind = WantState
+	h.requests++
+	h.requestTime = now
+	kind := RowsRequest
+	if p.generation-h.round.generation > roundWindow || h.requests > tries {
+		kind = StateRequest
 	}
 	m := h.message(kind, name)
-	if kind == Want {
+	if kind == RowsRequest {
 		m.Chunks = h.round.lacking()
 	}
-	return []Message{m}, askAgain
+	return []Message{m}, requestEvery
 }
 
 // choose returns the chunks to compute now: own ones, then others that nobody has begun, the last ones of a host first,
@@ -389,7 +405,7 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 	rank := slices.Index(sharing, h.id)
 	late := max(leastLate, time.Duration(lateFactor*float64(h.usual)))
 	if h.usual == 0 {
-		late = unknownTime
+		late = chunkTimeGuess
 	}
 	wait = late
 	var own, open, overdue []int
@@ -399,15 +415,15 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 			continue
 		}
 		owner := i % len(sharing)
-		by, at := c.begunBy, c.begunAt
+		by, at := c.host, c.startTime
 		if by == "" && owner != rank && !underWay[owner] {
-			by, at = sharing[owner], max(h.started, h.peers[sharing[owner]].announced)
+			by, at = sharing[owner], max(h.startTime, h.peers[sharing[owner]].lastRows)
 		}
 		underWay[owner] = underWay[owner] || by == sharing[owner]
 		switch {
 		case by != "" && by != h.id && h.isAlive(now, by):
 			if left := at + late - now; left > 0 {
-				wait = min(wait, left, h.peers[by].heard+AliveFor-now+1)
+				wait = min(wait, left, h.peers[by].lastMessage+AliveFor-now+1)
 			} else {
 				overdue = append(overdue, i)
 			}
@@ -437,26 +453,26 @@ func (h *Host) shares(p *peer) bool {
 
 func (h *Host) isAlive(now time.Duration, name string) bool {
 	p := h.peers[name]
-	return name == h.id || p != nil && now-p.heard <= AliveFor
+	return name == h.id || p != nil && now-p.lastMessage <= AliveFor
 }
 
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
-	h.usual = now - h.begun
+	h.usual = now - h.computeTime
 	var out []Message
 	for i, c := range chunks {
-		h.Stats.Computed++
+		h.Stats.Chunks++
 		twice, err := h.round.put(c, h.id, rows[i])
 		if err != nil {
 			return nil, err
 		}
 		if twice {
-			h.Stats.Twice++
+			h.Stats.Duplicates++
 			continue
 		}
 		out = append(out, h.rowsMessage(h.round, c, ""))
-		h.told = true
+		h.activity = true
 	}
 	return out, nil
 }
@@ -489,6 +505,6 @@ func (h *Host) start(generation int64) {
 		h.round = &round{generation: generation}
 		h.rounds[generation] = h.round
 	}
-	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-keptRounds })
-	h.started, h.asked, h.asks, h.quiet = -1, -1, 0, 0
+	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
+	h.startTime, h.requestTime, h.requests, h.pause = -1, -1, 0, 0
 }

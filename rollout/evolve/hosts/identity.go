@@ -21,14 +21,14 @@ func (i Identity) Digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Refused is the error of a host that computes another run than the hosts that are there.
-type Refused struct {
+// IdentityError is the error of a host that computes another run than the hosts that are there.
+type IdentityError struct {
 	Host        string // a host that is there
 	Key         string // the first difference
 	Here, There string
 }
 
-func (r *Refused) Error() string {
+func (r *IdentityError) Error() string {
 	if r.Key == ProbeKey {
 		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the "+
 			"digest %s here, %s there; join from a machine with the same kind of processor", r.Host, r.Here, r.There)

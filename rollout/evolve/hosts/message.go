@@ -12,14 +12,14 @@ type Message struct {
 	From string `json:"from"`         // the host that sends it
 	To   string `json:"to,omitempty"` // the host that gets it; "": all other hosts
 	Run  string `json:"run"`          // Identity.Digest of the sender
-	// Generation is the number of generations that the sender has done. Of Rows and Want it is the number of the
+	// Generation is the number of generations that the sender has done. Of Rows and RowsRequest it is the number of the
 	// generation, from 0.
 	Generation int64 `json:"gen"`
-	// Chunks are the chunks that the sender begins (Begin), has not (Want), or sends (Rows: one).
+	// Chunks are the chunks that the sender begins (Begin), has not (RowsRequest), or sends (Rows: one).
 	Chunks []int `json:"chunks,omitempty"`
-	// Part and Parts say which part of a state Data is.
-	Part  int `json:"part,omitempty"`
-	Parts int `json:"parts,omitempty"`
+	// Fragment and Fragments say which part of a state Data is.
+	Fragment  int `json:"fragment,omitempty"`
+	Fragments int `json:"fragments,omitempty"`
 	// Identity is the sender's, in Hello and Welcome.
 	Identity Identity `json:"identity,omitempty"`
 	Data     []byte   `json:"-"`
@@ -29,16 +29,16 @@ type Message struct {
 type Kind string
 
 const (
-	Hello     Kind = "hello"      // the sender joins: the others answer with Welcome
-	Welcome   Kind = "welcome"    // the answer to Hello
-	Beat      Kind = "beat"       // the sender is alive; once in BeatEvery
-	Begin     Kind = "begin"      // the sender computes these chunks now
-	Rows      Kind = "rows"       // the results of a chunk
-	Want      Kind = "want"       // the sender lacks these chunks of a generation that the receiver has done
-	WantState Kind = "want-state" // the sender is too far behind for rows
-	State     Kind = "state"      // a part of a state with its history
-	Members   Kind = "members"    // a part of the members that leave an island; of package pool
-	Leave     Kind = "leave"      // the sender ends
+	Hello        Kind = "hello"      // the sender joins: the others answer with Welcome
+	Welcome      Kind = "welcome"    // the answer to Hello
+	Beat         Kind = "beat"       // the sender is alive; once in BeatEvery
+	Begin        Kind = "begin"      // the sender computes these chunks now
+	Rows         Kind = "rows"       // the results of a chunk
+	RowsRequest  Kind = "want"       // the sender lacks these chunks of a generation that the receiver has done
+	StateRequest Kind = "want-state" // the sender is too far behind for rows
+	State        Kind = "state"      // a part of a state with its history
+	Members      Kind = "members"    // a part of the members that leave an island; of package pool
+	Leave        Kind = "leave"      // the sender ends
 )
 
 // errMessage is the error of bytes that are no message.

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ func TestMessages(t *testing.T) {
 	for _, m := range []Message{
 		{Kind: Hello, From: "a", Run: "r", Identity: Identity{"seed": "1"}, Data: []byte{}},
 		{Kind: Rows, From: "a", To: "b", Run: "r", Generation: 1 << 40, Chunks: []int{0, 7}, Data: []byte{0, 255, 10}},
-		{Kind: State, From: "a", To: "b", Run: "r", Part: 1, Parts: 2, Data: make([]byte, 1<<20)},
+		{Kind: State, From: "a", To: "b", Run: "r", Fragment: 1, Fragments: 2, Data: make([]byte, 1<<20)},
 	} {
 		b := m.Encode()
 		got, err := Decode(b)
@@ -42,10 +43,10 @@ func TestHostileMessages(t *testing.T) {
 		{Kind: Rows, Generation: 3},
 		{Kind: Rows, Chunks: []int{1}, Generation: 1 << 60},
 		{Kind: Rows, Chunks: []int{1}, Generation: -1 << 60},
-		{Kind: Want, Chunks: []int{-1, 9}, Generation: 3},
-		{Kind: State, Part: -1, Parts: 1, Generation: 9},
-		{Kind: State, Part: 5, Parts: 5, Generation: 9},
-		{Kind: State, Part: 0, Parts: 1, Generation: 2},
+		{Kind: RowsRequest, Chunks: []int{-1, 9}, Generation: 3},
+		{Kind: State, Fragment: -1, Fragments: 1, Generation: 9},
+		{Kind: State, Fragment: 5, Fragments: 5, Generation: 9},
+		{Kind: State, Fragment: 0, Fragments: 1, Generation: 2},
 		{Kind: "unknown"},
 	} {
 		m.From, m.Run = "other", id.Digest()
@@ -54,7 +55,7 @@ func TestHostileMessages(t *testing.T) {
 		require.Empty(t, out)
 	}
 	require.Equal(t, []int{0, 1, 2, 3}, h.round.lacking()[:4])
-	require.Nil(t, h.arrived)
+	require.Nil(t, h.checkpoint)
 }
 
 // 32.9: the error of another run names the first setting that differs, and the probe only if nothing else does.
@@ -80,14 +81,44 @@ func TestRefused(t *testing.T) {
 func TestHostsThatLeftHaveJoined(t *testing.T) {
 	identity := Identity{"seed": "1"}
 	h := New("a", identity, 0)
-	require.Equal(t, 1, h.Joined())
+	require.Equal(t, 1, h.Count())
 	for range 2 {
 		_, err := h.Receive(0, Message{Kind: Hello, From: "b", Run: identity.Digest()})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, h.Joined())
+	require.Equal(t, 2, h.Count())
 	_, err := h.Receive(0, Message{Kind: Leave, From: "b", Run: identity.Digest()})
 	require.NoError(t, err)
-	require.Equal(t, 2, h.Joined())
+	require.Equal(t, 2, h.Count())
 	require.Equal(t, []string{"a"}, h.Alive(0))
+}
+
+// 32.74: a host forgets hosts that are gone and what came of their states, and counts no more than a run may wait for.
+func TestHostsForget(t *testing.T) {
+	identity := Identity{"seed": "1"}
+	h := New("a", identity, 0)
+	for i := range 2 * mostNames {
+		m := Message{Kind: State, From: fmt.Sprint(i), Run: identity.Digest(), Generation: 9, Fragments: 2}
+		_, err := h.Receive(0, m)
+		require.NoError(t, err)
+		if i%2 == 0 {
+			m.Kind = Leave
+			_, err := h.Receive(0, m)
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, mostNames, h.Count())
+	require.Len(t, h.peers, mostNames)
+	require.Len(t, h.fragments, mostNames)
+	h.Resize(0)
+	require.True(t, h.Next(AliveFor+1, 1).Complete)
+	require.Empty(t, h.fragments)
+	require.Len(t, h.peers, mostNames, "they may come back")
+	require.True(t, h.Next(goneAfter+1, 1).Complete)
+	require.Empty(t, h.peers)
+	h.fragments.Add(Message{From: "b", Generation: 3, Fragments: 2})
+	h.fragments.drop(2, func(string) bool { return false })
+	require.Len(t, h.fragments, 1)
+	h.fragments.drop(3, func(string) bool { return false })
+	require.Empty(t, h.fragments, "this host is as far by now")
 }

@@ -20,17 +20,17 @@ type Server struct {
 const (
 	// headerRoom is what a message takes beside its data.
 	headerRoom = 4096
-	// whileAway bounds the bytes of messages that wait while the server is away.
-	whileAway = 64 << 20
-	// connectFor is how long a host tries to reach the server when it joins.
-	connectFor = 5 * time.Second
+	// outageBuffer bounds the bytes of messages that wait while the server is away.
+	outageBuffer = 64 << 20
+	// connectTimeout is how long a host tries to reach the server when it joins.
+	connectTimeout = 5 * time.Second
 )
 
 // On returns the Open of a bus on a NATS server, for the run with a name. While the server is away, messages wait.
 func (s Server) On(name string) Open {
 	return func(id string, receive func(Message)) (Bus, error) {
 		options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-			nats.ReconnectBufSize(whileAway), nats.Timeout(connectFor), nats.NoEcho(),
+			nats.ReconnectBufSize(outageBuffer), nats.Timeout(connectTimeout), nats.NoEcho(),
 			nats.IgnoreAuthErrorAbort()} // a server that restarts may refuse for a moment
 		if s.Token != "" {
 			options = append(options, nats.Token(s.Token))
@@ -42,7 +42,7 @@ func (s Server) On(name string) Open {
 		if err != nil {
 			return nil, s.unreachable(err)
 		}
-		b := &natsBus{conn: conn, prefix: "xlarun.run." + name + "."}
+		b := &natsBus{conn: conn, name: name, prefix: "xlarun.run." + name + "."}
 		take := func(m *nats.Msg) {
 			if message, err := Decode(m.Data); err == nil {
 				receive(message)
@@ -87,6 +87,7 @@ func token(id string) string {
 // natsBus is a Bus on a NATS server.
 type natsBus struct {
 	conn   *nats.Conn
+	name   string
 	prefix string
 }
 
@@ -115,4 +116,49 @@ func (b *natsBus) Largest() int {
 func (b *natsBus) Close() {
 	_ = b.conn.FlushTimeout(time.Second)
 	b.conn.Close()
+}
+
+const (
+	// notes is the bucket with a note of each run that is done.
+	notes = "xlarun-runs"
+	// notesFor is how long the server keeps them.
+	notesFor = 30 * 24 * time.Hour
+	// noteTimeout is how long the server may take to write or read one.
+	noteTimeout = 2 * time.Second
+)
+
+// notes returns the bucket. There is none if the server keeps nothing (it runs without JetStream).
+func (b *natsBus) notes() (nats.KeyValue, error) {
+	js, err := b.conn.JetStream(nats.MaxWait(noteTimeout))
+	if err != nil {
+		return nil, err
+	}
+	kv, err := js.KeyValue(notes)
+	if errors.Is(err, nats.ErrBucketNotFound) {
+		kv, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: notes, TTL: notesFor})
+	}
+	return kv, err
+}
+
+// Write implements Board.
+func (b *natsBus) Write(text []byte) error {
+	kv, err := b.notes()
+	if err != nil {
+		return err
+	}
+	_, err = kv.Put(b.name, text)
+	return err
+}
+
+// Read implements Board.
+func (b *natsBus) Read() ([]byte, error) {
+	kv, err := b.notes()
+	if err != nil {
+		return nil, err
+	}
+	entry, err := kv.Get(b.name)
+	if err != nil {
+		return nil, err
+	}
+	return entry.Value(), nil
 }

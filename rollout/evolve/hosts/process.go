@@ -41,10 +41,10 @@ type Process struct {
 	err     error         // of a message
 }
 
-// settle is how long a host that joins waits for the others to answer.
-const settle = 300 * time.Millisecond
+// welcomeTime is how long a host that joins waits for the others to answer.
+const welcomeTime = 300 * time.Millisecond
 
-// Join connects a host after a number of generations with the other hosts of a run. The error is *Refused if they
+// Join connects a host after a number of generations with the other hosts of a run. The error is *IdentityError if they
 // compute another run.
 func Join(id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{began: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
@@ -61,7 +61,7 @@ func Join(id string, identity Identity, generation int64, open Open) (*Process, 
 	close(early)
 	p.bus.Send(p.host.Hello())
 	p.ended.Go(p.beat)
-	time.Sleep(settle)
+	time.Sleep(welcomeTime)
 	p.mu.Lock()
 	err = p.err
 	p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Process) send(out []Message) {
 	for _, m := range out {
 		n := p.bus.Send(m)
 		p.mu.Lock()
-		p.host.Stats.Sent += int64(n)
+		p.host.Stats.Bytes += int64(n)
 		p.mu.Unlock()
 	}
 }
@@ -124,11 +124,15 @@ func (p *Process) Hosts() []string {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
-// one may have done all generations while this one compiled.
-func (p *Process) WaitFor(hosts int) error {
+// one may have done all generations while this one compiled. The error is an *OverError if all others were done, with
+// the same goal, before this host joined, as far as the server knows.
+func (p *Process) WaitFor(hosts int, goal string) error {
+	if n, ok := p.note(); ok && hosts > 1 && n.Run == p.host.run && n.Goal == goal && len(p.Hosts()) == 1 {
+		return &OverError{n.Generation, time.Since(n.Time)}
+	}
 	for {
 		p.mu.Lock()
-		n, err := p.host.Joined(), p.err
+		n, err := p.host.Count(), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
 		if err != nil || n >= hosts || ahead != nil {
@@ -159,7 +163,7 @@ func (p *Process) wait(most time.Duration) error {
 // Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
 // computes `most` chunks at a time. It returns the rows in order, or a state of another host that has got further: the
 // caller restores it and calls Jump.
-func (p *Process) Round(chunks, most int, w Worker) (rows [][]byte, state *Arrived, err error) {
+func (p *Process) Round(chunks, most int, w Worker) (rows [][]byte, state *Checkpoint, err error) {
 	for {
 		p.mu.Lock()
 		p.host.Resize(chunks)
@@ -189,7 +193,7 @@ func (p *Process) Round(chunks, most int, w Worker) (rows [][]byte, state *Arriv
 				return nil, nil, err
 			}
 			p.mu.Lock()
-			p.host.Stats.Waited += time.Since(began)
+			p.host.Stats.WaitTime += time.Since(began)
 			p.mu.Unlock()
 		}
 	}
@@ -219,7 +223,7 @@ func (p *Process) give(to []string, w Worker) error {
 	}
 	for _, name := range to {
 		p.mu.Lock()
-		out := p.host.StateParts(name, data, p.bus.Largest())
+		out := p.host.StateFragments(name, data, p.bus.Largest())
 		p.mu.Unlock()
 		p.send(out)
 	}

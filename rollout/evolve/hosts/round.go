@@ -10,7 +10,7 @@ import (
 type round struct {
 	generation int64
 	chunks     []chunk // of a later generation: only those of which messages have arrived
-	done       int     // chunks with rows
+	count      int     // chunks with rows
 }
 
 // mostChunks bounds the number of a chunk in a message.
@@ -18,10 +18,10 @@ const mostChunks = 1 << 20
 
 // chunk is one chunk of a generation.
 type chunk struct {
-	rows    []byte // nil: nobody has announced it
-	by      string // the host that computed the rows
-	begunBy string // the host that began it last; "": nobody
-	begunAt time.Duration
+	rows      []byte // nil: nobody has announced it
+	by        string // the host that computed the rows
+	host      string // the host that began it last; "": nobody
+	startTime time.Duration
 }
 
 // grow makes room for a number of chunks.
@@ -36,14 +36,14 @@ func (r *round) resize(chunks int) {
 	r.grow(chunks)
 	for _, c := range r.chunks[chunks:] {
 		if c.rows != nil {
-			r.done--
+			r.count--
 		}
 	}
 	r.chunks = r.chunks[:chunks]
 }
 
 // complete reports that the rows of all chunks are there.
-func (r *round) complete() bool { return r.done == len(r.chunks) }
+func (r *round) complete() bool { return r.count == len(r.chunks) }
 
 // at returns a chunk; nil: no generation has so many.
 func (r *round) at(number int) *chunk {
@@ -77,7 +77,7 @@ func (r *round) put(number int, host string, rows []byte) (twice bool, err error
 	}
 	if c.rows == nil {
 		c.rows, c.by = rows, host
-		r.done++
+		r.count++
 		return false, nil
 	}
 	if bytes.Equal(c.rows, rows) {

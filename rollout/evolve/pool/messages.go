@@ -26,11 +26,11 @@ type messages struct {
 	end    chan struct{}
 	ended  sync.WaitGroup
 
-	mu     sync.Mutex
-	others map[string]*neighbour // by their processes
-	parts  hosts.Parts
-	twin   bool // another process has the island's name
-	passed []string
+	mu        sync.Mutex
+	others    map[string]*neighbour // by their processes
+	fragments hosts.Fragments
+	twin      bool // another process has the island's name
+	passed    []string
 }
 
 // neighbour is a process of another island.
@@ -51,7 +51,7 @@ func Join(server string, open hosts.Open, island string) *Pool {
 // open joins the others. The error is a *settings.Error if another process has the island's name.
 func (m *messages) open() (err error) {
 	m.id = fmt.Sprintf("%s/%08x", m.island, rand.Uint32())
-	m.end, m.others, m.parts, m.twin = make(chan struct{}), map[string]*neighbour{}, hosts.Parts{}, false
+	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbour{}, hosts.Fragments{}, false
 	early := make(chan struct{})
 	if m.bus, err = m.to(m.id, func(x hosts.Message) {
 		<-early // m.bus is set
@@ -115,7 +115,7 @@ func (m *messages) receive(x hosts.Message) {
 	}
 	if x.Kind == hosts.Leave {
 		delete(m.others, x.From)
-		delete(m.parts, x.From)
+		delete(m.fragments, x.From)
 		return
 	}
 	n := m.others[x.From]
@@ -128,13 +128,13 @@ func (m *messages) receive(x hosts.Message) {
 		return
 	}
 	if x.Generation <= n.generation {
-		if x.Part == 0 {
+		if x.Fragment == 0 {
 			m.passed = append(m.passed, fmt.Sprintf("members of generation %d of island %s are refused: those of "+
 				"generation %d are here", x.Generation, islandOf(x.From), n.generation))
 		}
 		return
 	}
-	if data := m.parts.Add(x); data != nil {
+	if data := m.fragments.Add(x); data != nil {
 		n.generation, n.entry = x.Generation, data
 	}
 }
@@ -166,7 +166,7 @@ func (m *messages) entries() (all []found) {
 		n := m.others[id]
 		if time.Since(n.heard) > hosts.AliveFor {
 			delete(m.others, id)
-			delete(m.parts, id)
+			delete(m.fragments, id)
 			continue
 		}
 		if data := n.entry; data != nil {

@@ -62,12 +62,20 @@ func (*CMAES) Member(state, noise any, _ *graph.Array) any {
 
 // Tell recombines the better half and moves paths, step size and covariance.
 func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(CMAESState)
+	return e.tell(state.(CMAESState), v.Fitness, noise, nil)
+}
+
+// tell is Tell with a drift, f32[n] in units of sigma, that is added to the mean's step; nil for none.
+func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws, drift *graph.Array) CMAESState {
 	n := s.Mean.Dim(0)
-	r := recombine(v.Fitness.Dim(0), n, true)
-	w := r.weights.apply(v.Fitness)
+	r := recombine(fitness.Dim(0), n, true)
+	w := r.weights.apply(fitness)
 	sum := sumOf(noise, w.Max(0), nil)
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
+	if drift != nil {
+		step = step.Add(drift)
+		white = white.Add(s.Basis.Dot(graph.MatrixTranspose(s.Basis).Dot(drift).Div(s.Scale)))
+	}
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
 
 	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.

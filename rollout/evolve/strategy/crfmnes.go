@@ -39,7 +39,7 @@ func (s CRFMNESState) mean() *graph.Array { return s.Mean }
 func (e *CRFMNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
-	v := random.Normal(random.FoldIn(random.New(0), graph.Bitcast(mean, graph.Uint32).Sum()), mean.Shape())
+	v := random.Normal(seedOf(mean), mean.Shape())
 	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		v.Div(float32(math.Sqrt(float64(mean.Dim(0)))))}
 }

@@ -168,6 +168,11 @@ func Noise(key random.Key, genome any) any {
 	}, genome)
 }
 
+// seedOf returns a key that follows from a genome, f32[n], for strategies whose first state is random.
+func seedOf(genome *graph.Array) random.Key {
+	return random.FoldIn(random.New(0), graph.Bitcast(genome, graph.Uint32).Sum())
+}
+
 // Move returns genome + factor·change, leaf by leaf, in the genome's dtypes. Whole numbers are rounded. factor
 // broadcasts against every leaf.
 func Move(genome any, factor *graph.Array, change any) any {

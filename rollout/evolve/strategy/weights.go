@@ -109,22 +109,33 @@ type paths struct {
 	stalled              *graph.Array // f32[]: 1 - h_sigma
 }
 
+// follow returns a path that forgets at a rate, after a step.
+func (r recombination) follow(rate float64, path, step *graph.Array) *graph.Array {
+	return graph.Mul(float32(1-rate), path).Add(graph.Mul(r.pathStep(rate), step))
+}
+
+// stepSize moves the path of the step size, and the step size by its length (equations 43 and 44). white is the
+// recombined step in coordinates in which the distribution is a ball.
+func (r recombination) stepSize(sigma, ofSigma, white *graph.Array) (path, next *graph.Array) {
+	path = r.follow(r.cSigma, ofSigma, white)
+	length := path.Square().Sum().Sqrt()
+	change := graph.Mul(float32(r.cSigma/r.damping), length.Div(float32(r.length)).Sub(1)).Exp()
+	return path, sigma.Mul(change).Min(float32(cmaMost))
+}
+
 // advance moves the paths (equations 43 to 45). step is the recombined step in units of sigma, white the same in
 // coordinates in which the distribution is a ball, and told is the number of generations so far.
 func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Array) paths {
-	forget := func(c float64, old *graph.Array) *graph.Array { return graph.Mul(float32(1-c), old) }
 	var p paths
-	p.ofSigma = forget(r.cSigma, ofSigma).Add(graph.Mul(r.pathStep(r.cSigma), white))
+	p.ofSigma, p.sigma = r.stepSize(sigma, ofSigma, white)
 	length := p.ofSigma.Square().Sum().Sqrt()
-	change := graph.Mul(float32(r.cSigma/r.damping), length.Div(float32(r.length)).Sub(1)).Exp()
-	p.sigma = sigma.Mul(change).Min(float32(cmaMost))
 	// The tutorial counts generations from 1, evosax from 2.
 	age := told.Convert(graph.Float32).Add(2).Mul(2)
 	unbiased := length.Div(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age)).Sqrt())
 	n := float64(step.Dim(0))
 	moving := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
 	p.stalled = graph.Sub(1, moving)
-	p.path = forget(r.cPath, path).Add(moving.Mul(r.pathStep(r.cPath)).Mul(step))
+	p.path = graph.Mul(float32(1-r.cPath), path).Add(moving.Mul(r.pathStep(r.cPath)).Mul(step))
 	return p
 }
 

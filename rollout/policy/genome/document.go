@@ -92,8 +92,15 @@ func (n *Network) Document(g Genome) (d Document, err error) {
 	return d, nil
 }
 
-// ReadDocument reads a document from JSON, and checks it.
+// ReadDocument reads a document from JSON, and checks it. It also reads networks that neat-python's export_network_json
+// wrote.
 func ReadDocument(text []byte) (d Document, err error) {
+	var other struct {
+		Type string `json:"network_type"`
+	}
+	if json.Unmarshal(text, &other) == nil && other.Type != "" {
+		return readPython(text)
+	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return d, fmt.Errorf("is no genome in JSON: %w", err)
 	}

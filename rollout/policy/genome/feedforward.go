@@ -32,7 +32,8 @@ func (n *Network) Depths(g Genome) *graph.Array {
 	longer := func(depth *graph.Array) *graph.Array {
 		return graph.ReduceMax(graph.Select(connected, depth.Add(1).Min(m).ExpandDims(1), 0), 0)
 	}
-	return graph.While(func(l loop) *graph.Array { return graph.Any(l.Depth.Ne(l.Before)) }, func(l loop) loop {
+	changed := func(l loop) *graph.Array { return graph.Any(l.Depth.Ne(l.Before)).Convert(graph.Int32) }
+	return graph.While(func(l loop) *graph.Array { return graph.LanesMax(changed(l)).Gt(0) }, func(l loop) loop {
 		return loop{longer(l.Depth), l.Depth}
 	}, loop{longer(zero), zero}).Depth
 }
@@ -59,16 +60,16 @@ func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
 		Sums   []*graph.Array
 		Values *graph.Array
 	}
-	end := graph.ForiLoop(0, m, func(i *graph.Array, l loop) loop {
+	end := graph.ForiLoop(0, graph.LanesMax(r.Count), func(i *graph.Array, l loop) loop {
 		mine := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
 			Aggregation: at(r.Aggregation, i), Degree: at(r.Degree, i)}
 		own := make([]*graph.Array, len(l.Sums))
 		for k, s := range l.Sums {
 			own[k] = at(s, i)
 		}
-		value := n.node(mine, own)
+		value := graph.Once(n.node(mine, own)) // not again for each node after it
 		return loop{n.terms(l.Sums, at(inner, i), at(connected, i), value),
 			graph.DynamicUpdateIndex(l.Values, value, i, 0)}
 	}, loop{sums, graph.Zeros(graph.ShapeOf(graph.Float32, m))})
-	return graph.Take(end.Values, r.Outputs, 0)
+	return graph.Once(graph.Take(end.Values, r.Outputs, 0))
 }

@@ -13,6 +13,7 @@ type Ready struct {
 	Activation  *graph.Array
 	Aggregation *graph.Array
 	Outputs     *graph.Array // i32[outputs]: places of the outputs among the columns
+	Count       *graph.Array // i32[]: nodes that exist, which come first
 }
 
 // rows returns the number of nodes except inputs.
@@ -45,7 +46,7 @@ func (n *Network) Prepare(g Genome) Ready {
 	}
 	r := Ready{Weights: matrix(graph.Float32, c.Weight), Bias: moved(g.Nodes.Bias), Response: moved(g.Nodes.Response),
 		Activation: moved(g.Nodes.Activation), Aggregation: moved(g.Nodes.Aggregation),
-		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs)}
+		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs), Count: g.Nodes.Count().Sub(n.Inputs)}
 	if !n.onlySum() {
 		r.Connected = matrix(graph.Bool, c.Enabled)
 		r.Degree = r.Connected.Convert(graph.Float32).Sum(0)

@@ -16,14 +16,14 @@ import (
 // Animation collects the frames of a GIF. Of each frame it keeps only the rectangle that differs from the frame before,
 // as runs of one colour, so that long animations fit into memory.
 type Animation struct {
-	size   image.Rectangle
-	last   *image.RGBA // the last frame, whole
-	parts  []part      // of each frame
-	delays []int       // hundredths of a second
+	size    image.Rectangle
+	last    *image.RGBA // the last frame, whole
+	patches []patch     // of each frame
+	delays  []int       // hundredths of a second
 }
 
-// part is a rectangle of a frame, row by row.
-type part struct {
+// patch is a rectangle of a frame, row by row.
+type patch struct {
 	rect image.Rectangle
 	runs []run
 }
@@ -49,7 +49,7 @@ func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 		r = changed(a.last, now)
 	}
 	a.last = now
-	a.parts = append(a.parts, part{r, runsOf(now, r)})
+	a.patches = append(a.patches, patch{r, runsOf(now, r)})
 	a.delays = append(a.delays, max(2, int(delay/(10*time.Millisecond)))) // viewers slow down shorter delays
 	return nil
 }
@@ -57,13 +57,13 @@ func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 // GIF encodes the frames as an endless animation with their 256 most frequent colours. Other colours become the nearest
 // one of these.
 func (a *Animation) GIF() ([]byte, error) {
-	if len(a.parts) == 0 {
+	if len(a.patches) == 0 {
 		return nil, errors.New("no frames to make a GIF of")
 	}
-	colours := frequentColours(a.parts)
+	colours := frequentColours(a.patches)
 	index := map[color.RGBA]uint8{}
 	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
-	for _, p := range a.parts {
+	for _, p := range a.patches {
 		shown := image.NewPaletted(p.rect, colours)
 		offset := 0
 		for _, r := range p.runs {
@@ -103,10 +103,10 @@ func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
 	return append(runs, last)
 }
 
-// frequentColours returns at most 256 colours of the parts, the most frequent first.
-func frequentColours(parts []part) color.Palette {
+// frequentColours returns at most 256 colours of the patches, the most frequent first.
+func frequentColours(patches []patch) color.Palette {
 	count := map[color.RGBA]int{}
-	for _, p := range parts {
+	for _, p := range patches {
 		for _, r := range p.runs {
 			count[r.colour] += int(r.pixels)
 		}

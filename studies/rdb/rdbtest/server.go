@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -26,12 +28,13 @@ const password = "se/cr@t"
 
 // Server is a PostgreSQL server on this machine, in a folder of its own.
 type Server struct {
+	place    Place
 	bin, dir string
 	port     int
 	as       *syscall.Credential // nil: as this process
 	mu       sync.Mutex
 	process  *exec.Cmd
-	over     chan error
+	over     <-chan error
 	next     int
 }
 
@@ -40,6 +43,13 @@ var (
 	shared *Server
 	cannot error
 )
+
+// Place is where a server runs.
+type Place struct {
+	Host string // on which it listens
+	// Start starts a process. The channel gets the result of its Wait.
+	Start func(*exec.Cmd) (over <-chan error, err error)
+}
 
 // Start returns the shared server of this process. It skips the test if PostgreSQL is not installed. TestMain has to
 // call Stop at the end.
@@ -82,9 +92,26 @@ func programs() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// New makes a server and starts it. Root cannot run one: it is then the user postgres, or nobody.
-func New() (s *Server, err error) {
-	s = &Server{}
+// New makes a server on this machine and starts it. Root cannot run one: it is then the user postgres, or nobody.
+func New() (*Server, error) { return NewAt(Place{"127.0.0.1", start}) }
+
+// start starts a process, which dies with the thread that started it.
+func start(cmd *exec.Cmd) (<-chan error, error) {
+	started, over := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			over <- cmd.Wait()
+		}
+	}()
+	return over, <-started
+}
+
+// NewAt makes a server at a place and starts it.
+func NewAt(place Place) (s *Server, err error) {
+	s = &Server{place: place}
 	if s.bin, err = programs(); err != nil {
 		return nil, err
 	}
@@ -115,7 +142,22 @@ func New() (s *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	if place.Host != "127.0.0.1" { // initdb lets in who comes from there
+		if err := allow(filepath.Join(s.dir, "data", "pg_hba.conf")); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.Up()
+}
+
+// allow lets everybody with the password into a server, by its file of rules.
+func allow(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("host all all all scram-sha-256\n")
+	return errors.Join(err, f.Close())
 }
 
 func somebody() (*syscall.Credential, error) {
@@ -150,24 +192,15 @@ func (s *Server) Up() error {
 	}
 	var log bytes.Buffer
 	s.process = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60",
+		"-c", "listen_addresses="+s.place.Host, "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60",
 		"-c", "deadlock_timeout=50ms")
 	s.process.Stdout, s.process.Stderr = &log, &log
-	s.over = make(chan error, 1)
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the server dies with the thread that started it
-		err := s.process.Start()
-		started <- err
-		if err == nil {
-			s.over <- s.process.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	var err error
+	if s.over, err = s.place.Start(s.process); err != nil {
 		return err
 	}
 	for range 6000 {
-		c, err := pgx.Connect(context.Background(), s.url("postgres"))
+		c, err := pgx.Connect(context.Background(), s.near("postgres"))
 		if err == nil {
 			return c.Close(context.Background())
 		}
@@ -197,8 +230,20 @@ func (s *Server) Remove() error { return errors.Join(s.Down(), os.RemoveAll(s.di
 // Port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
+// url is the URL of a database for who reaches the server's host.
 func (s *Server) url(database string) string {
-	return fmt.Sprintf("postgresql://tester:se%%2Fcr%%40t@127.0.0.1:%d/%s", s.port, database)
+	return fmt.Sprintf("postgresql://tester:se%%2Fcr%%40t@%s:%d/%s", s.place.Host, s.port, database)
+}
+
+// near is the URL of a database by the server's socket.
+func (s *Server) near(database string) string {
+	return fmt.Sprintf("postgresql:///%s?host=%s&port=%d&user=tester&password=se%%2Fcr%%40t", database,
+		url.QueryEscape(s.dir), s.port)
+}
+
+// Near returns the URL by the server's socket for a URL of Database.
+func (s *Server) Near(database string) string {
+	return s.near(database[strings.LastIndex(database, "/")+1:])
 }
 
 // Database makes an empty database and gives its URL.
@@ -208,7 +253,7 @@ func (s *Server) Database(t testing.TB) string {
 	s.next++
 	name := fmt.Sprintf("test%d", s.next)
 	s.mu.Unlock()
-	c, err := pgx.Connect(context.Background(), s.url("postgres"))
+	c, err := pgx.Connect(context.Background(), s.near("postgres"))
 	if err == nil {
 		_, err = c.Exec(context.Background(), "CREATE DATABASE "+name)
 		err = errors.Join(err, c.Close(context.Background()))

@@ -64,4 +64,37 @@ func init() {
 		}, g.Select(g.Eq(i, 0), 1, 0), x[0])
 		return In{ways}
 	})
+	add("alignment", func() In { return In{geni(1, 4, 64, 128), geni(2, 4, 64, 128)} }, func(x In) In {
+		i := g.Iota(128)
+		return In{g.VMap2(func(a, b A) A { // local, along diagonals
+			type st struct{ Last, Before, Best A }
+			shift := func(x A) A { return g.Pad(g.SliceAxis(x, 0, 0, 127), 0, []int{1}, []int{0}) }
+			e, _ := g.Scan(func(s st, d A) (st, g.None) {
+				j := g.Sub(d, i)
+				inside := g.And(g.Ge(j, 0), g.Lt(j, 128))
+				equal := g.Select(g.Eq(a, g.Take(b, g.Clamp(0, j, 127), 0)), 3, -2)
+				gap := g.Sub(g.Max(s.Last, shift(s.Last)), 2)
+				score := g.Select(inside, g.Max(g.Max(0, g.Add(shift(s.Before), equal)), gap), 0)
+				return st{score, s.Last, g.Max(s.Best, score)}, g.None{}
+			}, st{g.Zeros(i32s(128)), g.Zeros(i32s(128)), g.Zeros(i32s(128))}, g.Iota(255))
+			return g.ReduceMax(e.Best)
+		})(x[0], x[1])}
+	})
+	add("parenthesis", func() In { return In{gen(1, 1, 8, 65)} }, func(x In) In { // the order of matrix products
+		const n = 64
+		k, i := g.ExpandDims(g.Iota(n), 1), g.ExpandDims(g.Iota(n), 0)
+		return In{g.VMap(func(p A) A {
+			p = g.Add(g.Abs(p), .1)
+			cost, _ := g.Scan(func(c, l A) (A, g.None) { // c[l,i]: of the l+1 matrices from i on
+				at := g.Add(g.Mul(g.Clamp(0, g.Sub(g.Sub(l, k), 1), n-1), n), g.Min(g.Add(g.Add(i, k), 1), n-1))
+				right := g.Take(g.Flatten1D(c), at, 0)
+				last := g.Take(p, g.Min(g.Add(g.Add(g.Iota(n), l), 1), n), 0)
+				middle := g.Take(p, g.Min(g.Add(g.Add(i, k), 1), n), 0)
+				join := g.Mul(g.Mul(g.SliceAxis(p, 0, 0, n), last), middle)
+				all := g.Select(g.Lt(k, l), g.Add(g.Add(c, right), join), 1e6)
+				return g.DynamicUpdateIndex(c, g.ReduceMin(all, 0), l, 0), g.None{}
+			}, g.Zeros(f32s(n, n)), g.Arange(1, n, 1))
+			return g.IndexAxis(cost, 1, 0)
+		})(x[0])}
+	})
 }

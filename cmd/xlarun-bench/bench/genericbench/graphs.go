@@ -93,4 +93,48 @@ func init() {
 		}, In{g.ZerosLike(x[0]), x[0], x[0], dot(x[0], x[0])})
 		return e[:1]
 	})
+	add("boruvka", func() In { return edges(2048, 16384) }, func(x In) In { // a minimum spanning forest
+		const nodes, n, far = 2048, 16384, 1 << 30
+		i, weight := g.Iota(nodes), g.Rem(g.Mul(g.Iota(n), 7919), n)
+		type st struct{ Component, Sum A }
+		e, _ := g.Scan(func(s st, _ g.None) (st, g.None) {
+			a, b := g.Take(s.Component, x[0], 0), g.Take(s.Component, x[1], 0)
+			w := g.Select(g.Ne(a, b), weight, far)
+			best := g.Min(g.SegmentMin(w, a, nodes), g.SegmentMin(w, b, nodes))
+			fromA := g.And(g.Lt(w, far), g.Eq(w, g.Take(best, a, 0)))
+			fromB := g.And(g.Lt(w, far), g.Eq(w, g.Take(best, b, 0)))
+			parent := g.ScatterSet(i, g.Select(fromA, a, nodes), b)
+			parent = g.ScatterSet(parent, g.Select(fromB, b, nodes), a)
+			parent = g.Select(g.And(g.Eq(g.Take(parent, parent, 0), i), g.Lt(i, parent)), i, parent)
+			for range 11 {
+				parent = g.Take(parent, parent, 0)
+			}
+			chosen := g.Sum(g.Select(g.Or(fromA, fromB), w, 0))
+			return st{g.Take(parent, s.Component, 0), g.Add(s.Sum, chosen)}, g.None{}
+		}, st{i, g.Of(int32(0))}, g.None{}, g.Length(11))
+		return In{e.Component, e.Sum}
+	})
+	add("coloring", func() In { return edges(4096, 32768) }, func(x In) In {
+		priority, loop := g.Rem(g.Mul(g.Iota(4096), 2731), 4096), g.Eq(x[0], x[1])
+		color, _ := g.Scan(func(color, round A) (A, g.None) {
+			p := g.Select(g.Lt(color, 0), priority, -1)
+			a, b := g.Select(loop, -1, g.Take(p, x[0], 0)), g.Select(loop, -1, g.Take(p, x[1], 0))
+			most := g.Max(g.SegmentMax(a, x[1], 4096), g.SegmentMax(b, x[0], 4096))
+			return g.Select(g.And(g.Lt(color, 0), g.Gt(p, most)), round, color), g.None{}
+		}, g.Full(i32s(4096), -1), g.Iota(20))
+		return In{color}
+	})
+	add("jaccard", func() In { return In{geni(1, 1<<31, 512, 16)} }, func(x In) In {
+		a, b := g.ExpandDims(x[0], 0), g.ExpandDims(x[0], 1) // sets of neighbours, as bits
+		both, any := g.Sum(g.PopCount(g.And(a, b)), 2), g.Sum(g.PopCount(g.Or(a, b)), 2)
+		return In{g.Div(g.Convert(both, g.Float32), g.Convert(any, g.Float32))}
+	})
+	add("blocksparse", func() In {
+		return In{geni(1, 64, 512), geni(2, 64, 512), gen(3, 1, 512, 32, 32), gen(4, 1, 2048, 64)}
+	}, func(x In) In {
+		blocks := g.Take(g.Reshape(x[3], 64, 32, 64), x[1], 0)
+		return In{g.SegmentSum(g.Einsum("bij,bjk->bik", x[2], blocks), x[0], 64)}
+	})
+	add("sddmm", func() In { return append(edges(4096, 65536), gen(3, 1, 4096, 64), gen(4, 1, 4096, 64)) },
+		func(x In) In { return In{g.Sum(g.Mul(g.Take(x[2], x[0], 0), g.Take(x[3], x[1], 0)), 1)} })
 }

@@ -128,4 +128,45 @@ func init() {
 		c := g.Float32s(basis, 8, 8)
 		return In{g.Round(g.Mul(16., g.VMap(func(b A) A { return g.Dot(g.Dot(c, b), g.Transpose(c)) })(x[0])))}
 	})
+	add("bilateral", func() In { return In{gen(1, 1, 256, 256)} }, func(x In) In {
+		p := border(x[0], 2)
+		sum, weights := g.ZerosLike(x[0]), g.ZerosLike(x[0])
+		for dy := range 5 {
+			for dx := range 5 {
+				s := g.Slice(p, []int{dy, dx}, []int{dy + 256, dx + 256})
+				far := float64((dy-2)*(dy-2)+(dx-2)*(dx-2)) / 8
+				w := g.Exp(g.Sub(-far, g.Mul(10., g.Square(g.Sub(s, x[0])))))
+				sum, weights = g.Add(sum, g.Mul(w, s)), g.Add(weights, w)
+			}
+		}
+		return In{g.Div(sum, weights)}
+	})
+	add("hough", func() In { return In{gen(1, 100, 2048, 2)} }, func(x In) In { // lines through points
+		angle := g.Mul(g.Convert(g.Iota(180), g.Float32), math.Pi/180)
+		along := func(k int, f A) A { return g.Mul(g.ExpandDims(g.IndexAxis(x[0], 1, k), 1), g.ExpandDims(f, 0)) }
+		r := g.Add(along(0, g.Cos(angle)), along(1, g.Sin(angle)))
+		at := g.Add(g.Convert(g.Floor(g.Add(r, 160.)), g.Int32), g.Mul(g.ExpandDims(g.Iota(180), 0), 320))
+		return In{g.ScatterAdd(g.Zeros(i32s(180*320)), g.Flatten1D(at), g.Ones(i32s(2048*180)))}
+	})
+	add("distance", func() In { return In{geni(1, 500, 512, 512)} }, func(x In) In { // to the next point
+		d, i := g.Select(g.Eq(x[0], 0), 0., 1e4), g.Convert(g.Iota(512), g.Float32)
+		for axis := range 2 {
+			at := g.ExpandDims(i, 1-axis)
+			before := g.Add(g.CumMin(g.Sub(d, at), axis), at)
+			after := g.Sub(g.CumMin(g.Add(d, at), axis, g.Reversed()), at)
+			d = g.Min(before, after)
+		}
+		return In{d}
+	})
+	add("floodfill", func() In { return In{geni(1, 3, 96, 96)} }, func(x In) In {
+		open := g.Ne(x[0], 0)
+		type st struct{ Label, Changed A }
+		e := g.While(func(s st) A { return s.Changed }, func(s st) st {
+			n := shifts(g.Pad(s.Label, 10000, []int{1, 1}, []int{1, 1}))
+			l := g.Min(g.Min(g.Min(n[1], n[3]), g.Min(n[5], n[7])), s.Label)
+			l = g.Select(open, l, 10000)
+			return st{l, g.Any(g.Ne(l, s.Label))}
+		}, st{g.Select(open, g.Reshape(g.Iota(96*96), 96, 96), 10000), g.Of(true)})
+		return In{e.Label}
+	})
 }

@@ -75,4 +75,32 @@ func init() {
 		}, st{g.Full(f32s(1024), -1e6), x[0]}, g.Iota(100))
 		return In{e.Fit, e.Members}
 	})
+	add("gibbs", func() In { return In{gen(1, 3, 2048), random.New(2).Data} }, func(x In) In {
+		key := random.Key{Data: x[1]}
+		mean, _ := g.Scan(func(mean, t A) (A, g.None) { // of 8 components of a mixture
+			k := random.Split(random.FoldIn(key, t), 2)
+			logits := g.Mul(-2., g.Square(g.Sub(g.ExpandDims(x[0], 1), mean)))
+			u := random.Uniform(k.At(0), f32s(2048, 8), 1e-6, 1.)
+			of := g.ArgMax(g.Sub(logits, g.Log(g.Neg(g.Log(u)))), 1)
+			n := g.SegmentSum(g.Ones(f32s(2048)), of, 8)
+			sum := g.SegmentSum(x[0], of, 8)
+			noise := g.Div(random.Normal(k.At(1), f32s(8)), g.Sqrt(g.Add(1., g.Mul(4., n))))
+			return g.Add(g.Div(sum, g.Add(.25, n)), noise), g.None{}
+		}, g.Linspace(-3, 3, 8), g.Iota(50))
+		return In{mean}
+	})
+	add("halton", func() In { return In{geni(1, 1000, 65536)} }, func(x In) In { // a quasi-random integral
+		product := g.Ones(f32s(65536))
+		for _, base := range []int{2, 3, 5, 7} {
+			i := g.Add(g.Add(g.Iota(65536), g.Mul(0, x[0])), 1)
+			u, part := g.Zeros(f32s(65536)), 1.
+			for digits := 1; digits < 65537; digits *= base {
+				part /= float64(base)
+				u = g.Add(u, g.Mul(part, g.Convert(g.Rem(i, base), g.Float32)))
+				i = g.Quo(i, base)
+			}
+			product = g.Mul(product, g.Mul(math.Pi/2, g.Sin(g.Mul(math.Pi, u))))
+		}
+		return In{g.Mean(product), product}
+	})
 }

@@ -50,4 +50,40 @@ func init() {
 		most, _ := g.TopK(counts, 16)
 		return In{most, counts}
 	})
+	add("suffixes", func() In { return In{geni(1, 4, 4096)} }, func(x In) In { // the ranks of suffixes, by doubling
+		const n = 4096
+		i := g.Iota(n)
+		rank, _ := g.Scan(func(rank, step A) (A, g.None) {
+			second := g.Select(g.Lt(g.Add(i, step), n), g.Take(rank, g.Min(g.Add(i, step), n-1), 0), -1)
+			key := g.Add(g.Mul(rank, n+1), g.Add(second, 1))
+			order := g.ArgSort(key, 0)
+			s := g.Take(key, order, 0)
+			fresh := g.Convert(g.Ne(g.SliceAxis(s, 0, 1, n), g.SliceAxis(s, 0, 0, n-1)), g.Int32)
+			return g.ScatterSet(g.Zeros(i32s(n)), order, g.CumSum(g.Pad(fresh, 0, []int{1}, []int{0}), 0)), g.None{}
+		}, x[0], g.ShiftLeft(1, g.Iota(12)))
+		return In{rank}
+	})
+	add("automaton", func() In { return In{geni(1, 64, 64*26), geni(2, 26, 1024, 256)} }, func(x In) In {
+		type st struct{ State, Accepted A }
+		e, _ := g.Scan(func(s st, c A) (st, g.None) { // of 64 states, over 256 strings
+			next := g.Take(x[0], g.Add(g.Mul(s.State, 26), c), 0)
+			return st{next, g.Add(s.Accepted, g.Convert(g.Lt(next, 8), g.Int32))}, g.None{}
+		}, st{g.Zeros(i32s(256)), g.Zeros(i32s(256))}, x[1])
+		return In{e.State, e.Accepted}
+	})
+	add("minhash", func() In { return In{geni(1, 1<<31, 256, 128), geni(2, 1<<31, 64), geni(3, 1<<31, 64)} },
+		func(x In) In {
+			u := func(x A) A { return g.Convert(x, g.Uint32) }
+			one := g.Full(g.ShapeOf(g.Uint32), uint32(1))
+			hash := g.Add(g.Mul(g.ExpandDims(u(x[0]), 2), g.Or(u(x[1]), one)), u(x[2]))
+			least := g.ReduceMin(hash, 1) // of 256 documents, by 64 functions
+			return In{g.Convert(g.ShiftRightLogical(least, g.Full(g.ShapeOf(g.Uint32), uint32(8))), g.Int32)}
+		})
+	add("runlength", func() In { return In{geni(1, 3, 64, 4096)} }, func(x In) In {
+		return g.VMap(func(t A) In {
+			changed := g.Ne(g.SliceAxis(t, 0, 1, 4096), g.SliceAxis(t, 0, 0, 4095))
+			id := g.CumSum(g.Convert(g.Pad(changed, false, []int{1}, []int{0}), g.Int32), 0)
+			return In{g.SegmentSum(g.Ones(i32s(4096)), id, 4096), g.ScatterSet(g.Full(i32s(4096), -1), id, t)}
+		})(x[0])
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/xlabridge"
 )
@@ -25,6 +26,11 @@ type played struct {
 
 // OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is.
 func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
+	return OpenPlayOf(b, c, policy.Policy.Init)
+}
+
+// OpenPlayOf is OpenPlay with members that init draws.
+func OpenPlayOf(b xlabridge.Backend, c evolve.Config, init func(p policy.Policy, key random.Key) any) (*Play, error) {
 	e, err := evolve.New(b, c)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 		return b.Compile(p, options)
 	}
 	drawing, err := compile("members", []any{tiles.Count()}, func(args []any) any {
-		return members(rollout, tiles, args[0].(*graph.Array))
+		return members(rollout, init, tiles, args[0].(*graph.Array))
 	})
 	if err != nil {
 		return nil, err
@@ -71,13 +77,14 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 }
 
 // members draws the members of each tile and their keys.
-func members(rollout *episode.Rollout, tiles population.Tiles, count *graph.Array) played {
+func members(rollout *episode.Rollout, init func(p policy.Policy, key random.Key) any, tiles population.Tiles,
+	count *graph.Array) played {
 	number := graph.Add(graph.Iota(tiles.RowCount()*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
 	keys := graph.VMap(func(i *graph.Array) *graph.Array { return random.FoldIn(random.New(1), i).Data })(number)
 	rows := graph.Barrier(graph.Reshape(keys, tiles.RowCount(), tiles.Lanes, 2))[0]
 	one := func(local *graph.Array) any {
 		return graph.VMap(func(key random.Key) any {
-			return rollout.Policy.Init(key)
+			return init(rollout.Policy, key)
 		})(random.Key{Data: graph.DynamicIndex(rows, local, 0)})
 	}
 	all := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)

@@ -118,8 +118,10 @@ func All(s Size) []Workload {
 	}
 	breakout := play("breakout", "gymnax, flax", 4, 10, "Breakout-MinAtar-v1", "cnn:16", 512, 500)
 	breakout.PeerArgs = []string{"breakout", "512", "500", "16", "32"}
+	wide := generations("cmaes", 1000, 256, 3, 10)
+	wide.Name = "cmaes-1000"
 	return append(all,
-		generations("cmaes", 100, 256, 3, 10), generations("openes", 10000, 1024, 3, 10), breakout,
+		generations("cmaes", 100, 256, 3, 10), wide, generations("openes", 10000, 1024, 3, 10), breakout,
 		play("gru", "jax", 3, 6, "Forage-L2-v1", "gru:32", 512, 500, "play", "Forage-L2-v1"),
 		play("forage", "jax", 4, 8, "Forage-L1-v1", "mlp:32,32", 1024, 200, "play", "Forage-L1-v1"))
 }

@@ -352,7 +352,7 @@ func (m *machine) step() {
 	a := m.host.Next(m.now, 1)
 	m.send(m, a.Send)
 	for _, to := range a.Give {
-		m.send(m, m.host.StateParts(to, m.encoded(), 50))
+		m.send(m, m.host.StateFragments(to, m.encoded(), 50))
 	}
 	switch {
 	case a.State != nil:

@@ -55,8 +55,8 @@ func TestHostsShareAGeneration(t *testing.T) {
 		require.Len(t, r.States, n)
 		twice, computed := 0, 0
 		for _, s := range r.Stats {
-			computed += s.Computed
-			twice += s.Twice
+			computed += s.Chunks
+			twice += s.Duplicates
 		}
 		require.GreaterOrEqual(t, computed, 400)
 		require.LessOrEqual(t, computed, 440, "%d hosts", n)

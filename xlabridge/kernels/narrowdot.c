@@ -1,9 +1,10 @@
-// The kernel xlarun_bf16_dot: products of two bfloat16 arrays, summed in float32 over the axes that are contracted, for each pair of indices of batch axes, as StableHLO's dot_general.
+// The kernels xlarun_bf16_dot and xlarun_int8_dot: products of two arrays of bfloat16, summed in float32, and of bytes, summed in int32, over the axes that are contracted, for each pair of indices
+// of batch axes, as StableHLO's dot_general. xlarun_bf16_conv is a convolution of bfloat16.
 //
 // A result is cut into blocks. For each of them, threads of XLA's pool copy what they need of both operands, in pieces of INNER of the contracted axis, as the processor's instructions take it. The
 // sums of a result depend on its operands alone, and not on blocks or threads.
 #define _GNU_SOURCE
-#include "bf16dot.h"
+#include "narrowdot.h"
 
 #include <float.h>
 #include <pthread.h>
@@ -21,50 +22,53 @@
 
 enum { AXES = 24 };
 
-static const xb_dot *const sets[] = {
-    &xb_bf16_dot_plain,
+static const xb_dot *const sets[XB_NARROW_TYPES][3] = {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-    &xb_bf16_dot_avx512,
-    &xb_bf16_dot_amx,
+    {&xb_bf16_dot_plain, &xb_bf16_dot_avx512, &xb_bf16_dot_amx},
+    {&xb_int8_dot_plain, &xb_int8_dot_avx512, &xb_int8_dot_amx},
+#else
+    {&xb_bf16_dot_plain},
+    {&xb_int8_dot_plain},
 #endif
 };
 
-// amx tells whether the processor has tiles and the system lets the process use them.
-static bool amx(void) {
-#if defined(__x86_64__) && defined(__linux__)
-  enum { BF16 = 1 << 22, TILES = 1 << 24, ASK = 0x1023, TILE_DATA = 18 };
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+enum { AMX_BF16 = 1 << 22, AMX_TILES = 1 << 24, AMX_INT8 = 1 << 25 };
+
+// amx tells whether the processor has tiles and products of a type, and the system lets the process use them.
+static bool amx(unsigned type) {
+#ifdef __linux__
+  enum { ASK = 0x1023, TILE_DATA = 18 };
   unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & BF16) || !(d & TILES)) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & type) || !(d & AMX_TILES)) return false;
   return syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
 #else
   return false;
 #endif
 }
+#endif
 
-static int widest;
+static int widest[XB_NARROW_TYPES];
 
 static void find(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() >= XB_AVX512 && __builtin_cpu_supports("avx512bf16")) widest = amx() ? 2 : 1;
+  if (xb_widest_vectors() < XB_AVX512) return;
+  if (__builtin_cpu_supports("avx512bf16")) widest[XB_BF16] = amx(AMX_BF16) ? 2 : 1;
+  if (__builtin_cpu_supports("avx512vnni")) widest[XB_INT8] = amx(AMX_INT8) ? 2 : 1;
 #endif
 }
 
-int xb_bf16_dot_sets(void) {
+int xb_narrow_sets(xb_narrow type) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, find);
-  return widest + 1;
+  return widest[type] + 1;
 }
 
-static atomic_int used = -1;
+static atomic_int used[XB_NARROW_TYPES] = {-1, -1};
 
-void xb_bf16_dot_use(int set) { used = set < xb_bf16_dot_sets() ? set : -1; }
+void xb_narrow_use(xb_narrow type, int set) { used[type] = set < xb_narrow_sets(type) ? set : -1; }
 
-static const xb_dot *choose(void) {
-  int set = used;
-  return sets[set < 0 ? xb_bf16_dot_sets() - 1 : set];
-}
-
-const char *xb_bf16_dot_name(int set) { return sets[set]->name; }
+const char *xb_narrow_name(xb_narrow type, int set) { return sets[type][set]->name; }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -112,29 +116,33 @@ static void places(const axes *a, int64_t first, int64_t n, xb_places *p) {
 
 // An operand: its free axes, rows of the left one and columns of the right one, and those that are contracted.
 typedef struct {
-  const uint16_t *x;
+  const char *x;
   axes batch, free, inner;
 } operand;
 
 // What threads work on together. The last of them frees it.
 typedef struct {
+  xb_narrow type;
   const xb_dot *set;
+  int bytes, group;  // bytes of an element, elements of a word
   operand left, right;
   axes results;  // from one row to the next
   void *out;
-  bool half;
+  bool half, no_sign;
   int64_t rows, columns, inner, row_blocks, column_blocks, blocks, parts;
-  float *sums;  // of each block and part, [LINES][LINES]; NULL: a block has all parts
+  char *sums;  // of each block and part, [LINES][LINES]; NULL: a block has all parts
   atomic_llong next, done;
   atomic_int holders, failed;
   pthread_mutex_t lock;
   pthread_cond_t all;
 } job;
 
+enum { MOST_BYTES = 2, WORD = 4, BLOCK_BYTES = LINES * LINES * WORD };
+
 // Work memory of a thread, kept from call to call.
 typedef struct {
-  uint16_t left[(LINES + PANEL) * INNER], right[(LINES + PANEL) * INNER], turned[PANEL * INNER];
-  float sums[LINES * LINES], part[LINES * LINES], total[LINES * LINES];
+  char left[(LINES + PANEL) * INNER * MOST_BYTES], right[(LINES + PANEL) * INNER * MOST_BYTES], turned[PANEL * INNER * MOST_BYTES];
+  char sums[BLOCK_BYTES], part[BLOCK_BYTES], total[BLOCK_BYTES];  // float32 or int32
   int64_t rows[LINES], columns[LINES], results[LINES], own[LINES], piece_at[INNER], piece_size[INNER];
   xb_places left_inner, right_inner;
 } work;
@@ -149,56 +157,56 @@ static int64_t run_of(const int64_t *at, int64_t n) {
 }
 
 // pack_lines copies n lines of an operand, each along the contracted axis, and fills them up with zeros.
-static void pack_lines(const xb_dot *set, const uint16_t *x, int64_t n, const int64_t *at, const xb_places *inner, int64_t filled, uint16_t *to) {
-  set->lines(x, n, at, inner, to);
+static void pack_lines(const job *j, const char *x, int64_t n, const int64_t *at, const xb_places *inner, int64_t filled, char *to) {
+  j->set->lines(x, n, at, inner, to);
   if (filled > inner->n)
-    for (int64_t i = 0; i < n; i++) memset(to + i * INNER + inner->n, 0, (size_t)(filled - inner->n) * sizeof *to);
+    for (int64_t i = 0; i < n; i++) memset(to + (i * INNER + inner->n) * j->bytes, 0, (size_t)((filled - inner->n) * j->bytes));
 }
 
-enum { TURNED = 16 };  // lines and pairs that are turned at a time
+enum { TURNED = 16 };  // lines and groups that are turned at a time
 
-// pack_left copies rows. If they lie across, pairs of up to PANEL of them at a time are turned; what that writes behind them is written over.
-static void pack_left(const job *j, work *w, const uint16_t *x, int64_t n, const xb_places *inner, int64_t filled) {
+// pack_left copies rows. If they lie across, groups of up to PANEL of them at a time are turned; what that writes behind them is written over.
+static void pack_left(const job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
   if (inner->pieces * 2 <= inner->n || n == 1) {
-    pack_lines(j->set, x, n, w->rows, inner, filled, w->left);
+    pack_lines(j, x, n, w->rows, inner, filled, w->left);
     return;
   }
   for (int64_t i = 0, some; i < n; i += some) {
     some = run_of(w->rows + i, least(PANEL, n - i));
-    uint16_t *to = w->left + i * INNER;
-    j->set->pairs(x + w->rows[i], some, inner, filled, w->turned);
+    char *to = w->left + i * INNER * j->bytes;
+    j->set->groups(x + w->rows[i] * j->bytes, some, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
-      for (int64_t k = 0; k < filled / 2; k += TURNED)
-        j->set->turn((uint32_t *)w->turned + k * PANEL + half, PANEL, (uint32_t *)(to + half * INNER) + k, INNER / 2);
+      for (int64_t k = 0; k < filled / j->group; k += TURNED)
+        j->set->turn((uint32_t *)w->turned + k * PANEL + half, PANEL, (uint32_t *)(to + half * INNER * j->bytes) + k, INNER / j->group);
   }
 }
 
 // pack_right copies columns into panels. If they lie along the contracted axis, they are turned.
-static void pack_right(const job *j, work *w, const uint16_t *x, int64_t n, const xb_places *inner, int64_t filled) {
+static void pack_right(const job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
   for (int64_t i = 0; i < n; i += PANEL) {
     int64_t some = least(PANEL, n - i);
-    uint16_t *to = w->right + i * filled;
+    char *to = w->right + i * filled * j->bytes;
     if (run_of(w->columns + i, some) == some) {
-      j->set->pairs(x + w->columns[i], some, inner, filled, to);
+      j->set->groups(x + w->columns[i] * j->bytes, some, inner, filled, to);
       continue;
     }
-    pack_lines(j->set, x, some, w->columns + i, inner, filled, w->turned);
+    pack_lines(j, x, some, w->columns + i, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
-      for (int64_t k = 0; k < filled / 2; k += TURNED)
-        j->set->turn((uint32_t *)(w->turned + half * INNER) + k, INNER / 2, (uint32_t *)to + k * PANEL + half, PANEL);
+      for (int64_t k = 0; k < filled / j->group; k += TURNED)
+        j->set->turn((uint32_t *)(w->turned + half * INNER * j->bytes) + k, INNER / j->group, (uint32_t *)to + k * PANEL + half, PANEL);
   }
 }
 
 enum { LONG_PIECE = 8 };
 
 // take_left lets the product take rows as they lie, if it can and if they lie in long pieces.
-static bool take_left(const job *j, work *w, const uint16_t *x, xb_dot_block *b) {
+static bool take_left(const job *j, work *w, const char *x, xb_dot_block *b) {
   const xb_places *inner = &w->left_inner;
   b->left = w->left, b->rows_at = NULL;
   if (!j->set->direct || inner->pieces * LONG_PIECE > inner->n) return false;
   for (int64_t p = 0; p < inner->pieces; p++) {
     w->piece_at[p] = inner->at[inner->begin[p]], w->piece_size[p] = inner->begin[p + 1] - inner->begin[p];
-    if (w->piece_size[p] % 2 != 0) return false;
+    if (w->piece_size[p] % j->group != 0) return false;
   }
   b->left = x, b->rows_at = w->rows, b->pieces = inner->pieces, b->piece_at = w->piece_at, b->piece_size = w->piece_size;
   return true;
@@ -228,7 +236,7 @@ static place_in_results place_of(const job *j, int64_t number) {
   return p;
 }
 
-static void *results_of(const job *j, place_in_results p) { return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : 4); }
+static void *results_of(const job *j, place_in_results p) { return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : WORD); }
 
 static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row, int64_t column, int64_t begin, int64_t end) {
   for (int64_t k = begin, n; k < end; k += n) {
@@ -238,16 +246,16 @@ static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, in
     places(&j->left.inner, k, n, &w->left_inner);
     places(&j->right.inner, k, n, &w->right_inner);
     offsets(&j->left.free, row, b->rows, w->rows);
-    if (!take_left(j, w, j->left.x + left_at, b)) pack_left(j, w, j->left.x + left_at, b->rows, &w->left_inner, b->inner);
+    if (!take_left(j, w, j->left.x + left_at * j->bytes, b)) pack_left(j, w, j->left.x + left_at * j->bytes, b->rows, &w->left_inner, b->inner);
     offsets(&j->right.free, column, b->columns, w->columns);
-    pack_right(j, w, j->right.x + right_at, b->columns, &w->right_inner, b->inner);
+    pack_right(j, w, j->right.x + right_at * j->bytes, b->columns, &w->right_inner, b->inner);
     j->set->product(b);
   }
 }
 
-// add_part adds the sums of a part to the total, of which it may be the first. Like the instructions for bfloat16 it takes numbers below the least normal one for zero, whatever the mode of the
+// add_floats adds the sums of a part to the total, of which it may be the first. Like the instructions for bfloat16 it takes numbers below the least normal one for zero, whatever the mode of the
 // thread.
-static void add_part(const float *part, bool first, int64_t rows, int64_t columns, float *total) {
+static void add_floats(const float *part, bool first, int64_t rows, int64_t columns, float *total) {
   for (int64_t i = 0; i < rows; i++, part += LINES, total += LINES)
     for (int64_t k = 0; k < columns; k++) {
       float sum = first ? part[k] : total[k] + part[k];
@@ -255,19 +263,32 @@ static void add_part(const float *part, bool first, int64_t rows, int64_t column
     }
 }
 
-static void put_total(const float *total, int64_t rows, int64_t columns, const int64_t *at, bool half, void *out) {
-  for (int64_t i = 0; i < rows; i++, total += LINES)
-    for (int64_t k = 0; k < columns; k++) {
-      if (half) ((uint16_t *)out)[at[i] + k] = xb_rounded(total[k]);
-      else ((float *)out)[at[i] + k] = total[k];
-    }
+// add_integers is the same of int32, modulo 2^32.
+static void add_integers(const uint32_t *part, bool first, int64_t rows, int64_t columns, uint32_t *total) {
+  for (int64_t i = 0; i < rows; i++, part += LINES, total += LINES)
+    for (int64_t k = 0; k < columns; k++) total[k] = first ? part[k] : total[k] + part[k];
+}
+
+static void add_part(const job *j, const void *part, bool first, int64_t rows, int64_t columns, void *total) {
+  if (j->type == XB_BF16) add_floats(part, first, rows, columns, total);
+  else add_integers(part, first, rows, columns, total);
+}
+
+static void put_total(const job *j, const char *total, int64_t rows, int64_t columns, const int64_t *at, void *out) {
+  for (int64_t i = 0; i < rows; i++, total += LINES * WORD) {
+    const float *line = (const float *)total;
+    if (j->half)
+      for (int64_t k = 0; k < columns; k++) ((uint16_t *)out)[at[i] + k] = xb_rounded(line[k]);
+    else
+      memcpy((char *)out + at[i] * WORD, total, (size_t)columns * WORD);
+  }
 }
 
 // run_block has the sums of a block, or of one part of it.
 static bool run_block(const job *j, int64_t number) {
   if (memory == NULL && (memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64)) == NULL) return false;
   work *w = memory;
-  float *own = j->sums == NULL ? NULL : j->sums + number * LINES * LINES;
+  char *own = j->sums == NULL ? NULL : j->sums + number * BLOCK_BYTES;
   int64_t first_part = own == NULL ? 0 : number % j->parts, parts = own == NULL ? j->parts : 1;
   if (own != NULL) number /= j->parts;
   int64_t left_at, right_at;
@@ -275,7 +296,7 @@ static bool run_block(const job *j, int64_t number) {
   int64_t row = at.row, rows = at.rows, column = at.column, columns = at.columns;
   offsets(&j->left.batch, at.batch, 1, &left_at);
   offsets(&j->right.batch, at.batch, 1, &right_at);
-  xb_dot_block b = {.rows = rows, .columns = columns, .left = w->left, .right = w->right, .sums = w->sums, .half = j->half, .at = w->results};
+  xb_dot_block b = {.rows = rows, .columns = columns, .left = w->left, .right = w->right, .sums = w->sums, .half = j->half, .no_sign = j->no_sign, .at = w->results};
   void *out = results_of(j, at);
   b.out = out;
   offsets(&j->results, row, rows, w->results);
@@ -285,9 +306,9 @@ static bool run_block(const job *j, int64_t number) {
   }
   for (int64_t part = first_part; part < first_part + parts; part++) {
     run_part(j, w, &b, left_at, right_at, row, column, cut(j->inner, INNER, j->parts, part), cut(j->inner, INNER, j->parts, part + 1));
-    if (j->parts > 1 && own == NULL) add_part(w->part, part == 0, rows, columns, w->total);
+    if (j->parts > 1 && own == NULL) add_part(j, w->part, part == 0, rows, columns, w->total);
   }
-  if (j->parts > 1 && own == NULL) put_total(w->total, rows, columns, w->results, j->half, out);
+  if (j->parts > 1 && own == NULL) put_total(j, w->total, rows, columns, w->results, out);
   return true;
 }
 
@@ -334,7 +355,7 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
   int64_t whole = j->blocks;
   if (whole < n && j->parts > 1) {
     j->blocks *= j->parts;
-    j->sums = malloc((size_t)j->blocks * LINES * LINES * sizeof *j->sums);
+    j->sums = malloc((size_t)j->blocks * BLOCK_BYTES);
     if (j->sums == NULL) j->blocks = whole;
   }
   pthread_mutex_init(&j->lock, NULL);
@@ -355,11 +376,11 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
   bool right = !j->failed;
   for (int64_t block = 0; right && j->sums != NULL && block < whole; block++) {
     place_in_results p = place_of(j, block);
-    float *sums = j->sums + block * j->parts * LINES * LINES;
+    char *sums = j->sums + block * j->parts * BLOCK_BYTES;
     int64_t at[LINES];
     offsets(&j->results, p.row, p.rows, at);
-    for (int64_t part = 1; part < j->parts; part++) add_part(sums + part * LINES * LINES, false, p.rows, p.columns, sums);
-    put_total(sums, p.rows, p.columns, at, j->half, results_of(j, p));
+    for (int64_t part = 1; part < j->parts; part++) add_part(j, sums + part * BLOCK_BYTES, false, p.rows, p.columns, sums);
+    put_total(j, sums, p.rows, p.columns, at, results_of(j, p));
   }
   free(j->sums);
   leave(j);
@@ -370,7 +391,7 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
 static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batches, const int64_t *inner, int64_t inners, operand *o) {
   bool taken[AXES] = {false};
   int64_t steps[AXES], step = 1;
-  if (b->dtype != XF_BF16 || b->rank > AXES) return false;
+  if (b->rank > AXES) return false;
   *o = (operand){b->data, {.size = 1}, {.size = 1}, {.size = 1}};
   for (int64_t i = b->rank - 1; i >= 0; step *= b->dims[i--]) steps[i] = step;
   for (int64_t i = 0; i < batches + inners; i++) {
@@ -399,12 +420,14 @@ static bool read_job(const xf_frame *frame, job *j) {
       !read_operand(right, config + 1 + batches, batches, contracted + inners, inners, &j->right))
     return false;
   j->rows = j->left.free.size, j->columns = j->right.free.size, j->inner = j->left.inner.size;
-  j->half = out->dtype == XF_BF16, j->out = out->data;
+  j->half = out->dtype == XF_BF16, j->no_sign = left->dtype == XF_U8, j->out = out->data;
   int64_t results = 1;
   for (int64_t i = 0; i < out->rank; i++) results *= out->dims[i];
   j->results.size = 1;
   add_axis(&j->results, j->rows, j->columns);
-  return (j->half || out->dtype == XF_F32) && j->right.inner.size == j->inner && j->right.batch.size == j->left.batch.size && j->left.batch.size > 0 && j->rows > 0 &&
+  bool types = j->type == XB_BF16 ? left->dtype == XF_BF16 && right->dtype == XF_BF16 && (j->half || out->dtype == XF_F32)
+                                  : (left->dtype == XF_S8 || j->no_sign) && right->dtype == XF_S8 && out->dtype == XF_S32;
+  return types && j->right.inner.size == j->inner && j->right.batch.size == j->left.batch.size && j->left.batch.size > 0 && j->rows > 0 &&
          j->columns > 0 && j->inner > 0 && results == j->left.batch.size * j->rows * j->columns;
 }
 
@@ -510,7 +533,7 @@ static const char *read_conv(const xf_frame *frame, job *j) {
   qsort(rows, (size_t)rank - 1, sizeof *rows, by_left);
   qsort(inner, (size_t)rank - 1, sizeof *inner, by_left);
   axes one = {.size = 1};
-  j->left = (operand){from, one, one, one}, j->right = (operand){w->data, one, one, one}, j->results = one;
+  j->left = (operand){(const char *)from, one, one, one}, j->right = (operand){w->data, one, one, one}, j->results = one;
   for (int64_t i = 0; i < rank - 1; i++) {
     add_axis(&j->left.free, rows[i].dim, rows[i].left);
     add_axis(&j->results, rows[i].dim, rows[i].result);
@@ -523,27 +546,43 @@ static const char *read_conv(const xf_frame *frame, job *j) {
   return NULL;
 }
 
+// start is a new job.
+static job *start(xb_narrow type) {
+  job *j = calloc(1, sizeof *j);
+  if (j == NULL) return NULL;
+  int set = used[type], count = xb_narrow_sets(type);
+  j->type = type, j->set = sets[type][set < 0 ? count - 1 : set];
+  j->bytes = type == XB_BF16 ? 2 : 1, j->group = WORD / j->bytes;
+  return j;
+}
+
 xf_error *xb_bf16_conv(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = calloc(1, sizeof *j);
+  job *j = start(XB_BF16);
   if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_conv has no memory");
   const char *wrong = read_conv(frame, j);
   if (wrong != NULL) {
     free(j);
     return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
   }
-  j->set = choose();
   return run(frame, j, 1) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_conv has no memory for its blocks");
 }
 
-xf_error *xb_bf16_dot(xf_frame *frame) {
+static xf_error *call(xf_frame *frame, xb_narrow type, const char *wrong) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = calloc(1, sizeof *j);
-  if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_dot has no memory");
+  job *j = start(type);
+  if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory");
   if (!read_job(frame, j)) {
     free(j);
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_bf16_dot takes two bf16 arrays whose batch axes and contracted axes are of one size, none of them empty, and gives bf16 or f32");
+    return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
   }
-  j->set = choose();
-  return run(frame, j, j->left.batch.size) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_dot has no memory for its blocks");
+  return run(frame, j, j->left.batch.size) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory for its blocks");
+}
+
+xf_error *xb_bf16_dot(xf_frame *frame) {
+  return call(frame, XB_BF16, "xlarun_bf16_dot takes two bf16 arrays whose batch axes and contracted axes are of one size, none of them empty, and gives bf16 or f32");
+}
+
+xf_error *xb_int8_dot(xf_frame *frame) {
+  return call(frame, XB_INT8, "xlarun_int8_dot takes an s8 or u8 and an s8 array whose batch axes and contracted axes are of one size, none of them empty, and gives s32");
 }

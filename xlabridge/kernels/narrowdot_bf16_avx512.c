@@ -3,8 +3,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "bf16dot.h"
-#include "bf16dot_lines.h"
+#include "narrowdot.h"
+#include "narrowdot_bf16.h"
 
 enum { MOST = 14, W = 16 };  // rows whose sums are in registers side by side, and the numbers of a register
 
@@ -43,8 +43,8 @@ static inline __attribute__((always_inline)) void put_sums(const int count, cons
 
 // tile has the sums of `count` rows and a panel's first `vectors` registers of columns. Both are constants where it is called, so that sums stay in registers.
 static inline __attribute__((always_inline)) void tile(const int count, const int vectors, const xb_dot_block *b, int64_t row, int64_t column) {
-  const uint16_t *left = b->left + row * INNER, *right = b->right + column * b->inner;
-  float *sums = b->sums + row * LINES + column;
+  const uint16_t *left = (const uint16_t *)b->left + row * INNER, *right = (const uint16_t *)b->right + column * b->inner;
+  float *sums = (float *)b->sums + row * LINES + column;
   __m512 sum[MOST][2];
   sums_of(count, vectors, b, sums, sum);
   for (int64_t k = 0; k < b->inner; k += 2, left += 2, right += 2 * PANEL) {
@@ -67,14 +67,14 @@ enum { MOST_DIRECT = 8 };  // rows side by side whose places fit into registers
 
 // direct is tile, of rows as they lie.
 static inline __attribute__((always_inline)) void direct(const int count, const int vectors, const xb_dot_block *b, int64_t row, int64_t column) {
-  const uint16_t *right = b->right + column * b->inner;
-  float *sums = b->sums + row * LINES + column;
+  const uint16_t *right = (const uint16_t *)b->right + column * b->inner;
+  float *sums = (float *)b->sums + row * LINES + column;
   __m512 sum[MOST][2];
   sums_of(count, vectors, b, sums, sum);
   for (int64_t p = 0; p < b->pieces; p++) {
     const uint16_t *x[MOST_DIRECT];
 #pragma GCC unroll 16
-    for (int i = 0; i < count; i++) x[i] = b->left + b->rows_at[row + i] + b->piece_at[p];
+    for (int i = 0; i < count; i++) x[i] = (const uint16_t *)b->left + b->rows_at[row + i] + b->piece_at[p];
     for (int64_t k = 0; k < b->piece_size[p]; k += 2, right += 2 * PANEL) {
       __m512bh line[2];
 #pragma GCC unroll 2
@@ -112,5 +112,5 @@ static void product(const xb_dot_block *b) {
   }
 }
 
-const xb_dot xb_bf16_dot_avx512 = {"avx512_bf16", 2, true, product, lines, pairs, turn};
+const xb_dot xb_bf16_dot_avx512 = {"avx512_bf16", 2, true, product, lines, groups, turn};
 #endif

@@ -2,8 +2,9 @@
 #pragma GCC target("arch=x86-64-v4,avx512bf16,amx-tile,amx-bf16,prefer-vector-width=512")
 #include <immintrin.h>
 
-#include "bf16dot.h"
-#include "bf16dot_lines.h"
+#include "narrowdot.h"
+#include "narrowdot_bf16.h"
+#include "narrowdot_amx.h"
 
 static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_t n) {
   for (int64_t i = 0; i < n; i += 16) {
@@ -16,22 +17,10 @@ static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_
   }
 }
 
-// Eight tiles of 16 rows of 64 bytes, as the processor takes it.
-static const struct {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t bytes[16];
-  uint8_t rows[16];
-} shapes = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
-
+#define SUM float
 #define NAME xb_bf16_dot_amx
 #define LABEL "amx"
-#define LINE_FUNCTIONS lines, pairs, turn
-#define TILES
-#define OPEN _tile_loadconfig(&shapes)
-#define CLOSE _tile_release()
-#define ZERO(t) _tile_zero(t)
-#define LOAD(t, from, bytes) _tile_loadd(t, from, bytes)
-#define STORE(t, to, bytes) _tile_stored(t, to, bytes)
-#define DOT(c, a, b) _tile_dpbf16ps(c, a, b)
-#include "bf16dot_tiles.h"
+#define LINE_FUNCTIONS lines, groups, turn
+#define DOT(c, x, y) _tile_dpbf16ps(c, x, y)
+#include "narrowdot_tiles.h"
 #endif

@@ -5,17 +5,17 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Part is the input of Program.EvaluatePart: a part of the population's tiles.
-type Part struct {
+// Chunk is the input of Program.EvaluateChunk: a part of the population's tiles.
+type Chunk struct {
 	Inputs
 	First *graph.Array // i32[devices]: each device's first tile
 	Count *graph.Array // i32[devices]: the number of its tiles, at most perDevice
 }
 
-// EvaluatePart plays the members of some tiles. It returns the rows of perDevice tiles of each device, leaves
+// EvaluateChunk plays the members of some tiles. It returns the rows of perDevice tiles of each device, leaves
 // [devices·perDevice, …], the same on every device; rows beyond Count are zeros. A tile's rows depend on the state and
 // on the tile's number alone.
-func (p *Program) EvaluatePart(s State, in Part, perDevice int) Results {
+func (p *Program) EvaluateChunk(s State, in Chunk, perDevice int) Results {
 	p = p.Bind(in.Inputs)
 	device := graph.AxisIndex(graph.DeviceAxis)
 	p.Groups = p.Groups.Part(graph.DynamicIndex(in.First, device, 0),
@@ -34,7 +34,7 @@ type Joined struct {
 	Rows Results // of all tiles, leaves [tiles, …]
 }
 
-// TellJoined is the end of a generation whose tiles were played by EvaluatePart. It returns what Run returns.
+// TellJoined is the end of a generation whose tiles were played by EvaluateChunk. It returns what Run returns.
 func (p *Program) TellJoined(s State, in Joined) (State, *graph.Array) {
 	p = p.Bind(in.Inputs)
 	keys := p.keys(s)

@@ -14,9 +14,9 @@ import (
 // without work at its end.
 const usualChunks = 64
 
-// part is the program by which a host computes some of a generation's tiles. The state's loop ends the generation, once
+// chunk is the program by which a host computes some of a generation's tiles. The state's loop ends the generation, once
 // the rows of all tiles are there.
-type part struct {
+type chunk struct {
 	*run.Beside
 	inputs generation.Inputs
 	zeros  generation.Results // rows of all tiles
@@ -32,7 +32,7 @@ func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generatio
 	if e.config.Chunks > 0 {
 		chunks = e.config.Chunks
 	}
-	p := &part{inputs: in, tiles: tiles, each: (tiles + chunks - 1) / chunks}
+	p := &chunk{inputs: in, tiles: tiles, each: (tiles + chunks - 1) / chunks}
 	var err error
 	if err := graph.Try(func() { p.zeros = program.RowsOfTiles(tiles) }); err != nil {
 		return err
@@ -44,34 +44,34 @@ func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generatio
 	if err != nil {
 		return err
 	}
-	of := generation.Part{Inputs: in, First: graph.Int32s(make([]int32, e.setup.Groups.Devices)),
+	of := generation.Chunk{Inputs: in, First: graph.Int32s(make([]int32, e.setup.Groups.Devices)),
 		Count: graph.Int32s(make([]int32, e.setup.Groups.Devices))}
-	p.Beside, err = run.NewBeside(e.Loop, "part", of, func(s generation.State, in generation.Part) generation.Results {
-		return program.EvaluatePart(s, in, p.each)
+	p.Beside, err = run.NewBeside(e.Loop, "chunk", of, func(s generation.State, in generation.Chunk) generation.Results {
+		return program.EvaluateChunk(s, in, p.each)
 	})
 	if err != nil {
 		return errors.Join(err, e.Loop.Close())
 	}
-	e.part = p
+	e.chunk = p
 	return nil
 }
 
 // chunks returns the number of chunks of a generation.
-func (p *part) chunks() int { return (p.tiles + p.each - 1) / p.each }
+func (p *chunk) chunks() int { return (p.tiles + p.each - 1) / p.each }
 
 // tilesOf returns the first tile of a chunk and the number of its tiles.
-func (p *part) tilesOf(chunk int) (first, count int) {
+func (p *chunk) tilesOf(chunk int) (first, count int) {
 	return chunk * p.each, min(p.each, p.tiles-chunk*p.each)
 }
 
 // compute returns the rows of chunks, at most one for each device.
-func (p *part) compute(chunks []int, devices int) ([][]byte, error) {
+func (p *chunk) compute(chunks []int, devices int) ([][]byte, error) {
 	first, count := make([]int32, devices), make([]int32, devices)
 	for i, c := range chunks {
 		f, n := p.tilesOf(c)
 		first[i], count[i] = int32(f), int32(n)
 	}
-	out, err := p.Call(generation.Part{Inputs: p.inputs, First: graph.Int32s(first), Count: graph.Int32s(count)})
+	out, err := p.Call(generation.Chunk{Inputs: p.inputs, First: graph.Int32s(first), Count: graph.Int32s(count)})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (p *part) compute(chunks []int, devices int) ([][]byte, error) {
 }
 
 // joined returns the inputs that end a generation, given the rows of its chunks in order.
-func (p *part) joined(rows [][]byte) (generation.Joined, error) {
+func (p *chunk) joined(rows [][]byte) (generation.Joined, error) {
 	leaves, tree := graph.Flatten(p.zeros)
 	data := make([][]byte, len(leaves))
 	for chunk, b := range rows {
@@ -118,7 +118,7 @@ func (p *part) joined(rows [][]byte) (generation.Joined, error) {
 }
 
 // member returns the number of the member that a byte of a chunk's rows belongs to; -1: none.
-func (p *part) member(chunk, offset int, e *Evolution) int {
+func (p *chunk) member(chunk, offset int, e *Evolution) int {
 	first, tiles := p.tilesOf(chunk)
 	for _, size := range p.sizes {
 		if offset >= size*tiles {

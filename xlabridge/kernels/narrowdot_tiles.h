@@ -2,11 +2,12 @@
 // operations on tiles, whose numbers are constants:
 //   OPEN and CLOSE, before the first of them and behind the last,
 //   ZERO(t), LOAD(t, from, bytes), STORE(t, to, bytes), with the bytes from one row to the next,
-//   DOT(c, a, b): c[m][n] += a[m][2k] b[k][2n] + a[m][2k + 1] b[k][2n + 1], where c has float32 and a and b have bfloat16;
-// and with results, which writes n sums of a row, and LINE_FUNCTIONS, the other functions of the set.
-#include "bf16dot.h"
+//   DOT(c, x, y): c[m][n] += the product of group k of x[m] and group n of y[k], for all k, of the block b;
+// with ELEMENT and SUM, the types of elements and of sums, with results, which writes n sums of a row, and with LINE_FUNCTIONS,
+// the other functions of the set.
+#include "narrowdot.h"
 
-enum { TILE = 16, WORD = 4 };  // rows of a tile and words of a row, and the bytes of a word
+enum { TILE = 16, WORD = 4, GROUP = WORD / sizeof(ELEMENT) };  // rows of a tile and words of a row, the bytes of a word, its elements
 
 // Tiles 0 to 3 are sums, those of two rows of tiles; 4 and 5 of the left operand, 6 and 7 of the right one.
 static void product(const xb_dot_block *b) {
@@ -16,8 +17,8 @@ static void product(const xb_dot_block *b) {
     bool tall = b->rows - row > TILE;
     for (int64_t column = 0; column < b->columns; column += PANEL) {
       bool wide = b->columns - column > TILE;
-      const uint16_t *left = b->left + row * INNER, *right = b->right + column * b->inner;
-      float *sums = b->sums + row * LINES + column, ends[2 * TILE][PANEL];
+      const ELEMENT *left = (const ELEMENT *)b->left + row * INNER, *right = (const ELEMENT *)b->right + column * b->inner;
+      SUM *sums = (SUM *)b->sums + row * LINES + column, ends[2 * TILE][PANEL];
       if (b->first) {
         ZERO(0);
         if (wide) ZERO(1);
@@ -29,21 +30,21 @@ static void product(const xb_dot_block *b) {
         if (tall) LOAD(2, sums + TILE * LINES, LINES * WORD);
         if (tall && wide) LOAD(3, sums + TILE * LINES + TILE, LINES * WORD);
       }
-      for (int64_t k = 0; k < b->inner; k += 2 * TILE, left += 2 * TILE, right += 2 * TILE * PANEL) {
-        LOAD(4, left, INNER * 2);
+      for (int64_t k = 0; k < b->inner; k += GROUP * TILE, left += GROUP * TILE, right += GROUP * TILE * PANEL) {
+        LOAD(4, left, INNER * sizeof(ELEMENT));
         LOAD(6, right, PANEL * WORD);
         DOT(0, 4, 6);
         if (wide) {
-          LOAD(7, right + 2 * TILE, PANEL * WORD);
+          LOAD(7, right + GROUP * TILE, PANEL * WORD);
           DOT(1, 4, 7);
         }
         if (tall) {
-          LOAD(5, left + TILE * INNER, INNER * 2);
+          LOAD(5, left + TILE * INNER, INNER * sizeof(ELEMENT));
           DOT(2, 5, 6);
           if (wide) DOT(3, 5, 7);
         }
       }
-      float *to = b->last ? ends[0] : sums;
+      SUM *to = b->last ? ends[0] : sums;
       int64_t line = b->last ? PANEL : LINES;
       STORE(0, to, line * WORD);
       if (wide) STORE(1, to + TILE, line * WORD);
@@ -57,4 +58,4 @@ static void product(const xb_dot_block *b) {
   CLOSE;
 }
 
-const xb_dot NAME = {LABEL, 2 * TILE, false, product, LINE_FUNCTIONS};
+const xb_dot NAME = {LABEL, GROUP * TILE, false, product, LINE_FUNCTIONS};

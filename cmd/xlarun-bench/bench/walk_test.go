@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/long"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/target"
+)
+
+// withoutPrograms are suites that compile no program of one process, or run programs of other processes.
+var withoutPrograms = []string{"study", "machines"}
+
+// Every workload of every suite compiles for a GPU and for a TPU, on one device and on several. XLARUN_WALK chooses the
+// rows whose names hold it.
+func TestEveryWorkloadCompilesAhead(t *testing.T) {
+	long.Only(t)
+	h := &host{Streams: console.Streams{Out: io.Discard, Err: io.Discard, Env: os.Getenv}}
+	for _, s := range suites() {
+		if strings.Contains(strings.Join(withoutPrograms, " "), s.Name) {
+			continue
+		}
+		for _, name := range []string{"h100", "h100x4", "v5e:2x2 one", "v5e:2x2"} {
+			label, one := strings.CutSuffix(name, " one")
+			on, err := target.Parse(label)
+			require.NoError(t, err)
+			o := Options{Devices: on.Devices, Tune: "off"}
+			if one {
+				o.Devices = 1
+			}
+			for _, w := range s.Workloads(o) {
+				row := s.Name + " " + w.Name + " for " + name
+				t.Run("29.43 "+row, func(t *testing.T) {
+					if w.Start != steady || !strings.Contains(row, os.Getenv("XLARUN_WALK")) {
+						t.Skip("the same program as another row, or not chosen")
+					}
+					compiled := 0
+					b, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: on.Backend, Topology: &on, Zeros: true,
+						NoCache: true, Offline: os.Getenv("XLARUN_TOPOLOGIES") == "",
+						Compiled: func(*xlabridge.Compiled) { compiled++ }})
+					if errors.Is(err, fetch.ErrNotInstalled) {
+						t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend)
+					}
+					require.NoError(t, err)
+					defer func() { require.NoError(t, b.Close()) }()
+					r, err := w.Open(t.Context(), h, b, o)
+					require.NoError(t, err)
+					require.NoError(t, r.Close())
+					require.Positive(t, compiled, "the workload compiled no program")
+				})
+			}
+		}
+	}
+}

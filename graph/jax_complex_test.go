@@ -1,0 +1,195 @@
+package graph_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+func transform(f func(graph.Fourier, *graph.Array) *graph.Array) func(functionAttrs, list) list {
+	return single(func(a functionAttrs, x list) *graph.Array {
+		return f(graph.Fourier{Axes: a.Axes, Length: a.Dims, Norm: a.Mode}, x[0])
+	})
+}
+
+func points(f func(n int, d float64) *graph.Array) func(functionAttrs, list) list {
+	return single(func(a functionAttrs, _ list) *graph.Array { return f(a.N, a.Q) })
+}
+
+// complexFunctions names ours for each of JAX's.
+var complexFunctions = map[string]func(functionAttrs, list) list{
+	"30.180 real": unary(graph.Real), "30.180 imag": unary(graph.Imag), "30.180 conj": unary(graph.Conj),
+	"30.180 angle": unary(graph.Angle), "30.180 abs": unary(graph.Abs), "30.180 sign": unary(graph.Sign),
+	"30.181 complex": binary(graph.Complex),
+	"30.182 exp":     unary(graph.Exp), "30.182 log": unary(graph.Log), "30.182 sqrt": unary(graph.Sqrt),
+	"30.182 sin": unary(graph.Sin), "30.182 cos": unary(graph.Cos), "30.182 tan": unary(graph.Tan),
+	"30.182 sinh": unary(graph.Sinh), "30.182 cosh": unary(graph.Cosh), "30.182 tanh": unary(graph.Tanh),
+	"30.182 expm1": unary(graph.Expm1), "30.182 log1p": unary(graph.Log1p), "30.182 negative": unary(graph.Neg),
+	"30.182 square": unary(graph.Square), "30.182 reciprocal": unary(graph.Reciprocal),
+	"30.182 rsqrt": unary(graph.Rsqrt), "30.182 logistic": unary(graph.Logistic),
+	"30.183 add": binary(graph.Add), "30.183 subtract": binary(graph.Sub), "30.183 multiply": binary(graph.Mul),
+	"30.183 divide": binary(graph.Div), "30.183 power": binary(graph.Pow),
+	"30.184 equal": binary(graph.Eq), "30.184 not_equal": binary(graph.Ne),
+	"30.184 where":    single(func(_ functionAttrs, x list) *graph.Array { return graph.Where(x[0], x[1], x[2]) }),
+	"30.184 isfinite": unary(graph.IsFinite), "30.184 isreal": unary(graph.IsReal),
+	"30.184 iscomplex": unary(graph.IsComplex),
+	"30.185 sum":       overAxes(graph.Sum), "30.185 prod": overAxes(graph.Prod), "30.185 mean": overAxes(graph.Mean),
+	"30.185 var": overAxes(graph.Variance), "30.185 std": overAxes(graph.Std),
+	"30.186 cumsum":  single(func(a functionAttrs, x list) *graph.Array { return graph.CumSum(x[0], a.Axis) }),
+	"30.186 cumprod": single(func(a functionAttrs, x list) *graph.Array { return graph.CumProd(x[0], a.Axis) }),
+	"30.187 matmul":  single(func(_ functionAttrs, x list) *graph.Array { return graph.Dot(x[0], x[1]) }),
+	"30.187 vdot":    single(func(_ functionAttrs, x list) *graph.Array { return graph.Vdot(x[0], x[1]) }),
+	"30.187 batched": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.Einsum("bij,bjk->bik", x[0], x[1])
+	}),
+	"30.188 scatter": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.ScatterAdd(x[0], graph.Of([]int32{1, 3, 1}), x[1])
+	}),
+	"30.188 take": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.Take(x[0], graph.Of([]int32{2, 0, 2}), 0)
+	}),
+	"30.188 pad": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.Pad(graph.Transpose(graph.Reverse(x[0], 0)), 0, []int{1, 0}, []int{0, 2})
+	}),
+	"30.189 scan": func(_ functionAttrs, x list) list {
+		c, y := graph.Scan(func(c, x *graph.Array) (*graph.Array, *graph.Array) {
+			return graph.Add(graph.Mul(c, x), 1i), graph.Abs(c)
+		}, x[0], x[1])
+		return list{c, y}
+	},
+	"30.189 vmap": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.VMap2(func(x, w *graph.Array) *graph.Array { return graph.Sum(graph.Mul(graph.Exp(x), w)) })(x[0],
+			x[1])
+	}),
+	"30.189 while": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.ForiLoop(0, 4, func(_, c *graph.Array) *graph.Array {
+			return graph.Add(graph.Mul(graph.Mul(c, c), .5), x[0])
+		}, x[0])
+	}),
+	"30.190 holomorphic": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.GradHolomorphic(func(x *graph.Array) *graph.Array {
+			return graph.Sum(graph.Mul(graph.Sin(x), x))
+		})(x[0])
+	}),
+	"30.190 gradient descent": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.Grad(func(x *graph.Array) *graph.Array {
+			return graph.Sum(graph.Square(graph.Abs(graph.Sub(x, 1+2i))))
+		})(x[0])
+	}),
+	"30.190 jvp": func(_ functionAttrs, x list) list {
+		y, t := graph.Jvp(func(x *graph.Array) *graph.Array { return graph.Mul(graph.Abs(x), graph.Exp(x)) }, x[0], x[1])
+		return list{y, t}
+	},
+	"30.191 norm": single(func(_ functionAttrs, x list) *graph.Array { return graph.VectorNorm(x[0], 1, 2) }),
+	"30.191 cov":  single(func(_ functionAttrs, x list) *graph.Array { return graph.Cov(x[0], 1) }),
+	"30.192 fft":  transform(graph.Fourier.FFT), "30.192 ifft": transform(graph.Fourier.IFFT),
+	"30.193 rfft": transform(graph.Fourier.RFFT), "30.193 irfft": transform(graph.Fourier.IRFFT),
+	"30.194 hfft": transform(graph.Fourier.HFFT), "30.194 ihfft": transform(graph.Fourier.IHFFT),
+	"30.195 fftn": transform(graph.Fourier.FFT), "30.195 ifftn": transform(graph.Fourier.IFFT),
+	"30.195 rfftn": transform(graph.Fourier.RFFT), "30.195 irfftn": transform(graph.Fourier.IRFFT),
+	"30.196 fftn": transform(graph.Fourier.FFT), "30.196 rfftn": transform(graph.Fourier.RFFT),
+	"30.196 fft of real numbers": transform(graph.Fourier.FFT),
+	"30.196 vmap": single(func(_ functionAttrs, x list) *graph.Array {
+		return graph.VMap(func(x *graph.Array) *graph.Array { return graph.IRFFT(graph.Mul(graph.RFFT(x), 2)) },
+			graph.InAxes(1), graph.OutAxis(1))(x[0])
+	}),
+	"30.197 fftfreq": points(graph.FFTFreq), "30.197 rfftfreq": points(graph.RFFTFreq),
+	"30.197 fftshift": overAxes(graph.FFTShift), "30.197 ifftshift": overAxes(graph.IFFTShift),
+	"30.198 fftconvolve": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.FFTConvolve(x[0], x[1], a.Mode, a.Axes...)
+	}),
+}
+
+// Every vector of complex numbers and Fourier transforms from JAX, with gradients, on the reference interpreter and on
+// XLA.
+func TestComplexAgainstJAX(t *testing.T) {
+	checkCalls(t, "testdata/jax_complex.json.gz", 200, complexFunctions, func(c functionCase) string {
+		if strings.Compare(c.Op, "30.192") < 0 {
+			return "numbers"
+		}
+		return "transforms"
+	})
+}
+
+// Complex numbers go in and out as Go's, and are printed.
+func TestComplexValues(t *testing.T) {
+	x := graph.Complex64s([]complex64{1 + 2i, -3, complex(float32(math.Inf(1)), -0.5)})
+	require.Equal(t, "c64[3] {1+2i -3+0i +Inf-0.5i}", x.String())
+	require.Equal(t, "c64[] 0.5+1i", graph.Of(.5+1i).String())
+	require.Equal(t, "c64[2,1] {1+0i 0+1i}", graph.Of([][]complex64{{1}, {1i}}).String())
+	got, err := graph.Complexes(graph.Add(x, 1i))
+	require.NoError(t, err)
+	require.Equal(t, []complex64{1 + 3i, -3 + 1i, complex(float32(math.Inf(1)), 0.5)}, got)
+	got, err = graph.Complexes(graph.Iota(2))
+	require.NoError(t, err)
+	require.Equal(t, []complex64{0, 1}, got)
+	require.Equal(t, "f32[2] {0 0}", graph.Imag(graph.Ones(graph.ShapeOf(graph.Float32, 2))).String())
+	require.Equal(t, "c64[0,4] {}", graph.FFT(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 4))).String())
+}
+
+// 30.200: what has no complex form is refused in a sentence.
+func TestComplexRefusals(t *testing.T) {
+	x := graph.Complex64s([]complex64{1, 2i, 3})
+	r, wide := graph.Real(x), graph.Float64s([]float64{1, 2, 3})
+	for _, c := range []struct {
+		want string
+		call func()
+	}{
+		{"compare: got c64[3], and complex numbers have no order: compare Real, Imag or Abs",
+			func() { graph.Lt(x, x) }},
+		{"max: got c64[3], and there is no form for complex numbers: take Real, Imag or Abs first",
+			func() { graph.Max(x, 1) }},
+		{"reduce max: got c64[3], and there is no form", func() { graph.ReduceMax(x) }},
+		{"cumulative min: got c64[3]", func() { graph.CumMin(x, 0) }},
+		{"scatter max: got c64[3]", func() { graph.ScatterMax(x, graph.Of([]int32{0}), graph.Of([]complex64{1})) }},
+		{"sort: got c64[3]", func() { graph.Sort(x, 0) }},
+		{"floor: got c64[3]", func() { graph.Floor(x) }},
+		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() { graph.Cholesky(graph.Eye(graph.Complex64, 2)) }},
+		{"conv: got c64[1,3,1]", func() { graph.Convolve(x, x, "full") }},
+		{"convert: got c64[3]", func() { graph.Convert(x, graph.Float32) }},
+		{"bitcast: got c64[3]", func() { graph.Bitcast(x, graph.Uint64) }},
+		{"bitcast: got c64[3]", func() { graph.Bitcast(wide, graph.Complex64) }},
+		{"one of", func() { graph.Add(x, wide) }},
+		{"one of", func() { graph.Add(wide, 1i) }},
+		{"complex: got f64[3], want float32: there is no complex128", func() { graph.Complex(wide, wide) }},
+		{"FFT: got f64[3], and there is no complex128: convert it to float32 first", func() { graph.FFT(wide) }},
+		{"(1+2i) is no value of f32", func() { graph.Full(graph.ShapeOf(graph.Float32, 2), 1+2i) }},
+		{"Grad: the function returns c64[], want a float scalar", func() {
+			graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(x) })(x)
+		}},
+		{"GradHolomorphic: the function returns f32[], want a complex scalar", func() {
+			graph.GradHolomorphic(func(x *graph.Array) *graph.Array { return graph.Sum(graph.Abs(x)) })(x)
+		}},
+		{"RFFT: got c64[3], want real numbers other than float64", func() { graph.RFFT(x) }},
+		{"IRFFT: got the lengths [0] for the axes [0]", func() { graph.IRFFT(graph.Of([]complex64{1})) }},
+		{"FFT: got the axes [0 -1] of f32[3], want different ones", func() { graph.FFT(r, 0, -1) }},
+		{"FFT: got the lengths [2 3] for the axes [0] of f32[3]", func() {
+			graph.Fourier{Length: []int{2, 3}}.FFT(r)
+		}},
+		{"FFT: got the norm \"unit\", want", func() { graph.Fourier{Norm: "unit"}.FFT(r) }},
+		{"HFFT: got the axes [0 1], want one", func() { graph.HFFT(graph.Eye(graph.Float32, 2), 0, 1) }},
+		{"FFTFreq: got 0 points", func() { graph.FFTFreq(0, 1) }},
+		{"FFTConvolve: got f32[3] and f32[2,2], want arrays of one rank", func() {
+			graph.FFTConvolve(r, graph.Eye(graph.Float32, 2), "full")
+		}},
+		{"FFTConvolve: got the mode \"most\"", func() { graph.FFTConvolve(r, r, "most") }},
+	} {
+		require.ErrorContains(t, graph.Try(c.call), c.want)
+	}
+	_, err := graph.Floats(x)
+	require.ErrorContains(t, err, "graph.Floats: got c64[3], want real numbers")
+}
+
+// 30.201: a transform of a large prime number of points, and back.
+func TestFourierOfPrime(t *testing.T) {
+	n := 211
+	x := graph.Sin(graph.Square(graph.Convert(graph.Iota(n), graph.Float32)))
+	near(t, x, graph.Real(graph.IFFT(graph.FFT(x))), 1e-6)
+	near(t, x, graph.Fourier{Length: []int{n}}.IRFFT(graph.RFFT(x)), 1e-6)
+	// Parseval: the energy of the results is n times that of the points.
+	near(t, graph.Sum(graph.Square(x)), graph.Mean(graph.Square(graph.Abs(graph.FFT(x)))), 1e-6)
+}

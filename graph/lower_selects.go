@@ -1,0 +1,112 @@
+package graph
+
+import "slices"
+
+// The compiler for TPUs makes several kernels of a gather, which pack the indices and move the array into another
+// layout, and a loop over the lanes of a scatter. A pass over a small array takes less time than these launches. So a
+// TPU reads rows of small arrays, and writes one row of each lane, by a select over the whole array.
+
+// selected is the most bytes of the array that is passed over.
+const selected = 4 << 20
+
+// one reports whether an axis of the operand has one element in a window, at a place that the indices give.
+func (a gatherAttrs) one(axis int, operand Shape) bool {
+	return a.sizes[axis] == 1 && operand.Dims[axis] > 1 && slices.Contains(a.indexMap, axis)
+}
+
+// selects reports whether windows are whole along each axis of the operand, or have one element.
+func (a gatherAttrs) selects(operand Shape) bool {
+	for axis, size := range a.sizes {
+		if !slices.Contains(a.batch, axis) && size != 1 && size != operand.Dims[axis] {
+			return false
+		}
+	}
+	return true
+}
+
+// lowerScatter writes one window of each lane.
+func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
+	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
+	lanes := len(a.batch)
+	plain := a.kind == "set" && lanes > 0 && a.selects(x.shape) && product(indices.Dims()[lanes:indices.Rank()-1]) == 1 &&
+		slices.Equal(a.batch, rangeInts(0, lanes)) && slices.Equal(a.indexBatch, a.batch) &&
+		!slices.ContainsFunc(a.offset, func(axis int) bool { return axis < lanes })
+	if l.target != TargetTPU || !plain || x.shape.Bytes() > selected {
+		return nil
+	}
+	written, block := Full(x.shape.with(Bool), true), slices.Clone(x.Dims())
+	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.indexMap))...)
+	for k, axis := range a.indexMap {
+		at := broadcastInDim(Convert(Squeeze(SliceAxis(rows, lanes, k, k+1), lanes), Int32), x.Dims(),
+			rangeInts(0, lanes))
+		if a.sizes[axis] == 1 {
+			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), at))
+		} else {
+			written = And(written, Eq(at, 0))
+		}
+	}
+	for axis := lanes; axis < x.Rank(); axis++ {
+		block[axis] = a.sizes[axis]
+		if a.sizes[axis] == 1 && !slices.Contains(a.indexMap, axis) { // it is at 0
+			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), 0))
+		}
+	}
+	return []*Array{Select(written, BroadcastTo(Reshape(in[2], block...), x.Dims()...), x)}
+}
+
+// lowerGather reads windows: of all elements along the axes where a window has one, the largest, where all except the
+// wanted one are replaced by the least number.
+func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
+	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
+	outer := indices.Dims()[:indices.Rank()-1]
+	// The array that is passed over has an axis for each axis of the indices, then those of x that are not among them.
+	dims, place := slices.Clone(outer), make([]int, x.Rank())
+	for axis, d := range x.Dims() {
+		if k := slices.Index(a.batch, axis); k >= 0 {
+			place[axis] = a.indexBatch[k]
+		} else {
+			place[axis] = len(dims)
+			dims = append(dims, d)
+		}
+	}
+	over := Shape{DType: x.DType(), Dims: dims}
+	if l.target != TargetTPU || !a.selects(x.shape) || over.Bytes() > selected || over.Size() == 0 ||
+		!slices.IsSorted(place) {
+		return nil
+	}
+	var reduced []int
+	read := Full(over.with(Bool), true)
+	for axis := range x.Dims() {
+		k := slices.Index(a.indexMap, axis)
+		switch {
+		case slices.Contains(a.batch, axis):
+		case a.one(axis, x.shape):
+			at := Squeeze(SliceAxis(indices, len(outer), k, k+1), len(outer))
+			at = Convert(Clamp(ZerosLike(at), at, FullLike(at, x.Dim(axis)-1)), Int32)
+			read = And(read, Eq(IotaAxis(over.with(Int32), place[axis]), broadcastInDim(at, dims,
+				rangeInts(0, len(outer)))))
+			reduced = append(reduced, place[axis])
+		case a.sizes[axis] < x.Dim(axis): // at 0 always
+			return nil
+		}
+	}
+	if len(reduced) == 0 {
+		return nil
+	}
+	all := broadcastInDim(x, dims, place)
+	lowest := BroadcastTo(reduceKinds["max"].start(x.DType()).Array(), dims...)
+	out := ReduceMax(Select(read, all, lowest), reduced...)
+	// The window's axes lie behind those of the indices; the result has them at the places of offset.
+	rank := len(a.offset) + len(outer)
+	shape, order, next := slices.Clone(outer), make([]int, rank), 0
+	for i, axis := range a.offset {
+		shape = append(shape, a.sizes[a.window()[i]])
+		order[axis] = len(outer) + i
+	}
+	for i := range order {
+		if !slices.Contains(a.offset, i) {
+			order[i], next = next, next+1
+		}
+	}
+	return []*Array{Transpose(Reshape(out, shape...), order...)}
+}

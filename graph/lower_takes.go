@@ -1,0 +1,55 @@
+package graph
+
+import "slices"
+
+// XLA's CPU compiler gathers single elements with some eight instructions each, and twice as many if the loop around
+// is one function. A kernel moves the indices into the range by vectors first, which takes half of the time. It also
+// lets a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
+
+// leastTake is the least number of elements that are worth a call of the kernel.
+const leastTake = 1 << 13
+
+// leastTaken is the least part, 0 to 1, of what a loop's step computes that must be gathered elements: a loop that calls
+// a kernel is not one function.
+const leastTaken = .05
+
+// takeKernel is the gather of single elements along the last axis; its config says whether each vector of the operand
+// has indices of its own.
+var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, in, out []*Tensor) {
+	x, indices := in[0], in[1]
+	n := x.Shape.Dims[x.Shape.Rank()-1]
+	vectors := len(x.V) / n
+	count := len(out[0].V) / vectors
+	for i := range out[0].V {
+		vector := i / count
+		at := i % count
+		if config[0] == 1 {
+			at = i
+		}
+		out[0].V[i] = x.V[vector*n+int(min(max(indices.I(at), 0), int64(n-1)))]
+	}
+}}
+
+// lowerTake is the Lower rule of gather.
+func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
+	a, x, out := n.Attrs.(gatherAttrs), in[0].shape, n.Outs[0].shape
+	last := x.Rank() - 1
+	if !l.target.paysKernel(out.Size(), leastTake) || in[1].DType() != Int32 || len(a.indexMap) != 1 ||
+		!slices.Equal(a.indexMap, []int{last}) || !slices.Equal(a.collapsed, a.indexMap) {
+		return nil
+	}
+	front := rangeInts(0, last)
+	shared := slices.Equal(a.offset, front) && slices.Equal(a.sizes[:last], x.Dims[:last])
+	own := slices.Equal(a.batch, front) && slices.Equal(a.indexBatch, front) && last > 0
+	if !shared && !own || l.loop != nil && l.target.atLeast(1) > 0 && l.loop.taken() < leastTaken {
+		return nil
+	}
+	return kernelCall(takeKernel, []int{number(own)}, shapesOf(n.Outs), in...)
+}
+
+// taken is the part, 0 to 1, of the elements that a loop's step computes by gathering single ones, many at a time.
+func (g *Graph) taken() float64 {
+	return g.partOf(func(n *Node) bool {
+		return n.Op.Name == "gather" && product(n.Attrs.(gatherAttrs).sizes) == 1 && n.Outs[0].Size() >= leastTake
+	})
+}

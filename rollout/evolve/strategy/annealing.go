@@ -1,0 +1,68 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("annealing", func() Strategy {
+		return &SimulatedAnnealing{climber: climber{Sigma: settings.Num(1), SigmaDecay: settings.Num(1)},
+			Temperature: settings.Num(5), Decay: settings.Num(.999)}
+	})
+}
+
+// SimulatedAnnealing is "Optimization by simulated annealing" of Kirkpatrick, Gelatt and Vecchi (1983), with the
+// formulas and defaults of evosax 0.3.2: members are drawn around the present one, and the best of them follows it if
+// it is better, and else with probability exp(difference/temperature) (Metropolis et al., 1953). The temperature falls
+// to a tenth of the first one. evosax has it as a temperature times Boltzmann's constant, which is 5 there.
+type SimulatedAnnealing struct {
+	climber
+	Temperature settings.Number `set:"temperature" above:"0" help:"loss of fitness that is accepted seldom, at first"`
+	Decay       settings.Number `set:"temperature-decay" above:"0" max:"1"`
+	_           struct{}        `help:"factor of the temperature from one generation to the next"`
+}
+
+// coldest is the part of the first temperature at which it stays.
+const coldest = .1
+
+// annealingDraw is a member's noise. That of member 0 also decides by chance, which is uniform in [0, 1).
+type annealingDraw struct{ Z, Chance *graph.Array }
+
+// Sample draws both.
+func (*SimulatedAnnealing) Sample(key random.Key, state any) any {
+	k := random.SplitN(key, 2)
+	return annealingDraw{random.Normal(k[0], state.(ClimberState).Mean.Shape()),
+		random.Uniform(k[1], graph.ShapeOf(graph.Float32), 0, 1)}
+}
+
+// Member returns mean + σ·z.
+func (e *SimulatedAnnealing) Member(state, draw any, side *graph.Array) any {
+	return e.climber.Member(state, draw.(annealingDraw).Z, side)
+}
+
+// Tell moves to the best member if it is better, or by chance.
+func (e *SimulatedAnnealing) Tell(state any, v Evaluation, draws population.Draws) any {
+	s := state.(ClimberState)
+	found := e.found(s, v, zs{draws})
+	temperature := e.Temperature.Array().Mul(e.Decay.Array().Pow(s.Told.Convert(graph.Float32)).Max(float32(coldest)))
+	loss := found.Fitness.Sub(s.Fitness)
+	first := graph.Iota(draws.Items()).Eq(0).Convert(graph.Float32)
+	chance := population.SumOf(draws, first, func(d annealingDraw) *graph.Array { return d.Chance })
+	return e.move(s, found, loss.Gt(0).Or(chance.Lt(loss.Div(temperature).Exp())))
+}
+
+// zs are the draws' Z.
+type zs struct{ population.Draws }
+
+// Sum sums Z.
+func (d zs) Sum(weights *graph.Array, _ func(any) any) any {
+	return d.Draws.Sum(weights, func(draw any) any { return draw.(annealingDraw).Z })
+}
+
+// Immigrant is (genome - mean)/σ. It never is accepted by chance.
+func (e *SimulatedAnnealing) Immigrant(state, genome any) any {
+	return annealingDraw{e.climber.Immigrant(state, genome).(*graph.Array), graph.Scalar(1)}
+}

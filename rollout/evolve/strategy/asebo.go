@@ -1,0 +1,58 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/population"
+)
+
+func init() {
+	MustRegister("asebo", func() Strategy { return &ASEBO{defaultSubspaced()} })
+}
+
+// ASEBO is "From complexity to simplicity: adaptive ES-active subspaces for blackbox optimization" of Choromanski et
+// al. (2019) with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± y of covariance
+// σ²·(α/n + (1-α)/k·U·Uᵀ). U is a basis of the differences of the last k+1 gradients. α is how much of the last gradient
+// lay outside of that subspace, against what lay within. evosax takes an eigendecomposition of n² numbers for the
+// noise. Here it takes the k vectors.
+type ASEBO struct{ subspaced }
+
+// Init starts at the genome, without gradients.
+func (e *ASEBO) Init(genome any, _ int) any { return e.start(genome, e.Subspace+1, graph.Scalar(1)) }
+
+// ready says whether there were enough gradients: bool[].
+func (e *ASEBO) ready(s SubspaceState) *graph.Array { return s.Told.Gt(e.Subspace) }
+
+func (e *ASEBO) root(s SubspaceState) stretch {
+	k := s.Gradients.Dim(0) - 1
+	basis := orthonormal(graph.SliceAxis(s.Gradients, 0, 1, k+1).Sub(graph.SliceAxis(s.Gradients, 0, 0, k)))
+	basis = graph.Select(e.ready(s), basis, graph.ZerosLike(basis))
+	dims := basis.Abs().ReduceMax(1).Gt(0).Convert(graph.Float32).Sum().Max(1)
+	all := s.Alpha.Div(float32(s.Mean.Dim(0))).Add(float32(subspaceLeast))
+	return stretch{all.Sqrt(), all.Add(graph.Sub(1, s.Alpha).Div(dims)).Sqrt(), basis}
+}
+
+// Member returns mean + σ·y on side 0, mean - σ·y on side 1.
+func (e *ASEBO) Member(state, noise any, side *graph.Array) any {
+	s := state.(SubspaceState)
+	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(e.root(s).of(noise.(*graph.Array))))
+}
+
+// Tell makes one step of Adam along Σ (shaped fitness₊ - shaped fitness₋)·y / (2·σ), at length n, and moves α.
+func (e *ASEBO) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(SubspaceState)
+	root := e.root(s)
+	gradient := e.gradient(e, s, root, v, noise)
+	within := root.basis.Dot(gradient).Dot(root.basis)
+	unit := length(gradient).Div(float32(s.Mean.Dim(0))).Add(float32(1e-8))
+	next := e.ascend(s, gradient, gradient.Div(unit))
+	alpha := length(gradient.Sub(within)).Div(length(within).Add(float32(1e-8))).Clamp(0, 1)
+	next.Alpha = graph.Select(e.ready(s), alpha, 1)
+	return next
+}
+
+// Immigrant is the noise of the genome.
+func (e *ASEBO) Immigrant(state, genome any) any {
+	s := state.(SubspaceState)
+	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
+	return likely(e.root(s).inverse().of(y))
+}

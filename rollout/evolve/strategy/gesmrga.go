@@ -1,0 +1,115 @@
+package strategy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("gesmrga", func() Strategy {
+		return &GESMRGA{elitist: elitist{EliteRatio: .5}, Sigma: settings.Num(1), Meta: settings.Num(2)}
+	})
+}
+
+// GESMRGA is the genetic algorithm of Kumar et al., "Effective mutation rate adaptation through group elite selection"
+// (2022), with the formulas and defaults of evosax 0.3.2: a child is an elite plus σ·z, and children in a group have
+// one σ. The σ of the groups whose best child improved most upon its parent are inherited, times meta^u, u uniform in
+// [-1, 1). Child 0 is the best elite itself.
+type GESMRGA struct {
+	elitist
+	ranked
+	Sigma  settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
+	Meta   settings.Number `set:"meta" min:"1"`
+	_      struct{}        `help:"largest factor of a group's standard deviation against the one that it inherits"`
+	Groups int             `set:"groups" min:"1" max:"16777216" zero:"the root of the population"`
+	_      struct{}        `help:"groups of children with one standard deviation; 0 for the root of the population"`
+}
+
+// GESMRGAState is the state of GESMRGA.
+type GESMRGAState struct {
+	Elites  *graph.Array // f32[elites, n], the best first
+	Fitness *graph.Array // f32[elites]; -Inf before the first generation
+	Sigma   *graph.Array // f32[groups]
+	Members *graph.Array // i32[]: the population, which groups share
+}
+
+// gesmrChild is a group's draw. Chance and Parent of child i decide what group i inherits.
+type gesmrChild struct {
+	Genome *graph.Array // f32[n]
+	Before *graph.Array // f32[]: fitness of the parent
+	Parent *graph.Array // f32[]: uniform in [0, 1)
+	Chance *graph.Array // f32[]: uniform in [-1, 1)
+}
+
+// The largest σ.
+const gesmrMost = 10
+
+// groups returns the number of groups of a population.
+func (g *GESMRGA) groups(population int) int {
+	if g.Groups == 0 {
+		return max(1, min(population-1, int(math.Sqrt(float64(population)))))
+	}
+	return max(1, min(g.Groups, population-1))
+}
+
+// Init fills the elites with copies of the genome.
+func (g *GESMRGA) Init(genome any, population int) any {
+	first, elites := genome.(*graph.Array), g.Keeps(population)
+	return GESMRGAState{first.BroadcastTo(elites, first.Dim(0)),
+		graph.Full(graph.ShapeOf(graph.Float32, elites), math.Inf(-1)), g.Sigma.Array().BroadcastTo(g.groups(population)),
+		graph.Of(int32(population))}
+}
+
+// Sample makes child 0.
+func (g *GESMRGA) Sample(key random.Key, state any) any {
+	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+}
+
+// SampleAt makes one child.
+func (g *GESMRGA) SampleAt(key random.Key, state any, child *graph.Array) any {
+	s := state.(GESMRGAState)
+	k := random.SplitN(key, 4)
+	scalar := graph.ShapeOf(graph.Float32)
+	parent := graph.Select(child.Eq(0), 0, random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, s.Elites.Dim(0)))
+	group := graph.Quo(child.Sub(1).Max(0).Mul(s.Sigma.Dim(0)), s.Members.Sub(1).Max(1))
+	sigma := graph.Select(child.Eq(0), 0, graph.Take(s.Sigma, group, 0))
+	z := random.Normal(k[1], graph.ShapeOf(graph.Float32, s.Elites.Dim(1)))
+	return gesmrChild{graph.Take(s.Elites, parent, 0).Add(sigma.Mul(z)), graph.Take(s.Fitness, parent, 0),
+		random.Uniform(k[2], scalar, 0, 1), random.Uniform(k[3], scalar, -1, 1)}
+}
+
+// Member returns the child.
+func (*GESMRGA) Member(_, child any, _ *graph.Array) any { return child.(gesmrChild).Genome }
+
+// Tell keeps the best children, earlier ones first among equals, and the σ of the best groups (equations 5 to 7). A
+// child with NaN fitness becomes no elite. If all have NaN, the elites stay.
+func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
+	s := state.(GESMRGAState)
+	members, groups := v.Fitness.Dim(0), s.Sigma.Dim(0)
+	all := children.All().(gesmrChild)
+	fitness := WorstIfNaN(v.Fitness)
+	gain := graph.Select(all.Before.Gt(math.Inf(-1)), fitness.Sub(all.Before), fitness)
+	gain = graph.Select(gain.IsNaN(), math.Inf(-1), gain)
+	group := graph.Quo(graph.Iota(members).Sub(1).Mul(groups), max(1, members-1))
+	group = graph.Select(graph.Iota(members).Eq(0), groups, group) // child 0 belongs to none
+	highest := graph.ScatterMax(graph.Full(graph.ShapeOf(graph.Float32, groups), math.Inf(-1)), group, gain)
+	order := graph.ArgSort(highest.Neg(), 0)
+	first := func(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, groups) }
+	kept := max(1, groups/2)
+	place := first(all.Parent).Mul(kept).Floor().Convert(graph.Int32).Min(kept - 1)
+	place = graph.Select(graph.Iota(groups).Eq(0), 0, place)
+	sigma := graph.Take(s.Sigma, graph.Take(order, place, 0), 0).Mul(g.Meta.Array().Pow(first(all.Chance)))
+	sigma = sigma.Min(float32(gesmrMost))
+
+	elites, found := best(v.Fitness, s.Elites.Dim(0))
+	keep := func(new, old *graph.Array) *graph.Array { return graph.Select(found, graph.Take(new, elites, 0), old) }
+	return GESMRGAState{keep(all.Genome, s.Elites), keep(v.Fitness, s.Fitness), graph.Select(found, sigma, s.Sigma),
+		s.Members}
+}
+
+// Centre returns the best of the elites.
+func (*GESMRGA) Centre(state any) any { return state.(GESMRGAState).Elites.Index(0) }

@@ -1,0 +1,77 @@
+package strategy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("lmmaes", func() Strategy { return &LMMAES{Sigma: settings.Num(1)} })
+}
+
+// LMMAES is the limited memory matrix adaptation evolution strategy of Loshchilov, Glasmachers and Beyer, "Large scale
+// black-box optimization by limited-memory matrix adaptation" (2019): the matrix of maes as a product of 4 + 3·log n
+// vectors, which forget at rates that are powers of 4. So a generation takes some n·log n numbers a member. Rates above
+// 1, which the paper's formula has for populations larger than n, are 1. evosax 0.3.2 has no such bound, and its
+// vectors do not follow the fitness: it weights members in their own order.
+type LMMAES struct {
+	single
+	ranked
+	normal[LMMAESState]
+	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+}
+
+// LMMAESState is the state of LMMAES.
+type LMMAESState struct {
+	Mean      *graph.Array // f32[n]
+	Sigma     *graph.Array // f32[]: step size of the next generation
+	SigmaPath *graph.Array // f32[n]: evolution path of the step size
+	Paths     *graph.Array // f32[4 + 3·log n, n]: the vectors of the matrix
+	Told      *graph.Array // i32[]: generations so far
+}
+
+func (s LMMAESState) mean() *graph.Array { return s.Mean }
+
+// Init starts at the genome with Sigma, without vectors.
+func (e *LMMAES) Init(genome any, _ int) any {
+	mean := genome.(*graph.Array)
+	n := mean.Dim(0)
+	return LMMAESState{mean, e.Sigma.Array(), graph.ZerosLike(mean),
+		graph.Zeros(graph.ShapeOf(graph.Float32, 4+int(3*math.Log(float64(n))), n)),
+		graph.Zeros(graph.ShapeOf(graph.Int32))}
+}
+
+// Member returns mean + σ·d, where d is z after each of the vectors (lines 8 to 11 of algorithm 1).
+func (*LMMAES) Member(state, noise any, _ *graph.Array) any {
+	s := state.(LMMAESState)
+	return s.Mean.Add(s.Sigma.Mul(s.stretch(noise.(*graph.Array))))
+}
+
+func (s LMMAESState) stretch(d *graph.Array) *graph.Array {
+	n := float64(s.Mean.Dim(0))
+	for i := range s.Paths.Dim(0) {
+		rate, path := math.Pow(1.5, -float64(i))/n, s.Paths.Index(i)
+		next := graph.Mul(float32(1-rate), d).Add(graph.Mul(float32(rate), d.Dot(path)).Mul(path))
+		d = graph.Select(s.Told.Gt(i), next, d)
+	}
+	return d
+}
+
+// Tell recombines the better half, and moves the step size and the vectors (lines 12 to 17).
+func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(LMMAESState)
+	n, members := s.Mean.Dim(0), v.Fitness.Dim(0)
+	r := recombine(members, n, false)
+	sum := sumOf(noise, r.weights.apply(v.Fitness), nil)
+	path, sigma := r.stepSize(s.Sigma, s.SigmaPath, sum)
+	var paths []*graph.Array
+	for i := range s.Paths.Dim(0) {
+		rate := min(1, float64(members)/float64(n)*math.Pow(4, -float64(i)))
+		paths = append(paths, r.follow(rate, s.Paths.Index(i), sum))
+	}
+	// Each vector changes z linearly, so the members' sum is stretched once.
+	return LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0), s.Told.Add(1)}
+}

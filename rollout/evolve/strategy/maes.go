@@ -1,0 +1,59 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("maes", func() Strategy { return &MAES{Sigma: settings.Num(1)} })
+}
+
+// MAES is the matrix adaptation evolution strategy of Beyer and Sendhoff, "Simplify your covariance matrix adaptation
+// evolution strategy" (2017): CMA-ES without a covariance, an eigendecomposition and its path. Members are
+// mean + σ·M·z, and M is multiplied by what the better members' z have in common. Constants are those of cmaes. evosax
+// 0.3.2 has the same formulas, except that its M does not follow the fitness: it weights members in their own order.
+type MAES struct {
+	single
+	ranked
+	normal[MAESState]
+	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+}
+
+// MAESState is the state of MAES.
+type MAESState struct {
+	Mean      *graph.Array // f32[n]
+	Sigma     *graph.Array // f32[]: step size of the next generation
+	SigmaPath *graph.Array // f32[n]: evolution path of the step size
+	Matrix    *graph.Array // f32[n, n]: M
+}
+
+func (s MAESState) mean() *graph.Array { return s.Mean }
+
+// Init starts at the genome with Sigma and M = 1.
+func (e *MAES) Init(genome any, _ int) any {
+	mean := genome.(*graph.Array)
+	return MAESState{mean, e.Sigma.Array(), graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))}
+}
+
+// Member returns mean + σ·M·z.
+func (*MAES) Member(state, noise any, _ *graph.Array) any {
+	s := state.(MAESState)
+	return s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(noise.(*graph.Array))))
+}
+
+// Tell recombines the better half, and moves path, step size and M (lines M7 to M12 of the paper's figure 3).
+func (*MAES) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(MAESState)
+	n := s.Mean.Dim(0)
+	r := recombine(v.Fitness.Dim(0), n, false)
+	w := r.weights.apply(v.Fitness)
+	sum := sumOf(noise, w, nil)
+	path, sigma := r.stepSize(s.Sigma, s.SigmaPath, sum)
+	eye := graph.Eye(graph.Float32, n)
+	squares := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
+	change := graph.Mul(float32(r.cOne/2), graph.Outer(path, path).Sub(eye)).
+		Add(graph.Mul(float32(r.cMu/2), squares.Sub(w.Sum().Mul(eye))))
+	return MAESState{s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(sum))), sigma, path, s.Matrix.Add(s.Matrix.Dot(change))}
+}

@@ -1,0 +1,31 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/population"
+)
+
+func init() {
+	MustRegister("pes", func() Strategy {
+		return &PES{unrolled{gaussian: defaultGaussian(),
+			Shaped: Shaped{Shaping: shapeRanks}, Generations: 10}}
+	})
+}
+
+// PES is the persistent evolution strategy of Vicol, Metz and Sohl-Dickstein, "Unbiased gradient estimation in unrolled
+// computation graphs with persistent evolution strategies" (2021), with the formulas of evosax 0.3.2: OpenES whose
+// gradient weighs the sum of a pair's noise over some generations. It was made for members that play a part of their
+// episode in each generation. Here each generation plays whole episodes, so the sum's older parts only add variance.
+type PES struct{ unrolled }
+
+// Tell makes one step of Adam along Σ shaped fitness·(summed σ·z) / (population·σ²). The sums are cleared at the end of
+// a history.
+func (e *PES) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(UnrolledState)
+	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
+	sum := s.Noise.Add(s.Search.Sigma.Mul(noise.All().(*graph.Array)))
+	gradient := plus.Sub(minus).Dot(sum).Div(s.Search.Sigma.Square().Mul(float32(v.Fitness.Dim(0))))
+	ends := e.turn(s).Eq(e.Generations - 1)
+	return UnrolledState{e.ascend(s.Search, gradient), graph.Select(ends, graph.ZerosLike(sum), sum),
+		s.Told.Add(1)}
+}

@@ -1,0 +1,503 @@
+package faults
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"xlarun/internal/long"
+	"xlarun/internal/network"
+	"xlarun/studies"
+	"xlarun/studies/rdb/rdbtest"
+)
+
+// spec is the spec of a history's study, after its storage.
+const spec = `
+name = "wave"
+kind = "wave"
+metric = "loss"
+direction = "minimize"
+workers = 1
+attempts = 100000
+checkpoint-every = "40ms"
+report-every = 2
+startup = 8
+[[param]]
+name = "x"
+type = "float"
+low = -1.0
+high = 1.0
+[[param]]
+name = "y"
+type = "int"
+low = 0
+high = 9
+[run]
+steps = 8
+`
+
+// variants are settings of the sampler and the pruner.
+var variants = []string{
+	"sampler = \"random\"\npruner = \"median\"\n",
+	"sampler = \"tpe\"\npruner = \"none\"\nwindow = 12\n",
+	"sampler = \"tpe\"\npruner = \"median\"\nwindow = 12\n",
+	"sampler = \"random\"\npruner = \"asha\"\n",
+}
+
+// size is how long histories are.
+type size struct {
+	trials, faults int
+	lease, within  time.Duration
+	wait           string // of a step
+}
+
+var (
+	shortForm = size{trials: 60, faults: 6, lease: 2 * time.Second, within: 2 * time.Second, wait: "10ms"}
+	longForm  = size{trials: 240, faults: 12, lease: 3 * time.Second, within: 9 * time.Second, wait: "20ms"}
+)
+
+// text returns the text of a spec.
+func (z size) text(storage, variant, wait string) string {
+	return fmt.Sprintf("storage = %q\ntrials = %d\nlease = %q\n%s%swait = %q\n", storage, z.trials, z.lease, variant, spec,
+		wait)
+}
+
+// undisturbed holds the results of studies of a size and a variant that one worker ran.
+var undisturbed sync.Map
+
+// undisturbedResults runs a study to which nothing happens, once.
+func (z size) undisturbedResults(t *testing.T, variant string) []string {
+	t.Helper()
+	type key struct {
+		size
+		variant string
+	}
+	run, _ := undisturbed.LoadOrStore(key{z, variant}, sync.OnceValue(func() []string {
+		storage := "sqlite:///" + filepath.Join(t.TempDir(), "s.db")
+		s, err := studies.Parse([]byte(z.text(storage, variant, "0s")), nil)
+		require.NoError(t, err)
+		require.NoError(t, s.Check(waves{}))
+		c := &studies.Coordinator{Spec: s, Command: func(int) *exec.Cmd {
+			return nodeArgs{Storage: storage, Study: s.Name}.command()
+		}}
+		require.NoError(t, c.Run(t.Context()))
+		return results(t, storage, s)
+	}))
+	return run.(func() []string)()
+}
+
+// 32.72: histories of faults. Each trial is told once, none is lost or invented, the values are those of an undisturbed
+// run, no two workers have a trial at once, and workers are back within a lease.
+func TestHistories(t *testing.T) {
+	z, histories, together := shortForm, 2, 2
+	if long.On() {
+		z, histories, together = longForm, 200, 4
+	}
+	first := uint64(time.Now().UnixNano())
+	if text := os.Getenv("XLARUN_FAULTS"); text != "" {
+		var err error
+		first, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		histories, together = 1, 1
+	}
+	for group := range together {
+		t.Run(strconv.Itoa(group), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			for i := group; i < histories; i += together {
+				seed := first + uint64(i)
+				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { b.history(t, z, seed) })
+			}
+		})
+	}
+}
+
+// bench is what histories share that come one after the other.
+type bench struct {
+	net      network.Network
+	postgres *rdbtest.Server // nil: none is installed
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	n, why := network.New(nodes)
+	if why != nil {
+		t.Logf("without network namespaces: %v", why)
+	}
+	b := &bench{net: n}
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	s, err := rdbtest.NewAt(rdbtest.Place{Host: n.Host(database), Start: func(cmd *exec.Cmd) (<-chan error, error) {
+		return n.Start(database, cmd)
+	}})
+	if errors.Is(err, rdbtest.ErrNone) {
+		t.Log(err)
+		return b
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Remove()) })
+	b.postgres = s
+	return b
+}
+
+// node is a process of a history.
+type node struct {
+	args      nodeArgs
+	dir       string
+	said      *os.File // what its processes write
+	cmd       *exec.Cmd
+	over      <-chan error // nil: it does not run
+	clock     *clock
+	down      int // faults that keep it from running
+	suspended int
+	done      bool // it has ended by itself, and well
+}
+
+// history is a study and what happens to it.
+type history struct {
+	*bench
+	t       *testing.T
+	z       size
+	dir     string
+	nodes   []*node
+	storage string // as the test reaches it
+	links   map[[2]int][]network.Link
+	filler  *os.File
+	full    int // faults that fill the disk
+	began   time.Duration
+	record  record
+}
+
+// history runs the history of a seed.
+func (b *bench) history(t *testing.T, z size, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	variant := variants[random.IntN(len(variants))]
+	server := random.IntN(2) == 0 && b.postgres != nil
+	faults := faultsOf(random, z.faults, z.within, z.lease, server)
+	h := &history{bench: b, t: t, z: z, dir: t.TempDir(), links: map[[2]int][]network.Link{}}
+	h.record = record{Trials: z.trials, Lease: z.lease, Undisturbed: z.undisturbedResults(t, variant)}
+	h.open(server, variant)
+	defer h.close()
+	for i := range h.nodes {
+		h.start(i)
+	}
+	h.began = monotonic()
+	h.happen(faults)
+	h.heal()
+	h.wait()
+	h.read()
+	if bad := h.record.violations(); len(bad) > 0 || t.Failed() {
+		for _, f := range faults {
+			t.Log(f)
+		}
+		for i, n := range h.nodes {
+			if n.said != nil {
+				t.Logf("node %d said: %s", i, text(n.said))
+			}
+		}
+		kept := filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-faults-%d.json", seed))
+		data, err := json.Marshal(h.record)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(kept, data, 0o666))
+		require.Empty(t, bad, "%s, server %v, XLARUN_FAULTS=%d", variant, server, seed)
+	}
+}
+
+// text returns what is in a file.
+func text(f *os.File) string {
+	b, _ := os.ReadFile(f.Name())
+	return string(b)
+}
+
+// open makes the database, the disk and the nodes.
+func (h *history) open(server bool, variant string) {
+	t := h.t
+	disk := filepath.Join(h.dir, "disk")
+	require.NoError(t, os.Mkdir(disk, 0o777))
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err == nil {
+		t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
+		h.filler, err = os.Create(filepath.Join(disk, "filler"))
+		require.NoError(t, err)
+	}
+	at := "sqlite:///" + filepath.Join(disk, "s.db")
+	h.storage = at
+	if server {
+		direct := h.postgres.Database(t)
+		h.storage = h.postgres.Near(direct)
+		far, err := h.net.Address(coordinator, database, h.postgres.Port())
+		require.NoError(t, err)
+		at = strings.Replace(direct, net.JoinHostPort(h.net.Host(database), strconv.Itoa(h.postgres.Port())), far, 1)
+	}
+	audited(t, h.storage)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	h.nodes = make([]*node, nodes)
+	for i := range h.nodes {
+		n := &node{dir: h.dir}
+		h.nodes[i] = n
+		if i == database {
+			continue
+		}
+		n.said, err = os.Create(filepath.Join(h.dir, fmt.Sprintf("node-%d.log", i)))
+		require.NoError(t, err)
+		n.clock, err = newClock(filepath.Join(h.dir, fmt.Sprintf("clock-%d", i)))
+		require.NoError(t, err)
+		n.args.Clock = n.clock.path
+		if i == coordinator {
+			n.dir = disk
+			n.args.Spec, n.args.Log = h.z.text(at, variant, h.z.wait), filepath.Join(h.dir, "events")
+			n.args.Listen = net.JoinHostPort(h.net.Host(coordinator), strconv.Itoa(port))
+			continue
+		}
+		to, err := h.net.Address(i, coordinator, port)
+		require.NoError(t, err)
+		n.args.Join = "nats://" + to
+	}
+}
+
+// close ends what still runs.
+func (h *history) close() {
+	for _, n := range h.nodes {
+		if n.over != nil {
+			_ = n.cmd.Process.Kill()
+			<-n.over
+		}
+	}
+	for i := range nodes {
+		for j := range i {
+			h.net.Set(i, j, network.Link{})
+		}
+	}
+}
+
+// start starts the process of a node, if nothing keeps it from running.
+func (h *history) start(i int) {
+	n := h.nodes[i]
+	if i == database || n.down > 0 || n.over != nil || n.done {
+		return
+	}
+	n.cmd = n.args.command()
+	n.cmd.Dir = n.dir
+	n.cmd.Stdout, n.cmd.Stderr = n.said, n.said
+	var err error
+	n.over, err = h.net.Start(i, n.cmd)
+	require.NoError(h.t, err)
+	if i == coordinator {
+		h.forget()
+	}
+}
+
+// forget notes that the coordinator may have lost its leases now.
+func (h *history) forget() { h.record.Forgotten = append(h.record.Forgotten, monotonic()) }
+
+// kill kills the process of a node.
+func (h *history) kill(i int) {
+	if n := h.nodes[i]; n.over != nil {
+		_ = n.cmd.Process.Kill()
+		<-n.over
+		n.over, n.suspended = nil, 0
+	}
+}
+
+// happen lets faults happen.
+func (h *history) happen(faults []fault) {
+	type turn struct {
+		at  time.Duration
+		end bool
+		fault
+	}
+	var turns []turn
+	for _, f := range faults {
+		turns = append(turns, turn{f.At, false, f}, turn{f.At + f.For, true, f})
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return int(a.at - b.at) })
+	for _, x := range turns {
+		for left := x.at; left > 0; left = x.at - (monotonic() - h.began) {
+			h.supervise()
+			time.Sleep(min(left, 20*time.Millisecond))
+		}
+		if x.end {
+			h.end(x.fault)
+		} else {
+			h.begin(x.fault)
+		}
+	}
+}
+
+// begin begins a fault.
+func (h *history) begin(f fault) {
+	n := h.nodes[f.Node]
+	switch f.Kind {
+	case killed:
+		n.down++
+		h.kill(f.Node)
+	case suspended:
+		if n.suspended++; n.over != nil {
+			_ = n.cmd.Process.Signal(syscall.SIGSTOP)
+		}
+	case partition:
+		f.Link.Cut = true
+		fallthrough
+	case slow, lossy:
+		h.links[[2]int{f.Node, f.To}] = append(h.links[[2]int{f.Node, f.To}], f.Link)
+		h.setLink(f.Node, f.To)
+	case clockSet:
+		n.clock.set(f.Shift)
+	case fullDisk:
+		h.full++
+		h.fill()
+	case restart:
+		if n.down++; n.down == 1 {
+			require.NoError(h.t, h.postgres.Down())
+		}
+	case storeGone:
+		h.forget()
+		stores, err := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "*.work", "*.engine"))
+		more, err2 := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "runs", "*.work", "*.engine"))
+		require.NoError(h.t, errors.Join(err, err2))
+		for _, path := range append(stores, more...) {
+			_ = os.RemoveAll(path) // the server writes meanwhile: part of it may stay
+		}
+	}
+}
+
+// end ends a fault.
+func (h *history) end(f fault) {
+	n := h.nodes[f.Node]
+	switch f.Kind {
+	case killed:
+		n.down--
+		h.start(f.Node)
+	case suspended:
+		if n.suspended = max(n.suspended-1, 0); n.suspended == 0 && n.over != nil {
+			_ = n.cmd.Process.Signal(syscall.SIGCONT)
+		}
+	case partition:
+		f.Link.Cut = true
+		fallthrough
+	case slow, lossy:
+		key := [2]int{f.Node, f.To}
+		i := slices.Index(h.links[key], f.Link)
+		h.links[key] = slices.Delete(h.links[key], i, i+1)
+		h.setLink(f.Node, f.To)
+	case clockSet:
+		n.clock.set(0)
+	case fullDisk:
+		if h.full--; h.full == 0 && h.filler != nil {
+			require.NoError(h.t, h.filler.Truncate(0))
+			_, err := h.filler.Seek(0, 0)
+			require.NoError(h.t, err)
+		}
+	case restart:
+		if n.down--; n.down == 0 {
+			require.NoError(h.t, h.postgres.Up())
+		}
+	}
+}
+
+// setLink makes a link what its faults make of it together.
+func (h *history) setLink(a, b int) {
+	var all network.Link
+	for _, l := range h.links[[2]int{a, b}] {
+		all = network.Link{Delay: max(all.Delay, l.Delay), Loss: max(all.Loss, l.Loss), Cut: all.Cut || l.Cut}
+	}
+	h.net.Set(a, b, all)
+}
+
+// fill fills the coordinator's disk.
+func (h *history) fill() {
+	if h.filler == nil {
+		return
+	}
+	for block := make([]byte, 4096); ; {
+		if _, err := h.filler.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// supervise starts again what has ended by itself, as a service manager does.
+func (h *history) supervise() {
+	for i, n := range h.nodes {
+		if n.over == nil {
+			continue
+		}
+		select {
+		case err := <-n.over:
+			n.over, n.suspended = nil, 0
+			if err == nil {
+				n.done = true
+				continue
+			}
+			fmt.Fprintf(n.said, "-- it has ended: %v\n", err)
+			time.Sleep(50 * time.Millisecond)
+			h.start(i)
+		default:
+		}
+	}
+	if h.full > 0 {
+		h.fill() // what was freed meanwhile
+	}
+}
+
+// heal notes that all is well again.
+func (h *history) heal() {
+	h.supervise()
+	h.record.Healed = monotonic()
+	for _, n := range h.nodes[firstWorker:] {
+		if n.over != nil {
+			h.record.Workers = append(h.record.Workers, fmt.Sprintf(":%d:", n.cmd.Process.Pid))
+		}
+	}
+}
+
+// wait waits until the coordinator has ended well.
+func (h *history) wait() {
+	began := time.Now()
+	c := h.nodes[coordinator]
+	for !c.done {
+		h.supervise()
+		time.Sleep(20 * time.Millisecond)
+		if time.Since(began) > 20*time.Second+10*h.z.within {
+			_ = c.cmd.Process.Signal(syscall.SIGQUIT)
+			<-c.over
+			c.over = nil
+			require.Fail(h.t, "the study hangs", "%s", text(c.said))
+		}
+	}
+	h.t.Logf("%v of faults, %v to the end", h.record.Healed-h.began, time.Since(began))
+}
+
+// read reads what the database and the coordinators have recorded.
+func (h *history) read() {
+	t := h.t
+	text, err := os.ReadFile(h.nodes[coordinator].args.Log)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		var e event
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		h.record.Events = append(h.record.Events, e)
+	}
+	h.record.Changes = changes(t, h.storage)
+	s, err := studies.Parse([]byte(regexp.MustCompile(`storage = "[^"]*"`).ReplaceAllLiteralString(
+		h.nodes[coordinator].args.Spec, "storage = \""+h.storage+"\"")), nil)
+	require.NoError(t, err)
+	h.record.Results = results(t, h.storage, s)
+}

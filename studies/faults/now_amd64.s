@@ -1,0 +1,1 @@
+// The function now of this package's tests has no body here.

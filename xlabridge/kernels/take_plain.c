@@ -1,0 +1,2 @@
+#define NAME xb_take_plain
+#include "take_block.h"

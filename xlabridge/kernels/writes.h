@@ -1,0 +1,31 @@
+// Combiners of elements of an array with elements that are written into it.
+#ifndef XLARUN_WRITES_H
+#define XLARUN_WRITES_H
+
+#include <stdint.h>
+
+// A run combines n elements of from with those of to; strides are in elements. A spray combines windows of one element: element i of from,
+// at stride fs, with the one at to + at[i]; a negative place is none. A direct spray reads the places itself: the one of element i is
+// i * step and scale times the index, which says none if it is above last, or negative.
+typedef void xb_run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
+typedef void xb_spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t from_stride);
+typedef void xb_direct(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index, uint32_t last, int64_t scale,
+                       int64_t step, int64_t from_stride);
+
+typedef struct {
+  xb_run *run;
+  xb_spray *spray;
+  xb_direct *direct;
+} xb_combiner;
+
+enum { SET, SUM, PROD, MAX, MIN };
+
+// The combiner of a kind and of an element type, which has a width in bytes; nulls: there is none.
+typedef xb_combiner xb_combine(int64_t kind, int dtype, int64_t width);
+
+xb_combine xb_combine_plain;
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+xb_combine xb_combine_avx2;
+#endif
+
+#endif

@@ -1,0 +1,2 @@
+#define NAME xb_combine_plain
+#include "writes_block.h"
