@@ -30,7 +30,7 @@ var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, i
 	}
 }}
 
-// lowerTake is the Lower rule of gather.
+// lowerTake is the Lower rule of gather for CPUs.
 func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, out := n.Attrs.(gatherAttrs), in[0].shape, n.Outs[0].shape
 	last := x.Rank() - 1

@@ -178,8 +178,7 @@ var _ = register(&Op{
 		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
-	JVP:   func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
-	Lower: lowerGather,
+	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
 		a.kind = "sum"
@@ -200,8 +199,13 @@ var _ = register(&Op{
 			return dot(at, st)
 		})}
 	},
-	Lower: lowerTake,
-	Cost:  costMove,
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		if out := lowerTake(l, n, in); out != nil {
+			return out
+		}
+		return lowerGather(l, n, in)
+	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{
 			{Name: "elements", Inputs: []Shape{ShapeOf(Float32, 3, 7), ShapeOf(Int32, 2, 5)}, Lo: -1, Hi: 9,
