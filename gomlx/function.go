@@ -1,8 +1,12 @@
 package gomlx
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/notimplemented"
@@ -12,7 +16,7 @@ import (
 )
 
 // Function is a recording of ops. GoMLX builds it op by op, outside of any trace, and wants the shape of each value at
-// once. Call replays it with arrays of package graph.
+// once. It is replayed with arrays of package graph, in a trace.
 type Function struct {
 	notimplemented.Function // refuses what is not written here
 	builder                 *Builder
@@ -252,10 +256,31 @@ func (f *Function) record(op compute.OpType, inputs []compute.Value,
 		}
 		return apply(in)
 	})
+	var wrong *graph.Error
+	if errors.As(err, &wrong) { // its line is one of this package
+		return nil, fmt.Errorf("%sGoMLX's op %s: %s", callerLine(), op, wrong.Msg)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("GoMLX's op %s: %w", op, err)
+		return nil, err
 	}
 	return f.add(op, x, p.Outputs, func(x []*graph.Array, _ *frame) []*graph.Array { return apply(x) }), nil
+}
+
+// callerLine is the line, outside of GoMLX and of this package, that wanted an op: "net.go:12: ", or "".
+func callerLine() string {
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		frame, more := frames.Next()
+		inside := strings.HasPrefix(frame.Function, "github.com/gomlx/") ||
+			strings.HasPrefix(frame.Function, "xlarun/gomlx.") || strings.HasPrefix(frame.Function, "runtime.")
+		if !inside && frame.File != "" {
+			return fmt.Sprintf("%s:%d: ", filepath.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
 }
 
 // one is record for an op of one result.

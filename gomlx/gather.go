@@ -65,16 +65,24 @@ func (f *Function) scatter(op compute.OpType, kind string, x, indices, updates c
 	}, x, indices, updates)
 }
 
+// separate returns starts as scalars. They may also come in one vector.
+func separate(starts []*graph.Array) []*graph.Array {
+	if len(starts) == 1 && starts[0].Rank() == 1 {
+		return graph.Unstack(starts[0], 0)
+	}
+	return starts
+}
+
 // DynamicSlice implements compute.Function.
 func (f *Function) DynamicSlice(x compute.Value, starts []compute.Value, sizes []int) (compute.Value, error) {
 	return f.one(compute.OpTypeDynamicSlice, func(x []*graph.Array) *graph.Array {
-		return graph.DynamicSlice(x[0], x[1:], sizes)
+		return graph.DynamicSlice(x[0], separate(x[1:]), sizes)
 	}, append([]compute.Value{x}, starts...)...)
 }
 
 // DynamicUpdateSlice implements compute.Function.
 func (f *Function) DynamicUpdateSlice(x, update compute.Value, starts []compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeDynamicUpdateSlice, func(x []*graph.Array) *graph.Array {
-		return graph.DynamicUpdateSlice(x[0], x[1], x[2:])
+		return graph.DynamicUpdateSlice(x[0], x[1], separate(x[2:]))
 	}, append([]compute.Value{x, update}, starts...)...)
 }

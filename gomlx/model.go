@@ -73,8 +73,8 @@ func newModel(store *model.Store, build Build, inputs []graph.Shape) (m *Model, 
 		case name == rngState:
 			continue
 		case v.ChangedInGraph(built):
-			return nil, fmt.Errorf("the GoMLX model changes its variable %q when it is called: a recorded model cannot, "+
-				"so build it for inference", name)
+			return nil, fmt.Errorf("the GoMLX model changes its variable %q when it is called: a recorded model "+
+				"cannot, so build it for inference", name)
 		}
 		if v.Trainable && v.DType().IsFloat() && v.InUseByGraph(built) {
 			if m.parameters[name], err = shapeOf(v.Shape()); err != nil {

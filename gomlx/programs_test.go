@@ -2,6 +2,7 @@ package gomlx_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -97,6 +98,84 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Reductions of no elements give the neutral element, and GoMLX's order of all floats has NaN at its ends.
+func TestEdges(t *testing.T) {
+	run := func(t *testing.T, build func(f compute.Function) ([]compute.Value, error)) (all []compute.Buffer) {
+		builder := gomlx.On(&xlabridge.Reference{}).Builder("edges")
+		out, err := build(builder.Main())
+		require.NoError(t, err)
+		require.NoError(t, builder.Main().Return(out, nil))
+		program, err := builder.Compile()
+		require.NoError(t, err)
+		all, err = program.Execute(nil, nil, 0)
+		require.NoError(t, err)
+		return all
+	}
+	t.Run("30.173 no elements", func(t *testing.T) {
+		out := run(t, func(f compute.Function) (all []compute.Value, err error) {
+			floats, err := f.Constant([]float32{}, 2, 0)
+			require.NoError(t, err)
+			integers, err := f.Constant([]uint8{}, 0)
+			require.NoError(t, err)
+			for _, reduce := range []func() (compute.Value, error){
+				func() (compute.Value, error) { return f.ReduceMax(floats, 1) },
+				func() (compute.Value, error) { return f.ReduceMin(floats, 1) },
+				func() (compute.Value, error) { return f.ReduceSum(floats, 1) },
+			} {
+				v, err := reduce()
+				require.NoError(t, err)
+				all = append(all, v)
+			}
+			least, err := f.ReduceMin(integers)
+			return append(all, least), err
+		})
+		inf := float32(math.Inf(1))
+		for i, want := range []any{[]float32{-inf, -inf}, []float32{inf, inf}, []float32{0, 0}, []uint8{255}} {
+			got := reflect.MakeSlice(reflect.TypeOf(want), reflect.ValueOf(want).Len(), reflect.ValueOf(want).Len())
+			require.NoError(t, out[i].ToFlatData(got.Interface()))
+			require.Equal(t, want, got.Interface())
+		}
+	})
+	t.Run("30.173 places in one vector, which are moved inside", func(t *testing.T) {
+		out := run(t, func(f compute.Function) ([]compute.Value, error) {
+			x, err := f.Constant([]int32{0, 1, 2, 3, 4, 5}, 2, 3)
+			require.NoError(t, err)
+			update, err := f.Constant([]int32{8, 9}, 1, 2)
+			require.NoError(t, err)
+			at, err := f.Constant([]int64{1, 2}, 2)
+			require.NoError(t, err)
+			read, err := f.DynamicSlice(x, []compute.Value{at}, []int{1, 2})
+			require.NoError(t, err)
+			written, err := f.DynamicUpdateSlice(x, update, []compute.Value{at})
+			return []compute.Value{read, written}, err
+		})
+		for i, want := range [][]int32{{4, 5}, {0, 1, 2, 3, 8, 9}} {
+			got := make([]int32, len(want))
+			require.NoError(t, out[i].ToFlatData(got))
+			require.Equal(t, want, got)
+		}
+	})
+	t.Run("30.173 total order", func(t *testing.T) {
+		nan, inf := math.NaN(), math.Inf(1)
+		sorted := []float64{math.Copysign(nan, -1), -inf, -2, math.Copysign(0, -1), 0, 1, inf, math.Copysign(nan, 1)}
+		out := run(t, func(f compute.Function) ([]compute.Value, error) {
+			low, err := f.Constant(sorted[:7], 7)
+			require.NoError(t, err)
+			high, err := f.Constant(sorted[1:], 7)
+			require.NoError(t, err)
+			less, err := f.LessThanTotalOrder(low, high)
+			require.NoError(t, err)
+			equal, err := f.EqualTotalOrder(low, low)
+			return []compute.Value{less, equal}, err
+		})
+		for _, b := range out {
+			got := make([]bool, 7)
+			require.NoError(t, b.ToFlatData(got))
+			require.Equal(t, []bool{true, true, true, true, true, true, true}, got)
+		}
+	})
 }
 
 // A gradient of a pool goes to the first largest element, or the first least one, of each window.

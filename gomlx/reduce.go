@@ -2,9 +2,11 @@ package gomlx
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 
 	"xlarun/graph"
 )
@@ -21,12 +23,12 @@ func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, e
 
 // ReduceMax implements compute.Function.
 func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
-	return f.reduce(compute.OpTypeReduceMax, graph.ReduceMax, x, axes)
+	return f.reduce(compute.OpTypeReduceMax, extreme(graph.ReduceMax, dtypes.DType.LowestValue), x, axes)
 }
 
 // ReduceMin implements compute.Function.
 func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
-	return f.reduce(compute.OpTypeReduceMin, graph.ReduceMin, x, axes)
+	return f.reduce(compute.OpTypeReduceMin, extreme(graph.ReduceMin, dtypes.DType.HighestValue), x, axes)
 }
 
 // ReduceBitwiseAnd implements compute.Function.
@@ -67,6 +69,23 @@ func (f *Function) reduce(op compute.OpType, apply func(x *graph.Array, axes ...
 	}, x)
 }
 
+// extreme is a reduction that returns its neutral element where there are no elements.
+func extreme(apply func(x *graph.Array, axes ...int) *graph.Array, neutral func(d dtypes.DType) any) func(
+	x *graph.Array, axes ...int) *graph.Array {
+	return func(x *graph.Array, axes ...int) *graph.Array {
+		if sum := graph.Sum(x, axes...); x.Size() == 0 && sum.Size() > 0 {
+			value := reflect.MakeSlice(reflect.SliceOf(x.DType().GoType()), 0, 1)
+			one, err := arrayOf(reflect.Append(value, reflect.ValueOf(neutral(x.DType()))).Interface(),
+				shapes.Make(x.DType(), 1))
+			if err != nil {
+				graph.Throw("gomlx", "%v", err)
+			}
+			return one.Reshape().BroadcastTo(sum.Dims()...)
+		}
+		return apply(x, axes...)
+	}
+}
+
 // truth reduces the truth of numbers.
 func truth(apply func(x *graph.Array, axes ...int) *graph.Array) func(x *graph.Array, axes ...int) *graph.Array {
 	return func(x *graph.Array, axes ...int) *graph.Array { return apply(x.Convert(graph.Bool), axes...) }
@@ -78,7 +97,9 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, to dtypes.DType, least b
 	if least {
 		best = graph.ArgMin
 	}
-	return f.one(compute.OpTypeArgMinMax, func(x []*graph.Array) *graph.Array { return best(x[0], axis).Convert(to) }, x)
+	return f.one(compute.OpTypeArgMinMax, func(x []*graph.Array) *graph.Array {
+		return best(x[0], axis).Convert(to)
+	}, x)
 }
 
 // windowKinds are the reductions of windows.

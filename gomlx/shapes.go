@@ -60,8 +60,9 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 
 // Concatenate implements compute.Function.
 func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
-	return f.one(compute.OpTypeConcatenate, func(x []*graph.Array) *graph.Array { return graph.Concatenate(axis, x...) },
-		operands...)
+	return f.one(compute.OpTypeConcatenate, func(x []*graph.Array) *graph.Array {
+		return graph.Concatenate(axis, x...)
+	}, operands...)
 }
 
 // Slice implements compute.Function.

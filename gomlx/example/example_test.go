@@ -38,8 +38,8 @@ func TestDocument(t *testing.T) {
 func TestNetworksLearn(t *testing.T) {
 	t.Run("30.179 evolve and ppo", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "run")
-		r := run(t, "evolve", "CartPole-v1", "--policy", "gomlx-mlp", "--pop", "64", "--generations", "30", "--seed", "1",
-			"--tune", "off", "--out", folder, "--json")
+		r := run(t, "evolve", "CartPole-v1", "--policy", "gomlx-mlp", "--pop", "64", "--generations", "30", "--seed",
+			"1", "--tune", "off", "--out", folder, "--json")
 		require.Greater(t, r["best_member_mean_return"], 150.)
 		file, err := os.ReadFile(filepath.Join(folder, "best.safetensors"))
 		require.NoError(t, err)
