@@ -156,7 +156,7 @@ func TestComplexRefusals(t *testing.T) {
 		{"bitcast: got c64[3]", func() { graph.Bitcast(x, graph.Uint64) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(wide, graph.Complex64) }},
 		{"complex numbers with float64 would be complex128", func() { graph.Add(x, wide) }},
-		{"would be complex128, and there is none: convert f64[3]", func() { graph.Add(wide, 1i) }},
+		{"(0+1i) is no value of Complex128: convert the array to complex64", func() { graph.Add(wide, 1i) }},
 		{"complex: got f64[3], want float32: there is no complex128", func() { graph.Complex(wide, wide) }},
 		{"FFT: got f64[3], and there is no complex128: convert it to float32 first", func() { graph.FFT(wide) }},
 		{"(1+2i) is no value of f32", func() { graph.Full(graph.ShapeOf(graph.Float32, 2), 1+2i) }},
