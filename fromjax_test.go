@@ -72,7 +72,8 @@ var fromJAX = []section{
 			"for both branches"},
 		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
 		{"jax.pure_callback", graph.HostCall, "by the name given to RegisterHostFunction; one call for all " +
-			"lanes of VMap"},
+			"lanes of VMap; EachLane is vmap_method=\"sequential\""},
+		{"linear_transpose", graph.LinearTranspose[array, array], ""},
 		{"jax.tree.map", graph.MapTree[array], "MapTree2 for two trees"},
 		{"jax.tree.flatten", graph.Flatten, "trees are Go structs, slices, maps"},
 		{"jax.flatten_util.ravel_pytree", graph.Ravel[array], ""},
@@ -265,12 +266,11 @@ var fromJAX = []section{
 		{"angle", graph.Angle, ""}, {"isreal", graph.IsReal, ""}, {"iscomplex", graph.IsComplex, ""},
 		{"vdot", graph.Vdot, ""},
 		{"jax.grad", graph.GradHolomorphic[array], "holomorphic=True; Grad is for real results"},
-		{"fft.fft fft.fft2 fft.fftn", graph.FFT, "over the axes given, the last if none is; Fourier has lengths and " +
+		{"fft.fft fft.fft2 fft.fftn jax.lax.fft", graph.FFT, "over the axes given, the last if none is; Fourier has lengths and " +
 			"norms"},
 		{"fft.ifft fft.ifft2 fft.ifftn", graph.IFFT, "likewise, as all of these"},
 		{"fft.rfft fft.rfft2 fft.rfftn", graph.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", graph.IRFFT, ""},
 		{"fft.hfft", graph.HFFT, ""}, {"fft.ihfft", graph.IHFFT, ""},
-		{"jax.lax.fft", graph.Fourier.FFT, "methods for the other kinds"},
 		{"fft.fftfreq", graph.FFTFreq, ""}, {"fft.rfftfreq", graph.RFFTFreq, ""},
 		{"fft.fftshift", graph.FFTShift, ""}, {"fft.ifftshift", graph.IFFTShift, ""},
 		{"jax.scipy.signal.fftconvolve", graph.FFTConvolve, ""},
