@@ -6,9 +6,9 @@ import (
 )
 
 // Stochastic is a model of a game with chance, mctx's decision_recurrent_fn and chance_recurrent_fn for one game
-// (Antonoglou et al., "Planning in stochastic environments with a learned model", 2022). An action leads from a state to
-// an afterstate: dice before they fall. A chance outcome leads from there to the next state. E and F are embeddings of
-// states and of afterstates.
+// (Antonoglou et al., "Planning in stochastic environments with a learned model", 2022). An action leads from a state
+// to an afterstate: dice before they fall. A chance outcome leads from there to the next state. E and F are embeddings
+// of states and of afterstates.
 type Stochastic[P, E, F any] struct {
 	// Decision is the result of an action, i32[], in a state.
 	Decision func(params P, key random.Key, action *graph.Array, state E) (Afterstate, F)
@@ -79,7 +79,8 @@ func (m Stochastic[P, E, F]) recurrent(actions, outcomes int) Recurrent[P, Stoch
 		step.PriorLogits = padOutcomes(step.PriorLogits, minusInf, outcomes)
 		decided := Step{Reward: graph.Scalar(0), Discount: graph.Scalar(1), Value: after.Value,
 			PriorLogits: graph.Pad(after.ChanceLogits, minusInf, []int{actions}, []int{0})}
-		step = graph.MapTree2(func(x, y *graph.Array) *graph.Array { return graph.Select(s.Decision, x, y) }, decided, step)
+		choose := func(x, y *graph.Array) *graph.Array { return graph.Select(s.Decision, x, y) }
+		step = graph.MapTree2(choose, decided, step)
 		return step, StochasticState[E, F]{state, afterstate, s.Decision.Not()}
 	}
 }
@@ -88,11 +89,13 @@ func (m Stochastic[P, E, F]) recurrent(actions, outcomes int) Recurrent[P, Stoch
 func chanceScores(n row) *graph.Array { return n.block(priorProbs).Div(n.block(childVisits).Add(1)) }
 
 func checkAfterstate(a Afterstate) {
-	if a.ChanceLogits == nil || a.ChanceLogits.Rank() != 1 || a.ChanceLogits.DType() != graph.Float32 ||
-		a.ChanceLogits.Size() == 0 {
-		graph.Throw("search", "the model's chance logits are %v, want f32[outcomes] of at least one", a.ChanceLogits)
+	if a.ChanceLogits == nil || a.Value == nil {
+		graph.Throw("search", "the model's afterstate has no chance logits or no value, want f32[outcomes] and f32[]")
 	}
-	if a.Value == nil || !a.Value.Shape().Equal(graph.ShapeOf(graph.Float32)) {
-		graph.Throw("search", "the model's value of an afterstate is %v, want f32[]", a.Value)
+	if s := a.ChanceLogits.Shape(); s.Rank() != 1 || s.DType != graph.Float32 || s.Size() == 0 {
+		graph.Throw("search", "the model's chance logits are %s, want f32[outcomes] of at least one", s)
+	}
+	if s := a.Value.Shape(); !s.Equal(graph.ShapeOf(graph.Float32)) {
+		graph.Throw("search", "the model's value of an afterstate is %s, want f32[]", s)
 	}
 }
