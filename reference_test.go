@@ -155,8 +155,8 @@ var families = []family{
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +
 		"Lander has an action of two choices. XOR and XOR3d ask for the parity of each pattern of two or three bits.",
 		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1",
-			"GaussianBandit-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1", "Pong-misc-v1", "TMaze-v1",
-			"Lander-v1", "XOR-v0", "XOR3d-v0"}},
+			"GaussianBandit-misc-v1", "MetaMaze-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1", "Pong-misc-v1",
+			"TMaze-v1", "Lander-v1", "XOR-v0", "XOR3d-v0"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
 		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},

@@ -148,13 +148,15 @@ func TestComplexRefusals(t *testing.T) {
 		{"scatter max: got c64[3]", func() { graph.ScatterMax(x, graph.Of([]int32{0}), graph.Of([]complex64{1})) }},
 		{"sort: got c64[3]", func() { graph.Sort(x, 0) }},
 		{"floor: got c64[3]", func() { graph.Floor(x) }},
-		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() { graph.Cholesky(graph.Eye(graph.Complex64, 2)) }},
+		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() {
+			graph.Cholesky(graph.Eye(graph.Complex64, 2))
+		}},
 		{"conv: got c64[1,3,1]", func() { graph.Convolve(x, x, "full") }},
 		{"convert: got c64[3]", func() { graph.Convert(x, graph.Float32) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(x, graph.Uint64) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(wide, graph.Complex64) }},
-		{"one of", func() { graph.Add(x, wide) }},
-		{"one of", func() { graph.Add(wide, 1i) }},
+		{"complex numbers with float64 would be complex128", func() { graph.Add(x, wide) }},
+		{"(0+1i) is no value of Complex128: convert the array to complex64", func() { graph.Add(wide, 1i) }},
 		{"complex: got f64[3], want float32: there is no complex128", func() { graph.Complex(wide, wide) }},
 		{"FFT: got f64[3], and there is no complex128: convert it to float32 first", func() { graph.FFT(wide) }},
 		{"(1+2i) is no value of f32", func() { graph.Full(graph.ShapeOf(graph.Float32, 2), 1+2i) }},

@@ -84,6 +84,38 @@ var _ = register(&Op{
 // front, of the size 1 outside of VMap. Arguments are on the host. An error ends the program's call with it.
 type HostFunction func(args []*Array) ([]*Array, error)
 
+// EachLane is the HostFunction that calls f lane by lane, with arrays that have no axis of lanes: what JAX's
+// pure_callback does with vmap_method "sequential".
+func EachLane(f func(args []*Array) ([]*Array, error)) HostFunction {
+	return func(args []*Array) ([]*Array, error) {
+		var columns [][]*Array // by result
+		for lane := range args[0].Dim(0) {
+			row := each(args, func(x *Array) *Array { return Index(x, lane) })
+			results, err := f(row)
+			if err != nil {
+				return nil, fmt.Errorf("lane %d: %w", lane, err)
+			}
+			if columns == nil {
+				columns = make([][]*Array, len(results))
+			}
+			if len(results) != len(columns) {
+				return nil, fmt.Errorf("lane %d has %d results, lane 0 has %d", lane, len(results), len(columns))
+			}
+			for i, r := range results {
+				if r == nil || lane > 0 && !r.Shape().Equal(columns[i][0].Shape()) {
+					return nil, fmt.Errorf("lane %d has %v as result %d, want the shape of lane 0's", lane, r, i)
+				}
+				columns[i] = append(columns[i], r)
+			}
+		}
+		out := make([]*Array, len(columns))
+		for i, c := range columns {
+			out[i] = Stack(c, 0)
+		}
+		return out, nil
+	}
+}
+
 type hostFunction struct {
 	f    HostFunction
 	turn turn
@@ -104,7 +136,7 @@ func RegisterHostFunction(name string, f HostFunction) {
 }
 
 // HostCall calls the function registered under a name whenever a running program needs its results, of the shapes outs:
-// JAX's pure_callback with vmap_method "broadcast_all". Under VMap it is one call for all lanes. Equal arguments should
+// JAX's pure_callback with vmap_method "broadcast_all". Under VMap it is one call for all lanes (see EachLane). Equal arguments should
 // give equal results: a program may leave out a call whose results it does not use, and call again in place of keeping
 // results. It runs on CPUs and on the interpreter, and has no derivative. A call takes tens of microseconds.
 func HostCall(name string, outs []Shape, args ...*Array) []*Array {
@@ -134,6 +166,9 @@ func RunHostCall(message []byte, args []*Array, outs []Shape) ([][]byte, error) 
 			"the program runs", name)
 	}
 	lanes := ShapeOf(Bool, args[0].Dims()[:axes]...).Size()
+	if lanes == 0 {
+		return make([][]byte, len(outs)), nil
+	}
 	flat := make([]*Array, len(args))
 	for i, a := range args {
 		b, err := elementBytes(a)

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"xlarun/graph/internal/stablehlo"
 )
 
@@ -281,6 +283,9 @@ func Convert(x *Array, to DType) *Array {
 	switch {
 	case x.DType() == to:
 		return x
+	case to == dtypes.Complex128:
+		throw("Convert", "complex numbers with float64 would be complex128, and there is none: convert %s to float32 or "+
+			"complex64 first", x.shape)
 	case isComplex(to):
 		return Complex(Convert(x, Float32), Zeros(x.shape.with(Float32)))
 	case isComplex(x.DType()) && to == Bool:

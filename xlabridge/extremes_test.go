@@ -22,6 +22,7 @@ var loose = map[string]string{
 	"conv_images_weights": "padding is multiplied too, or not, and the order of sums is open",
 	"eig":                 "a factorisation is defined for finite matrices",
 	"eigh":                "a factorisation is defined for finite matrices",
+	"fft":                 "the order of sums is open, and with it which infinities meet",
 	"lu":                  "a factorisation is defined for finite matrices",
 	"qr":                  "a factorisation is defined for finite matrices",
 	"solve":               "a factorisation is defined for finite matrices",

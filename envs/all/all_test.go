@@ -29,7 +29,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 		"Ramsey-5-3-v1", "TicTacToe-v1",
 		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1", "Gather-v1",
 		"Lander-v1", "SimpleBandit-bsuite-v1", "GaussianBandit-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1",
-		"Pong-misc-v1"})
+		"Pong-misc-v1", "MetaMaze-misc-v1"})
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,8 @@ func TestMatchesGymnax(t *testing.T) {
 	t.Run("DiscountingChain", func(t *testing.T) { match(t, DiscountingChain{}, "") })
 	t.Run("FourRooms", func(t *testing.T) { match(t, FourRooms{}, "") })
 	t.Run("FourRooms, random", func(t *testing.T) { match(t, FourRooms{}, "-random") })
+	t.Run("MetaMaze", func(t *testing.T) { match(t, MetaMaze{}, "") })
+	t.Run("MetaMaze, normalised", func(t *testing.T) { match(t, MetaMaze{}, "-normalised") })
 	t.Run("BernoulliBandit", func(t *testing.T) { match(t, BernoulliBandit{}, "") })
 	t.Run("GaussianBandit", func(t *testing.T) { match(t, GaussianBandit{}, "") })
 	t.Run("SimpleBandit", func(t *testing.T) { match(t, SimpleBandit{}, "") })

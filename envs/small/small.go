@@ -1,6 +1,6 @@
 // Package small has small environments that each test one ability: memory (MemoryChain, TMaze), credit assignment
 // (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms, FrozenLake), learning within an episode
-// (BernoulliBandit, GaussianBandit, PointRobot), control (Catch, Pong, Reacher, Swimmer), no skill (SimpleBandit),
+// (BernoulliBandit, GaussianBandit, MetaMaze, PointRobot), control (Catch, Pong, Reacher, Swimmer), no skill (SimpleBandit),
 // several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behaviour suite for
 // reinforcement learning" (2020).
 //

@@ -33,7 +33,7 @@ func sample() net {
 		Layers: []dense{{graph.Float32s([]float32{1, -2, 3, 4, 5, 6}, 2, 3),
 			graph.Convert(graph.Float32s([]float32{.5, 7}), graph.BFloat16)}, {W: graph.Float64s([]float64{1e300})}},
 		Nets: map[string]dense{"actor": {W: graph.Iota(4)}, "c.1 <é>": {
-			W: graph.Zeros(graph.ShapeOf(graph.Float16, 0, 2))}},
+			W: graph.Zeros(graph.ShapeOf(graph.Float16, 0, 2)), B: graph.Complex64s([]complex64{1 + 2i, -.5i})}},
 		Step: graph.Of(int64(-5)), Flag: graph.Of([]bool{true, false, true}), Name: "static",
 	}
 }
@@ -72,7 +72,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.Equal(t, map[string]string{"steps": "7"}, f.Metadata())
-	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.W",
+	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.B", "Nets.c.1 <é>.W",
 		"Step"}, f.Names())
 	s, ok := f.Shape("Layers.0.B")
 	require.True(t, ok)
@@ -210,6 +210,10 @@ func TestFileFromPython(t *testing.T) {
 	for _, name := range f.Names() {
 		a, err := f.Array(name)
 		require.NoError(t, err)
+		if name == "C64" {
+			require.Equal(t, "c64[2,3] {-3-3i -2-2i -1-1i 0+0i 1+1i 2+2i}", a.String())
+			continue
+		}
 		got, err := graph.Floats(a)
 		require.NoError(t, err)
 		switch name {

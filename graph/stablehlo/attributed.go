@@ -22,6 +22,7 @@ func init() {
 		"stablehlo.dot_general": dotGeneral, "stablehlo.convolution": convolution, "stablehlo.reduce": reduce,
 		"stablehlo.while": while, "stablehlo.case": branch, "call": callFunction, "func.call": callFunction,
 		"stablehlo.composite": composite, "stablehlo.gather": gather,
+		"stablehlo.fft": fourier,
 		// A sharding says on which devices a value lies, and a typed key has one.
 		"sdy.sharding_constraint":        func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
 		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },

@@ -22,6 +22,7 @@ var elementwise = map[string]elementwiseOp{
 	"stablehlo.count_leading_zeros": unary(graph.CountLeadingZeros), "stablehlo.cosine": unary(graph.Cos),
 	"stablehlo.exponential": unary(graph.Exp), "stablehlo.exponential_minus_one": unary(graph.Expm1),
 	"stablehlo.floor": unary(graph.Floor), "stablehlo.is_finite": unary(graph.IsFinite),
+	"stablehlo.real": unary(graph.Real), "stablehlo.imag": unary(graph.Imag),
 	"stablehlo.log": unary(graph.Log), "stablehlo.log_plus_one": unary(graph.Log1p),
 	"stablehlo.logistic": unary(graph.Logistic), "stablehlo.negate": unary(graph.Neg),
 	"stablehlo.not": unary(graph.Not), "stablehlo.popcnt": unary(graph.PopCount),
@@ -29,7 +30,8 @@ var elementwise = map[string]elementwiseOp{
 	"stablehlo.rsqrt": unary(graph.Rsqrt), "stablehlo.sign": unary(graph.Sign), "stablehlo.sine": unary(graph.Sin),
 	"stablehlo.sqrt": unary(graph.Sqrt), "stablehlo.tan": unary(graph.Tan), "stablehlo.tanh": unary(graph.Tanh),
 
-	"stablehlo.add": pairwise(graph.Add), "stablehlo.and": pairwise(graph.And),
+	"stablehlo.complex": pairwise(graph.Complex),
+	"stablehlo.add":     pairwise(graph.Add), "stablehlo.and": pairwise(graph.And),
 	"stablehlo.atan2":   pairwise(graph.Atan2),
 	"stablehlo.maximum": pairwise(graph.Max), "stablehlo.minimum": pairwise(graph.Min),
 	"stablehlo.multiply": pairwise(graph.Mul), "stablehlo.or": pairwise(graph.Or),
@@ -39,7 +41,7 @@ var elementwise = map[string]elementwiseOp{
 	"stablehlo.shift_right_logical":    pairwise(graph.ShiftRightLogical),
 	"stablehlo.subtract":               pairwise(graph.Sub), "stablehlo.xor": pairwise(graph.Xor),
 	"stablehlo.divide": {2, func(x []*graph.Array) *graph.Array {
-		if x[0].DType().IsFloat() {
+		if x[0].DType().IsFloat() || x[0].DType() == graph.Complex64 {
 			return x[0].Div(x[1])
 		}
 		return graph.Quo(x[0], x[1])

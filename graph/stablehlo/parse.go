@@ -114,8 +114,8 @@ func scan(text string, from int, visit func(i, depth int) bool) {
 
 var (
 	functionHead = regexp.MustCompile(`^func\.func (?:public |private )?@("[^"]*"|[\w.$-]+)\(`)
-	paramPattern = regexp.MustCompile(`(%[\w]+): tensor<([^>]*)>`)
-	typePattern  = regexp.MustCompile(`tensor<([^>]*)>`)
+	paramPattern = regexp.MustCompile(`(%[\w]+): tensor<((?:complex<f32>|[^>])*)>`)
+	typePattern  = regexp.MustCompile(`tensor<((?:complex<f32>|[^>])*)>`)
 	statement    = regexp.MustCompile(`^(?:(%[\w]+)(?::(\d+))? = )?"?([a-z_]+(?:\.[a-z0-9_]+)?)"?(.*)$`)
 	carryPattern = regexp.MustCompile(`(%[\w]+) = (%[\w#]+)`)
 )

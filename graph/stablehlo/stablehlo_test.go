@@ -25,7 +25,7 @@ func cases(t testing.TB) []exported {
 	t.Helper()
 	var file struct{ Cases []exported }
 	require.NoError(t, oracles.Read("testdata/jax_export.json.gz", &file))
-	require.Len(t, file.Cases, 17)
+	require.Len(t, file.Cases, 18)
 	return file.Cases
 }
 
@@ -178,8 +178,8 @@ func TestRefusals(t *testing.T) {
 		{"nothing", "", "f.mlir has no function @main"},
 		{"bytecode", "ML\xefR\x01", "f.mlir is MLIR bytecode, want text"},
 		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
-		{"unknown op", head + "%0 = stablehlo.fft %arg0, type = FFT : tensor<3xf32>\n" + tail,
-			"f.mlir:3: stablehlo.fft: this op is not known here"},
+		{"unknown op", head + "%0 = stablehlo.cholesky %arg0, lower = true : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.cholesky: this op is not known here"},
 		{"custom call", head + "%0 = stablehlo.custom_call @Qr(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" +
 			"return %0 : tensor<3xf32>\n}\n}", "f.mlir:3: stablehlo.custom_call"},
 		{"scatter", head + "%0 = \"stablehlo.scatter\"(%arg0, %arg0, %arg0) <{a = #b<c = [0]>}> ({\n" +
@@ -194,7 +194,9 @@ func TestRefusals(t *testing.T) {
 			"f.mlir:3: stablehlo.add: %7 has no value"},
 		{"dynamic shape", "func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {\n}",
 			"tensor<?xf32> has no fixed shape"},
-		{"dtype", "func.func @main(%arg0: tensor<complex<f32>>) -> tensor<f32> {\n}", "dtype that is not known here"},
+		{"dtype", "func.func @main(%arg0: tensor<complex<f64>>) -> tensor<f32> {\n}", "dtype that is not known here"},
+		{"transform", head + "%0 = stablehlo.fft %arg0, type = DCT, length = [3] : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.fft: its type is \"DCT\", want FFT"},
 		{"short constant", head + "%0 = stablehlo.constant dense<\"0x0000\"> : tensor<3xf32>\n" + tail,
 			"the constant has 2 bytes"},
 		{"constant", head + "%0 = stablehlo.constant dense<x> : tensor<3xf32>\n" + tail,

@@ -14,11 +14,18 @@ import (
 // dtypes are the element types by their names in MLIR.
 var dtypes = map[string]graph.DType{"i1": graph.Bool, "i8": graph.Int8, "i16": graph.Int16, "i32": graph.Int32,
 	"i64": graph.Int64, "ui8": graph.Uint8, "ui16": graph.Uint16, "ui32": graph.Uint32, "ui64": graph.Uint64,
-	"f16": graph.Float16, "bf16": graph.BFloat16, "f32": graph.Float32, "f64": graph.Float64}
+	"f16": graph.Float16, "bf16": graph.BFloat16, "f32": graph.Float32, "f64": graph.Float64, complexName: graph.Complex64}
+
+// complexName is complex64 in MLIR. It has the x that divides sizes.
+const complexName = "complex<f32>"
 
 // shape reads what stands between tensor< and >: "4x8xf32".
 func shape(text string) (graph.Shape, error) {
-	parts := strings.Split(text, "x")
+	sizes, isComplex := strings.CutSuffix(text, complexName)
+	parts := strings.Split(sizes, "x")
+	if isComplex {
+		parts[len(parts)-1] = complexName
+	}
 	d, ok := dtypes[parts[len(parts)-1]]
 	if !ok {
 		return graph.Shape{}, fmt.Errorf("tensor<%s> has a dtype that is not known here", text)
@@ -50,12 +57,17 @@ func dense(text string, s graph.Shape) ([]byte, error) {
 		}
 		b = raw
 	} else {
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], ", r) }) {
-			bits, err := element(word, s.DType)
+		// A complex number is written as two in parentheses.
+		d, size := s.DType, width
+		if d == graph.Complex64 {
+			d, size = graph.Float32, width/2
+		}
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[](), ", r) }) {
+			bits, err := element(word, d)
 			if err != nil {
 				return nil, err
 			}
-			b = append(b, binary.LittleEndian.AppendUint64(nil, bits)[:width]...)
+			b = append(b, binary.LittleEndian.AppendUint64(nil, bits)[:size]...)
 		}
 	}
 	if len(b) != width && len(b) != s.Bytes() {

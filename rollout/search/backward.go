@@ -11,10 +11,13 @@ var backwardKernel = &graph.Kernel{Target: "xlarun_tree_backup", InPlace: true, 
 // selects its best action again. Then it selects the edge of the next simulation. rows and the result are f32[nodes,
 // columns].
 func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
+	if r.decisions > 0 { // the kernel knows no chance
+		return r.backwardByOps(rows, actions, s)
+	}
 	in := []*graph.Array{rows, s.Reward, s.Discount, s.Value, s.PriorLogits, r.numbers(), r.Noise, r.Invalid,
 		r.ReusedVisits, r.ConsideredVisits}
 	return graph.WithKernel(backwardKernel, func(in []*graph.Array) []*graph.Array {
-		traced := rule{r.settings, rootInfo{in[6], in[7], in[8], in[9]}}
+		traced := rule{settings: r.settings, rootInfo: rootInfo{in[6], in[7], in[8], in[9]}}
 		step := Step{Reward: in[1], Discount: in[2], Value: in[3], PriorLogits: in[4]}
 		return []*graph.Array{traced.backwardByOps(in[0], actions, step)}
 	}, in...)[0]

@@ -2,12 +2,14 @@
 // maps it over many games; all simulations are one loop.
 //
 // A search needs a model, a Recurrent: it returns the next embedding for an action, with its prior logits and value.
-// NewModel makes one from an environment and a network; a learned model (MuZero) is a function of your own. Two
-// policies select actions:
+// NewModel makes one from an environment and a network; a learned model (MuZero) is a function of your own. Policies
+// select actions:
 //
 //   - PUCT, with Dirichlet noise at the root: Silver et al., "A general reinforcement learning algorithm that masters
 //     chess, shogi, and Go through self-play" (2018); Schrittwieser et al., "Mastering Atari, Go, chess and shogi by
 //     planning with a learned model" (2020);
+//   - PUCT where chance decides after each action (RunStochastic): Antonoglou et al., "Planning in stochastic
+//     environments with a learned model" (2022);
 //   - Gumbel, with sequential halving at the root: Danihelka et al., "Policy improvement by planning with Gumbel"
 //     (2022).
 //

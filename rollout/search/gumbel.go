@@ -46,8 +46,8 @@ func (g Gumbel) prepare(key random.Key, logits, invalid, noise, reusedVisits *gr
 	sequence := graph.DynamicIndex(graph.Float32s(table, g.Considered+1, o.Simulations),
 		graph.Min(g.Considered, legal), 0)
 	return rule{
-		settings{gumbel: true, transform: g.Transform, maxDepth: o.MaxDepth, bounds: g.Bounds},
-		rootInfo{Noise: noise, Invalid: invalid, ReusedVisits: reusedVisits, ConsideredVisits: sequence},
+		settings: settings{gumbel: true, transform: g.Transform, maxDepth: o.MaxDepth, bounds: g.Bounds},
+		rootInfo: rootInfo{Noise: noise, Invalid: invalid, ReusedVisits: reusedVisits, ConsideredVisits: sequence},
 	}, maskInvalid(logits, invalid)
 }
 

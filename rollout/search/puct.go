@@ -42,7 +42,8 @@ func (p PUCT) prepare(key random.Key, logits, invalid, noise, reusedVisits *grap
 		}
 		prior = graph.Mul(1-p.Fraction, prior).Add(graph.Mul(p.Fraction, noise))
 	}
-	r := rule{p.settings(), rootInfo{Noise: random.Uniform(tieKey, logits.Shape(), 0, 1), Invalid: invalid,
+	r := rule{settings: p.settings(), rootInfo: rootInfo{
+		Noise: random.Uniform(tieKey, logits.Shape(), 0, 1), Invalid: invalid,
 		ReusedVisits: reusedVisits, ConsideredVisits: graph.Float32s([]float32{0})}}
 	return r, maskInvalid(prior.Max(smallest).Log(), invalid)
 }

@@ -62,6 +62,7 @@ func (s settings) numbers() *graph.Array {
 type rule struct {
 	settings
 	rootInfo
+	decisions int // the number of actions, where outcomes of chance come after them; 0: there is no chance
 }
 
 // rootInfo is a rule's data of the root.
@@ -81,6 +82,14 @@ func (r rule) selectAction(n row, atRoot *graph.Array) *graph.Array {
 
 // scores returns the score of each action, f32[A].
 func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
+	if a := r.decisions; a > 0 {
+		decided := r
+		decided.decisions = 0
+		outcomes := n.actions - a
+		decides := n.field(depth).Mod(2).Eq(0)
+		return graph.Select(decides, padOutcomes(decided.scores(n.part(0, a), atRoot), minusInf, outcomes),
+			graph.Pad(chanceScores(n.part(a, n.actions)), minusInf, []int{a}, []int{0}))
+	}
 	visits := n.block(childVisits)
 	qValues := r.qTransform(n)
 	if !r.gumbel {

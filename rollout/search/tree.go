@@ -86,6 +86,15 @@ func (r row) block(k int) *graph.Array {
 	return graph.SliceAxis(r.all, 0, from, from+r.actions)
 }
 
+// part returns a row that has some of the actions, from up to to.
+func (r row) part(from, to int) row {
+	all := []*graph.Array{graph.SliceAxis(r.all, 0, 0, fields)}
+	for k := range blocks {
+		all = append(all, pad(k, graph.SliceAxis(r.block(k), 0, from, to)))
+	}
+	return row{graph.Concatenate(0, all...), to - from}
+}
+
 // withField returns the row with one field replaced.
 func (r row) withField(column int, x any) row {
 	return row{graph.Select(graph.Iota(r.all.Size()).Eq(column), x, r.all), r.actions}

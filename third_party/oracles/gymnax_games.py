@@ -210,6 +210,20 @@ def rooms_spread(rng, s, n):
     return s | {"pos": pos, "goal": goal}
 
 
+def maze(s):
+    return {"Y": s["pos"][:, 0], "X": s["pos"][:, 1], "GoalY": s["goal"][:, 0], "GoalX": s["goal"][:, 1], "LastAction": s["last_action"],
+            "LastReward": s["last_reward"], "Time": s["time"].astype(np.int32)}
+
+
+def maze_spread(rng, s, n):
+    free = np.asarray(gymnax.make("MetaMaze-misc")[0].coords)
+    pos = free[rng.integers(0, len(free), n)]
+    near = pos + rng.choice([-1, 0, 1], (n, 2))
+    inside = (free[None] == near[:, None]).all(2).any(1)
+    goal = np.where((inside & (rng.random(n) < 0.6))[:, None], near, free[rng.integers(0, len(free), n)])
+    return s | {"pos": pos, "goal": goal, "last_action": rng.integers(0, 4, n), "last_reward": rng.choice([0, 10, -0.5], n)}
+
+
 def bandit(s):
     return {"First": s["reward_probs"][:, 0].astype(np.float32), "LastAction": s["last_action"], "LastReward": s["last_reward"], "Time": s["time"].astype(np.int32)}
 
@@ -246,6 +260,7 @@ def near_limit(rng, n, limit):
     return np.where(rng.random(n) < 0.3, rng.integers(limit - 3, limit, n), rng.integers(0, limit, n))
 
 
+MAZE_PARAMETERS = {"Reward": "reward", "Punishment": "punishment", "NormalizeTime": "normalize_time"}
 DEEP_SEA = renamed(Row="row", Column="column", Mapping="action_mapping", Time="time")
 DEEP_SEA_PARAMETERS = {"Deterministic": "deterministic", "SampleMapping": "sample_action_map", "RandomizeActions": "randomize_actions", "MoveCost": "unscaled_move_cost"}
 ROOMS_PARAMETERS = {"FailProb": "fail_prob", "RandomStart": "resample_init_pos", "RandomGoal": "resample_goal_pos"}
@@ -273,6 +288,8 @@ GAMES = [
      {"RewardSteps": "reward_timestep", "OptimalReturn": "optimal_return"}, {}),
     ("small", "FourRooms-misc-v1", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {}),
     ("small", "FourRooms-misc-v1-random", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {"resample_init_pos": True, "resample_goal_pos": True}),
+    ("small", "MetaMaze-misc-v1", "MetaMaze-misc", maze, maze_spread, MAZE_PARAMETERS, {}),
+    ("small", "MetaMaze-misc-v1-normalised", "MetaMaze-misc", maze, maze_spread, MAZE_PARAMETERS, {"normalize_time": True, "punishment": -0.5}),
     ("small", "BernoulliBandit-misc-v1", "BernoulliBandit-misc", bandit, None, {"RewardProb": "reward_prob"}, {}),
     ("small", "GaussianBandit-misc-v1", "GaussianBandit-misc", renamed(Mu="mu", LastReward="last_reward", LastAction="last_action", Time="time"), None,
      {"Mean": "mean_mu", "Spread": "sigma_p", "Noise": "sigma_l"}, {}),

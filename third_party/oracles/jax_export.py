@@ -110,6 +110,12 @@ def drawn(seed):
     return jax.random.uniform(key, (5,)), jax.random.bits(jax.random.split(key)[1], (3,))
 
 
+def spectrum(x, w):
+    y = jnp.fft.rfft(x)
+    z = y * lax.complex(w, 2 * w) + (1 - 2j)
+    return [jnp.fft.irfft(z, 7), jnp.abs(z), jnp.real(jnp.exp(z / 9)), jnp.imag(z / (2 + 1j)), jnp.real(jnp.fft.ifft(jnp.fft.fft2(jnp.outer(x, w))))]
+
+
 keep("mlp", mlp, [(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(4))
 keep("mlp of a batch", mlp, [(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(5, 4))
 keep("scan", scan, normal(3), normal(3, 3))
@@ -127,5 +133,6 @@ keep("random", drawn, jnp.uint32(3), grad=False)
 keep("constants", lambda x: x + jnp.asarray(RNG.standard_normal((2, 3)), jnp.float32), normal(3))
 keep("half", lambda x: (x.astype(jnp.bfloat16) * 1.5, x.astype(jnp.float16) + 2), normal(3), grad=False)
 keep("empty", lambda x: (jnp.sum(x), x * 2), jnp.zeros((0, 3), jnp.float32))
+keep("complex", spectrum, normal(6), normal(4))
 
 write(os.path.join(out_dir(__doc__), "jax_export.json.gz"), {"versions": versions(), "cases": CASES})

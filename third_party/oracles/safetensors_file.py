@@ -1,7 +1,7 @@
 """A safetensors file written by Python's own package, for graph/safetensors: OUTPUT_DIR/python.safetensors.
 
 Needs the packages safetensors and numpy only. The tensors, each with the numbers 0, 1, 2, … less 3 (unsigned ones from 0, bools
-odd or even) in row-major order: one of each dtype of graph, named by its dtype in the format's words, of shape [2, 3]; "scalar"
+odd or even, complex ones with an imaginary part as large) in row-major order: one of each dtype of graph, named by its dtype in the format's words, of shape [2, 3]; "scalar"
 (F32, no axes, -3) and "empty" (F32, [0, 4]). Metadata: {"naïve": "python ✓"}.
 """
 import os
@@ -11,13 +11,15 @@ import numpy as np
 from safetensors import TensorSpec, serialize_file
 
 NUMPY = {"BOOL": np.bool_, "U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64, "I8": np.int8, "I16": np.int16,
-         "I32": np.int32, "I64": np.int64, "F16": np.float16, "F32": np.float32, "F64": np.float64}
+         "I32": np.int32, "I64": np.int64, "F16": np.float16, "F32": np.float32, "F64": np.float64, "C64": np.complex64}
 
 
 def numbers(name):
     n = np.arange(6).reshape(2, 3)
     if name == "BOOL":
         return n % 2 == 1
+    if name == "C64":  # with the number as the imaginary part, too
+        return (n - 3) * (1 + 1j)
     return n if name[0] == "U" else n - 3
 
 
