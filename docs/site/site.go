@@ -33,7 +33,7 @@ var groups = []struct {
 	title    string
 	patterns []string
 }{
-	{"Begin", []string{"README.md", "docs/tutorial/*.md", "docs/coming-from.md", "docs/questions.md",
+	{"Begin", []string{"README.md", "docs/install.md", "docs/tutorial/*.md", "docs/coming-from.md", "docs/questions.md",
 		"docs/notebooks.md", "examples/README.md"}},
 	{"Runs", []string{"docs/runs.md", "docs/ppo.md", "docs/pqn.md", "docs/selfplay.md", "docs/search.md",
 		"docs/sparse.md", "docs/qd.md", "docs/genomes.md", "docs/spiking.md", "docs/members.md"}},

@@ -86,7 +86,9 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		for _, s := range []any{e, &session} {
 			for _, x := range settings.Fields(s) {
 				help := x.Help
-				if names := choices(s, x.Name); len(names) > 0 {
+				if names := choices(s, x.Name); len(names) > manyChoices {
+					help += fmt.Sprintf(": one of %d that xlarun help %s lists", len(names), plural(x.Name))
+				} else if len(names) > 0 {
 					help += ": " + strings.Join(names, ", ")
 				}
 				value := x.Default
@@ -105,6 +107,9 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		setting{g, "rounds", "int"}.addAs(f, "generations")
 	}
 }
+
+// manyChoices is the number of choices above which the help of a command does not name them.
+const manyChoices = 20
 
 // markAdvanced says that a flag is seldom needed.
 func markAdvanced(f *pflag.FlagSet, name string) {

@@ -217,6 +217,10 @@ func TestEverySettingMatters(t *testing.T) {
 				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")
 			continue
 		}
+		if name == "annealing" { // a worse member must come before chance decides
+			add(9, "strategy.", "strategy", name, "strategy.temperature", "2")
+			continue
+		}
 		add(3, "strategy.", "strategy", name)
 	}
 	add(3, "strategy.", "strategy", "pgpe", "strategy.optimizer", "clipup")
