@@ -17,7 +17,8 @@ import (
 // copies the mean for Adam, and keeps more arrays of a tile of eggroll's than are alive at a time: what is known to be
 // further off is listed with how far.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
-	further := map[string]float64{"crfmnes": .15, "diffusion": .5, "eggroll": .3, "neat": .4}
+	further := map[string]float64{"crfmnes": .15, "diffusion": .5, "eggroll": .3, "iamalgam": .15,
+		"lmmaes": .2, "mr15ga": .3, "neat": .4, "pes": .3, "svcmaes": .2}
 	check := func(b *xlabridge.Client, strategy, policy string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
