@@ -185,6 +185,7 @@ type lowering struct {
 	rule    func(*Op) lowerRule
 	done    map[*Node]bool // nodes whose rule returned nil and whose bodies are rewritten
 	loop    *Graph         // the body of the innermost loop around, before the pass
+	scan    *Graph         // the body of the scan that is being lowered, if it is inside of loop
 	trace   *trace
 	unset   int   // see the op unset
 	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet
@@ -250,14 +251,14 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies),
 		pos: n.pos}
 	if l.concerns(n) {
-		outside := l.loop
+		outside, scan := l.loop, l.scan
 		if n.Op.Loop != nil {
-			l.loop = n.Bodies[n.Op.Loop(n).step]
+			l.loop, l.scan = n.Bodies[n.Op.Loop(n).step], nil
 		}
 		for i, b := range n.Bodies {
 			c.Bodies[i] = l.graph(b)
 		}
-		l.loop = outside
+		l.loop, l.scan = outside, scan
 		l.done[c] = true
 	}
 	for i, o := range n.Outs {

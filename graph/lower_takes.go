@@ -41,7 +41,11 @@ func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 	front := rangeInts(0, last)
 	shared := slices.Equal(a.offset, front) && slices.Equal(a.sizes[:last], x.Dims[:last])
 	own := slices.Equal(a.batch, front) && slices.Equal(a.indexBatch, front) && last > 0
-	if !shared && !own || l.loop != nil && l.target.atLeast(1) > 0 && l.loop.taken() < leastTaken {
+	loop := l.loop
+	if l.scan != nil {
+		loop = l.scan
+	}
+	if !shared && !own || loop != nil && l.target.atLeast(1) > 0 && loop.taken() < leastTaken {
 		return nil
 	}
 	return kernelCall(takeKernel, []int{number(own)}, shapesOf(n.Outs), in...)

@@ -109,7 +109,10 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		for _, x := range args.xs {
 			p.xs = append(p.xs, DynamicIndex(x, at, 0))
 		}
+		scan := l.scan
+		l.scan = n.Bodies[0]
 		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
+		l.scan = scan
 		for k, y := range out.ys {
 			out.ys[k] = DynamicUpdateIndex(state.ys[k], y, at, 0)
 		}

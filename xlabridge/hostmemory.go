@@ -12,6 +12,9 @@ package xlabridge
 #define DIRECT_MEMORY (32 << 20)
 // The freed memory that the C library may keep for later allocations.
 #define KEPT_MEMORY (512 << 20)
+// The size of the chunks that the C library keeps unmerged in fast bins: none. The plugin frees so many small ones that
+// merging them, again and again, takes a twelfth of a start.
+#define FAST_BINS 0
 // The number of cores that share an arena of the C library.
 #define ARENA_CORES 16
 
@@ -30,7 +33,7 @@ __attribute__((constructor)) static void xb_keep_memory(void) {
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);
 	if (tuned) return;
 	xb_kept = mallopt(M_MMAP_THRESHOLD, DIRECT_MEMORY) && mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY) &&
-		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES) && mallopt(M_MXFAST, 0);
+		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES) && mallopt(M_MXFAST, FAST_BINS);
 #endif
 }
 */

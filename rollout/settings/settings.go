@@ -39,6 +39,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Error reports a wrong setting.
@@ -130,8 +131,24 @@ func joined(tag, outer reflect.StructTag) reflect.StructTag {
 	return tag + " " + outer
 }
 
+// tags keeps what tagOf returns: commands list the settings of one struct many times, at every start.
+var tags sync.Map
+
 // tagOf returns the tag and the help text of a field, with those of the blank fields after it.
 func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
+	type field struct {
+		of reflect.Type
+		i  int
+	}
+	type text struct {
+		tag  reflect.StructTag
+		help string
+	}
+	key := field{t, i}
+	if kept, ok := tags.Load(key); ok {
+		return kept.(text).tag, kept.(text).help
+	}
+	defer func() { tags.Store(key, text{tag, help}) }()
 	tag, help = t.Field(i).Tag, t.Field(i).Tag.Get("help")
 	for i++; i < t.NumField() && t.Field(i).Name == "_"; i++ {
 		tag += " " + t.Field(i).Tag

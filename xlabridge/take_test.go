@@ -1,0 +1,82 @@
+package xlabridge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// Gathers of single elements call the kernel and give what the interpreter gives: of indices outside, of NaN, of all
+// widths of elements, of lanes with the same indices and with their own.
+func TestTakeKernel(t *testing.T) {
+	c := always(open(t, Options{}))
+	values := graph.Of([]float32{1, float32(math.NaN()), -3, float32(math.Inf(1)), 0, 7, -1})
+	indices := graph.Rem(graph.Mul(graph.Iota(600), 7919), 17).Sub(5) // from -5 to 11
+	lanes := graph.Stack([]*array{values, graph.Reverse(values, 0), graph.Neg(values)}, 0)
+	own := graph.Reshape(indices, 3, 200)
+	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
+	for _, s := range []struct {
+		name       string
+		f          func(x, i *array) *array
+		x, indices *array
+	}{
+		{"28.140 a vector", take, values, indices},
+		{"28.141 a vector of one element", take, graph.Of([]float32{5}), indices},
+		{"28.142 one index", take, values, graph.Of([]int32{-2})},
+		{"28.143 lanes with the same indices", graph.VMap2(take, graph.InAxes(0, graph.Unmapped)), lanes, indices},
+		{"28.144 lanes with their own indices", graph.VMap2(take), lanes, own},
+		{"28.145 one vector for all lanes", graph.VMap2(take, graph.InAxes(graph.Unmapped, 0)), values, own},
+	} {
+		for _, d := range []graph.DType{graph.Float32, graph.Float64, graph.BFloat16, graph.Int8, graph.Int64,
+			graph.Uint32, graph.Bool} {
+			x := graph.Convert(s.x, d)
+			if d != graph.Float32 && d != graph.Float64 && d != graph.BFloat16 {
+				x = graph.Convert(graph.Select(graph.IsFinite(s.x), graph.Abs(s.x), 2), d)
+			}
+			p, err := graph.Trace2("take", s.f, x, s.indices)
+			require.NoError(t, err, s.name)
+			l, err := p.Lower(c.Target())
+			require.NoError(t, err, s.name)
+			require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), s.name)
+			got, err := Jit2(c, s.f)(x, s.indices)
+			require.NoError(t, err, s.name)
+			for i, want := range floats(t, s.f(x, s.indices)) {
+				have := floats(t, got)[i]
+				require.True(t, want == have || math.IsNaN(want) && math.IsNaN(have), "%s of %s: element %d is %g, "+
+					"want %g", s.name, d, i, have, want)
+			}
+		}
+	}
+}
+
+// Few elements, and few elements of what a loop computes, are left to the compiler.
+func TestTakesThatDoNotPay(t *testing.T) {
+	takes := func(f func(x *array) *array, x *array) int {
+		p, err := graph.Trace("take", f, x)
+		require.NoError(t, err)
+		l, err := p.Lower(graph.TargetCPUKernels)
+		require.NoError(t, err)
+		return strings.Count(l.StableHLO, `"xlarun_take"`)
+	}
+	some := func(n int) func(x *array) *array {
+		return func(x *array) *array { return graph.Take(x, graph.Rem(graph.Iota(n), 90), 0) }
+	}
+	x := graph.Abstract(graph.ShapeOf(graph.Float32, 100))
+	require.Equal(t, 0, takes(some(8191), x), "28.146 few elements")
+	require.Equal(t, 1, takes(some(8192), x), "28.147 many elements")
+	loop := func(work int) func(x *array) *array {
+		return func(x *array) *array {
+			end, _ := graph.Scan(func(x *array, _ graph.None) (*array, graph.None) {
+				y := graph.Sum(graph.Sin(graph.Add(graph.Iota(work), graph.Index(x, 0))))
+				return graph.Add(graph.Sum(graph.Reshape(some(10000)(x), 100, 100), 1), y), graph.None{}
+			}, x, graph.None{}, graph.Length(100))
+			return end
+		}
+	}
+	require.Equal(t, 1, takes(loop(10), x), "28.148 a loop that gathers")
+	require.Equal(t, 0, takes(loop(1_000_000), x), "28.149 a loop that does much else")
+}
