@@ -97,7 +97,7 @@ func arrayOf(flat any, shape shapes.Shape) (*graph.Array, error) {
 
 // supported are the dtypes that package graph has.
 var supported = []graph.DType{graph.Bool, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8, graph.Uint16,
-	graph.Uint32, graph.Uint64, graph.Float16, graph.BFloat16, graph.Float32, graph.Float64}
+	graph.Uint32, graph.Uint64, graph.Float16, graph.BFloat16, graph.Float32, graph.Float64, graph.Complex64}
 
 // shapeOf is the shape of package graph for one of GoMLX.
 func shapeOf(s shapes.Shape) (graph.Shape, error) {

@@ -7,9 +7,6 @@ import (
 
 // lacking are the ops of GoMLX that package graph lacks.
 var lacking = map[compute.OpType]bool{
-	// complex numbers
-	compute.OpTypeComplex: true, compute.OpTypeConj: true, compute.OpTypeFFT: true, compute.OpTypeImag: true,
-	compute.OpTypeReal: true,
 	// axes without a fixed size
 	compute.OpTypeDynamicDimensionSize: true, compute.OpTypeDynamicShape: true, compute.OpTypeDynamicReshape: true,
 	// several devices

@@ -7,8 +7,8 @@
 //     kinds of run then train it as any other.
 //   - A Backend also compiles and runs, so that GoMLX's own executors, layers and trainers work on it.
 //
-// Ops that package graph lacks are refused by their names: those of complex numbers, of axes without a fixed size and
-// of several devices, and the fused ones, for which GoMLX writes plain ops instead.
+// Ops that package graph lacks are refused by their names: those of complex numbers with float64 parts, of axes without
+// a fixed size and of several devices, and the fused ones, for which GoMLX writes plain ops instead.
 //
 // This is a Go module of its own. Nobody else pays for what GoMLX needs.
 package gomlx

@@ -157,6 +157,26 @@ func TestEdges(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 	})
+	t.Run("30.173 complex numbers and transforms", func(t *testing.T) {
+		out := run(t, func(f compute.Function) (all []compute.Value, err error) {
+			add := func(v compute.Value, err error) compute.Value {
+				require.NoError(t, err)
+				return v
+			}
+			re, im := add(f.Constant([]float32{1, 2, 3, 4}, 4)), add(f.Constant([]float32{0, 1, 0, -1}, 4))
+			z := add(f.Complex(re, im))
+			back := add(f.FFT(add(f.FFT(z, compute.FFTForward, []int{4})), compute.FFTInverse, []int{4}))
+			spectrum := add(f.FFT(re, compute.FFTForwardReal, []int{4}))
+			same := add(f.FFT(spectrum, compute.FFTInverseReal, []int{4}))
+			return []compute.Value{add(f.Real(back)), add(f.Imag(add(f.Conj(back)))), add(f.Real(spectrum)),
+				add(f.Imag(spectrum)), same}, nil
+		})
+		for i, want := range [][]float32{{1, 2, 3, 4}, {0, -1, 0, 1}, {10, -2, -2}, {0, 2, 0}, {1, 2, 3, 4}} {
+			got := make([]float32, len(want))
+			require.NoError(t, out[i].ToFlatData(got))
+			require.InDeltaSlice(t, want, got, 1e-6)
+		}
+	})
 	t.Run("30.173 total order", func(t *testing.T) {
 		nan, inf := math.NaN(), math.Inf(1)
 		sorted := []float64{math.Copysign(nan, -1), -inf, -2, math.Copysign(0, -1), 0, 1, inf, math.Copysign(nan, 1)}
