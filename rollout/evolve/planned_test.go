@@ -43,7 +43,8 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 			continue
 		}
 		policy := policies[0]
-		if slices.Contains([]string{"cmaes", "iamalgam", "maes", "svcmaes", "xnes"}, s) { // their matrices grow with the square of the parameters
+		if slices.Contains([]string{"cmaes", "iamalgam", "maes", "svcmaes", "xnes"}, s) {
+			// Their matrices grow with the square of the parameters.
 			policy = "mlp:16,16"
 		}
 		if s == "neat" {

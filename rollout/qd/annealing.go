@@ -24,12 +24,16 @@ func (a Annealing) first() *graph.Array {
 	return graph.Select(a.Rate.Array().Lt(1), a.Min.Array(), math.Inf(-1))
 }
 
-// next returns the thresholds after an insertion, given the elites' fitness after it.
+// next returns the thresholds after an insertion, given the elites' fitness after it. Without annealing they are that
+// fitness, and the sums over all cells, which many cells make slow, are not computed.
 func (a Annealing) next(threshold, fitness *graph.Array, b Batch, accepted *graph.Array) *graph.Array {
-	zeros, of := graph.ZerosLike(threshold), graph.Select(accepted, b.Cell, threshold.Dim(0))
-	count := graph.ScatterAdd(zeros, of, graph.OnesLike(b.Fitness))
-	mean := graph.ScatterAdd(zeros, of, b.Fitness).Div(count)
-	stays := graph.Sub(1, a.Rate.Array()).Pow(count)
-	annealed := stays.Mul(threshold).Add(graph.Sub(1, stays).Mul(mean))
-	return graph.Select(a.Rate.Array().Lt(1), graph.Select(count.Gt(0), annealed, threshold), fitness)
+	annealed := func() *graph.Array {
+		zeros, of := graph.ZerosLike(threshold), graph.Select(accepted, b.Cell, threshold.Dim(0))
+		count := graph.ScatterAdd(zeros, of, graph.OnesLike(b.Fitness))
+		mean := graph.ScatterAdd(zeros, of, b.Fitness).Div(count)
+		stays := graph.Sub(1, a.Rate.Array()).Pow(count)
+		moved := stays.Mul(threshold).Add(graph.Sub(1, stays).Mul(mean))
+		return graph.Select(count.Gt(0), moved, threshold)
+	}
+	return graph.Cond(a.Rate.Array().Lt(1), annealed, func() *graph.Array { return fitness })
 }

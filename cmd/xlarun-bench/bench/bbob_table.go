@@ -99,12 +99,12 @@ const bbobFoot = `
   generation.
 - ` + "`maes`" + ` and ` + "`lmmaes`" + `: evosax weighs members for its matrix in their own order, not by fitness. In
   ` + "`lmmaes`" + ` rates are 1 at most. In evosax they exceed 2 with 32 members and 10 dimensions, and all is NaN.
-- ` + "`rmes`" + `: the step size follows the ranks of fitness. evosax ranks weights, so its step size always falls. Each
-  member has its own numbers along the paths.
+- ` + "`rmes`" + `: the step size follows the ranks of fitness. evosax ranks weights, so its step size always falls.
+  Each member has its own numbers along the paths.
 - ` + "`iamalgam`" + ` and ` + "`iamalgamu`" + ` draw members with the covariance times the multiplier, as in the paper.
   evosax adds sigma to the covariance in each generation and draws without the multiplier.
-- ` + "`asebo`, `guidedes`, `nres`" + ` and ` + "`pes`" + ` use centred ranks and Adam on both sides. The surrogate gradients
-  of ` + "`guidedes`" + ` are the last estimates on both sides.
+- ` + "`asebo`, `guidedes`, `nres`" + ` and ` + "`pes`" + ` use centred ranks and Adam on both sides. The surrogate
+  gradients of ` + "`guidedes`" + ` are the last estimates on both sides.
 
 ## What is not compared
 

@@ -60,7 +60,8 @@ func (g *GESMRGA) groups(population int) int {
 func (g *GESMRGA) Init(genome any, population int) any {
 	first, elites := genome.(*graph.Array), g.Keeps(population)
 	return GESMRGAState{first.BroadcastTo(elites, first.Dim(0)),
-		graph.Full(graph.ShapeOf(graph.Float32, elites), math.Inf(-1)), g.Sigma.Array().BroadcastTo(g.groups(population)),
+		graph.Full(graph.ShapeOf(graph.Float32, elites), math.Inf(-1)),
+		g.Sigma.Array().BroadcastTo(g.groups(population)),
 		graph.Of(int32(population))}
 }
 

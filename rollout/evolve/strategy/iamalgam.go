@@ -16,9 +16,9 @@ func init() {
 // IAMaLGaM is the incremental AMaLGaM of Bosman, Grahl and Thierens, "Benchmarking parameter-free AMaLGaM on functions
 // with and without noise" (2013): members are drawn from a normal distribution, and its mean and covariance follow the
 // better half of them. About half as many members are moved along the mean's shift (anticipated mean shift). The
-// covariance is scaled by a multiplier, which rises while better members lie far from the mean and falls while there are
-// none (adaptive variance scaling). Constants are evosax 0.3.2's. evosax adds a constant to the covariance and leaves
-// out the multiplier when it draws members. For n parameters the state has two matrices of n² numbers.
+// covariance is scaled by a multiplier, which rises while better members lie far from the mean and falls while there
+// are none (adaptive variance scaling). Constants are evosax 0.3.2's. evosax adds a constant to the covariance and
+// leaves out the multiplier when it draws members. For n parameters the state has two matrices of n² numbers.
 type IAMaLGaM struct{ amalgam }
 
 // amalgam is shared by IAMaLGaM and UnivariateIAMaLGaM.

@@ -54,7 +54,8 @@ func (e *RmES) Init(genome any, population int) any {
 	mean := genome.(*graph.Array)
 	whole, one := graph.ShapeOf(graph.Int32), graph.ShapeOf(graph.Float32)
 	return RmESState{mean, e.Sigma.Array(), graph.ZerosLike(mean), graph.Zeros(one),
-		graph.Zeros(graph.ShapeOf(graph.Float32, e.Paths, mean.Dim(0))), graph.Zeros(graph.ShapeOf(graph.Int32, e.Paths)),
+		graph.Zeros(graph.ShapeOf(graph.Float32, e.Paths, mean.Dim(0))),
+		graph.Zeros(graph.ShapeOf(graph.Int32, e.Paths)),
 		graph.Full(graph.ShapeOf(graph.Float32, max(1, population/2)), math.Inf(1)), graph.Zeros(whole)}
 }
 

@@ -16,8 +16,8 @@ func init() {
 
 // SVCMAES is the Stein variational CMA-ES of Braun et al., "Stein variational evolution strategies" (2024), with the
 // formulas of evosax 0.3.2: several searches by CMA-ES share the population, and their means repel each other by the
-// gradient of a kernel, exp(-distance²/(2·width²)). The first search begins at the genome, the others at the genome plus sigma
-// times standard normal noise.
+// gradient of a kernel, exp(-distance²/(2·width²)). The first search begins at the genome, the others at the genome
+// plus sigma times standard normal noise.
 type SVCMAES struct {
 	CMAES
 	Searches  int             `set:"searches" min:"1" max:"1024" help:"searches that share the population"`
