@@ -105,11 +105,10 @@ func (z size) undisturbedResults(t *testing.T, variant string) []string {
 // 32.72: histories of faults. Each trial is told once, none is lost or invented, the values are those of an undisturbed
 // run, no two workers have a trial at once, and workers are back within a lease.
 func TestHistories(t *testing.T) {
-	z, histories, together := shortForm, 2, 2
+	z, histories, together, first := shortForm, 2, 2, uint64(1)
 	if long.On() {
-		z, histories, together = longForm, 200, 4
+		z, histories, together, first = longForm, 200, 4, uint64(time.Now().UnixNano())
 	}
-	first := uint64(time.Now().UnixNano())
 	if text := os.Getenv("XLARUN_FAULTS"); text != "" {
 		var err error
 		first, err = strconv.ParseUint(text, 10, 64)
