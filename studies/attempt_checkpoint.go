@@ -41,9 +41,14 @@ func (a *attempt) keep(ctx context.Context) func(state func() (*checkpoint, erro
 	}
 }
 
+// longestStore is how long the server may take to store a small checkpoint.
+const longestStore = 10 * time.Second
+
 // store stores a checkpoint under a new name, and asks the server to record it as the checkpoint of the trial.
 func (a *attempt) store(ctx context.Context, data []byte) error {
-	short, done := context.WithTimeout(ctx, max(10*time.Second, time.Duration(len(data)/1e6)*time.Second))
+	ttl, _ := a.spec.leaseTime() // it was checked
+	// The trial stands still meanwhile, also where the server has lost its store and does not answer.
+	short, done := a.untilAnew(ctx, max(min(longestStore, ttl/2), time.Duration(len(data)/1e6)*time.Second))
 	defer done()
 	kept, err := a.js.ObjectStore(short, checkpoints)
 	if err != nil {

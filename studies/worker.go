@@ -231,12 +231,12 @@ func (w *worker) reconnected() {
 	w.anew = make(chan struct{})
 }
 
-// untilAnew returns a context that ends when the worker is connected again, or after the time for an answer.
-func (w *worker) untilAnew(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilAnew returns a context that ends when the worker is connected again, or after a time.
+func (w *worker) untilAnew(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	w.mu.Lock()
 	anew := w.anew
 	w.mu.Unlock()
-	short, cancel := context.WithTimeout(ctx, answerTimeout)
+	short, cancel := context.WithTimeout(ctx, after)
 	go func() {
 		select {
 		case <-anew:
@@ -255,7 +255,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		return r, err
 	}
 	for {
-		short, cancel := w.untilAnew(ctx)
+		short, cancel := w.untilAnew(ctx, answerTimeout)
 		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
 		cancel()
 		if err == nil {

@@ -101,7 +101,7 @@ func (s *simulated) turn(worker string, has *int) {
 // history runs the study. The first worker is suspended for longer than a lease, in the midst of a trial. It goes on
 // while the second one has this trial.
 func (s *simulated) history() {
-	s.Trials, s.Lease = simulatedTrials, simulatedLease
+	s.Trials, s.Lease, s.Return = simulatedTrials, simulatedLease, simulatedLease
 	n := simulatedTrials
 	switch s.mistake {
 	case "asks a trial too many":

@@ -26,6 +26,7 @@ type change struct {
 type record struct {
 	Trials  int // of the study
 	Lease   time.Duration
+	Return  time.Duration // in which workers are heard after the last fault; 0: any
 	Events  []event
 	Changes []change
 	// Results and Undisturbed have a line for each trial, in the order of their numbers.
@@ -158,16 +159,16 @@ func (r *record) oneCoordinator() (all []string) {
 	return nil
 }
 
-// back: each worker is heard within one lease after the last fault was over, if there was still work for all.
+// back: each worker is heard in time after the last fault was over, if there was still work for all.
 func (r *record) back() (all []string) {
-	until := r.Healed + r.Lease
+	until := r.Healed + r.Return
 	drained := time.Duration(0) // when the last trial was granted
 	for _, e := range r.Events {
 		if e.Kind == claim && e.Granted {
 			drained = e.At
 		}
 	}
-	if drained < until {
+	if r.Return == 0 || drained < until {
 		return nil
 	}
 	for _, w := range r.Workers {
@@ -176,8 +177,8 @@ func (r *record) back() (all []string) {
 		case at < 0:
 			all = append(all, fmt.Sprintf("back: worker %s is not heard after the last fault", w))
 		case r.Events[at].At > until:
-			all = append(all, fmt.Sprintf("back: worker %s is heard %v after the last fault, more than the lease of %v",
-				w, r.Events[at].At-r.Healed, r.Lease))
+			all = append(all, fmt.Sprintf("back: worker %s is heard %v after the last fault, more than %v", w,
+				r.Events[at].At-r.Healed, r.Return))
 		}
 	}
 	return all
