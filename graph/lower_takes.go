@@ -9,8 +9,8 @@ import "slices"
 // leastTake is the least number of elements that are worth a call of the kernel.
 const leastTake = 1 << 13
 
-// leastTaken is the least part, 0 to 1, of what a loop's step computes that must be gathered elements: a loop that calls
-// a kernel is not one function.
+// leastTaken is the least part, 0 to 1, of what a loop's step computes that must be gathered elements: a loop that
+// calls a kernel is not one function.
 const leastTaken = .05
 
 // takeKernel is the gather of single elements along the last axis; its config says whether each vector of the operand
