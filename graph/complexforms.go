@@ -40,10 +40,12 @@ var complexBinary = map[string]func(x, y complex128) complex128{
 }
 
 // complexMoves only move elements, or run bodies.
-var complexMoves = []string{"constant", "iota", "broadcast_in_dim", "reshape", "transpose", "concatenate", "pad", "slice",
-	"reverse", "dynamic_slice", "dynamic_update_slice", "gather", "select", "stop_gradient", "no_derivative", "unset",
-	"optimization_barrier", "all_gather", "all_to_all", "ppermute", "scan", "while", "switch", "function", "checkpoint",
-	"custom_jvp", "custom_lin", "custom_vjp", "with_kernel", "host_call", "custom_call"}
+var complexMoves = []string{
+	"constant", "iota", "broadcast_in_dim", "reshape", "transpose", "concatenate", "pad", "slice", "reverse",
+	"dynamic_slice", "dynamic_update_slice", "gather", "select", "stop_gradient", "no_derivative", "unset",
+	"optimization_barrier", "all_gather", "all_to_all", "ppermute", "scan", "while", "switch", "function",
+	"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "with_kernel", "host_call", "custom_call",
+}
 
 // complexKinds are the ops that combine elements, if they add or multiply; complexDirections those that compare.
 var (
@@ -128,7 +130,7 @@ func refuseComplex(o *Op, attrs any, shapes []Shape) {
 		}
 	}
 	if kinds := complexKinds[o.Name]; !takesComplex(o) || kinds != nil && !slices.Contains(kinds, kind) {
-		throw(strings.TrimSpace(o.Name+" "+kind), "got %s, and there is no form for complex numbers: take Real, Imag or "+
-			"Abs first", shapes[i])
+		throw(strings.TrimSpace(o.Name+" "+kind), "got %s, and there is no form for complex numbers: take Real, "+
+			"Imag or Abs first", shapes[i])
 	}
 }

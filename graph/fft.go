@@ -10,12 +10,12 @@ import (
 //	spectrum := graph.Fourier{Axes: []int{0}, Length: []int{64}, Norm: "ortho"}.FFT(x)
 type Fourier struct {
 	Axes []int // none: the last one
-	// Length is the number of points for each axis: shorter axes get zeros at the end, longer ones are cut. Of an inverse
-	// real transform it is the number of results. None: the sizes, of an inverse real transform 2(n-1) along the last of
-	// Axes.
+	// Length is the number of points for each axis: shorter axes get zeros at the end, longer ones are cut. Of an
+	// inverse real transform it is the number of results. None: the sizes, of an inverse real transform 2(n-1) along
+	// the last of Axes.
 	Length []int
-	// Norm says who divides: "backward", the default, has the inverse divide by the number of points, "forward" the other
-	// direction, "ortho" both by its root.
+	// Norm says who divides: "backward", the default, has the inverse divide by the number of points, "forward" the
+	// other direction, "ortho" both by its root.
 	Norm string
 }
 

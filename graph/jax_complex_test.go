@@ -81,7 +81,8 @@ var complexFunctions = map[string]func(functionAttrs, list) list{
 		})(x[0])
 	}),
 	"30.190 jvp": func(_ functionAttrs, x list) list {
-		y, t := graph.Jvp(func(x *graph.Array) *graph.Array { return graph.Mul(graph.Abs(x), graph.Exp(x)) }, x[0], x[1])
+		f := func(x *graph.Array) *graph.Array { return graph.Mul(graph.Abs(x), graph.Exp(x)) }
+		y, t := graph.Jvp(f, x[0], x[1])
 		return list{y, t}
 	},
 	"30.191 norm": single(func(_ functionAttrs, x list) *graph.Array { return graph.VectorNorm(x[0], 1, 2) }),

@@ -47,7 +47,8 @@ func markInexact(g *Graph, marked map[*Node]bool) {
 		for _, b := range n.Bodies {
 			markInexact(b, marked)
 		}
-		if n.Op.Name != "compare" && n.Op.Name != "sub" || n.Inputs[0] == n.Inputs[1] || !isInexact(n.Inputs[0].DType()) {
+		if n.Op.Name != "compare" && n.Op.Name != "sub" || n.Inputs[0] == n.Inputs[1] ||
+			!isInexact(n.Inputs[0].DType()) {
 			continue
 		}
 		known, inputs := x.copied, copied

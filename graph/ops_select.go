@@ -284,8 +284,8 @@ func Convert(x *Array, to DType) *Array {
 	case x.DType() == to:
 		return x
 	case to == dtypes.Complex128:
-		throw("Convert", "complex numbers with float64 would be complex128, and there is none: convert %s to float32 or "+
-			"complex64 first", x.shape)
+		throw("Convert", "complex numbers with float64 would be complex128, and there is none: convert %s to float32 "+
+			"or complex64 first", x.shape)
 	case isComplex(to):
 		return Complex(Convert(x, Float32), Zeros(x.shape.with(Float32)))
 	case isComplex(x.DType()) && to == Bool:

@@ -279,8 +279,8 @@ var goDTypes = map[reflect.Kind]DType{
 }
 
 // Of makes a concrete array of a Go number, bool, or (nested) slice or array of them. The dtypes of Go's untyped
-// constants take 32 bits, as in JAX: int becomes int32 and float64 float32 (Float64s keeps double precision), complex128
-// becomes complex64.
+// constants take 32 bits, as in JAX: int becomes int32 and float64 float32 (Float64s keeps double precision),
+// complex128 becomes complex64.
 func Of(value any) *Array {
 	v := reflect.ValueOf(value)
 	var dims []int

@@ -211,7 +211,8 @@ func (d decoder) tensor(name string, size int64) (tensor, error) {
 			}
 			text, _ := token.(string)
 			if dtype = dtypes[text]; dtype == 0 {
-				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, C64",
+				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, "+
+					"C64",
 					where, token)
 			}
 		case "shape":

@@ -72,8 +72,8 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.Equal(t, map[string]string{"steps": "7"}, f.Metadata())
-	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.B", "Nets.c.1 <é>.W",
-		"Step"}, f.Names())
+	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.B",
+		"Nets.c.1 <é>.W", "Step"}, f.Names())
 	s, ok := f.Shape("Layers.0.B")
 	require.True(t, ok)
 	require.Equal(t, "bf16[2]", s.String())

@@ -14,7 +14,8 @@ import (
 // dtypes are the element types by their names in MLIR.
 var dtypes = map[string]graph.DType{"i1": graph.Bool, "i8": graph.Int8, "i16": graph.Int16, "i32": graph.Int32,
 	"i64": graph.Int64, "ui8": graph.Uint8, "ui16": graph.Uint16, "ui32": graph.Uint32, "ui64": graph.Uint64,
-	"f16": graph.Float16, "bf16": graph.BFloat16, "f32": graph.Float32, "f64": graph.Float64, complexName: graph.Complex64}
+	"f16": graph.Float16, "bf16": graph.BFloat16, "f32": graph.Float32, "f64": graph.Float64,
+	complexName: graph.Complex64}
 
 // complexName is complex64 in MLIR. It has the x that divides sizes.
 const complexName = "complex<f32>"

@@ -100,8 +100,9 @@ func TestStochasticRefusals(t *testing.T) {
 	after := Afterstate{root.PriorLogits, zero}
 	require.NoError(t, run(after, step))
 	require.ErrorContains(t, run(Afterstate{zero, zero}, step), "chance logits are f32[], want f32[outcomes]")
-	require.ErrorContains(t, run(Afterstate{root.PriorLogits, nil}, step), "afterstate has no chance logits or no value")
-	require.ErrorContains(t, run(Afterstate{root.PriorLogits, root.PriorLogits}, step), "afterstate is f32[2], want f32[]")
+	require.ErrorContains(t, run(Afterstate{root.PriorLogits, nil}, step), "has no chance logits or no value")
+	wide := Afterstate{root.PriorLogits, root.PriorLogits}
+	require.ErrorContains(t, run(wide, step), "afterstate is f32[2], want f32[]")
 	step.PriorLogits = zero
 	require.ErrorContains(t, run(after, step), "the model's logits is f32[], want f32[2]")
 }
