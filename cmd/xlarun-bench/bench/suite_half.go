@@ -44,8 +44,9 @@ func halfWorkloads(Options) (all []Workload) {
 	beside(bytes, "inference", "784-512-512-10 applied to 256 rows, weights prepared", "", 0, inferenceOf)
 	beside(half, "members", "a step of 1,024 members 4-256-256-2, each with weights of its own", "", 0, membersOf)
 	for _, size := range []struct{ members, units int }{{256, 1000}, {16, 9990}} {
-		beside(half, fmt.Sprintf("low-rank-%d", size.members), fmt.Sprintf("a matrix of %d x %d with a perturbation of "+
-			"rank 1 for each of %d members", size.units, size.units, size.members), "", 0,
+		what := fmt.Sprintf("a matrix of %d x %d with a perturbation of rank 1 for each of %d members", size.units,
+			size.units, size.members)
+		beside(half, fmt.Sprintf("low-rank-%d", size.members), what, "", 0,
 			func(d graph.DType) openRunner { return lowRankOf(d, size.members, size.units) })
 	}
 	for _, padding := range []string{"valid", "same"} {
