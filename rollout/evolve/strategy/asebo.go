@@ -10,10 +10,10 @@ func init() {
 }
 
 // ASEBO is "From complexity to simplicity: adaptive ES-active subspaces for blackbox optimization" of Choromanski et
-// al. (2019) with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± y of covariance
-// σ²·(α/n + (1-α)/k·U·Uᵀ). U is a basis of the differences of the last k+1 gradients. α is how much of the last
-// gradient lay outside of that subspace, against what lay within. evosax takes an eigendecomposition of n² numbers for the
-// noise. Here it takes the k vectors.
+// al. (2019) with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± y of covariance σ²·(α/n +
+// (1-α)/k·U·Uᵀ). U is a basis of the differences of the last k+1 gradients. α is how much of the last gradient lay
+// outside of that subspace, against what lay within. evosax takes an eigendecomposition of n² numbers for the noise.
+// Here it takes the k vectors.
 type ASEBO struct{ subspaced }
 
 // Init starts at the genome, without gradients.

@@ -127,22 +127,25 @@ func TestStrategiesClimb(t *testing.T) {
 		{"pso", nil, [3]float64{1000, 100, 1000}, false},
 		{"samrga", nil, [3]float64{1e5, 100, 100}, false},
 		{"randomsearch", nil, [3]float64{1.3, 3.8, 3.6}, false},
-		{"maes", func(s Strategy) { s.(*MAES).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"lmmaes", func(s Strategy) { s.(*LMMAES).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"rmes", func(s Strategy) { s.(*RmES).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"svcmaes", func(s Strategy) { s.(*SVCMAES).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"iamalgam", func(s Strategy) { s.(*IAMaLGaM).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"iamalgamu", func(s Strategy) { s.(*UnivariateIAMaLGaM).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"guidedes", func(s Strategy) { s.(*GuidedES).LearningRate = settings.Num(.05) }, [3]float64{1, 1, 1}, true},
-		{"asebo", func(s Strategy) { s.(*ASEBO).LearningRate = settings.Num(.05) }, [3]float64{1, 1, 1}, true},
-		{"nres", func(s Strategy) { s.(*NRES).LearningRate = settings.Num(.05) }, [3]float64{1, 1, 1}, true},
-		{"pes", func(s Strategy) { s.(*PES).LearningRate = settings.Num(.05) }, [3]float64{1, 1, 1}, true},
-		{"mr15ga", nil, [3]float64{1, 1, 1}, true},
-		{"gesmrga", nil, [3]float64{1, 1, 1}, true},
-		{"diffusion", func(s Strategy) { s.(*Diffusion).Sigma = half }, [3]float64{1, 1, 1}, true},
-		{"hillclimbing", func(s Strategy) { s.(*HillClimbing).Sigma = settings.Num(.1) }, [3]float64{1, 1, 1}, true},
-		{"gradientless", nil, [3]float64{1, 1, 1}, true},
-		{"annealing", func(s Strategy) { s.(*SimulatedAnnealing).Sigma = settings.Num(.1) }, [3]float64{1, 1, 1}, true},
+		{"maes", func(s Strategy) { s.(*MAES).Sigma = half }, [3]float64{1e8, 2000, 1e8}, true},
+		{"lmmaes", func(s Strategy) { s.(*LMMAES).Sigma = half }, [3]float64{1e8, 200, 60000}, true},
+		{"rmes", func(s Strategy) { s.(*RmES).Sigma = half }, [3]float64{2e7, 700, 9000}, true},
+		{"svcmaes", func(s Strategy) { s.(*SVCMAES).Sigma = half }, [3]float64{10, 20, 40000}, true},
+		{"iamalgam", func(s Strategy) { s.(*IAMaLGaM).Sigma = half }, [3]float64{2000, 90, 50}, true},
+		{"iamalgamu", func(s Strategy) { s.(*UnivariateIAMaLGaM).Sigma = half }, [3]float64{1e8, 200, 90}, true},
+		{"guidedes", func(s Strategy) { s.(*GuidedES).LearningRate = settings.Num(.05) },
+			[3]float64{300, 30, 4000}, true},
+		{"asebo", func(s Strategy) { s.(*ASEBO).LearningRate = settings.Num(.05) }, [3]float64{4000, 60, 30000}, true},
+		{"nres", func(s Strategy) { s.(*NRES).LearningRate = settings.Num(.05) }, [3]float64{40000, 100, 10000}, true},
+		{"pes", func(s Strategy) { s.(*PES).LearningRate = settings.Num(.05) }, [3]float64{4000, 100, 2000}, true},
+		{"mr15ga", nil, [3]float64{2e7, 100, 200}, true},
+		{"gesmrga", nil, [3]float64{30000, 200, 200}, true},
+		{"diffusion", func(s Strategy) { s.(*Diffusion).Sigma = half }, [3]float64{1, 9, 1}, true},
+		{"hillclimbing", func(s Strategy) { s.(*HillClimbing).Sigma = settings.Num(.1) },
+			[3]float64{900, 90, 2000}, true},
+		{"gradientless", nil, [3]float64{8e5, 100, 3000}, true},
+		{"annealing", func(s Strategy) { s.(*SimulatedAnnealing).Sigma = settings.Num(.1) },
+			[3]float64{200, 80, 2000}, true},
 	} {
 		if c.long && !long.On() {
 			continue
@@ -154,7 +157,6 @@ func TestStrategiesClimb(t *testing.T) {
 		run := climb(t, b, s, 10, 40, 200, true)
 		for i, least := range c.least {
 			start, end := run(int32(i), 1)
-			t.Logf("%s %d: %g", c.strategy, i, start/min(end, -1e-12))
 			require.GreaterOrEqual(t, start/min(end, -1e-12), least, "%s on function %d: %g, then %g", c.strategy, i,
 				start, end)
 		}
