@@ -114,8 +114,9 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	}
 	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
 		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
-		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
-		workers: map[string]*WorkerStatus{}}
+		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{},
+		obsolete: map[int64]string{},
+		workers:  map[string]*WorkerStatus{}}
 	for i, key := range []string{specAttr, callAttr} {
 		if s.specText[i], err = s.db.Attr(s.study.ID(), key); err != nil {
 			return nil, err

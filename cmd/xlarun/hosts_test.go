@@ -158,7 +158,8 @@ func (h *history) wait(t *testing.T, host *faultyHost) (status int) {
 func (h *history) start(t *testing.T, i int) {
 	host := h.hosts[i]
 	out := filepath.Join(h.folder, fmt.Sprintf("host-%d-%d", i, len(host.folders)))
-	args := slices.Concat(h.args, []string{"--out", out, "--join", fmt.Sprintf("nats://%s/%s", host.Address(), h.folder)})
+	args := slices.Concat(h.args, []string{"--out", out, "--join",
+		fmt.Sprintf("nats://%s/%s", host.Address(), h.folder)})
 	if len(host.folders) == 0 { // a later process may find that all others are done
 		args = append(args, "--hosts", "2")
 	}

@@ -14,8 +14,8 @@ import (
 // without work at its end.
 const usualChunks = 64
 
-// chunk is the program by which a host computes some of a generation's tiles. The state's loop ends the generation, once
-// the rows of all tiles are there.
+// chunk is the program by which a host computes some of a generation's tiles. The state's loop ends the generation,
+// once the rows of all tiles are there.
 type chunk struct {
 	*run.Beside
 	inputs generation.Inputs
@@ -46,9 +46,10 @@ func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generatio
 	}
 	of := generation.Chunk{Inputs: in, First: graph.Int32s(make([]int32, e.setup.Groups.Devices)),
 		Count: graph.Int32s(make([]int32, e.setup.Groups.Devices))}
-	p.Beside, err = run.NewBeside(e.Loop, "chunk", of, func(s generation.State, in generation.Chunk) generation.Results {
-		return program.EvaluateChunk(s, in, p.each)
-	})
+	p.Beside, err = run.NewBeside(e.Loop, "chunk", of,
+		func(s generation.State, in generation.Chunk) generation.Results {
+			return program.EvaluateChunk(s, in, p.each)
+		})
 	if err != nil {
 		return errors.Join(err, e.Loop.Close())
 	}

@@ -9,8 +9,8 @@ const PrecisionAuto = "auto"
 // activations take, on CPUs with instructions for them. docs/notes/half.md has the measurements.
 const leastTerms = 150
 
-// Precision returns what auto stands for with a network, "bf16" or "f32". Terms is its graph.Graph.ProductTerms. It is a
-// rule, not a measurement, so that two runs on one kind of processor have the same results. It does not depend on the
+// Precision returns what auto stands for with a network, "bf16" or "f32". Terms is its graph.Graph.ProductTerms. It is
+// a rule, not a measurement, so that two runs on one kind of processor have the same results. It does not depend on the
 // number of devices. Accelerators take bf16. CPUs take it if they have instructions for its products and if the
 // products are long enough.
 func Precision(b xlabridge.Backend, terms float64) string {

@@ -36,7 +36,8 @@ const (
 
 // decide notes an answer.
 func (s *simulated) decide(kind, worker string, trial int, granted bool) {
-	s.Events = append(s.Events, event{studies.Decision{Kind: kind, Trial: int64(trial), Worker: worker, Granted: granted},
+	s.Events = append(s.Events, event{
+		studies.Decision{Kind: kind, Trial: int64(trial), Worker: worker, Granted: granted},
 		1, s.now})
 }
 
@@ -177,7 +178,9 @@ func TestBrokenCoordinators(t *testing.T) {
 	} {
 		s := &simulated{mistake: mistake}
 		s.history()
-		require.True(t, slices.ContainsFunc(s.violations(), func(v string) bool { return strings.HasPrefix(v, rule+":") }),
+		require.True(t, slices.ContainsFunc(s.violations(), func(v string) bool {
+			return strings.HasPrefix(v, rule+":")
+		}),
 			"a coordinator that %s: %q", mistake, s.violations())
 	}
 }

@@ -151,7 +151,8 @@ func (r *record) oneCoordinator() (all []string) {
 	var seen []int
 	for _, e := range r.Events {
 		if i := slices.Index(seen, e.Coordinator); i >= 0 && i != len(seen)-1 {
-			return []string{fmt.Sprintf("coordinators: %d answered after %d had begun", e.Coordinator, seen[len(seen)-1])}
+			return []string{fmt.Sprintf("coordinators: %d answered after %d had begun", e.Coordinator,
+				seen[len(seen)-1])}
 		} else if i < 0 {
 			seen = append(seen, e.Coordinator)
 		}

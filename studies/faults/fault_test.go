@@ -51,7 +51,8 @@ func (f fault) String() string {
 		}
 		return fmt.Sprintf("worker %d", node-firstWorker)
 	}
-	text := fmt.Sprintf("%5d to %5d ms: %s, %s", f.At.Milliseconds(), (f.At + f.For).Milliseconds(), f.Kind, name(f.Node))
+	text := fmt.Sprintf("%5d to %5d ms: %s, %s", f.At.Milliseconds(), (f.At + f.For).Milliseconds(), f.Kind,
+		name(f.Node))
 	switch f.Kind {
 	case partition:
 		text += " and " + name(f.To)

@@ -74,7 +74,8 @@ var (
 
 // text returns the text of a spec.
 func (z size) text(storage, variant, wait string) string {
-	return fmt.Sprintf("storage = %q\ntrials = %d\nlease = %q\n%s%swait = %q\n", storage, z.trials, z.lease, variant, spec,
+	return fmt.Sprintf("storage = %q\ntrials = %d\nlease = %q\n%s%swait = %q\n", storage, z.trials, z.lease, variant,
+		spec,
 		wait)
 }
 

@@ -22,7 +22,8 @@ type meshFlags struct {
 }
 
 func (m *meshFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&m.coordinator, "coordinator", "", "nats://HOST:PORT/NAME: form one mesh with the other processes that "+
+	f.StringVar(&m.coordinator, "coordinator", "", "nats://HOST:PORT/NAME: form one mesh with the other "+
+		"processes that "+
 		"give this server and name, which is a new one for each start")
 	f.IntVar(&m.numProcesses, "num-processes", 0, "processes of the mesh")
 	f.IntVar(&m.processID, "process-id", 0, "number of this process, from 0")
@@ -34,18 +35,21 @@ var meshName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 	if m.coordinator == "" {
 		if m.numProcesses != 0 || m.processID != 0 {
-			return nil, nil, console.BadInput("--num-processes and --process-id need --coordinator nats://HOST:PORT/NAME")
+			return nil, nil, console.BadInput(
+				"--num-processes and --process-id need --coordinator nats://HOST:PORT/NAME")
 		}
 		return nil, func() {}, nil
 	}
 	u, err := url.Parse(m.coordinator)
 	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" || u.User != nil ||
 		!meshName.MatchString(strings.Trim(u.Path, "/")) {
-		return nil, nil, console.BadInput("--coordinator got %q, wants nats://HOST:PORT/NAME or tls://HOST:PORT/NAME with "+
+		return nil, nil, console.BadInput("--coordinator got %q, wants nats://HOST:PORT/NAME or "+
+			"tls://HOST:PORT/NAME with "+
 			"a name of letters, digits, dashes and underscores", m.coordinator)
 	}
 	if m.numProcesses < 1 || m.processID < 0 || m.processID >= m.numProcesses {
-		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number of processes and "+
+		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number "+
+			"of processes and "+
 			"one of their numbers, from 0", m.numProcesses, m.processID)
 	}
 	server := coordination.Server{URL: u.Scheme + "://" + u.Host}

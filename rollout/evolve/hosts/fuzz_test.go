@@ -24,7 +24,8 @@ func FuzzDecode(f *testing.F) {
 // FuzzReceive looks for messages of the same run that a host panics on.
 func FuzzReceive(f *testing.F) {
 	for _, kind := range []Kind{Hello, Beat, Rows, RowsRequest, State, Leave} {
-		f.Add(Message{Kind: kind, From: "b", Generation: 1, Chunks: []int{0}, Fragments: 1, Data: []byte("data")}.Encode())
+		f.Add(Message{Kind: kind, From: "b", Generation: 1, Chunks: []int{0}, Fragments: 1,
+			Data: []byte("data")}.Encode())
 	}
 	identity := Identity{"seed": "1"}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -192,7 +192,8 @@ func (s *Server) Up() error {
 	}
 	var log bytes.Buffer
 	s.process = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses="+s.place.Host, "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60",
+		"-c", "listen_addresses="+s.place.Host, "-c", "fsync=off", "-c", "shared_buffers=16MB",
+		"-c", "max_connections=60",
 		"-c", "deadlock_timeout=50ms")
 	s.process.Stdout, s.process.Stderr = &log, &log
 	var err error

@@ -50,7 +50,9 @@ func TestLanesAreRuns(t *testing.T) {
 // Every strategy that is compared finds better values of the sphere than it starts with.
 func TestStrategiesDescend(t *testing.T) {
 	for _, name := range []string{"annealing", "asebo", "cmaes", "crfmnes", "de", "diffusion", "gesmrga",
-		"gradientless", "guidedes", "hillclimbing", "iamalgam", "iamalgamu", "lmmaes", "maes", "mr15ga", "nres", "openes", "pes",
+		"gradientless", "guidedes", "hillclimbing", "iamalgam", "iamalgamu", "lmmaes", "maes", "mr15ga", "nres",
+		"openes",
+		"pes",
 		"pso", "randomsearch", "rmes", "samrga", "simplega", "svcmaes"} {
 		s := Search{Functions: few(t)[:1], Dims: 3, Population: 8, Generations: 1, Seeds: 2}
 		var err error
