@@ -51,9 +51,7 @@ func TestLanesAreRuns(t *testing.T) {
 func TestStrategiesDescend(t *testing.T) {
 	for _, name := range []string{"annealing", "asebo", "cmaes", "crfmnes", "de", "diffusion", "gesmrga",
 		"gradientless", "guidedes", "hillclimbing", "iamalgam", "iamalgamu", "lmmaes", "maes", "mr15ga", "nres",
-		"openes",
-		"pes",
-		"pso", "randomsearch", "rmes", "samrga", "simplega", "svcmaes"} {
+		"openes", "pes", "pso", "randomsearch", "rmes", "samrga", "simplega", "svcmaes"} {
 		s := Search{Functions: few(t)[:1], Dims: 3, Population: 8, Generations: 1, Seeds: 2}
 		var err error
 		s.Strategy, err = strategy.Make(name, nil)
