@@ -139,7 +139,7 @@ type neatDraw struct {
 
 // Fit takes the policies whose parameters are genomes.
 func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
-	g, ok := p.(policy.Evolving)
+	g, ok := p.(policy.GenomePolicy)
 	if !ok {
 		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
 			Wants: "genome or hyperneat: neat changes the structure of networks; --policy genome"}
