@@ -37,8 +37,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 		params, net = d.Own, net.(*policy.Sampling).Inner
 	}
 	if _, ok := net.(*policy.Normalizing); ok {
-		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are no " +
-			"part of a genome")
+		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
+			"no part of a genome")
 	}
 	g, ok := net.(policy.GenomePolicy)
 	if !ok {
