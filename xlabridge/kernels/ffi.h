@@ -9,6 +9,9 @@
 // xb_numbers returns the numbers of the attribute config and their count. It returns NULL if there is another attribute.
 const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
 
+// xb_width returns the bytes of an element. 0: the type is unknown.
+int64_t xb_width(int dtype);
+
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 
