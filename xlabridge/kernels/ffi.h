@@ -69,7 +69,8 @@ xf_error *xb_write(xf_frame *frame);
 // array's axes that have none, the array's batch axes, the indices' batch axes, the array's axis of each coordinate.
 xf_error *xb_scatter(xf_frame *frame);
 
-// In: vectors along the last axis, and int32 indices. Out: of each vector its elements at the indices, which are moved into the vector.
+// In: vectors along the last axis, and int32 indices. Out: of each vector its elements at the indices, which are clamped to
+// the vector.
 // Config: whether each vector has indices of its own, as many as the others; else all vectors have the same.
 xf_error *xb_take(xf_frame *frame);
 
