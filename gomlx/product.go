@@ -7,8 +7,7 @@ import (
 	"xlarun/graph"
 )
 
-// DotGeneral implements compute.Function. Operands are converted to the accumulator's dtype first. By
-// default the result has the dtype of the operands.
+// DotGeneral implements compute.Function. By default the result has the dtype of the operands.
 func (f *Function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
 	config compute.DotGeneralConfig) (compute.Value, error) {
 	return f.one(compute.OpTypeDotGeneral, func(in []*graph.Array) *graph.Array {
@@ -17,14 +16,26 @@ func (f *Function) DotGeneral(x compute.Value, xContract, xBatch []int, y comput
 		if result != y.DType() {
 			graph.Throw("DotGeneral", "got %s and %s, want one dtype", x.Shape(), y.Shape())
 		}
-		if d := config.AccumulatorDType; d != dtypes.InvalidDType {
+		var options []graph.DotOption
+		switch d := config.AccumulatorDType; {
+		case d == dtypes.InvalidDType:
+		case widens(result, d):
+			options = append(options, graph.PreferredDType(d))
+		default:
 			x, y = x.Convert(d), y.Convert(d)
 		}
 		if d := config.OutputDType; d != dtypes.InvalidDType {
 			result = d
 		}
-		return graph.DotGeneral(x, y, xBatch, yBatch, xContract, yContract).Convert(result)
+		return graph.DotGeneral(x, y, xBatch, yBatch, xContract, yContract, options...).Convert(result)
 	}, x, y)
+}
+
+// widens reports whether products of narrow numbers can be summed in a wider dtype as they are (graph.PreferredDType).
+// Kernels for narrow numbers multiply them so. Other operands are converted first.
+func widens(narrow, wide graph.DType) bool {
+	return wide.Size() > narrow.Size() && (narrow.IsFloat() && wide.IsFloat() ||
+		narrow.IsInt() && wide.IsInt() && (narrow.IsUnsigned() || !wide.IsUnsigned()))
 }
 
 // ConvGeneral implements compute.Function.

@@ -47,10 +47,11 @@ var complexMoves = []string{
 	"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "with_kernel", "host_call", "custom_call",
 }
 
-// complexKinds are the ops that combine elements, if they add or multiply; complexDirections those that compare.
 var (
+	// complexKinds are the kinds of the ops that combine or set elements. Complex numbers have no largest and no least.
 	complexKinds = map[string][]string{"reduce": {"sum", "prod"}, "cumulative": {"sum", "prod"},
 		"scatter": {"sum", "prod", "set"}, "preduce": {"sum"}}
+	// complexDirections are the directions of compare. Complex numbers have no order.
 	complexDirections = []string{"EQ", "NE"}
 )
 

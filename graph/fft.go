@@ -111,10 +111,11 @@ func toComplex(name string, x *Array) *Array {
 	return Convert(x, Complex64)
 }
 
-// fourierPlan is a Fourier of one array: axes is all of its axes, those to transform last.
+// fourierPlan is a Fourier of one array.
 type fourierPlan struct {
-	order, length []int
-	scale         float64
+	order  []int // all axes of the array, those to transform last
+	length []int // of each axis to transform
+	scale  float64
 }
 
 func (f Fourier) plan(kind string, x *Array) fourierPlan {

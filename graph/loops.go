@@ -120,8 +120,8 @@ func (g *Graph) eachOperation(visit func(n *Node)) {
 	}
 }
 
-// ProductTerms is the number of multiplications for an element of a result, averaged over the results of all products
-// and convolutions. Loops count once. 0: there are none.
+// ProductTerms returns how many multiplications give one element of a product or convolution, the mean over all their
+// elements. A loop counts as one step. A graph without products has 0.
 func (g *Graph) ProductTerms() float64 {
 	multiplications, elements := 0., 0.
 	g.eachOperation(func(n *Node) {
@@ -166,8 +166,8 @@ func (g *Graph) ShortRows() float64 {
 	return short / max(1, all)
 }
 
-// ShortIntegerSums is the part, 0 to 1, of a program's operations that are reductions of whole numbers along last axes
-// of up to 16 elements. Loops of the program count once.
+// ShortIntegerSums returns the share, 0 to 1, of a program's elementwise operations and reductions that short
+// reductions of integers do: those along last axes of at most 16 elements. A loop counts as one step.
 func (g *Graph) ShortIntegerSums() float64 {
 	short, all := 0., 0.
 	g.eachOperation(func(n *Node) {

@@ -36,12 +36,16 @@ func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
 		return nil
 	}
 	written, block := Full(x.shape.with(Bool), true), slices.Clone(x.Dims())
+	place := Int32 // a dtype that holds all indices: an index outside of the array must stay outside
+	if ItemSize(indices.DType()) > ItemSize(place) {
+		place = indices.DType()
+	}
 	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.indexMap))...)
 	for k, axis := range a.indexMap {
-		at := broadcastInDim(Convert(Squeeze(SliceAxis(rows, lanes, k, k+1), lanes), Int32), x.Dims(),
+		at := broadcastInDim(Convert(Squeeze(SliceAxis(rows, lanes, k, k+1), lanes), place), x.Dims(),
 			rangeInts(0, lanes))
 		if a.sizes[axis] == 1 {
-			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), at))
+			written = And(written, Eq(IotaAxis(x.shape.with(place), axis), at))
 		} else {
 			written = And(written, Eq(at, 0))
 		}
@@ -55,8 +59,9 @@ func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
 	return []*Array{Select(written, BroadcastTo(Reshape(in[2], block...), x.Dims()...), x)}
 }
 
-// lowerGather reads windows: of all elements along the axes where a window has one, the largest, where all except the
-// wanted one are replaced by the least number.
+// lowerGather reads windows by a maximum. Along an axis where a window has one element, all elements except the wanted
+// one are replaced by the least number. The largest is then the wanted one. Complex numbers have no order, so they are
+// gathered.
 func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
 	outer := indices.Dims()[:indices.Rank()-1]
@@ -71,8 +76,8 @@ func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
 		}
 	}
 	over := Shape{DType: x.DType(), Dims: dims}
-	if l.target != TargetTPU || !a.selects(x.shape) || over.Bytes() > selected || over.Size() == 0 ||
-		!slices.IsSorted(place) {
+	if l.target != TargetTPU || isComplex(x.DType()) || !a.selects(x.shape) || over.Bytes() > selected ||
+		over.Size() == 0 || !slices.IsSorted(place) {
 		return nil
 	}
 	var reduced []int

@@ -25,6 +25,39 @@ func TestSelectedWrites(t *testing.T) {
 	require.Equal(t, 1, opsOf(t, TargetTPU, write(500))["scatter"], "a large array")
 }
 
+// A write by a select drops what is outside of the array, in every dtype of indices.
+func TestSelectedWritesOutside(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		indices *Array
+		rows    int
+	}{
+		{"28.184 2^32 and its neighbours", Of([]int64{1 << 32, 1<<32 + 1, -1 << 32, 1}), 3},
+		{"28.185 2^32 in one whole window", Of([]int64{1 << 32, 0, -1, 1}), 1},
+		{"28.186 no sign", Of([]uint64{math.MaxUint64, 1 << 63, 1 << 32, 2}), 3},
+		{"28.187 2^31 and more", Of([]uint32{math.MaxUint32, 1 << 31, 3, 2}), 3},
+		{"28.188 bytes for many rows", Of([]int8{-128, 127, -1, 0}), 200},
+	} {
+		x, updates := Zeros(ShapeOf(Float32, 4, c.rows)), Of([]float32{1, 2, 3, 4})
+		p, err := TraceArgs("write", []any{x, c.indices, updates}, TraceOptions{}, func(in []any) any {
+			return VMap3(func(x, i, row *Array) *Array {
+				return ScatterSet(x, ExpandDims(i, 0), ExpandDims(row, 0))
+			})(in[0].(*Array), in[1].(*Array), in[2].(*Array))
+		})
+		require.NoError(t, err, c.name)
+		require.Zero(t, opsOf(t, TargetTPU, p)["scatter"], c.name)
+		var outs []*Tensor
+		for _, target := range []Target{TargetCUDA, TargetTPU} {
+			l, err := p.Lower(target)
+			require.NoError(t, err, c.name)
+			got, err := Interpret(l.Graph, []*Tensor{tensorOf(t, x), tensorOf(t, c.indices), tensorOf(t, updates)}, nil)
+			require.NoError(t, err, c.name)
+			outs = append(outs, got[0])
+		}
+		require.Equal(t, outs[0].Floats(), outs[1].Floats(), c.name)
+	}
+}
+
 // A TPU reads rows of small arrays by a select; other targets gather. Every element comes out as it is.
 func TestSelectedReads(t *testing.T) {
 	odd := []float32{float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(-1)), math.MaxFloat32, 0, 1}
@@ -48,6 +81,10 @@ func TestSelectedReads(t *testing.T) {
 		{"29.49 a part of the rows", []any{Reshape(Of(odd), 2, 3), Of([]int32{1, 0})}, 1, func(in []*Array) *Array {
 			return VMap2(func(x, i *Array) *Array { return DynamicSlice(x, []*Array{i}, []int{2}) })(in[0], in[1])
 		}},
+		{"28.182 complex numbers", []any{Complex(Of(odd), Of(odd)), Of([]int32{1, 9, -1, 0})}, 1,
+			func(in []*Array) *Array { return Take(in[0], in[1], 0) }},
+		{"28.183 bytes as indices of many rows", []any{Iota(200), Of([]int8{-128, 127, -1, 0})}, 0,
+			func(in []*Array) *Array { return Take(in[0], in[1], 0) }},
 		{"29.50 a large table", []any{Zeros(ShapeOf(Float32, 1<<20)), Of([]int32{1, 0})}, 1,
 			func(in []*Array) *Array { return Take(in[0], in[1], 0) }},
 	} {

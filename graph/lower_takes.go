@@ -2,19 +2,19 @@ package graph
 
 import "slices"
 
-// XLA's CPU compiler gathers single elements with some eight instructions each, and twice as many if the loop around is
-// one function. A kernel moves the indices into the range by vectors first, which takes half of the time. It also lets
+// XLA's CPU compiler gathers a single element with some eight instructions, and with twice as many if the loop around
+// is one function. A kernel clamps the indices with vector instructions first. It takes half of the time. It also lets
 // a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
 
 // leastTake is the least number of elements that are worth a call of the kernel.
 const leastTake = 1 << 13
 
-// leastTaken is the least part, 0 to 1, of what a loop's step computes that must be gathered elements: a loop that
-// calls a kernel is not one function.
-const leastTaken = .05
+// leastGatherShare is the least gatherShare of a loop in which the kernel pays: a loop that calls a kernel is not one
+// function.
+const leastGatherShare = .05
 
-// takeKernel is the gather of single elements along the last axis; its config says whether each vector of the operand
-// has indices of its own.
+// takeKernel gathers single elements along the last axis. Indices are clamped to the axis. The config says whether each
+// vector of the operand has indices of its own.
 var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, in, out []*Tensor) {
 	x, indices := in[0], in[1]
 	n := x.Shape.Dims[x.Shape.Rank()-1]
@@ -45,14 +45,14 @@ func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 	if l.scan != nil {
 		loop = l.scan
 	}
-	if !shared && !own || loop != nil && l.target.atLeast(1) > 0 && loop.taken() < leastTaken {
+	if !shared && !own || loop != nil && l.target.atLeast(1) > 0 && loop.gatherShare() < leastGatherShare {
 		return nil
 	}
 	return kernelCall(takeKernel, []int{number(own)}, shapesOf(n.Outs), in...)
 }
 
-// taken is the part, 0 to 1, of the elements that a loop's step computes by gathering single ones, many at a time.
-func (g *Graph) taken() float64 {
+// gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
+func (g *Graph) gatherShare() float64 {
 	return g.partOf(func(n *Node) bool {
 		return n.Op.Name == "gather" && product(n.Attrs.(gatherAttrs).sizes) == 1 && n.Outs[0].Size() >= leastTake
 	})

@@ -32,9 +32,13 @@ func TestTakeKernel(t *testing.T) {
 		{"28.145 one vector for all lanes", graph.VMap2(take, graph.InAxes(graph.Unmapped, 0)), values, own},
 	} {
 		for _, d := range []graph.DType{graph.Float32, graph.Float64, graph.BFloat16, graph.Int8, graph.Int64,
-			graph.Uint32, graph.Bool} {
+			graph.Uint32, graph.Bool, graph.Complex64} {
 			x := graph.Convert(s.x, d)
-			if d != graph.Float32 && d != graph.Float64 && d != graph.BFloat16 {
+			switch d {
+			case graph.Float32, graph.Float64, graph.BFloat16:
+			case graph.Complex64: // 28.180
+				x = graph.Complex(s.x, graph.Sub(3, s.x))
+			default:
 				x = graph.Convert(graph.Select(graph.IsFinite(s.x), graph.Abs(s.x), 2), d)
 			}
 			p, err := graph.Trace2("take", s.f, x, s.indices)
@@ -44,13 +48,36 @@ func TestTakeKernel(t *testing.T) {
 			require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), s.name)
 			got, err := Jit2(c, s.f)(x, s.indices)
 			require.NoError(t, err, s.name)
-			for i, want := range floats(t, s.f(x, s.indices)) {
-				have := floats(t, got)[i]
-				require.True(t, want == have || math.IsNaN(want) && math.IsNaN(have), "%s of %s: element %d is %g, "+
-					"want %g", s.name, d, i, have, want)
+			have := parts(t, got)
+			for i, want := range parts(t, s.f(x, s.indices)) {
+				require.True(t, want == have[i] || math.IsNaN(want) && math.IsNaN(have[i]), "%s of %s: element %d is "+
+					"%g, want %g", s.name, d, i, have[i], want)
 			}
 		}
 	}
+}
+
+// parts are an array's numbers; of complex ones all real parts, then all imaginary ones.
+func parts(t *testing.T, x *array) []float64 {
+	if x.DType() != graph.Complex64 {
+		return floats(t, x)
+	}
+	return append(floats(t, graph.Real(x)), floats(t, graph.Imag(x))...)
+}
+
+// Many complex numbers are taken by the kernel on a CPU as it is.
+func TestTakeOfComplexNumbers(t *testing.T) {
+	x := graph.Complex(graph.Of([]float32{1, -2, 3}), graph.Of([]float32{0, 7, -8}))
+	indices := graph.Rem(graph.Iota(8192), 3)
+	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
+	p, err := graph.Trace2("take", take, x, indices)
+	require.NoError(t, err)
+	l, err := p.Lower(graph.TargetCPUKernels)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), "28.181")
+	got, err := Jit2(open(t, Options{}), take)(x, indices)
+	require.NoError(t, err, "28.181")
+	require.Equal(t, parts(t, take(x, indices)), parts(t, got), "28.181")
 }
 
 // Few elements, and few elements of what a loop computes, are left to the compiler.

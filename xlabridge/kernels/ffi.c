@@ -10,3 +10,13 @@ const int64_t *xb_numbers(const xf_frame *frame, int64_t *size) {
   *size = (int64_t)v->size;
   return v->data;
 }
+
+int64_t xb_width(int dtype) {
+  switch (dtype) {
+    case XF_PRED: case XF_S8: case XF_U8: return 1;
+    case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
+    case XF_S32: case XF_U32: case XF_F32: return 4;
+    case XF_S64: case XF_U64: case XF_F64: case XF_C64: return 8;
+  }
+  return 0;
+}

@@ -9,6 +9,9 @@
 // xb_numbers returns the numbers of the attribute config and their count. It returns NULL if there is another attribute.
 const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
 
+// xb_width returns the bytes of an element. 0: the type is unknown.
+int64_t xb_width(int dtype);
+
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 
@@ -66,7 +69,8 @@ xf_error *xb_write(xf_frame *frame);
 // array's axes that have none, the array's batch axes, the indices' batch axes, the array's axis of each coordinate.
 xf_error *xb_scatter(xf_frame *frame);
 
-// In: vectors along the last axis, and int32 indices. Out: of each vector its elements at the indices, which are moved into the vector.
+// In: vectors along the last axis, and int32 indices. Out: of each vector its elements at the indices, which are clamped to
+// the vector.
 // Config: whether each vector has indices of its own, as many as the others; else all vectors have the same.
 xf_error *xb_take(xf_frame *frame);
 

@@ -161,12 +161,7 @@ static int arrive(room *r, int64_t devices, int64_t mine, int leave) {
 }
 
 static size_t bytes_of(const xf_buffer *b) {
-  size_t size = 1;
-  switch (b->dtype) {
-    case XF_S16: case XF_U16: case XF_F16: case XF_BF16: size = 2; break;
-    case XF_S32: case XF_U32: case XF_F32: size = 4; break;
-    case XF_S64: case XF_U64: case XF_F64: case XF_C64: size = 8; break;
-  }
+  size_t size = (size_t)xb_width(b->dtype);
   for (int64_t i = 0; i < b->rank; i++) size *= (size_t)b->dims[i];
   return size;
 }
@@ -189,7 +184,7 @@ xf_error *xb_gather(xf_frame *frame) {
   const xf_buffer *in = frame->args.values[0], *device = frame->args.values[1], *out = frame->results.values[0];
   int64_t devices = config[0];
   size_t bytes = bytes_of(in);
-  if (device->dtype != XF_S32 || device->rank != 0 || bytes_of(out) != bytes * (size_t)devices)
+  if (device->dtype != XF_S32 || device->rank != 0 || xb_width(in->dtype) == 0 || bytes_of(out) != bytes * (size_t)devices)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_gather: the device's number or the result are of another type or size than the number of devices wants");
   int64_t mine = *(const int32_t *)device->data;
   if (mine < 0 || mine >= devices) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_gather: there is no device of this number");
@@ -218,7 +213,8 @@ xf_error *xb_after(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   if (frame->args.size != 2 || frame->results.size != 1) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_after takes two arrays and gives the first");
   const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
-  if (bytes_of(in) != bytes_of(out)) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_after gives an array of another size");
+  if (xb_width(in->dtype) == 0 || bytes_of(in) != bytes_of(out))
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_after takes an array of a known type and gives one of its size");
   if (out->data != in->data) memcpy(out->data, in->data, bytes_of(in));
   return NULL;
 }

@@ -1,8 +1,9 @@
-// The kernels xlarun_bf16_dot and xlarun_int8_dot: products of two arrays of bfloat16, summed in float32, and of bytes, summed in int32, over the axes that are contracted, for each pair of indices
-// of batch axes, as StableHLO's dot_general. xlarun_bf16_conv is a convolution of bfloat16.
+// Products of arrays of narrow numbers, as StableHLO's dot_general. xlarun_bf16_dot multiplies bfloat16 and sums in
+// float32. xlarun_int8_dot multiplies bytes and sums in int32. xlarun_bf16_conv is a convolution of bfloat16.
 //
-// A result is cut into blocks. For each of them, threads of XLA's pool copy what they need of both operands, in pieces of INNER of the contracted axis, as the processor's instructions take it. The
-// sums of a result depend on its operands alone, and not on blocks or threads.
+// A result is cut into blocks. Threads of XLA's pool compute them. For each block a thread copies parts of both operands
+// into the order that the processor's instructions take, in pieces of INNER elements of the contracted axis. The sums of a
+// result depend on its operands alone, and not on blocks or threads.
 #define _GNU_SOURCE
 #include "narrowdot.h"
 

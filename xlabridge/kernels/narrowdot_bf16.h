@@ -14,10 +14,12 @@ static void groups(const void *from, int64_t n, const xb_places *inner, int64_t 
   __m512i lower = _mm512_loadu_si512(order), upper = _mm512_loadu_si512(order + 32);
   __mmask32 there = n >= 32 ? ~(__mmask32)0 : ((__mmask32)1 << n) - 1;
   for (int64_t k = 0; k < filled; k += 2, to += 2 * PANEL) {
-    __m512i first = _mm512_maskz_loadu_epi16(k < inner->n ? there : 0, x + inner->at[k]);
-    __m512i second = _mm512_maskz_loadu_epi16(k + 1 < inner->n ? there : 0, x + inner->at[k + 1]);
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(first, lower, second));
-    _mm512_storeu_si512(to + PANEL, _mm512_permutex2var_epi16(first, upper, second));
+    __m512i line[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+      line[i] = _mm512_maskz_loadu_epi16(k + i < inner->n ? there : 0, k + i < inner->n ? x + inner->at[k + i] : x);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(line[0], lower, line[1]));
+    _mm512_storeu_si512(to + PANEL, _mm512_permutex2var_epi16(line[0], upper, line[1]));
   }
 }
 

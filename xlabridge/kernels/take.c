@@ -19,16 +19,6 @@ static int64_t elements(const xf_buffer *b) {
   return n;
 }
 
-static int64_t width(int dtype) {
-  switch (dtype) {
-    case XF_PRED: case XF_S8: case XF_U8: return 1;
-    case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
-    case XF_S32: case XF_U32: case XF_F32: return 4;
-    case XF_S64: case XF_U64: case XF_F64: return 8;
-  }
-  return 0;
-}
-
 xf_error *xb_take(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t given;
@@ -38,10 +28,10 @@ xf_error *xb_take(xf_frame *frame) {
   const xf_buffer *x = frame->args.values[0], *index = frame->args.values[1], *y = frame->results.values[0];
   int64_t n = x->rank > 0 ? x->dims[x->rank - 1] : 0, indices = elements(index);
   int64_t vectors = n > 0 ? elements(x) / n : 0, own = config[0] != 0 ? vectors : 1;
-  if (n < 1 || n > INT32_MAX || own < 1 || index->dtype != XF_S32 || y->dtype != x->dtype || width(x->dtype) == 0 || indices % own != 0 ||
-      elements(y) != indices / own * vectors)
+  if (n < 1 || n > INT32_MAX || own < 1 || index->dtype != XF_S32 || y->dtype != x->dtype ||
+      xb_width(x->dtype) == 0 || indices % own != 0 || elements(y) != indices / own * vectors)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_take got arrays that it does not take");
-  int64_t bytes = width(x->dtype), count = indices / own;
+  int64_t bytes = xb_width(x->dtype), count = indices / own;
   for (int64_t i = 0; i < own; i++)
     choose()((const char *)x->data + i * n * bytes, n, vectors / own, (const int32_t *)index->data + i * count, count, bytes,
              (char *)y->data + i * count * bytes);

@@ -1,5 +1,5 @@
-// Gathers of single elements. Some indices are moved into the range at once, by vectors; then elements are moved one by one, which is as fast
-// as vectors that gather.
+// Gathers of single elements. Vector instructions clamp SOME indices at a time. Elements are then copied one by one, which
+// is as fast as the instructions that gather.
 #include "take.h"
 
 enum { SOME = 256 };

@@ -12,17 +12,6 @@ enum { AXES = 16 };
 // OUTSIDE is a place that stays negative whatever is added to it.
 #define OUTSIDE (INT64_MIN / 2)
 
-// width is the size of an element; 0: of an unknown type.
-static int64_t width(int dtype) {
-  switch (dtype) {
-    case XF_PRED: case XF_S8: case XF_U8: return 1;
-    case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
-    case XF_S32: case XF_U32: case XF_F32: return 4;
-    case XF_S64: case XF_U64: case XF_F64: case XF_C64: return 8;
-  }
-  return 0;
-}
-
 // size is the number of elements; strides[i] is how many lie between neighbours along axis i.
 static int64_t layout(const xf_buffer *b, int64_t *strides) {
   int64_t n = 1;
@@ -88,9 +77,9 @@ static int merge(loop *l, int n) {
 // combine returns the combiner of a kind and an element type for this processor; nulls: there is none.
 static xb_combiner combine(int64_t kind, int dtype) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() >= XB_AVX2) return xb_combine_avx2(kind, dtype, width(dtype));
+  if (xb_widest_vectors() >= XB_AVX2) return xb_combine_avx2(kind, dtype, xb_width(dtype));
 #endif
-  return xb_combine_plain(kind, dtype, width(dtype));
+  return xb_combine_plain(kind, dtype, xb_width(dtype));
 }
 
 // walk runs through nested loops, the innermost by f.
@@ -107,10 +96,10 @@ static void walk(xb_run *f, char *to, const char *from, int64_t bytes, const loo
 // start checks what both kernels take first and begins the result.
 static const char *start(const xf_buffer *array, const xf_buffer *out, int64_t *strides, int64_t *size) {
   *size = layout(array, strides);
-  if (out->dtype != array->dtype || out->rank != array->rank || width(array->dtype) == 0) return "the result is not of the array's shape";
+  if (out->dtype != array->dtype || out->rank != array->rank || xb_width(array->dtype) == 0) return "the result is not of the array's shape";
   for (int64_t i = 0; i < array->rank; i++)
     if (out->dims[i] != array->dims[i]) return "the result is not of the array's shape";
-  if (out->data != array->data) memcpy(out->data, array->data, *size * width(array->dtype));
+  if (out->data != array->data) memcpy(out->data, array->data, *size * xb_width(array->dtype));
   return NULL;
 }
 
@@ -124,7 +113,7 @@ xf_error *xb_write(xf_frame *frame) {
   if (array->rank > AXES || block->rank != array->rank || block->dtype != array->dtype)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write got a block that is not of the array's kind");
   int64_t to[AXES], from[AXES], size;
-  int64_t part = layout(block, from), bytes = width(array->dtype);
+  int64_t part = layout(block, from), bytes = xb_width(array->dtype);
   for (int64_t i = 0; i < array->rank; i++)
     if (block->dims[i] > array->dims[i]) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write got a block larger than the array");
   const char *wrong = start(array, out, to, &size);
@@ -172,7 +161,7 @@ xf_error *xb_scatter(xf_frame *frame) {
   }
   enum { WINDOW, DROPPED, SHARED, SHARED_INDEX, COORDINATE };
   int64_t to[AXES], from[AXES], index[AXES], size;
-  int64_t bytes = width(array->dtype), all = layout(updates, from);
+  int64_t bytes = xb_width(array->dtype), all = layout(updates, from);
   layout(indices, index);
   const char *wrong = start(array, out, to, &size);
   if (wrong != NULL) return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);

@@ -56,6 +56,13 @@ func (g *GESMRGA) groups(population int) int {
 	return max(1, min(g.Groups, population-1))
 }
 
+// gesmrGroup returns the groups of children, i32 of child's shape. Child 0 belongs to none, and gets 0. The others fill
+// the groups in order. members is the population, i32[].
+func gesmrGroup(child *graph.Array, groups int, members *graph.Array) *graph.Array {
+	place := child.Sub(1).Max(0).Convert(graph.Int64) // its product with groups can be beyond int32
+	return graph.Quo(place.Mul(groups), members.Sub(1).Max(1).Convert(graph.Int64)).Convert(graph.Int32)
+}
+
 // Init fills the elites with copies of the genome.
 func (g *GESMRGA) Init(genome any, population int) any {
 	first, elites := genome.(*graph.Array), g.Keeps(population)
@@ -76,7 +83,7 @@ func (g *GESMRGA) SampleAt(key random.Key, state any, child *graph.Array) any {
 	k := random.SplitN(key, 4)
 	scalar := graph.ShapeOf(graph.Float32)
 	parent := graph.Select(child.Eq(0), 0, random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, s.Elites.Dim(0)))
-	group := graph.Quo(child.Sub(1).Max(0).Mul(s.Sigma.Dim(0)), s.Members.Sub(1).Max(1))
+	group := gesmrGroup(child, s.Sigma.Dim(0), s.Members)
 	sigma := graph.Select(child.Eq(0), 0, graph.Take(s.Sigma, group, 0))
 	z := random.Normal(k[1], graph.ShapeOf(graph.Float32, s.Elites.Dim(1)))
 	return gesmrChild{graph.Take(s.Elites, parent, 0).Add(sigma.Mul(z)), graph.Take(s.Fitness, parent, 0),
@@ -95,7 +102,7 @@ func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	fitness := WorstIfNaN(v.Fitness)
 	gain := graph.Select(all.Before.Gt(math.Inf(-1)), fitness.Sub(all.Before), fitness)
 	gain = graph.Select(gain.IsNaN(), math.Inf(-1), gain)
-	group := graph.Quo(graph.Iota(members).Sub(1).Mul(groups), max(1, members-1))
+	group := gesmrGroup(graph.Iota(members), groups, graph.Of(int32(members)))
 	group = graph.Select(graph.Iota(members).Eq(0), groups, group) // child 0 belongs to none
 	highest := graph.ScatterMax(graph.Full(graph.ShapeOf(graph.Float32, groups), math.Inf(-1)), group, gain)
 	order := graph.ArgSort(highest.Neg(), 0)

@@ -3,7 +3,6 @@ package strategy
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -42,11 +41,4 @@ func (e *Gradientless) SampleAt(key random.Key, state any, member *graph.Array) 
 	share := graph.Pow(float32(2), member.Convert(graph.Float32).Neg().Div(e.Halving.Array()))
 	least := e.Least.Array().Div(e.Sigma.Array())
 	return least.Add(share.Mul(graph.Sub(1, least))).Mul(random.Normal(key, s.Mean.Shape()))
-}
-
-// Tell moves to the best member if it is better than the best so far.
-func (e *Gradientless) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(ClimberState)
-	found := e.found(s, v, noise)
-	return e.move(s, found, found.Fitness.Gt(s.Fitness))
 }

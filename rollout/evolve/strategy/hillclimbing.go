@@ -10,8 +10,7 @@ import (
 
 func init() {
 	MustRegister("hillclimbing", func() Strategy {
-		return &HillClimbing{climber{Sigma: settings.Num(1),
-			SigmaDecay: settings.Num(1)}}
+		return &HillClimbing{climber{Sigma: settings.Num(1), SigmaDecay: settings.Num(1)}}
 	})
 }
 
@@ -19,14 +18,8 @@ func init() {
 // adaptation, evosax 0.3.2's HillClimbing.
 type HillClimbing struct{ climber }
 
-// Tell moves to the best member if it is better than the best so far.
-func (e *HillClimbing) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(ClimberState)
-	found := e.found(s, v, noise)
-	return e.move(s, found, found.Fitness.Gt(s.Fitness))
-}
-
-// climber is shared by strategies that move from one member to another: HillClimbing and SimulatedAnnealing.
+// climber is shared by strategies that move from one member to another: HillClimbing, Gradientless and
+// SimulatedAnnealing.
 type climber struct {
 	single
 	normal[ClimberState]
@@ -54,6 +47,13 @@ func (e *climber) Init(genome any, _ int) any {
 func (*climber) Member(state, noise any, _ *graph.Array) any {
 	s := state.(ClimberState)
 	return s.Mean.Add(s.Sigma.Mul(noise.(*graph.Array)))
+}
+
+// Tell moves to the best member if it is better than the best so far.
+func (e *climber) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(ClimberState)
+	found := e.found(s, v, noise)
+	return e.move(s, found, found.Fitness.Gt(s.Fitness))
 }
 
 // found returns the best member, the first among equal ones, with the state's other parts.

@@ -37,9 +37,11 @@ type AMaLGaMState struct {
 	Root       *graph.Array
 	Shift      *graph.Array // f32[n]: running mean of the mean's changes
 	Multiplier *graph.Array // f32[]
-	Stalled    *graph.Array // i32[]: generations without a better member
-	Best       *graph.Array // f32[]: highest fitness so far
-	Moved      *graph.Array // i32[]: members that are moved along the shift
+	// Stalled is the number of generations without a better member in which the multiplier was at most 1, since the last
+	// generation with one, i32[].
+	Stalled *graph.Array
+	Best    *graph.Array // f32[]: highest fitness so far
+	Moved   *graph.Array // i32[]: members that are moved along the shift
 }
 
 // amalgamDraw is a member's noise, z, and 1 if the member is moved along the shift, else 0.
@@ -50,7 +52,7 @@ const (
 	amalgamStep    = 2  // length of the anticipated shift
 	amalgamFar     = 1  // standard deviations beyond which better members raise the multiplier
 	amalgamFalls   = .9 // factor of the multiplier; it rises by the inverse
-	amalgamPatient = 50 // generations without a better member, after which the multiplier falls below 1
+	amalgamPatient = 50 // the count Stalled from which on the multiplier falls below 1
 	amalgamElites  = .5 // part of the members that the distribution follows
 )
 

@@ -73,23 +73,22 @@ func (e *subspaced) ascend(s SubspaceState, gradient, direction *graph.Array) Su
 // each row. Rows that lie in the span of those before, up to rounding, are 0.
 func orthonormal(rows *graph.Array) *graph.Array {
 	const dependent = 1e-4
-	unit := func(v *graph.Array) (length, u *graph.Array) {
+	norm := func(v *graph.Array) *graph.Array { return v.Square().Sum().Sqrt() }
+	unit := func(v *graph.Array) *graph.Array {
 		size := v.Abs().ReduceMax() // squares of large numbers overflow
 		v = v.Div(graph.Select(size.Gt(0), size, 1))
-		length = v.Square().Sum().Sqrt()
-		return length, v.Div(graph.Select(length.Gt(0), length, 1))
+		size = norm(v)
+		return v.Div(graph.Select(size.Gt(0), size, 1))
 	}
 	var basis []*graph.Array
 	for i := range rows.Dim(0) {
-		_, v := unit(rows.Index(i))
+		v := unit(rows.Index(i))
 		for range 2 {
 			for _, u := range basis {
 				v = v.Sub(v.Dot(u).Mul(u))
 			}
 		}
-		length := v.Square().Sum().Sqrt()
-		_, u := unit(v)
-		basis = append(basis, graph.Select(length.Gt(float32(dependent)), u, graph.ZerosLike(u)))
+		basis = append(basis, graph.Select(norm(v).Gt(float32(dependent)), unit(v), graph.ZerosLike(v)))
 	}
 	return graph.Stack(basis, 0)
 }
