@@ -29,7 +29,7 @@ type namespace struct {
 
 // wire carries packets from a node to another one.
 type wire struct {
-	changing
+	linkState
 	pieces chan piece
 }
 
@@ -184,22 +184,9 @@ func (n *namespaces) Set(a, b int, l Link) {
 	n.links[b][a].set(l)
 }
 
-// Start implements Network. The thread that starts the process waits for it, so that it may be a process that ends
-// with its parent's thread.
+// Start implements Network.
 func (n *namespaces) Start(node int, cmd *exec.Cmd) (<-chan error, error) {
-	started, over := make(chan error), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := unix.Setns(int(n.nodes[node].file.Fd()), unix.CLONE_NEWNET)
-		if err == nil {
-			err = cmd.Start()
-		}
-		started <- err
-		if err == nil {
-			over <- cmd.Wait()
-		}
-	}()
-	return over, <-started
+	return startIn(func() error { return unix.Setns(int(n.nodes[node].file.Fd()), unix.CLONE_NEWNET) }, cmd)
 }
 
 func (n *namespaces) Close() (err error) {

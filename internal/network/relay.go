@@ -1,7 +1,6 @@
 package network
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -11,7 +10,7 @@ import (
 // arrives later, as it does when TCP sends it again.
 type Relay struct {
 	to, at   string // HOST:PORT
-	link     changing
+	link     linkState
 	mu       sync.Mutex
 	listener net.Listener // nil while the relay is down
 	conns    map[net.Conn]bool
@@ -127,9 +126,6 @@ func (r *Relay) carry(to, from net.Conn) {
 				return
 			}
 			if err != nil {
-				if errors.Is(err, net.ErrClosed) {
-					return
-				}
 				return
 			}
 		}
