@@ -87,7 +87,8 @@ func (s *Store) Get(ctx context.Context, text string) ([]byte, error) {
 			return nil, ctx.Err()
 		case entry, ok := <-w.Updates():
 			if !ok {
-				return nil, fmt.Errorf("the mesh %s has lost its server: start its processes again, with another name", s.name)
+				return nil, fmt.Errorf("the mesh %s has lost its server: start its processes again, with another name",
+					s.name)
 			}
 			if entry != nil { // nil: there were no more values when the watch began
 				return entry.Value(), nil

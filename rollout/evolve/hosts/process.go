@@ -124,12 +124,11 @@ func (p *Process) Hosts() []string {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
-// one may have done all generations while this one compiled. The error is an *OverError if all others were done, with
-// the same goal, before this host joined, as far as the server knows.
-func (p *Process) WaitFor(hosts int, goal string) error {
-	if n, ok := p.note(); ok && hosts > 1 && n.Run == p.host.run && n.Goal == goal && len(p.Hosts()) == 1 {
-		return &OverError{n.Generation, time.Since(n.Time)}
-	}
+// one may have done all generations while this one compiled. The error is an *OverError if nobody has joined for a
+// time, and the server knows that the same run has reached the same goal. Before that time the hosts may be the first
+// ones of a run that repeats it.
+func (p *Process) WaitFor(hosts int, goal string, most time.Duration) error {
+	count, lastJoin := 0, time.Now()
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
@@ -138,7 +137,16 @@ func (p *Process) WaitFor(hosts int, goal string) error {
 		if err != nil || n >= hosts || ahead != nil {
 			return err
 		}
-		if err := p.wait(BeatEvery); err != nil {
+		if n != count {
+			count, lastJoin = n, time.Now()
+		}
+		if time.Since(lastJoin) >= most {
+			if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
+				return &OverError{n.Generation, time.Since(n.Time)}
+			}
+			lastJoin = time.Now()
+		}
+		if err := p.wait(min(most, BeatEvery)); err != nil {
 			return err
 		}
 	}
