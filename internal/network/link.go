@@ -44,8 +44,8 @@ func (s *linkState) set(l Link) {
 	s.changed = nil
 }
 
-// piece is data on its way.
-type piece struct {
+// packet is data on its way.
+type packet struct {
 	due  time.Time // when it arrives
 	data []byte
 }
