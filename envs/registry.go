@@ -109,6 +109,9 @@ func Nearest(name string, known []string) string {
 	for _, k := range known {
 		low := strings.ToLower(k)
 		d := levenshtein.ComputeDistance(name, low)
+		if i := strings.LastIndex(low, "-v"); i > 0 { // its version may be missing
+			d = min(d, levenshtein.ComputeDistance(name, low[:i]))
+		}
 		if name != "" && strings.HasPrefix(low, name) { // "cartpole" without its version
 			d = 0
 		}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// smooth lists the float inputs of a case, by position.
+// floatInputs lists the float inputs of a case, by position.
 func floatInputs(c Case) []int {
 	var out []int
 	for i, s := range c.Inputs {
@@ -99,6 +100,9 @@ func checkDerivative(t *testing.T, c Case, w wrapping, r *rand.Rand) {
 		if !isFloat(s.DType) {
 			tan[i] = in[i]
 		}
+	}
+	if slices.ContainsFunc(c.Inputs, func(s Shape) bool { return isFloat(s.DType) && s.DType.Size() < 4 }) {
+		return // too coarse for finite differences; JAX's vectors have the derivatives
 	}
 	f := w.wrap(c.Fn, lanes)
 	n := len(in)

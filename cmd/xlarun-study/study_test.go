@@ -108,7 +108,7 @@ log = true
 		require.Contains(t, s.Refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
 	for i, c := range []struct{ old, new, want string }{
-		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of ars, `},
+		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of annealing, `},
 		{"high = 1\n", "high = 0.001\n",
 			`key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},
 		{`"best_ever"`, `"best_evr"`,

@@ -119,7 +119,7 @@ func TestExtend(t *testing.T) {
 		"xlarun/cmd/xlarun-study/command in its main package")
 	help := s.Do(t, "search", "--help")
 	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)",
-		"lstm, memory,"} {
+		"memory, mingru,"} {
 		require.Contains(t, help, text)
 	}
 	require.NotContains(t, help, "--tune")

@@ -20,10 +20,13 @@ import (
 // eventful are parameters with which random play meets everything that other parameters are about, where one episode
 // with the defaults is not enough.
 var eventful = map[string][]settings.Pairs{
-	"Acrobot-v1":         {{"torque": "30"}},
-	"CartPole-v1":        {nil, {"theta-threshold": "9"}},
-	"Freeway-MinAtar-v1": {{"max-steps": "300"}},
-	"Gather-v1":          {{"hazards": "0.2", "decoys": "0.2", "walls": "0.05"}},
+	"Acrobot-v1":  {{"torque": "30"}},
+	"CartPole-v1": {nil, {"theta-threshold": "9"}},
+	// The poles may turn, so that the cart goes on to the end of its track.
+	"DoublePole-v1":           {nil, {"theta-threshold": "900"}},
+	"DoublePoleVelocities-v1": {nil, {"theta-threshold": "900"}},
+	"Freeway-MinAtar-v1":      {{"max-steps": "300"}},
+	"Gather-v1":               {{"hazards": "0.2", "decoys": "0.2", "walls": "0.05"}},
 	// Without engines it falls: once too fast, onto a wide pad and beside a narrow one.
 	"Lander-v1": {nil, {"thrust": "0", "push": "0", "pad": "2", "safe": "0.03"},
 		{"thrust": "0", "push": "0", "pad": "2", "safe": "0.05"},

@@ -123,8 +123,8 @@ type Genomes struct {
 	observation envs.Space
 }
 
-// Evolving is a policy whose parameters are a genome.Genome of a network.
-type Evolving interface {
+// GenomePolicy is a policy whose parameters are a genome.Genome of a network.
+type GenomePolicy interface {
 	Policy
 	Genotype() genome.Network
 }

@@ -50,7 +50,7 @@ type Config struct {
 	_      struct{} `help:"network of the critic, as in --policy, by default the one of the policy"`
 	Init   string   `set:"init" advanced:"" oneof:"orthogonal,policy"`
 	_      struct{} `help:"first weights: orthogonal, or as the policy draws them"`
-	Value  string   `set:"value" help:"how values are made of the critic's outputs"`
+	Value  string   `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
 	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
 	Amounts

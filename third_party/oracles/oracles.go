@@ -51,7 +51,7 @@ func (a Array) Width() int {
 		return 2
 	case "int32", "uint32", "float32":
 		return 4
-	case "int64", "uint64", "float64":
+	case "int64", "uint64", "float64", "complex64":
 		return 8
 	}
 	return 0

@@ -2,6 +2,7 @@ package play
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -36,19 +37,24 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 		params, net = d.Own, net.(*policy.Sampling).Inner
 	}
 	if _, ok := net.(*policy.Normalizing); ok {
-		return genome.Document{}, fmt.Errorf("the member's observations are normalised by running moments, which " +
-			"are no part of a genome")
+		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are no " +
+			"part of a genome")
 	}
-	g, ok := net.(policy.Evolving)
+	g, ok := net.(policy.GenomePolicy)
 	if !ok {
-		return genome.Document{}, fmt.Errorf("only the policies genome and hyperneat have networks of nodes and "+
-			"connections, and this member has the policy %s", m.Metadata["policy"])
+		return genome.Document{}, noGenome("only the policies genome and hyperneat have networks of nodes and " +
+			"connections, and this member has the policy " + m.Metadata["policy"])
 	}
 	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
 	d.Metadata = metadata
 	return d, err
 }
+
+// noGenome says why a member is not written as a genome.
+type noGenome string
+
+func (e noGenome) Error() string { return string(e) }
 
 // encodeGenome returns the genome in JSON.
 func (s *Saved) encodeGenome(metadata map[string]string) ([]byte, error) {
@@ -68,11 +74,10 @@ func (s *Saved) encodeDrawing(metadata map[string]string) ([]byte, error) {
 
 // drawNetwork draws the network of a genome beside a picture of its episode, and says where.
 func (s *Saved) drawNetwork(streams console.Streams, picture string) error {
-	name, _, _ := strings.Cut(s.Metadata["policy"], ":")
-	if name != "genome" && name != "hyperneat" || s.Metadata["normalized_observations"] != "" {
+	svg, err := s.encodeDrawing(nil)
+	if _, is := errors.AsType[noGenome](err); is {
 		return nil
 	}
-	svg, err := s.encodeDrawing(nil)
 	if err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (s *Saved) readGenome() error {
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}
-	p, ok := policy.Unwrap(r.Policy).(policy.Evolving)
+	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
 		return console.BadInput("%s: its policy is %s, want genome or hyperneat", s.Path, s.Metadata["policy"])
 	}

@@ -139,7 +139,7 @@ type neatDraw struct {
 
 // Fit takes the policies whose parameters are genomes.
 func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
-	g, ok := p.(policy.Evolving)
+	g, ok := p.(policy.GenomePolicy)
 	if !ok {
 		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
 			Wants: "genome or hyperneat: neat changes the structure of networks; --policy genome"}
@@ -226,9 +226,10 @@ func (s NEATState) confirm(f *graph.Array) (elite, confirmed *graph.Array) {
 	is := b.Copied.And(b.Parent.Eq(s.Champion))
 	elite = graph.Select(graph.Any(is), is.Convert(graph.Int32).ArgMax(0), -1)
 	now := graph.DynamicIndex(f, elite.Max(0), 0)
-	mean := s.Confirmed.Add(now.Sub(s.Confirmed).Mul(confirmationRate))
-	mean = graph.Select(s.Confirmed.IsFinite(), mean, now)
-	return elite, graph.Select(elite.Ge(0).And(now.IsFinite()), mean, s.Confirmed)
+	known := elite.Ge(0).And(now.IsFinite())
+	now = graph.Select(known, now, 0.)
+	was := graph.Select(s.Confirmed.IsFinite(), s.Confirmed, now)
+	return elite, graph.Select(known, was.Add(now.Sub(was).Mul(confirmationRate)), s.Confirmed)
 }
 
 // Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
