@@ -48,10 +48,11 @@ func TestEngineThatIsHindered(t *testing.T) {
 // Case 4: after all leases were lost, the worker that is at work goes on with the revision that it knows; another's is
 // refused.
 func TestLeaseGivenBack(t *testing.T) {
-	l := &lease{revision: 9, before: 7}
+	l := &lease{revision: 9, Former: []uint64{0, 7}}
 	require.True(t, l.fences(9))
 	require.True(t, l.fences(7))
 	require.False(t, l.fences(8))
+	require.False(t, l.fences(0))
 	require.False(t, (&lease{revision: 9}).fences(0))
 }
 

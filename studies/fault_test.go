@@ -286,6 +286,13 @@ func TestListen(t *testing.T) {
 // newTestServer returns a server with its engine and one open trial.
 func newTestServer(t *testing.T, more string) (*server, int64) {
 	t.Helper()
+	_, d, trial := newTestSession(t, more)
+	return d, trial
+}
+
+// newTestSession returns a coordinator, its server with its engine, and one open trial.
+func newTestSession(t *testing.T, more string) (*Coordinator, *server, int64) {
+	t.Helper()
 	_, s := written(t, more)
 	c := coordinator(s)
 	require.NoError(t, c.Open())
@@ -301,7 +308,7 @@ func newTestServer(t *testing.T, more string) (*server, int64) {
 	x, err := c.study.AskSpace(s.Space, 0)
 	require.NoError(t, err)
 	require.NoError(t, d.reconcile(t.Context(), []int64{x.ID()}))
-	return d, x.ID()
+	return c, d, x.ID()
 }
 
 // TestFences: requests of a worker that lost its trial change nothing.

@@ -1,6 +1,9 @@
 package studies
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // lease is the right of one worker to run a trial. It lasts while the worker sends requests, by the monotonic clock of
 // this process: setting the clock of the machine changes nothing. The revision of the lease in its bucket is a fence: a
@@ -11,6 +14,8 @@ type lease struct {
 	Object   string // the newest checkpoint
 	Attempts int64  // number of workers that have had the trial, without those that died of something else
 	Excused  int64  // number of workers that had the trial and died of something else
+	// Former are earlier revisions that the worker may know: leases were lost, or the answer to a write was. 0 is none.
+	Former []uint64
 
 	revision uint64
 	lastSeen time.Time // zero: the worker is known to be gone
@@ -19,10 +24,12 @@ type lease struct {
 	death    *death    // of this worker; nil: it is not known to have died
 	blamed   *death    // of the worker before, which counts as an attempt
 	unheard  bool      // an earlier coordinator granted the lease, and the worker has sent nothing since
-	before   uint64    // the revision that the worker knows, after all leases were lost; 0: they were not
 }
 
 // fences reports whether a request with this revision is valid.
 func (l *lease) fences(revision uint64) bool {
-	return revision == l.revision || l.before != 0 && revision == l.before
+	return revision == l.revision || revision != 0 && slices.Contains(l.Former, revision)
 }
+
+// revisions returns all revisions that the worker may know.
+func (l *lease) revisions() []uint64 { return append(slices.Clone(l.Former), l.revision) }

@@ -180,10 +180,11 @@ func (s *server) adopt(former *server) error {
 		if stored := s.leases[trial]; stored != nil && stored.Worker == l.Worker {
 			stored.lastSeen, stored.unheard, stored.freed, stored.released = l.lastSeen, l.unheard, l.freed, l.released
 			stored.death, stored.blamed = l.death, l.blamed
+			stored.Former = l.revisions() // a write that timed out may have been stored
 			continue
 		}
 		again := *l
-		again.before, again.revision, again.Object = l.revision, 0, ""
+		again.Former, again.revision, again.Object = l.revisions(), 0, ""
 		if err := s.write(trial, &again); err != nil {
 			return err
 		}
@@ -244,13 +245,18 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
+	var revision uint64
 	if l.revision == 0 {
-		l.revision, err = s.broker.leases.Put(ctx, key, data)
+		revision, err = s.broker.leases.Put(ctx, key, data)
 	} else {
-		l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
+		revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
 	}
-	s.failure = err
-	return err
+	if err != nil { // the worker still knows the revision before
+		s.failure = err
+		return err
+	}
+	l.revision = revision
+	return nil
 }
 
 // A broker has half a lease to store a lease, within these bounds.
@@ -327,17 +333,20 @@ func (s *server) grant(t *study.FrozenTrial, l *lease) (r reply, err error) {
 }
 
 // leaseOf returns the lease of a worker on a trial; nil if it has none. If nobody has one, because all leases were
-// lost, the worker gets it back. s.mu is held.
+// lost, the worker gets it back, except while a result of the trial is being written. s.mu is held.
 func (s *server) leaseOf(q request) (*lease, error) {
 	if s.failure != nil {
 		return nil, s.failure
 	}
 	l := s.leases[q.Trial]
 	if l == nil {
+		if s.writing[q.Trial] > 0 {
+			return nil, nil
+		}
 		if t, err := s.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
 			return nil, err
 		}
-		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, lastSeen: s.now(), before: q.Fence}
+		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, lastSeen: s.now(), Former: []uint64{q.Fence}}
 		if err := s.write(q.Trial, l); err != nil {
 			return nil, err
 		}

@@ -18,34 +18,34 @@ type Link struct {
 // dropped reports whether a packet is lost.
 func (l Link) dropped() bool { return l.Cut || l.Loss > 0 && rand.Float64() < l.Loss }
 
-// changing is a link that changes.
-type changing struct {
+// linkState is a link, which may change.
+type linkState struct {
 	mu      sync.Mutex
 	link    Link
 	changed chan struct{} // closed by the next change
 }
 
-func (c *changing) get() (Link, <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changed == nil {
-		c.changed = make(chan struct{})
+func (s *linkState) get() (Link, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
 	}
-	return c.link, c.changed
+	return s.link, s.changed
 }
 
-func (c *changing) set(l Link) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.link = l
-	if c.changed != nil {
-		close(c.changed)
+func (s *linkState) set(l Link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link = l
+	if s.changed != nil {
+		close(s.changed)
 	}
-	c.changed = nil
+	s.changed = nil
 }
 
-// piece is data on its way.
-type piece struct {
+// packet is data on its way.
+type packet struct {
 	due  time.Time // when it arrives
 	data []byte
 }

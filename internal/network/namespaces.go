@@ -29,14 +29,14 @@ type namespace struct {
 
 // wire carries packets from a node to another one.
 type wire struct {
-	changing
-	pieces chan piece
+	linkState
+	packets chan packet
 }
 
 const (
 	longestPacket = 1 << 16
-	// waiting bounds the packets on a wire. What is beyond is lost, as in a router.
-	waiting = 1 << 12
+	// queueLength bounds the packets on a wire. What is beyond is lost, as in a router.
+	queueLength = 1 << 12
 )
 
 // address returns the IP address of a node.
@@ -60,7 +60,7 @@ func newNamespaces(nodes int) (_ *namespaces, err error) {
 	for from := range nodes {
 		wires := make([]*wire, nodes)
 		for to := range nodes {
-			wires[to] = &wire{pieces: make(chan piece, waiting)}
+			wires[to] = &wire{packets: make(chan packet, queueLength)}
 			go wires[to].carry(n.nodes[to].tunnel, n.stop)
 		}
 		n.links = append(n.links, wires)
@@ -104,15 +104,15 @@ func newTunnel(ip net.IP) (*os.File, error) {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
 	defer func() { _ = unix.Close(socket) }()
-	if err := errors.Join(unix.IoctlIfreq(fd, unix.TUNSETIFF, tunnel), up(socket, "lo", nil), up(socket, "t0", ip),
-		unix.SetNonblock(fd, true)); err != nil {
+	if err := errors.Join(unix.IoctlIfreq(fd, unix.TUNSETIFF, tunnel), activate(socket, "lo", nil),
+		activate(socket, "t0", ip), unix.SetNonblock(fd, true)); err != nil {
 		return nil, errors.Join(fmt.Errorf("a tunnel: %w", err), unix.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), "tunnel"), nil
 }
 
-// up gives a device an address, if there is one, and switches it on.
-func up(socket int, device string, ip net.IP) error {
+// activate gives a device an address, if there is one, and switches it on.
+func activate(socket int, device string, ip net.IP) error {
 	r, err := unix.NewIfreq(device)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (n *namespaces) read(from int) {
 			continue
 		}
 		select {
-		case w.pieces <- piece{time.Now().Add(link.Delay), append([]byte{}, b[:size]...)}:
+		case w.packets <- packet{time.Now().Add(link.Delay), append([]byte{}, b[:size]...)}:
 		default:
 		}
 	}
@@ -166,7 +166,7 @@ func (w *wire) carry(tunnel *os.File, stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case p := <-w.pieces:
+		case p := <-w.packets:
 			time.Sleep(time.Until(p.due))
 			_, _ = tunnel.Write(p.data) // a packet may be lost
 		}
@@ -184,22 +184,9 @@ func (n *namespaces) Set(a, b int, l Link) {
 	n.links[b][a].set(l)
 }
 
-// Start implements Network. The thread that starts the process waits for it, so that it may be a process that ends
-// with its parent's thread.
+// Start implements Network.
 func (n *namespaces) Start(node int, cmd *exec.Cmd) (<-chan error, error) {
-	started, over := make(chan error), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := unix.Setns(int(n.nodes[node].file.Fd()), unix.CLONE_NEWNET)
-		if err == nil {
-			err = cmd.Start()
-		}
-		started <- err
-		if err == nil {
-			over <- cmd.Wait()
-		}
-	}()
-	return over, <-started
+	return startIn(func() error { return unix.Setns(int(n.nodes[node].file.Fd()), unix.CLONE_NEWNET) }, cmd)
 }
 
 func (n *namespaces) Close() (err error) {

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"errors"
 	"net"
 	"os/exec"
 	"runtime"
@@ -74,11 +73,24 @@ func (n *relays) Set(a, b int, l Link) {
 	}
 }
 
-func (*relays) Start(_ int, cmd *exec.Cmd) (<-chan error, error) {
+// Start implements Network.
+func (*relays) Start(_ int, cmd *exec.Cmd) (<-chan error, error) { return Start(cmd) }
+
+// Start starts a process on this machine. The channel gets the result of its Wait. The thread that starts the process
+// waits for it, so that it may be a process that ends with its parent's thread.
+func Start(cmd *exec.Cmd) (over <-chan error, err error) {
+	return startIn(func() error { return nil }, cmd)
+}
+
+// startIn starts a process in the namespaces that enter gives the thread.
+func startIn(enter func() error, cmd *exec.Cmd) (<-chan error, error) {
 	started, over := make(chan error), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		err := cmd.Start()
+		err := enter()
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err == nil {
 			over <- cmd.Wait()
@@ -94,5 +106,5 @@ func (n *relays) Close() error {
 		r.Set(Link{})
 		r.Down()
 	}
-	return errors.Join()
+	return nil
 }

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -11,17 +10,17 @@ import (
 // arrives later, as it does when TCP sends it again.
 type Relay struct {
 	to, at   string // HOST:PORT
-	link     changing
+	link     linkState
 	mu       sync.Mutex
 	listener net.Listener // nil while the relay is down
 	conns    map[net.Conn]bool
 }
 
 const (
-	// sentAgain is the time after which TCP sends again what was lost, at first.
-	sentAgain = 200 * time.Millisecond
-	// underWay bounds the pieces of a connection that have not arrived.
-	underWay = 1 << 12
+	// retransmitDelay is the time after which TCP sends again what was lost, at first.
+	retransmitDelay = 200 * time.Millisecond
+	// connQueueLength bounds the packets of a connection that have not arrived.
+	connQueueLength = 1 << 12
 )
 
 // NewRelay starts a relay to an address, HOST:PORT.
@@ -72,29 +71,29 @@ func (r *Relay) Down() {
 
 func (r *Relay) accept(l net.Listener) {
 	for {
-		near, err := l.Accept()
+		client, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go r.connect(l, near)
+		go r.connect(l, client)
 	}
 }
 
 // connect connects a client that came by a listener.
-func (r *Relay) connect(l net.Listener, near net.Conn) {
-	far, err := net.Dial("tcp", r.to)
+func (r *Relay) connect(l net.Listener, client net.Conn) {
+	upstream, err := net.Dial("tcp", r.to)
 	if err != nil {
-		_ = near.Close()
+		_ = client.Close()
 		return
 	}
 	r.mu.Lock()
 	if r.listener != l { // it is down by now
-		_, _ = near.Close(), far.Close()
+		_, _ = client.Close(), upstream.Close()
 	}
-	r.conns[near], r.conns[far] = true, true
+	r.conns[client], r.conns[upstream] = true, true
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
+	for _, pair := range [][2]net.Conn{{client, upstream}, {upstream, client}} {
 		both.Go(func() {
 			r.carry(pair[0], pair[1])
 			_, _ = pair[0].Close(), pair[1].Close()
@@ -103,38 +102,35 @@ func (r *Relay) connect(l net.Listener, near net.Conn) {
 	both.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.conns, near)
-	delete(r.conns, far)
+	delete(r.conns, client)
+	delete(r.conns, upstream)
 }
 
 // carry copies what it reads over the link, and its end too.
 func (r *Relay) carry(to, from net.Conn) {
-	pieces, stop := make(chan piece, underWay), make(chan struct{})
+	packets, stop := make(chan packet, connQueueLength), make(chan struct{})
 	defer close(stop)
 	go func() {
-		defer close(pieces)
+		defer close(packets)
 		for {
 			b := make([]byte, 1<<16)
 			n, err := from.Read(b)
 			link, _ := r.link.get()
-			p := piece{time.Now().Add(link.Delay), b[:n]}
+			p := packet{time.Now().Add(link.Delay), b[:n]}
 			if !link.Cut && link.dropped() {
-				p.due = p.due.Add(sentAgain)
+				p.due = p.due.Add(retransmitDelay)
 			}
 			select {
-			case pieces <- p:
+			case packets <- p:
 			case <-stop:
 				return
 			}
 			if err != nil {
-				if errors.Is(err, net.ErrClosed) {
-					return
-				}
 				return
 			}
 		}
 	}()
-	for p := range pieces {
+	for p := range packets {
 		time.Sleep(time.Until(p.due))
 		for link, changed := r.link.get(); link.Cut; link, changed = r.link.get() {
 			<-changed

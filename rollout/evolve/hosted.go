@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
@@ -47,25 +46,12 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // server returns the server and the name of HostSettings.Join.
 func (h *HostSettings) server() (s hosts.Server, name string, err error) {
-	wrong := func(wants string) (hosts.Server, string, error) {
-		return s, "", settings.Wrong("join", h.Join, "%s", wants)
+	if s.URL, name, err = hosts.ParseAddress(h.Join); err != nil {
+		return s, "", settings.Wrong("join", h.Join, "%v", err)
 	}
-	u, err := url.Parse(h.Join)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" {
-		return wrong("nats://HOST:PORT/NAME or tls://HOST:PORT/NAME")
-	}
-	if u.User != nil {
-		return wrong("an address without a password, which the config would keep: give --token-file or XLARUN_TOKEN")
-	}
-	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {
-		return wrong("a name after the server, of up to 64 letters, digits, dashes and underscores: " +
-			u.Scheme + "://" + u.Host + "/NAME")
-	}
-	return hosts.Server{URL: u.Scheme + "://" + u.Host}, name, nil
+	return s, name, nil
 }
 
 // checkHosts checks the settings of a run that is a host.
@@ -118,7 +104,7 @@ type hosted struct {
 	alive     []string // hosts that were alive in the last generation
 }
 
-// roundMetrics are the metrics of a round, as they travel.
+// roundMetrics are the metrics of a round, as a message has them.
 type roundMetrics struct {
 	Step          int64
 	Work          float64
@@ -203,8 +189,8 @@ func (w worker) Compute(chunks []int) ([][]byte, error) {
 	return e.chunk.compute(chunks, e.profile.Devices)
 }
 
-// travel is a state as it travels to a host that joins late.
-type travel struct {
+// checkpoint is what a host that joins late gets: a state, and the metrics of the rounds before it.
+type checkpoint struct {
 	Arrays  []byte // safetensors
 	History []roundMetrics
 }
@@ -218,13 +204,13 @@ func (w worker) State() ([]byte, error) {
 	if err := safetensors.Write(&arrays, s.Arrays, nil); err != nil {
 		return nil, err
 	}
-	err = gob.NewEncoder(&out).Encode(travel{arrays.Bytes(), w.history})
+	err = gob.NewEncoder(&out).Encode(checkpoint{arrays.Bytes(), w.history})
 	return out.Bytes(), err
 }
 
-// arrive goes on from another host's state. It returns the metrics that this process has not had.
-func (h *hosted) arrive(s *hosts.Checkpoint) ([]run.Metrics, error) {
-	var t travel
+// restore goes on from another host's state. It returns the metrics that this process has not had.
+func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
+	var t checkpoint
 	fail := func(err error) ([]run.Metrics, error) {
 		return nil, fmt.Errorf("the state of host %s after generation %d: %w", s.From, s.Generation, err)
 	}
@@ -256,10 +242,14 @@ func (h *hosted) arrive(s *hosts.Checkpoint) ([]run.Metrics, error) {
 	return earlier, nil
 }
 
+// joinTime is how long a host waits for the next one, before it asks the server whether the run is done. Tests shorten
+// it.
+var joinTime = 30 * time.Second
+
 // Step computes one generation with the other hosts.
 func (h *hosted) Step() (run.Metrics, error) {
 	if !h.ready && h.current().Steps() == 0 {
-		if err := h.process.WaitFor(h.hosts, h.goal()); err != nil {
+		if err := h.process.WaitFor(h.hosts, h.goal(), joinTime); err != nil {
 			return run.Metrics{}, err
 		}
 	}
@@ -270,7 +260,7 @@ func (h *hosted) Step() (run.Metrics, error) {
 		return run.Metrics{}, h.named(err)
 	}
 	if state != nil {
-		rounds, err := h.arrive(state)
+		rounds, err := h.restore(state)
 		if err != nil {
 			return run.Metrics{}, err
 		}

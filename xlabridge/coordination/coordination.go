@@ -85,7 +85,11 @@ func (s *Store) Get(ctx context.Context, text string) ([]byte, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case entry := <-w.Updates():
+		case entry, ok := <-w.Updates():
+			if !ok {
+				return nil, fmt.Errorf("the mesh %s has lost its server: start its processes again, with another name",
+					s.name)
+			}
 			if entry != nil { // nil: there were no more values when the watch began
 				return entry.Value(), nil
 			}

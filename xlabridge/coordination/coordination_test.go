@@ -67,6 +67,16 @@ func TestStore(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
+// 32.124: a process that waits for a key when the connection ends gets an error. It waited for ever.
+func TestGetWhenTheConnectionEnds(t *testing.T) {
+	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
+	a, err := server.Join("one")
+	require.NoError(t, err)
+	time.AfterFunc(50*time.Millisecond, a.Close)
+	_, err = a.Get(t.Context(), "key")
+	require.ErrorContains(t, err, "the mesh one has lost its server")
+}
+
 // 32.81: servers that are away, that refuse, or that keep nothing are named in a sentence.
 func TestServersThatCannotServe(t *testing.T) {
 	_, err := Server{URL: "nats://127.0.0.1:1"}.Join("one")

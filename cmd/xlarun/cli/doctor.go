@@ -31,8 +31,7 @@ func doctorCommand(a *App) *cobra.Command {
 		Short: "Say what is installed, which devices there are, and whether a small program runs",
 		Long: "Doctor looks at this machine, downloads nothing, compiles and runs one small program, and ends with " +
 			"status 1 where something is broken. With --coordinator it tries whether the devices of several " +
-			"processes " +
-			"form one mesh: start it in each.",
+			"processes form one mesh: start it in each.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {

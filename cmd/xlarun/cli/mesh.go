@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"net/url"
-	"regexp"
-	"strings"
-
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/credentials"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/coordination"
 )
@@ -22,14 +19,11 @@ type meshFlags struct {
 }
 
 func (m *meshFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&m.coordinator, "coordinator", "", "nats://HOST:PORT/NAME: form one mesh with the other "+
-		"processes that "+
-		"give this server and name, which is a new one for each start")
+	f.StringVar(&m.coordinator, "coordinator", "", "nats://HOST:PORT/NAME: form one mesh with the "+
+		"other processes that give this server and name, which is a new one for each start")
 	f.IntVar(&m.numProcesses, "num-processes", 0, "processes of the mesh")
 	f.IntVar(&m.processID, "process-id", 0, "number of this process, from 0")
 }
-
-var meshName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // open joins the mesh. It returns nil without --coordinator. close leaves it.
 func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
@@ -40,23 +34,19 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 		}
 		return nil, func() {}, nil
 	}
-	u, err := url.Parse(m.coordinator)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" || u.User != nil ||
-		!meshName.MatchString(strings.Trim(u.Path, "/")) {
-		return nil, nil, console.BadInput("--coordinator got %q, wants nats://HOST:PORT/NAME or "+
-			"tls://HOST:PORT/NAME with "+
-			"a name of letters, digits, dashes and underscores", m.coordinator)
+	address, name, err := hosts.ParseAddress(m.coordinator)
+	if err != nil {
+		return nil, nil, console.BadInput("--coordinator got %q, wants %w", m.coordinator, err)
 	}
 	if m.numProcesses < 1 || m.processID < 0 || m.processID >= m.numProcesses {
 		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number "+
-			"of processes and "+
-			"one of their numbers, from 0", m.numProcesses, m.processID)
+			"of processes and one of their numbers, from 0", m.numProcesses, m.processID)
 	}
-	server := coordination.Server{URL: u.Scheme + "://" + u.Host}
+	server := coordination.Server{URL: address}
 	if server.Token, err = (credentials.Files{}).Secret(); err != nil {
 		return nil, nil, err
 	}
-	store, err := server.Join(strings.Trim(u.Path, "/"))
+	store, err := server.Join(name)
 	if err != nil {
 		return nil, nil, err
 	}

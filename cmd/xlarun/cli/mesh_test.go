@@ -13,8 +13,8 @@ func TestMesh(t *testing.T) {
 	b := newBed(t)
 	for want, args := range map[string][]string{
 		`--coordinator got "here", wants nats://HOST:PORT/NAME`:       {"--coordinator", "here"},
-		`--coordinator got "nats://a:1", wants nats`:                  {"--coordinator", "nats://a:1"},
-		`--coordinator got "nats://u:p@a:1/n", wants nats`:            {"--coordinator", "nats://u:p@a:1/n"},
+		`--coordinator got "nats://a:1", wants a name after`:          {"--coordinator", "nats://a:1"},
+		`--coordinator got "nats://u:p@a:1/n", wants an address with`: {"--coordinator", "nats://u:p@a:1/n"},
 		"need --coordinator nats://HOST:PORT/NAME":                    {"--process-id", "1"},
 		"--num-processes got 0 and --process-id 0, wants a number of": {"--coordinator", "nats://a:1/n"},
 		"--num-processes got 2 and --process-id 2, wants a number of": {"--coordinator", "nats://a:1/n",

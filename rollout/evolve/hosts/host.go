@@ -30,8 +30,8 @@ const (
 	roundWindow = 4
 	// requestEvery is the time after which a host asks again for rows or for a state.
 	requestEvery = time.Second
-	// tries is how often a host asks another one for rows, before it asks for the state.
-	tries = 3
+	// maxRowsRequests is how often a host asks another one for rows, before it asks for the state.
+	maxRowsRequests = 3
 	// lateFactor is how many times the usual time of a chunk its host may take, before another one computes it too.
 	lateFactor = 1.25
 	// leastLate bounds that time from below.
@@ -52,13 +52,13 @@ type Host struct {
 	names         map[string]bool  // all hosts that were ever heard of, those that left too; at most mostNames
 	round         *round           // the generation under way
 	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
-	usual         time.Duration    // time of a chunk, here; 0: not known
+	chunkTime     time.Duration    // time of a chunk, here; 0: not known
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
 	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
 	requests      int              // how often in this generation
-	pause         time.Duration    // until then only rows of all chunks, or news, give this host something to do
-	news          bool             // a message changed who shares the generation, or what is under way
+	idleUntil     time.Duration    // until then only rows of all chunks, or a change, give this host something to do
+	changed       bool             // a message changed who shares the generation, or what is under way
 	activity      bool             // the others have heard of this host since its last beat
 	fragments     Fragments
 	checkpoint    *Checkpoint
@@ -156,12 +156,12 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		return nil, nil
 	}
 	if m.Run != h.run {
-		return h.stranger(m)
+		return h.receiveOtherRun(m)
 	}
 	if m.Kind == Leave {
 		delete(h.peers, m.From)
 		delete(h.fragments, m.From)
-		h.news = true
+		h.changed = true
 		return nil, nil
 	}
 	p := h.peers[m.From]
@@ -171,9 +171,9 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		if len(h.names) < mostNames {
 			h.names[m.From] = true
 		}
-		h.news = true
+		h.changed = true
 	}
-	h.news = h.news || now-p.lastMessage > AliveFor
+	h.changed = h.changed || now-p.lastMessage > AliveFor
 	p.lastMessage = now
 	generation := p.generation
 	switch { // the generation of rows is theirs
@@ -184,7 +184,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	before := h.shares(p)
 	p.generation = generation
-	h.news = h.news || h.shares(p) != before
+	h.changed = h.changed || h.shares(p) != before
 	switch m.Kind {
 	case Hello:
 		w := h.message(Welcome, m.From)
@@ -192,7 +192,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		return []Message{w}, nil
 	case Begin:
 		h.begin(now, m)
-		h.news = true
+		h.changed = true
 	case Rows:
 		p.lastRows = now
 		return nil, h.rows(m)
@@ -206,8 +206,8 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	return nil, nil
 }
 
-// stranger handles a message of a host that computes another run.
-func (h *Host) stranger(m Message) ([]Message, error) {
+// receiveOtherRun handles a message of a host that computes another run.
+func (h *Host) receiveOtherRun(m Message) ([]Message, error) {
 	switch m.Kind {
 	case Hello:
 		w := h.message(Welcome, m.From)
@@ -294,17 +294,17 @@ func (h *Host) StateFragments(to string, data []byte, largest int) []Message {
 
 // Action is what a host does next.
 type Action struct {
-	Send     []Message
-	Complete bool          // all rows of the generation are there
-	Compute  []int         // chunks to compute
-	Wait     time.Duration // until a message arrives, at most
-	State    *Checkpoint   // a state to go on from
-	Give     []string      // hosts that want this host's state
+	Send        []Message
+	Complete    bool          // all rows of the generation are there
+	Compute     []int         // chunks to compute
+	Wait        time.Duration // until a message arrives, at most
+	State       *Checkpoint   // a state to go on from
+	SendStateTo []string      // hosts that want this host's state
 }
 
-// Next returns what to do now. It computes `most` chunks at a time at most.
-func (h *Host) Next(now time.Duration, most int) Action {
-	a := Action{Give: slices.Sorted(maps.Keys(h.stateRequests))}
+// Next returns what to do now. It computes `limit` chunks at a time at most.
+func (h *Host) Next(now time.Duration, limit int) Action {
+	a := Action{SendStateTo: slices.Sorted(maps.Keys(h.stateRequests))}
 	clear(h.stateRequests)
 	if s := h.checkpoint; s != nil {
 		if h.checkpoint = nil; s.Generation > h.round.generation {
@@ -320,26 +320,26 @@ func (h *Host) Next(now time.Duration, most int) Action {
 		a.Complete = true
 		return a
 	}
-	if now < h.pause && !h.news {
-		a.Wait = h.pause - now
+	if now < h.idleUntil && !h.changed {
+		a.Wait = h.idleUntil - now
 		return a
 	}
-	h.news = false
+	h.changed = false
 	if name, ahead := h.ahead(now); ahead != nil {
 		m, wait := h.catchUp(now, name, ahead)
 		if a.Send = m; wait > 0 {
 			a.Wait = wait
-			h.pause = now + wait
+			h.idleUntil = now + wait
 			return a
 		}
 	}
 	var expected bool
-	a.Compute, expected, a.Wait = h.choose(now, most)
+	a.Compute, expected, a.Wait = h.choose(now, limit)
 	if len(a.Compute) == 0 {
-		h.pause = now + a.Wait
+		h.idleUntil = now + a.Wait
 		return a
 	}
-	h.pause = 0
+	h.idleUntil = 0
 	m := h.message(Begin, "")
 	m.Chunks = a.Compute
 	h.begin(now, m)
@@ -379,18 +379,18 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 	if now-h.requestTime < requestEvery {
 		return nil, requestEvery - (now - h.requestTime)
 	}
-	if h.requests >= 2*tries {
+	if h.requests >= 2*maxRowsRequests {
 		return nil, 0
 	}
 	h.requests++
 	h.requestTime = now
 	kind := RowsRequest
-	if p.generation-h.round.generation > roundWindow || h.requests > tries {
+	if p.generation-h.round.generation > roundWindow || h.requests > maxRowsRequests {
 		kind = StateRequest
 	}
 	m := h.message(kind, name)
 	if kind == RowsRequest {
-		m.Chunks = h.round.lacking()
+		m.Chunks = h.round.missingChunks()
 	}
 	return []Message{m}, requestEvery
 }
@@ -400,11 +400,11 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 //
 // A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
 // expected reports that it is this one chunk.
-func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool, wait time.Duration) {
+func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool, wait time.Duration) {
 	sharing := h.alive(now, h.shares)
 	rank := slices.Index(sharing, h.id)
-	late := max(leastLate, time.Duration(lateFactor*float64(h.usual)))
-	if h.usual == 0 {
+	late := max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)))
+	if h.chunkTime == 0 {
 		late = chunkTimeGuess
 	}
 	wait = late
@@ -442,7 +442,7 @@ func (h *Host) choose(now time.Duration, most int) (chunks []int, expected bool,
 			chunks = slices.Concat(overdue[k:], overdue[:k])
 		}
 	}
-	chunks = chunks[:min(most, len(chunks))]
+	chunks = chunks[:min(limit, len(chunks))]
 	return chunks, len(chunks) == 1 && len(own) > 0, wait
 }
 
@@ -459,7 +459,7 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
-	h.usual = now - h.computeTime
+	h.chunkTime = now - h.computeTime
 	var out []Message
 	for i, c := range chunks {
 		h.Stats.Chunks++
@@ -506,5 +506,5 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
-	h.startTime, h.requestTime, h.requests, h.pause = -1, -1, 0, 0
+	h.startTime, h.requestTime, h.requests, h.idleUntil = -1, -1, 0, 0
 }

@@ -54,7 +54,7 @@ func TestHostileMessages(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, out)
 	}
-	require.Equal(t, []int{0, 1, 2, 3}, h.round.lacking()[:4])
+	require.Equal(t, []int{0, 1, 2, 3}, h.round.missingChunks()[:4])
 	require.Nil(t, h.checkpoint)
 }
 

@@ -27,8 +27,9 @@ type OverError struct {
 }
 
 func (e *OverError) Error() string {
-	return fmt.Sprintf("the other hosts were done %v ago, after generation %d: leave out --hosts to compute all of it "+
-		"here, or give another name after the server's address", e.Since.Round(time.Second), e.Generation)
+	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: leave out "+
+		"--hosts to compute all of it here, or give another name after the server's address",
+		e.Since.Round(time.Second), e.Generation)
 }
 
 // Over tells the server that the run has reached its goal. A server that keeps nothing is no error: hosts that come

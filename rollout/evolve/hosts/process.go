@@ -124,12 +124,11 @@ func (p *Process) Hosts() []string {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
-// one may have done all generations while this one compiled. The error is an *OverError if all others were done, with
-// the same goal, before this host joined, as far as the server knows.
-func (p *Process) WaitFor(hosts int, goal string) error {
-	if n, ok := p.note(); ok && hosts > 1 && n.Run == p.host.run && n.Goal == goal && len(p.Hosts()) == 1 {
-		return &OverError{n.Generation, time.Since(n.Time)}
-	}
+// one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within
+// the limit, and the server knows that the same run has reached the same goal. Before that time the hosts may be the
+// first ones of a run that repeats it.
+func (p *Process) WaitFor(hosts int, goal string, limit time.Duration) error {
+	count, lastJoin := 0, time.Now()
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
@@ -138,7 +137,16 @@ func (p *Process) WaitFor(hosts int, goal string) error {
 		if err != nil || n >= hosts || ahead != nil {
 			return err
 		}
-		if err := p.wait(BeatEvery); err != nil {
+		if n != count {
+			count, lastJoin = n, time.Now()
+		}
+		if time.Since(lastJoin) >= limit {
+			if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
+				return &OverError{n.Generation, time.Since(n.Time)}
+			}
+			lastJoin = time.Now()
+		}
+		if err := p.wait(min(limit, BeatEvery)); err != nil {
 			return err
 		}
 	}
@@ -148,8 +156,8 @@ func (p *Process) WaitFor(hosts int, goal string) error {
 var ErrClosed = errors.New("the host has left the run")
 
 // wait waits for a message.
-func (p *Process) wait(most time.Duration) error {
-	timer := time.NewTimer(most)
+func (p *Process) wait(limit time.Duration) error {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-p.end:
@@ -161,19 +169,19 @@ func (p *Process) wait(most time.Duration) error {
 }
 
 // Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
-// computes `most` chunks at a time. It returns the rows in order, or a state of another host that has got further: the
-// caller restores it and calls Jump.
-func (p *Process) Round(chunks, most int, w Worker) (rows [][]byte, state *Checkpoint, err error) {
+// computes `limit` chunks at a time. It returns the rows in order, or a state of another host that has got further:
+// the caller restores it and calls Jump.
+func (p *Process) Round(chunks, limit int, w Worker) (rows [][]byte, state *Checkpoint, err error) {
 	for {
 		p.mu.Lock()
 		p.host.Resize(chunks)
-		a, err := p.host.Next(p.now(), most), p.err
+		a, err := p.host.Next(p.now(), limit), p.err
 		p.mu.Unlock()
 		if err != nil {
 			return nil, nil, err
 		}
 		p.send(a.Send)
-		if err := p.give(a.Give, w); err != nil {
+		if err := p.sendState(a.SendStateTo, w); err != nil {
 			return nil, nil, err
 		}
 		switch {
@@ -212,8 +220,8 @@ func (p *Process) compute(chunks []int, w Worker) error {
 	return err
 }
 
-// give sends the state to hosts that want it.
-func (p *Process) give(to []string, w Worker) error {
+// sendState sends the state to hosts that want it.
+func (p *Process) sendState(to []string, w Worker) error {
 	if len(to) == 0 {
 		return nil
 	}

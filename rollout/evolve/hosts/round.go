@@ -90,8 +90,8 @@ func (r *round) put(number int, host string, rows []byte) (twice bool, err error
 	return true, &Mismatch{r.generation, number, [2]string{c.by, host}, [2][]byte{c.rows, rows}, at}
 }
 
-// lacking returns the chunks without rows.
-func (r *round) lacking() (chunks []int) {
+// missingChunks returns the chunks without rows.
+func (r *round) missingChunks() (chunks []int) {
 	for i, c := range r.chunks {
 		if c.rows == nil {
 			chunks = append(chunks, i)

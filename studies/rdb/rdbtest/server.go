@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"xlarun/internal/network"
 )
 
 // password of the server's user, with characters that a URL has to escape.
@@ -93,21 +94,7 @@ func programs() (string, error) {
 }
 
 // New makes a server on this machine and starts it. Root cannot run one: it is then the user postgres, or nobody.
-func New() (*Server, error) { return NewAt(Place{"127.0.0.1", start}) }
-
-// start starts a process, which dies with the thread that started it.
-func start(cmd *exec.Cmd) (<-chan error, error) {
-	started, over := make(chan error), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			over <- cmd.Wait()
-		}
-	}()
-	return over, <-started
-}
+func New() (*Server, error) { return NewAt(Place{"127.0.0.1", network.Start}) }
 
 // NewAt makes a server at a place and starts it.
 func NewAt(place Place) (s *Server, err error) {

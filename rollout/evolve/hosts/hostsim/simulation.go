@@ -351,7 +351,7 @@ func (m *machine) step() {
 	m.host.Resize(m.o.Chunks)
 	a := m.host.Next(m.now, 1)
 	m.send(m, a.Send)
-	for _, to := range a.Give {
+	for _, to := range a.SendStateTo {
 		m.send(m, m.host.StateFragments(to, m.encoded(), 50))
 	}
 	switch {

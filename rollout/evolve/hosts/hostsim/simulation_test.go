@@ -14,15 +14,15 @@ import (
 
 const ms = time.Millisecond
 
-// usual are hosts whose generation takes 200 ms on one of them.
-func usual(n int) Options {
+// usualOptions are hosts whose generation takes 200 ms on one of them.
+func usualOptions(n int) Options {
 	return Options{Hosts: n, Chunks: 20, Generations: 20, RowBytes: 100, Chunk: 10 * ms, Update: ms, Delay: 200 * time.
 		Microsecond}
 }
 
 // alone returns the states of one host.
 func alone(t *testing.T) []string {
-	r := Run(usual(1), time.Hour)
+	r := Run(usualOptions(1), time.Hour)
 	require.Len(t, r.History[0], 20)
 	return r.History[0]
 }
@@ -48,9 +48,9 @@ func requireSame(t *testing.T, r Result, want []string) {
 // 32.1: hosts share a generation, and have the states of one host.
 func TestHostsShareAGeneration(t *testing.T) {
 	want := alone(t)
-	one := Run(usual(1), time.Hour).Time
+	one := Run(usualOptions(1), time.Hour).Time
 	for _, n := range []int{2, 3, 4, 7, 20} {
-		r := Run(usual(n), time.Hour)
+		r := Run(usualOptions(n), time.Hour)
 		requireSame(t, r, want)
 		require.Len(t, r.States, n)
 		twice, computed := 0, 0
@@ -68,11 +68,11 @@ func TestHostsShareAGeneration(t *testing.T) {
 
 // 32.2: a fast host takes chunks of a slow one.
 func TestFastHostsTakeMore(t *testing.T) {
-	o := usual(2)
+	o := usualOptions(2)
 	o.Speed = func(host int) float64 { return []float64{1, 3}[host] }
 	r := Run(o, time.Hour)
 	requireSame(t, r, alone(t))
-	one := Run(usual(1), time.Hour).Time
+	one := Run(usualOptions(1), time.Hour).Time
 	require.Less(t, r.Time, one*32/100)
 }
 
@@ -89,7 +89,7 @@ func TestFaults(t *testing.T) {
 		"cut off":            {{100 * ms, 0, Cut}, {900 * ms, 0, Heal}},
 		"all cut off":        {{100 * ms, 0, Cut}, {100 * ms, 1, Cut}, {100 * ms, 2, Cut}, {5000 * ms, 0, Heal}},
 	} {
-		o := usual(3)
+		o := usualOptions(3)
 		o.Faults = faults
 		r := Run(o, time.Hour)
 		t.Run(name, func(t *testing.T) { requireSame(t, r, want) })
@@ -101,7 +101,7 @@ func TestRandomFaults(t *testing.T) {
 	want := alone(t)
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		o := usual(2 + r.IntN(4))
+		o := usualOptions(2 + r.IntN(4))
 		o.Seed, o.Loss = seed, []float64{0, .01, .2}[r.IntN(3)]
 		o.Speed = func(host int) float64 { return []float64{1, .5, 2, 1.1, .9}[host] }
 		for range r.IntN(8) {
@@ -121,7 +121,7 @@ func TestRandomFaults(t *testing.T) {
 // 32.5: a kill costs less than the time of a chunk, on average over when it happens.
 func TestAKillCostsLessThanAChunk(t *testing.T) {
 	want := alone(t)
-	o := usual(2)
+	o := usualOptions(2)
 	o.Update = 0                   // so that the work that was done before the kill is known
 	both := Run(o, time.Hour).Time // undisturbed
 	lost := time.Duration(0)
@@ -139,7 +139,7 @@ func TestAKillCostsLessThanAChunk(t *testing.T) {
 
 // 32.6: a machine that computes wrong rows is found when a chunk is computed twice.
 func TestABrokenMachineIsFound(t *testing.T) {
-	o := usual(2)
+	o := usualOptions(2)
 	o.Speed = func(host int) float64 { return []float64{1, .1}[host] } // host 0 computes what host 1 is late with
 	o.Faults = []Fault{{300 * ms, 1, Break}}
 	r := Run(o, time.Hour)

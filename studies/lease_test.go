@@ -1,0 +1,78 @@
+package studies
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/studies/study"
+)
+
+// slowLeases is a bucket whose answers to writes are lost. The writes are stored, or not.
+type slowLeases struct {
+	jetstream.KeyValue
+	stores bool
+}
+
+func (s slowLeases) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if s.stores {
+		if _, err := s.KeyValue.Update(ctx, key, value, revision); err != nil {
+			return 0, err
+		}
+	}
+	return 0, context.DeadlineExceeded
+}
+
+// A write of a lease times out, and a new server takes the study over: the worker keeps its trial. 32.120: the write
+// was not stored, and the leases are lost too. 32.121: it was not stored. 32.122: it was stored.
+func TestLeaseWhoseWriteFails(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]struct{ stored, lost bool }{
+		"32.120": {false, true}, "32.121": {false, false}, "32.122": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, d, trial := newTestSession(t, "lease = \"15s\"\n")
+			q := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a", Object: "one"}
+			got, err := d.claim(q)
+			require.NoError(t, err)
+			q.Fence = got.Fence
+			bucket := d.broker.leases
+			d.broker.leases = slowLeases{bucket, at.stored}
+			_, err = d.keep(q)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			d.broker.leases = bucket
+			for range 2 { // the worker may hear of none of several servers
+				if at.lost {
+					require.NoError(t, d.broker.forget(t.Context(), trial, ""))
+				}
+				d, err = newServer(t.Context(), c, d.broker)
+				require.NoError(t, err)
+			}
+			q.Result = study.Result{State: study.Complete, Values: []float64{1}}
+			got, err = d.result(q)
+			require.NoError(t, err)
+			require.Equal(t, reply{}, got)
+			require.Zero(t, d.refused)
+		})
+	}
+}
+
+// 32.123: all leases are lost while a result is being written: no other worker gets the trial.
+func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
+	t.Parallel()
+	d, trial := newTestServer(t, "lease = \"15s\"\n")
+	other := request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b", Fence: 3}
+	d.writing[trial]++
+	got, err := d.beat(other)
+	require.NoError(t, err)
+	require.True(t, got.Lost)
+	require.Empty(t, d.leases)
+	d.written(trial)
+	got, err = d.beat(other)
+	require.NoError(t, err)
+	require.False(t, got.Lost, "the result was not written")
+	require.NotNil(t, d.leases[trial])
+}
