@@ -1,9 +1,9 @@
 // Products of arrays of narrow numbers, as StableHLO's dot_general. xlarun_bf16_dot multiplies bfloat16 and sums in
 // float32. xlarun_int8_dot multiplies bytes and sums in int32. xlarun_bf16_conv is a convolution of bfloat16.
 //
-// A result is cut into blocks. Threads of XLA's pool compute them. For each block a thread copies parts of both operands
-// into the order that the processor's instructions take, in pieces of INNER elements of the contracted axis. The sums of a
-// result depend on its operands alone, and not on blocks or threads.
+// A result is cut into blocks, which threads of XLA's pool compute. For each block a thread copies parts of both
+// operands into the order that the processor's instructions take, in pieces of INNER elements of the contracted axis.
+// The sums of a result depend on its operands alone, and not on blocks or threads.
 #define _GNU_SOURCE
 #include "narrowdot.h"
 
@@ -166,7 +166,8 @@ static void pack_lines(const job *j, const char *x, int64_t n, const int64_t *at
 
 enum { TURNED = 16 };  // lines and groups that are turned at a time
 
-// pack_left copies rows. If they lie across, groups of up to PANEL of them at a time are turned; what that writes behind them is written over.
+// pack_left copies rows. If they lie across, groups of up to PANEL of them at a time are turned; what that writes
+// behind them is written over.
 static void pack_left(const job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
   if (inner->pieces * 2 <= inner->n || n == 1) {
     pack_lines(j, x, n, w->rows, inner, filled, w->left);
@@ -218,7 +219,8 @@ static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) { retu
 
 enum { MOST_PARTS = 16, LEAST_PIECES = 8 };
 
-// parts_of is how many parts a contracted axis has. Their sums are added in order, so that several threads can work on a few results of a long axis.
+// parts_of is how many parts a contracted axis has. Their sums are added in order, so that several threads can work on
+// a few results of a long axis.
 static int64_t parts_of(int64_t inner) {
   int64_t parts = (inner + INNER - 1) / INNER / LEAST_PIECES;
   return parts < 1 ? 1 : least(parts, MOST_PARTS);
@@ -254,8 +256,8 @@ static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, in
   }
 }
 
-// add_floats adds the sums of a part to the total, of which it may be the first. Like the instructions for bfloat16 it takes numbers below the least normal one for zero, whatever the mode of the
-// thread.
+// add_floats adds the sums of a part to the total, of which it may be the first. Like the instructions for bfloat16 it
+// takes numbers below the least normal one for zero, whatever the mode of the thread.
 static void add_floats(const float *part, bool first, int64_t rows, int64_t columns, float *total) {
   for (int64_t i = 0; i < rows; i++, part += LINES, total += LINES)
     for (int64_t k = 0; k < columns; k++) {
@@ -406,7 +408,8 @@ static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batch
   return true;
 }
 
-// read_job reads what a call is. config: how many batch axes there are, those of the left operand and of the right one, and the same of contracted axes.
+// read_job reads what a call is. config: how many batch axes there are, those of the left operand and of the right one,
+// and the same of contracted axes.
 static bool read_job(const xf_frame *frame, job *j) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);
@@ -432,7 +435,8 @@ static bool read_job(const xf_frame *frame, job *j) {
          j->columns > 0 && j->inner > 0 && results == j->left.batch.size * j->rows * j->columns;
 }
 
-// An axis of windows in memory: windows or their elements, and from one to the next in the left operand, the right one and the result.
+// An axis of windows in memory: windows or their elements, and from one to the next in the left operand, the right one
+// and the result.
 typedef struct {
   int64_t dim, left, right, result;
 } window_axis;
@@ -468,8 +472,9 @@ static void place(const placement *p, int axis, const uint16_t *from, uint16_t *
 static __thread uint16_t *images;
 static __thread size_t images_size;
 
-// read_conv makes a job of a convolution. config: the axes of images, weights and results, as batch, features, spatial axes (of weights: features out, features in); then of each spatial axis the
-// stride, the zeros before, the distance of an image's elements and that of a window's. It gives what is wrong, or NULL.
+// read_conv makes a job of a convolution. config: the axes of images, weights and results, as batch, features, spatial
+// axes (of weights: features out, features in); then of each spatial axis the stride, the zeros before, the distance of
+// an image's elements and that of a window's. It gives what is wrong, or NULL.
 static const char *read_conv(const xf_frame *frame, job *j) {
   static const char *const wrong = "xlarun_bf16_conv takes bf16 images and weights, none of them empty, and gives bf16 or f32 with features last";
   int64_t size = 0;
