@@ -37,8 +37,8 @@ type AMaLGaMState struct {
 	Root       *graph.Array
 	Shift      *graph.Array // f32[n]: running mean of the mean's changes
 	Multiplier *graph.Array // f32[]
-	// Stalled is the number of generations without a better member in which the multiplier was at most 1, since the last
-	// generation with one, i32[].
+	// Stalled is the number of generations without a better member in which the multiplier was at most 1, since the
+	// last generation with one, i32[].
 	Stalled *graph.Array
 	Best    *graph.Array // f32[]: highest fitness so far
 	Moved   *graph.Array // i32[]: members that are moved along the shift
