@@ -74,10 +74,12 @@ static inline __attribute__((always_inline)) void tile(const int count, const in
     }
 }
 
-#define ROWS(N)                                                                                     \
-  case N:                                                                                           \
-    if (vectors == 1) tile(N, 1, no_sign, direct && N <= MOST_DIRECT, b, row, column, first);       \
-    else tile(N, 2, no_sign, direct && N <= MOST_DIRECT, b, row, column, first);                    \
+// A strip of rows that lie as they are has MOST_DIRECT at most.
+#define ROWS(N)                                                                 \
+  case N:                                                                       \
+    if (direct && N > MOST_DIRECT) __builtin_unreachable();                     \
+    else if (vectors == 1) tile(N, 1, no_sign, direct, b, row, column, first);  \
+    else tile(N, 2, no_sign, direct, b, row, column, first);                    \
     break;
 
 static inline __attribute__((always_inline)) void strips(const bool no_sign, const bool direct, const xb_dot_block *b) {
@@ -93,9 +95,16 @@ static inline __attribute__((always_inline)) void strips(const bool no_sign, con
   }
 }
 
+// One function each: the compiler takes far longer for one with all of them.
+#define STRIPS(NAME, NO_SIGN, DIRECT) static __attribute__((noinline)) void NAME(const xb_dot_block *b) { strips(NO_SIGN, DIRECT, b); }
+STRIPS(packed, false, false)
+STRIPS(packed_no_sign, true, false)
+STRIPS(in_place, false, true)
+STRIPS(in_place_no_sign, true, true)
+
 static void product(const xb_dot_block *b) {
-  if (b->no_sign) b->rows_at != NULL ? strips(true, true, b) : strips(true, false, b);
-  else b->rows_at != NULL ? strips(false, true, b) : strips(false, false, b);
+  if (b->no_sign) b->rows_at != NULL ? in_place_no_sign(b) : packed_no_sign(b);
+  else b->rows_at != NULL ? in_place(b) : packed(b);
 }
 
 const xb_dot xb_int8_dot_avx512 = {"avx512_vnni", GROUP, true, product, lines, groups, turn};
