@@ -17,7 +17,7 @@ func (f *Function) Gather(x, indices compute.Value, vectorAxis int, offsets, col
 	}, x, indices)
 }
 
-// vectorsLast moves the axis of the coordinates to the end. One behind the last axis means single coordinates.
+// vectorsLast moves the axis of the coordinates to the end. An axis after the last one means single coordinates.
 func vectorsLast(indices *graph.Array, axis int) *graph.Array {
 	if axis == indices.Rank() {
 		return indices.ExpandDims(-1)

@@ -30,7 +30,7 @@ func (m *maker) Make(observation envs.Space, outputs int) (policy.Policy, error)
 	return NewPolicy(m.network, observation, outputs)
 }
 
-// Policy is a GoMLX network without memory. Its parameters are those of its Model.
+// Policy is a GoMLX network without memory. Its Model has the parameters.
 type Policy struct {
 	policy.Stateless
 	Model *Model

@@ -11,7 +11,7 @@ import (
 )
 
 // RNGBitGenerator implements compute.Function. The state u64[3] is a key, a counter, and a further word of the
-// key. The bits are those of package random. GoMLX's other backends use Philox, so that draws of one seed differ.
+// key. Package random makes the bits. GoMLX's other backends use Philox, so that draws of one seed differ.
 func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (compute.Value, compute.Value, error) {
 	const op = compute.OpTypeRNGBitGenerator
 	s, err := shapeOf(shape)

@@ -40,8 +40,8 @@ func Conj(x any) *Array {
 	return Complex(Real(a), Neg(Imag(a)))
 }
 
-// modulus is the absolute value of complex numbers. Its tangent is that of the direction of z; the derivative of Hypot
-// has squares of small numbers.
+// modulus is the absolute value of complex numbers. Its tangent is the part of z's tangent along z. It does not use
+// the derivative of Hypot, which has squares of small numbers.
 func modulus(z *Array) *Array {
 	size := func(z *Array) *Array { return Hypot(Real(z), Imag(z)) }
 	return CustomJvp(size, func(z, t *Array) (*Array, *Array) {

@@ -8,9 +8,9 @@ import (
 )
 
 // Complex numbers. An op takes them if it stands in one of the lists of this file; another op refuses them before its
-// shape rule sees them. Rules of derivatives and of VMap are those of real numbers: what is differentiable by a complex
-// number has the same formulas. A transpose of a map that is linear over the complex numbers needs no conjugate, as in
-// JAX, so that gradients come out as df/dx - i df/dy.
+// shape rule sees them. Derivatives and VMap have the same rules as for real numbers: what is differentiable by a
+// complex number has the same formulas. A transpose of a map that is linear over the complex numbers needs no
+// conjugate, as in JAX, so that gradients come out as df/dx - i df/dy.
 
 // complexUnary are the elementwise ops of one operand, with the reference for complex numbers.
 var complexUnary = map[string]func(complex128) complex128{
@@ -30,7 +30,7 @@ var complexUnary = map[string]func(complex128) complex128{
 	"logistic": func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) },
 }
 
-// complexBinary are those of two operands.
+// complexBinary are the ops of two operands, with their values.
 var complexBinary = map[string]func(x, y complex128) complex128{
 	"add": func(x, y complex128) complex128 { return x + y },
 	"sub": func(x, y complex128) complex128 { return x - y },

@@ -10,7 +10,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// 30.202: the transpose of a linear function is that of its matrix.
+// 30.202: the transpose of a linear function multiplies by the transpose of its matrix.
 func TestLinearTranspose(t *testing.T) {
 	type pair struct{ X, Y *graph.Array }
 	w := graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2)

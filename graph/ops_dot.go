@@ -13,7 +13,7 @@ type dotAttrs struct {
 	preferred                                          DType // of sums and of the result; 0: that of the operands
 }
 
-// dtype is that of the product of two arrays.
+// dtype is the dtype of the product of two arrays.
 func (a dotAttrs) dtype(left DType) DType {
 	if a.preferred != 0 {
 		return a.preferred

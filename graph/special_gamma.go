@@ -37,9 +37,9 @@ func gammaTails(name string, a, x any, lower bool) *Array {
 	return Convert(f(gammaArguments{inFloat32(in[0]), inFloat32(in[1])}), d)
 }
 
-// gammaValues are the lower and the upper regularised incomplete gamma function. Below about the mean the lower one
-// is x^a e^-x / gamma(a+1) times a series, above it the upper one is x^a e^-x / gamma(a) times a continued fraction
-// (Abramowitz and Stegun 6.5.29 and 6.5.31).
+// gammaValues are the lower and the upper regularised incomplete gamma function. Below about the mean a
+// series gives the lower one, times x^a e^-x / gamma(a+1). Above it a continued fraction gives the upper one, times
+// x^a e^-x / gamma(a) (Abramowitz and Stegun 6.5.29 and 6.5.31).
 func gammaValues(a, x *Array) (lower, upper *Array) {
 	valid := And(Gt(a, 0), Ge(x, 0))
 	inside := And(valid, And(Gt(x, 0), IsFinite(x)))

@@ -15,12 +15,12 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// eachBF16Set runs a test with each instruction set for products of bfloat16 that this processor has.
-func eachBF16Set(t *testing.T, f func(t *testing.T)) {
-	defer kernels.UseNarrowSet(kernels.BF16, -1)
-	for i, name := range kernels.NarrowSets(kernels.BF16) {
+// eachSet runs a test with each instruction set for products of a type that this processor has.
+func eachSet(t *testing.T, narrow kernels.Narrow, f func(t *testing.T)) {
+	defer kernels.UseNarrowSet(narrow, -1)
+	for i, name := range kernels.NarrowSets(narrow) {
 		t.Run(name, func(t *testing.T) {
-			kernels.UseNarrowSet(kernels.BF16, i)
+			kernels.UseNarrowSet(narrow, i)
 			f(t)
 		})
 	}
@@ -96,7 +96,7 @@ func TestBF16Dot(t *testing.T) {
 	})(in)
 	require.NoError(t, err)
 	run := Jit1(c, all)
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		out, err := run(in)
 		require.NoError(t, err)
 		for i, p := range products {
@@ -119,7 +119,7 @@ func TestBF16DotSumsInOneOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for inner, rows := range map[int]int{1100: 300, 9001: 100} { // few rows of many terms are shared by their parts
 		x, y := halves(r, rows, inner), halves(r, inner, 90)
-		eachBF16Set(t, func(t *testing.T) {
+		eachSet(t, kernels.BF16, func(t *testing.T) {
 			whole, err := Jit2(c, graph.Dot)(x, y)
 			require.NoError(t, err)
 			parts, err := Jit2(c, func(x, y *graph.Array) (out []*graph.Array) {
@@ -155,7 +155,7 @@ func TestBF16DotOfExtremes(t *testing.T) {
 		flat = append(flat, row...)
 	}
 	x := graph.Convert(graph.Float64s(flat, len(rows), 3), graph.BFloat16)
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		for _, columns := range []int{1, 5, 33} {
 			for _, transposed := range []bool{false, true} {
 				y := graph.Ones(graph.ShapeOf(graph.BFloat16, 3, columns))
@@ -190,7 +190,7 @@ func TestBF16DotOfSmallParts(t *testing.T) {
 	x[0], x[terms-1] = 0x1.8p-126, -0x1.4p-126
 	x[terms], x[2*terms-1] = 0x1.8p-126, 0x1.4p-126
 	x[2*terms], x[3*terms-1] = math.NaN(), 1
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		got, err := Jit2(c, graph.Dot)(graph.Convert(graph.Float64s(x, 3, terms), graph.BFloat16),
 			graph.Ones(graph.ShapeOf(graph.BFloat16, terms, 2)))
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestBF16DotInGradients(t *testing.T) {
 	l, err := p.Lower(c.Target())
 	require.NoError(t, err)
 	require.False(t, l.Graph.Uses("dot_general"))
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		got, err := Jit1(c, grad)(in)
 		require.NoError(t, err)
 		for i := range want {
@@ -368,7 +368,7 @@ func TestBF16Conv(t *testing.T) {
 		}
 	}
 	run := Jit1(c, all)
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		out, err := run(in)
 		require.NoError(t, err)
 		for i, s := range samples {

@@ -12,17 +12,6 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// eachInt8Set runs a test with each instruction set for products of int8 that this processor has.
-func eachInt8Set(t *testing.T, f func(t *testing.T)) {
-	defer kernels.UseNarrowSet(kernels.Int8, -1)
-	for i, name := range kernels.NarrowSets(kernels.Int8) {
-		t.Run(name, func(t *testing.T) {
-			kernels.UseNarrowSet(kernels.Int8, i)
-			f(t)
-		})
-	}
-}
-
 // randomBytes makes an array of bytes, many of them the least and the largest ones.
 func randomBytes(r *rand.Rand, d graph.DType, dims ...int) *graph.Array {
 	s := graph.ShapeOf(d, dims...)
@@ -94,7 +83,7 @@ func TestInt8Dot(t *testing.T) {
 	want, err := Jit1(&Reference{}, all)(in)
 	require.NoError(t, err)
 	run := Jit1(c, all)
-	eachInt8Set(t, func(t *testing.T) {
+	eachSet(t, kernels.Int8, func(t *testing.T) {
 		got, err := run(in)
 		require.NoError(t, err)
 		for i, spec := range specs {
@@ -143,7 +132,7 @@ func TestInt8DotWraps(t *testing.T) {
 	}
 	sum := int64(terms) * 128 * 128
 	require.Greater(t, sum, int64(math.MaxInt32))
-	eachInt8Set(t, func(t *testing.T) {
+	eachSet(t, kernels.Int8, func(t *testing.T) {
 		got, err := Jit2(c, func(x, y *graph.Array) *graph.Array { return int8Dot("ij,jk->ik", x, y) })(
 			least(8, terms), least(terms, 8))
 		require.NoError(t, err)
@@ -177,7 +166,7 @@ func TestBF16DotToFloat32(t *testing.T) {
 	l, err := p.Lower(c.Target())
 	require.NoError(t, err)
 	require.False(t, l.Graph.Uses("dot_general"), "28.107 the gradient's products call the kernel")
-	eachBF16Set(t, func(t *testing.T) {
+	eachSet(t, kernels.BF16, func(t *testing.T) {
 		got, err := Jit2(c, dot)(x, y)
 		require.NoError(t, err)
 		require.Equal(t, graph.Float32, got.DType())

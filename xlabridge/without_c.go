@@ -51,18 +51,19 @@ func Preload(Options) {}
 // RegisterKernel does nothing: kernels are for plugins.
 func RegisterKernel(string, unsafe.Pointer) {}
 
-func absent[T any]() (none T) { panic(errWithoutC) }
+func noClient[T any]() (none T) { panic(errWithoutC) }
 
-func (c *Client) Backend() string                                            { return absent[string]() }
-func (c *Client) NumDevices() int                                            { return absent[int]() }
-func (c *Client) DeviceKind() string                                         { return absent[string]() }
-func (c *Client) Platform() string                                           { return absent[string]() }
-func (c *Client) PlatformVersion() string                                    { return absent[string]() }
-func (c *Client) PluginPath() string                                         { return absent[string]() }
-func (c *Client) Fingerprint() string                                        { return absent[string]() }
-func (c *Client) Cache() *cache.Cache                                        { return absent[*cache.Cache]() }
-func (c *Client) Topology() *target.Target                                   { return absent[*target.Target]() }
-func (c *Client) HasKernels() bool                                           { return absent[bool]() }
+func (c *Client) Backend() string                                            { return noClient[string]() }
+func (c *Client) NumDevices() int                                            { return noClient[int]() }
+func (c *Client) NumGlobalDevices() (int, error)                             { return 0, errWithoutC }
+func (c *Client) DeviceKind() string                                         { return noClient[string]() }
+func (c *Client) Platform() string                                           { return noClient[string]() }
+func (c *Client) PlatformVersion() string                                    { return noClient[string]() }
+func (c *Client) PluginPath() string                                         { return noClient[string]() }
+func (c *Client) Fingerprint() string                                        { return noClient[string]() }
+func (c *Client) Cache() *cache.Cache                                        { return noClient[*cache.Cache]() }
+func (c *Client) Topology() *target.Target                                   { return noClient[*target.Target]() }
+func (c *Client) HasKernels() bool                                           { return noClient[bool]() }
 func (c *Client) Memory(int) (DeviceMemory, error)                           { return DeviceMemory{}, errWithoutC }
 func (c *Client) ReturnMemory()                                              {}
 func (c *Client) Close() error                                               { return errWithoutC }

@@ -14,7 +14,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A quantized layer's results are those of a loop that rounds rows and columns to 255 steps.
+// A quantized layer's results equal a loop's that rounds rows and columns to 255 steps.
 func TestQuantizedDense(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 112))
 	const rows, in, out = 5, 19, 11

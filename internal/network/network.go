@@ -12,7 +12,7 @@ import (
 type Network interface {
 	// Host returns the IP address on which a node listens.
 	Host(node int) string
-	// Address returns the HOST:PORT by which a node reaches a port of another one.
+	// Address returns the HOST:PORT by which node from reaches a port of node to.
 	Address(from, to, port int) (string, error)
 	// Set changes the link of two nodes.
 	Set(a, b int, l Link)

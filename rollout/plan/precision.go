@@ -1,6 +1,9 @@
 package plan
 
-import "xlarun/xlabridge"
+import (
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
 
 // PrecisionAuto is the value of the setting precision that Precision replaces.
 const PrecisionAuto = "auto"
@@ -22,4 +25,17 @@ func Precision(b xlabridge.Backend, terms float64) string {
 		return "bf16"
 	}
 	return "f32"
+}
+
+// ProductTerms returns the graph.Graph.ProductTerms of a network. inputs makes what it is traced with.
+func ProductTerms(inputs func() []any, network func(in []any) any) (float64, error) {
+	var in []any
+	if err := graph.Try(func() { in = inputs() }); err != nil {
+		return 0, err
+	}
+	p, err := graph.TraceArgs("network", in, graph.TraceOptions{}, network)
+	if err != nil {
+		return 0, err
+	}
+	return p.Graph.ProductTerms(), nil
 }

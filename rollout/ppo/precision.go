@@ -48,19 +48,13 @@ func (c *Config) half() (graph.DType, bool) {
 }
 
 // terms returns the ProductTerms of the actor for one observation.
-func (g *program) terms() (terms float64, err error) {
-	err = graph.Try(func() {
-		in := []any{g.actor.Init(random.New(0)), graph.Zeros(g.play.Env.Spec().Observation.Shape()), random.New(0)}
-		var p *graph.Program
-		p, err = graph.TraceArgs("actor", in, graph.TraceOptions{}, func(in []any) any {
-			_, out := g.actor.Act(in[0], g.actor.Start(in[0]), in[1].(*graph.Array), in[2].(random.Key))
-			return out.Action
-		})
-		if err == nil {
-			terms = p.Graph.ProductTerms()
-		}
+func (g *program) terms() (float64, error) {
+	return plan.ProductTerms(func() []any {
+		return []any{g.actor.Init(random.New(0)), graph.Zeros(g.play.Env.Spec().Observation.Shape()), random.New(0)}
+	}, func(in []any) any {
+		_, out := g.actor.Act(in[0], g.actor.Start(in[0]), in[1].(*graph.Array), in[2].(random.Key))
+		return out.Action
 	})
-	return terms, err
 }
 
 // resolved returns the config with auto precision replaced by what it stands for on the backend, for the program in

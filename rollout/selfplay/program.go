@@ -4,6 +4,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/population"
 	"xlarun/rollout/search"
 	"xlarun/rollout/selfplay/network"
@@ -40,19 +41,13 @@ func (p *program) someWeights() (w *graph.Array, err error) {
 }
 
 // terms returns the ProductTerms of the network for one position.
-func (p *program) terms() (terms float64, err error) {
-	err = graph.Try(func() {
-		in := []any{p.network.Init(random.New(0)), p.game.env.Observe(p.game.start, p.game.params)}
-		var network *graph.Program
-		network, err = graph.TraceArgs("network", in, graph.TraceOptions{}, func(in []any) any {
-			logits, value := p.network.Apply(in[0], in[1].(*graph.Array))
-			return []*graph.Array{logits, value}
-		})
-		if err == nil {
-			terms = network.Graph.ProductTerms()
-		}
+func (p *program) terms() (float64, error) {
+	return plan.ProductTerms(func() []any {
+		return []any{p.network.Init(random.New(0)), p.game.env.Observe(p.game.start, p.game.params)}
+	}, func(in []any) any {
+		logits, value := p.network.Apply(in[0], in[1].(*graph.Array))
+		return []*graph.Array{logits, value}
 	})
-	return terms, err
 }
 
 // resolve computes the sizes of parameters, rows and embeddings.

@@ -20,3 +20,9 @@ int64_t xb_width(int dtype) {
   }
   return 0;
 }
+
+int64_t xb_elements(const xf_buffer *b) {
+  int64_t n = 1;
+  for (int64_t i = 0; i < b->rank; i++) n *= b->dims[i];
+  return n;
+}

@@ -12,6 +12,9 @@ const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
 // xb_width returns the bytes of an element. 0: the type is unknown.
 int64_t xb_width(int dtype);
 
+// xb_elements returns the number of elements of an array.
+int64_t xb_elements(const xf_buffer *b);
+
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 

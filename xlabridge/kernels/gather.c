@@ -161,9 +161,7 @@ static int arrive(room *r, int64_t devices, int64_t mine, int leave) {
 }
 
 static size_t bytes_of(const xf_buffer *b) {
-  size_t size = (size_t)xb_width(b->dtype);
-  for (int64_t i = 0; i < b->rank; i++) size *= (size_t)b->dims[i];
-  return size;
+  return (size_t)(xb_width(b->dtype) * xb_elements(b));
 }
 
 static xf_error *alone(xf_frame *frame, run of) {

@@ -425,8 +425,7 @@ static bool read_job(const xf_frame *frame, job *j) {
     return false;
   j->rows = j->left.free.size, j->columns = j->right.free.size, j->inner = j->left.inner.size;
   j->half = out->dtype == XF_BF16, j->no_sign = left->dtype == XF_U8, j->out = out->data;
-  int64_t results = 1;
-  for (int64_t i = 0; i < out->rank; i++) results *= out->dims[i];
+  int64_t results = xb_elements(out);
   j->results.size = 1;
   add_axis(&j->results, j->rows, j->columns);
   bool types = j->type == XB_BF16 ? left->dtype == XF_BF16 && right->dtype == XF_BF16 && (j->half || out->dtype == XF_F32)

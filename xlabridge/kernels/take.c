@@ -13,12 +13,6 @@ static xb_take_elements *choose(void) {
   return xb_take_plain;
 }
 
-static int64_t elements(const xf_buffer *b) {
-  int64_t n = 1;
-  for (int64_t i = 0; i < b->rank; i++) n *= b->dims[i];
-  return n;
-}
-
 xf_error *xb_take(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t given;
@@ -26,10 +20,10 @@ xf_error *xb_take(xf_frame *frame) {
   if (config == NULL || given != 1 || frame->args.size != 2 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_take takes vectors and indices, and gives an array");
   const xf_buffer *x = frame->args.values[0], *index = frame->args.values[1], *y = frame->results.values[0];
-  int64_t n = x->rank > 0 ? x->dims[x->rank - 1] : 0, indices = elements(index);
-  int64_t vectors = n > 0 ? elements(x) / n : 0, own = config[0] != 0 ? vectors : 1;
+  int64_t n = x->rank > 0 ? x->dims[x->rank - 1] : 0, indices = xb_elements(index);
+  int64_t vectors = n > 0 ? xb_elements(x) / n : 0, own = config[0] != 0 ? vectors : 1;
   if (n < 1 || n > INT32_MAX || own < 1 || index->dtype != XF_S32 || y->dtype != x->dtype ||
-      xb_width(x->dtype) == 0 || indices % own != 0 || elements(y) != indices / own * vectors)
+      xb_width(x->dtype) == 0 || indices % own != 0 || xb_elements(y) != indices / own * vectors)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_take got arrays that it does not take");
   int64_t bytes = xb_width(x->dtype), count = indices / own;
   for (int64_t i = 0; i < own; i++)

@@ -16,12 +16,6 @@ static xb_threefry_words *choose(void) {
   return xb_threefry_plain;
 }
 
-static int64_t elements(const xf_buffer *b) {
-  int64_t n = 1;
-  for (int64_t i = 0; i < b->rank; i++) n *= b->dims[i];
-  return n;
-}
-
 xf_error *xb_threefry(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t size = 0;
@@ -29,11 +23,11 @@ xf_error *xb_threefry(xf_frame *frame) {
   if (frame->args.size != 2 || frame->results.size < 1 || frame->results.size > 2 || size != 2 || config[0] < 0)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_threefry takes two arrays and two numbers and gives one array or two");
   const xf_buffer *hi = frame->args.values[0], *lo = frame->args.values[1];
-  int64_t keys = elements(hi);
-  bool right = hi->dtype == XF_U32 && lo->dtype == XF_U32 && elements(lo) == keys;
+  int64_t keys = xb_elements(hi);
+  bool right = hi->dtype == XF_U32 && lo->dtype == XF_U32 && xb_elements(lo) == keys;
   for (int64_t i = 0; i < frame->results.size; i++) {
     const xf_buffer *y = frame->results.values[i];
-    right = right && y->dtype == XF_U32 && elements(y) == keys * config[0];
+    right = right && y->dtype == XF_U32 && xb_elements(y) == keys * config[0];
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_threefry got arrays of wrong sizes or types");
   uint32_t *a = ((const xf_buffer *)frame->results.values[0])->data;

@@ -10,8 +10,8 @@ import (
 	"xlarun/xlabridge/coordination"
 )
 
-// meshFlags make a process one of several whose devices form one mesh. The names are those of
-// jax.distributed.initialize.
+// meshFlags make a process one of several whose devices form one mesh. jax.distributed.initialize
+// names its arguments alike.
 type meshFlags struct {
 	coordinator  string
 	numProcesses int

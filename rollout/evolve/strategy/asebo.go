@@ -34,7 +34,7 @@ func (e *ASEBO) root(s SubspaceState) stretch {
 // Member returns mean + σ·y on side 0, mean - σ·y on side 1.
 func (e *ASEBO) Member(state, noise any, side *graph.Array) any {
 	s := state.(SubspaceState)
-	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(e.root(s).of(noise.(*graph.Array))))
+	return e.member(s, e.root(s), noise, side)
 }
 
 // Tell makes one step of Adam along Σ (shaped fitness₊ - shaped fitness₋)·y / (2·σ), at length n, and moves α.
@@ -53,6 +53,5 @@ func (e *ASEBO) Tell(state any, v Evaluation, noise population.Draws) any {
 // Immigrant is the noise of the genome.
 func (e *ASEBO) Immigrant(state, genome any) any {
 	s := state.(SubspaceState)
-	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
-	return likely(e.root(s).inverse().of(y))
+	return e.immigrant(s, e.root(s), genome)
 }

@@ -32,7 +32,7 @@ func (e *GuidedES) root(s SubspaceState) stretch {
 // Member returns mean + σ·y on side 0, mean - σ·y on side 1.
 func (e *GuidedES) Member(state, noise any, side *graph.Array) any {
 	s := state.(SubspaceState)
-	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(e.root(s).of(noise.(*graph.Array))))
+	return e.member(s, e.root(s), noise, side)
 }
 
 // Tell makes one step of Adam along Σ (shaped fitness₊ - shaped fitness₋)·y / (2·σ).
@@ -45,6 +45,5 @@ func (e *GuidedES) Tell(state any, v Evaluation, noise population.Draws) any {
 // Immigrant is the noise of the genome.
 func (e *GuidedES) Immigrant(state, genome any) any {
 	s := state.(SubspaceState)
-	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
-	return likely(e.root(s).inverse().of(y))
+	return e.immigrant(s, e.root(s), genome)
 }

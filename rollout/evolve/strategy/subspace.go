@@ -54,6 +54,17 @@ func (r stretch) inverse() stretch {
 	return stretch{graph.Div(1, r.plain), graph.Div(1, r.along), r.basis}
 }
 
+// member returns mean + σ·y on side 0, mean - σ·y on side 1.
+func (e *subspaced) member(s SubspaceState, root stretch, noise any, side *graph.Array) *graph.Array {
+	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(root.of(noise.(*graph.Array))))
+}
+
+// immigrant is the noise of a genome.
+func (e *subspaced) immigrant(s SubspaceState, root stretch, genome any) any {
+	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
+	return likely(root.inverse().of(y))
+}
+
 // gradient estimates the gradient of the shaped fitness. self is the strategy that embeds e.
 func (e *subspaced) gradient(self Strategy, s SubspaceState, root stretch, v Evaluation,
 	noise population.Draws) *graph.Array {
