@@ -233,7 +233,7 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
+	ctx, cancel := context.WithTimeout(s.ctx, patience(s.ttl))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
 	var revision uint64
@@ -249,9 +249,6 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	l.revision = revision
 	return nil
 }
-
-// A broker has half a lease to store a lease, within these bounds.
-const shortestWrite, longestWrite = 500 * time.Millisecond, 5 * time.Second
 
 // claim grants the lease of a trial to a worker.
 func (s *server) claim(q request) (r reply, err error) {
@@ -416,8 +413,8 @@ func (s *server) keep(q request) (reply, error) {
 			l.Object = old
 			return reply{}, err
 		}
-		if old != "" {
-			_ = s.broker.drop(s.ctx, old) // it only takes room
+		if old != "" { // it only takes room: no request waits for it
+			go func() { _ = s.broker.drop(s.ctx, old) }()
 		}
 		return reply{Fence: l.revision}, nil
 	})
