@@ -112,6 +112,7 @@ func TestServerThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, b.forget(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
+	require.Error(t, (&server{broker: b, leases: map[int64]*lease{}}).loadLeases(t.Context()))
 	b.close()
 	require.NoDirExists(t, dir)
 	_, err = io.Copy(io.Discard, client)

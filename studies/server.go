@@ -138,7 +138,12 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 // loadLeases reads the leases that an earlier coordinator granted. Their workers have a lease time to send a request.
 // Leases that cannot be read are left out.
 func (s *server) loadLeases(ctx context.Context) error {
-	keys, err := s.broker.leases.Keys(ctx)
+	short, cancel := context.WithTimeout(ctx, patience(s.ttl))
+	defer cancel()
+	keys, err := s.broker.leases.Keys(short) // of a broker that does not answer: some of them, or none
+	if short.Err() != nil {
+		return fmt.Errorf("the leases cannot be read: %w", short.Err())
+	}
 	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
 		return err
 	}
@@ -364,7 +369,11 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
-	s.decide(kind, q, err == nil && !r.Lost)
+	granted := err == nil && !r.Lost
+	if granted && !l.lastSeen.IsZero() {
+		l.lastSeen = s.now() // the lease lasts from the answer: the broker may have been slow
+	}
+	s.decide(kind, q, granted)
 	return r, err
 }
 
