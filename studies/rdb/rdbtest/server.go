@@ -98,8 +98,8 @@ func programs() (string, error) {
 func New() (*Server, error) { return NewAt(Place{Host: "127.0.0.1", Start: network.Start}) }
 
 // NewAt makes a server at a place and starts it.
-func NewAt(place Place) (s *Server, err error) {
-	s = &Server{place: place}
+func NewAt(place Place) (_ *Server, err error) {
+	s := &Server{place: place}
 	if s.bin, err = programs(); err != nil {
 		return nil, err
 	}
