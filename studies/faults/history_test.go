@@ -522,14 +522,20 @@ func (h *history) heal() {
 	}
 }
 
+// stall is how long nothing may happen in a study. How long a study takes depends on what else the machine does.
+const stall = time.Minute
+
 // wait waits until the coordinator has ended well.
 func (h *history) wait() {
-	began := time.Now()
+	began, size, grown := time.Now(), int64(0), time.Now()
 	c := h.nodes[coordinator]
 	for !c.done {
 		h.supervise()
 		time.Sleep(20 * time.Millisecond)
-		if time.Since(began) > 20*time.Second+10*h.z.within {
+		if events, err := os.Stat(c.args.Log); err == nil && events.Size() > size {
+			size, grown = events.Size(), time.Now()
+		}
+		if time.Since(grown) > stall {
 			_ = c.cmd.Process.Signal(syscall.SIGQUIT)
 			<-c.over
 			c.over = nil
