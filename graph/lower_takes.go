@@ -56,7 +56,15 @@ func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 	if loop != nil && l.target.atLeast(1) > 0 && loop.gatherShare() < leastGatherShare {
 		return nil
 	}
-	return kernelCall(takeKernel, []int{number(own)}, shapesOf(n.Outs), in...)
+	// If the compiler writes a result over an operand of the same shape, LLVM makes no vectors of selects: it cannot
+	// know that the two are the same place. So the kernel's result has another shape.
+	out := n.Outs[0].shape
+	dims := []int{out.Size()}
+	if out.Rank() == 1 {
+		dims = []int{1, out.Size()}
+	}
+	taken := kernelCall(takeKernel, []int{number(own)}, []Shape{out.dims(dims...)}, in...)
+	return []*Array{Reshape(taken[0], out.Dims...)}
 }
 
 // gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
