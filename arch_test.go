@@ -48,6 +48,8 @@ var rooms = []room{
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
+	// Its pictures are a pinned data set, which another room fetches.
+	{"envs/mnist", []string{"graph", "graph/random", "envs", "envs/draw", "rollout/dataset"}, []string{}},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/raster"}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
