@@ -198,7 +198,7 @@ func (g *growing) grow() (notice string, err error) {
 		return "", err
 	}
 	g.last = last
-	return fmt.Sprintf("genomes are full: the population has moved to %s in %.2f s, compiling took %.2f s", to,
+	return fmt.Sprintf("genomes are full: the population has moved to %s in %.2f s, compiling %.2f s", to,
 		time.Since(start).Seconds(), g.profile.CompileSeconds), nil
 }
 

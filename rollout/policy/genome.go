@@ -133,6 +133,9 @@ type GenomePolicy interface {
 // Sizes returns the settings that give room for a genome as large as that of params.
 func (*Genomes) Sizes(params any) settings.Values { return roomOf(params) }
 
+// Wider pads genomes to the sizes of the network.
+func (p *Genomes) Wider(params any) any { return p.Network.Wider(params.(genome.Genome)) }
+
 func roomOf(params any) settings.Values {
 	nodes, connections := params.(genome.Genome).Room()
 	return settings.Values{"nodes": nodes, "connections": connections}

@@ -102,6 +102,8 @@ func LearnerOf(p Policy) (Learner, bool) {
 type Padded interface {
 	// Sizes returns the settings that decide the sizes of params, as a policy with these sizes has them.
 	Sizes(params any) settings.Values
+	// Wider returns params, leaves […, size], with the sizes of this policy, which are not smaller. They mean the same.
+	Wider(params any) any
 }
 
 // SizesOf returns the settings of p that decide the sizes of params; nil if p is not Padded.
