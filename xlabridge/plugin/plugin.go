@@ -17,10 +17,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Backends are the names that [Request.Backend] takes.
-var Backends = []string{"cpu", "cuda", "tpu"}
+var Backends = []string{"cpu", "cuda", "rocm", "tpu"}
 
 // Source is where a plugin was found.
 type Source string
@@ -38,7 +39,7 @@ const EnvPath = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // Request describes the plugin that is wanted.
 type Request struct {
-	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
+	// Backend is one of Backends; "" means "cpu".
 	Backend string
 	// Path, if not empty, is the plugin file or its folder. No other place is searched then.
 	Path string
@@ -155,6 +156,6 @@ func checkBackend(name string) (string, error) {
 	if slices.Contains(Backends, name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("plugin: backend %q is none of cpu, cuda, tpu: choose one of them, or --backend reference, "+
-		"which needs no plugin", name)
+	return "", fmt.Errorf("plugin: backend %q is none of %s: choose one of them, or --backend reference, "+
+		"which needs no plugin", name, strings.Join(Backends, ", "))
 }
