@@ -44,8 +44,8 @@ func (s *store) addCUDATools(found *Found, site string) {
 	}
 }
 
-// toolsIn returns the folder of ptxas and libdevice in site, or "". The wheels of CUDA 13 have one folder for all, those
-// of CUDA 12 one each.
+// toolsIn returns the folder of ptxas and libdevice in site, or "". The wheels of CUDA 13 have one folder for all,
+// those of CUDA 12 one each.
 func toolsIn(site string) string {
 	for _, name := range []string{"cu13", "cuda_nvcc"} {
 		if dir := filepath.Join(site, "nvidia", name); hasLibdevice(dir) {

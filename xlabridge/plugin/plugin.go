@@ -88,11 +88,16 @@ func Find(ctx context.Context, req Request) (Found, error) {
 }
 
 // Install installs the pinned plugin of backend, the tools to compile for devices that are not there, and the libraries
-// that it needs on this machine. progress may be nil.
-func Install(ctx context.Context, backend string, progress func(done, total int64)) (Found, error) {
+// that it needs on this machine. With libraries it installs the vendor's libraries even if the device is not there: for
+// a folder that another machine, which has no network, reads. progress may be nil.
+func Install(ctx context.Context, backend string, libraries bool, progress func(done, total int64)) (Found, error) {
 	s, err := openStore()
 	if err != nil {
 		return Found{}, err
+	}
+	if libraries {
+		s.visible = func(string) bool { return true }
+		s.systemCUDA = func(*store) ([]string, string, bool) { return nil, "", false }
 	}
 	return s.install(ctx, Request{Backend: backend, Ahead: true, Progress: progress})
 }
