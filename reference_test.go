@@ -121,9 +121,11 @@ var networks = []described{
 var archives = []described{
 	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
 	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+	{"nsga2", "no cells: a population by several objectives, sorted by domination (Deb et al., 2002)", ""},
 }
 
 var emitters = []described{
+	{"sbx", "a child of two elites by simulated binary crossover and polynomial mutation (Deb and Agrawal, 1995)", ""},
 	{"isoline", "a child of two elites: noise, and a step along the line between them (Vassiliades and Mouret, 2018)",
 		""},
 	{"searches", "searches by the `--strategy` that begin again at elites: CMA-ME (Fontaine et al., 2020)", ""},

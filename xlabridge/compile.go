@@ -87,7 +87,11 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	inner, err := config.Done()
 	if err != nil {
-		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
+		err = pluginError(err)
+		if full := c.outOfMemory(name, err, nil); full != nil {
+			return nil, full
+		}
+		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
 	}
 	c.tell(r.info.Trouble)
 	if r.info.Cache != CacheHit {

@@ -97,6 +97,9 @@ func inspectCommand(a *App) *cobra.Command {
 			return printInspection(a, i, g.own.json)
 		},
 	}
+	if !a.mayCall(cmd.Name()) {
+		return cmd
+	}
 	g.addSettings(cmd.Flags(), allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
