@@ -106,6 +106,10 @@ func (c *Config) Board() []run.Row {
 		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
 		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
+		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
+			Colour: "cyan"},
+		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{
+			{Metric: "members_without_room", Format: run.Whole, Behind: " members found no room: give more --archive.most"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
@@ -178,6 +182,12 @@ func (c *Config) program() (*Program, error) {
 		}
 	} else if err := c.checkNoStrategy(); err != nil {
 		return nil, err
+	}
+	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty {
+		if _, ok := p.Archive.(scatteredPlaces); !ok {
+			return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the archive "+
+				"%s measures no novelty", c.Archive)
+		}
 	}
 	if e, ok := p.Emitter.(batchChecker); ok {
 		if err := e.Check(c.Batch); err != nil {
