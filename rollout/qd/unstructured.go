@@ -16,8 +16,8 @@ func init() {
 }
 
 // Unstructured keeps members that behave differently from each other, without cells: a member that is farther than a
-// distance from all elites is one more, and another replaces the elite that is nearest if its fitness is higher. A member
-// with two elites within the distance is dropped. That is the rule of Cully and Demiris, "Quality and diversity
+// distance from all elites is one more, and another replaces the elite that is nearest if its fitness is higher. A
+// member with two elites within the distance is dropped. That is the rule of Cully and Demiris, "Quality and diversity
 // optimization: a unifying modular framework" (2018), as in QDax 0.5.0. Distances are between descriptors with their
 // bounds at 0 and 1.
 //
@@ -30,13 +30,13 @@ type Unstructured struct {
 	_          struct{} `help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
 }
 
+// HasNoCells implements Undivided.
+func (*Unstructured) HasNoCells() {}
+
 // Make returns the container.
 func (u *Unstructured) Make(of Measures) (Container, error) {
 	if err := settings.Check(u); err != nil {
 		return nil, err
-	}
-	if of.Front > 0 {
-		return nil, settings.Wrong("front", of.Front, "0: the archive unstructured has no cells, in which fronts could be")
 	}
 	return scatteredPlaces{undivided(u.Number), u, of.Descriptor}, nil
 }
@@ -78,8 +78,9 @@ func (c scatteredPlaces) Empty(n int, _ Scoring) Archive {
 	most := c.Cells()
 	shape := graph.ShapeOf(graph.Float32, most, c.d)
 	return Scattered{graph.Zeros(graph.ShapeOf(graph.Float32, most, n)),
-		graph.Full(graph.ShapeOf(graph.Float32, most), math.Inf(-1)), graph.Zeros(shape), graph.Full(shape, math.Inf(1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32, most)), graph.Zeros(graph.ShapeOf(graph.Int32)),
+		graph.Full(graph.ShapeOf(graph.Float32, most), math.Inf(-1)), graph.Zeros(shape),
+		graph.Full(shape, math.Inf(1)), graph.Zeros(graph.ShapeOf(graph.Int32, most)),
+		graph.Zeros(graph.ShapeOf(graph.Int32)),
 		graph.Scalar(c.settings.Distance)}
 }
 

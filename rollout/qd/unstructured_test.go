@@ -21,7 +21,8 @@ func withNear(c scatteredPlaces, a Archive, b Batch) Batch {
 // Elites equal those of QDax's unstructured archive after the same members.
 func TestUnstructuredOfQDax(t *testing.T) {
 	for _, file := range readFronts(t).Unstructured {
-		made, err := (&Unstructured{Number: file.Capacity, Distance: file.L, Neighbours: 2}).Make(Measures{Descriptor: 2})
+		of := Measures{Descriptor: 2}
+		made, err := (&Unstructured{Number: file.Capacity, Distance: file.L, Neighbours: 2}).Make(of)
 		require.NoError(t, err)
 		c := made.(scatteredPlaces)
 		a := c.Empty(3, Scoring{})
@@ -51,7 +52,8 @@ func TestNovelty(t *testing.T) {
 	a := c.Empty(1, Scoring{})
 	insert := func(x ...float32) Change {
 		all := graph.Float32s(x, len(x), 1)
-		b := withNear(c, a, batchOf(grid{1}, envs.Positive(1), all, graph.Zeros(graph.ShapeOf(graph.Float32, len(x))), all))
+		fitness := graph.Zeros(graph.ShapeOf(graph.Float32, len(x)))
+		b := withNear(c, a, batchOf(grid{1}, envs.Positive(1), all, fitness, all))
 		next, change := a.Insert(b, graph.Of(int32(0)), Scoring{})
 		a = next
 		return change
@@ -71,7 +73,8 @@ func TestNovelty(t *testing.T) {
 func TestNoveltySearch(t *testing.T) {
 	c := small()
 	c.Archive, c.Emitter, c.Strategy = "unstructured:50", "searches", "snes"
-	c.Parted = c.Parted.With("emitter.ranking", "novelty").With("emitter.searches", "4").With("archive.distance", "0.05")
+	c.Parted = c.Parted.With("emitter.ranking", "novelty").With("emitter.searches", "4")
+	c.Parted = c.Parted.With("archive.distance", "0.05")
 	s := start(t, &xlabridge.Reference{}, c)
 	metrics, _ := advance(t, s, 3)
 	for _, m := range metrics {
