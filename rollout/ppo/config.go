@@ -27,7 +27,7 @@ func init() {
 			"metrics, checkpoints, the last\n" +
 			"actor and the best, judged on new episodes.",
 		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
-			"32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
+			"32",
 		Argument: "env",
 		Version:  1,
 		Length:   "steps",
