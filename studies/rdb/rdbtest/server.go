@@ -125,10 +125,17 @@ func NewAt(place Place) (_ *Server, err error) {
 			}
 		}
 	}
-	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "tester", "-A", "scram-sha-256",
-		"--pwfile", secret, "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput()
+	// The process gets a signal when the thread that started it ends, so that thread waits for it.
+	var out bytes.Buffer
+	initdb := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "tester", "-A", "scram-sha-256",
+		"--pwfile", secret, "--no-sync", "--locale=C", "-E", "UTF8")
+	initdb.Stdout, initdb.Stderr = &out, &out
+	over, err := network.Start(initdb)
+	if err == nil {
+		err = <-over
+	}
 	if err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out.String())
 	}
 	if place.Host != "127.0.0.1" { // initdb lets in who comes from there
 		if err := allow(filepath.Join(s.dir, "data", "pg_hba.conf")); err != nil {
