@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,32 +22,25 @@ const (
 	TargetCPU  Target = "cpu"
 	TargetCUDA Target = "cuda"
 	TargetTPU  Target = "tpu"
-	// TargetCPUKernels is the CPU where programs can call the kernels of xlabridge.
+	// TargetCPUKernels is the CPU where programs can call the kernels of xlabridge. Target.With adds what else it has.
 	TargetCPUKernels Target = "cpu with kernels"
-	// TargetCPUHalf is the CPU with kernels and with instructions for products of bfloat16.
-	TargetCPUHalf Target = "cpu with kernels and products of bfloat16"
-	// TargetCPUInt8 is the CPU with kernels and with instructions for products of int8, TargetCPUNarrow with both.
-	TargetCPUInt8   Target = "cpu with kernels and products of int8"
-	TargetCPUNarrow Target = "cpu with kernels and products of bfloat16 and int8"
-	// TargetCPUKernelsAlways calls them for the smallest arrays too: slower, for tests.
+	// TargetCPUKernelsAlways calls them for the smallest arrays too, and has products of all dtypes: slower, for tests.
 	TargetCPUKernelsAlways Target = "cpu with kernels, always"
 )
 
 // Targets lists them.
-var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUHalf, TargetCPUInt8,
-	TargetCPUNarrow, TargetCPUKernelsAlways}
+var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUKernels.With(BFloat16),
+	TargetCPUKernels.With(Int8), TargetCPUKernels.With(BFloat16).With(Int8), TargetCPUKernelsAlways}
 
-func (t Target) kernels() bool { return t == TargetCPUKernels || t.half() || t.int8() }
+// With returns the target with instructions for products of a dtype: BFloat16 or Int8.
+func (t Target) With(products DType) Target { return t + Target(" +"+products.String()) }
 
-// half reports whether products of bfloat16 have a kernel.
-func (t Target) half() bool {
-	return t == TargetCPUHalf || t == TargetCPUNarrow || t == TargetCPUKernelsAlways
+// products reports whether products of a dtype have a kernel.
+func (t Target) products(d DType) bool {
+	return t == TargetCPUKernelsAlways || slices.Contains(strings.Fields(string(t)), "+"+d.String())
 }
 
-// int8 reports whether products of int8 have a kernel.
-func (t Target) int8() bool {
-	return t == TargetCPUInt8 || t == TargetCPUNarrow || t == TargetCPUKernelsAlways
-}
+func (t Target) kernels() bool { return strings.HasPrefix(string(t), string(TargetCPUKernels)) }
 
 func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
 

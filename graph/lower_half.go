@@ -19,11 +19,11 @@ func narrowProduct(l *lowering, n *Node, in []*Array) []*Array {
 	var kernel *Kernel
 	switch out := n.Outs[0].DType(); in[0].DType() {
 	case BFloat16:
-		if l.target.half() && (out == BFloat16 || out == Float32) {
+		if l.target.products(BFloat16) && (out == BFloat16 || out == Float32) {
 			kernel = halfDotKernel
 		}
 	case Int8, Uint8:
-		if l.target.int8() && in[1].DType() == Int8 && out == Int32 {
+		if l.target.products(Int8) && in[1].DType() == Int8 && out == Int32 {
 			kernel = int8DotKernel
 		}
 	}
@@ -80,7 +80,8 @@ func halfConv(l *lowering, n *Node, in []*Array) []*Array {
 // paysHalf reports whether the kernel is called for a convolution.
 func (a convAttrs) paysHalf(t Target, x, w, out Shape) bool {
 	window := w.Size() / max(1, w.Dims[a.w[0]])
-	return t.half() && x.DType == BFloat16 && a.featureGroups*a.batchGroups == 1 && x.Rank() <= mostHalfAxes &&
+	return t.products(BFloat16) && x.DType == BFloat16 && a.featureGroups*a.batchGroups == 1 &&
+		x.Rank() <= mostHalfAxes &&
 		min(x.Size(), w.Size(), out.Size()) > 0 && out.Size()*window >= t.atLeast(leastHalf) &&
 		min(out.Size()/w.Dims[a.w[0]], w.Dims[a.w[0]]) >= t.atLeast(leastHalfLines) &&
 		window >= t.atLeast(leastHalfWindow)

@@ -35,7 +35,8 @@ var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, i
 func takes(n *Node) (shared, own bool) {
 	a, x := n.Attrs.(gatherAttrs), n.Inputs[0].shape
 	last := x.Rank() - 1
-	if n.Inputs[1].DType() != Int32 || !slices.Equal(a.indexMap, []int{last}) || !slices.Equal(a.collapsed, a.indexMap) {
+	if n.Inputs[1].DType() != Int32 || !slices.Equal(a.indexMap, []int{last}) ||
+		!slices.Equal(a.collapsed, a.indexMap) {
 		return false, false
 	}
 	front := rangeInts(0, last)

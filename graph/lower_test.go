@@ -93,6 +93,8 @@ func TestLoweringIsStable(t *testing.T) {
 
 // What each target gets of an op: the ops in its block for it, and none of the others'.
 func TestTargets(t *testing.T) {
+	half, int8s := TargetCPUKernels.With(BFloat16), TargetCPUKernels.With(Int8)
+	narrow := half.With(Int8)
 	matrix := func(rows, columns int) *Array { return Abstract(ShapeOf(Float32, rows, columns)) }
 	image, kernel := Abstract(ShapeOf(Float32, 2, 3, 8, 8)), Abstract(ShapeOf(Float32, 3, 3, 3, 4))
 	for i, c := range []struct {
@@ -125,21 +127,21 @@ func TestTargets(t *testing.T) {
 			map[Target]map[string]int{TargetCPUKernelsAlways: {"custom_call": 0, "dot_general": 1}}},
 		{"28.1: a weight's gradient in bfloat16 calls a kernel where there is one", func(x, y *Array) *Array {
 			return Einsum("ab,ac->bc", Convert(x, BFloat16), Convert(y, BFloat16))
-		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 1,
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{half: {"custom_call": 1,
 			"dot_general": 0, "transpose": 0}, TargetCPUKernels: {"custom_call": 0, "dot_general": 1}, TargetCPU: {
 			"custom_call": 0}, TargetCUDA: {"custom_call": 0}}},
 		{"28.2: with few rows it is not worth it", func(x, y *Array) *Array {
 			return Dot(Convert(x, BFloat16), Convert(y, BFloat16))
-		}, matrix(2, 256), matrix(256, 256), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 0},
+		}, matrix(2, 256), matrix(256, 256), map[Target]map[string]int{half: {"custom_call": 0},
 			TargetCPUKernelsAlways: {"custom_call": 1}}},
 		{"28.110: bytes with an int32 result call a kernel where there is one", func(x, y *Array) *Array {
 			return DotGeneral(Convert(x, Int8), Convert(y, Int8), nil, nil, []int{0}, []int{0}, PreferredDType(Int32))
-		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUInt8: {"custom_call": 1,
-			"dot_general": 0}, TargetCPUNarrow: {"custom_call": 1}, TargetCPUHalf: {"custom_call": 0},
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{int8s: {"custom_call": 1,
+			"dot_general": 0}, narrow: {"custom_call": 1}, half: {"custom_call": 0},
 			TargetCPU: {"custom_call": 0, "dot_general": 1}}},
 		{"28.3: in float32 nothing changes", func(x, y *Array) *Array {
 			return Einsum("ab,ac->bc", x, y)
-		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{TargetCPUHalf: {"custom_call": 1,
+		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{half: {"custom_call": 1,
 			"dot_general": 1}, TargetCPUKernels: {"custom_call": 1, "dot_general": 1}}},
 		{"6: a convolution's layout is the CPU's, and its own elsewhere", func(x, y *Array) *Array {
 			return Conv(x, y, Layout("NCHW", "HWIO", "NCHW"))

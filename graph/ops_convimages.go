@@ -161,7 +161,7 @@ func (a imageAttrs) paysHalf(t Target, role int, d DType, flops float64) bool {
 	if role == convX {
 		inputs, outputs = a.kernelHeight*a.kernelWidth*a.outs, a.ins
 	}
-	return t.half() && d == BFloat16 && a.lead == 0 && flops >= float64(2*t.atLeast(leastHalf)) &&
+	return t.products(BFloat16) && d == BFloat16 && a.lead == 0 && flops >= float64(2*t.atLeast(leastHalf)) &&
 		(role != convX || a.strideHeight*a.strideWidth == 1) && outputs >= t.atLeast(leastHalfLines) &&
 		inputs >= t.atLeast(leastHalfWindow)
 }

@@ -123,21 +123,20 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 
 // Target returns the target that programs are lowered for.
 func (c *Client) Target() graph.Target {
-	bf16, int8 := c.BF16Method() != MethodNone, c.Int8Method() != MethodNone
+	t := graph.Target(c.Platform())
 	switch {
 	case c.target != "":
 		return c.target
-	case bf16 && int8:
-		return graph.TargetCPUNarrow
-	case bf16:
-		return graph.TargetCPUHalf
-	case int8:
-		return graph.TargetCPUInt8
-	case c.HasKernels():
-		return graph.TargetCPUKernels
-	}
-	if c.Platform() == "rocm" {
+	case c.Platform() == "rocm":
 		return graph.TargetCUDA // XLA has one compiler for GPUs, and nothing that is lowered for them is NVIDIA's
+	case c.HasKernels():
+		t = graph.TargetCPUKernels
 	}
-	return graph.Target(c.Platform())
+	if c.BF16Method() != MethodNone {
+		t = t.With(graph.BFloat16)
+	}
+	if c.Int8Method() != MethodNone {
+		t = t.With(graph.Int8)
+	}
+	return t
 }

@@ -47,7 +47,8 @@ func TestLanesOfOneIndex(t *testing.T) {
 				}
 			}
 			for _, s := range scatters {
-				f := graph.VMap3(func(x, i, u *array) *array { return s.f(x, i, u) }, graph.InAxes(0, graph.Unmapped, 0))
+				scatter := func(x, i, u *array) *array { return s.f(x, i, u) }
+				f := graph.VMap3(scatter, graph.InAxes(0, graph.Unmapped, 0))
 				p, err := graph.Trace2("scatter", func(x, u *array) *array { return f(x, indices, u) }, x, u)
 				require.NoError(t, err, s.name)
 				l, err := p.Lower(c.Target())
