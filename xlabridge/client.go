@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/go-xla/pjrt"
@@ -322,6 +324,17 @@ func (c *Client) PluginPath() string { return c.lib.path }
 
 // PluginAPI returns the version of the plugin's PJRT ABI.
 func (c *Client) PluginAPI() (major, minor int) { return c.lib.major, c.lib.minor }
+
+// StableHLO returns the version of StableHLO that the plugin reads, such as "1.22.0"; "" if it does not say. Programs
+// are passed as text, whose operations the plugin must know: they are not translated to the plugin's version.
+func (c *Client) StableHLO() string {
+	numbers, _ := c.lib.plugin.Attributes()["stablehlo_current_version"].([]int64)
+	parts := make([]string, len(numbers))
+	for i, n := range numbers {
+		parts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(parts, ".")
+}
 
 // Fingerprint identifies the build of the plugin. It is part of the keys of the cache.
 func (c *Client) Fingerprint() string { return c.lib.fingerprint }

@@ -180,8 +180,8 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		}
 		b = c
 		major, minor := c.PluginAPI()
-		d.ok("backend", "%s (%s), PJRT %d.%d, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0],
-			major, minor, milliseconds(time.Since(start)))
+		d.ok("backend", "%s (%s), PJRT %d.%d, StableHLO %s, opened in %s", c.Backend(),
+			strings.Split(c.PlatformVersion(), "\n")[0], major, minor, c.StableHLO(), milliseconds(time.Since(start)))
 		names, err := c.DeviceDescriptions()
 		if err != nil {
 			d.problem("devices", "%s", console.OneLine(err))
