@@ -237,6 +237,9 @@ func (t tensorType) width() int {
 	return widths[t.element]
 }
 
+// maxRank bounds the axes of a tensor: a type is read wherever it is referred to.
+const maxRank = 64
+
 // shape is a type that must be a tensor's.
 func (m *module) shape(index uint64) tensorType {
 	e := at(m.types, index, "type")
@@ -251,7 +254,11 @@ func (m *module) shape(index uint64) tensorType {
 	default:
 		refuse("it has another type where a tensor's is wanted")
 	}
-	t := tensorType{sizes: make([]int64, c.count())}
+	n := c.count()
+	if n > maxRank {
+		refuse("it has a tensor of %d axes, want at most %d", n, maxRank)
+	}
+	t := tensorType{sizes: make([]int64, n)}
 	for i := range t.sizes {
 		t.sizes[i] = c.signed()
 	}

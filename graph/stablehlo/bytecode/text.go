@@ -82,7 +82,7 @@ func (w *writer) function(o *operation) {
 	params := make([]string, len(inputs))
 	for i, p := range body.params {
 		params[i] = w.value(p) + ": " + inputs[i]
-		if label := body.labels[i]; plain.MatchString(label) {
+		if label := body.labels[i]; len(label) <= maxLabel && plain.MatchString(label) {
 			params[i] += ` loc("` + label + `")`
 		}
 	}
@@ -91,6 +91,9 @@ func (w *writer) function(o *operation) {
 	w.body(body)
 	w.line("}")
 }
+
+// maxLabel bounds the name of an argument: many arguments may refer to one name.
+const maxLabel = 1 << 10
 
 // plain are labels of arguments that need no escapes.
 var plain = regexp.MustCompile(`^[ !#-$&-\[\]-~]+$`)
