@@ -121,9 +121,12 @@ var networks = []described{
 var archives = []described{
 	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
 	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+	{"unstructured", "no cells: elites at least a distance apart, as QDax has them; for novelty search", ""},
+	{"nsga2", "no cells: a population by several objectives, sorted by domination (Deb et al., 2002)", ""},
 }
 
 var emitters = []described{
+	{"sbx", "a child of two elites by simulated binary crossover and polynomial mutation (Deb and Agrawal, 1995)", ""},
 	{"isoline", "a child of two elites: noise, and a step along the line between them (Vassiliades and Mouret, 2018)",
 		""},
 	{"searches", "searches by the `--strategy` that begin again at elites: CMA-ME (Fontaine et al., 2020)", ""},
@@ -149,7 +152,9 @@ var families = []family{
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
 		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
 			"SpaceInvaders-MinAtar-v1"}},
-	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
+	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`). gymnax's\n" +
+		"MNISTBandit is `--env mnist:` (`go doc xlarun/envs/mnist`). It needs pictures, which\n" +
+		"`xlarun sparse --steps 1 --out none` fetches.",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1", "SimpleBandit-bsuite-v1"}},
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +
@@ -159,7 +164,7 @@ var families = []family{
 			"TMaze-v1", "Lander-v1", "XOR-v0", "XOR3d-v0"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
-		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},
+		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0", "MultiRastrigin-v0", "ZDT1-v0"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
