@@ -136,6 +136,17 @@ func (*Genomes) Sizes(params any) settings.Values { return roomOf(params) }
 // Wider pads genomes to the sizes of the network.
 func (p *Genomes) Wider(params any) any { return p.Network.Wider(params.(genome.Genome)) }
 
+// Drawing draws the network.
+func (p *Genomes) Drawing(params any) ([]byte, error) { return drawingOf(&p.Network, params) }
+
+func drawingOf(n *genome.Network, params any) ([]byte, error) {
+	d, err := n.Document(params.(genome.Genome))
+	if err != nil {
+		return nil, err
+	}
+	return d.SVG(), nil
+}
+
 func roomOf(params any) settings.Values {
 	nodes, connections := params.(genome.Genome).Room()
 	return settings.Values{"nodes": nodes, "connections": connections}

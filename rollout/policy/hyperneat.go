@@ -89,6 +89,9 @@ func (*HyperNEAT) Sizes(params any) settings.Values { return roomOf(params) }
 // Wider pads genomes to the sizes of the network that draws the weights.
 func (p *HyperNEAT) Wider(params any) any { return p.pattern.Wider(params.(genome.Genome)) }
 
+// Drawing draws the network that draws the weights.
+func (p *HyperNEAT) Drawing(params any) ([]byte, error) { return drawingOf(p.pattern, params) }
+
 // Init draws a genome without hidden nodes.
 func (p *HyperNEAT) Init(key random.Key) any { return p.pattern.First(key) }
 

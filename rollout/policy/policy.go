@@ -112,10 +112,33 @@ func SizesOf(p Policy, params any) settings.Values {
 	if !ok {
 		return nil
 	}
-	if normalized, ok := params.(Normalized); ok {
-		params = normalized.Own
+	return padded.Sizes(inner(params))
+}
+
+// Drawn is a Policy whose members are networks that differ in their structure, so that a picture shows something.
+type Drawn interface {
+	// Drawing returns an SVG of a member, on the host.
+	Drawing(params any) ([]byte, error)
+}
+
+// DrawingOf returns an SVG of a member's network; nil if p is not Drawn.
+func DrawingOf(p Policy, params any) ([]byte, error) {
+	drawn, ok := Unwrap(p).(Drawn)
+	if !ok {
+		return nil, nil
 	}
-	return padded.Sizes(params)
+	return drawn.Drawing(inner(params))
+}
+
+// inner returns the parameters of the policy that Unwrap returns.
+func inner(params any) any {
+	switch params := params.(type) {
+	case Normalized:
+		return inner(params.Own)
+	case Distributed:
+		return inner(params.Own)
+	}
+	return params
 }
 
 // FromFile is a Policy whose layers come from a file.

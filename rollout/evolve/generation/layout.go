@@ -20,6 +20,9 @@ func (x *Setup) rule() plan.Plan {
 			layout.VectorWidth = c.VectorWidth
 		}
 	}
+	if x.Machine.CPU && len(c.Given()) == 0 {
+		layout.LanesLast = x.narrow
+	}
 	if c.Tile == 0 {
 		layout.Tile = x.tiling().Tile()
 	}

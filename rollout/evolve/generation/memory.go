@@ -35,6 +35,7 @@ func (x *Setup) Count() {
 		x.sizes.step, x.read = uint64(carry), params+carry
 	}
 	x.read = max(1, x.read)
+	x.narrow = x.Rollout.Narrow()
 	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize()
 	p, err := x.Program()
 	defer func() {

@@ -50,6 +50,7 @@ type Setup struct {
 	read           int  // bytes that a step of an episode reads for each member
 	sizes          sizes
 	shared         bool            // members are played without forming their matrices
+	narrow         bool            // an episode's steps are arithmetic on single numbers; see episode.Rollout.Narrow
 	late           *sync.WaitGroup // measurements that still run after their deadline
 }
 

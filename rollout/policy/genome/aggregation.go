@@ -7,21 +7,22 @@ import (
 	"xlarun/graph"
 )
 
-// fold is an aggregation as a sum over a node's connections, one after the other: f32 of any shape.
+// fold is an aggregation as a reduction of a node's terms, weight · source.
 type fold struct {
-	start float64
-	// add returns the sum with one more term, weight · source.
-	add func(sum, term *graph.Array) *graph.Array
+	start float64 // stands for a connection that is not there
+	// reduce reduces the last axis of terms.
+	reduce func(terms *graph.Array) *graph.Array
 }
 
-// folds are the sums that aggregations need.
+// folds are the reductions that aggregations need.
 var folds = map[string]fold{
-	"sum":     {0, func(sum, term *graph.Array) *graph.Array { return sum.Add(term) }},
-	"product": {1, func(sum, term *graph.Array) *graph.Array { return sum.Mul(term) }},
-	"max":     {math.Inf(-1), func(sum, term *graph.Array) *graph.Array { return sum.Max(term) }},
-	"min":     {math.Inf(1), func(sum, term *graph.Array) *graph.Array { return sum.Min(term) }},
-	"maxabs": {0, func(sum, term *graph.Array) *graph.Array {
-		return graph.Select(term.Abs().Gt(sum.Abs()), term, sum)
+	"sum":     {0, func(terms *graph.Array) *graph.Array { return terms.Sum(-1) }},
+	"product": {1, func(terms *graph.Array) *graph.Array { return graph.Prod(terms, -1) }},
+	"max":     {math.Inf(-1), func(terms *graph.Array) *graph.Array { return graph.ReduceMax(terms, -1) }},
+	"min":     {math.Inf(1), func(terms *graph.Array) *graph.Array { return graph.ReduceMin(terms, -1) }},
+	"maxabs": {0, func(terms *graph.Array) *graph.Array {
+		most, least := graph.ReduceMax(terms, -1), graph.ReduceMin(terms, -1)
+		return graph.Select(most.Abs().Ge(least.Abs()), most, least)
 	}},
 }
 

@@ -40,17 +40,8 @@ func (n *Network) Depths(g Genome) *graph.Array {
 }
 
 // FeedForward returns the outputs, f32[outputs], of a genome for inputs x, f32[inputs]. Nodes are computed in their
-// order; each one's value is added at once to the sums of all nodes after it, which is one vector operation.
+// order, each from the values of all nodes before it.
 func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
-	m := r.nodes()
-	rows := func(a *graph.Array, from, to int) *graph.Array {
-		if a == nil {
-			return nil
-		}
-		return graph.SliceAxis(a, 0, from, to)
-	}
-	sums := n.terms(n.start(m), rows(r.Weights, 0, n.Inputs), rows(r.Connected, 0, n.Inputs), x)
-	inner, connected := rows(r.Weights, n.Inputs, n.Inputs+m), rows(r.Connected, n.Inputs, n.Inputs+m)
 	at := func(a, i *graph.Array) *graph.Array {
 		if a == nil {
 			return nil
@@ -58,19 +49,16 @@ func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
 		return graph.DynamicIndex(a, i, 0)
 	}
 	type loop struct {
-		Sums   []*graph.Array
-		Values *graph.Array
+		Values  *graph.Array // f32[nodes]
+		Outputs *graph.Array // f32[outputs]
 	}
+	start := loop{graph.Concatenate(0, x, graph.ZerosLike(r.Bias)), graph.Zeros(graph.ShapeOf(graph.Float32, n.Outputs))}
 	end := graph.ForiLoop(0, graph.LanesMax(r.Count), func(i *graph.Array, l loop) loop {
-		mine := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
+		own := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
 			Aggregation: at(r.Aggregation, i), Degree: at(r.Degree, i)}
-		own := make([]*graph.Array, len(l.Sums))
-		for k, s := range l.Sums {
-			own[k] = at(s, i)
-		}
-		value := graph.Once(n.node(mine, own)) // not again for each node after it
-		return loop{n.terms(l.Sums, at(inner, i), at(connected, i), value),
-			graph.DynamicUpdateIndex(l.Values, value, i, 0)}
-	}, loop{sums, graph.Zeros(graph.ShapeOf(graph.Float32, m))})
-	return graph.Once(graph.Take(end.Values, r.Outputs, 0))
+		value := graph.Once(n.node(own, n.sums(at(r.Weights, i), at(r.Connected, i), l.Values)))
+		return loop{graph.DynamicUpdateIndex(l.Values, value, i.Add(n.Inputs), 0),
+			graph.Select(r.Outputs.Eq(i), value, l.Outputs)}
+	}, start)
+	return graph.Once(end.Outputs)
 }

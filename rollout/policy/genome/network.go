@@ -3,16 +3,16 @@ package genome
 import "xlarun/graph"
 
 // Ready is a genome as Prepare lays it out: all nodes but the inputs, in the order in which they are computed. The
-// matrices have a row for each source, inputs first, and a column for each target.
+// matrices have a row for each target, and a column for each source, inputs first.
 type Ready struct {
-	Weights     *graph.Array // f32[nodes, nodes-inputs]; 0 where there is no connection
-	Connected   *graph.Array `tree:"optional"` // bool[nodes, nodes-inputs]; nil if all nodes add up
+	Weights     *graph.Array // f32[nodes-inputs, nodes]; 0 where there is no connection
+	Connected   *graph.Array `tree:"optional"` // bool[nodes-inputs, nodes]; nil if all nodes add up
 	Degree      *graph.Array `tree:"optional"` // f32[nodes-inputs]: number of connections; nil as Connected
 	Bias        *graph.Array // f32[nodes-inputs], and so on
 	Response    *graph.Array
 	Activation  *graph.Array
 	Aggregation *graph.Array
-	Outputs     *graph.Array // i32[outputs]: places of the outputs among the columns
+	Outputs     *graph.Array // i32[outputs]: places of the outputs among the rows
 	Count       *graph.Array // i32[]: nodes that exist, which come first
 }
 
@@ -35,11 +35,11 @@ func (n *Network) Prepare(g Genome) Ready {
 	c := g.Connections
 	// Where each connection stands in the matrices; those that are off stand nowhere.
 	hidden := graph.Take(place, c.From.Sub(n.Inputs).Max(0), 0).Add(n.Inputs)
-	row := graph.Select(c.From.Lt(n.Inputs), c.From, hidden)
-	at := row.Mul(m).Add(graph.Take(place, c.To.Sub(n.Inputs).Max(0), 0))
+	column := graph.Select(c.From.Lt(n.Inputs), c.From, hidden)
+	at := graph.Take(place, c.To.Sub(n.Inputs).Max(0), 0).Mul(all).Add(column)
 	at = graph.Select(c.Enabled, at, int32(all*m))
 	matrix := func(d graph.DType, values *graph.Array) *graph.Array {
-		return graph.ScatterSet(graph.Zeros(graph.ShapeOf(d, all*m)), at, values).Reshape(all, m)
+		return graph.ScatterSet(graph.Zeros(graph.ShapeOf(d, all*m)), at, values).Reshape(m, all)
 	}
 	// moved puts a node's number in its place.
 	moved := func(x *graph.Array) *graph.Array {
@@ -54,7 +54,7 @@ func (n *Network) Prepare(g Genome) Ready {
 		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs), Count: g.Nodes.Count().Sub(n.Inputs)}
 	if !n.onlySum() {
 		r.Connected = matrix(graph.Bool, c.Enabled)
-		r.Degree = r.Connected.Convert(graph.Float32).Sum(0)
+		r.Degree = r.Connected.Convert(graph.Float32).Sum(1)
 	}
 	return graph.Once(r)
 }
@@ -65,42 +65,15 @@ func (n *Network) node(r Ready, sums []*graph.Array) *graph.Array {
 	return n.activate(r.Activation, r.Bias.Add(r.Response.Mul(in)))
 }
 
-// terms folds the terms of some sources into the sums of all nodes. weights and connected are the sources' rows, and
-// values are theirs.
-func (n *Network) terms(sums []*graph.Array, weights, connected, values *graph.Array) []*graph.Array {
-	next := make([]*graph.Array, len(sums))
-	for i, name := range n.folds() {
-		if name == "sum" && values.Rank() > 0 {
-			next[i] = sums[i].Add(values.Dot(weights))
+// sums folds the terms of nodes, given the rows of their connections, […, nodes], and the values of all nodes.
+func (n *Network) sums(weights, connected, values *graph.Array) (sums []*graph.Array) {
+	for _, name := range n.folds() {
+		if name == "sum" {
+			sums = append(sums, weights.Dot(values))
 			continue
 		}
 		f := folds[name]
-		next[i] = sums[i]
-		add := func(weight, connected, value *graph.Array) {
-			sum := f.add(next[i], weight.Mul(value))
-			if connected != nil && name != "sum" {
-				sum = graph.Select(connected, sum, next[i])
-			}
-			next[i] = sum
-		}
-		if values.Rank() == 0 {
-			add(weights, connected, values)
-			continue
-		}
-		type row struct {
-			W, C, V *graph.Array
-		}
-		next[i], _ = graph.Scan(func(sum *graph.Array, r row) (*graph.Array, graph.None) {
-			return graph.Select(r.C, f.add(sum, r.W.Mul(r.V)), sum), graph.None{}
-		}, next[i], row{weights, connected, values})
-	}
-	return next
-}
-
-// start returns the sums of no terms, each f32[nodes].
-func (n *Network) start(nodes int) (sums []*graph.Array) {
-	for _, name := range n.folds() {
-		sums = append(sums, graph.Full(graph.ShapeOf(graph.Float32, nodes), folds[name].start))
+		sums = append(sums, f.reduce(graph.Select(connected, weights.Mul(values), f.start)))
 	}
 	return sums
 }

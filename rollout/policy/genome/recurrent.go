@@ -9,5 +9,5 @@ func (n *Network) Start(r Ready) *graph.Array { return graph.Zeros(r.Bias.Shape(
 // those before it.
 func (n *Network) Step(r Ready, values, x *graph.Array) *graph.Array {
 	all := graph.Concatenate(0, x, values)
-	return n.node(r, n.terms(n.start(r.nodes()), r.Weights, r.Connected, all))
+	return n.node(r, n.sums(r.Weights, r.Connected, all))
 }

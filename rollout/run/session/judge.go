@@ -37,6 +37,7 @@ type Judge struct {
 	shapes   string            // of a member that the program plays
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
+	policy   policy.Policy
 	at       time.Time // of the last judgement
 	// How long the last judgement took, without compiling: to judge and write the members, and to draw the best.
 	judging, drawing time.Duration
@@ -51,7 +52,7 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{env: r.Env, ways: policy.WaysOf(r.Policy)}
+	j := &Judge{env: r.Env, policy: r.Policy, ways: policy.WaysOf(r.Policy)}
 	if len(j.ways) == 0 {
 		j.ways = []string{""}
 	}
@@ -226,6 +227,13 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 			return err
 		}
 		if err := s.writeMember(run.BestMember, held, best); err != nil {
+			return err
+		}
+		drawing, err := policy.DrawingOf(s.judge.policy, best.Params)
+		if err == nil && drawing != nil {
+			err = s.Folder.Write(run.BestMember+".svg", drawing)
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.writeFame(held, fame); err != nil {

@@ -1,0 +1,79 @@
+package episode
+
+import (
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+const (
+	// narrowProduct is the number of products of numbers, in a product of a vector and a matrix, up to which it is
+	// faster as a sum over lanes than as a product of the compiler's library.
+	narrowProduct = 32
+	// narrowSum is the number of elements up to which a sum over them is written out.
+	narrowSum = 32
+	// narrowDot is the same for the product of two vectors, whose terms the compiler adds one after the other anyway.
+	narrowDot = 256
+)
+
+// wideOps work on rows: they look up by index, order, call kernels or multiply matrices. With lanes last, rows lie
+// apart in memory.
+var wideOps = []string{"conv", "cumulative", "custom_call", "eig", "eigh", "gather", "integrate_fire",
+	"low_rank", "lu", "qr", "recurrence", "reduce_window", "scatter", "search_sorted", "sort", "sparse_dot", "svd",
+	"switch", "threefry2x32", "threefry_draw", "with_kernel"}
+
+// Narrow reports whether the steps of an episode are arithmetic on single numbers, for which the lanes of a vector are
+// members: there is no product beyond a narrow one, and nothing that works on rows. Then an episode is fastest with
+// lanes last, because the compiler makes one loop over the lanes of a step. Nothing is computed.
+func (r *Rollout) Narrow() bool {
+	short := *r
+	short.Steps = 2
+	params := r.Policy.Init(random.New(0))
+	single, err := graph.TraceArgs("narrow", []any{params, random.New(0)}, graph.TraceOptions{}, func(in []any) any {
+		return short.Member(in[0], in[1].(random.Key)).Return
+	})
+	if err != nil || !steps(single.Graph, false, narrow) {
+		return false
+	}
+	const lanes = 8
+	many := func(a *graph.Array) *graph.Array { return a.BroadcastTo(append([]int{lanes}, a.Dims()...)...) }
+	short.Plan.LanesLast = true
+	mapped, err := graph.TraceArgs("narrow", []any{graph.MapTree(many, params), random.Split(random.New(0), lanes)},
+		graph.TraceOptions{}, func(in []any) any {
+			f, _ := short.Evaluate(in[0], in[1].(random.Key))
+			return f
+		})
+	return err == nil && steps(mapped.Graph, false, func(n *graph.Node) bool {
+		return !slices.Contains(wideOps, n.Op.Name) && n.Op.Name != "dot_general"
+	})
+}
+
+// steps reports whether all nodes inside the scans of a graph, which go over the steps of episodes, pass a test.
+func steps(g *graph.Graph, inside bool, passes func(*graph.Node) bool) bool {
+	for _, n := range g.Nodes {
+		if inside && !passes(n) {
+			return false
+		}
+		for _, b := range n.Bodies {
+			if !steps(b, inside || n.Op.Name == "scan", passes) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// narrow reports whether a node of one member's step is.
+func narrow(n *graph.Node) bool {
+	switch {
+	case slices.Contains(wideOps, n.Op.Name):
+		return false
+	case n.Op.Name == "dot_general":
+		a, b, out := n.Inputs[0].Shape().Size(), n.Inputs[1].Shape().Size(), n.Outs[0].Shape().Size()
+		return out == 1 && a <= narrowDot || max(a, b) <= narrowProduct
+	case n.Op.Name == "reduce":
+		return n.Inputs[0].Shape().Size() <= narrowSum
+	}
+	return true
+}

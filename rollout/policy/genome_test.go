@@ -1,0 +1,46 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// 31.215: genomes are drawn and have sizes, also those of hyperneat and with normalised observations; other members
+// have neither.
+func TestDrawingAndSizes(t *testing.T) {
+	box, action := envs.Box{Dims: []int{3}, Low: []float64{-1}, High: []float64{1}, DType: graph.Float32},
+		envs.Discrete{N: 2}
+	for _, spec := range []string{"genome", "hyperneat:4", "mlp:4"} {
+		values := settings.Values{}
+		if spec != "mlp:4" {
+			values = settings.Values{"nodes": 11, "connections": 12}
+		}
+		for _, normalized := range []bool{false, true} {
+			var p Policy
+			var err error
+			if normalized {
+				p, _, err = MakeNormalizing(spec, values, box, action)
+			} else {
+				p, _, err = Make(spec, values, box, action)
+			}
+			require.NoError(t, err)
+			params, err := graph.Eval(p.Init(random.New(0)))
+			require.NoError(t, err)
+			svg, err := DrawingOf(p, params)
+			require.NoError(t, err)
+			if spec == "mlp:4" {
+				require.Nil(t, svg)
+				require.Nil(t, SizesOf(p, params))
+				continue
+			}
+			require.Contains(t, string(svg), "<svg")
+			require.Equal(t, values, SizesOf(p, params))
+		}
+	}
+}
