@@ -152,7 +152,9 @@ var families = []family{
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
 		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
 			"SpaceInvaders-MinAtar-v1"}},
-	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
+	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`). gymnax's\n" +
+		"MNISTBandit is `--env mnist:` (`go doc xlarun/envs/mnist`). It needs pictures, which\n" +
+		"`xlarun sparse --steps 1 --out none` fetches.",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1", "SimpleBandit-bsuite-v1"}},
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +

@@ -28,10 +28,10 @@ type Backend struct {
 	closed   bool
 }
 
-// Open opens a backend that runs on "cpu", "cuda" or "tpu", or on the "reference" interpreter. "" means "cpu".
+// Open opens a backend that runs on "cpu", "cuda", "rocm" or "tpu", or on the "reference" interpreter. "" means "cpu".
 func Open(device string) (*Backend, error) {
 	switch device {
-	case "", "cpu", "cuda", "tpu":
+	case "", "cpu", "cuda", "rocm", "tpu":
 		client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: device})
 		if err != nil {
 			return nil, err
@@ -40,7 +40,8 @@ func Open(device string) (*Backend, error) {
 	case "reference":
 		return On(&xlabridge.Reference{}), nil
 	}
-	return nil, fmt.Errorf("the backend %s:%s is not known: want one of cpu, cuda, tpu and reference after the colon",
+	return nil, fmt.Errorf("the backend %s:%s is not known: want one of cpu, cuda, rocm, tpu and reference after the "+
+		"colon",
 		BackendName, device)
 }
 

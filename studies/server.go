@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"xlarun/studies/internal/decision"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -62,14 +63,6 @@ type job struct {
 	PBT                   pbtJob
 }
 
-// Decision is how a coordinator answered a request of a worker about a trial.
-type Decision struct {
-	Kind    string // of the request: claim, beat, keep, release, or result. A report counts as a beat
-	Trial   int64  // its ID in the database
-	Worker  string
-	Granted bool // the worker has the trial; of a result: it is accepted
-}
-
 // encoded returns the gob of a value.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -89,7 +82,7 @@ type server struct {
 	ttl      time.Duration
 	specText [2][]byte // the spec, see specAttr and callAttr
 	notice   func(string, ...any)
-	decided  func(Decision) // nil: nobody wants them
+	observe  func(decision.Decision)
 
 	changed chan struct{} // gets a value when a trial finishes
 	errs    chan error    // gets errors that the coordinator has to handle
@@ -112,7 +105,7 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, observe: decision.Observer(ctx),
 		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
 		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{},
 		obsolete: map[int64]string{},
@@ -145,7 +138,12 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 // loadLeases reads the leases that an earlier coordinator granted. Their workers have a lease time to send a request.
 // Leases that cannot be read are left out.
 func (s *server) loadLeases(ctx context.Context) error {
-	keys, err := s.broker.leases.Keys(ctx)
+	short, cancel := context.WithTimeout(ctx, patience(s.ttl))
+	defer cancel()
+	keys, err := s.broker.leases.Keys(short) // of a broker that does not answer: some of them, or none
+	if short.Err() != nil {
+		return fmt.Errorf("the leases cannot be read: %w", short.Err())
+	}
 	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
 		return err
 	}
@@ -218,9 +216,7 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 
 // decide says how a request was answered. s.mu is held.
 func (s *server) decide(kind string, q request, granted bool) {
-	if s.decided != nil {
-		s.decided(Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
-	}
+	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
 }
 
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {
@@ -242,7 +238,7 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
+	ctx, cancel := context.WithTimeout(s.ctx, patience(s.ttl))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
 	var revision uint64
@@ -258,9 +254,6 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	l.revision = revision
 	return nil
 }
-
-// A broker has half a lease to store a lease, within these bounds.
-const shortestWrite, longestWrite = 500 * time.Millisecond, 5 * time.Second
 
 // claim grants the lease of a trial to a worker.
 func (s *server) claim(q request) (r reply, err error) {
@@ -376,7 +369,11 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
-	s.decide(kind, q, err == nil && !r.Lost)
+	granted := err == nil && !r.Lost
+	if granted && !l.lastSeen.IsZero() {
+		l.lastSeen = s.now() // the lease lasts from the answer: the broker may have been slow
+	}
+	s.decide(kind, q, granted)
 	return r, err
 }
 
@@ -425,8 +422,8 @@ func (s *server) keep(q request) (reply, error) {
 			l.Object = old
 			return reply{}, err
 		}
-		if old != "" {
-			_ = s.broker.drop(s.ctx, old) // it only takes room
+		if old != "" { // it only takes room: no request waits for it
+			go func() { _ = s.broker.drop(s.ctx, old) }()
 		}
 		return reply{Fence: l.revision}, nil
 	})

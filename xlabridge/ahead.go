@@ -96,6 +96,9 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 	}
 	raw, err := c.topology.compile(code, append(options, r.serialized()...))
 	if err != nil {
+		if full := c.outOfMemory(r.name, err, nil); full != nil {
+			return nil, full
+		}
 		return nil, fmt.Errorf("xlabridge: compile %s for %s: %w", r.name, c.topology.Name, err)
 	}
 	seconds := time.Since(start).Seconds()

@@ -71,7 +71,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	}
 	inner, err := c.inner.BufferFromHost().FromRawData(data, dtype, dims).ToDeviceNum(device).Done()
 	if err != nil {
-		return nil, fmt.Errorf("xlabridge: transfer of a %s%v to device %d: %s", dtype, dims, device, pluginText(err))
+		return nil, fmt.Errorf("xlabridge: transfer of a %s%v to device %d: %w", dtype, dims, device, pluginError(err))
 	}
 	b, err := c.newBuffer(inner, device, int64(len(data)))
 	if err != nil {
@@ -144,7 +144,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 		return b.absentValue(dst)
 	}
 	if err := b.inner.ToHost(dst); err != nil {
-		return fmt.Errorf("xlabridge: transfer of a %s%v to the host: %s", b.dtype, b.dims, pluginText(err))
+		return fmt.Errorf("xlabridge: transfer of a %s%v to the host: %w", b.dtype, b.dims, pluginError(err))
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"maps"
 	"runtime"
 	"runtime/cgo"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,6 +22,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/plugin"
 )
 
 // Client is an open backend: a set of devices that programs are compiled for, and that hold
@@ -65,6 +68,9 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
 			MaxCPUDevices)
+	}
+	if err := o.DeviceMemory.check(o.Backend); err != nil {
+		return nil, fmt.Errorf("backend %s: %w", o.Backend, err)
 	}
 	if err := o.Distributed.check(o); err != nil {
 		return nil, fmt.Errorf("backend %s: %w", o.Backend, err)
@@ -120,6 +126,7 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		options["node_id"], options["num_nodes"] = int64(d.ProcessID), int64(d.NumProcesses)
 		store = cgo.NewHandle(d.Store) // for ever: an abandoned call, or a program of the client, may still use it
 	}
+	o.DeviceMemory.set(options)
 	for name, value := range o.Client {
 		if n, ok := value.(int); ok {
 			value = int64(n)
@@ -163,13 +170,12 @@ func (c *Client) create(ctx context.Context, o Options) error {
 	if o.Backend == "cpu" {
 		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %s", c.lib.path, reason), text)
 	}
-	return fmt.Errorf("backend %s: %s; use --backend cpu, or make the device visible to this process", o.Backend,
-		strings.TrimRight(reason, ".; "))
+	return deviceError(o.Backend, reason, text)
 }
 
 // check compares the client with the options.
 func (c *Client) check(o Options) error {
-	if got := c.Platform(); (o.Backend == "cpu" || o.Backend == "cuda" || o.Backend == "tpu") && got != o.Backend {
+	if got := c.Platform(); slices.Contains(plugin.Backends, o.Backend) && got != o.Backend {
 		return fmt.Errorf("backend %s: plugin %s is one for %q; name another plugin, or use --backend %s", o.Backend,
 			c.lib.path, got, got)
 	}
@@ -274,7 +280,7 @@ func (c *Client) busy() (done func(), err error) {
 	}, nil
 }
 
-// Backend returns the name in Options: "cpu", "cuda" or "tpu".
+// Backend returns the name in Options: "cpu", "cuda", "rocm" or "tpu".
 func (c *Client) Backend() string { return c.backend }
 
 // NumDevices returns the number of devices.
@@ -297,7 +303,7 @@ func (c *Client) DeviceKind() string {
 	return kind
 }
 
-// Platform returns the plugin's name of its platform, "cpu" or "cuda".
+// Platform returns the plugin's name of its platform: "cpu", "cuda", "rocm" or "tpu".
 func (c *Client) Platform() string {
 	if c.topology != nil {
 		return c.topology.platform
@@ -318,6 +324,17 @@ func (c *Client) PluginPath() string { return c.lib.path }
 
 // PluginAPI returns the version of the plugin's PJRT ABI.
 func (c *Client) PluginAPI() (major, minor int) { return c.lib.major, c.lib.minor }
+
+// StableHLO returns the version of StableHLO that the plugin reads, such as "1.22.0"; "" if it does not say. Programs
+// are passed as text, whose operations the plugin must know: they are not translated to the plugin's version.
+func (c *Client) StableHLO() string {
+	numbers, _ := c.lib.plugin.Attributes()["stablehlo_current_version"].([]int64)
+	parts := make([]string, len(numbers))
+	for i, n := range numbers {
+		parts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(parts, ".")
+}
 
 // Fingerprint identifies the build of the plugin. It is part of the keys of the cache.
 func (c *Client) Fingerprint() string { return c.lib.fingerprint }
@@ -348,15 +365,4 @@ func (c *Client) DeviceDescriptions() ([]string, error) {
 		lines = append(lines, fmt.Sprintf("%s (%s)", description.DebugString(), kind))
 	}
 	return lines, nil
-}
-
-// pluginText returns the plugin's message in an error of go-xla.
-func pluginText(err error) string {
-	text := err.Error()
-	if _, after, ok := strings.Cut(text, "PJRT error (code="); ok {
-		if _, message, ok := strings.Cut(after, "): "); ok {
-			return strings.TrimSpace(message)
-		}
-	}
-	return text
 }

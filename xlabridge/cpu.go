@@ -136,5 +136,8 @@ func (c *Client) Target() graph.Target {
 	case c.HasKernels():
 		return graph.TargetCPUKernels
 	}
+	if c.Platform() == "rocm" {
+		return graph.TargetCUDA // XLA has one compiler for GPUs, and nothing that is lowered for them is NVIDIA's
+	}
 	return graph.Target(c.Platform())
 }

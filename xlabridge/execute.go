@@ -42,7 +42,11 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 		panic(p)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("xlabridge: run %s: %s", e.name, pluginText(err))
+		err = pluginError(err)
+		if full := e.client.outOfMemory(e.name, err, e); full != nil {
+			return nil, full
+		}
+		return nil, fmt.Errorf("xlabridge: run %s: %w", e.name, err)
 	}
 	c.end(true)
 	return c.rows(results)

@@ -44,15 +44,18 @@ func Preload(o Options) {
 	}()
 }
 
-// deviceReady returns an error if the backend has no device or its driver is missing.
+// deviceReady returns an error if the backend has no device, or its driver is missing or too old.
 func deviceReady(backend string) error {
 	if err := plugin.Device(backend); err != nil {
 		return err
 	}
-	if backend == "cuda" {
-		return driverLoads("libcuda.so.1")
+	if backend != "cuda" {
+		return nil
 	}
-	return nil
+	if err := plugin.DriverReady(); err != nil {
+		return err
+	}
+	return driverLoads("libcuda.so.1")
 }
 
 // driverLoads opens the library of the NVIDIA driver, as the plugin will.

@@ -12,7 +12,7 @@ import (
 
 // Options holds the options of Open. The zero value is the CPU plugin with one device and the user's compile cache.
 type Options struct {
-	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
+	// Backend is "cpu", "cuda", "rocm" or "tpu"; "" means "cpu".
 	Backend string
 	// PluginPath is the plugin's shared library or its folder. If it is empty, the plugin is searched for, and
 	// installed if necessary.
@@ -47,9 +47,45 @@ type Options struct {
 	Warn func(line string)
 	// Distributed, if not nil, makes the client one of several processes.
 	Distributed *Distributed
+	// DeviceMemory says how much of a GPU's memory the client takes.
+	DeviceMemory DeviceMemoryOptions
 	// Client holds further options of the plugin's client, by the plugin's names. Values are string, bool, int, int64,
 	// []int64 or float32.
 	Client map[string]any
+}
+
+// DeviceMemoryOptions are the options of the client of a GPU for its memory. The zero value is the plugin's default:
+// three quarters, taken at the start.
+type DeviceMemoryOptions struct {
+	// Fraction is the part of the memory of each device that the client may use, above 0 to 1; 0: the plugin's default.
+	Fraction float64
+	// OnDemand takes memory as it is needed, and keeps it, instead of taking all of Fraction at the start.
+	OnDemand bool
+}
+
+// check returns an error if the backend cannot limit its memory.
+func (m DeviceMemoryOptions) check(backend string) error {
+	if m == (DeviceMemoryOptions{}) {
+		return nil
+	}
+	if backend != "cuda" && backend != "rocm" {
+		return fmt.Errorf("a fraction of the memory and its preallocation are for cuda and rocm only, whose plugins "+
+			"take a GPU's memory at the start; leave --memory-fraction and --preallocate out for %s", backend)
+	}
+	if m.Fraction < 0 || m.Fraction > 1 || math.IsNaN(m.Fraction) {
+		return fmt.Errorf("a fraction of the memory of %v, wanted a number above 0 and at most 1", m.Fraction)
+	}
+	return nil
+}
+
+// set adds the options under the plugin's names (xla/pjrt/c/pjrt_c_api_gpu_internal.cc).
+func (m DeviceMemoryOptions) set(options map[string]any) {
+	if m.Fraction > 0 {
+		options["memory_fraction"] = float32(m.Fraction)
+	}
+	if m.OnDemand {
+		options["preallocate"] = false
+	}
 }
 
 // MaxCPUDevices is the largest number of devices of a CPU. XLA runs the replicas of a program in a pool of at most 256

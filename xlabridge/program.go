@@ -10,7 +10,7 @@ import (
 
 // Backend compiles programs: a *Client (XLA through a plugin) or a *Reference (the interpreter).
 type Backend interface {
-	// Backend is "cpu", "cuda", "tpu" or "reference".
+	// Backend is "cpu", "cuda", "rocm", "tpu" or "reference".
 	Backend() string
 	// NumDevices returns the number of devices.
 	NumDevices() int

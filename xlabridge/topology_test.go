@@ -57,6 +57,7 @@ func TestTopology(t *testing.T) {
 			c := openTopology(t, name, Options{CacheDir: dir})
 			require.Equal(t, c.Topology().Devices, c.NumDevices(), "29.23")
 			require.Equal(t, c.Backend(), c.Platform())
+			require.Regexp(t, `^1\.\d+\.\d+$`, c.StableHLO(), "29.80")
 			devices := min(4, c.NumDevices())
 			p, err := graph.TraceArgs("sum", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 8, 64))},
 				graph.TraceOptions{Replicas: devices}, func(args []any) any {

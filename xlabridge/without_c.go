@@ -69,6 +69,7 @@ func (c *Client) ReturnMemory()                                              {}
 func (c *Client) Close() error                                               { return errWithoutC }
 func (c *Client) DeviceDescriptions() ([]string, error)                      { return nil, errWithoutC }
 func (c *Client) PluginAPI() (major, minor int)                              { return }
+func (c *Client) StableHLO() string                                          { return "" }
 func (c *Client) forget(*handle)                                             {}
 func (c *Client) ToDevice([]byte, dtypes.DType, []int, int) (*Buffer, error) { return nil, errWithoutC }
 func (c *Client) absent(string, dtypes.DType, []int, int) (*Buffer, error)   { return nil, errWithoutC }

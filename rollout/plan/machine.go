@@ -1,6 +1,10 @@
 package plan
 
-import "xlarun/xlabridge"
+import (
+	"slices"
+
+	"xlarun/xlabridge"
+)
 
 // Machine describes the devices, for plans.
 type Machine struct {
@@ -31,8 +35,11 @@ func Expected(kind string, n int) Machine {
 
 const reference = "reference"
 
+// accelerators are the kinds of backends whose devices need many members at a time.
+var accelerators = []string{"cuda", "rocm", "tpu"}
+
 func machineOfKind(kind string) Machine {
-	m := Machine{CPU: kind == "cpu", Accelerator: kind == "cuda" || kind == "tpu"}
+	m := Machine{CPU: kind == "cpu", Accelerator: slices.Contains(accelerators, kind)}
 	if m.CPU {
 		m.Cores = Cores()
 	}

@@ -23,12 +23,11 @@ func init() {
 		Short: "Train an actor and a critic by proximal policy optimization",
 		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
 			"(rollout, advantages, epochs\n" +
-			"of minibatches, optimiser) is one compiled program. Environments, networks and optimiser stay on the " +
-			"device. The run's\n" +
-			"folder holds the resolved config, metrics, checkpoints, the last actor and the best, judged on new " +
-			"episodes.",
+			"of minibatches, optimiser) is one compiled program. The run's folder holds the resolved config, " +
+			"metrics, checkpoints, the last\n" +
+			"actor and the best, judged on new episodes.",
 		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
-			"32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
+			"32",
 		Argument: "env",
 		Version:  1,
 		Length:   "steps",

@@ -1,9 +1,6 @@
 package qd
 
-import (
-	"xlarun/envs"
-	"xlarun/rollout/settings"
-)
+import "xlarun/rollout/settings"
 
 // taskSettings are settings of the tasks of one step, whose genomes are the solutions. No episode is random, so one
 // judges an elite.
@@ -21,14 +18,7 @@ var taskSettings = map[string]settings.Values{
 
 // Suggested returns settings for the environment that differ from the defaults.
 func (c *Config) Suggested() settings.Values {
-	values := settings.Values{}
-	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
-		if env, err := envs.Make(c.Env); err == nil {
-			if n := env.Spec().MaxSteps; n < c.Steps {
-				values["steps"] = n
-			}
-		}
-	})
+	values := c.Playing.Suggested()
 	for name, value := range taskSettings[c.Env] {
 		values[name] = value
 	}

@@ -3,7 +3,7 @@
 usage: aot_jax.py cuda|tpu TARGET SCRIPT ARGS...
 TARGET is a file with a GpuTargetConfigProto (cuda), or the name of a topology such as v5e:2x2 (tpu). SCRIPT is a peer in this folder.
 Its programs are the functions that it compiles by jax.jit(f).lower(...).compile(), or that it calls. The last line is JSON: for each
-program the loops with kernels and turns, the temporary bytes, and the seconds to compile. Kernels are counted as xlarun counts them."""
+program the loops with the names of kernels and turns, the bytes of temporaries and arguments, the compiler's costs, the seconds to compile. Kernels are counted as xlarun counts them."""
 import json, os, re, runpy, sys, time
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -23,7 +23,7 @@ there = NamedSharding(Mesh(np.array(top.devices[:1]), ("x",)), PartitionSpec())
 
 LAUNCHING = ("fusion|custom-call|dot|convolution|copy|sort|reduce|reduce-window|scatter|gather|dynamic-slice|dynamic-update-slice|"
              "concatenate|transpose|pad|slice|iota|broadcast|select-and-scatter|cholesky|triangular-solve|fft|rng-bit-generator|topk")
-KERNEL = re.compile(r"= .*? (?:" + LAUNCHING + r")\(")
+KERNEL = re.compile(r"%?([\w.\-]+) = .*? (?:" + LAUNCHING + r")\(")
 WHILE = re.compile(r"%?([\w.\-]+) = .*? while\(.*?condition=%?([\w.\-]+), body=%?([\w.\-]+)(.*)")
 CALL = re.compile(r"= .*? (?:call|async-start)\(.*?(?:to_apply|calls)=%?([\w.\-]+)")
 BRANCH = re.compile(r"= .*? conditional\(.*?branch_computations=\{([^}]*)\}")
@@ -43,7 +43,7 @@ def loops(text):
     found = []
 
     def count(name):
-        kernels, inside = 0, []
+        kernels, inside = [], []
         for line in bodies.get(name, []):
             if m := WHILE.search(line):
                 trips = re.search(r'known_trip_count[^0-9]*(\d+)', m.group(4))
@@ -52,13 +52,13 @@ def loops(text):
                 inside.append((m.group(1), m.group(3), int(trips.group(1)) if trips else bound[0] if len(bound) == 1 and plain else 0))
             elif m := BRANCH.search(line):
                 counts = [count(b.strip().lstrip("%")) for b in m.group(1).split(",")]
-                most = max(counts, key=lambda c: c[0])
+                most = max(counts, key=lambda c: len(c[0]))
                 kernels, inside = kernels + most[0], inside + most[1]
             elif m := CALL.search(line):
                 more = count(m.group(1))
                 kernels, inside = kernels + more[0], inside + more[1]
-            elif KERNEL.search(line) and "AllocateBuffer" not in line:
-                kernels += 1
+            elif (m := KERNEL.search(line)) and "AllocateBuffer" not in line:
+                kernels = kernels + [m.group(1)]
         return kernels, inside
 
     def walk(name, depth, trips, of):
@@ -69,6 +69,15 @@ def loops(text):
 
     walk(entry, 0, 1, entry)
     return found
+
+
+def costs(compiled):
+    try:
+        cost = compiled.cost_analysis()
+    except Exception:  # some plugins count nothing
+        return {}
+    cost = cost[0] if isinstance(cost, list) else cost
+    return {k: float(v) for k, v in (cost or {}).items() if k in ("flops", "transcendentals", "bytes accessed")}
 
 
 programs = []
@@ -89,7 +98,8 @@ class Ahead:
         start = time.time()
         compiled = lowered.compile()
         programs.append(dict(name=getattr(self.f, "__name__", "function"), seconds=time.time() - start, loops=loops(compiled.as_text()),
-                             temporary=compiled.memory_analysis().temp_size_in_bytes))
+                             temporary=compiled.memory_analysis().temp_size_in_bytes,
+                             arguments=compiled.memory_analysis().argument_size_in_bytes, cost=costs(compiled)))
         raise SystemExit  # the script's next step would run it
 
     def __call__(self, *args, **named):

@@ -28,6 +28,8 @@ func TestDevice(t *testing.T) {
 		{10, "a TPU behind vfio", "tpu", "dev/vfio/3", true},
 		{11, "vfio without a device", "tpu", "dev/vfio/vfio", false},
 		{12, "a GPU is no TPU", "tpu", "dev/nvidia0", false},
+		{13, "no AMD GPU", "rocm", "dev/nvidia0", false},
+		{14, "an AMD GPU", "rocm", "dev/kfd", true},
 	} {
 		root := t.TempDir()
 		if c.file != "" {
@@ -40,6 +42,76 @@ func TestDevice(t *testing.T) {
 		}
 		require.ErrorIs(t, err, ErrNoDevice, "%d: %s", c.number, c.what)
 		require.ErrorContains(t, err, "use --backend cpu", "%d: %s", c.number, c.what)
+	}
+}
+
+// The driver's version chooses the plugin, and one that is too old for all is refused by a sentence.
+func TestDriver(t *testing.T) {
+	const tail = "  Sat Aug 19 01:15:15 UTC 2023\nGCC version:  gcc version 12.3.0\n"
+	for _, c := range []struct {
+		text, version string
+		release       int
+		refused       string
+	}{
+		{"", "", 13, ""},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06" + tail, "580.65.06", 13, ""},
+		{"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (d@b)" + tail,
+			"570.86.15", 12, ""},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05" + tail, "535.104.05", 12, ""},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.182.03" + tail, "470.182.03", 12,
+			"backend cuda: the NVIDIA driver 470.182.03 is too old: CUDA 12, which the plugin jax-cuda12-pjrt 0.12.0.1 " +
+				"is built for, needs version 525 or newer: install a newer driver, or use --backend cpu"},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  1000.1" + tail, "1000.1", 13, ""},
+		{"nothing that is known\n", "", 13, ""},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  99999999999999999999.1 x\n", "", 13, ""},
+	} {
+		root := t.TempDir()
+		if c.text != "" {
+			put(t, c.text, root, "proc", "driver", "nvidia", "version")
+		}
+		pins, err := loadPins()
+		require.NoError(t, err)
+		s := testStore(t, pins, nil)
+		s.goos, s.goarch, s.driver = "linux", "amd64", func() Driver { return driverBelow(root) }
+		require.Equal(t, c.version, s.driver().Version, "29.60 %s", c.text)
+		pin, support, err := s.wheels("cuda")
+		require.NoError(t, err)
+		require.Equal(t, c.release, pin.Release, "29.61 %s", c.text)
+		for _, w := range support {
+			require.Equal(t, c.release, w.Release, "29.61 one process does not mix two releases")
+		}
+		if err := s.driverReady(); c.refused == "" {
+			require.NoError(t, err, "29.62")
+		} else {
+			require.EqualError(t, err, c.refused, "29.62")
+		}
+	}
+}
+
+// XLARUN_CUDA chooses the release, for a machine whose driver says nothing of the one that will compute.
+func TestReleaseByVariable(t *testing.T) {
+	pins, err := loadPins()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		value   string
+		release int
+		wrong   string
+	}{
+		{"", 13, ""}, {"12", 12, ""}, {"13", 13, ""},
+		{"11", 0, `plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: unset ` +
+			"it, or give a plugin with --plugin PATH"},
+		{"new", 0, `plugin: XLARUN_CUDA got "new", wants`},
+		{"0", 0, `plugin: XLARUN_CUDA got "0", wants`},
+	} {
+		s := testStore(t, pins, map[string]string{"XLARUN_CUDA": c.value})
+		s.goos, s.goarch = "linux", "amd64"
+		pin, _, err := s.wheels("cuda")
+		if c.wrong != "" {
+			require.ErrorContains(t, err, c.wrong, "29.63")
+			continue
+		}
+		require.NoError(t, err, "29.63")
+		require.Equal(t, c.release, pin.Release, "29.63 %q", c.value)
 	}
 }
 

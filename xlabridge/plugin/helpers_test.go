@@ -112,6 +112,7 @@ func storeIn(dir string, pins pinSet, env map[string]string) *store {
 			return env[key]
 		},
 		visible:    func(string) bool { return false },
+		driver:     func() Driver { return Driver{} },
 		systemCUDA: func(*store) ([]string, string, bool) { return nil, "", false },
 	}
 	s.client.Waits = []time.Duration{time.Millisecond, time.Millisecond}

@@ -19,7 +19,10 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	pin, support := s.pins.forPlatform(backend, s.goos, s.goarch)
+	pin, support, err := s.wheels(backend)
+	if err != nil {
+		return Found{}, err
+	}
 	if pin == nil {
 		return Found{}, fetch.Absent(fmt.Errorf("plugin: no %s plugin is pinned for %s/%s: give one with --plugin "+
 			"PATH, or use --backend reference", backend, s.goos, s.goarch))

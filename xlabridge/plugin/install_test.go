@@ -307,7 +307,7 @@ func TestOffline(t *testing.T) {
 		"use --backend reference")
 
 	_, err = s.find(background, Request{Backend: "reference"})
-	require.ErrorContains(t, err, `backend "reference" is none of cpu, cuda, tpu`)
+	require.ErrorContains(t, err, `backend "reference" is none of cpu, cuda, rocm, tpu`)
 }
 
 func TestUnwritableCache(t *testing.T) {

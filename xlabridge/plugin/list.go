@@ -36,8 +36,8 @@ func List() ([]Entry, error) {
 func (s *store) list(ctx context.Context) []Entry {
 	var entries []Entry
 	for _, backend := range Backends {
-		pin, support := s.pins.forPlatform(backend, s.goos, s.goarch)
-		if pin == nil {
+		pin, support, err := s.wheels(backend)
+		if pin == nil || err != nil {
 			continue
 		}
 		site := s.site(pin)
@@ -47,7 +47,7 @@ func (s *store) list(ctx context.Context) []Entry {
 			DownloadSize: pin.Size, UnpackedSize: pin.Unpacked,
 			SupportInstalled: true,
 		}
-		_, err := verify(ctx, site, pin)
+		_, err = verify(ctx, site, pin)
 		e.Installed = err == nil
 		if err != nil && !errors.Is(err, errAbsent) {
 			e.Damage = err.Error()

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,10 @@ func (s *store) addCUDALibraries(found *Found, site string) {
 	if !s.visible("cuda") {
 		return
 	}
-	_, support := s.pins.forPlatform("cuda", s.goos, s.goarch)
+	_, support, err := s.wheels("cuda")
+	if err != nil {
+		return
+	}
 	var libraries []string
 	for _, w := range support {
 		for _, name := range w.Preload {
@@ -24,10 +28,7 @@ func (s *store) addCUDALibraries(found *Found, site string) {
 			}
 		}
 	}
-	dataDir := filepath.Join(site, "nvidia", "cu13")
-	if !hasLibdevice(dataDir) {
-		dataDir = ""
-	}
+	dataDir := toolsIn(site)
 	if len(libraries) == 0 {
 		if onSystem, dir, ok := s.systemCUDA(s); ok {
 			libraries, dataDir = onSystem, dir
@@ -38,9 +39,20 @@ func (s *store) addCUDALibraries(found *Found, site string) {
 
 // addCUDATools adds the folder of ptxas and libdevice in site, if it is there.
 func (s *store) addCUDATools(found *Found, site string) {
-	if dir := filepath.Join(site, "nvidia", "cu13"); found.CUDADataDir == "" && hasLibdevice(dir) {
-		found.CUDADataDir = dir
+	if found.CUDADataDir == "" {
+		found.CUDADataDir = toolsIn(site)
 	}
+}
+
+// toolsIn returns the folder of ptxas and libdevice in site, or "". The wheels of CUDA 13 have one folder for all,
+// those of CUDA 12 one each.
+func toolsIn(site string) string {
+	for _, name := range []string{"cu13", "cuda_nvcc"} {
+		if dir := filepath.Join(site, "nvidia", name); hasLibdevice(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 func (f *Found) setLibraries(libraries []string, dataDir string) {
@@ -60,9 +72,13 @@ func hasLibdevice(cudaDir string) bool {
 // cudaOnSystem returns the CUDA libraries in the folders of the system's loader and of NVIDIA's installer. ok is false
 // if one is missing: one process must not mix the libraries of two CUDA releases.
 func (s *store) cudaOnSystem() (libraries []string, dataDir string, ok bool) {
+	plugin, support, err := s.wheels("cuda")
+	if err != nil || plugin == nil {
+		return nil, "", false
+	}
 	var roots []string
 	for _, root := range []string{s.getenv("CUDA_HOME"), s.getenv("CUDA_PATH"), "/usr/local/cuda",
-		"/usr/local/cuda-13"} {
+		fmt.Sprintf("/usr/local/cuda-%d", plugin.Release)} {
 		if root != "" {
 			roots = append(roots, root)
 			if dataDir == "" && hasLibdevice(root) {
@@ -80,7 +96,6 @@ func (s *store) cudaOnSystem() (libraries []string, dataDir string, ok bool) {
 	for _, root := range roots {
 		dirs = append(dirs, filepath.Join(root, "lib64"))
 	}
-	_, support := s.pins.forPlatform("cuda", s.goos, s.goarch)
 	for _, w := range support {
 		for _, name := range w.Preload {
 			path := inDirs(dirs, filepath.Base(name))

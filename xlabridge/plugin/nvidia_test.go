@@ -106,6 +106,17 @@ func TestCUDAWithGPU(t *testing.T) {
 	require.Equal(t, []string{"cudnn"}, *fetched)
 }
 
+// A machine without a GPU installs NVIDIA's libraries for one that has no network.
+func TestLibrariesWithoutGPU(t *testing.T) {
+	s, fetched := cudaWorld(t)
+	s.visible = func(string) bool { return true } // what Install does with libraries
+	_, err := s.install(background, Request{Backend: "cuda", Ahead: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"plugin", "runtime", "compiler", "cudnn"}, *fetched, "29.69")
+	s.visible = func(string) bool { return false }
+	require.True(t, s.list(background)[0].SupportInstalled, "29.69")
+}
+
 func TestCUDAOfTheSystem(t *testing.T) {
 	s, fetched := cudaWorld(t)
 	dir := t.TempDir()

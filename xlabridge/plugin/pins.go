@@ -21,6 +21,8 @@ type wheel struct {
 	Backend       string   `toml:"backend"`
 	OS            string   `toml:"os"`
 	Arch          string   `toml:"arch"`
+	Release       int      `toml:"release"`
+	Driver        int      `toml:"driver"`
 	Library       string   `toml:"library"`
 	LibrarySHA256 string   `toml:"library_sha256"`
 	Files         []string `toml:"files"`
@@ -78,6 +80,9 @@ func (w *wheel) check() error {
 	if w.Size <= 0 || w.Unpacked <= 0 {
 		return errors.New("size and unpacked are above 0")
 	}
+	if w.Release < 0 || w.Driver < 0 || w.Driver > 0 && w.Library == "" {
+		return errors.New("release and driver are above 0, and driver is a plugin's")
+	}
 	if w.Library == "" && len(w.Files) == 0 {
 		return errors.New("either library or files is needed")
 	}
@@ -89,19 +94,35 @@ func (w *wheel) check() error {
 	return nil
 }
 
+// choice says which of several plugins of a backend is wanted.
+type choice struct {
+	driver  int // major version of the device's driver; 0: not known, so the first plugin is taken
+	release int // of the vendor's libraries; 0: the first that the driver is new enough for
+}
+
+func (c choice) takes(w *wheel) bool {
+	if c.release != 0 {
+		return w.Release == c.release
+	}
+	return c.driver == 0 || w.Driver <= c.driver
+}
+
 // forPlatform returns the plugin wheel of a backend, nil if none is pinned, and its supporting wheels in the order of
-// the file.
-func (p pinSet) forPlatform(backend, goos, goarch string) (plugin *wheel, support []*wheel) {
+// the file. If the choice takes no plugin, it is the last one: its libraries need the oldest driver.
+func (p pinSet) forPlatform(backend, goos, goarch string, c choice) (plugin *wheel, support []*wheel) {
+	var wheels []*wheel
 	for i := range p {
 		w := &p[i]
 		if w.Backend != backend || w.OS != goos || w.Arch != goarch {
 			continue
 		}
-		switch {
-		case w.Library == "":
-			support = append(support, w)
-		case plugin == nil:
+		if wheels = append(wheels, w); w.Library != "" && (plugin == nil || !c.takes(plugin)) {
 			plugin = w
+		}
+	}
+	for _, w := range wheels {
+		if w.Library == "" && w.Release == plugin.Release {
+			support = append(support, w)
 		}
 	}
 	return plugin, support

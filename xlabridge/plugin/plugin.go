@@ -17,10 +17,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Backends are the names that [Request.Backend] takes.
-var Backends = []string{"cpu", "cuda", "tpu"}
+var Backends = []string{"cpu", "cuda", "rocm", "tpu"}
 
 // Source is where a plugin was found.
 type Source string
@@ -38,7 +39,7 @@ const EnvPath = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // Request describes the plugin that is wanted.
 type Request struct {
-	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
+	// Backend is one of Backends; "" means "cpu".
 	Backend string
 	// Path, if not empty, is the plugin file or its folder. No other place is searched then.
 	Path string
@@ -87,11 +88,16 @@ func Find(ctx context.Context, req Request) (Found, error) {
 }
 
 // Install installs the pinned plugin of backend, the tools to compile for devices that are not there, and the libraries
-// that it needs on this machine. progress may be nil.
-func Install(ctx context.Context, backend string, progress func(done, total int64)) (Found, error) {
+// that it needs on this machine. With libraries it installs the vendor's libraries even if the device is not there: for
+// a folder that another machine, which has no network, reads. progress may be nil.
+func Install(ctx context.Context, backend string, libraries bool, progress func(done, total int64)) (Found, error) {
 	s, err := openStore()
 	if err != nil {
 		return Found{}, err
+	}
+	if libraries {
+		s.visible = func(string) bool { return true }
+		s.systemCUDA = func(*store) ([]string, string, bool) { return nil, "", false }
 	}
 	return s.install(ctx, Request{Backend: backend, Ahead: true, Progress: progress})
 }
@@ -155,6 +161,6 @@ func checkBackend(name string) (string, error) {
 	if slices.Contains(Backends, name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("plugin: backend %q is none of cpu, cuda, tpu: choose one of them, or --backend reference, "+
-		"which needs no plugin", name)
+	return "", fmt.Errorf("plugin: backend %q is none of %s: choose one of them, or --backend reference, "+
+		"which needs no plugin", name, strings.Join(Backends, ", "))
 }

@@ -14,7 +14,7 @@ import (
 var pluginNames = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:lib)?pjrt_c_api_(.+)_plugin\.(?:so|dylib)$`),
 	regexp.MustCompile(`^pjrt[-_]plugin[-_](.+)\.(?:so|dylib)$`),
-	regexp.MustCompile(`^xla_(cuda|cpu)\d*_(?:plugin|pjrt)\.so$`),
+	regexp.MustCompile(`^xla_(cuda|cpu|rocm)\d*_(?:plugin|pjrt)\.so$`),
 	regexp.MustCompile(`^lib(tpu)\.so$`),
 }
 
@@ -31,6 +31,8 @@ func backendOfName(base string) string {
 			return "cpu"
 		case strings.Contains(name, "cuda"), name == "gpu":
 			return "cuda"
+		case strings.Contains(name, "rocm"):
+			return "rocm"
 		case strings.Contains(name, "tpu"):
 			return "tpu"
 		}

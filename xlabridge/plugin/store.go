@@ -1,9 +1,11 @@
 package plugin
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"xlarun/xlabridge/fetch"
@@ -18,6 +20,7 @@ type store struct {
 	client       *fetch.Client
 	sources      func() []fetch.Source
 	visible      func(backend string) bool // reports whether the machine has the backend's device
+	driver       func() Driver             // NVIDIA's
 	systemCUDA   func(*store) (libraries []string, dataDir string, ok bool)
 }
 
@@ -38,6 +41,7 @@ func openStore() (*store, error) {
 		getenv:     os.Getenv,
 		client:     fetch.NewClient(),
 		visible:    func(backend string) bool { return Device(backend) == nil },
+		driver:     func() Driver { return driverBelow("/") },
 		systemCUDA: (*store).cudaOnSystem,
 	}
 	s.sources = s.defaultSources
@@ -46,6 +50,27 @@ func openStore() (*store, error) {
 
 func storeAt(dir string) fetch.Store {
 	return fetch.Store{Dir: dir, Package: "plugin", Noun: "plugin"}
+}
+
+// envCUDA is the environment variable that chooses the release of CUDA, whatever the driver is: a machine without a
+// device compiles for one whose driver is older.
+const envCUDA = "XLARUN_CUDA"
+
+// wheels returns the plugin wheel of a backend for this machine, nil if none is pinned, and its supporting wheels.
+func (s *store) wheels(backend string) (plugin *wheel, support []*wheel, err error) {
+	var c choice
+	if backend == "cuda" {
+		c.driver = s.driver().Major
+		if text := s.getenv(envCUDA); text != "" {
+			c.release, _ = strconv.Atoi(text)
+			if plugin, _ = s.pins.forPlatform(backend, s.goos, s.goarch, c); plugin != nil && plugin.Release != c.release {
+				return nil, nil, fmt.Errorf("plugin: %s got %q, wants a release of CUDA that a plugin is pinned for, "+
+					"such as %d: unset it, or give a plugin with --plugin PATH", envCUDA, text, plugin.Release)
+			}
+		}
+	}
+	plugin, support = s.pins.forPlatform(backend, s.goos, s.goarch, c)
+	return plugin, support, nil
 }
 
 // site returns the folder of a plugin and its supporting wheels. Each file keeps its path in its wheel: the plugin and

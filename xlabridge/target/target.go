@@ -144,6 +144,36 @@ func Parse(name string) (Target, error) {
 		"as v5e:2x2", name, strings.Join(cards(), ", "))
 }
 
+// OfKind returns the target of n devices of a kind, as the driver names it. ok is false if the table has none.
+func OfKind(kind string, n int) (t Target, ok bool) {
+	for _, d := range table() {
+		if d.Kind != kind {
+			continue
+		}
+		names := []string{fmt.Sprintf("%sx%d", d.Name, n)}
+		if n == 1 {
+			names = []string{d.Name}
+		}
+		if d.Backend == "tpu" {
+			names = each(d.Slices, func(s string) string { return d.Name + ":" + s })
+		}
+		for _, name := range names {
+			if t, err := Parse(name); err == nil && t.Devices == n {
+				return t, true
+			}
+		}
+	}
+	return Target{}, false
+}
+
+func each(from []string, f func(string) string) []string {
+	out := make([]string, len(from))
+	for i, x := range from {
+		out[i] = f(x)
+	}
+	return out
+}
+
 // With returns a target of n devices of the same kind: a box of n cards, or the smallest slice with as many devices.
 func (t Target) With(n int) (Target, error) {
 	if t.Backend != "tpu" {

@@ -102,3 +102,19 @@ func TestTopology(t *testing.T) {
 	_, err = slice.With(1 << 20)
 	require.ErrorContains(t, err, "there is no slice of v6e with 1048576 devices")
 }
+
+// A device's own name leads back to its target.
+func TestOfKind(t *testing.T) {
+	for _, name := range Names("") {
+		want, err := Parse(name)
+		require.NoError(t, err)
+		got, ok := OfKind(want.Kind, want.Devices)
+		require.True(t, ok, "29.79 %s", name)
+		require.Equal(t, want.Devices, got.Devices, "29.79 %s", name)
+		require.Equal(t, want.Kind, got.Kind, "29.79 %s", name)
+	}
+	for kind, n := range map[string]int{"cpu": 1, "": 1, "NVIDIA H100 80GB HBM3": 0} {
+		_, ok := OfKind(kind, n)
+		require.False(t, ok, "29.79 %q", kind)
+	}
+}

@@ -29,8 +29,11 @@ func CacheDir(t testing.TB) string {
 	return dir
 }
 
-// Open opens the CPU with the shared cache and a number of devices; 0 means one for each core. It closes the client
-// when the test ends.
+// envBackend names the backend that tests run on in place of the CPU, for a machine with an accelerator.
+const envBackend = "XLARUN_TEST_BACKEND"
+
+// Open opens the CPU, or the backend that XLARUN_TEST_BACKEND names, with the shared cache and a number of devices; 0
+// means one for each core. It skips the test if the backend has fewer devices. It closes the client when the test ends.
 func Open(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
 	return open(t, devices, CacheDir(t))
@@ -44,8 +47,20 @@ func OpenCold(t testing.TB, devices int) *xlabridge.Client {
 
 func open(t testing.TB, devices int, cache string) *xlabridge.Client {
 	t.Helper()
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: cache})
+	backend := os.Getenv(envBackend)
+	if backend == "" {
+		backend = "cpu"
+	}
+	options := xlabridge.Options{Backend: backend, Devices: devices, CacheDir: cache}
+	if backend != "cpu" {
+		options.Devices, options.DeviceMemory.OnDemand = 0, backend != "tpu" // tests of several packages share a GPU
+	}
+	c, err := xlabridge.Open(t.Context(), options)
 	require.NoError(t, err)
+	if c.NumDevices() < devices {
+		require.NoError(t, c.Close())
+		t.Skipf("the test wants %d devices, and %s has %d", devices, backend, c.NumDevices())
+	}
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")

@@ -1,15 +1,10 @@
 package bench
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,20 +12,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/internal/peers"
 	"xlarun/cmd/xlarun-bench/bench/aotbench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/plan"
-	"xlarun/xlabridge/hlo"
+	"xlarun/xlabridge/plugin"
 	"xlarun/xlabridge/target"
 )
 
 type aotFlags struct {
-	topologies  []string
-	tune        string
-	peers, json bool
-	python      string
-	limit       time.Duration
+	backend, write string
+	topologies     []string
+	tune           string
+	peers, json    bool
+	python         string
+	limit          time.Duration
 }
 
 // aotRow is a program and what it became on each target.
@@ -62,6 +59,10 @@ func aotCommand(h *host) *cobra.Command {
 		"program for eight devices takes a box or slice of eight")
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
+	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine, too, and run a round: "+
+		strings.Join(plugin.Backends, ", "))
+	cmd.Flags().StringVar(&o.write, "write", "", "with --backend: write the table of what was measured into this page, "+
+		"between its lines "+measuredBegin+" and "+measuredEnd)
 	addPeers(cmd.Flags(), &o.peers, &o.python, &o.limit)
 	cmd.Flags().BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
 	return cmd
@@ -89,14 +90,17 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 	if o.tune != plan.TuneOff && o.tune != plan.TuneQuick {
 		return console.BadInput("--tune got %q, wants %s or %s", o.tune, plan.TuneOff, plan.TuneQuick)
 	}
-	var py *python
+	here, err := o.here(ctx, h)
+	if err != nil {
+		return err
+	}
+	var py *peers.Python
 	if o.peers {
-		var err error
-		py, err = newPythonOf(ctx, h, cmp.Or(o.python, h.Getenv(envPeersPython)), "requirements-aot.txt")
+		py, err = newPython(ctx, h, o.python, peers.AheadRequirements)
 		if err != nil {
 			return err
 		}
-		defer py.close()
+		defer py.Close()
 	}
 	bar := display.NewDownloadBar(h.Out, h.Getenv)
 	var rows []aotRow
@@ -118,8 +122,16 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 				row.Failed = append(row.Failed, fmt.Sprintf("%s: %v", name, err))
 				continue
 			}
+			if here.Backend == on.Backend && (!r.Eight || here.Devices >= 8) {
+				device, err := aotbench.Measure(ctx, r, here, aotbench.Options{Notice: bar.Notice, Tune: o.tune, Here: true})
+				if err != nil {
+					row.Failed = append(row.Failed, fmt.Sprintf("on the device: %v", err))
+				} else {
+					result.Device = device.Device
+				}
+			}
 			if py != nil && r.Script != "" {
-				peer, err := py.ahead(ctx, r, on, o.limit)
+				peer, err := ahead(ctx, py, r, on, o.limit)
 				if err != nil {
 					result.PeerFailed = err.Error()
 				} else {
@@ -137,9 +149,13 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 	for _, r := range rows {
 		failed += len(r.Failed)
 	}
-	var err error
+	if o.write != "" {
+		if err := writeMeasured(o.write, here, rows); err != nil {
+			return err
+		}
+	}
 	if failed > 0 {
-		err = fmt.Errorf("%d programs were not compiled", failed)
+		err = fmt.Errorf("%d programs were not compiled or not run", failed)
 	}
 	if o.json {
 		return h.EndJSON(map[string]any{"rows": rows}, err)
@@ -148,49 +164,15 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 }
 
 // ahead compiles a row's JAX program for a target.
-func (p *python) ahead(ctx context.Context, r aotbench.Row, on target.Target, limit time.Duration) (aotbench.Result,
-	error) {
-	var out aotbench.Result
+func ahead(ctx context.Context, p *peers.Python, r aotbench.Row, on target.Target,
+	limit time.Duration) (aotbench.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	name := on.Name
-	if text := on.Config(); text != "" {
-		name = filepath.Join(p.scripts, "target.txtpb")
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			return out, err
-		}
-	}
-	args := append([]string{filepath.Join(p.scripts, "peers", "aot_jax.py"), on.Backend, name, r.Script},
-		strings.Fields(r.Args)...)
-	cmd := exec.CommandContext(ctx, p.path, args...)
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-	text, err := outputOf(cmd)
+	programs, err := p.Ahead(ctx, on, r.Script, strings.Fields(r.Args)...)
 	if err != nil {
-		return out, err
+		return aotbench.Result{}, err
 	}
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var said struct {
-		Programs []struct {
-			Seconds   float64
-			Temporary int64
-			Loops     []struct {
-				Name    string
-				Depth   int
-				Trips   int64
-				Kernels int
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &said); err != nil || len(said.Programs) == 0 {
-		return out, fmt.Errorf("it compiled no program")
-	}
-	program := said.Programs[0]
-	var loops []hlo.Loop
-	for _, l := range program.Loops {
-		loops = append(loops, hlo.Loop{Name: l.Name, Depth: l.Depth, Trips: l.Trips,
-			Kernels: make([]hlo.Kernel, l.Kernels)})
-	}
-	return r.Of(on.Name, loops, program.Temporary, program.Seconds), nil
+	return r.Of(on.Name, programs[0].Loops, programs[0].Temporaries, programs[0].Seconds), nil
 }
 
 // printAOT prints the lines of a program.
@@ -207,6 +189,10 @@ func printAOT(out io.Writer, r aotRow) error {
 			console.ShortTime(x.Seconds), strings.Join(collectives, ", "), x.Plan)
 	}
 	for _, x := range r.Results {
+		if d := x.Device; d != nil {
+			fmt.Fprintf(w, "  %s, on the device\t%.4g kernels\t\t%s temporary\t%s in use at most\ta round in %s\n", x.Target,
+				d.Kernels, display.Bytes(d.Temporaries), display.Bytes(d.Peak), console.ShortTime(d.Round))
+		}
 		if x.Peer != nil {
 			fmt.Fprintf(w, "  %s, JAX\t%.4g kernels\t%s\t%s temporary\t\tcompiled in %s\n", x.Target, x.Peer.Kernels,
 				x.Peer.Parts, display.Bytes(x.Peer.Temporaries), console.ShortTime(x.Peer.Seconds))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/internal/peers"
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/plan"
@@ -47,9 +48,9 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 }
 
 // addPeers adds the flags that say whether and how peers run.
-func addPeers(f *pflag.FlagSet, peers *bool, python *string, limit *time.Duration) {
-	f.BoolVar(peers, "peers", false, "run the peers, too")
-	f.StringVar(python, "peers-python", "", "Python that has the peers' packages (default "+envPeersPython+
+func addPeers(f *pflag.FlagSet, with *bool, python *string, limit *time.Duration) {
+	f.BoolVar(with, "peers", false, "run the peers, too")
+	f.StringVar(python, "peers-python", "", "Python that has the peers' packages (default "+peers.EnvPython+
 		", else an environment made for it)")
 	f.DurationVar(limit, "limit", 10*time.Minute, "time that a process may take for one answer; a peer that takes "+
 		"longer costs its row")
@@ -95,7 +96,7 @@ type bench struct {
 	flags   flags
 	options Options
 
-	python    *python // once it is needed
+	python    *peers.Python // once it is needed
 	pythonErr error
 	cleanup   []func()
 }

@@ -238,13 +238,13 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 		}, nil
 	}
 	if b.python == nil && b.pythonErr == nil {
-		b.python, b.pythonErr = newPython(ctx, b.host, b.flags.python)
+		b.python, b.pythonErr = newPython(ctx, b.host, b.flags.python, requirementsOf(b.flags.Backend))
 	}
 	if b.pythonErr != nil {
 		return nil, b.pythonErr
 	}
 	return func(ctx context.Context, cache string) (*process, func(), error) {
-		x, err := b.python.start(ctx, p.Script, cache, b.flags.limit, p.Args...)
+		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.flags.limit, p.Args...)
 		return x, func() {}, err
 	}, nil
 }
@@ -256,7 +256,7 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 			f()
 		}
 		if b.python != nil {
-			b.python.close()
+			b.python.Close()
 		}
 	}()
 	if b.flags.Backend == console.Reference {

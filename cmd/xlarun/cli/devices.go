@@ -15,13 +15,16 @@ import (
 // devicesName is the command that `xlarun --backend cuda` means: a command line of flags of the backend alone.
 const devicesName = "devices"
 
+// firstFlags are flags of the backend that may stand before the command.
+var firstFlags = []string{"backend", "devices", "memory-fraction", "plugin"}
+
 // backendFirst moves flags of the backend that stand before the command behind it and its arguments: xlarun --backend
 // cuda evolve CartPole-v1. Flags that follow the command win. If there is no command, it is devices.
 func backendFirst(args []string) []string {
 	n := 0
 	for n < len(args) {
 		name, _, joined := strings.Cut(strings.TrimPrefix(args[n], "--"), "=")
-		if !strings.HasPrefix(args[n], "--") || !slices.Contains([]string{"backend", "devices", "plugin"}, name) {
+		if !strings.HasPrefix(args[n], "--") || !slices.Contains(firstFlags, name) {
 			break
 		}
 		n++

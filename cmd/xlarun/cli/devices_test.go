@@ -29,5 +29,5 @@ func TestBackendFirst(t *testing.T) {
 	require.Contains(t, b.out.String(), "reference device")
 	require.Contains(t, b.out.String(), "xlarun --help lists the commands")
 	require.Equal(t, StatusUsage, b.do("--backend", "cpuu"))
-	require.Contains(t, b.err.String(), `--backend got "cpuu", wants one of cpu, cuda, tpu, reference`)
+	require.Contains(t, b.err.String(), `--backend got "cpuu", wants one of cpu, cuda, rocm, tpu, reference`)
 }

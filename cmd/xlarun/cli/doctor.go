@@ -168,7 +168,7 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		b = &xlabridge.Reference{}
 	} else {
 		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(),
-			Offline: true, Distributed: d.mesh})
+			Offline: true, Distributed: d.mesh, DeviceMemory: o.Memory})
 		if errors.Is(err, fetch.ErrNotInstalled) {
 			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve "+
 				"does so by itself)", o.Backend, o.Backend)
@@ -180,8 +180,8 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		}
 		b = c
 		major, minor := c.PluginAPI()
-		d.ok("backend", "%s (%s), PJRT %d.%d, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0],
-			major, minor, milliseconds(time.Since(start)))
+		d.ok("backend", "%s (%s), PJRT %d.%d, StableHLO %s, opened in %s", c.Backend(),
+			strings.Split(c.PlatformVersion(), "\n")[0], major, minor, c.StableHLO(), milliseconds(time.Since(start)))
 		names, err := c.DeviceDescriptions()
 		if err != nil {
 			d.problem("devices", "%s", console.OneLine(err))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/internal/peers"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
@@ -23,7 +24,8 @@ const phaseOptimized = "optimized"
 
 func inspectCommand(a *App) *cobra.Command {
 	g := &flagValues{}
-	phase, dump := "", ""
+	phase, dump, python := "", "", ""
+	peer := false
 	var phases []string
 	for _, p := range graph.Phases {
 		phases = append(phases, string(p))
@@ -37,7 +39,7 @@ func inspectCommand(a *App) *cobra.Command {
 			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it " +
 			"prints the program itself. With\n" +
 			"--topology it compiles for a device that need not be there, and also lists the kernels of each loop.",
-		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100\n" +
+		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
 			"  xlarun inspect CartPole-v1 --phase traced | less",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,10 +54,17 @@ func inspectCommand(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			on := t.on()
+			if _, ok := peerOf(t); peer && !ok {
+				return needsPeer(t)
+			}
+			if peer && on.Target == "" {
+				return console.BadInput("--peers shows JAX's program for devices that need not be there: add --topology " +
+					"h100, or another target")
+			}
 			if err := t.fetch(cmd.Context(), a); err != nil {
 				return err
 			}
-			on := t.on()
 			on.NoCache = on.Target != "" // the compiler's own form of the program is not in the cache
 			b, err := a.OpenBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
@@ -91,17 +100,26 @@ func inspectCommand(a *App) *cobra.Command {
 				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
 			}
 			i, err := inspect(t.Purpose(), b, x.Compiled())
+			if c, ok := b.(*xlabridge.Client); ok && peer && err == nil {
+				i.Peer, err = inspectPeer(cmd.Context(), a, t, *c.Topology(), python)
+			}
 			if err != nil {
 				return err
 			}
 			return printInspection(a, i, g.own.json)
 		},
 	}
+	if !a.mayCall(cmd.Name()) {
+		return cmd
+	}
 	g.addSettings(cmd.Flags(), allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())
 	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")
+	cmd.Flags().BoolVar(&peer, "peers", false, "with --topology: JAX's program for the same work, too")
+	cmd.Flags().StringVar(&python, "peers-python", "", "Python that has the peers' packages (default "+peers.EnvPython+
+		", else an environment made for it)")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }
@@ -125,7 +143,12 @@ type inspection struct {
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
+	// Peer is the JAX program for the same work; nil: it was not asked for.
+	Peer *peerInspection `json:"peer,omitempty"`
 }
+
+// compilerNumbers are the numbers of the compiler that are shown.
+var compilerNumbers = []string{"flops", "transcendentals", "bytes accessed"}
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspection, error) {
 	p := x.Program
@@ -182,7 +205,7 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
 		fmt.Fprintf(w, "work, as the compiler says\t\t\n")
-		for _, k := range []string{"flops", "transcendentals", "bytes accessed"} {
+		for _, k := range compilerNumbers {
 			if v, ok := i.Compiler[k]; ok {
 				fmt.Fprintf(w, "  %s\t%s\t\n", k, display.Count(v))
 			}
@@ -208,6 +231,11 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 			return err
 		}
 	}
+	if i.Peer != nil {
+		if err := printPeer(a.Out, i); err != nil {
+			return err
+		}
+	}
 	if !asJSON {
 		return nil
 	}
@@ -224,8 +252,13 @@ func printLoops(out io.Writer, i inspection) error {
 		fmt.Fprintf(out, ", %s as the compiler estimates", console.ShortTime(i.Seconds))
 	}
 	fmt.Fprintln(out)
+	return printKernels(out, i.Loops)
+}
+
+// printKernels lists loops with the names of their kernels. A kernel without known sizes is its name alone.
+func printKernels(out io.Writer, loops []hlo.Loop) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, l := range i.Loops {
+	for _, l := range loops {
 		indent := strings.Repeat("  ", l.Depth)
 		turns := ""
 		switch {
@@ -237,7 +270,11 @@ func printLoops(out io.Writer, i inspection) error {
 		all := append(slices.Clone(l.Kernels), l.Collectives...)
 		fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, l.Name, quantity.Count(len(all), "kernel", "kernels"), turns)
 		for _, k := range all[:min(shownKernels, len(all))] {
-			fmt.Fprintf(w, "%s  %s\t%s\t%s\n", indent, k.Name, k.Opcode, display.Bytes(k.Bytes))
+			size := ""
+			if k.Bytes > 0 {
+				size = display.Bytes(k.Bytes)
+			}
+			fmt.Fprintf(w, "%s  %s\t%s\t%s\n", indent, k.Name, k.Opcode, size)
 		}
 		if n := len(all) - shownKernels; n > 0 {
 			fmt.Fprintf(w, "%s  %d others\t\t\n", indent, n)

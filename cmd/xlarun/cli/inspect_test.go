@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run"
 )
 
 func runInspect(t *testing.T, args ...string) (status int, out, errText string) {
@@ -56,4 +58,55 @@ func TestLookingAtAnIslandSharesNothing(t *testing.T) {
 	require.NotEmpty(t, b.out.String())
 	b.do(append([]string{"inspect"}, island...)...)
 	require.NoDirExists(t, "shared")
+}
+
+// The JAX program of an experiment follows from its settings. What has none is refused before anything is compiled.
+func TestPeerOf(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		args []string
+		want string
+	}{
+		{"evolve", []string{"CartPole-v1", "--pop", "512"}, "evosax_cartpole.py 512 16"},
+		{"evolve", []string{"CartPole-v1", "--strategy", "cmaes", "--policy", "mlp:8,8"}, "evosax_cartpole.py 256 8 cmaes"},
+		{"evolve", []string{"CartPole-v1", "--policy", "mlp:8,4"}, ""},
+		{"evolve", []string{"CartPole-v1", "--strategy", "pgpe"}, ""},
+		{"evolve", []string{"Breakout-MinAtar-v1", "--policy", "cnn:16", "--pop", "64", "--steps", "100"},
+			"gymnax_breakout.py 64 100 16"},
+		{"ppo", []string{"CartPole-v1"}, "gymnax_ppo.py CartPole-v1 500000 4 128 1"},
+		{"ppo", []string{"Forage-L0-v1"}, ""},
+		{"selfplay", []string{"--vertices", "6", "--k", "3", "--search", "gumbel", "--game-batch-size", "64",
+			"--num-simulations", "50"}, "selfplay_jax.py search 6 3 64 50 gumbel"},
+		{"qd", []string{"CartPole-v1"}, ""},
+	} {
+		values := map[string]string{}
+		argument := ""
+		for i := 0; i < len(c.args); i++ {
+			if name, ok := strings.CutPrefix(c.args[i], "--"); ok {
+				values[name] = c.args[i+1]
+				i++
+			} else {
+				argument = c.args[i]
+			}
+		}
+		if argument != "" {
+			values["env"] = argument
+		}
+		kind, ok := run.Lookup(c.kind)
+		require.True(t, ok)
+		x, err := (&flagValues{values: values}).resolve(kind, "", nil)
+		require.NoError(t, err)
+		p, ok := peerOf(x)
+		require.Equal(t, c.want != "", ok, "29.74 %v", c.args)
+		require.Equal(t, c.want, strings.TrimSpace(p.script+" "+strings.Join(p.args, " ")), "29.74")
+	}
+}
+
+func TestInspectPeersRefuses(t *testing.T) {
+	status, _, errText := runInspect(t, "--peers")
+	require.Equal(t, StatusUsage, status)
+	require.Contains(t, errText, "add --topology h100", "29.75")
+	status, _, errText = runInspect(t, "--peers", "--strategy", "pgpe")
+	require.Equal(t, StatusUsage, status)
+	require.Contains(t, errText, "--peers has no JAX program for this work of evolve", "29.76")
 }

@@ -103,9 +103,10 @@ func aboutBackend(use, short string, run func(ctx context.Context, backend strin
 }
 
 func pluginInstallCommand(a *App) *cobra.Command {
-	return aboutBackend("install", "Download, check and unpack a backend's pinned plugin",
+	libraries := false
+	cmd := aboutBackend("install", "Download, check and unpack a backend's pinned plugin",
 		func(ctx context.Context, backend string) error {
-			found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.Getenv).Download)
+			found, err := plugin.Install(ctx, backend, libraries, display.NewDownloadBar(a.Out, a.Getenv).Download)
 			if err != nil {
 				return err
 			}
@@ -116,6 +117,9 @@ func pluginInstallCommand(a *App) *cobra.Command {
 			fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
 			return nil
 		})
+	cmd.Flags().BoolVar(&libraries, "libraries", false, "with the vendor's libraries, though this machine has no such "+
+		"device: for one that has no network")
+	return cmd
 }
 
 func pluginPathCommand(a *App) *cobra.Command {

@@ -237,9 +237,10 @@ func (t *task) suggest(values map[string]any) error {
 	if !ok {
 		return nil
 	}
-	if about, given := values[t.Argument]; given {
-		if f, ok := settings.Lookup(t.Experiment, t.Argument); ok {
-			if err := f.Set(about); err != nil {
+	for _, name := range []string{t.Argument, settings.EnvParam} {
+		value, given := values[name]
+		if f, ok := settings.Lookup(t.Experiment, name); ok && given {
+			if err := f.Set(value); err != nil {
 				return err
 			}
 		}
@@ -353,10 +354,12 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 
 // startAlone starts a run that is measured or looked at. It exchanges nothing with other runs.
 func (t *task) startAlone(b xlabridge.Backend) (run.Run, error) {
+	start := t.Start
 	if s, ok := t.Experiment.(run.Sharing); ok {
-		return s.StartAlone(b)
+		start = s.StartAlone
 	}
-	return t.Start(b)
+	r, err := start(b)
+	return r, run.OutOfMemory(err, t.Experiment)
 }
 
 // title returns the end of the name of the run's folder, safe in a path.

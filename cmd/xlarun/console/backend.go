@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -31,12 +33,29 @@ type BackendFlags struct {
 	NoCache bool
 	Renew   bool   // compile programs again that were compiled without their device
 	Target  string // devices that are compiled for and need not be there (target.Parse); "": those that are there
+	// Memory says how much of a GPU's memory is taken.
+	Memory xlabridge.DeviceMemoryOptions
 }
 
 // AddBackend adds --backend and --plugin.
 func (o *BackendFlags) AddBackend(f *pflag.FlagSet) {
 	f.StringVar(&o.Backend, "backend", "cpu", "what to run on: "+strings.Join(backends, ", "))
 	f.StringVar(&o.Plugin, "plugin", "", "PJRT plugin file to use instead of the pinned one")
+	f.Float64Var(&o.Memory.Fraction, "memory-fraction", 0, "part of a GPU's memory that is used, such as 0.5; 0 for the "+
+		"plugin's default, 0.75")
+	f.Var((*not)(&o.Memory.OnDemand), "preallocate", "take that part of a GPU's memory at the start, not as it is needed")
+	f.Lookup("preallocate").NoOptDefVal = "true"
+}
+
+// not is the flag of a field that means the opposite.
+type not bool
+
+func (n *not) String() string { return strconv.FormatBool(!bool(*n)) }
+func (n *not) Type() string   { return "bool" }
+func (n *not) Set(text string) error {
+	value, err := strconv.ParseBool(text)
+	*n = not(!value)
+	return err
 }
 
 // AddDevices adds --backend, --plugin and --devices.
@@ -50,6 +69,9 @@ func (o *BackendFlags) Check() error {
 	if !slices.Contains(backends, o.Backend) {
 		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
 			LikeBackend(o.Backend, backends))
+	}
+	if err := o.checkMemory(); err != nil {
+		return err
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
@@ -75,10 +97,29 @@ func (o *BackendFlags) Check() error {
 	return nil
 }
 
-// LikeBackend is DidYouMean for backends. It also knows other names of cuda.
+// checkMemory returns an error for options of the memory that the backend does not have.
+func (o *BackendFlags) checkMemory() error {
+	m := o.Memory
+	flag, got := "memory-fraction", fmt.Sprint(m.Fraction)
+	switch {
+	case math.IsNaN(m.Fraction) || m.Fraction < 0 || m.Fraction > 1:
+		return BadInput("--%s got %s, wants a number above 0 and at most 1, or 0 for the plugin's default", flag, got)
+	case m == xlabridge.DeviceMemoryOptions{}, o.Backend == "cuda", o.Backend == "rocm":
+		return nil
+	case m.Fraction == 0:
+		flag, got = "preallocate", "false"
+	}
+	return BadInput("--%s got %s, but only cuda and rocm take a part of a GPU's memory: leave it out, or use one of "+
+		"these backends", flag, got)
+}
+
+// LikeBackend is DidYouMean for backends. It also knows other names of cuda and rocm.
 func LikeBackend(name string, known []string) string {
-	if slices.Contains([]string{"gpu", "nvidia"}, strings.ToLower(name)) {
+	switch strings.ToLower(name) {
+	case "gpu", "nvidia":
 		return ", did you mean cuda?"
+	case "amd", "hip":
+		return ", did you mean rocm?"
 	}
 	return DidYouMean(name, known)
 }
@@ -114,6 +155,8 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 		}
 		// The commands with a target make programs only. Some of them have shapes that follow from results.
 		options.Topology, options.Zeros = &t, true
+	} else {
+		options.DeviceMemory = o.Memory
 	}
 	client, err := xlabridge.Open(ctx, options)
 	switch {

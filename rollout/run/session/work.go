@@ -79,7 +79,7 @@ func (s *session) start(context.Context) error {
 	s.Observer.Phase(phase)
 	r, err := s.Experiment.Start(s.backend)
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
-		return err
+		return run.OutOfMemory(err, s.Experiment)
 	}
 	s.run = r
 	s.returnMemory()
@@ -210,7 +210,7 @@ func (s *session) loop(ctx context.Context) error {
 		end()
 		s.expected = time.Since(started)
 		if err != nil {
-			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, err)
+			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment))
 		}
 		now := time.Now()
 		if s.rounds == 0 {

@@ -3,10 +3,12 @@ package aotbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/rollout/evolve"
@@ -59,6 +61,16 @@ type Result struct {
 	PeerFailed string  `json:"peer_failed,omitempty"`
 	// Plan is the layout in words; "": the kind has none.
 	Plan string `json:"plan,omitempty"`
+	// Device is what the program is on the device itself; nil: it was only compiled without it.
+	Device *OnDevice `json:"device,omitempty"`
+}
+
+// OnDevice is a program that was compiled and run on its device.
+type OnDevice struct {
+	Kernels     float64 `json:"kernels"`
+	Temporaries int64   `json:"temporary_bytes"`
+	Peak        int64   `json:"peak_bytes"` // of the device's memory after the round; 0: the plugin does not say
+	Round       float64 `json:"round_seconds"`
 }
 
 // Options say what is compiled with.
@@ -67,6 +79,8 @@ type Options struct {
 	Plugin  string
 	Tune    string // how plans of evolve are chosen: "off" by the rule, "quick" by the compiler's numbers
 	Notice  func(string)
+	// Here compiles for the devices of this machine and runs a round, in place of compiling for a target.
+	Here bool
 }
 
 // Measure compiles a row for a target.
@@ -75,7 +89,7 @@ func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, e
 	var programs []*xlabridge.Compiled
 	var loops []hlo.Loop
 	var failed error
-	b, err := xlabridge.Open(ctx, xlabridge.Options{Backend: on.Backend, Topology: &on, Zeros: true, NoCache: true,
+	open := xlabridge.Options{Backend: on.Backend, Topology: &on, Zeros: true, NoCache: true,
 		Offline: o.Offline, PluginPath: o.Plugin, Notice: o.Notice, Compiled: func(x *xlabridge.Compiled) {
 			if r.Program != "" && x.Program.Name != r.Program || len(programs) > 0 {
 				return
@@ -86,15 +100,27 @@ func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, e
 				loops, failed = x.Executable.Loops()
 			}
 			out.Temporaries, out.Arguments, out.Seconds = m.Temporaries, m.Arguments, x.Executable.Info().Seconds
-		}})
+		}}
+	if o.Here {
+		open.Topology, open.Zeros = nil, false
+	}
+	b, err := xlabridge.Open(ctx, open)
 	if err != nil {
 		return out, err
 	}
 	defer func() { _ = b.Close() }()
+	var device OnDevice
 	if r.Open != nil {
 		out.Plan, err = r.Open(b, o.Tune)
 	} else {
-		out.Plan, err = r.start(b, o.Tune)
+		out.Plan, err = r.start(ctx, b, o.Tune, func(x run.Run) error {
+			if !o.Here {
+				return nil
+			}
+			var err error
+			device, err = runRound(b, x)
+			return err
+		})
 	}
 	if err == nil {
 		err = failed
@@ -106,11 +132,35 @@ func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, e
 		return out, err
 	}
 	out.count(loops, r.Turns, r.Without)
+	if o.Here {
+		device.Kernels, device.Temporaries = out.Kernels, out.Temporaries
+		out.Device = &device
+	}
 	return out, nil
 }
 
-// start starts the row's experiment, which compiles its programs, and returns its plan.
-func (r Row) start(b xlabridge.Backend, tune string) (string, error) {
+// silent is a run.Progress that says nothing.
+type silent struct{}
+
+func (silent) Download(int64, int64) {}
+func (silent) Notice(string)         {}
+
+// runRound runs two rounds and times the second one.
+func runRound(b *xlabridge.Client, x run.Run) (out OnDevice, err error) {
+	for range 2 {
+		start := time.Now()
+		if _, err := x.Step(); err != nil {
+			return out, err
+		}
+		out.Round = time.Since(start).Seconds()
+	}
+	m, err := b.Memory(0)
+	out.Peak = m.Peak
+	return out, err
+}
+
+// start starts the row's experiment, which compiles its programs, hands the run to use and returns its plan.
+func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use func(run.Run) error) (string, error) {
 	kind, ok := run.Lookup(r.Kind)
 	if !ok {
 		return "", fmt.Errorf("there is no kind of run %q", r.Kind)
@@ -137,11 +187,16 @@ func (r Row) start(b xlabridge.Backend, tune string) (string, error) {
 	if p, ok := e.(run.Planned); ok {
 		p.Planned().Tune = tune
 	}
+	if fetch := e.About().Fetch; fetch != nil {
+		if err := fetch(ctx, silent{}); err != nil {
+			return "", err
+		}
+	}
 	x, err := e.Start(b)
 	if err != nil {
-		return "", err
+		return "", run.OutOfMemory(err, e)
 	}
-	return x.Profile().Plan, x.Close()
+	return x.Profile().Plan, errors.Join(use(x), x.Close())
 }
 
 // mostUnrolled is the most steps in a turn of a loop.

@@ -50,6 +50,9 @@ func walk() (rows []Row) {
 			panic(err)
 		}
 		spec := env.Spec()
+		if spec.Players > 1 {
+			continue // members play by themselves; selfplay has the games
+		}
 		if policy.IsImage(spec.Observation) {
 			given["policy"] = "cnn:4"
 		}
@@ -92,6 +95,10 @@ func walk() (rows []Row) {
 		for _, method := range []string{"auto", "masked"} {
 			add("sparse "+method+" "+d, "sparse", map[string]string{"method": method, "dtype": d, "pop": "8"})
 		}
+	}
+	for _, name := range []string{"tictactoe", "connectfour", "hex", "othello"} {
+		add("selfplay "+name, "selfplay", map[string]string{"game": name, "num-simulations": "4", "num-episodes": "4",
+			"game-batch-size": "4"})
 	}
 	add("qd", "qd", map[string]string{"env": "CartPole-v1", "steps": "4"})
 	add("islands", "islands", map[string]string{"env": "CartPole-v1", "steps": "4", "pop": "32"})

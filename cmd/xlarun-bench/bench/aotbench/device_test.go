@@ -1,0 +1,20 @@
+package aotbench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/target"
+)
+
+// A row on the devices of this machine is compiled and run, as it is on an accelerator: here on the CPU.
+func TestMeasureHere(t *testing.T) {
+	got, err := Measure(t.Context(), small()[0], target.Target{Name: "cpu", Backend: "cpu", Devices: 1},
+		Options{Here: true, Tune: "off"})
+	require.NoError(t, err)
+	require.NotNil(t, got.Device, "29.78")
+	require.Positive(t, got.Device.Round, "29.78")
+	require.Positive(t, got.Device.Peak, "29.78")
+	require.Equal(t, got.Kernels, got.Device.Kernels, "29.78")
+}

@@ -1,0 +1,50 @@
+package run_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "xlarun/envs/all"
+	_ "xlarun/rollout/evolve"
+	_ "xlarun/rollout/ppo"
+	"xlarun/rollout/run"
+	_ "xlarun/rollout/selfplay"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// The error of a device that is too small for a program ends with the largest size that fits.
+func TestOutOfMemorySaysWhatFits(t *testing.T) {
+	words := &xlabridge.PluginError{Code: 8, Message: "Out of memory while trying to allocate 4770354232 bytes.\nmore"}
+	full := func(need, have int64) error {
+		return fmt.Errorf("generation 1: %w", &xlabridge.OutOfMemoryError{Backend: "cuda", Program: "generation",
+			Need: need, Have: have, Plugin: words})
+	}
+	for _, c := range []struct {
+		kind, name, size string
+		err              error
+		ends             string
+	}{
+		{"evolve", "pop", "1000", full(20e9, 10e9), "; the largest --pop that fits is about 500"},
+		{"evolve", "pop", "2", full(20e9, 5e9), "; no --pop fits: make the network smaller"},
+		{"ppo", "envs", "64", full(16e9, 8e9), "; the largest --envs that fits is about 32"},
+		{"selfplay", "game-batch-size", "64", full(16e9, 12e9), "; the largest --game-batch-size that fits is about 48"},
+		{"evolve", "pop", "1000", full(0, 10e9), "trying to allocate 4770354232 bytes)"},
+		{"evolve", "pop", "1000", full(5e9, 10e9), "trying to allocate 4770354232 bytes)"}, // others use it
+		{"evolve", "pop", "1000", errors.New("another"), "another"},
+	} {
+		kind, ok := run.Lookup(c.kind)
+		require.True(t, ok)
+		e := kind.New()
+		f, ok := settings.Lookup(e, c.name)
+		require.True(t, ok)
+		require.NoError(t, f.Set(c.size))
+		err := run.OutOfMemory(c.err, e)
+		require.ErrorIs(t, err, c.err)
+		require.Regexp(t, `.*\Q`+c.ends+`\E$`, err.Error(), "29.64")
+		require.NotContains(t, err.Error(), "\n", "29.64 one sentence")
+	}
+}

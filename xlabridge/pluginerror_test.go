@@ -1,0 +1,126 @@
+package xlabridge
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A client that the plugin does not make is one sentence. The words are those of XLA's sources and of reports of JAX's
+// users, by the file or the thread that has them.
+func TestDeviceErrors(t *testing.T) {
+	for _, c := range []struct{ source, reason, chatter, want string }{
+		{"xla/pjrt/gpu/gpu_helpers.cc", "FAILED_PRECONDITION: No visible GPU devices.", "",
+			"backend cuda: the plugin finds no device (FAILED_PRECONDITION: No visible GPU devices): make one visible to " +
+				"this process, or use --backend cpu"},
+		{"xla/service/platform_util.cc", "INTERNAL: no supported devices found for platform CUDA", "",
+			"backend cuda: the plugin finds no device (INTERNAL: no supported devices found for platform CUDA): make one " +
+				"visible to this process, or use --backend cpu"},
+		{"xla/stream_executor/cuda/cuda_diagnostics.cc, jax-ml/jax issue 15961",
+			"FAILED_PRECONDITION: No visible GPU devices.",
+			"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nkernel version 470.182.3 " +
+				"does not match DSO version 520.61.5 -- cannot find working devices in this configuration\n",
+			"backend cuda: the device's driver is too old for the plugin, or another one than its library (kernel " +
+				"version 470.182.3 does not match DSO version 520.61.5 -- cannot find working devices in this " +
+				"configuration): install a newer driver, restart after its update, or use --backend cpu"},
+		{"xla/stream_executor/cuda/cuda_dnn.cc", "INTERNAL: cudnn library could not create a handle: " +
+			"CUDNN_STATUS_NOT_INITIALIZED", "Possibly insufficient driver version: 515.86.1\n",
+			"backend cuda: the device's driver is too old for the plugin, or another one than its library (Possibly " +
+				"insufficient driver version: 515.86.1): install a newer driver, restart after its update, or use " +
+				"--backend cpu"},
+		{"xla/service/platform_util.cc, when another process has the memory",
+			"INTERNAL: no supported devices found for platform CUDA",
+			"unable to create StreamExecutor for CUDA:0: failed call to cuDevicePrimaryCtxRetain: " +
+				"CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 25396838400\n",
+			"backend cuda: the device has too little free memory (unable to create StreamExecutor for CUDA:0: failed " +
+				"call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: " +
+				"25396838400): end other programs on it, or take less with --memory-fraction 0.3 or --preallocate=false"},
+		{"any other", "UNKNOWN: the moon is full.", "",
+			"backend cuda: UNKNOWN: the moon is full; use --backend cpu, or make the device visible to this process"},
+	} {
+		require.EqualError(t, deviceError("cuda", c.reason, c.chatter), c.want, "29.65 %s", c.source)
+	}
+	require.ErrorContains(t, deviceError("tpu", "FAILED_PRECONDITION: No TPU platform available.", ""),
+		"backend tpu: the plugin finds no device (", "29.65 libtpu")
+	require.ErrorContains(t, deviceError("tpu", "ABORTED: The TPU is already in use by process with pid 4242. Not "+
+		"attempting to load libtpu.so in this process.", ""), "backend tpu: another program uses the device (",
+		"29.65 libtpu, pytorch/xla and jax-ml/jax")
+}
+
+// Too little memory is one sentence with the sizes, from the compiler for TPUs or from the GPU's allocator.
+func TestOutOfMemory(t *testing.T) {
+	tpu := &PluginError{8, "XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of " +
+		"15.48G hbm. Exceeded hbm capacity by 6.47G.\n\nTotal hbm usage >= 22.47G:"}
+	c := &Client{backend: "tpu"}
+	err := c.outOfMemory("generation", tpu, nil)
+	require.EqualError(t, err, "backend tpu: out of memory for program generation: it needs 23.6 GB on a device, and "+
+		"there are 16.6 GB; make the population smaller (the plugin says: XLA:TPU compile permanent error. Ran out of "+
+		"memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G)", "29.66")
+	words, ok := errors.AsType[*PluginError](err)
+	require.True(t, ok)
+	require.Equal(t, 8, words.Code, "29.66")
+
+	gpu := &OutOfMemoryError{Backend: "cuda", Program: "update", Need: 12e9, Have: 8e9, Plugin: &PluginError{8,
+		"Out of memory while trying to allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\n"}}
+	require.EqualError(t, gpu, "backend cuda: out of memory for program update: it needs 12 GB on a device, and there "+
+		"are 8 GB; make the population smaller, or end other programs on the device (the plugin says: Out of memory "+
+		"while trying to allocate 4770354232 bytes)", "29.66 xla/pjrt, jax-ml/jax issue 13428")
+	require.NoError(t, c.outOfMemory("update", &PluginError{3, "Ran out of memory"}, nil), "29.66 another code")
+	require.NoError(t, c.outOfMemory("update", errors.New("any"), nil), "29.66")
+	for _, text := range []string{"", "Used 1..2G of 3G hbm", "Used 1G of 2G vmem", "Used G of G hbm"} {
+		need, _ := sizesOf(text)
+		require.Zero(t, need, "29.66 %q", text)
+	}
+	need, have := sizesOf("Used 512.0K of 2M hbm")
+	require.Equal(t, []int64{512 << 10, 2 << 20}, []int64{need, have}, "29.66")
+}
+
+// go-xla keeps a plugin's status code only in its text.
+func TestPluginErrorOfGoXLA(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		code int
+		want string
+	}{
+		{"PJRT error (code=8): Out of memory (1): more\nlines", 8, "Out of memory (1): more\nlines"},
+		{"while compiling: PJRT error (code=3): bad ", 3, "bad"},
+		{"PJRT error (code=99999999999999999999): bad", 0, "PJRT error (code=99999999999999999999): bad"},
+		{"something else", 0, "something else"},
+	} {
+		err := pluginError(errors.New(c.text))
+		require.EqualError(t, err, c.want, "29.67")
+		words, ok := errors.AsType[*PluginError](err)
+		require.Equal(t, c.code != 0, ok, "29.67")
+		if ok {
+			require.Equal(t, c.code, words.Code, "29.67")
+		}
+	}
+}
+
+// Options of a GPU's memory are refused for other backends and outside of their range.
+func TestDeviceMemoryOptions(t *testing.T) {
+	for _, c := range []struct {
+		backend string
+		m       DeviceMemoryOptions
+		wrong   string
+	}{
+		{"cpu", DeviceMemoryOptions{}, ""},
+		{"cuda", DeviceMemoryOptions{Fraction: .5, OnDemand: true}, ""},
+		{"rocm", DeviceMemoryOptions{Fraction: 1}, ""},
+		{"cuda", DeviceMemoryOptions{Fraction: 1.5}, "of the memory of 1.5, wanted a number above 0 and at most 1"},
+		{"cuda", DeviceMemoryOptions{Fraction: -1}, "a fraction of the memory of -1, wanted"},
+		{"cpu", DeviceMemoryOptions{Fraction: .5}, "are for cuda and rocm only"},
+		{"tpu", DeviceMemoryOptions{OnDemand: true}, "leave --memory-fraction and --preallocate out for tpu"},
+	} {
+		err := c.m.check(c.backend)
+		if c.wrong == "" {
+			require.NoError(t, err, "29.68 %+v", c)
+		} else {
+			require.ErrorContains(t, err, c.wrong, "29.68 %+v", c)
+		}
+	}
+	got := map[string]any{}
+	DeviceMemoryOptions{Fraction: .25, OnDemand: true}.set(got)
+	require.Equal(t, map[string]any{"memory_fraction": float32(.25), "preallocate": false}, got, "29.68")
+}
