@@ -89,7 +89,7 @@ func (r *Run) cellsOf(width, height int) (cells []int) {
 	for _, c := range r.program.Cells.Centres() {
 		all.flat = append(all.flat, float32(c[0]), float32(c[1]))
 	}
-	b := newBuckets(all, 2)
+	b := newBuckets(all, sideOf(all, 2))
 	for y := range height {
 		for x := range width {
 			cells = append(cells, b.nearest([]float32{(float32(x) + .5) / float32(width),
