@@ -33,9 +33,14 @@ type buckets struct {
 	list  []int32 // points, bucket after bucket
 }
 
-// newBuckets sorts points into buckets of about perBucket points each.
-func newBuckets(p points, perBucket int) *buckets {
-	b := &buckets{points: p, side: max(1, int(math.Pow(float64(p.len())/float64(perBucket), 1/float64(p.d))))}
+// sideOf returns how many buckets there are along each axis so that a bucket has about perBucket points.
+func sideOf(p points, perBucket float64) int {
+	return max(1, int(math.Pow(float64(p.len())/perBucket, 1/float64(p.d))))
+}
+
+// newBuckets sorts points into the buckets of a grid with so many along each axis.
+func newBuckets(p points, side int) *buckets {
+	b := &buckets{points: p, side: side}
 	count := 1
 	for range b.d {
 		count *= b.side

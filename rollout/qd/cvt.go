@@ -64,15 +64,13 @@ type centroids struct {
 type allPoints struct{ Centroids *graph.Array } // f32[cells, d]
 
 // nearTable has, for each bucket of a grid over the unit cube, all centroids that are the nearest one for a descriptor
-// in it.
-type nearTable struct {
-	Near   *graph.Array // f32[buckets, most, d]; far away where there are fewer
-	Number *graph.Array // i32[buckets, most]: of the centroids, rising
-}
+// in it: f32[buckets, most, d+1], the coordinates and the number of the centroid, by rising numbers. Where there are
+// fewer, they are far away. A bucket is one piece of memory: large tables are read slowly.
+type nearTable struct{ Near *graph.Array }
 
 // mostTableDims and mostTableNumbers bound the tables: with more numbers in a descriptor, a bucket has too many
-// neighbours.
-const mostTableDims, mostTableNumbers = 4, 1 << 26
+// neighbours. Up to fineTableDims there are four buckets for each centroid, so that a bucket has few of them.
+const mostTableDims, mostTableNumbers, fineTableDims = 4, 1 << 26, 2
 
 // far is a coordinate that is never near.
 const far = 1e9
@@ -82,23 +80,28 @@ func newCentroids(p points) *centroids {
 	if p.d > mostTableDims {
 		return t
 	}
-	b := newBuckets(p, 1)
+	perBucket := 1.
+	if p.d <= fineTableDims {
+		perBucket = .25
+	}
+	b := newBuckets(p, sideOf(p, perBucket))
 	near, most := b.candidates()
-	if len(near)*most*p.d > mostTableNumbers || most*2 > p.len() {
+	if len(near)*most*(p.d+1) > mostTableNumbers || most*2 > p.len() {
 		return t
 	}
-	rows, numbers := make([]float32, len(near)*most*p.d), make([]int32, len(near)*most)
+	rows := make([]float32, len(near)*most*(p.d+1))
 	for i := range rows {
 		rows[i] = far
 	}
 	for i, list := range near {
 		for j, n := range list {
-			numbers[i*most+j] = n
-			copy(rows[(i*most+j)*p.d:], p.at(int(n)))
+			row := rows[(i*most+j)*(p.d+1):]
+			copy(row, p.at(int(n)))
+			row[p.d] = float32(n) // exact: there are at most 2²⁴ cells
 		}
 	}
 	t.side = b.side
-	t.tables = nearTable{graph.Float32s(rows, len(near), most, p.d), graph.Int32s(numbers, len(near), most)}
+	t.tables = nearTable{graph.Float32s(rows, len(near), most, p.d+1)}
 	return t
 }
 
@@ -117,7 +120,9 @@ func (t cvt) Cell(tables any, x *graph.Array) *graph.Array {
 		bucket = bucket.Mul(side).Add(part)
 	}
 	row := graph.Once(graph.Take(near.Near, bucket, 0))
-	return graph.Take(graph.Take(near.Number, bucket, 0), nearest(row, x), 0)
+	d := x.Dim(0)
+	best := nearest(graph.SliceAxis(row, 1, 0, d), x)
+	return graph.Take(graph.SliceAxis(row, 1, d, d+1).Squeeze(1), best, 0).Convert(graph.Int32)
 }
 
 // nearest returns the number of the point, f32[points, d], that is nearest to x, f32[d].
@@ -159,7 +164,7 @@ func kMeans(cells, d int, seed uint64) points {
 	centroids := points{append([]float32(nil), samples.flat[:cells*d]...), d}
 	of := make([]int32, samples.len())
 	for range turns {
-		b := newBuckets(centroids, 2)
+		b := newBuckets(centroids, sideOf(centroids, 2))
 		inParallel(samples.len(), func(i int) { of[i] = int32(b.nearest(samples.at(i))) })
 		sums, counts := make([]float64, cells*d), make([]float64, cells)
 		for i, c := range of {

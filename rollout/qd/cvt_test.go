@@ -24,7 +24,7 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 		points := cvt.centroids().points
 		const batch = 500
 		x := make([]float32, batch*c.d)
-		side := newBuckets(points, 1).side
+		side := max(1, cvt.centroids().side)
 		for i := range x {
 			if x[i] = rng.Float32(); rng.IntN(3) == 0 {
 				x[i] = float32(rng.IntN(side+1)) / float32(side)
@@ -32,6 +32,9 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 		}
 		all := graph.Float32s(x, batch, c.d)
 		got := floats(t, graph.VMap(func(x *graph.Array) *graph.Array { return cvt.Cell(cvt.Tables(), x) })(all))
+		every := graph.Float32s(points.flat, points.len(), c.d)
+		brute := graph.VMap(func(x *graph.Array) *graph.Array { return nearest(every, x) })(all)
+		require.Equal(t, floats(t, brute), got, "%+v: of equally near centroids the first", c)
 		for i := range batch {
 			mine := x[i*c.d : (i+1)*c.d]
 			least := math.Inf(1)
@@ -39,7 +42,7 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 				least = min(least, points.squareTo(p, mine))
 			}
 			require.InDelta(t, least, points.squareTo(int(got[i]), mine), 1e-6, "%+v", c)
-			host := newBuckets(points, 2).nearest(mine)
+			host := newBuckets(points, sideOf(points, 2)).nearest(mine)
 			require.InDelta(t, least, points.squareTo(host, mine), 1e-12, "%+v", c)
 		}
 	}
@@ -50,7 +53,7 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 func TestCentroidsAreMeans(t *testing.T) {
 	p := kMeans(50, 2, 0)
 	rng := rand.New(rand.NewPCG(5, 6))
-	b := newBuckets(p, 2)
+	b := newBuckets(p, sideOf(p, 2))
 	sums, counts := make([]float64, 100), make([]float64, 50)
 	const samples = 100_000
 	for range samples {

@@ -22,6 +22,7 @@ type Run struct {
 	inputs  Inputs
 	// correction is what Reevaluate found; nil before it.
 	correction *correction
+	places     mapPlaces
 }
 
 // Step runs one generation.

@@ -61,6 +61,13 @@ type Reevaluating interface {
 	Reevaluate(s Snapshot) ([]Fact, error)
 }
 
+// Mapped is a Run of which a picture is shown while it goes on, such as the cells of an archive.
+type Mapped interface {
+	// Map returns numbers as rows of a picture, from top to bottom; NaN where there is nothing. nil: there is no
+	// picture. It is called between two rounds, about once a second, and only if someone sees it.
+	Map(width, height int) ([][]float64, error)
+}
+
 // File is a file for the run's folder. One of Data, Arrays and JSON is its content.
 type File struct {
 	Name     string            // "members.json", "best.safetensors"

@@ -138,7 +138,7 @@ func (s *screen) News(n session.News) {
 	s.Reporter.News(display.News{Metrics: n.Metrics, StepsPerSecond: n.StepsPerSecond,
 		RoundsPerSecond: n.RoundsPerSecond, Devices: console.DevicesText(p.Devices, n.Backend), Plan: p.Plan,
 		Cache: p.Cache, Trace: seconds(p.TraceSeconds), Compile: seconds(p.CompileSeconds), Memory: n.Memory,
-		Phases: n.Phases})
+		Phases: n.Phases, Map: n.Map})
 }
 
 // Close shows the summary.

@@ -35,6 +35,8 @@ type News struct {
 	Trace, Compile  time.Duration
 	Memory          int64       // bytes in use by the process; 0 means not known
 	Phases          []run.Phase // durations of the parts of a round; nil means not measured
+	// Map returns a picture as rows of numbers, NaN where there is nothing; nil means none. It is called only in News.
+	Map func(width, height int) ([][]float64, error)
 }
 
 // Progress describes a round under way.

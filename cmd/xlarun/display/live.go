@@ -31,6 +31,7 @@ type live struct {
 	curves         map[string]*history // by metric
 	pace           pace
 	ended          bool
+	picture        picture
 }
 
 func newLive(s *screen, b Board, now func() time.Time) *live {
@@ -129,6 +130,7 @@ func (l *live) News(n News) {
 		}
 	}
 	l.pace.add(n.Metrics.Step, l.now())
+	l.picture.update(n, l.now(), n.Metrics.Done || l.board.Last > 0 && n.Metrics.Step >= l.board.Last)
 	if n.Phases == nil {
 		n.Phases = l.last.Phases
 	}
@@ -170,6 +172,7 @@ const (
 	rankWords
 	rankProgram
 	rankEmpty
+	rankPicture
 )
 
 const (
@@ -198,6 +201,7 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	lines = append(lines, ranked{nil, rankEmpty})
 	if l.last.Metrics.Step > 0 {
 		lines = append(lines, l.metrics(g)...)
+		lines = append(lines, l.picture.lines(g)...)
 		lines = append(lines, ranked{nil, rankEmpty})
 		lines = append(lines, l.effort(g)...)
 	}

@@ -408,8 +408,12 @@ func (x *state) add(m run.Metrics, seconds float64) {
 func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
 	shown := m
 	shown.Values = slices.Concat(m.Values, m.Timings)
-	return News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
+	n := News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
 		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases}
+	if mapped, ok := s.run.(run.Mapped); ok {
+		n.Map = mapped.Map
+	}
+	return n
 }
 
 // row returns what the logs get of a round.

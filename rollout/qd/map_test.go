@@ -1,0 +1,65 @@
+package qd
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge"
+)
+
+// A point of the map shows the elite of the cell that it lies in; without cells, the best elite in it. It changes nothing.
+func TestMap(t *testing.T) {
+	for _, archive := range []string{"grid:4", "cvt:16", "unstructured:40"} {
+		c := small()
+		c.Archive = archive
+		s := start(t, &xlabridge.Reference{}, c)
+		advance(t, s, 2)
+		snapshot, err := s.Snapshot()
+		require.NoError(t, err)
+		rows, err := s.Map(8, 8)
+		require.NoError(t, err)
+		again, err := s.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, rawBytes(t, snapshot), rawBytes(t, again))
+		state, err := s.state(snapshot)
+		require.NoError(t, err)
+		places := state.Archive.Places()
+		fitness, descriptors := floats(t, places.Fitness), floats(t, places.Descriptor)
+		low, high := boundsOf(s.program.Space)
+		shown := 0
+		for y := range 8 {
+			for x := range 8 {
+				want := math.NaN()
+				for i, f := range fitness {
+					unit := [2]float64{}
+					for j := range unit {
+						unit[j] = (descriptors[2*i+j] - float64(low[j])) / float64(high[j]-low[j])
+					}
+					mine := int(min(unit[0]*8, 7)) == x && 7-int(min(unit[1]*8, 7)) == y
+					if archive == "grid:4" {
+						mine = i == x/2*4+(7-y)/2
+					} else if archive == "cvt:16" {
+						centres := s.program.Cells.Centres()
+						own := math.Hypot(centres[i][0]-(float64(x)+.5)/8, centres[i][1]-1+(float64(y)+.5)/8)
+						mine = true
+						for _, other := range centres {
+							mine = mine && own <= math.Hypot(other[0]-(float64(x)+.5)/8, other[1]-1+(float64(y)+.5)/8)
+						}
+					}
+					if mine && !math.IsInf(f, -1) && !(f <= want) {
+						want = f
+					}
+				}
+				if want == want {
+					shown++
+					require.Equal(t, want, rows[y][x], "%s, %d, %d", archive, x, y)
+				} else {
+					require.True(t, math.IsNaN(rows[y][x]), "%s, %d, %d", archive, x, y)
+				}
+			}
+		}
+		require.Positive(t, shown, archive)
+	}
+}
