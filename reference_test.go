@@ -121,9 +121,11 @@ var networks = []described{
 var archives = []described{
 	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
 	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+	{"nsga2", "no cells: a population by several objectives, sorted by domination (Deb et al., 2002)", ""},
 }
 
 var emitters = []described{
+	{"sbx", "a child of two elites by simulated binary crossover and polynomial mutation (Deb and Agrawal, 1995)", ""},
 	{"isoline", "a child of two elites: noise, and a step along the line between them (Vassiliades and Mouret, 2018)",
 		""},
 	{"searches", "searches by the `--strategy` that begin again at elites: CMA-ME (Fontaine et al., 2020)", ""},
@@ -149,7 +151,9 @@ var families = []family{
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
 		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
 			"SpaceInvaders-MinAtar-v1"}},
-	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
+	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`). gymnax's\n" +
+		"MNISTBandit is `--env mnist:` (`go doc xlarun/envs/mnist`). It needs pictures, which\n" +
+		"`xlarun sparse --steps 1 --out none` fetches.",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1", "SimpleBandit-bsuite-v1"}},
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +

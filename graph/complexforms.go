@@ -7,106 +7,58 @@ import (
 	"strings"
 )
 
-// Complex numbers. An op takes them if it stands in one of the lists of this file; another op refuses them before its
-// shape rule sees them. Derivatives and VMap have the same rules as for real numbers: what is differentiable by a
-// complex number has the same formulas. A transpose of a map that is linear over the complex numbers needs no
-// conjugate, as in JAX, so that gradients come out as df/dx - i df/dy.
-
-// complexUnary are the elementwise ops of one operand, with the reference for complex numbers.
-var complexUnary = map[string]func(complex128) complex128{
-	"neg": func(x complex128) complex128 { return -x },
-	"exp": cmplx.Exp, "log": cmplx.Log, "sqrt": cmplx.Sqrt,
-	"sin": cmplx.Sin, "cos": cmplx.Cos, "tan": cmplx.Tan, "sinh": cmplx.Sinh, "cosh": cmplx.Cosh, "tanh": cmplx.Tanh,
-	"expm1": func(x complex128) complex128 {
-		a, b := real(x), imag(x)
-		half := math.Sin(b / 2)
-		return complex(math.Expm1(a)*math.Cos(b)-2*half*half, math.Exp(a)*math.Sin(b))
-	},
-	"log1p": func(x complex128) complex128 {
-		a, b := real(x), imag(x)
-		return complex(math.Log1p(a*(2+a)+b*b)/2, math.Atan2(b, 1+a))
-	},
-	"rsqrt":    func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) },
-	"logistic": func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) },
-}
-
-// complexBinary are the ops of two operands, with their values.
-var complexBinary = map[string]func(x, y complex128) complex128{
-	"add": func(x, y complex128) complex128 { return x + y },
-	"sub": func(x, y complex128) complex128 { return x - y },
-	"mul": func(x, y complex128) complex128 { return x * y },
-	"div": func(x, y complex128) complex128 { return x / y },
-	"pow": cmplx.Pow,
-}
-
-// complexMoves only move elements, or run bodies.
-var complexMoves = []string{
-	"constant", "iota", "broadcast_in_dim", "reshape", "transpose", "concatenate", "pad", "slice", "reverse",
-	"dynamic_slice", "dynamic_update_slice", "gather", "select", "stop_gradient", "no_derivative", "unset",
-	"optimization_barrier", "all_gather", "all_to_all", "ppermute", "scan", "while", "switch", "function",
-	"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "with_kernel", "host_call", "custom_call",
-}
-
-var (
-	// complexKinds are the kinds of the ops that combine or set elements. Complex numbers have no largest and no least.
-	complexKinds = map[string][]string{"reduce": {"sum", "prod"}, "cumulative": {"sum", "prod"},
-		"scatter": {"sum", "prod", "set"}, "preduce": {"sum"}}
-	// complexDirections are the directions of compare. Complex numbers have no order.
-	complexDirections = []string{"EQ", "NE"}
-)
+// An op takes complex numbers if its block says so (Op.Complex, ComplexKinds, EvalComplex). Other ops refuse them.
+// Derivatives and VMap have the same rules as for real numbers: what is differentiable by a complex number has the same
+// formulas. A transpose of a map that is linear over the complex numbers needs no conjugate, as in JAX, so that
+// gradients come out as df/dx - i df/dy.
 
 // takesComplex reports whether an op takes complex numbers, or gives them.
-func takesComplex(o *Op) bool {
-	return o.Complex || slices.Contains(complexMoves, o.Name) || complexKinds[o.Name] != nil || complexEval(o) != nil
+func (o *Op) takesComplex() bool { return o.Complex || o.ComplexKinds != nil || o.EvalComplex != nil }
+
+// withComplex gives an elementwise op of one operand its reference for complex numbers.
+func (o *Op) withComplex(f func(complex128) complex128) *Op {
+	o.EvalComplex = func(_ *Node, in []*Tensor) []*Tensor {
+		out := newTensor(in[0].Shape)
+		for i := range out.V {
+			out.SetC(i, f(in[0].C(i)))
+		}
+		return []*Tensor{out}
+	}
+	return o
 }
 
-// complexEval is an op's reference for complex numbers where it differs from Op.Eval, or nil.
-func complexEval(o *Op) func(n *Node, x, out *Tensor, y ...*Tensor) {
-	if f := complexUnary[o.Name]; f != nil {
-		return func(_ *Node, x, out *Tensor, _ ...*Tensor) {
-			for i := range out.V {
-				out.SetC(i, f(x.C(i)))
-			}
+// withComplexPair gives an elementwise op of two operands its reference for complex numbers.
+func (o *Op) withComplexPair(f func(x, y complex128) complex128) *Op {
+	o.EvalComplex = func(_ *Node, in []*Tensor) []*Tensor {
+		out := newTensor(in[0].Shape)
+		for i := range out.V {
+			out.SetC(i, f(in[0].C(i), in[1].C(i)))
 		}
+		return []*Tensor{out}
 	}
-	if f := complexBinary[o.Name]; f != nil {
-		return func(_ *Node, x, out *Tensor, y ...*Tensor) {
-			for i := range out.V {
-				out.SetC(i, f(x.C(i), y[0].C(i)))
-			}
-		}
-	}
-	switch o.Name {
-	case "compare":
-		return func(n *Node, x, out *Tensor, y ...*Tensor) {
-			for i := range out.V {
-				out.SetB(i, (x.C(i) == y[0].C(i)) == (n.Attrs.(compareAttrs).dir == "EQ"))
-			}
-		}
-	case "dot_general":
-		return func(n *Node, x, out *Tensor, y ...*Tensor) {
-			n.Attrs.(dotAttrs).each(x, y[0], out, func(i int, pairs func(f func(j, k int))) {
-				var sum complex128
-				pairs(func(j, k int) { sum += x.C(j) * y[0].C(k) })
-				out.SetC(i, sum)
-			})
-		}
-	}
-	return nil
+	return o
 }
 
-// Reductions, running totals and scatters of complex numbers add and multiply.
-func init() {
-	for kind, name := range map[string]string{"sum": "add", "prod": "mul"} {
-		plain, f := reduceKinds[kind].combine, complexBinary[name]
-		reduceKinds[kind].combine = func(t *Tensor, i int, u *Tensor, j int) {
-			if isComplex(t.Shape.DType) {
-				t.SetC(i, f(t.C(i), u.C(j)))
-			} else {
-				plain(t, i, u, j)
-			}
-		}
-	}
+func addComplex(x, y complex128) complex128 { return x + y }
+func subComplex(x, y complex128) complex128 { return x - y }
+func mulComplex(x, y complex128) complex128 { return x * y }
+func divComplex(x, y complex128) complex128 { return x / y }
+
+func negComplex(x complex128) complex128      { return -x }
+func rsqrtComplex(x complex128) complex128    { return 1 / cmplx.Sqrt(x) }
+func logisticComplex(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }
+
+// expm1Complex keeps the digits of small numbers: e^a cos b - 1 = expm1(a) cos b - 2 sin²(b/2).
+func expm1Complex(x complex128) complex128 {
+	a, b := real(x), imag(x)
+	half := math.Sin(b / 2)
+	return complex(math.Expm1(a)*math.Cos(b)-2*half*half, math.Exp(a)*math.Sin(b))
+}
+
+// log1pComplex keeps the digits of small numbers: |1+x|² = 1 + a(2+a) + b².
+func log1pComplex(x complex128) complex128 {
+	a, b := real(x), imag(x)
+	return complex(math.Log1p(a*(2+a)+b*b)/2, math.Atan2(b, 1+a))
 }
 
 // refuseComplex throws if one of an op's inputs or results is complex and the op has no form for it.
@@ -125,12 +77,8 @@ func refuseComplex(o *Op, attrs any, shapes []Shape) {
 		kind = a.kind
 	case preduceAttrs:
 		kind = a.kind
-	case compareAttrs:
-		if !slices.Contains(complexDirections, a.dir) {
-			throw(o.Name, "got %s, and complex numbers have no order: compare Real, Imag or Abs", shapes[i])
-		}
 	}
-	if kinds := complexKinds[o.Name]; !takesComplex(o) || kinds != nil && !slices.Contains(kinds, kind) {
+	if !o.takesComplex() || o.ComplexKinds != nil && !slices.Contains(o.ComplexKinds, kind) {
 		throw(strings.TrimSpace(o.Name+" "+kind), "got %s, and there is no form for complex numbers: take Real, "+
 			"Imag or Abs first", shapes[i])
 	}

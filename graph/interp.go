@@ -51,12 +51,8 @@ func (n *Node) eval(in []*Tensor, hook Hook) []*Tensor {
 	if n.Op.Run != nil {
 		return n.Op.Run(n, in, hook)
 	}
-	if len(in) > 0 && isComplex(in[0].Shape.DType) {
-		if f := complexEval(n.Op); f != nil {
-			out := newTensor(n.Outs[0].shape)
-			f(n, in[0], out, in[1:]...)
-			return []*Tensor{out}
-		}
+	if n.Op.EvalComplex != nil && len(in) > 0 && isComplex(in[0].Shape.DType) {
+		return n.Op.EvalComplex(n, in)
 	}
 	return n.Op.Eval(n, in)
 }

@@ -30,30 +30,50 @@ var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, i
 	}
 }}
 
-// lowerTake is the Lower rule of gather for CPUs.
-func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
-	a, x, out := n.Attrs.(gatherAttrs), in[0].shape, n.Outs[0].shape
+// takes reports whether a gather takes single elements along the last axis: of each vector by the same indices, or of
+// each by indices of its own.
+func takes(n *Node) (shared, own bool) {
+	a, x := n.Attrs.(gatherAttrs), n.Inputs[0].shape
 	last := x.Rank() - 1
-	if !l.target.paysKernel(out.Size(), leastTake) || in[1].DType() != Int32 || len(a.indexMap) != 1 ||
-		!slices.Equal(a.indexMap, []int{last}) || !slices.Equal(a.collapsed, a.indexMap) {
-		return nil
+	if n.Inputs[1].DType() != Int32 || !slices.Equal(a.indexMap, []int{last}) || !slices.Equal(a.collapsed, a.indexMap) {
+		return false, false
 	}
 	front := rangeInts(0, last)
-	shared := slices.Equal(a.offset, front) && slices.Equal(a.sizes[:last], x.Dims[:last])
-	own := slices.Equal(a.batch, front) && slices.Equal(a.indexBatch, front) && last > 0
+	return slices.Equal(a.offset, front) && slices.Equal(a.sizes[:last], x.Dims[:last]),
+		slices.Equal(a.batch, front) && slices.Equal(a.indexBatch, front) && last > 0
+}
+
+// lowerTake is the Lower rule of gather for CPUs.
+func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
+	shared, own := takes(n)
+	if !shared && !own || !l.target.paysKernel(n.Outs[0].Size(), leastTake) {
+		return nil
+	}
 	loop := l.loop
 	if l.scan != nil {
 		loop = l.scan
 	}
-	if !shared && !own || loop != nil && l.target.atLeast(1) > 0 && loop.gatherShare() < leastGatherShare {
+	if loop != nil && l.target.atLeast(1) > 0 && loop.gatherShare() < leastGatherShare {
 		return nil
 	}
-	return kernelCall(takeKernel, []int{number(own)}, shapesOf(n.Outs), in...)
+	// If the compiler writes a result over an operand of the same shape, LLVM makes no vectors of selects: it cannot
+	// know that the two are the same place. So the kernel's result has another shape.
+	out := n.Outs[0].shape
+	dims := []int{out.Size()}
+	if out.Rank() == 1 {
+		dims = []int{1, out.Size()}
+	}
+	taken := kernelCall(takeKernel, []int{number(own)}, []Shape{out.dims(dims...)}, in...)
+	return []*Array{Reshape(taken[0], out.Dims...)}
 }
 
 // gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
 func (g *Graph) gatherShare() float64 {
 	return g.partOf(func(n *Node) bool {
-		return n.Op.Name == "gather" && product(n.Attrs.(gatherAttrs).sizes) == 1 && n.Outs[0].Size() >= leastTake
+		if n.Op.Name != "gather" || n.Outs[0].Size() < leastTake {
+			return false
+		}
+		shared, own := takes(n)
+		return shared || own
 	})
 }

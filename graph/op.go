@@ -55,8 +55,12 @@ type Op struct {
 	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
 	// Cost is the work of a node, see Graph.Cost.
 	Cost costRule
-	// Complex reports that the op takes complex numbers, or gives them; so do those that complexforms.go lists.
+	// Complex reports that the op takes complex numbers, or gives them. An op with one of the next two fields does too.
 	Complex bool
+	// ComplexKinds are the kinds of an op that take complex numbers, where the op has kinds.
+	ComplexKinds []string
+	// EvalComplex is Eval for complex numbers; nil: Eval takes them.
+	EvalComplex func(n *Node, in []*Tensor) []*Tensor
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 

@@ -1,6 +1,9 @@
 package graph
 
-import "math"
+import (
+	"math"
+	"math/cmplx"
+)
 
 type binaryKernels struct {
 	f func(x, y float64) float64
@@ -73,7 +76,9 @@ var (
 	addOp = binaryOp("add", anything, "stablehlo.add", binaryKernels{
 		func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y },
 		func(x, y uint64) uint64 { return x + y }}, domain{-2, 2}, false, numeric,
-		func(n *Node, in, out, t []*Array) []*Array { return []*Array{addTangents(t[0], t[1])} })
+		func(n *Node, in, out, t []*Array) []*Array {
+			return []*Array{addTangents(t[0], t[1])}
+		}).withComplexPair(addComplex)
 	subOp = binaryOp("sub", numbers, "stablehlo.subtract", binaryKernels{
 		func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y },
 		func(x, y uint64) uint64 { return x - y }}, domain{-2, 2}, false, numeric,
@@ -85,14 +90,14 @@ var (
 				return []*Array{Neg(t[1])}
 			}
 			return []*Array{Sub(t[0], t[1])}
-		})
+		}).withComplexPair(subComplex)
 	mulOp = binaryOp("mul", anything, "stablehlo.multiply", binaryKernels{
 		func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y },
 		func(x, y uint64) uint64 { return x * y }}, domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{addTangents(scaled(t[0], func() *Array { return in[1] }),
 				scaled(t[1], func() *Array { return in[0] }))}
-		})
+		}).withComplexPair(mulComplex)
 	divOp = binaryOp("div", numbers, "stablehlo.divide", binaryKernels{
 		func(x, y float64) float64 { return x / y }, quotient, func(x, y uint64) uint64 {
 			if y == 0 {
@@ -107,7 +112,7 @@ var (
 				a = Div(t[0], in[1])
 			}
 			return []*Array{addTangents(a, scaled(t[1], func() *Array { return Neg(Div(out[0], in[1])) }))}
-		})
+		}).withComplexPair(divComplex)
 	_ = binaryOp("rem", numbers, "stablehlo.remainder", binaryKernels{math.Mod, remainder, func(x, y uint64) uint64 {
 		if y == 0 {
 			return x
@@ -131,7 +136,7 @@ var (
 					return Mul(in[1], Pow(in[0], Select(zeros, OnesLike(in[1]), Sub(in[1], 1))))
 				}),
 				scaled(t[1], func() *Array { return Mul(Log(Select(Eq(in[0], 0), OnesLike(in[0]), in[0])), out[0]) }))}
-		}).withCost(costTranscendental)
+		}).withComplexPair(cmplx.Pow).withCost(costTranscendental)
 	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 {
 		return max(x, y)
 	}, func(x, y uint64) uint64 { return max(x, y) }},

@@ -169,9 +169,10 @@ func AxisIndex(axis string) *Array {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "all_gather",
-	Shape: func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)} },
+	Apart:   alwaysApart,
+	Name:    "all_gather",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if nameOf(n) == b.axis {
 			return []*Array{b.moveTo(in[0], dims[0], 0)}, []int{-1}
@@ -221,9 +222,10 @@ type preduceAttrs struct {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "preduce",
-	Shape: func(c *call) []Shape { return c.in[:1] },
+	Apart:        alwaysApart,
+	Name:         "preduce",
+	ComplexKinds: []string{"sum"},
+	Shape:        func(c *call) []Shape { return c.in[:1] },
 	Batch: overLanes(func(x *Array, n *Node) *Array {
 		return reduce(n.Attrs.(preduceAttrs).kind, x, []int{0})
 	}, -1, -1),
@@ -307,9 +309,10 @@ type ppermuteAttrs struct {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "ppermute",
-	Shape: func(c *call) []Shape { return c.in[:1] },
+	Apart:   alwaysApart,
+	Name:    "ppermute",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return c.in[:1] },
 	Batch: overLanes(func(x *Array, n *Node) *Array {
 		a := n.Attrs.(ppermuteAttrs)
 		rows := make([]*Array, a.size)
@@ -384,8 +387,9 @@ func Ring(n, shift int) [][2]int {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "all_to_all",
+	Apart:   alwaysApart,
+	Name:    "all_to_all",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		if a := c.attrs.(collectiveAttrs); c.in[0].Rank() == 0 || c.in[0].Dims[0] != a.size {
 			c.fail("got %s, want %d parts along the split axis, one for each of axis %q", c.in[0], a.size, a.axis)
@@ -426,8 +430,9 @@ func AllToAll(x *Array, axis string, split, concat int) *Array {
 }
 
 var _ = register(&Op{
-	Name:  "optimization_barrier",
-	Shape: func(c *call) []Shape { return slices.Clone(c.in) },
+	Name:    "optimization_barrier",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return slices.Clone(c.in) },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		return apply(n.Op, nil, in), dims
 	},

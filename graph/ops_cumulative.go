@@ -15,7 +15,8 @@ type cumulativeAttrs struct {
 }
 
 var _ = register(&Op{
-	Name: "cumulative",
+	Name:         "cumulative",
+	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
 		checkAxes(c, []int{c.attrs.(cumulativeAttrs).axis}, c.in[0].Rank())
 		return c.in[:1]

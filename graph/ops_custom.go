@@ -19,7 +19,8 @@ func bodyShape(c *call) []Shape {
 
 var _ = register(&Op{
 	Name: "stop_gradient", Shape: func(c *call) []Shape { return slices.Clone(c.in) }, Batch: batchElementwise,
-	JVP: zeroJVP,
+	Complex: true,
+	JVP:     zeroJVP,
 	// A tangent may pass one too: as a linear function it is the identity, unless nothing reads its value.
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		if n.Attrs == (stopAttrs{unused: true}) {
@@ -50,6 +51,7 @@ func StopGradient[T any](v T) T {
 
 var _ = register(&Op{
 	Name: "checkpoint", Shape: bodyShape, Lower: lowerBody,
+	Complex: true,
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
 		g, out := b.closed(n.Bodies[0], on, nil)
@@ -105,6 +107,7 @@ func transposeCheckpoint(n *Node, in []*Array, lin []bool, cts []*Array) []*Arra
 
 var _ = register(&Op{
 	Name: "custom_jvp", Shape: bodyShape, Lower: lowerBody,
+	Complex: true,
 	// What is the same for all lanes stays so; results carry lanes where the function's or the derivative's do.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
@@ -134,7 +137,8 @@ func sin1(x *Array) *Array { return Sin(x) } // Sin as a function of one array
 
 var _ = register(&Op{
 	Name: "custom_vjp", Shape: bodyShape, Lower: lowerBody,
-	Batch: batchBodies, Derivative: jvpCustomVjp, NotLinear: "its derivative is a body of its own", Run: runBody,
+	Complex: true,
+	Batch:   batchBodies, Derivative: jvpCustomVjp, NotLinear: "its derivative is a body of its own", Run: runBody,
 	Cost: costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
@@ -278,7 +282,8 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 // customLinOp stands for the tangent of a custom_vjp call: linear in its last inputs, known only by its transpose.
 // Inputs: residuals, then tangents of the arguments. Body: the backward pass.
 var _ = register(&Op{
-	Name: "custom_lin",
+	Name:    "custom_lin",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		r := c.attrs.(customLinAttrs)
 		return shapesOf(c.bodies[0].Params[r.residuals:])

@@ -41,9 +41,10 @@ func (a customCallAttrs) String() string {
 func (a customCallAttrs) GoString() string { return a.String() }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "custom_call",
-	Shape: func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
+	Apart:   alwaysApart,
+	Name:    "custom_call",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
 	// A kernel that knows nothing of lanes gets them in turn.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if a := n.Attrs.(customCallAttrs); a.kernel.Leading {

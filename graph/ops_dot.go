@@ -155,6 +155,15 @@ var _ = register(&Op{
 		a.eval(in[0], in[1], out)
 		return []*Tensor{out}
 	},
+	EvalComplex: func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(n.Outs[0].shape)
+		n.Attrs.(dotAttrs).each(in[0], in[1], out, func(i int, pairs func(f func(j, k int))) {
+			var sum complex128
+			pairs(func(j, k int) { sum += in[0].C(j) * in[1].C(k) })
+			out.SetC(i, sum)
+		})
+		return []*Tensor{out}
+	},
 	Cost: costOf(func(n *Node) float64 {
 		return 2 * resultElements(n) * float64(n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
 	}),

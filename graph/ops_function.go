@@ -10,8 +10,9 @@ type functionAttrs struct{ number int }
 
 // function runs its body, which a CPU's compiler makes one function of (lower_functions.go).
 var _ = register(&Op{
-	Name:  "function",
-	Shape: func(c *call) []Shape { return shapesOf(c.bodies[0].Results) },
+	Name:    "function",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return shapesOf(c.bodies[0].Results) },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
 		body, flags := b.closed(n.Bodies[0], on, nil)

@@ -160,7 +160,8 @@ func (a gatherAttrs) inWindow(size int) gatherAttrs {
 }
 
 var _ = register(&Op{
-	Name: "gather",
+	Name:    "gather",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
 		a.check(c, c.in[0], c.in[1])
@@ -233,8 +234,9 @@ func clampIndices(a gatherAttrs, indices *Array, operand []int) *Array {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "scatter",
+	Apart:        alwaysApart,
+	Name:         "scatter",
+	ComplexKinds: []string{"sum", "prod", "set"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
 		a.check(c, c.in[0], c.in[1])

@@ -37,7 +37,8 @@ const hostOperations = 1e5
 var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "host_call", distinct: true,
-	Shape: func(c *call) []Shape { return c.attrs.(hostAttrs).shapes() },
+	Complex: true,
+	Shape:   func(c *call) []Shape { return c.attrs.(hostAttrs).shapes() },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(hostAttrs)
 		a.lanes = append([]int{b.size}, a.lanes...)

@@ -10,10 +10,11 @@ func (a noDerivativeAttrs) String() string { return fmt.Sprintf("{%s}", a.op) }
 // no_derivative stands for the tangent of a value that has none: it is refused where it is asked for, and nobody minds
 // one that is dropped.
 var _ = register(&Op{
-	Name:  "no_derivative",
-	Shape: func(c *call) []Shape { return c.in[:1] },
-	Batch: batchElementwise,
-	JVP:   linearJVP,
+	Name:    "no_derivative",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return c.in[:1] },
+	Batch:   batchElementwise,
+	JVP:     linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		refuseDerivative(n)
 		return nil

@@ -17,16 +17,16 @@ type reduceKind struct {
 
 var reduceKinds = map[string]*reduceKind{
 	"sum": {"stablehlo.add", constTensor(0, 0), arith(func(x, y float64) float64 { return x + y },
-		func(x, y int64) int64 { return x + y }, nil)},
+		func(x, y int64) int64 { return x + y }, nil, addComplex)},
 	"prod": {"stablehlo.multiply", constTensor(1, 1), arith(func(x, y float64) float64 { return x * y },
-		func(x, y int64) int64 { return x * y }, nil)},
+		func(x, y int64) int64 { return x * y }, nil, mulComplex)},
 	"max": {"stablehlo.maximum", extreme(-1), arith(larger, func(x, y int64) int64 { return max(x, y) },
-		func(x, y uint64) uint64 { return max(x, y) })},
+		func(x, y uint64) uint64 { return max(x, y) }, nil)},
 	"min": {"stablehlo.minimum", extreme(1), arith(smaller, func(x, y int64) int64 { return min(x, y) },
-		func(x, y uint64) uint64 { return min(x, y) })},
-	"and": {"stablehlo.and", constTensor(0, -1), arith(nil, func(x, y int64) int64 { return x & y }, nil)},
-	"xor": {"stablehlo.xor", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x ^ y }, nil)},
-	"or":  {"stablehlo.or", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x | y }, nil)},
+		func(x, y uint64) uint64 { return min(x, y) }, nil)},
+	"and": {"stablehlo.and", constTensor(0, -1), arith(nil, func(x, y int64) int64 { return x & y }, nil, nil)},
+	"xor": {"stablehlo.xor", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x ^ y }, nil, nil)},
+	"or":  {"stablehlo.or", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x | y }, nil, nil)},
 }
 
 func constTensor(f float64, i int64) func(DType) *Tensor {
@@ -60,10 +60,13 @@ func extreme(sign int) func(DType) *Tensor {
 	}
 }
 
-func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y uint64) uint64) func(*Tensor, int,
-	*Tensor, int) {
+// arith combines two elements by the function of their class; u nil: i takes unsigned integers too.
+func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y uint64) uint64,
+	c func(x, y complex128) complex128) func(a *Tensor, k int, b *Tensor, j int) {
 	return func(a *Tensor, k int, b *Tensor, j int) {
 		switch d := a.Shape.DType; {
+		case isComplex(d):
+			a.SetC(k, c(a.C(k), b.C(j)))
 		case isFloat(d):
 			a.SetF(k, f(a.F(k), b.F(j)))
 		case u != nil && !isSigned(d):
@@ -110,7 +113,8 @@ type reduceAttrs struct {
 }
 
 var _ = register(&Op{
-	Name: "reduce",
+	Name:         "reduce",
+	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(reduceAttrs)
 		checkAxes(c, a.axes, c.in[0].Rank())

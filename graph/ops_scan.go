@@ -30,7 +30,8 @@ func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.name = nam
 func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.unroll = n } }
 
 var _ = register(&Op{
-	Name: "scan",
+	Name:    "scan",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(scanAttrs)
 		in := splitScanParts(a, c.in)

@@ -31,6 +31,10 @@ var _ = register(&Op{
 	Name: "compare",
 	Shape: func(c *call) []Shape {
 		sameShape(anything)(c)
+		dir := c.attrs.(compareAttrs).dir
+		if isComplex(c.in[0].DType) && dir != "EQ" && dir != "NE" {
+			c.fail("got %s, and complex numbers have no order: compare Real, Imag or Abs", c.in[0])
+		}
 		return []Shape{c.in[0].with(Bool)}
 	},
 	Batch: batchElementwise,
@@ -50,6 +54,13 @@ var _ = register(&Op{
 			default:
 				out.SetB(i, comparison(dir, in[0].U(i), in[1].U(i)))
 			}
+		}
+		return []*Tensor{out}
+	},
+	EvalComplex: func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(n.Outs[0].shape)
+		for i := range out.V {
+			out.SetB(i, (in[0].C(i) == in[1].C(i)) == (n.Attrs.(compareAttrs).dir == "EQ"))
 		}
 		return []*Tensor{out}
 	},
@@ -93,7 +104,8 @@ func Gt(x, y any) *Array { return compare("Gt", "GT", x, y) }
 func Ge(x, y any) *Array { return compare("Ge", "GE", x, y) }
 
 var _ = register(&Op{
-	Name: "select",
+	Name:    "select",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		if c.in[0].DType != Bool {
 			c.fail("the condition is %s, want bool", c.in[0])

@@ -47,10 +47,11 @@ var constantOp *Op // set in init: trace.go makes constants, and rules trace
 
 func init() {
 	constantOp = register(&Op{
-		Name:  "constant",
-		Shape: func(c *call) []Shape { return []Shape{c.attrs.(constantAttrs).shape} },
-		Batch: noInputs,
-		JVP:   zeroJVP, NotLinear: "it has no inputs",
+		Name:    "constant",
+		Complex: true,
+		Shape:   func(c *call) []Shape { return []Shape{c.attrs.(constantAttrs).shape} },
+		Batch:   noInputs,
+		JVP:     zeroJVP, NotLinear: "it has no inputs",
 		Emit: func(e *emitter, n *Node) {
 			c := n.Attrs.(constantAttrs)
 			e.generic(n, "stablehlo.constant", "value = "+stablehlo.Dense(c.shape.DType, c.shape.Dims, []byte(c.bytes)))
@@ -89,7 +90,8 @@ type iotaAttrs struct {
 func (a iotaAttrs) String() string { return fmt.Sprintf("{axis:%d}", a.axis) }
 
 var _ = register(&Op{
-	Name: "iota",
+	Name:    "iota",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(iotaAttrs)
 		if a.shape.DType == Bool {
@@ -135,7 +137,8 @@ func IotaAxis(s Shape, axis int) *Array {
 type broadcastAttrs struct{ dims, axes []int }
 
 var _ = register(&Op{
-	Name: "broadcast_in_dim",
+	Name:    "broadcast_in_dim",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(broadcastAttrs)
 		if len(a.axes) != c.in[0].Rank() {
@@ -236,7 +239,8 @@ func BroadcastTo(x *Array, dims ...int) *Array {
 type dimsAttrs struct{ dims []int }
 
 var _ = register(&Op{
-	Name: "reshape",
+	Name:    "reshape",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(dimsAttrs)
 		if product(a.dims) != c.in[0].Size() {
@@ -289,7 +293,8 @@ func Reshape(x *Array, dims ...int) *Array {
 type permAttrs struct{ perm []int }
 
 var _ = register(&Op{
-	Name: "transpose",
+	Name:    "transpose",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		p := c.attrs.(permAttrs).perm
 		sorted := slices.Clone(p)
@@ -352,7 +357,8 @@ func MoveAxis(x *Array, from, to int) *Array {
 type axesAttrs struct{ axes []int }
 
 var _ = register(&Op{
-	Name: "reverse",
+	Name:    "reverse",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		checkAxes(c, c.attrs.(axesAttrs).axes, c.in[0].Rank())
 		return c.in[:1]

@@ -10,7 +10,8 @@ import (
 type axisAttrs struct{ axis int }
 
 var _ = register(&Op{
-	Name: "concatenate",
+	Name:    "concatenate",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		if len(c.in) == 0 {
 			c.fail("got no arrays")
@@ -114,7 +115,8 @@ func Stack(arrays []*Array, axis int) *Array {
 type padAttrs struct{ low, high, interior []int }
 
 var _ = register(&Op{
-	Name: "pad",
+	Name:    "pad",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(padAttrs), c.in[0]
 		if len(a.low) != x.Rank() || len(a.high) != x.Rank() || len(a.interior) != x.Rank() {
@@ -223,7 +225,8 @@ func PadConfig(x *Array, value any, low, high, interior []int) *Array {
 type sliceAttrs struct{ start, limit, stride []int }
 
 var _ = register(&Op{
-	Name: "slice",
+	Name:    "slice",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(sliceAttrs), c.in[0]
 		if len(a.start) != x.Rank() || len(a.limit) != x.Rank() || len(a.stride) != x.Rank() {
@@ -360,7 +363,8 @@ func checkStarts(c *call, first, rank int) {
 }
 
 var _ = register(&Op{
-	Name: "dynamic_slice",
+	Name:    "dynamic_slice",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		sizes, x := c.attrs.(sizesAttrs).sizes, c.in[0]
 		if len(sizes) != x.Rank() {
@@ -440,7 +444,8 @@ func DynamicIndex(x, i *Array, axis int) *Array {
 }
 
 var _ = register(&Op{
-	Name: "dynamic_update_slice",
+	Name:    "dynamic_update_slice",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		x, u := c.in[0], c.in[1]
 		if u.DType != x.DType || u.Rank() != x.Rank() {

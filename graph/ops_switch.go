@@ -7,7 +7,8 @@ import (
 
 // switch takes the number of the branch, which must be in range, then what the branches share.
 var _ = register(&Op{
-	Name: "switch",
+	Name:    "switch",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		if !c.in[0].Equal(Shape{DType: Int32}) {
 			c.fail("the index is %s, want an int32 scalar", c.in[0])

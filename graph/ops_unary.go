@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 	"math/bits"
+	"math/cmplx"
 )
 
 type dtypeClass struct {
@@ -76,21 +77,24 @@ func elementwiseCase(arity int, d DType, in domain, f func([]*Array) *Array) Cas
 func zeroJVP(*Node, []*Array, []*Array, []*Array) []*Array { return []*Array{nil} }
 
 var (
-	_ = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp, func(x, y *Array) *Array { return y })
+	_ = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp,
+		func(x, y *Array) *Array { return y }).withComplex(cmplx.Exp)
 	_ = unaryFloat("expm1", "stablehlo.exponential_minus_one", domain{-2, 2}, math.Expm1, func(x, y *Array) *Array {
 		return Add(y, 1)
-	})
-	_ = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log, func(x, y *Array) *Array { return Div(1, x) })
+	}).withComplex(expm1Complex)
+	_ = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log,
+		func(x, y *Array) *Array { return Div(1, x) }).withComplex(cmplx.Log)
 	_ = unaryFloat("log1p", "stablehlo.log_plus_one", domain{-.8, 3}, math.Log1p, func(x, y *Array) *Array {
 		return Div(1, Add(x, 1))
-	})
-	sinOp = unaryFloat("sin", "stablehlo.sine", domain{-3, 3}, math.Sin, func(x, y *Array) *Array { return Cos(x) })
+	}).withComplex(log1pComplex)
+	sinOp = unaryFloat("sin", "stablehlo.sine", domain{-3, 3}, math.Sin,
+		func(x, y *Array) *Array { return Cos(x) }).withComplex(cmplx.Sin)
 	cosOp = unaryFloat("cos", "stablehlo.cosine", domain{-3, 3}, math.Cos, func(x, y *Array) *Array {
 		return Neg(Sin(x))
-	})
+	}).withComplex(cmplx.Cos)
 	_ = unaryFloat("tan", "stablehlo.tan", domain{-1, 1}, math.Tan, func(x, y *Array) *Array {
 		return Add(Square(y), 1)
-	})
+	}).withComplex(cmplx.Tan)
 	_ = unaryFloat("asin", "chlo.asin", domain{-.9, .9}, math.Asin, func(x, y *Array) *Array {
 		return Rsqrt(Sub(1, Square(x)))
 	})
@@ -100,11 +104,13 @@ var (
 	_ = unaryFloat("atan", "chlo.atan", domain{-3, 3}, math.Atan, func(x, y *Array) *Array {
 		return Div(1, Add(Square(x), 1))
 	})
-	_ = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh, func(x, y *Array) *Array { return Cosh(x) })
-	_ = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh, func(x, y *Array) *Array { return Sinh(x) })
+	_ = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh,
+		func(x, y *Array) *Array { return Cosh(x) }).withComplex(cmplx.Sinh)
+	_ = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh,
+		func(x, y *Array) *Array { return Sinh(x) }).withComplex(cmplx.Cosh)
 	_ = unaryFloat("tanh", "stablehlo.tanh", domain{-3, 3}, math.Tanh, func(x, y *Array) *Array {
 		return Sub(1, Square(y))
-	})
+	}).withComplex(cmplx.Tanh)
 	_ = unaryFloat("asinh", "chlo.asinh", domain{-3, 3}, math.Asinh, func(x, y *Array) *Array {
 		return Rsqrt(Add(Square(x), 1))
 	})
@@ -114,9 +120,10 @@ var (
 	_ = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array {
 		return Div(1, Sub(1, Square(x)))
 	})
-	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
+	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt,
+		func(x, y *Array) *Array { return Div(.5, y) }).withComplex(cmplx.Sqrt)
 	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
-		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
+		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) }).withComplex(rsqrtComplex)
 	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array {
 		return Div(1, Mul(3, Square(y)))
 	})
@@ -124,7 +131,7 @@ var (
 	_ = unaryFloat("logistic", "stablehlo.logistic", domain{-3, 3}, func(x float64) float64 {
 		return 1 / (1 + math.Exp(-x))
 	},
-		func(x, y *Array) *Array { return Mul(y, Sub(1, y)) })
+		func(x, y *Array) *Array { return Mul(y, Sub(1, y)) }).withComplex(logisticComplex)
 	_ = unaryFloat("erf", "chlo.erf", domain{-2, 2}, math.Erf,
 		func(x, y *Array) *Array { return Mul(2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
 	erfInvOp = unaryFloat("erf_inv", "chlo.erf_inv", domain{-.95, .95}, math.Erfinv,
@@ -231,7 +238,7 @@ var (
 	negOp = unaryOp("neg", numbers, "stablehlo.negate", domain{-2, 2}, false, []DType{Float32, Int32, Uint8},
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{Neg(t[0])} },
 		evalUnary(func(x float64) float64 { return -x }, func(x int64) int64 { return -x },
-			func(x uint64) uint64 { return -x }))
+			func(x uint64) uint64 { return -x })).withComplex(negComplex)
 	_ = unaryOp("abs", signed, "stablehlo.abs", domain{.2, 2}, false, []DType{Float32, Int32},
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{Mul(t[0], Sign(in[0]))} },
 		evalUnary(math.Abs, func(x int64) int64 { return max(x, -x) }, nil))

@@ -9,8 +9,9 @@ type unsetAttrs struct {
 }
 
 var _ = register(&Op{
-	Name:  "unset",
-	Shape: func(c *call) []Shape { return []Shape{c.attrs.(unsetAttrs).shape} },
+	Name:    "unset",
+	Complex: true,
+	Shape:   func(c *call) []Shape { return []Shape{c.attrs.(unsetAttrs).shape} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		panic("graph: unset has no inputs")
 	},

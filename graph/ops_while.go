@@ -42,7 +42,8 @@ func whileOf(name string, inputs whileParts[*Array]) whileAttrs {
 }
 
 var _ = register(&Op{
-	Name: "while",
+	Name:    "while",
+	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(whileAttrs)
 		carry := splitWhileParts(a, c.in).carry

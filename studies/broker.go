@@ -88,6 +88,9 @@ func (l Listen) server() (*natsserver.Options, error) {
 
 // broker is a NATS server in this process: the queue of trials, the leases and the checkpoints of a study. All of it
 // may be lost, since it can be rebuilt from the database.
+//
+// The server itself listens on 127.0.0.1 only. Connections from outside go through listeners of the broker, so that a
+// server that hangs keeps neither the address nor the clients.
 type broker struct {
 	server *natsserver.Server
 	conn   *nats.Conn
@@ -95,14 +98,20 @@ type broker struct {
 	queue  jetstream.Stream
 	leases jetstream.KeyValue
 	kept   jetstream.ObjectStore
-	socket net.Listener
+	socket net.Listener // for processes of this machine
+	far    net.Listener // for other machines; nil: they cannot join
 	dir    string
 	damage string // why the files that were there could not be used; "" if they could
+	over   sync.Once
 
 	mu      sync.Mutex
-	clients []net.Conn // connections of the socket
+	clients map[net.Conn]bool // connections of the listeners
 	closed  bool
 }
+
+// shutdownTime is how long the server may take to end. The server (2.15.2) waits for itself for ever if it cannot write
+// while it purges a stream whose files are gone: the purge holds the lock that it needs to count the lost messages.
+const shutdownTime = 5 * time.Second
 
 // openBroker starts the broker whose files are in dir. It makes the files anew if they cannot be used. A trial that was
 // delivered and not acknowledged is delivered again after the time wait.
@@ -141,9 +150,10 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	if err != nil {
 		return nil, err
 	}
+	o.Host, o.Port = "127.0.0.1", natsserver.RANDOM_PORT
 	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, dir, true
 	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
-	b := &broker{dir: dir}
+	b := &broker{dir: dir, clients: map[net.Conn]bool{}}
 	if b.server, err = natsserver.NewServer(o); err != nil {
 		return nil, err
 	}
@@ -155,6 +165,11 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 			b.close()
 		}
 	}()
+	if l.Address != "" {
+		if b.far, err = net.Listen("tcp", l.Address); err != nil {
+			return nil, err
+		}
+	}
 	if err := started(b.server); err != nil {
 		return nil, err
 	}
@@ -175,7 +190,10 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	if err := os.Chmod(socket, 0o600); err != nil {
 		return nil, err
 	}
-	go b.accept(b.socket)
+	go b.accept(b.socket, b.server.InProcessConn)
+	if b.far != nil {
+		go b.accept(b.far, func() (net.Conn, error) { return net.Dial("tcp", b.server.Addr().String()) })
+	}
 	return b, os.Remove(mark)
 }
 
@@ -229,28 +247,32 @@ func (b *broker) make(wait time.Duration) (err error) {
 	return err
 }
 
-// accept connects processes of this machine, which dial the socket, with the server.
-func (b *broker) accept(l net.Listener) {
+// accept connects the clients of a listener with the server.
+func (b *broker) accept(l net.Listener, dial func() (net.Conn, error)) {
 	for {
 		client, err := l.Accept()
 		if err != nil {
 			return
 		}
-		inner, err := b.server.InProcessConn()
+		inner, err := dial()
 		if err != nil {
 			_ = client.Close()
 			continue
 		}
 		b.mu.Lock()
-		b.clients = append(b.clients, client)
-		if b.closed {
+		b.clients[client] = true
+		closed := b.closed
+		b.mu.Unlock()
+		if closed {
 			_ = client.Close()
 		}
-		b.mu.Unlock()
 		for _, pair := range [][2]net.Conn{{client, inner}, {inner, client}} {
 			go func() {
 				_, _ = io.Copy(pair[0], pair[1]) // it ends when either side does
 				_, _ = pair[0].Close(), pair[1].Close()
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				delete(b.clients, client)
 			}()
 		}
 	}
@@ -268,10 +290,10 @@ func (b *broker) lost() error {
 
 // address returns the address on which the broker listens; "" if it does not.
 func (b *broker) address() string {
-	if a, ok := b.server.Addr().(*net.TCPAddr); ok && a != nil {
-		return a.String()
+	if b.far == nil {
+		return ""
 	}
-	return ""
+	return b.far.Addr().String()
 }
 
 // announceEnd tells all workers that the study is over.
@@ -283,20 +305,33 @@ func (b *broker) announceEnd() {
 	}
 }
 
-func (b *broker) close() {
-	if b.socket != nil {
-		_ = b.socket.Close()
+// close ends the server, or leaves it behind if it hangs.
+func (b *broker) close() { b.over.Do(func() { b.shutdown(shutdownTime) }) }
+
+func (b *broker) shutdown(limit time.Duration) {
+	for _, l := range []net.Listener{b.socket, b.far} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 	if b.conn != nil {
 		b.conn.Close()
 	}
-	b.server.Shutdown()
-	b.server.WaitForShutdown()
+	over := make(chan struct{})
+	go func() {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(limit):
+	}
 	// A server that shuts down may leave a new connection without an answer: the worker would wait for it.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	for _, c := range b.clients {
+	for c := range b.clients {
 		_ = c.Close()
 	}
 }

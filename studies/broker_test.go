@@ -1,14 +1,19 @@
 package studies
 
 import (
+	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // What hinders the message server: a store that it cannot use is made anew, an address that is taken costs nothing.
@@ -86,4 +91,56 @@ func TestQueueHasNoFiles(t *testing.T) {
 	defer b.close()
 	require.NotEmpty(t, b.damage)
 	require.Empty(t, consumers())
+}
+
+// 32.130: a message server that purges a stream while its disk is full and its files are gone waits for itself for ever.
+// The broker leaves it behind: its clients are disconnected, and the next broker listens on the same address.
+func TestServerThatHangs(t *testing.T) {
+	t.Parallel()
+	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
+	b, err := openBroker(dir, socket, Listen{Address: "127.0.0.1:0"}, time.Second)
+	require.NoError(t, err)
+	l := Listen{Address: b.address()}
+	client, err := net.Dial("tcp", b.address())
+	require.NoError(t, err)
+	for _, trial := range []string{"1", "2", "3"} {
+		_, err = b.leases.Put(t.Context(), trial, []byte("lease"))
+		require.NoError(t, err)
+	}
+	fillDisk(t, filepath.Join(dir, "jetstream"))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "jetstream")))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.forget(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
+	b.over.Do(func() { b.shutdown(100 * time.Millisecond) })
+	_, err = io.Copy(io.Discard, client)
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(dir))
+	next, err := openBroker(dir, socket, l, time.Second)
+	require.NoError(t, err)
+	defer next.close()
+	require.Equal(t, l.Address, next.address())
+	_, err = next.leases.Put(t.Context(), "1", []byte("lease"))
+	require.NoError(t, err)
+}
+
+// fillDisk makes each write to the open files of a folder fail as on a full disk.
+func fillDisk(t *testing.T, folder string) {
+	full, err := unix.Open("/dev/full", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Close(full)) }()
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	filled := 0
+	for _, file := range open {
+		path, err := os.Readlink(filepath.Join("/proc/self/fd", file.Name()))
+		if err != nil || !strings.HasPrefix(path, folder) || !strings.HasSuffix(path, ".blk") {
+			continue
+		}
+		number, err := strconv.Atoi(file.Name())
+		require.NoError(t, err)
+		require.NoError(t, unix.Dup3(full, number, unix.O_CLOEXEC))
+		filled++
+	}
+	require.Positive(t, filled)
 }

@@ -36,9 +36,6 @@ type Coordinator struct {
 	Notice func(string)
 	// Listening is called with the address at which workers join.
 	Listening func(address string)
-	// Decided is called for each answer to a worker of another machine or process, in the order of the answers, before
-	// the next one. nil: it is not.
-	Decided func(Decision)
 
 	noticeLock sync.Mutex
 	lock       *flock.Flock

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"xlarun/studies/internal/decision"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -62,14 +63,6 @@ type job struct {
 	PBT                   pbtJob
 }
 
-// Decision is how a coordinator answered a request of a worker about a trial.
-type Decision struct {
-	Kind    string // of the request: claim, beat, keep, release, or result. A report counts as a beat
-	Trial   int64  // its ID in the database
-	Worker  string
-	Granted bool // the worker has the trial; of a result: it is accepted
-}
-
 // encoded returns the gob of a value.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -89,7 +82,7 @@ type server struct {
 	ttl      time.Duration
 	specText [2][]byte // the spec, see specAttr and callAttr
 	notice   func(string, ...any)
-	decided  func(Decision) // nil: nobody wants them
+	observe  func(decision.Decision)
 
 	changed chan struct{} // gets a value when a trial finishes
 	errs    chan error    // gets errors that the coordinator has to handle
@@ -112,7 +105,7 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, decided: c.Decided,
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, observe: decision.Observer(ctx),
 		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
 		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{},
 		obsolete: map[int64]string{},
@@ -218,9 +211,7 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 
 // decide says how a request was answered. s.mu is held.
 func (s *server) decide(kind string, q request, granted bool) {
-	if s.decided != nil {
-		s.decided(Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
-	}
+	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
 }
 
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {

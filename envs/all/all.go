@@ -7,6 +7,7 @@ import (
 	_ "xlarun/envs/grid"    // gathering on a walled grid, for true and proxy rewards
 	_ "xlarun/envs/levels"  // foraging, from a reflex to memory
 	_ "xlarun/envs/minatar" // five games on a grid
+	_ "xlarun/envs/mnist"   // a bandit over pictures of digits
 	_ "xlarun/envs/process" // environments that other programs simulate
 	_ "xlarun/envs/program" // environments that JAX exported
 	_ "xlarun/envs/small"   // chains, mazes, bandits, arms

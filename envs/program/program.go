@@ -130,10 +130,18 @@ const exportHint = "export it by jax.jit(function, keep_unused=True)"
 
 func parse(folder string, texts map[string][]byte) (e *Env, err error) {
 	e = &Env{}
-	if e.reset, err = stablehlo.Parse(filepath.Join(folder, "reset.mlir"), string(texts["reset.mlir"])); err != nil {
+	function := func(file string) (*stablehlo.Function, error) {
+		path := filepath.Join(folder, file)
+		text, err := stablehlo.Text(path, texts[file])
+		if err != nil {
+			return nil, err
+		}
+		return stablehlo.Parse(path, text)
+	}
+	if e.reset, err = function("reset.mlir"); err != nil {
 		return nil, err
 	}
-	if e.step, err = stablehlo.Parse(filepath.Join(folder, "step.mlir"), string(texts["step.mlir"])); err != nil {
+	if e.step, err = function("step.mlir"); err != nil {
 		return nil, err
 	}
 	wrong := func(file, format string, args ...any) error {

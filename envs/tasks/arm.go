@@ -48,3 +48,9 @@ func (a Arm) Step(_ random.Key, s State, action *graph.Array,
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, nothing(), deviation.Neg(), envs.True(), truncated
 }
+
+// Describe is the descriptor of the action.
+func (Arm) Describe(s State, _ Params) *graph.Array { return s.Descriptor }
+
+// Observe is 0: there is nothing to see.
+func (Arm) Observe(State, Params) *graph.Array { return nothing() }

@@ -37,8 +37,18 @@ func (Rastrigin) Reset(random.Key, Params) (State, *graph.Array) {
 func (r Rastrigin) Step(_ random.Key, s State, x *graph.Array,
 	p Params) (next State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(r.Spec(), x)
-	terms := x.Square().Sub(x.Mul(float32(2 * math.Pi)).Cos().Mul(10)).Add(10)
 	next.Descriptor = graph.Clamp(-rastriginBound, graph.SliceAxis(x, 0, 0, 2), rastriginBound)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, nothing(), terms.Sum().Neg(), envs.True(), truncated
+	return next, nothing(), rastrigin(x).Neg(), envs.True(), truncated
+}
+
+// Describe is the descriptor of the action.
+func (Rastrigin) Describe(s State, _ Params) *graph.Array { return s.Descriptor }
+
+// Observe is 0: there is nothing to see.
+func (Rastrigin) Observe(State, Params) *graph.Array { return nothing() }
+
+// rastrigin is Σ (10 + x² - 10·cos 2πx).
+func rastrigin(x *graph.Array) *graph.Array {
+	return x.Square().Sub(x.Mul(float32(2 * math.Pi)).Cos().Mul(10)).Add(10).Sum()
 }

@@ -51,9 +51,3 @@ func (size) DefaultParams() Params { return Params{MaxSteps: envs.Steps(1)} }
 
 // nothing is the observation, f32[1].
 func nothing() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, 1)) }
-
-// Observe is 0: there is nothing to see.
-func (size) Observe(State, Params) *graph.Array { return nothing() }
-
-// Describe is the descriptor of the last action.
-func (size) Describe(s State, _ Params) *graph.Array { return s.Descriptor }

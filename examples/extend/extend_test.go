@@ -250,7 +250,7 @@ func TestQualityDiversity(t *testing.T) {
 	f := &Fifth{Sigma: settings.Num(.5), Change: settings.Num(1)}
 	for accepted, want := range map[bool]float64{true: .5 * math.Exp(.8), false: .5 * math.Exp(-.2)} {
 		c := qd.Change{Accepted: graph.Of([]bool{accepted, accepted})}
-		next := f.Tell(random.New(0), f.Init(nil, 2, qd.Archive{}), qd.Archive{}, qd.Child{}, qd.Batch{}, c)
+		next := f.Tell(random.New(0), f.Init(nil, 2, nil), nil, qd.Child{}, qd.Batch{}, c)
 		require.InDelta(t, want, number(t, next.(*graph.Array)), 1e-6)
 	}
 }

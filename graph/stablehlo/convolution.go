@@ -8,9 +8,10 @@ import (
 )
 
 var (
-	axesPattern  = regexp.MustCompile(`dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]`)
-	padPattern   = regexp.MustCompile(`pad = \[(\[[\[\]\d, -]*\])\]`)
-	groupPattern = regexp.MustCompile(`(batch|feature)_group_count = (\d+)`)
+	axesPattern   = regexp.MustCompile(`dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]`)
+	turnedPattern = regexp.MustCompile(`reverse = \[[^\]]*(true|1)`)
+	padPattern    = regexp.MustCompile(`pad = \[(\[[\[\]\d, -]*\])\]`)
+	groupPattern  = regexp.MustCompile(`(batch|feature)_group_count = (\d+)`)
 )
 
 func convolution(m *importer, o *op, s *scope) []*graph.Array {
@@ -19,7 +20,7 @@ func convolution(m *importer, o *op, s *scope) []*graph.Array {
 	if axes == nil {
 		m.refuse(o, "it has no dim_numbers")
 	}
-	if turned, ok := o.list("reverse"); ok && len(turned) > 0 || strings.Contains(o.head, "reverse = [true") {
+	if turnedPattern.MatchString(o.head) {
 		m.refuse(o, "reverse is not known here")
 	}
 	spatial := x[0].Rank() - 2

@@ -1,8 +1,10 @@
-// Package stablehlo reads functions that JAX exported as StableHLO text, and makes functions of arrays from them. Such
-// a function works under graph.VMap, Scan, Grad and Jit, because its ops are recorded one by one.
+// Package stablehlo reads functions that JAX exported as StableHLO, and makes functions of arrays from them. Such a
+// function works under graph.VMap, Scan, Grad and Jit, because its ops are recorded one by one.
 //
 //	exported = jax.export.export(jax.jit(f))(params, x)
 //	open("net.mlir", "w").write(exported.mlir_module())
+//
+// The other forms of a module are read, too: exported.mlir_module_serialized and exported.serialize().
 //
 //	f, err := stablehlo.Read("net.mlir")
 //	net := stablehlo.As[Args](f, graph.Scalar(0)) // Args is a struct{ Params Net; X *graph.Array }
@@ -21,6 +23,7 @@ import (
 	"strings"
 
 	"xlarun/graph"
+	"xlarun/graph/stablehlo/bytecode"
 )
 
 // Function is the function main of a module.
@@ -29,21 +32,36 @@ type Function struct {
 	functions map[string]*function
 }
 
-// Read reads a file of StableHLO text, as jax.export's mlir_module writes it. The function is traced once, so a
-// Function that Read returns can be called.
+// Read reads a file that jax.export wrote: StableHLO text of mlir_module, bytecode of mlir_module_serialized, or the
+// file of serialize. The function is traced once, so a Function that Read returns can be called.
 func Read(path string) (*Function, error) {
-	text, err := os.ReadFile(path)
+	file, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, string(text))
+	text, err := Text(path, file)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text)
+}
+
+// Text is the StableHLO text of a file that Read can read. Text is returned as it is, bytecode is translated. name
+// stands in errors.
+func Text(name string, file []byte) (string, error) {
+	_, exported := bytecode.Exported(file)
+	if !exported && !bytecode.Is(file) {
+		return string(file), nil
+	}
+	text, err := bytecode.Text(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
 }
 
 // Parse is Read from a text. name stands in errors.
 func Parse(name, text string) (*Function, error) {
-	if strings.HasPrefix(text, "ML\xefR") {
-		return nil, fmt.Errorf("%s is MLIR bytecode, want text: write exported.mlir_module() of jax.export", name)
-	}
 	functions, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)

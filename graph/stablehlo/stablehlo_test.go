@@ -18,6 +18,7 @@ import (
 // exported is a function that JAX exported, with what JAX computes.
 type exported struct {
 	Name, Text                 string
+	Bytecode                   []byte
 	Inputs, Outputs, Gradients []oracles.Array
 }
 
@@ -25,7 +26,7 @@ func cases(t testing.TB) []exported {
 	t.Helper()
 	var file struct{ Cases []exported }
 	require.NoError(t, oracles.Read("testdata/jax_export.json.gz", &file))
-	require.Len(t, file.Cases, 18)
+	require.Len(t, file.Cases, 20)
 	return file.Cases
 }
 
@@ -176,7 +177,6 @@ const tail = "return %0 : tensor<3xf32>\n}\n}"
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "f.mlir has no function @main"},
-		{"bytecode", "ML\xefR\x01", "f.mlir is MLIR bytecode, want text"},
 		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
 		{"unknown op", head + "%0 = stablehlo.cholesky %arg0, lower = true : tensor<3xf32>\n" + tail,
 			"f.mlir:3: stablehlo.cholesky: this op is not known here"},
@@ -197,6 +197,11 @@ func TestRefusals(t *testing.T) {
 		{"dtype", "func.func @main(%arg0: tensor<complex<f64>>) -> tensor<f32> {\n}", "dtype that is not known here"},
 		{"transform", head + "%0 = stablehlo.fft %arg0, type = DCT, length = [3] : tensor<3xf32>\n" + tail,
 			"f.mlir:3: stablehlo.fft: its type is \"DCT\", want FFT"},
+		{"30.240 one reversed axis of two", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> " +
+			"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->" +
+			"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = " +
+			"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : " +
+			"tensor<1x2x2x1xf32>\n}", "reverse is not known here"},
 		{"short constant", head + "%0 = stablehlo.constant dense<\"0x0000\"> : tensor<3xf32>\n" + tail,
 			"the constant has 2 bytes"},
 		{"constant", head + "%0 = stablehlo.constant dense<x> : tensor<3xf32>\n" + tail,

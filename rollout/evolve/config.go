@@ -18,6 +18,7 @@ type Config struct {
 	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
 	_                     struct{} `help:"all that were made in the generations before"`
 
+	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`
 	generation.PatienceSettings `advanced:""`
 	PoolSettings                `advanced:""`
@@ -89,6 +90,9 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := c.checkRestarts(); err != nil {
 		return nil, err
 	}
+	if err := c.checkGrow(x.Strategy); err != nil {
+		return nil, err
+	}
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
@@ -116,6 +120,9 @@ func (c *Config) Measures() []string {
 	if c.restarts() {
 		names = append(names, "population", "restarts")
 	}
+	if c.Grow {
+		names = append(names, roomNodes, roomConnections)
+	}
 	return names
 }
 
@@ -142,6 +149,9 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	}
 	if c.restarts() {
 		return newRestarting(b, *c)
+	}
+	if c.Grow {
+		return newGrowing(b, *c)
 	}
 	return New(b, *c)
 }

@@ -16,6 +16,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -47,8 +48,8 @@ type HostSettings struct {
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
 // server returns the server and the name of HostSettings.Join.
-func (h *HostSettings) server() (s hosts.Server, name string, err error) {
-	if s.URL, name, err = hosts.ParseAddress(h.Join); err != nil {
+func (h *HostSettings) server() (s messaging.Server, name string, err error) {
+	if s.URL, name, err = messaging.ParseAddress(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
 	}
 	return s, name, nil
@@ -76,7 +77,7 @@ func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	if server.TLS, err = files.TLS(); err != nil {
 		return nil, settings.Wrong("join", h.Join, "a server with certificates that can be read: %v", err)
 	}
-	return server.On(name + suffix), nil
+	return hosts.On(server, name+suffix), nil
 }
 
 // search is an evolution, with or without restarts.

@@ -31,6 +31,8 @@ func (c *Config) checkLane() error {
 	switch {
 	case c.restarts():
 		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
+	case c.Grow:
+		return settings.Wrong("grow", true, "false: lanes have one program")
 	case c.Join != "":
 		return settings.Wrong("join", c.Join, "none: lanes run in one process")
 	case c.Island != "":

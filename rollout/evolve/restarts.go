@@ -255,14 +255,27 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	r := &restarting{Evolution: e, backend: b, first: c.clone(), params: e.setup.Params,
 		evolutions: map[int]*Evolution{c.Population: e}}
 	r.restarts.population, r.restarts.sigma = c.Population, 1
-	layout := e.setup.Layout
-	r.first.Tile, r.first.LanesLast, r.first.Unroll = layout.Tile, layout.LanesLast, layout.Unroll
-	r.first.EpisodeBatch, r.first.VectorWidth = layout.EpisodeBatch, layout.VectorWidth
+	r.first.keepLayout(e)
 	return r, nil
+}
+
+// keepLayout gives the config the layout that was chosen for a run.
+func (c *Config) keepLayout(e *Evolution) {
+	layout := e.setup.Layout
+	c.Tile, c.LanesLast, c.Unroll = layout.Tile, layout.LanesLast, layout.Unroll
+	c.EpisodeBatch, c.VectorWidth = layout.EpisodeBatch, layout.VectorWidth
 }
 
 // searchOf returns the config of the search that a snapshot belongs to.
 func (c *Config) searchOf(s run.Snapshot) (*Config, error) {
+	if c.Grow {
+		room, err := readRoom(s)
+		if err != nil {
+			return nil, err
+		}
+		search := c.withRoom(room)
+		return &search, nil
+	}
 	if !c.restarts() {
 		return c, nil
 	}

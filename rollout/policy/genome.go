@@ -126,7 +126,19 @@ type Genomes struct {
 // GenomePolicy is a policy whose parameters are a genome.Genome of a network.
 type GenomePolicy interface {
 	Policy
+	Padded
 	Genotype() genome.Network
+}
+
+// Sizes returns the settings that give room for a genome as large as that of params.
+func (*Genomes) Sizes(params any) settings.Values { return roomOf(params) }
+
+// Wider pads genomes to the sizes of the network.
+func (p *Genomes) Wider(params any) any { return p.Network.Wider(params.(genome.Genome)) }
+
+func roomOf(params any) settings.Values {
+	nodes, connections := params.(genome.Genome).Room()
+	return settings.Values{"nodes": nodes, "connections": connections}
 }
 
 // Genotype returns the network, which acts itself.
@@ -166,9 +178,9 @@ func (p *Genomes) ready(op string, params any) genome.Ready {
 }
 
 // Start returns zeros for a recurrent network, nothing for others.
-func (p *Genomes) Start(any) any {
+func (p *Genomes) Start(params any) any {
 	if p.Network.Recurrent {
-		return p.Network.Start()
+		return p.Network.Start(p.ready("Start", params))
 	}
 	return graph.None{}
 }

@@ -98,6 +98,26 @@ func LearnerOf(p Policy) (Learner, bool) {
 	return l, ok && l.Learns()
 }
 
+// Padded is a Policy that takes parameters of several sizes.
+type Padded interface {
+	// Sizes returns the settings that decide the sizes of params, as a policy with these sizes has them.
+	Sizes(params any) settings.Values
+	// Wider returns params, leaves […, size], with the sizes of this policy, which are not smaller. They mean the same.
+	Wider(params any) any
+}
+
+// SizesOf returns the settings of p that decide the sizes of params; nil if p is not Padded.
+func SizesOf(p Policy, params any) settings.Values {
+	padded, ok := Unwrap(p).(Padded)
+	if !ok {
+		return nil
+	}
+	if normalized, ok := params.(Normalized); ok {
+		params = normalized.Own
+	}
+	return padded.Sizes(params)
+}
+
 // FromFile is a Policy whose layers come from a file.
 type FromFile interface {
 	Policy

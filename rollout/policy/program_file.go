@@ -29,17 +29,21 @@ const (
 // programs has the functions that this process has read, by their packed texts.
 var programs sync.Map
 
-// readProgram reads StableHLO text. It returns the function and its packed text.
+// readProgram reads a function that JAX exported. It returns the function and its packed text.
 func readProgram(path string) (*stablehlo.Function, string, error) {
-	text, err := wholeFile(path, longestProgram)
+	file, err := wholeFile(path, longestProgram)
 	if err != nil {
 		return nil, "", err
 	}
-	packed := packProgram(stablehlo.Compact(string(text)))
+	text, err := stablehlo.Text(path, file)
+	if err != nil {
+		return nil, "", errors.New(strings.TrimPrefix(err.Error(), path+": "))
+	}
+	packed := packProgram(stablehlo.Compact(text))
 	if f, ok := programs.Load(packed); ok {
 		return f.(*stablehlo.Function), packed, nil
 	}
-	f, err := stablehlo.Parse(path, string(text)) // the file itself, whose lines errors name
+	f, err := stablehlo.Parse(path, text) // the file itself, whose lines errors name
 	if err != nil {
 		return nil, "", errors.New(strings.TrimPrefix(err.Error(), path+": "))
 	}

@@ -17,8 +17,8 @@ func init() {
 
 // ProgramSettings are the settings of the policy "program".
 type ProgramSettings struct {
-	File   string   `set:"file" args:"" wants:"a file of StableHLO text, as in program:net.mlir"`
-	_      struct{} `help:"file of StableHLO text that jax.export wrote: a function of parameters and an observation"`
+	File   string   `set:"file" args:"" wants:"a file of StableHLO, as in program:net.mlir"`
+	_      struct{} `help:"file of StableHLO that jax.export wrote: a function of parameters and an observation"`
 	Params string   `set:"params" wants:"a safetensors file"`
 	_      struct{} `help:"safetensors file of the parameters, which are the numbers that the search starts from"`
 	_      struct{} `help:"(default the file with the program's name and the ending .safetensors)"`
@@ -46,7 +46,7 @@ func (s *ProgramSettings) Make(observation envs.Space, outputs int) (Policy, err
 		}
 		p.text = s.Module
 	case s.File == "":
-		return nil, wrong("a file of StableHLO text, as in program:net.mlir")
+		return nil, wrong("a file of StableHLO, as in program:net.mlir")
 	default:
 		if p.function, p.text, err = readProgram(s.File); err != nil {
 			return nil, wrong("a program that can be read: %s", err)

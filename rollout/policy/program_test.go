@@ -126,7 +126,7 @@ func TestProgramRefusals(t *testing.T) {
 		"one argument": {replaced(`loc("args[0]")`, `loc("variables[0]")`), fourElements, 2,
 			"a function of parameters and one observation; this one takes variables['params']"},
 		"bytecode": {plain(func(string) string { return "ML\xefR\x01" }), fourElements, 2,
-			"is MLIR bytecode, want text"},
+			"it is MLIR bytecode of version 0, want 6"},
 		"a carry that is not returned": {replaced("variables['params']['LayerNorm_0']['scale']", "more"), fourElements,
 			2,
 			"this one takes 1 arrays of a carry, and returns 1 arrays"},

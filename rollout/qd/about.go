@@ -20,7 +20,16 @@ func (c *Config) About() run.About {
 	return run.About{
 		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %d steps, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
 			c.Steps, c.Seed),
-		Measures: func() []string { return append(metricNames[:len(metricNames):len(metricNames)], "env_steps") },
+		Measures: c.measures,
 		Check:    c.Check,
 	}
+}
+
+// measures returns the names of all metrics, of mistaken settings those of an archive with one elite in each cell.
+func (c *Config) measures() []string {
+	p, err := c.program()
+	if err != nil {
+		p = &Program{Archive: eliteCells{}}
+	}
+	return append(p.metricNames(), "env_steps")
 }

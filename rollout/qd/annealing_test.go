@@ -28,12 +28,12 @@ func TestThresholdsOfPyribs(t *testing.T) {
 		if c.Min != nil {
 			annealing.Min = settings.Num(*c.Min)
 		}
-		a := NewArchive(12, 1, 2, annealing)
+		a := newElites(12, 1, 2, annealing)
 		for k, s := range c.Steps {
 			b := batchOf(grid(c.Sides), envs.Positive(1, 1), graph.Zeros(graph.ShapeOf(graph.Float32, 30, 1)),
 				array(s.Fitnesses), array(s.Descriptors))
 			var change Change
-			a, change = a.Insert(b, graph.Of(int32(k)), annealing)
+			a, change = a.insert(b, graph.Of(int32(k)), annealing)
 			status := change.Accepted.Convert(graph.Int32).Mul(change.Empty.Convert(graph.Int32).Add(1))
 			require.Equal(t, s.Status.Floats(), floats(t, status), "rate %g, step %d", c.Rate, k)
 			require.InDeltaSlice(t, s.Value.Floats(), floats(t, change.Improvement), 1e-5)

@@ -1,85 +1,69 @@
 package qd
 
 import (
-	"math"
-
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
-// Archive holds the elites of quality-diversity search: in each cell the best genome that was found there (Mouret and
-// Clune, "Illuminating search spaces by mapping elites", 2015). It is a tree, the same on every device.
-type Archive struct {
-	Genomes    *graph.Array // f32[cells, n]; 0 in empty cells
-	Fitness    *graph.Array // f32[cells]; -Inf in empty cells
-	Descriptor *graph.Array // f32[cells, d]: the elite's own, within the bounds; 0 in empty cells
-	Generation *graph.Array // i32[cells]: when the elite was found, from 0
-	// Threshold, f32[cells], is what the fitness of a member has to exceed to be accepted. It is the fitness of the
-	// elite, or below it with Annealing.
-	Threshold *graph.Array
-	// Filled lists the cells with an elite in the order in which they were filled: i32[cells], of which the first Count
-	// count. So an elite is drawn in one step, however many cells are empty.
-	Filled *graph.Array
-	Count  *graph.Array // i32[]
+// Archive holds the members that a search has kept, its elites. It is a tree of arrays, the same on every device. Its
+// methods are traced.
+type Archive interface {
+	// Insert puts members into the archive, and returns what that did to each of them.
+	Insert(b Batch, generation *graph.Array, s Scoring) (Archive, Change)
+	// Draw returns the genome of a random elite, as a parent: f32[n]. It is 0 if the archive has none.
+	Draw(key random.Key) *graph.Array
+	// Size returns the number of elites, i32[]; with several in a cell, the number of cells that have one. It is 0 only
+	// if the archive is empty.
+	Size() *graph.Array
+	// Metrics returns the numbers, f32[], that Container.Metrics names, after an insertion.
+	Metrics(c Change, s Scoring) []*graph.Array
+	// Places returns a row for each place of an elite.
+	Places() Places
 }
 
-// NewArchive returns an archive without elites, for genomes of n numbers and descriptors of d.
-func NewArchive(cells, n, d int, a Annealing) Archive {
-	whole := graph.ShapeOf(graph.Int32, cells)
-	return Archive{Genomes: graph.Zeros(graph.ShapeOf(graph.Float32, cells, n)),
-		Fitness:    graph.Full(graph.ShapeOf(graph.Float32, cells), math.Inf(-1)),
-		Threshold:  a.first().BroadcastTo(cells),
-		Descriptor: graph.Zeros(graph.ShapeOf(graph.Float32, cells, d)),
-		Generation: graph.Zeros(whole), Filled: graph.Zeros(whole), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+// Places has a row for each place that an elite can have.
+type Places struct {
+	Cell       *graph.Array // i32[places]: rising
+	Genomes    *graph.Array // f32[places, n]
+	Fitness    *graph.Array // f32[places]: mean return; -Inf where there is no elite
+	Generation *graph.Array // i32[places]: when the elite was found, from 0
+	Descriptor *graph.Array `tree:"optional"` // f32[places, d]; nil without descriptors
+	Objectives *graph.Array `tree:"optional"` // f32[places, k]; nil unless there are several
 }
 
-// Cells returns the number of cells.
-func (a Archive) Cells() int { return a.Fitness.Dim(0) }
-
-// Elite returns the genome of the i-th cell that was filled, i32[].
-func (a Archive) Elite(i *graph.Array) *graph.Array {
-	return graph.Take(a.Genomes, graph.Take(a.Filled, i, 0), 0)
+// Container is a kind of archive: where members belong, and which of them it keeps.
+type Container interface {
+	Tessellation
+	// Empty returns the archive without elites, for genomes of n numbers. It is traced.
+	Empty(n int, s Scoring) Archive
+	// Most returns the number of places for elites.
+	Most() int
+	// Metrics returns the names of the numbers of Archive.Metrics. One of them is "best_fitness".
+	Metrics() []string
+	// Summary says in some words what an archive has, by the last metrics.
+	Summary(metric func(name string) float64) string
 }
 
-// Draw returns the genome of an elite, drawn uniformly: f32[n]. It is 0 if the archive has none.
-func (a Archive) Draw(key random.Key) *graph.Array {
-	return a.Elite(random.Randint(key, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)))
+// ArchiveMaker is a pointer to a struct of settings that make a Container. Its errors are *settings.Error.
+type ArchiveMaker interface {
+	Make(of Measures) (Container, error)
 }
 
-// Insert puts the members into their cells. A member becomes the elite of its cell if its fitness is higher than that
-// of the elite before, and than the threshold. Of several in a cell the one with the highest fitness does, and of equal
-// ones the first. Members that are not valid are dropped.
-func (a Archive) Insert(b Batch, generation *graph.Array, annealing Annealing) (Archive, Change) {
-	before, threshold := graph.Take(a.Fitness, b.Cell, 0), graph.Take(a.Threshold, b.Cell, 0)
-	c := Change{Accepted: b.Valid.And(b.Fitness.Gt(threshold)), Empty: before.Eq(math.Inf(-1)),
-		Improvement: graph.Select(threshold.Gt(math.Inf(-1)), b.Fitness.Sub(threshold), b.Fitness)}
-	c.Improvement = graph.Select(b.Valid, c.Improvement, math.Inf(-1))
-	c.Added = firstBest(a.Cells(), b.Cell, b.Fitness, b.Valid.And(b.Fitness.Gt(before)).And(c.Accepted))
-	c.New = c.Added.And(c.Empty)
-
-	to := graph.Select(c.Added, b.Cell, a.Cells()) // beyond the end: dropped
-	number := c.New.Convert(graph.Int32)
-	place := graph.Select(c.New, graph.CumSum(number, 0).Add(a.Count.Sub(1)), a.Cells())
-	next := Archive{
-		Genomes:    graph.ScatterSet(a.Genomes, to, b.Genomes),
-		Fitness:    graph.ScatterSet(a.Fitness, to, b.Fitness),
-		Descriptor: graph.ScatterSet(a.Descriptor, to, b.Descriptor),
-		Generation: graph.ScatterSet(a.Generation, to, generation.BroadcastTo(to.Dims()...)),
-		Filled:     graph.ScatterSet(a.Filled, place, b.Cell),
-		Count:      a.Count.Add(number.Sum()),
-	}
-	next.Threshold = annealing.next(a.Threshold, next.Fitness, b, c.Accepted)
-	return next, c
+// Undescribed is an ArchiveMaker whose archive has no use for descriptors.
+type Undescribed interface {
+	ArchiveMaker
+	NeedsNoDescriptor()
 }
 
-// firstBest returns for each cell the first member with the highest fitness, of those that count: bool[batch].
-func firstBest(cells int, cell, fitness, counts *graph.Array) *graph.Array {
-	n := cell.Dim(0)
-	of := graph.Select(counts, cell, cells) // beyond the end: dropped
-	best := graph.ScatterMax(graph.Full(graph.ShapeOf(graph.Float32, cells), math.Inf(-1)), of, fitness)
-	equal := counts.And(fitness.Eq(graph.Take(best, cell, 0)))
-	number := graph.Iota(n)
-	none := graph.Full(graph.ShapeOf(graph.Int32, cells), n)
-	first := graph.ScatterMin(none, graph.Select(equal, cell, cells), number)
-	return equal.And(graph.Take(first, cell, 0).Eq(number))
+// Several is an ArchiveMaker whose archive is for several objectives.
+type Several interface {
+	ArchiveMaker
+	WantsObjectives()
+}
+
+// Measures says what is known of each member.
+type Measures struct {
+	// Descriptor is the number of elements of a descriptor; 0: there is none.
+	Descriptor int
+	Objectives
 }

@@ -68,7 +68,7 @@ func batchOf(cells Tessellation, space envs.Box, genomes, fitness, descriptor *g
 		unit = graph.Select(valid, unit, graph.ZerosLike(unit))
 		return scores{cells.Cell(cells.Tables(), unit), valid, d, unit}
 	})(fitness, descriptor)
-	return Batch{genomes, fitness, s.Descriptor, s.Unit, s.Cell, s.Valid}
+	return Batch{Genomes: genomes, Fitness: fitness, Descriptor: s.Descriptor, Unit: s.Unit, Cell: s.Cell, Valid: s.Valid}
 }
 
 // Insertions equal QDax's: the same cells, fitness and descriptors, ties in cell and fitness, elites of equal
@@ -94,13 +94,13 @@ func TestInsertionsOfQDax(t *testing.T) {
 				ours[i] = int(floats(t, cells.Cell(nil, graph.Float32s(unit.at(i))))[0])
 			}
 		}
-		a := NewArchive(n, 3, d, elitist)
+		a := newElites(n, 3, d, elitist)
 		tied := map[float64]bool{} // first numbers of genomes
 		for k, s := range c.Steps {
 			genomes := array(s.Genotypes)
 			b := batchOf(cells, space, genomes, array(s.Fitnesses), array(s.Descriptors))
 			var change Change
-			a, change = a.Insert(b, graph.Of(int32(k)), elitist)
+			a, change = a.insert(b, graph.Of(int32(k)), elitist)
 			got, err := graph.Eval(a)
 			require.NoError(t, err)
 			a = got
@@ -168,7 +168,7 @@ func TestArmOfQDax(t *testing.T) {
 func TestInsertIsALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const cells, batch = 7, 33
-	a := NewArchive(cells, 1, 1, elitist)
+	a := newElites(cells, 1, 1, elitist)
 	best, owner := make([]float64, cells), make([]float64, cells)
 	for i := range best {
 		best[i] = math.Inf(-1)
@@ -191,7 +191,7 @@ func TestInsertIsALoop(t *testing.T) {
 		b := batchOf(grid{cells}, envs.Positive(1), graph.Float32s(genome, batch, 1), graph.Float32s(fitness),
 			graph.Float32s(descriptor, batch, 1))
 		var change Change
-		a, change = a.Insert(b, graph.Of(int32(g)), elitist)
+		a, change = a.insert(b, graph.Of(int32(g)), elitist)
 		for i := range batch {
 			f, d := float64(fitness[i]), float64(descriptor[i])
 			if math.IsNaN(f) || math.IsInf(f, 0) || math.IsNaN(d) {
@@ -220,14 +220,14 @@ func TestInsertIsALoop(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	a := NewArchive(4, 1, 1, elitist)
+	a := newElites(4, 1, 1, elitist)
 	s := a.Score(graph.Scalar(10))
 	require.Equal(t, []float64{0}, floats(t, s.Coverage))
 	require.Equal(t, []float64{0}, floats(t, s.QD))
 	require.True(t, math.IsInf(floats(t, s.Best)[0], -1))
 	b := batchOf(grid{4}, envs.Positive(1), graph.Float32s([]float32{1, 2, 3}, 3, 1),
 		graph.Float32s([]float32{-1, -3, 2}), graph.Float32s([]float32{.1, .9, .95}, 3, 1))
-	a, _ = a.Insert(b, graph.Of(int32(0)), elitist)
+	a, _ = a.insert(b, graph.Of(int32(0)), elitist)
 	s = a.Score(graph.Scalar(10))
 	require.Equal(t, []float64{.5, 21, 2, .5}, []float64{floats(t, s.Coverage)[0], floats(t, s.QD)[0],
 		floats(t, s.Best)[0], floats(t, s.Mean)[0]})

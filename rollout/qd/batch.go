@@ -6,10 +6,11 @@ import "xlarun/graph"
 type Batch struct {
 	Genomes    *graph.Array // f32[batch, n]
 	Fitness    *graph.Array // f32[batch]
-	Descriptor *graph.Array // f32[batch, d], within the bounds
-	Unit       *graph.Array // f32[batch, d]: the descriptor with its bounds at 0 and 1
+	Descriptor *graph.Array `tree:"optional"` // f32[batch, d], within the bounds; nil without descriptors
+	Unit       *graph.Array `tree:"optional"` // f32[batch, d]: the descriptor with its bounds at 0 and 1
+	Objectives *graph.Array `tree:"optional"` // f32[batch, k]; nil unless there are several
 	Cell       *graph.Array // i32[batch]: where the descriptor lies; any number of members that are not Valid
-	Valid      *graph.Array // bool[batch]: fitness and descriptor are finite
+	Valid      *graph.Array // bool[batch]: fitness, objectives and descriptor are finite
 }
 
 // Change says what an insertion did to each member: bool[batch], Improvement f32[batch].

@@ -58,7 +58,7 @@ type Config struct {
 	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
 	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
 	_           struct{} `help:"generations at most"`
-	Archive     string   `set:"archive" help:"how the space of descriptors is divided into cells"`
+	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
 	Strategy    string   `set:"strategy"`
@@ -71,6 +71,7 @@ type Config struct {
 type Scoring struct {
 	Offset    settings.Number `set:"qd-offset" help:"number that qd_score adds for each elite, to its fitness"`
 	Annealing `advanced:""`
+	Objectives
 }
 
 // DefaultConfig is MAP-Elites on CartPole.
@@ -92,13 +93,19 @@ func (c *Config) Last() int64 { return int64(c.Generations) }
 // Board returns the rows of the display.
 func (c *Config) Board() []run.Row {
 	return []run.Row{
-		{Label: "coverage", Plain: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
+		{Label: "coverage", Plain: true, Rare: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
 			Curve: "coverage", Colour: "cyan"},
-		{Label: "QD score", Plain: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score", Colour: "green"},
+		{Label: "QD score", Plain: true, Rare: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score",
+			Colour: "green"},
+		{Label: "hypervolume", Plain: true, Rare: true, Parts: []run.Part{{Metric: "hypervolume"},
+			{Before: ", of all cells ", Metric: "moqd_score"}}, Curve: "hypervolume", Colour: "green"},
+		{Label: "elites", Plain: true, Rare: true, Parts: []run.Part{{Metric: "elites", Format: run.Whole},
+			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them that none dominates"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
@@ -112,9 +119,20 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
+	archive, err := archives.Choose(c.Archive, c.Parted.Under("archive."))
+	if err != nil {
+		return nil, err
+	}
 	maker, err := descriptors.Choose(c.Descriptor, c.Parted.Under("descriptor."))
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := archive.(Undescribed); ok {
+		if c.Descriptor != DefaultConfig().Descriptor {
+			return nil, settings.Wrong("descriptor", c.Descriptor, "env: the archive %s has no use for descriptors",
+				c.Archive)
+		}
+		return r, nil
 	}
 	if r.Descriptor, err = maker.Make(r.Env); err != nil {
 		return nil, err
@@ -140,14 +158,11 @@ func (c *Config) program() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Play: &episode.Spread{Rollout: r}, Space: r.Descriptor.Space(), Scoring: c.Scoring}
-	maker, err := archives.Choose(c.Archive, c.Parted.Under("archive."))
-	if err != nil {
+	p := &Program{Play: &episode.Spread{Rollout: r}, Scoring: c.Scoring}
+	if p.Archive, err = c.container(p); err != nil {
 		return nil, err
 	}
-	if p.Cells, err = maker.Divide(p.Space.Dims[0]); err != nil {
-		return nil, err
-	}
+	p.Cells = tessellationOf(p.Archive)
 	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
 		return nil, err
 	}
@@ -157,6 +172,10 @@ func (c *Config) program() (*Program, error) {
 			return nil, err
 		}
 		e.SetStrategy(s, c.Batch)
+		if p.Objectives.Names != "" {
+			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one fitness, "+
+				"and here are several objectives")
+		}
 	} else if err := c.checkNoStrategy(); err != nil {
 		return nil, err
 	}
@@ -169,6 +188,40 @@ func (c *Config) program() (*Program, error) {
 		return nil, settings.Wrong("sample", c.Sample, "0: xlarun play RUN --cell N plays an elite")
 	}
 	return p, c.genome(p)
+}
+
+// container returns the archive. It sets the space of descriptors and the objectives of the program.
+func (c *Config) container(p *Program) (Container, error) {
+	maker, err := archives.Choose(c.Archive, c.Parted.Under("archive."))
+	if err != nil {
+		return nil, err
+	}
+	var of Measures
+	if d := p.Play.Descriptor; d != nil {
+		p.Space = d.Space()
+		of.Descriptor = p.Space.Dims[0]
+	}
+	_, several := maker.(Several)
+	_, undescribed := maker.(Undescribed)
+	if several && c.Front > 0 || undescribed && c.Front > 0 {
+		return nil, settings.Wrong("front", c.Front, "0: the archive %s has no cells, in which fronts could be", c.Archive)
+	}
+	if several || c.Front > 0 {
+		if p.Objectives, err = c.chosen(p.Play.Env.Spec()); err != nil {
+			return nil, err
+		}
+		if c.Annealing.Rate.Value < 1 {
+			return nil, settings.Wrong("learning-rate", c.Annealing.Rate.Value, "1: thresholds are for one fitness, and "+
+				"here are several objectives")
+		}
+	} else if key, value, ok := c.given(); ok {
+		return nil, settings.Wrong(key, value, "none: each cell of this archive has one elite, the one with the highest "+
+			"return. --front 50 or --archive nsga2 keep members by several objectives")
+	} else {
+		p.Objectives = Objectives{}
+	}
+	of.Objectives = p.Objectives
+	return maker.Make(of)
 }
 
 // checkNoStrategy refuses a strategy and settings of it that are no defaults, for an emitter that has none. A config
@@ -226,14 +279,26 @@ func (c *Config) checkMemory(p *Program, on plan.Machine) error {
 		devices = int64(max(1, on.Devices))
 	}
 	// On each device the archive, and once more while it changes; the members of a generation three times.
-	row := 4 * int64(n+p.Space.Dims[0]+3)
-	need := devices * row * (2*int64(p.Cells.Cells()) + 3*int64(c.Batch))
+	row := 4 * int64(n+len(p.Objectives.names())+3)
+	if len(p.Space.Dims) > 0 {
+		row += 4 * int64(p.Space.Dims[0])
+	}
+	need := devices * row * (2*int64(p.Archive.Most()) + 3*int64(c.Batch))
+	if w, ok := p.Archive.(worker); ok {
+		need += devices * w.Workspace(c.Batch)
+	}
 	if free > 0 && need > free {
 		return settings.Wrong("archive", c.Archive, "fewer cells: %d of %d parameters and %d members take about %s on "+
-			"%d devices, and %s is free", p.Cells.Cells(), n, c.Batch, plan.BytesText(need), devices,
+			"%d devices, and %s is free", p.Archive.Most(), n, c.Batch, plan.BytesText(need), devices,
 			plan.BytesText(free))
 	}
 	return nil
+}
+
+// worker is a Container that needs much memory while it inserts members.
+type worker interface {
+	// Workspace returns the bytes for an insertion of so many members.
+	Workspace(batch int) int64
 }
 
 // layout is Playing.Spread for the settings of the plan that are given.
@@ -274,7 +339,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
-		Computed: true, Metrics: metricNames, Work: p.Play.EnvSteps()}, first, in, p.Run)
+		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps()}, first, in, p.Run)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,15 @@ type CVT struct {
 	_      struct{} `wants:"a whole number"`
 }
 
+// Make returns the archive of the cells.
+func (c *CVT) Make(of Measures) (Container, error) {
+	t, err := c.Divide(of.Descriptor)
+	if err != nil {
+		return nil, err
+	}
+	return Cells(t, of), nil
+}
+
 // Divide returns the cells. They are computed when they are first used, once in a process: many take long, and a check
 // of the settings needs only their number.
 func (c *CVT) Divide(d int) (Tessellation, error) {

@@ -33,8 +33,12 @@ type envDescriptor struct{}
 func (*envDescriptor) Make(env envs.Environment) (episode.Descriptor, error) {
 	d, ok := episode.EnvDescriptor(env)
 	if !ok {
+		without := ""
+		if len(env.Spec().Objectives) > 1 {
+			without = ". --archive nsga2 needs none"
+		}
 		return nil, settings.Wrong("descriptor", "env", "observations, or a descriptor of your own: %s describes no "+
-			"behaviour; these environments do: %s", env.Spec().ID, strings.Join(describing(), ", "))
+			"behaviour; these environments do: %s%s", env.Spec().ID, strings.Join(describing(), ", "), without)
 	}
 	return d, nil
 }

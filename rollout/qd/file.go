@@ -10,28 +10,39 @@ import (
 )
 
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
-// except of centres, f32[cells, d], which has all cells.
+// except of centres, f32[cells, d], which has all cells; without cells there are none.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
-	a := state.Archive
+	a, err := graph.Eval(state.Archive.Places())
+	if err != nil {
+		return nil, err
+	}
 	fitness, err := graph.Floats(a.Fitness)
 	if err != nil {
 		return nil, err
 	}
-	var cells []int32
+	var places []int32
 	for i, f := range fitness {
 		if !math.IsInf(f, -1) {
-			cells = append(cells, int32(i))
+			places = append(places, int32(i))
 		}
 	}
-	arrays := map[string]*graph.Array{"centres": centres(r.program)}
-	if len(cells) == 0 {
+	arrays := map[string]*graph.Array{}
+	if all := r.program.Cells.Centres(); all != nil {
+		arrays["centres"] = centres(r.program, all)
+	}
+	if len(places) == 0 {
 		return graph.Eval(arrays)
 	}
 	err = graph.Try(func() {
-		at := graph.Int32s(cells)
+		at := graph.Int32s(places)
 		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
-		arrays["cell"], arrays["fitness"], arrays["descriptor"] = at, of(a.Fitness), of(a.Descriptor)
-		arrays["generation"] = of(a.Generation)
+		arrays["cell"], arrays["fitness"], arrays["generation"] = of(a.Cell), of(a.Fitness), of(a.Generation)
+		if a.Descriptor != nil {
+			arrays["descriptor"] = of(a.Descriptor)
+		}
+		if a.Objectives != nil {
+			arrays["objectives"] = of(a.Objectives)
+		}
 		genomes := graph.VMap(func(genome *graph.Array) any { return r.program.Genomes.Unravel(genome) })(of(a.Genomes))
 		leaves, tree := graph.Flatten(genomes)
 		for i, leaf := range leaves {
@@ -45,10 +56,10 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 }
 
 // centres returns a point of each cell within the bounds of descriptors, f32[cells, d].
-func centres(p *Program) *graph.Array {
+func centres(p *Program, all [][]float64) *graph.Array {
 	low, high := boundsOf(p.Space)
 	var flat []float32
-	for _, c := range p.Cells.Centres() {
+	for _, c := range all {
 		for i, x := range c {
 			flat = append(flat, low[i]+float32(x)*(high[i]-low[i]))
 		}
@@ -58,16 +69,17 @@ func centres(p *Program) *graph.Array {
 
 // metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
 func (r *Run) metadata(generation int64) map[string]string {
-	low, high := boundsOf(r.program.Space)
-	sides := ""
-	if g, ok := r.program.Cells.(grid); ok {
-		sides = commas([]int(g))
-	}
 	m := map[string]string{"format": "xlarun archive", "format_version": "1", "archive": r.config.Archive,
-		"env": r.config.Env, "generation": fmt.Sprint(generation), "low": commas(low), "high": commas(high),
-		"offset": fmt.Sprint(r.config.Offset.Value)}
-	if sides != "" {
-		m["sides"] = sides
+		"env": r.config.Env, "generation": fmt.Sprint(generation), "offset": fmt.Sprint(r.config.Offset.Value)}
+	if len(r.program.Space.Dims) > 0 {
+		low, high := boundsOf(r.program.Space)
+		m["low"], m["high"] = commas(low), commas(high)
+	}
+	if g, ok := r.program.Cells.(grid); ok {
+		m["sides"] = commas([]int(g))
+	}
+	if names := r.program.Objectives.names(); names != nil {
+		m["objectives"], m["reference_point"] = strings.Join(names, "; "), commas(r.program.Reference)
 	}
 	if names := r.program.Play.Env.Spec().Descriptors; len(names) > 0 && r.config.Descriptor == "env" {
 		m["descriptors"] = strings.Join(names, "; ")

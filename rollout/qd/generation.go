@@ -1,6 +1,8 @@
 package qd
 
 import (
+	"slices"
+
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -28,8 +30,9 @@ type Inputs struct {
 // archive takes those that are better than the elites of their cells. Its methods are traced.
 type Program struct {
 	Play    *episode.Spread
-	Space   envs.Box // of descriptors
+	Space   envs.Box // of descriptors; no Dims: there are none
 	Cells   Tessellation
+	Archive Container
 	Emitter Emitter
 	Genomes *population.Layout
 	Scoring
@@ -39,7 +42,7 @@ type Program struct {
 func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := p.first(keys[0])
-	archive := NewArchive(p.Cells.Cells(), genome.Dim(0), p.Space.Dims[0], p.Annealing)
+	archive := p.Archive.Empty(genome.Dim(0), p.Scoring)
 	return State{Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Archive: archive,
 		Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
 }
@@ -71,41 +74,52 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 		child := p.child(emitter, ask, number, first, s)
 		return p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
 	})
-	archive, change := s.Archive.Insert(members.Batch, s.Generation, scoring.Annealing)
+	archive, change := s.Archive.Insert(members.Batch, s.Generation, *scoring)
 	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
 	next.Emitter = emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
-	return next, metrics(archive, members, change, scoring.Offset.Array())
+	return next, graph.Stack(append(archive.Metrics(change, *scoring), members.metrics()...), 0)
 }
 
 // child makes a member: from the policy's first parameters while the archive is empty, else by the emitter.
 func (p *Program) child(e Emitter, ask random.Key, number *graph.Array, first random.Key, s State) Child {
 	child := e.Ask(ask, number, s.Emitter, s.Archive)
 	emitted := child.Genome
-	child.Genome = graph.Cond(s.Archive.Count.Eq(0), func() *graph.Array { return p.first(first) },
+	child.Genome = graph.Cond(s.Archive.Size().Eq(0), func() *graph.Array { return p.first(first) },
 		func() *graph.Array { return emitted })
 	return child
 }
 
 // score returns a member with the cell of its descriptor.
 func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
-	unit, inside := scaled(p.Space, s.Descriptor)
-	valid := s.Return.IsFinite().And(s.Descriptor.IsFinite().All())
-	unit = graph.Select(valid, unit, graph.ZerosLike(unit))
-	low, high := boundsOf(p.Space)
-	return evaluation{child, Batch{Genomes: child.Genome, Fitness: s.Return,
-		Descriptor: graph.Clamp(graph.Float32s(low), s.Descriptor, graph.Float32s(high)),
-		Unit:       unit, Cell: p.Cells.Cell(tables, unit), Valid: valid}, inside, s.Length}
+	b := Batch{Genomes: child.Genome, Fitness: s.Return, Objectives: p.Objectives.of(p.Play.Env.Spec(), s),
+		Valid: s.Return.IsFinite()}
+	if b.Objectives != nil {
+		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
+	}
+	e := evaluation{Child: child, Inside: graph.Ones(graph.ShapeOf(graph.Bool)), Length: s.Length}
+	if len(p.Space.Dims) > 0 {
+		b.Unit, e.Inside = scaled(p.Space, s.Descriptor)
+		b.Valid = b.Valid.And(s.Descriptor.IsFinite().All())
+		b.Unit = graph.Select(b.Valid, b.Unit, graph.ZerosLike(b.Unit))
+		low, high := boundsOf(p.Space)
+		b.Descriptor = graph.Clamp(graph.Float32s(low), s.Descriptor, graph.Float32s(high))
+	}
+	b.Cell = p.Cells.Cell(tables, b.Unit)
+	e.Batch = b
+	return e
 }
 
-// metricNames are the names of the numbers that Run returns.
-var metricNames = []string{"coverage", "qd_score", "best_fitness", "elite_mean", "mean_fitness", "new_cells",
-	"improved", "dropped", "clipped", "mean_length"}
+// memberMetrics are the names of what evaluation.metrics returns.
+var memberMetrics = []string{"mean_fitness", "dropped", "clipped", "mean_length"}
 
-func metrics(a Archive, m evaluation, c Change, offset *graph.Array) *graph.Array {
-	score := a.Score(offset)
-	count := func(mask *graph.Array) *graph.Array { return mask.Convert(graph.Float32).Sum() }
+// metrics returns the numbers of memberMetrics.
+func (m evaluation) metrics() []*graph.Array {
 	valid := m.Batch.Valid
 	mean := graph.Select(valid, m.Batch.Fitness, graph.ZerosLike(m.Batch.Fitness)).Sum().Div(count(valid))
-	return graph.Stack([]*graph.Array{score.Coverage, score.QD, score.Best, score.Mean, mean, count(c.New),
-		count(c.Added.And(c.New.Not())), count(valid.Not()), count(valid.And(m.Inside.Not())), m.Length.Mean()}, 0)
+	return []*graph.Array{mean, count(valid.Not()), count(valid.And(m.Inside.Not())), m.Length.Mean()}
+}
+
+// metricNames returns the names of the numbers that Run returns.
+func (p *Program) metricNames() []string {
+	return append(slices.Clone(p.Archive.Metrics()), memberMetrics...)
 }

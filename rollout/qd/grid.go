@@ -14,6 +14,15 @@ type Grid struct {
 	_     struct{} `help:"parts of each number of the descriptor, or one number for all"`
 }
 
+// Make returns the archive of the cells.
+func (g *Grid) Make(of Measures) (Container, error) {
+	t, err := g.Divide(of.Descriptor)
+	if err != nil {
+		return nil, err
+	}
+	return Cells(t, of), nil
+}
+
 // Divide returns the cells, the last number of the descriptor changing fastest.
 func (g *Grid) Divide(d int) (Tessellation, error) {
 	sides := g.Sides

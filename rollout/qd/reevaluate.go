@@ -49,7 +49,7 @@ type reevaluated struct {
 
 // reevaluation are the inputs of Program.reevaluate.
 type reevaluation struct {
-	Archive Archive
+	Archive Elites
 	Key     random.Key
 	Inputs  Inputs
 }
@@ -67,13 +67,18 @@ func (p *Program) reevaluate(part *graph.Array, in reevaluation) (next *graph.Ar
 	return part.Add(1), elites
 }
 
-// Reevaluate plays all elites on as many fresh episodes as members are judged by.
+// Reevaluate plays all elites on as many fresh episodes as members are judged by. It does nothing unless each cell has
+// one elite.
 func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	elites, err := r.replay(state.Archive)
+	archive, ok := state.Archive.(Elites)
+	if !ok {
+		return nil, nil
+	}
+	elites, err := r.replay(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +101,7 @@ func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 }
 
 // replay plays the elites, and returns them by rising number of their cells.
-func (r *Run) replay(a Archive) (elites []playedElite, err error) {
+func (r *Run) replay(a Elites) (elites []playedElite, err error) {
 	filled, err := graph.Floats(a.Filled)
 	if err != nil {
 		return nil, err

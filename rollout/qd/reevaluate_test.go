@@ -34,13 +34,13 @@ func TestCorrectedArchiveIsALoop(t *testing.T) {
 	s, snapshot, facts := reevaluate(t, &xlabridge.Reference{}, c, 3)
 	state, err := s.state(snapshot)
 	require.NoError(t, err)
-	count := int(floats(t, state.Archive.Count)[0])
+	count := int(floats(t, state.Archive.(Elites).Count)[0])
 	require.Greater(t, count, c.Batch, "several parts")
-	p, filled := s.program, floats(t, state.Archive.Filled)
+	p, filled := s.program, floats(t, state.Archive.(Elites).Filled)
 	var fitness, descriptors []float32
 	of := map[int]int{} // the elite of a cell
 	for i := range count {
-		params := p.Genomes.Unravel(state.Archive.Genomes.Index(int(filled[i])))
+		params := p.Genomes.Unravel(state.Archive.(Elites).Genomes.Index(int(filled[i])))
 		part := random.FoldIn(random.FoldIn(random.New(c.Seed), reevaluateKey), i/c.Batch)
 		_, key := random.Split2(random.FoldIn(part, i%c.Batch))
 		sum, mean := 0., make([]float64, 2)
@@ -55,7 +55,7 @@ func TestCorrectedArchiveIsALoop(t *testing.T) {
 		of[int(filled[i])] = i
 		fitness, descriptors = append(fitness, float32(sum)), append(descriptors, float32(mean[0]), float32(mean[1]))
 	}
-	corrected, _ := NewArchive(2500, 1, 2, elitist).Insert(batchOf(p.Cells, p.Space, graph.Zeros(graph.ShapeOf(
+	corrected, _ := newElites(2500, 1, 2, elitist).insert(batchOf(p.Cells, p.Space, graph.Zeros(graph.ShapeOf(
 		graph.Float32, count, 1)), graph.Float32s(fitness), graph.Float32s(descriptors, count, 2)), graph.Of(int32(0)),
 		elitist)
 	score := corrected.Score(graph.Scalar(100))
@@ -95,7 +95,7 @@ func TestNothingToCorrect(t *testing.T) {
 		s, snapshot, facts := reevaluate(t, xlatest.Open(t, devices), c, 4)
 		state, err := s.state(snapshot)
 		require.NoError(t, err)
-		score, err := graph.Eval(state.Archive.Score(graph.Scalar(0)))
+		score, err := graph.Eval(state.Archive.(Elites).Score(graph.Scalar(0)))
 		require.NoError(t, err)
 		require.InDelta(t, floats(t, score.Coverage)[0], facts[0].Value, 1e-6)
 		require.InDelta(t, floats(t, score.QD)[0], facts[1].Value, 1e-4)

@@ -38,7 +38,7 @@ func (r *Run) Step() (run.Metrics, error) {
 			m.Values = append(m.Values, run.Value{Name: rare[1], Number: n})
 		}
 	}
-	if coverage, _ := m.Get("coverage"); m.Step == 1 && coverage == 0 {
+	if m.Step == 1 && math.IsInf(best, -1) {
 		m.Failed = func() error { return r.empty(m) }
 	}
 	return m, nil
@@ -59,11 +59,10 @@ func (r *Run) empty(m run.Metrics) error {
 
 // Ending sums the run up.
 func (r *Run) Ending(last run.Metrics) string {
-	coverage, _ := last.Get("coverage")
-	score, _ := last.Get("qd_score")
-	best, _ := last.Get("best_fitness")
-	return fmt.Sprintf("%.0f of %d cells filled, QD score %.6g, best %.4g", coverage*float64(r.program.Cells.Cells()),
-		r.program.Cells.Cells(), score, best)
+	return r.program.Archive.Summary(func(name string) float64 {
+		x, _ := last.Get(name)
+		return x
+	})
 }
 
 // state returns a snapshot as a tree, on the host.
@@ -84,27 +83,35 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fitness, err := graph.Floats(state.Archive.Fitness)
+	places, err := graph.Eval(state.Archive.Places())
 	if err != nil {
 		return nil, err
 	}
-	cells := make([]int, len(fitness))
-	for i := range cells {
-		cells[i] = i
+	fitness, err := graph.Floats(places.Fitness)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(fitness[b], fitness[a]) })
-	for _, cell := range cells[:min(candidates, len(cells))] {
-		if math.IsInf(fitness[cell], -1) {
-			cell = cells[0] // again: the judge always plays as many
+	cells, err := graph.Floats(places.Cell)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(fitness))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fitness[b], fitness[a]) })
+	for _, place := range order[:min(candidates, len(order))] {
+		if math.IsInf(fitness[place], -1) {
+			place = order[0] // again: the judge always plays as many
 		}
-		if math.IsInf(fitness[cell], -1) {
+		if math.IsInf(fitness[place], -1) {
 			return nil, nil
 		}
-		params, err := r.member(state.Archive.Genomes.Index(cell))
+		params, err := r.member(places.Genomes.Index(place))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, run.Candidate{Name: fmt.Sprintf("cell_%d", cell), Params: params})
+		all = append(all, run.Candidate{Name: fmt.Sprintf("cell_%.0f", cells[place]), Params: params})
 	}
 	return all, nil
 }
@@ -125,7 +132,7 @@ const largeArchive = 8 << 20
 
 // Files returns the archive.
 func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
-	if r.program.Cells.Cells()*r.program.Genomes.Size()*4 > largeArchive && !ended {
+	if r.program.Archive.Most()*r.program.Genomes.Size()*4 > largeArchive && !ended {
 		return nil, nil
 	}
 	state, err := r.state(s)

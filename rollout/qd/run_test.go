@@ -110,8 +110,8 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	require.NoError(t, err)
 	arrays := files[0].Arrays.(map[string]*graph.Array)
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
-	require.Equal(t, float64(len(cells)), floats(t, state.Archive.Count)[0])
-	params, err := s.member(state.Archive.Genomes.Index(int(cells[0])))
+	require.Equal(t, float64(len(cells)), floats(t, state.Archive.(Elites).Count)[0])
+	params, err := s.member(state.Archive.(Elites).Genomes.Index(int(cells[0])))
 	require.NoError(t, err)
 	saved := graph.Leaves(params)
 	require.Equal(t, floats(t, saved[0]), floats(t, arrays["member.Layers.0.W"].Index(0)))
@@ -199,6 +199,14 @@ func (n *nanOf) Make(envs.Environment) (episode.Descriptor, error) {
 	}}, nil
 }
 
+// several changes a config with fronts of two objectives.
+func several(change func(c *Config)) func(c *Config) {
+	return func(c *Config) {
+		c.Env, c.Policy, c.Front, c.Reference = "MultiRastrigin-v0", "vector", 5, []float64{-1, -1}
+		change(c)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -230,6 +238,27 @@ func TestBadInput(t *testing.T) {
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
+		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one has only"},
+		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
+			"--archive nsga2 needs none"},
+		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
+			"nsga2 has no cells"},
+		{"31.176 an unknown objective", several(func(c *Config) { c.Names = "at_0,at_1" }),
+			"of these: at_0, at_2.2, return"},
+		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},
+		{"31.178 one of the objectives", several(func(c *Config) { c.Names = "at_0" }), "two or more"},
+		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }), "want 2, a value"},
+		{"31.180 searches by one fitness", several(func(c *Config) { c.Emitter = "searches" }), "isoline or sbx"},
+		{"31.181 thresholds", several(func(c *Config) { c.Annealing.Rate.Value = .1 }), "here are several objectives"},
+		{"31.182 objectives of a plain archive", several(func(c *Config) { c.Front, c.Names = 0, "at_0" }),
+			"--front 50 or --archive nsga2"},
+		{"31.183 a large population", several(func(c *Config) {
+			c.Front, c.Archive, c.Batch, c.Memory = 0, "nsga2:60000", 60000, 1<<30
+		}), "60000 members take about"},
+		{"31.184 mutation without bounds", func(c *Config) { c.Emitter = "sbx" }, "--emitter isoline needs none"},
+		{"31.185 a descriptor without use", several(func(c *Config) {
+			c.Front, c.Archive, c.Descriptor = 0, "nsga2", "observations"
+		}), "has no use for descriptors"},
 	} {
 		config := small()
 		c.change(&config)

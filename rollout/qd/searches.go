@@ -110,7 +110,7 @@ func (e *Searches) Init(genome *graph.Array, batch int, archive Archive) any {
 	}
 	zero := graph.Zeros(graph.ShapeOf(graph.Float32, kinds))
 	return SearchesState{graph.MapTree(first, e.strategy.Init(genome, members)),
-		graph.Zeros(graph.ShapeOf(graph.Float32, e.Number, archive.Descriptor.Dim(1))), kind, zero, zero}
+		graph.Zeros(graph.ShapeOf(graph.Float32, e.Number, archive.Places().Descriptor.Dim(1))), kind, zero, zero}
 }
 
 // Ask makes a member of the search that its number belongs to. The members of a group share a draw.
@@ -148,7 +148,7 @@ func (e *Searches) Tell(key random.Key, state any, archive Archive, children Chi
 			Kind: c.Improvement})
 	all.Strategy, all.Direction, all.Kind = s.Strategy, s.Direction, s.Kind
 	// In the first generation the members are not those of the searches.
-	first := archive.Count.Eq(c.New.Convert(graph.Int32).Sum())
+	first := archive.Size().Eq(c.New.Convert(graph.Int32).Sum())
 	keys := random.SplitN(key, 2)
 	type update struct{ Strategy, Direction, Restart any }
 	next := graph.VMap2(func(one oneSearch, key random.Key) update {

@@ -18,15 +18,9 @@ type Tessellation interface {
 	Centres() [][]float64
 }
 
-// ArchiveMaker is a pointer to a struct of settings that make a Tessellation for descriptors of d numbers. Errors are
-// *settings.Error.
-type ArchiveMaker interface {
-	Divide(d int) (Tessellation, error)
-}
-
 var archives = settings.NewRegistry[ArchiveMaker]("qd", "archive", "archive")
 
-// MustRegisterArchive adds a way to divide the space of descriptors, for --archive. It panics if the name is taken.
+// MustRegisterArchive adds a kind of archive, for --archive; Cells makes one of a Tessellation. It panics if the name is taken.
 func MustRegisterArchive(name string, make func() ArchiveMaker) { archives.MustRegister(name, make) }
 
 // mostCells bounds the cells of an archive.

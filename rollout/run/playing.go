@@ -77,6 +77,34 @@ func (s *Scene) Remake(xlabridge.Backend, Snapshot, []int) ([]Sampled, error) { 
 // Judged returns the number of fresh episodes that judge a member.
 func (a *Aim) Judged() int { return a.Judge }
 
+// stepLimit is the name of the parameter of an environment that ends its episodes.
+const stepLimit = "max-steps"
+
+// Suggested shortens the episodes to the step limit of the environment: all later steps would be computed for nothing.
+func (p *Playing) Suggested() settings.Values {
+	values := settings.Values{}
+	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
+		env, err := envs.Make(p.Env)
+		if err != nil {
+			return
+		}
+		env, given, err := episode.ReadEnvParams(env, p.EnvParam)
+		if err != nil {
+			return
+		}
+		limit := env.Spec().MaxSteps
+		for _, param := range given {
+			if param.Name == stepLimit {
+				limit = int(param.High)
+			}
+		}
+		if limit >= 1 && limit < p.Steps {
+			values["steps"] = limit
+		}
+	})
+	return values
+}
+
 // Sampled returns the number of members whose trajectories are written.
 func (p *Playing) Sampled() int { return p.Sample }
 

@@ -1,14 +1,11 @@
 package sparse
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
+
+	"xlarun/rollout/dataset"
 )
 
 // Images are labelled pictures of Pixels values each, 0 to 255.
@@ -73,12 +70,12 @@ const (
 )
 
 func readImages(dir, part string) (Images, error) {
-	dims, data, err := readIDX(filepath.Join(dir, part+"-images-idx3-ubyte"), 3)
+	dims, data, err := dataset.ReadIDX(filepath.Join(dir, part+"-images-idx3-ubyte"), 3)
 	if err != nil {
 		return Images{}, err
 	}
 	name := filepath.Join(dir, part+labelsFile)
-	n, labels, err := readIDX(name, 1)
+	n, labels, err := dataset.ReadIDX(name, 1)
 	if err != nil {
 		return Images{}, err
 	}
@@ -89,54 +86,6 @@ func readImages(dir, part string) (Images, error) {
 		return Images{}, fmt.Errorf("%s: there is no picture in it", dir)
 	}
 	return Images{dims[1] * dims[2], data, labels}, nil
-}
-
-// readIDX reads a file of unsigned bytes with a number of axes. What it allocates is bounded by the size that the head
-// and the file agree on.
-func readIDX(path string, axes int) (dims []int, data []byte, err error) {
-	unreadable := func(err error) ([]int, []byte, error) {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return nil, nil, fmt.Errorf("%s cannot be read (%w): give a folder that has MNIST's four IDX files, unpacked",
-			path, err)
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return unreadable(err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait
-		return unreadable(errors.New("it is no file"))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return unreadable(err)
-	}
-	defer func() { _ = f.Close() }()
-	const unsignedBytes = 8
-	head := make([]byte, 4+4*axes)
-	if _, err := io.ReadFull(f, head); err != nil || head[0] != 0 || head[1] != 0 || head[2] != unsignedBytes ||
-		head[3] != byte(axes) {
-		return nil, nil, fmt.Errorf("%s: it does not begin as an IDX file of bytes with %d axes does: give an "+
-			"unpacked one", path, axes)
-	}
-	size := uint64(1)
-	for i := range axes {
-		n := binary.BigEndian.Uint32(head[4+4*i:])
-		dims = append(dims, int(n))
-		if size *= uint64(n); size > 1<<31 {
-			return nil, nil, fmt.Errorf("%s: its head asks for more than 2 GiB: the file is damaged", path)
-		}
-	}
-	if left := info.Size() - int64(len(head)); left != int64(size) {
-		return nil, nil, fmt.Errorf("%s: it holds %d bytes where its head wants %d: the file is damaged", path, left,
-			size)
-	}
-	data = make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
-		return unreadable(err)
-	}
-	return dims, data, nil
 }
 
 // write writes picture i into a lane of a batch, [Pixels, lanes].

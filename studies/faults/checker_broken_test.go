@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/studies"
+	"xlarun/studies/internal/decision"
 )
 
 // simulated is a coordinator with two workers, in a few lines. A mistake makes it a broken one.
@@ -37,7 +37,7 @@ const (
 // decide notes an answer.
 func (s *simulated) decide(kind, worker string, trial int, granted bool) {
 	s.Events = append(s.Events, event{
-		studies.Decision{Kind: kind, Trial: int64(trial), Worker: worker, Granted: granted},
+		decision.Decision{Kind: kind, Trial: int64(trial), Worker: worker, Granted: granted},
 		1, s.now})
 }
 

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"xlarun/studies"
+	"xlarun/studies/internal/decision"
 )
 
 // event is an answer of a coordinator to a worker.
 type event struct {
-	studies.Decision
+	decision.Decision
 	Coordinator int           // its process
 	At          time.Duration // by the clock that nobody sets
 }

@@ -111,10 +111,18 @@ func TestHistories(t *testing.T) {
 		z, histories, together, first = longForm, 200, 4, uint64(time.Now().UnixNano())
 	}
 	if text := os.Getenv("XLARUN_FAULTS"); text != "" {
+		low, high, several := strings.Cut(text, "-")
 		var err error
-		first, err = strconv.ParseUint(text, 10, 64)
+		first, err = strconv.ParseUint(low, 10, 64)
 		require.NoError(t, err)
-		histories, together = 1, 1
+		last := first
+		if several {
+			last, err = strconv.ParseUint(high, 10, 64)
+			require.NoError(t, err)
+		}
+		require.LessOrEqual(t, first, last)
+		histories = int(last - first + 1)
+		together = min(together, histories)
 	}
 	for group := range together {
 		t.Run(strconv.Itoa(group), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies"
+	"xlarun/studies/internal/decision"
 	"xlarun/xlabridge"
 )
 
@@ -149,11 +150,11 @@ func (a nodeArgs) run() error {
 	}
 	c := &studies.Coordinator{Spec: s, Away: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
-	c.Decided = func(d studies.Decision) {
+	ctx = decision.Observe(ctx, func(d decision.Decision) {
 		if err := writeEvent(log, event{Decision: d, Coordinator: pid, At: monotonic()}); err != nil {
 			panic(err)
 		}
-	}
+	})
 	c.Notice = func(line string) {
 		fmt.Fprintln(os.Stderr, line)
 	}

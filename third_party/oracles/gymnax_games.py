@@ -1,5 +1,5 @@
-"""Transitions of gymnax 1.0.1's MinAtar, bsuite and miscellaneous environments for envs/minatar and envs/small, one file
-each: OUTPUT_DIR/minatar/testdata/<id>.json.gz and OUTPUT_DIR/small/testdata/<id>.json.gz.
+"""Transitions of gymnax 1.0.1's MinAtar, bsuite and miscellaneous environments for envs/minatar, envs/small and envs/mnist,
+one file each: OUTPUT_DIR/minatar/testdata/<id>.json.gz and so on.
 
 {"versions": {...}, "env": id, "parameters": {name: array}, "changed": [names], "raw": R, "reset": S}; every value below is
 an array (common.py) whose first axis is the row, whole numbers in the smallest dtype that holds them all. Names are those
@@ -17,6 +17,7 @@ import gymnax
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnax.utils import load_mnist
 
 from common import encode, out_dir, versions, write
 
@@ -294,6 +295,7 @@ GAMES = [
     ("small", "GaussianBandit-misc-v1", "GaussianBandit-misc", renamed(Mu="mu", LastReward="last_reward", LastAction="last_action", Time="time"), None,
      {"Mean": "mean_mu", "Spread": "sigma_p", "Noise": "sigma_l"}, {}),
     ("small", "SimpleBandit-bsuite-v1", "SimpleBandit-bsuite", renamed(Rewards="rewards", Regret="total_regret", Time="time"), None, {}, {}),
+    ("mnist", "MNISTBandit-bsuite-v1", "MNISTBandit-bsuite", renamed(Label="correct_label", Regret="regret", Time="time"), None, {"OptimalReturn": "optimal_return"}, {}),
     ("small", "PointRobot-misc-v1", "PointRobot-misc", ROBOT, robot_spread, ROBOT_PARAMETERS, {}),
     ("small", "PointRobot-misc-v1-dense", "PointRobot-misc", ROBOT, robot_spread, ROBOT_PARAMETERS, {"dense_reward": True, "center_init": True}),
     ("small", "FrozenLake-misc-v1", "FrozenLake-misc", renamed(Position="position", Time="time"), lambda rng, s, n: s | {"position": rng.integers(0, 16, n)}, {}, {}),
@@ -310,6 +312,15 @@ AFTER = {"Seaquest-MinAtar": seaquest_after,
          "Reacher-misc": renamed(Angles="angles", AngleVels="angle_vels", Time="time"), "Swimmer-misc": renamed(Place="xy", Velocity="xy_vel", Time="time"),
          "PointRobot-misc": renamed(Place="pos", Goals="goals_reached", Time="time"), "SimpleBandit-bsuite": renamed(Regret="total_regret", Time="time"),
          "GaussianBandit-misc": renamed(LastAction="last_action", Time="time"), "Pong-misc": renamed(Paddles="paddle_centers", Ball="ball_position", Velocity="ball_velocity", Time="time")}
+
+
+def pictures():
+    """40 pictures of 6 x 5 pixels in place of MNIST's, which envs/mnist's test makes, too. gymnax reads bytes as int8; these are uint8."""
+    i, r, c = np.meshgrid(np.arange(40), np.arange(6), np.arange(5), indexing="ij")
+    return ((37 * i + 11 * r + 5 * c * c) % 256).astype(np.uint8), (3 * np.arange(40) % 10).astype(np.uint8)
+
+
+load_mnist.load_mnist = lambda: (pictures(), None)
 
 
 def as_dict(state):

@@ -1,20 +1,30 @@
-"""Functions that jax.export writes as StableHLO text, for graph/stablehlo, written to OUTPUT_DIR/jax_export.json.gz.
+"""Functions that jax.export writes as StableHLO, for graph/stablehlo, written to OUTPUT_DIR/jax_export.json.gz.
 
-{"versions": {...}, "cases": [{"name", "text", "inputs": [array...], "outputs": [array...], "gradients": [array...]}...]}; arrays as
-in common.py. "inputs" and "outputs" are leaves in JAX's order. "gradients" are those of the sum of all float outputs by each float
-input, or missing where JAX has none.
+{"versions": {...}, "cases": [{"name", "text", "bytecode", "inputs": [array...], "outputs": [array...], "gradients": [array...]}...],
+"forms": [{"name", "bytecode"}...], "refused": [{"name", "bytecode"}...]}; arrays as in common.py, "bytecode" in base64. "inputs" and
+"outputs" are leaves in JAX's order. "gradients" are those of the sum of all float outputs by each float input, or missing where JAX
+has none. "forms" are the first case in other forms: of StableHLO 1.13, and of Exported.serialize, which needs flatbuffers. "refused"
+have ops that are not known.
 """
+import base64
 import os
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxlib.mlir.dialects import stablehlo
 
 from common import encode, out_dir, versions, write
 
+jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")  # no paths in the bytecode
+
 RNG = np.random.default_rng(7)
-CASES = []
+CASES, REFUSED = [], []
+
+
+def text64(data):
+    return base64.b64encode(data).decode()
 
 
 def normal(*shape):
@@ -26,7 +36,8 @@ def keep(name, f, *args, grad=True):
     leaves, tree = jax.tree.flatten(args)
     # Lines that begin with #loc hold the places of the source; the references to them stay.
     text = "\n".join(line for line in exported.mlir_module().split("\n") if not line.startswith("#loc"))
-    case = {"name": name, "text": text, "inputs": [encode(x) for x in leaves],
+    data = [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
+    case = {"name": name, "text": text, "bytecode": text64(exported.mlir_module_serialized), "inputs": [encode(x) for x in data],
             "outputs": [encode(x) for x in jax.tree.leaves(jax.jit(f)(*args))]}
     if grad:
         floats = [i for i, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating)]
@@ -40,6 +51,10 @@ def keep(name, f, *args, grad=True):
 
         case["gradients"] = [encode(g) for g in jax.jit(jax.grad(total))([leaves[i] for i in floats])]
     CASES.append(case)
+
+
+def refuse(name, f, *args):
+    REFUSED.append({"name": name, "bytecode": text64(jax.export.export(jax.jit(f))(*args).mlir_module_serialized)})
 
 
 def mlp(params, x):
@@ -135,4 +150,17 @@ keep("half", lambda x: (x.astype(jnp.bfloat16) * 1.5, x.astype(jnp.float16) + 2)
 keep("empty", lambda x: (jnp.sum(x), x * 2), jnp.zeros((0, 3), jnp.float32))
 keep("complex", spectrum, normal(6), normal(4))
 
-write(os.path.join(out_dir(__doc__), "jax_export.json.gz"), {"versions": versions(), "cases": CASES})
+keep("typed key", lambda key: jax.random.uniform(key, (3,)), jax.random.key(5), grad=False)
+keep("booleans", lambda x: (x & jnp.asarray([True, False, True] * 5), x | jnp.asarray([True])), jnp.asarray([True, False, False] * 5),
+     grad=False)
+
+refuse("sort", jnp.sort, normal(3))
+refuse("scatter", lambda x: x.at[1].set(0), normal(3))
+refuse("a custom call", jnp.linalg.qr, normal(2, 2))
+
+first = jax.export.export(jax.jit(mlp))([(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(4))
+FORMS = [{"name": "StableHLO 1.13", "bytecode": text64(stablehlo.serialize_portable_artifact_str(first.mlir_module(), "1.13.0"))},
+         {"name": "serialize", "bytecode": text64(bytes(first.serialize()))}]
+
+write(os.path.join(out_dir(__doc__), "jax_export.json.gz"),
+      {"versions": versions("flatbuffers"), "cases": CASES, "forms": FORMS, "refused": REFUSED})

@@ -4,7 +4,6 @@ package coordination
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,19 +11,16 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"xlarun/internal/messaging"
 	"xlarun/xlabridge"
 )
 
-// Server says how to reach a NATS server with JetStream.
-type Server struct {
-	URL   string // nats://HOST:PORT or tls://HOST:PORT
-	Token string // "": none
-	TLS   *tls.Config
-}
+// Server says how to reach a NATS server with JetStream: its URL, its token and its TLS configuration.
+type Server = messaging.Server
 
 const (
-	// connectTimeout is how long the server may take.
-	connectTimeout = 5 * time.Second
+	// storeTimeout is how long the server may take to open a store.
+	storeTimeout = 5 * time.Second
 	// keepFor is how long the server keeps the keys of a mesh.
 	keepFor = 24 * time.Hour
 )
@@ -38,17 +34,10 @@ type Store struct {
 
 // Join returns the store of the mesh with a name. Each start of a mesh needs a new name, of letters, digits, dashes and
 // underscores: a plugin would take the keys of an earlier start for those of this one.
-func (s Server) Join(name string) (*Store, error) {
-	options := []nats.Option{nats.Name("xlarun-mesh-" + name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout)}
-	if s.Token != "" {
-		options = append(options, nats.Token(s.Token))
-	}
-	if s.TLS != nil {
-		options = append(options, nats.Secure(s.TLS))
-	}
-	conn, err := nats.Connect(s.URL, options...)
+func Join(s Server, name string) (*Store, error) {
+	conn, err := s.Connect("xlarun-mesh-" + name)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be reached (%w): start xlarun serve there, or nats-server -js", s.URL, err)
+		return nil, err
 	}
 	bucket, err := open(conn, "xlarun-mesh-"+name)
 	if err != nil {
@@ -60,7 +49,7 @@ func (s Server) Join(name string) (*Store, error) {
 
 // open opens a bucket, or makes it. Several processes may do so at once.
 func open(conn *nats.Conn, name string) (nats.KeyValue, error) {
-	js, err := conn.JetStream(nats.MaxWait(connectTimeout))
+	js, err := conn.JetStream(nats.MaxWait(storeTimeout))
 	if err != nil {
 		return nil, err
 	}

@@ -26,13 +26,13 @@ func serve(t *testing.T, o natsserver.Options) Server {
 // 32.80: two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
 func TestStore(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
-	a, err := server.Join("one")
+	a, err := Join(server, "one")
 	require.NoError(t, err)
 	defer a.Close()
-	b, err := server.Join("one")
+	b, err := Join(server, "one")
 	require.NoError(t, err)
 	defer b.Close()
-	other, err := server.Join("other")
+	other, err := Join(server, "other")
 	require.NoError(t, err)
 	defer other.Close()
 	const key = "cuda:local_topology/node:1 ÷*>."
@@ -70,7 +70,7 @@ func TestStore(t *testing.T) {
 // 32.124: a process that waits for a key when the connection ends gets an error. It waited for ever.
 func TestGetWhenTheConnectionEnds(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
-	a, err := server.Join("one")
+	a, err := Join(server, "one")
 	require.NoError(t, err)
 	time.AfterFunc(50*time.Millisecond, a.Close)
 	_, err = a.Get(t.Context(), "key")
@@ -79,13 +79,13 @@ func TestGetWhenTheConnectionEnds(t *testing.T) {
 
 // 32.81: servers that are away, that refuse, or that keep nothing are named in a sentence.
 func TestServersThatCannotServe(t *testing.T) {
-	_, err := Server{URL: "nats://127.0.0.1:1"}.Join("one")
+	_, err := Join(Server{URL: "nats://127.0.0.1:1"}, "one")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	plain := serve(t, natsserver.Options{})
-	_, err = plain.Join("one")
+	_, err = Join(plain, "one")
 	require.ErrorContains(t, err, "keeps nothing")
 	locked := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
 	locked.Token = "wrong"
-	_, err = locked.Join("one")
+	_, err = Join(locked, "one")
 	require.ErrorContains(t, err, "cannot be reached")
 }

@@ -2,6 +2,7 @@
 #include "writes.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ffi.h"
@@ -80,6 +81,14 @@ static xb_combiner combine(int64_t kind, int dtype) {
   if (xb_widest_vectors() >= XB_AVX2) return xb_combine_avx2(kind, dtype, xb_width(dtype));
 #endif
   return xb_combine_plain(kind, dtype, xb_width(dtype));
+}
+
+// columns returns what combines eight lanes at once on this processor; null: nothing does.
+static xb_columns *columns(int64_t kind, int dtype) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (xb_widest_vectors() >= XB_AVX2) return xb_columns_avx2(kind, dtype, xb_width(dtype));
+#endif
+  return NULL;
 }
 
 // walk runs through nested loops, the innermost by f.
@@ -211,6 +220,24 @@ xf_error *xb_scatter(xf_frame *frame) {
   const int64_t inner_index = step_index[outer - 1];
   outer--;
   int64_t base = 0, source = 0, first = 0;
+  // Lanes that share their indices are turned, eight at a time, if there are enough updates to pay for it.
+  enum { EIGHT = 8, LONGEST = 1 << 16 };
+  if (windows == 1 && outer == 0 && coordinates == 1 && inner_index == 1 && indices->dtype == XF_S32 && inner.to == 0 &&
+      inner.from == 1 && scale[0] == 1 && last[0] >= 0 && last[0] < LONGEST && inner.n > last[0]) {
+    xb_columns *eight = columns(config[0], array->dtype);
+    char *rows = eight != NULL && window[0].n >= EIGHT ? malloc((last[0] + 1) * EIGHT * bytes) : NULL;
+    if (rows != NULL) {
+      int64_t k = 0;
+      for (; k + EIGHT <= window[0].n; k += EIGHT)
+        eight((char *)out->data + k * window[0].to * bytes, last[0] + 1, window[0].to, (const char *)updates->data + k * window[0].from * bytes,
+              inner.n, window[0].from, (const int32_t *)indices->data, rows);
+      free(rows);
+      if (k == window[0].n) return NULL;
+      base = k * window[0].to;
+      source = k * window[0].from;
+      window[0].n -= k;
+    }
+  }
   bool directly = windows == 0 && coordinates == 1 && inner_index == 1 && indices->dtype == XF_S32;
   for (;;) {
     enum { SOME = 256 };

@@ -23,9 +23,17 @@ enum { SET, SUM, PROD, MAX, MIN };
 // The combiner of a kind and of an element type, which has a width in bytes; nulls: there is none.
 typedef xb_combiner xb_combine(int64_t kind, int dtype, int64_t width);
 
+// Columns combine count updates of eight lanes, from rows that lie from_stride apart, with eight rows of n elements. The
+// lanes share the indices; those outside of the rows say none. scratch has room for the rows.
+typedef void xb_columns(void *restrict to, int64_t n, int64_t to_stride, const void *restrict from, int64_t count, int64_t from_stride,
+                        const int32_t *restrict index, void *restrict scratch);
+
 xb_combine xb_combine_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 xb_combine xb_combine_avx2;
+
+// The columns of a kind and of an element type; null: there are none.
+xb_columns *xb_columns_avx2(int64_t kind, int dtype, int64_t width);
 #endif
 
 #endif

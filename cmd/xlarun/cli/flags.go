@@ -84,9 +84,10 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		e := k.New()
 		session := defaultSessionSettings()
 		for _, s := range []any{e, &session} {
+			parts := choices(s)
 			for _, x := range settings.Fields(s) {
 				help := x.Help
-				if names := choices(s, x.Name); len(names) > manyChoices {
+				if names := parts[x.Name]; len(names) > manyChoices {
 					help += fmt.Sprintf(": one of %d that xlarun help %s lists", len(names), plural(x.Name))
 				} else if len(names) > 0 {
 					help += ": " + strings.Join(names, ", ")
@@ -123,18 +124,17 @@ func markAdvanced(f *pflag.FlagSet, name string) {
 // addAs adds a second, hidden name of the setting's flag.
 func (s setting) addAs(f *pflag.FlagSet, name string) { f.VarPF(s, name, "", "").Hidden = true }
 
-// choices returns the names that a setting accepts if it names a part; nil if it does not.
-func choices(s any, name string) []string {
+// choices returns the names that the settings which name parts accept, by setting.
+func choices(s any) map[string][]string {
 	h, ok := s.(settings.HasParts)
 	if !ok {
 		return nil
 	}
+	names := map[string][]string{}
 	for _, p := range h.Parts() {
-		if p.Name == name {
-			return slices.Sorted(maps.Keys(p.Choices))
-		}
+		names[p.Name] = slices.Sorted(maps.Keys(p.Choices))
 	}
-	return nil
+	return names
 }
 
 // addParts adds the flags of the parts' settings. Their names without the part's name are hidden flags.
@@ -206,8 +206,7 @@ func (g *flagValues) addTarget(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
 	flag.Hidden, flag.DefValue = false, ""
-	flag.Usage = "compile for devices that need not be there: h100, h100x8, v5e:2x2, …; of islands: ring, torus, " +
-		"random"
+	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; of islands: ring, …"
 }
 
 // chooseTarget takes the target, if --topology names one, and sets its backend.

@@ -51,6 +51,9 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			return a.runTask(cmd.Context(), t, g.own)
 		},
 	}
+	if !a.mayCall(cmd.Name()) {
+		return cmd
+	}
 	g.addSettings(cmd.Flags(), k)
 	g.addHelp(cmd, k)
 	g.addCall(cmd.Flags(), title)
@@ -200,12 +203,13 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			"--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now,
 			g.own.resume, was[name].Text())
 	}
+	parts := choices(before.Experiment)
 	for _, name := range settings.Names(before.Experiment) { // the settings in the file belong to its parts
 		text, ok := g.values[name]
 		if value, found := values[name]; found && !ok {
 			text, ok = fmt.Sprint(value), true
 		}
-		if ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
+		if ok && parts[name] != nil && text != was[name].Text() {
 			return nil, changed(name, text)
 		}
 	}

@@ -286,7 +286,7 @@ func TestEverySettingMatters(t *testing.T) {
 				if !tried(name) || withoutEffect[name] != "" {
 					continue
 				}
-				if f.Type == "pairs" || choices(base.Experiment, name) != nil {
+				if f.Type == "pairs" || choices(base.Experiment)[name] != nil {
 					continue // other environments, policies and strategies have tests of their own
 				}
 				candidates := changed(f)

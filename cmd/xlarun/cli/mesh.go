@@ -5,7 +5,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/credentials"
-	"xlarun/rollout/evolve/hosts"
+	"xlarun/internal/messaging"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/coordination"
 )
@@ -34,9 +34,13 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 		}
 		return nil, func() {}, nil
 	}
-	address, name, err := hosts.ParseAddress(m.coordinator)
+	address, name, err := messaging.ParseAddress(m.coordinator)
 	if err != nil {
 		return nil, nil, console.BadInput("--coordinator got %q, wants %w", m.coordinator, err)
+	}
+	if m.numProcesses == 0 {
+		return nil, nil, console.BadInput("--coordinator needs --num-processes, how many processes form the mesh, and " +
+			"--process-id, the number of this one, from 0")
 	}
 	if m.numProcesses < 1 || m.processID < 0 || m.processID >= m.numProcesses {
 		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number "+
@@ -46,7 +50,7 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 	if server.Token, err = (credentials.Files{}).Secret(); err != nil {
 		return nil, nil, err
 	}
-	store, err := server.Join(name)
+	store, err := coordination.Join(server, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,7 +16,9 @@ func TestMesh(t *testing.T) {
 		`--coordinator got "nats://a:1", wants a name after`:          {"--coordinator", "nats://a:1"},
 		`--coordinator got "nats://u:p@a:1/n", wants an address with`: {"--coordinator", "nats://u:p@a:1/n"},
 		"need --coordinator nats://HOST:PORT/NAME":                    {"--process-id", "1"},
-		"--num-processes got 0 and --process-id 0, wants a number of": {"--coordinator", "nats://a:1/n"},
+		"--coordinator needs --num-processes, how many processes":     {"--coordinator", "nats://a:1/n"},
+		"--num-processes got -1 and --process-id 0, wants a number of": {"--coordinator", "nats://a:1/n",
+			"--num-processes", "-1"},
 		"--num-processes got 2 and --process-id 2, wants a number of": {"--coordinator", "nats://a:1/n",
 			"--num-processes", "2", "--process-id", "2"},
 	} {

@@ -49,6 +49,9 @@ func profileCommand(a *App) *cobra.Command {
 			return p.print(g.own.json)
 		},
 	}
+	if !a.mayCall(cmd.Name()) {
+		return cmd
+	}
 	g.addSettings(cmd.Flags(), allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")

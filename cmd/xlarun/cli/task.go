@@ -237,9 +237,10 @@ func (t *task) suggest(values map[string]any) error {
 	if !ok {
 		return nil
 	}
-	if about, given := values[t.Argument]; given {
-		if f, ok := settings.Lookup(t.Experiment, t.Argument); ok {
-			if err := f.Set(about); err != nil {
+	for _, name := range []string{t.Argument, settings.EnvParam} {
+		value, given := values[name]
+		if f, ok := settings.Lookup(t.Experiment, name); ok && given {
+			if err := f.Set(value); err != nil {
 				return err
 			}
 		}

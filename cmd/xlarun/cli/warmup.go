@@ -76,6 +76,9 @@ func warmupCommand(a *App) *cobra.Command {
 			return w.run(cmd.Context())
 		},
 	}
+	if !a.mayCall(cmd.Name()) {
+		return cmd
+	}
 	g.addSettings(cmd.Flags(), allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")

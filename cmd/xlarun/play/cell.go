@@ -15,8 +15,8 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// cellPattern matches the elite of a cell of an archive: "cell-17".
-var cellPattern = regexp.MustCompile(`^cell-(0|[1-9][0-9]{0,8})$`)
+// cellPattern matches the elite of a cell of an archive, "cell-17", or one of its front, from 0: "cell-17.2".
+var cellPattern = regexp.MustCompile(`^cell-(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,5}))?$`)
 
 // cellFlag is the flag --cell: it sets the name of the member.
 type cellFlag struct{ member *string }
@@ -35,11 +35,13 @@ func (cellFlag) String() string { return "" }
 func (cellFlag) Type() string   { return "number" }
 
 // Wants says what the flag takes.
-func (cellFlag) Wants() string { return "a cell's number, from 0 on" }
+func (cellFlag) Wants() string { return "a cell's number, from 0 on, and of a front 17.2" }
 
 // openCell reads the elite of a cell from the archive of a run of qd.
 func openCell(folder, which string) (*Saved, error) {
-	cell, _ := strconv.Atoi(strings.TrimPrefix(which, "cell-"))
+	number, inFront, _ := strings.Cut(strings.TrimPrefix(which, "cell-"), ".")
+	cell, _ := strconv.Atoi(number)
+	place, _ := strconv.Atoi(inFront) // 0 if it is not given
 	path := filepath.Join(folder, runfolder.ArchiveFile)
 	if !console.Exists(path) {
 		return nil, console.BadInput("the run %s has no %s, from which --cell takes an elite: give a run of qd "+
@@ -49,7 +51,7 @@ func openCell(folder, which string) (*Saved, error) {
 	if err := all.read(); err != nil {
 		return nil, err
 	}
-	row, err := all.rowOf(cell)
+	row, err := all.rowOf(cell, place)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +85,10 @@ func openCell(folder, which string) (*Saved, error) {
 	return s, nil
 }
 
-// rowOf returns the row of a cell's elite in an archive.
-func (s *Saved) rowOf(cell int) (row int, err error) {
-	centres, ok := s.Arrays["centres"]
-	if !ok {
-		return 0, console.BadInput("%s is no archive of a run of qd: it has no array centres", s.Path)
+// rowOf returns the row of an elite of a cell in an archive. The elites of a cell have the places 0, 1, … in its front.
+func (s *Saved) rowOf(cell, place int) (row int, err error) {
+	if s.Metadata["format"] != "xlarun archive" {
+		return 0, console.BadInput("%s is no archive of a run of qd", s.Path)
 	}
 	cells := []float64{}
 	if a, ok := s.Arrays["cell"]; ok {
@@ -96,10 +97,21 @@ func (s *Saved) rowOf(cell int) (row int, err error) {
 		}
 	}
 	if i := slices.Index(cells, float64(cell)); i >= 0 {
-		return i, nil
+		elites := 0
+		for _, c := range cells[i:] {
+			if c == float64(cell) {
+				elites++
+			}
+		}
+		if place >= elites {
+			return 0, console.BadInput("--cell got %d.%d, wants an elite of the cell's front: it has %d, counted from 0",
+				cell, place, elites)
+		}
+		return i + place, nil
 	}
+	centres, ok := s.Arrays["centres"]
 	switch {
-	case cell >= centres.Dim(0):
+	case ok && cell >= centres.Dim(0):
 		return 0, console.BadInput("--cell got %d, wants a cell from 0 to %d", cell, centres.Dim(0)-1)
 	case len(cells) == 0:
 		return 0, console.BadInput("--cell got %d, a cell without an elite: the archive is empty", cell)

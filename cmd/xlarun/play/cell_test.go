@@ -32,10 +32,22 @@ func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 			arrays["member."+safetensors.Name(tree.Path(i))] = leaf
 		}
 	}
-	metadata, err := safetensors.WithDigest(arrays, map[string]string{"generation": "42"})
+	metadata, err := safetensors.WithDigest(arrays, map[string]string{"generation": "42",
+		"format": "xlarun archive"})
 	require.NoError(b.t, err)
 	require.NoError(b.t, safetensors.Save(filepath.Join(folder, runfolder.ArchiveFile), arrays, metadata))
 	return r, members
+}
+
+// 31.172: --cell 7.1 is the second elite of the front of cell 7.
+func TestCellOfFront(t *testing.T) {
+	b := newBed(t)
+	b.saveElites("run", []int32{2, 7, 7})
+	b.good("export", "run", "--cell", "7.1", "--out", "elite.safetensors")
+	file := &Saved{Path: "elite.safetensors"}
+	require.NoError(t, file.read())
+	require.Equal(t, []string{"1", "21", "cell-7.1"},
+		[]string{file.Metadata["fitness"], file.Metadata["generation"], file.Metadata["member"]})
 }
 
 // --cell plays and exports the elite of a cell, with its own fitness and generation (31.76: the generation was that of
@@ -75,6 +87,7 @@ func TestBadCells(t *testing.T) {
 		args []string
 		want string
 	}{
+		{"31.171 a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
 		{"31.77 a word", []string{"run", "--cell", "x"}, `--cell got "x", wants a cell's number, from 0 on`},
 		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell's number, from 0 on"},
 		{"31.79 two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},

@@ -25,19 +25,23 @@ type archive struct {
 	low, high     []float64
 	sides         []int // of a grid; nil: cells around centres
 	centres       [][]float64
-	fitness       map[int]float64 // by cell
+	fitness       map[int]float64 // by cell, of several elites the highest
+	// objectives are the elites' first two, with their names; nil: there is one.
+	objectives     []chart.Point
+	objectiveNames []string
 }
 
-// Archive draws the archive of a run of qd as a map of its cells, a PNG.
+// Archive draws the archive of a run of qd, a PNG: a map of its cells, and the elites' objectives.
 func Archive(dir string) ([]byte, error) {
-	c, err := archiveChart(dir)
+	charts, err := archiveCharts(dir)
 	if err != nil {
 		return nil, err
 	}
-	return chart.Draw("png", 6*inch, 6*inch, []*chart.Chart{c})
+	return chart.Draw("png", float64(len(charts))*6*inch, 6*inch, charts)
 }
 
-func archiveChart(dir string) (*chart.Chart, error) {
+// archiveCharts returns what an archive has of a map of its cells, and a chart of objectives.
+func archiveCharts(dir string) (charts []*chart.Chart, err error) {
 	path := filepath.Join(dir, runfolder.ArchiveFile)
 	a, err := readArchive(path)
 	if err != nil && console.Exists(path) {
@@ -47,6 +51,17 @@ func archiveChart(dir string) (*chart.Chart, error) {
 		return nil, console.BadInput("%s has no archive to draw (%w): wait for the run's end, or draw a metric by "+
 			"--metric", dir, console.Cause(err))
 	}
+	if a.centres != nil {
+		charts = append(charts, a.mapChart())
+	}
+	if a.objectiveNames != nil {
+		charts = append(charts, a.frontChart())
+	}
+	return charts, nil
+}
+
+// mapChart draws the cells, coloured by the fitness of their elites.
+func (a *archive) mapChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.names[0], YLabel: a.names[1], X: &chart.Range{Min: a.low[0], Max: a.high[0]},
 		Y: &chart.Range{Min: a.low[1], Max: a.high[1]}}
 	c.Title = fmt.Sprintf("%s: elites in %d of the %d cells of %s", a.env, len(a.fitness), len(a.centres), a.division)
@@ -71,7 +86,46 @@ func archiveChart(dir string) (*chart.Chart, error) {
 			c.Legend(fmt.Sprintf("%.4g", least+v*(greatest-least)), chart.Cell{Value: v})
 		}
 	}
-	return c, nil
+	return c
+}
+
+// frontChart draws the first two objectives of the elites, and those that none dominates as a staircase.
+func (a *archive) frontChart() *chart.Chart {
+	c := &chart.Chart{XLabel: a.objectiveNames[0], YLabel: a.objectiveNames[1]}
+	front := paretoFront(a.objectives)
+	c.Title = fmt.Sprintf("%s: %d elites, %d that none dominates", a.env, len(a.objectives), len(front))
+	if len(a.objectives) == 0 {
+		return c
+	}
+	elites := chart.Dots{Points: a.objectives, Colour: colours[0], Radius: 2}
+	var stairs []chart.Point
+	for i, p := range front {
+		if i > 0 {
+			stairs = append(stairs, chart.Point{X: front[i-1].X, Y: p.Y})
+		}
+		stairs = append(stairs, p)
+	}
+	line := chart.Line{Points: stairs, Colour: colours[1], Width: 2}
+	c.Add(elites)
+	c.Add(line)
+	c.Legend("elites", elites)
+	c.Legend("Pareto front", line)
+	return c
+}
+
+// paretoFront returns the points that none dominates, from left to right.
+func paretoFront(points []chart.Point) (front []chart.Point) {
+	sorted := slices.Clone(points)
+	slices.SortFunc(sorted, func(a, b chart.Point) int {
+		return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y))
+	})
+	for _, p := range sorted {
+		if len(front) == 0 || p.Y > front[len(front)-1].Y {
+			front = append(front, p)
+		}
+	}
+	slices.Reverse(front)
+	return front
 }
 
 // byFitness returns the cells with an elite, the worst first.
@@ -93,6 +147,12 @@ func readArchive(path string) (*archive, error) {
 	}
 	meta := file.Metadata()
 	a := &archive{env: meta["env"], division: meta["archive"], fitness: map[int]float64{}}
+	if err := a.addObjectives(file, meta["objectives"]); err != nil {
+		return nil, err
+	}
+	if a.objectiveNames != nil && !slices.Contains(file.Names(), "centres") {
+		return a, nil
+	}
 	centres, d, err := floats(file, "centres")
 	if err != nil {
 		return nil, err
@@ -151,7 +211,33 @@ func (a *archive) addElites(file *safetensors.File) error {
 		if !(cell >= 0 && cell < float64(len(a.centres))) {
 			return fmt.Errorf("it has an elite in the cell %g, and cells from 0 to %d", cell, len(a.centres)-1)
 		}
-		a.fitness[int(cell)] = fitness[i]
+		if before, ok := a.fitness[int(cell)]; !ok || fitness[i] > before {
+			a.fitness[int(cell)] = fitness[i]
+		}
+	}
+	return nil
+}
+
+// addObjectives reads the first two objectives of the elites, if there are several.
+func (a *archive) addObjectives(file *safetensors.File, names string) error {
+	if names == "" {
+		return nil
+	}
+	if a.objectiveNames = strings.Split(names, "; "); len(a.objectiveNames) < 2 {
+		return errors.New("its metadata name one objective")
+	}
+	if !slices.Contains(file.Names(), "objectives") {
+		return nil
+	}
+	values, k, err := floats(file, "objectives")
+	if err != nil {
+		return err
+	}
+	if k != len(a.objectiveNames) {
+		return fmt.Errorf("it has %d objectives and %d names of them", k, len(a.objectiveNames))
+	}
+	for elite := range slices.Chunk(values, k) {
+		a.objectives = append(a.objectives, chart.Point{X: elite[0], Y: elite[1]})
 	}
 	return nil
 }

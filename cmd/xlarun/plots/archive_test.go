@@ -33,10 +33,38 @@ func saveArchive(t *testing.T, arrays map[string]*graph.Array, metadata map[stri
 	return dir
 }
 
+func mapOf(t *testing.T, dir string) *chart.Chart {
+	t.Helper()
+	charts, err := archiveCharts(dir)
+	require.NoError(t, err)
+	require.Len(t, charts, 1)
+	return charts[0]
+}
+
+// 31.170: elites by several objectives are dots, and those that none dominates a staircase, with or without cells.
+func TestFrontChart(t *testing.T) {
+	arrays, metadata := gridFile()
+	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3}, 2, 2)
+	metadata["objectives"] = "speed; cost"
+	charts, err := archiveCharts(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Len(t, charts, 2)
+	require.Equal(t, "Arm-v0: 2 elites, 2 that none dominates", charts[1].Title)
+	require.Equal(t, []string{"speed", "cost"}, []string{charts[1].XLabel, charts[1].YLabel})
+	require.Equal(t, []chart.Point{{X: 1, Y: 4}, {X: 2, Y: 3}}, paretoFront([]chart.Point{{X: 2, Y: 3}, {X: 1, Y: 4},
+		{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 1, Y: 4}}))
+	delete(arrays, "centres")
+	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Len(t, charts, 1)
+	metadata["objectives"] = "a; b; c"
+	_, err = archiveCharts(saveArchive(t, arrays, metadata))
+	require.ErrorContains(t, err, "it has 2 objectives and 3 names of them")
+}
+
 func TestArchiveMap(t *testing.T) {
 	arrays, metadata := gridFile()
-	c, err := archiveChart(saveArchive(t, arrays, metadata))
-	require.NoError(t, err)
+	c := mapOf(t, saveArchive(t, arrays, metadata))
 	require.Equal(t, "Arm-v0: elites in 2 of the 4 cells of grid:2", c.Title)
 	require.Equal(t, []string{"x", "y"}, []string{c.XLabel, c.YLabel})
 	require.Equal(t, [2]chart.Range{{Min: 0, Max: 2}, {Min: -1, Max: 1}}, [2]chart.Range{*c.X, *c.Y})
@@ -47,16 +75,14 @@ func TestArchiveMap(t *testing.T) {
 
 	// 31.70: elites of one fitness have one colour, and no legend.
 	arrays["fitness"] = graph.Float32s([]float32{7, 7})
-	c, err = archiveChart(saveArchive(t, arrays, metadata))
-	require.NoError(t, err)
+	c = mapOf(t, saveArchive(t, arrays, metadata))
 	require.NotContains(t, drawn(t, c), ">7<")
 	require.NotContains(t, drawn(t, c), "#440154")
 
 	// An archive without elites is an empty map.
 	delete(arrays, "cell")
 	delete(arrays, "fitness")
-	c, err = archiveChart(saveArchive(t, arrays, metadata))
-	require.NoError(t, err)
+	c = mapOf(t, saveArchive(t, arrays, metadata))
 	require.Contains(t, c.Title, "elites in 0 of the 4 cells")
 	require.NotContains(t, drawn(t, c), "#fde725")
 }

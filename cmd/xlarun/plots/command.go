@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/chart"
 )
 
 // options holds the flags.
@@ -31,7 +32,7 @@ func Command(streams console.Streams) *cobra.Command {
 		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in\n" +
 			"their seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval\n" +
 			"by Student's t. A run that ended earlier than others of its curve keeps its last value. Of one run of\n" +
-			"qd, without --metric, it draws the cells of the archive, coloured by fitness.",
+			"qd, without --metric, it draws the cells of the archive, coloured by fitness, and the elites' objectives.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -85,11 +86,11 @@ func (o options) plot(dirs []string) (path string, err error) {
 		runs = append(runs, r)
 	}
 	if runs[0].kind == "qd" && len(runs) == 1 && len(o.metrics) == 0 && o.x == "" && len(o.by) == 0 {
-		c, err := archiveChart(dirs[0])
+		charts, err := archiveCharts(dirs[0])
 		if err != nil {
 			return "", err
 		}
-		return path, save(path, c, 6*inch, 6*inch)
+		return path, save(path, charts, float64(len(charts))*6*inch, 6*inch)
 	}
 	metrics := o.metrics
 	if len(metrics) == 0 {
@@ -127,7 +128,7 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}
-	if err := save(path, c, width, height); err != nil {
+	if err := save(path, []*chart.Chart{c}, width, height); err != nil {
 		return "", err
 	}
 	return path, nil

@@ -43,7 +43,7 @@ func History(path, title, objective string, t Trials, maximize bool) error {
 	c.Add(line)
 	c.Legend("complete trials", points)
 	c.Legend("best so far", line)
-	return save(path, c, width, height)
+	return save(path, []*chart.Chart{c}, width, height)
 }
 
 // best returns the line of the best so far.

@@ -39,8 +39,8 @@ func checkEnding(path string) error {
 }
 
 // save draws a chart of a size in pixels into a file. The file's ending selects the format.
-func save(path string, c *chart.Chart, width, height float64) error {
-	picture, err := chart.Draw(strings.TrimPrefix(filepath.Ext(path), "."), width, height, []*chart.Chart{c})
+func save(path string, charts []*chart.Chart, width, height float64) error {
+	picture, err := chart.Draw(strings.TrimPrefix(filepath.Ext(path), "."), width, height, charts)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (p *Program) TellJoined(s State, in Joined) (State, *graph.Array) {
 	p = p.Bind(in.Inputs)
 	keys := p.keys(s)
 	results := p.join(in.Rows)
-	return p.told(s, in.Inputs, keys, p.regeneratedNoise(s, in.Inputs, keys), results)
+	return p.tellWithNumbers(s, in.Inputs, keys, p.regeneratedNoise(s, in.Inputs, keys), results)
 }
 
 // RowsOfTiles returns zeros like the rows of a number of tiles.

@@ -17,6 +17,8 @@ type Hall interface {
 	with(b Best) Hall
 	// Members returns the members on the host, sorted by SortFame.
 	Members(p *Program) ([]run.Famed, error)
+	// of returns the hall with other forms of its genomes, leaves [places, …].
+	of(form func(genomes any) any) Hall
 }
 
 // hall is a Hall with places. A place whose fitness is -Inf is free.
@@ -32,6 +34,12 @@ type noHall struct{}
 
 func (noHall) with(Best) Hall                        { return noHall{} }
 func (noHall) Members(*Program) ([]run.Famed, error) { return nil, nil }
+func (noHall) of(func(any) any) Hall                 { return noHall{} }
+
+func (h hall) of(form func(genomes any) any) Hall {
+	h.Genomes = form(h.Genomes)
+	return h
+}
 
 // newHall returns an empty hall, for members like b.
 func newHall(b Best, places int) Hall {

@@ -105,11 +105,11 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	if p.regenerate {
 		noise = p.regeneratedNoise(s, in, keys)
 	}
-	return p.told(s, in, keys, noise, results)
+	return p.tellWithNumbers(s, in, keys, noise, results)
 }
 
-// told is tell with the numbers of the generation.
-func (p *Program) told(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
+// tellWithNumbers is tell, with the numbers of the generation for the host.
+func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
 	next := p.tell(s, in, keys, n, results)
 	numbers := graph.Flatten1D(results.metrics())
 	if r, ok := p.Strategy.(strategy.Reporter); ok {

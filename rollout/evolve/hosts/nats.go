@@ -1,46 +1,29 @@
 package hosts
 
 import (
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
-)
 
-// Server says how to reach a NATS server.
-type Server struct {
-	URL   string // nats://HOST:PORT or tls://HOST:PORT
-	Token string // "": none
-	TLS   *tls.Config
-}
+	"xlarun/internal/messaging"
+)
 
 const (
 	// headerRoom is what a message takes beside its data.
 	headerRoom = 4096
 	// outageBuffer bounds the bytes of messages that wait while the server is away.
 	outageBuffer = 64 << 20
-	// connectTimeout is how long a host tries to reach the server when it joins.
-	connectTimeout = 5 * time.Second
 )
 
 // On returns the Open of a bus on a NATS server, for the run with a name. While the server is away, messages wait.
-func (s Server) On(name string) Open {
+func On(s messaging.Server, name string) Open {
 	return func(id string, receive func(Message)) (Bus, error) {
-		options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
-			nats.ReconnectBufSize(outageBuffer), nats.Timeout(connectTimeout), nats.NoEcho(),
-			nats.IgnoreAuthErrorAbort()} // a server that restarts may refuse for a moment
-		if s.Token != "" {
-			options = append(options, nats.Token(s.Token))
-		}
-		if s.TLS != nil {
-			options = append(options, nats.Secure(s.TLS))
-		}
-		conn, err := nats.Connect(s.URL, options...)
+		conn, err := s.Connect(id, nats.ReconnectWait(200*time.Millisecond), nats.ReconnectBufSize(outageBuffer),
+			nats.NoEcho(), nats.IgnoreAuthErrorAbort()) // a server that restarts may refuse for a moment
 		if err != nil {
-			return nil, s.unreachable(err)
+			return nil, err
 		}
 		b := &natsBus{conn: conn, name: name, prefix: "xlarun.run." + name + "."}
 		take := func(m *nats.Msg) {
@@ -60,23 +43,10 @@ func (s Server) On(name string) Open {
 		}
 		if err := conn.Flush(); err != nil {
 			conn.Close()
-			return nil, s.unreachable(err)
+			return nil, s.Unreachable(err)
 		}
 		return b, nil
 	}
-}
-
-// unreachable returns the error of a server that cannot be joined.
-func (s Server) unreachable(err error) error {
-	wants := "start xlarun serve or nats-server there, or give its address"
-	switch {
-	case errors.Is(err, nats.ErrAuthorization):
-		wants = "give the server's token by XLARUN_TOKEN"
-	case errors.As(err, new(*tls.CertificateVerificationError)), errors.Is(err, nats.ErrSecureConnRequired),
-		errors.Is(err, nats.ErrSecureConnWanted):
-		wants = "give tls:// and the certificates that the server wants"
-	}
-	return fmt.Errorf("%s cannot be reached (%w): %s", s.URL, err, wants)
 }
 
 // token makes a host's name a token of a subject.

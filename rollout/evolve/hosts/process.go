@@ -30,10 +30,10 @@ type Worker interface {
 
 // Process is a host that is connected to the others. Methods are not for use by several goroutines at a time.
 type Process struct {
-	bus   Bus
-	began time.Time
-	end   chan struct{} // closed by Close
-	ended sync.WaitGroup
+	bus     Bus
+	start   time.Time
+	end     chan struct{} // closed by Close
+	running sync.WaitGroup
 
 	mu      sync.Mutex
 	host    *Host
@@ -47,7 +47,7 @@ const welcomeTime = 300 * time.Millisecond
 // Join connects a host after a number of generations with the other hosts of a run. The error is *IdentityError if they
 // compute another run.
 func Join(id string, identity Identity, generation int64, open Open) (*Process, error) {
-	p := &Process{began: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
+	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
 		host: New(id, identity, generation)}
 	early := make(chan struct{})
 	bus, err := open(id, func(m Message) {
@@ -60,7 +60,7 @@ func Join(id string, identity Identity, generation int64, open Open) (*Process, 
 	p.bus = bus
 	close(early)
 	p.bus.Send(p.host.Hello())
-	p.ended.Go(p.beat)
+	p.running.Go(p.beat)
 	time.Sleep(welcomeTime)
 	p.mu.Lock()
 	err = p.err
@@ -73,7 +73,7 @@ func Join(id string, identity Identity, generation int64, open Open) (*Process, 
 }
 
 // now returns the time since the process began.
-func (p *Process) now() time.Duration { return time.Since(p.began) }
+func (p *Process) now() time.Duration { return time.Since(p.start) }
 
 // receive takes a message.
 func (p *Process) receive(m Message) {
@@ -260,7 +260,7 @@ func (p *Process) Close() {
 	default:
 	}
 	close(p.end)
-	p.ended.Wait()
+	p.running.Wait()
 	p.bus.Send(p.host.Leave())
 	p.bus.Close()
 }

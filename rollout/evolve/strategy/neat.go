@@ -264,7 +264,7 @@ func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
 // connections that ever got a number, refused mutations those that would outgrow the padding.
 func (*NEAT) Reports() []string {
 	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections",
-		"innovations", "refused_mutations", "compatibility_threshold"}
+		"innovations", refusedMutations, "compatibility_threshold"}
 }
 
 // Report returns the numbers that Reports names, of the generation and of its offspring.

@@ -104,6 +104,18 @@ type Breeding interface {
 	Goal() string
 }
 
+// Growing is a Reporter whose members are padded, and can move to more room.
+type Growing interface {
+	Reporter
+	// Refusals returns the name of a report that counts what a generation had no room for.
+	Refusals() string
+	// Room returns the settings of the policy that give more room where the members of a state, on the host, have used
+	// it up; none if they have room.
+	Room(state any) (settings.Values, error)
+	// Wider returns the state of a strategy with less room, from, with room as this strategy has it.
+	Wider(state any, from Strategy) any
+}
+
 // Draw samples for a group, an int32 scalar: SampleAt of an Indexed strategy, else Sample.
 func Draw(s Strategy, key random.Key, state any, group *graph.Array) any {
 	if i, ok := s.(Indexed); ok {

@@ -6,8 +6,9 @@ import "xlarun/graph"
 // keep their order, and padding comes last.
 func (n *Network) order(g Genome) *graph.Array {
 	depth := n.Depths(g)
-	exists := graph.SliceAxis(g.Nodes.Exist(), 0, n.Inputs, n.Nodes)
-	depth = graph.Select(exists, depth, int32(n.rows()))
+	m := n.nodes(g)
+	exists := graph.SliceAxis(g.Nodes.Exist(), 0, n.Inputs, n.Inputs+m)
+	depth = graph.Select(exists, depth, int32(m))
 	return ranks(depth)
 }
 
@@ -22,7 +23,7 @@ func ranks(x *graph.Array) *graph.Array {
 // Depths returns the length of the longest path over connections that are on, from any node without sources among the
 // hidden nodes and outputs, to each node except inputs: i32[nodes-inputs]. Nodes of a cycle have the number of nodes.
 func (n *Network) Depths(g Genome) *graph.Array {
-	m := n.rows()
+	m := n.nodes(g)
 	c := g.Connections
 	inner := c.Enabled.And(c.From.Ge(n.Inputs))
 	at := graph.Select(inner, c.From.Sub(n.Inputs).Mul(m).Add(c.To.Sub(n.Inputs)), int32(m*m))
@@ -41,15 +42,15 @@ func (n *Network) Depths(g Genome) *graph.Array {
 // FeedForward returns the outputs, f32[outputs], of a genome for inputs x, f32[inputs]. Nodes are computed in their
 // order; each one's value is added at once to the sums of all nodes after it, which is one vector operation.
 func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
-	m := n.rows()
+	m := r.nodes()
 	rows := func(a *graph.Array, from, to int) *graph.Array {
 		if a == nil {
 			return nil
 		}
 		return graph.SliceAxis(a, 0, from, to)
 	}
-	sums := n.terms(n.start(), rows(r.Weights, 0, n.Inputs), rows(r.Connected, 0, n.Inputs), x)
-	inner, connected := rows(r.Weights, n.Inputs, n.Nodes), rows(r.Connected, n.Inputs, n.Nodes)
+	sums := n.terms(n.start(m), rows(r.Weights, 0, n.Inputs), rows(r.Connected, 0, n.Inputs), x)
+	inner, connected := rows(r.Weights, n.Inputs, n.Inputs+m), rows(r.Connected, n.Inputs, n.Inputs+m)
 	at := func(a, i *graph.Array) *graph.Array {
 		if a == nil {
 			return nil

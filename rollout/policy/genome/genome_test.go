@@ -200,7 +200,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 			r := n.Prepare(g)
 			end, _ := graph.Scan(func(v, _ *graph.Array) (*graph.Array, graph.None) {
 				return n.Step(r, v, x), graph.None{}
-			}, n.Start(), graph.Iota(steps))
+			}, n.Start(r), graph.Iota(steps))
 			return graph.SliceAxis(end, 0, 0, n.Outputs)
 		}))
 		y, err := run(g, x)
@@ -221,4 +221,37 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 			}
 		}
 	})
+}
+
+// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits.
+func TestWider(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	n := Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: ActivationNames(),
+		Aggregations: AggregationNames()}
+	wide := n
+	wide.Nodes, wide.Connections = 40, 31
+	r := rand.New(rand.NewPCG(21, 0))
+	x := graph.Float32s([]float32{.3, -1, 2})
+	outputs := func(g Genome) *graph.Array { return n.FeedForward(n.Prepare(g), x) }
+	small, large := xlabridge.Jit1(client, outputs), xlabridge.Jit1(client, outputs)
+	for range 20 {
+		_, g := drawn(&n, r)
+		want, err := small(g)
+		require.NoError(t, err)
+		wider, err := graph.Eval(wide.Wider(g))
+		require.NoError(t, err)
+		nodes, connections := wider.Room()
+		require.Equal(t, []int{40, 31}, []int{nodes, connections})
+		got, err := large(wider)
+		require.NoError(t, err)
+		require.Equal(t, floats(t, want), floats(t, got))
+		before, err := n.Document(g)
+		require.NoError(t, err)
+		after, err := n.Document(wider)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		reach, err := graph.Eval(wide.WiderReach(FirstReach(g, n.Inputs)))
+		require.NoError(t, err)
+		require.Equal(t, []int{40, 2}, reach.Dims())
+	}
 }

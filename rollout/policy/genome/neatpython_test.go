@@ -81,7 +81,7 @@ func TestNetworksOfNeatPython(t *testing.T) {
 				_, all := graph.Scan(func(v, _ *graph.Array) (*graph.Array, *graph.Array) {
 					next := n.Step(r, v, x)
 					return next, graph.SliceAxis(next, 0, 0, n.Outputs)
-				}, n.Start(), graph.Iota(steps))
+				}, n.Start(r), graph.Iota(steps))
 				return graph.Flatten1D(all)
 			}))
 			y, err := run(tree.Unflatten(stacked).(Genome), graph.Float32s(inputs, len(own), n.Inputs))

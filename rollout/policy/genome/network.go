@@ -16,12 +16,17 @@ type Ready struct {
 	Count       *graph.Array // i32[]: nodes that exist, which come first
 }
 
-// rows returns the number of nodes except inputs.
-func (n *Network) rows() int { return n.Nodes - n.Inputs }
+// nodes returns the number of nodes of a genome except inputs, padding included. It is the genome's, so that a network
+// also computes genomes that have outgrown its lists.
+func (n *Network) nodes(g Genome) int { return g.Nodes.Number.Dim(0) - n.Inputs }
+
+// nodes returns the number of nodes except inputs, padding included.
+func (r Ready) nodes() int { return r.Bias.Dim(0) }
 
 // Prepare lays a genome out: a feed-forward one in the order of Depths, so that each node comes after its sources.
 func (n *Network) Prepare(g Genome) Ready {
-	m := n.rows()
+	m := n.nodes(g)
+	all := n.Inputs + m
 	place := graph.Iota(m)
 	if !n.Recurrent {
 		place = n.order(g)
@@ -32,13 +37,13 @@ func (n *Network) Prepare(g Genome) Ready {
 	hidden := graph.Take(place, c.From.Sub(n.Inputs).Max(0), 0).Add(n.Inputs)
 	row := graph.Select(c.From.Lt(n.Inputs), c.From, hidden)
 	at := row.Mul(m).Add(graph.Take(place, c.To.Sub(n.Inputs).Max(0), 0))
-	at = graph.Select(c.Enabled, at, int32(n.Nodes*m))
+	at = graph.Select(c.Enabled, at, int32(all*m))
 	matrix := func(d graph.DType, values *graph.Array) *graph.Array {
-		return graph.ScatterSet(graph.Zeros(graph.ShapeOf(d, n.Nodes*m)), at, values).Reshape(n.Nodes, m)
+		return graph.ScatterSet(graph.Zeros(graph.ShapeOf(d, all*m)), at, values).Reshape(all, m)
 	}
 	// moved puts a node's number in its place.
 	moved := func(x *graph.Array) *graph.Array {
-		x = graph.SliceAxis(x, 0, n.Inputs, n.Nodes)
+		x = graph.SliceAxis(x, 0, n.Inputs, all)
 		if n.Recurrent {
 			return x
 		}
@@ -92,10 +97,10 @@ func (n *Network) terms(sums []*graph.Array, weights, connected, values *graph.A
 	return next
 }
 
-// start returns the sums of no terms.
-func (n *Network) start() (sums []*graph.Array) {
+// start returns the sums of no terms, each f32[nodes].
+func (n *Network) start(nodes int) (sums []*graph.Array) {
 	for _, name := range n.folds() {
-		sums = append(sums, graph.Full(graph.ShapeOf(graph.Float32, n.rows()), folds[name].start))
+		sums = append(sums, graph.Full(graph.ShapeOf(graph.Float32, nodes), folds[name].start))
 	}
 	return sums
 }

@@ -2,12 +2,12 @@ package genome
 
 import "xlarun/graph"
 
-// Start returns the values of all nodes except inputs before the first step: zeros.
-func (n *Network) Start() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n.rows())) }
+// Start returns the values of all nodes except inputs before the first step, zeros: f32[nodes-inputs].
+func (n *Network) Start(r Ready) *graph.Array { return graph.Zeros(r.Bias.Shape()) }
 
 // Step returns the values of a recurrent genome's nodes after a step, f32[nodes-inputs], outputs first. values are
 // those before it.
 func (n *Network) Step(r Ready, values, x *graph.Array) *graph.Array {
 	all := graph.Concatenate(0, x, values)
-	return n.node(r, n.terms(n.start(), r.Weights, r.Connected, all))
+	return n.node(r, n.terms(n.start(r.nodes()), r.Weights, r.Connected, all))
 }

@@ -2,7 +2,9 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"xlarun/envs"
@@ -32,6 +34,7 @@ type Judge struct {
 	*episode.Judge
 	ways     []string          // to act: policy.WaysOf, or one that is empty
 	together int               // members, times ways, that the program plays; 1 of large members
+	shapes   string            // of a member that the program plays
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	at       time.Time // of the last judgement
@@ -54,6 +57,7 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	}
 	j.together = len(candidates) * len(j.ways)
 	example := policy.Acting(candidates[0].Params, j.ways[0])
+	j.shapes = shapesOf(candidates[0])
 	size := 0
 	for _, a := range graph.Leaves(example) {
 		size += a.Shape().Bytes()
@@ -73,6 +77,15 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 		}
 	}
 	return j, nil
+}
+
+// shapesOf returns the shapes of a member's parameters as a text.
+func shapesOf(c run.Candidate) string {
+	var b strings.Builder
+	for _, a := range graph.Leaves(c.Params) {
+		fmt.Fprint(&b, a.Shape(), " ")
+	}
+	return b.String()
 }
 
 // took returns how long the last judgement took.
@@ -129,6 +142,12 @@ func (s *session) result(ended bool, within time.Duration) error {
 	candidates, err := s.candidates(held)
 	if err != nil || len(candidates) == 0 {
 		return err
+	}
+	if s.judge != nil && s.judge.shapes != shapesOf(candidates[0]) { // the members have grown
+		if err := s.judge.Close(); err != nil {
+			return err
+		}
+		s.judge = nil
 	}
 	if s.judge == nil {
 		draw := s.Folder != nil && s.Draw != nil

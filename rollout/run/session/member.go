@@ -17,7 +17,7 @@ import (
 
 // describe returns the metadata of a member, with which episode.Load makes it act again. actions is how it acts, "" for
 // the way of training.
-func (s *session) describe(step int64, name, actions string) map[string]string {
+func (s *session) describe(step int64, name string, member any, actions string) map[string]string {
 	own := settings.Values{}
 	spec := ""
 	for _, c := range settings.ChosenParts(s.Experiment) {
@@ -43,6 +43,7 @@ func (s *session) describe(step int64, name, actions string) map[string]string {
 	if f, ok := policy.Unwrap(network).(policy.FromFile); ok {
 		maps.Copy(own, f.SettingsWithoutFile())
 	}
+	maps.Copy(own, policy.SizesOf(network, member))
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, params)
 	episode.DescribeNormalized(m, network)
@@ -54,7 +55,7 @@ func (s *session) describe(step int64, name, actions string) map[string]string {
 
 // describeJudged returns the metadata of a member with its result.
 func (s *session) describeJudged(step int64, m *Member) map[string]string {
-	about := s.describe(step, m.Name, m.Actions)
+	about := s.describe(step, m.Name, m.Params, m.Actions)
 	add := func(way string, j episode.Judgement) {
 		about[way+"mean_return"] = fmt.Sprint(j.Mean)
 		if !math.IsNaN(j.Error) {
@@ -84,7 +85,7 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 		return err
 	}
 	c := candidates[0]
-	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, ""))
+	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
 }
 
 // furtherFiles returns the kind's further files of a state, and measures how long that takes.

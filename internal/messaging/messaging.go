@@ -1,0 +1,74 @@
+// Package messaging connects processes with the NATS server of a run.
+package messaging
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Server says how to reach a NATS server.
+type Server struct {
+	URL   string // nats://HOST:PORT or tls://HOST:PORT
+	Token string // "": none
+	TLS   *tls.Config
+}
+
+// connectTimeout is how long the server may take.
+const connectTimeout = 5 * time.Second
+
+// Connect connects a client with a name. It goes on when the server comes back. The error says what to do.
+func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error) {
+	options = append(options, nats.Name(name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout))
+	if s.Token != "" {
+		options = append(options, nats.Token(s.Token))
+	}
+	if s.TLS != nil {
+		options = append(options, nats.Secure(s.TLS))
+	}
+	conn, err := nats.Connect(s.URL, options...)
+	if err != nil {
+		return nil, s.Unreachable(err)
+	}
+	return conn, nil
+}
+
+// Unreachable returns the error of a server that cannot be reached.
+func (s Server) Unreachable(err error) error {
+	wants := "start xlarun serve or nats-server -js there, or give its address"
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		wants = "give the server's token by XLARUN_TOKEN"
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.Is(err, nats.ErrSecureConnRequired),
+		errors.Is(err, nats.ErrSecureConnWanted):
+		wants = "give tls:// and the certificates that the server wants"
+	}
+	return fmt.Errorf("%s cannot be reached (%w): %s", s.URL, err, wants)
+}
+
+var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ParseAddress splits nats://HOST:PORT/NAME, or the same with tls, into the URL of a server and the name of a run. The
+// error says what an address is.
+func ParseAddress(text string) (server, name string, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" {
+		return "", "", errors.New("nats://HOST:PORT/NAME or tls://HOST:PORT/NAME")
+	}
+	if u.User != nil {
+		return "", "", errors.New("an address without a password, which others could read: give the token by the " +
+			"variable XLARUN_TOKEN")
+	}
+	server = u.Scheme + "://" + u.Host
+	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {
+		return "", "", fmt.Errorf("a name after the server, of up to 64 letters, digits, dashes and underscores: "+
+			"%s/NAME", server)
+	}
+	return server, name, nil
+}

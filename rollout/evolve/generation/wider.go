@@ -1,0 +1,21 @@
+package generation
+
+import (
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+)
+
+// Wider returns the state of a program whose padded genomes have less room, from, with the room that this program has.
+// The state is on the host, and nothing else of it changes.
+func (p *Program) Wider(s State, from *Program) (State, error) {
+	pad := p.policy().(policy.Padded).Wider
+	wide, err := onHost(func() any {
+		s.Strategy = p.Strategy.(strategy.Growing).Wider(s.Strategy, from.Strategy)
+		s.Best.Genome, s.Hall = pad(s.Best.Genome), s.Hall.of(pad)
+		return s
+	})
+	if err != nil {
+		return State{}, err
+	}
+	return wide.(State), nil
+}

@@ -1,0 +1,146 @@
+package evolve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge/xlatest"
+)
+
+// cramped is NEAT whose genomes have room for one more node and a few more connections, and get new ones often.
+func cramped() Config {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Strategy, c.Population, c.Steps = "XOR-v0", "genome", "neat", 40, 4
+	c.Tune, c.Grow, c.Target = "off", true, "0"
+	c = c.With("policy.nodes", 5).With("policy.connections", 8)
+	return c.With("strategy.node-rate", .2).With("strategy.connection-rate", .1)
+}
+
+// 31.211: a run whose genomes are full moves to more room: arrays are longer, and the networks are the same. It goes on
+// from a snapshot of any room, on any number of devices, to the same bytes.
+func TestGrow(t *testing.T) {
+	const last = 6
+	start := func(devices int) run.Run {
+		c := cramped()
+		c.Devices, c.Tile = devices, 16
+		r, err := c.Start(xlatest.Open(t, devices))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	whole := start(1)
+	var metrics []run.Metrics
+	snapshots := []run.Snapshot{}
+	for range last {
+		m, err := whole.Step()
+		require.NoError(t, err)
+		s, err := whole.Snapshot()
+		require.NoError(t, err)
+		metrics, snapshots = append(metrics, m), append(snapshots, s)
+	}
+	nodes := func(i int) float64 { return of(t, metrics[i], roomNodes) }
+	require.Equal(t, 5., nodes(0))
+	require.Greater(t, nodes(last-1), 5.)
+	grew := -1
+	for i, m := range metrics[:last-1] {
+		moved := nodes(i+1) != nodes(i) || of(t, metrics[i+1], roomConnections) != of(t, m, roomConnections)
+		require.Equal(t, of(t, m, "refused_mutations") > 0, moved, "generation %d", m.Step)
+		require.Equal(t, moved, len(m.Notices) == 1)
+		if moved && grew < 0 { // after the generation with the number i+1
+			grew = i
+		}
+	}
+	require.Positive(t, grew)
+
+	for at, devices := range map[int]int{grew - 1: 2, grew: 1} {
+		again := start(devices)
+		require.NoError(t, again.Restore(snapshots[at]))
+		for i := at + 1; i < last; i++ {
+			m, err := again.Step()
+			require.NoError(t, err)
+			require.Equal(t, metrics[i].Values, m.Values, "generation %d, from %d", i+1, at+1)
+		}
+		end, err := again.Snapshot()
+		require.NoError(t, err)
+		require.Len(t, end.Arrays, len(snapshots[last-1].Arrays))
+		for name, a := range snapshots[last-1].Arrays {
+			want, err := graph.Floats(a.Convert(graph.Float64))
+			require.NoError(t, err)
+			got, err := graph.Floats(end.Arrays[name].Convert(graph.Float64))
+			require.NoError(t, err)
+			require.Equal(t, want, got, "%s from %d", name, at)
+		}
+	}
+
+	// The state that moves stands for the same networks.
+	c := cramped()
+	r, err := c.Rollout()
+	require.NoError(t, err)
+	network := policy.Unwrap(r.Policy).(policy.GenomePolicy).Genotype()
+	again := start(1).(*growing)
+	require.NoError(t, again.Restore(snapshots[grew-1]))
+	_, err = again.Evolution.Step()
+	require.NoError(t, err)
+	documents := func() (all []genome.Document) {
+		s, err := again.Snapshot()
+		require.NoError(t, err)
+		members, err := again.Candidates(s)
+		require.NoError(t, err)
+		fame, err := again.Fame(s)
+		require.NoError(t, err)
+		for _, f := range fame {
+			members = append(members, f.Candidate)
+		}
+		for _, m := range members {
+			d, err := network.Document(m.Params.(genome.Genome))
+			require.NoError(t, err)
+			all = append(all, d)
+		}
+		return all
+	}
+	before := documents()
+	_, err = again.grow()
+	require.NoError(t, err)
+	require.NotEmpty(t, again.room)
+	require.Equal(t, before, documents())
+
+	// Members of each room can be read, and the settings that they need with them.
+	for i, s := range snapshots {
+		members, err := whole.(run.Members).Candidates(s)
+		require.NoError(t, err)
+		g := members[1].Params.(genome.Genome)
+		d, err := network.Document(g)
+		require.NoError(t, err)
+		room := policy.SizesOf(r.Policy, g)
+		require.LessOrEqual(t, len(d.Nodes), room["nodes"])
+		if i+1 < last {
+			require.EqualValues(t, of(t, metrics[i+1], roomNodes), room["nodes"])
+		}
+	}
+}
+
+// 31.213: where members cannot grow, --grow is refused with a sentence.
+func TestGrowRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"a policy of one size": {func(c *Config) { c.Policy, c.Strategy, c.Parted = "mlp:4", "openes", nil },
+			"members of openes keep their size"},
+		"restarts": {func(c *Config) { c.Restarts = RestartsIPOP }, "--restarts none"},
+		"hosts":    {func(c *Config) { c.Join = "nats://localhost:1/x" }, "no --join"},
+	} {
+		config := cramped()
+		c.change(&config)
+		require.ErrorContains(t, config.Check(plan.Machine{Devices: 1, Cores: 1, CPU: true}), c.want, name)
+	}
+	lanes := cramped()
+	_, err := lanes.LaneCost()
+	require.ErrorContains(t, err, "lanes have one program")
+}

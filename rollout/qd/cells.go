@@ -1,0 +1,49 @@
+package qd
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+)
+
+// Cells returns the archive of a tessellation: with one elite in each cell, or a Pareto front if of.Front is not 0.
+func Cells(t Tessellation, of Measures) Container {
+	if of.Front > 0 {
+		return frontCells{t, of}
+	}
+	return eliteCells{t, of.Descriptor}
+}
+
+// tessellationOf returns the cells of a container, without it.
+func tessellationOf(c Container) Tessellation {
+	switch c := c.(type) {
+	case eliteCells:
+		return c.Tessellation
+	case frontCells:
+		return c.Tessellation
+	}
+	return c
+}
+
+// eliteCells is the Container of Elites.
+type eliteCells struct {
+	Tessellation
+	d int
+}
+
+func (c eliteCells) Empty(n int, s Scoring) Archive { return newElites(c.Cells(), n, c.d, s.Annealing) }
+func (c eliteCells) Most() int                      { return c.Cells() }
+func (eliteCells) Metrics() []string                { return elitesMetrics }
+
+func (c eliteCells) Summary(metric func(name string) float64) string {
+	return fmt.Sprintf("%.0f of %d cells filled, QD score %.6g, best %.4g", metric("coverage")*float64(c.Cells()),
+		c.Cells(), metric("qd_score"), metric("best_fitness"))
+}
+
+// undivided is the Tessellation of an archive without cells, of so many places: each counts as a cell.
+type undivided int
+
+func (u undivided) Cells() int                        { return int(u) }
+func (undivided) Tables() any                         { return graph.None{} }
+func (undivided) Cell(any, *graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+func (undivided) Centres() [][]float64                { return nil }

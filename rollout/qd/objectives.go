@@ -1,0 +1,116 @@
+package qd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/settings"
+)
+
+// Objectives are the settings of archives that keep members by several objectives.
+type Objectives struct {
+	Front int      `set:"front" min:"1" max:"65536" zero:"one elite a cell"`
+	_     struct{} `help:"most elites of a cell: its Pareto front by the environment's objectives (MOME)"`
+	Names string   `set:"objectives" zero:"all"`
+	_     struct{} `wants:"names of objectives with commas between, or return"`
+	_     struct{} `help:"objectives of --front and of --archive nsga2, with commas between; return is the mean return"`
+	// Reference is a point that has to be worse than the members.
+	Reference []float64 `set:"reference-point" zero:"none"`
+	_         struct{}  `wants:"a number for each objective, with commas between"`
+	_         struct{}  `help:"where hypervolumes begin: a value of each objective that all good members exceed"`
+}
+
+// names returns the names of the objectives.
+func (o Objectives) names() []string {
+	if o.Names == "" {
+		return nil
+	}
+	return strings.Split(o.Names, ",")
+}
+
+// returnObjective is the objective that every environment has.
+const returnObjective = "return"
+
+// given reports whether a setting is given that only several objectives use, and which.
+func (o Objectives) given() (key, value string, ok bool) {
+	if o.Names != "" {
+		return "objectives", o.Names, true
+	}
+	if len(o.Reference) > 0 {
+		return "reference-point", commas(o.Reference), true
+	}
+	return "", "", false
+}
+
+// chosen returns the objectives with the names of those that count, all of the environment if none are given.
+func (o Objectives) chosen(spec envs.Spec) (Objectives, error) {
+	known := append(slices.Clone(spec.Objectives), returnObjective)
+	if o.Names == "" {
+		o.Names = strings.Join(spec.Objectives, ",")
+	}
+	names := o.names()
+	for i, name := range names {
+		if !slices.Contains(known, name) || slices.Contains(names[:i], name) {
+			return o, settings.Wrong("objectives", name, "different objectives of %s, of these: %s", spec.ID,
+				strings.Join(known, ", "))
+		}
+	}
+	if o.Names == "" || o.Names == returnObjective && len(spec.Objectives) == 0 {
+		return o, settings.Wrong("env", spec.ID, "an environment with several objectives, such as %s: this one has only "+
+			"its return", strings.Join(scoring(), ", "))
+	}
+	if len(names) < 2 {
+		return o, settings.Wrong("objectives", o.Names, "two or more of those of %s: %s", spec.ID,
+			strings.Join(known, ", "))
+	}
+	if len(names) > mostObjectives {
+		return o, settings.Wrong("objectives", o.Names, "at most %d: with more, hypervolumes take too long. Name them, of "+
+			"these: %s", mostObjectives, strings.Join(known, ", "))
+	}
+	if len(o.Reference) != len(names) {
+		return o, settings.Wrong("reference-point", fmt.Sprintf("%d numbers", len(o.Reference)), "%d, a value of each "+
+			"of %s that all good members exceed: hypervolumes begin there", len(names), strings.Join(names, ", "))
+	}
+	return o, nil
+}
+
+// scoring lists the environments with several objectives.
+func scoring() (ids []string) {
+	for _, id := range envs.IDs() {
+		_ = envs.Try(func() {
+			if env, err := envs.Make(id); err == nil && len(env.Spec().Objectives) > 1 {
+				ids = append(ids, id)
+			}
+		})
+	}
+	return ids
+}
+
+// of returns the objectives of a member, f32[k]; nil if there is one.
+func (o Objectives) of(spec envs.Spec, s episode.Summary) *graph.Array {
+	var all []*graph.Array
+	for _, name := range o.names() {
+		if i := slices.Index(spec.Objectives, name); i >= 0 {
+			all = append(all, s.Objectives.Index(i))
+		} else {
+			all = append(all, s.Return)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return graph.Stack(all, 0)
+}
+
+// reference returns the reference point, f32[k].
+func (o Objectives) reference() *graph.Array {
+	point := make([]float32, len(o.Reference))
+	for i, x := range o.Reference {
+		point[i] = float32(x)
+	}
+	return graph.Float32s(point)
+}

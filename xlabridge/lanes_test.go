@@ -1,0 +1,70 @@
+package xlabridge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// Lanes that share their indices are scattered and gathered eight at a time, and give what the interpreter gives: for
+// numbers of lanes and of updates that are no multiples of eight, for indices outside, NaN, infinities and both zeros.
+func TestLanesOfOneIndex(t *testing.T) {
+	c := always(open(t, Options{}))
+	const updates, places = 203, 21
+	indices := graph.Rem(graph.Mul(graph.Iota(updates), 7919), places+4).Sub(2) // from -2 to places+1
+	special := graph.Of([]float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(-1)), -2, 3})
+	scatters := []struct {
+		name string
+		f    func(x, i, u *array, mode ...graph.IndexMode) *array
+	}{
+		{"28.190 set", graph.ScatterSet},
+		{"28.191 sum", graph.ScatterAdd},
+		{"28.192 product", graph.ScatterMul},
+		{"28.193 maximum", graph.ScatterMax},
+		{"28.194 minimum", graph.ScatterMin},
+	}
+	for _, lanes := range []int{7, 8, 19} {
+		number := func(n, seed int) *array { // in each lane others
+			return graph.Reshape(graph.Rem(graph.Mul(graph.Iota(lanes*n), seed), 97), lanes, n).Sub(40)
+		}
+		for _, d := range []graph.DType{graph.Float32, graph.Int32, graph.Uint32, graph.Float64, graph.Int16} {
+			x, u := graph.Convert(number(places, 31), d), graph.Convert(number(updates, 57), d)
+			if d == graph.Float32 {
+				u = graph.Select(graph.Lt(number(updates, 13), -20), graph.Take(special, number(updates, 11), 0,
+					graph.WrapIndex), u)
+			}
+			same := func(name string, got *array, want *array) {
+				have := parts(t, got)
+				for i, w := range parts(t, want) {
+					require.True(t, w == have[i] && math.Signbit(w) == math.Signbit(have[i]) ||
+						math.IsNaN(w) && math.IsNaN(have[i]), "%s, %d lanes of %s: element %d is %g, want %g", name,
+						lanes, d, i, have[i], w)
+				}
+			}
+			for _, s := range scatters {
+				f := graph.VMap3(func(x, i, u *array) *array { return s.f(x, i, u) }, graph.InAxes(0, graph.Unmapped, 0))
+				p, err := graph.Trace2("scatter", func(x, u *array) *array { return f(x, indices, u) }, x, u)
+				require.NoError(t, err, s.name)
+				l, err := p.Lower(c.Target())
+				require.NoError(t, err, s.name)
+				require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_scatter"`), s.name)
+				got, err := Jit3(c, f)(x, indices, u)
+				require.NoError(t, err, s.name)
+				same(s.name, got, f(x, indices, u))
+			}
+			take := graph.VMap2(func(x, i *array) *array { return graph.Take(x, i, 0) }, graph.InAxes(0,
+				graph.Unmapped))
+			got, err := Jit2(c, take)(u, indices)
+			require.NoError(t, err)
+			same("28.195 take from more places than there are indices", got, take(u, indices))
+			got, err = Jit2(c, take)(x, indices)
+			require.NoError(t, err)
+			same("28.196 take", got, take(x, indices))
+		}
+	}
+}
