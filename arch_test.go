@@ -107,7 +107,8 @@ var rooms = []room{
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
-		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/messaging", "internal/quantity"}, nil},
+		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/messaging",
+		"internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "cmd/xlarun/console"}, []string{}},
 	{"cmd/internal/...", []string{"xlabridge/..."}, nil},

@@ -41,7 +41,7 @@ func TestExtendingExample(t *testing.T) {
 		"2", "--judge", "2", "--out", "none")
 	out, err := exec.Command("go", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "generation 2: best ")
+	require.Contains(t, string(out), "generation 2: best ever ")
 }
 
 // TestTutorial runs the program of the tutorial's first page. The code of the other pages stands in examples/extend,

@@ -121,6 +121,7 @@ var networks = []described{
 var archives = []described{
 	{"grid", "equal parts of each number of the descriptor (Mouret and Clune, 2015)", ""},
 	{"cvt", "cells of about equal size around centroids (Vassiliades, Chatzilygeroudis and Mouret, 2018)", ""},
+	{"unstructured", "no cells: elites at least a distance apart, as QDax has them; for novelty search", ""},
 	{"nsga2", "no cells: a population by several objectives, sorted by domination (Deb et al., 2002)", ""},
 }
 
@@ -163,7 +164,7 @@ var families = []family{
 			"TMaze-v1", "Lander-v1", "XOR-v0", "XOR3d-v0"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
-		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0"}},
+		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0", "MultiRastrigin-v0", "ZDT1-v0"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",

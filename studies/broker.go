@@ -101,7 +101,8 @@ type broker struct {
 	socket net.Listener // for processes of this machine
 	far    net.Listener // for other machines; nil: they cannot join
 	dir    string
-	damage string // why the files that were there could not be used; "" if they could
+	limit  time.Duration // for which the server is waited for
+	damage string        // why the files that were there could not be used; "" if they could
 	over   sync.Once
 
 	mu      sync.Mutex
@@ -109,9 +110,13 @@ type broker struct {
 	closed  bool
 }
 
-// shutdownTime is how long the server may take to end. The server (2.15.2) waits for itself for ever if it cannot write
-// while it purges a stream whose files are gone: the purge holds the lock that it needs to count the lost messages.
-const shutdownTime = 5 * time.Second
+// A server may take half a lease to store a lease, to answer and to end, within these bounds. The server (2.15.2) waits
+// for itself for ever if its disk is full, or its files are gone, when it purges a stream: the purge holds the lock that
+// the server needs to count the messages that it has lost.
+const shortestWait, longestWait = 500 * time.Millisecond, 5 * time.Second
+
+// patience returns how long a server is waited for, given the time of a lease.
+func patience(lease time.Duration) time.Duration { return min(longestWait, max(lease/2, shortestWait)) }
 
 // openBroker starts the broker whose files are in dir. It makes the files anew if they cannot be used. A trial that was
 // delivered and not acknowledged is delivered again after the time wait.
@@ -153,7 +158,7 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	o.Host, o.Port = "127.0.0.1", natsserver.RANDOM_PORT
 	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, dir, true
 	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
-	b := &broker{dir: dir, clients: map[net.Conn]bool{}}
+	b := &broker{dir: dir, limit: patience(wait), clients: map[net.Conn]bool{}}
 	if b.server, err = natsserver.NewServer(o); err != nil {
 		return nil, err
 	}
@@ -223,7 +228,7 @@ func (*fatalError) Tracef(string, ...any)            {}
 
 // make makes the streams and buckets that do not exist.
 func (b *broker) make(wait time.Duration) (err error) {
-	if b.js, err = jetstream.New(b.conn); err != nil {
+	if b.js, err = jetstream.New(b.conn, jetstream.WithDefaultTimeout(b.limit)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -305,10 +310,10 @@ func (b *broker) announceEnd() {
 	}
 }
 
-// close ends the server, or leaves it behind if it hangs.
-func (b *broker) close() { b.over.Do(func() { b.shutdown(shutdownTime) }) }
+// close ends the server, or leaves it behind without files if it hangs.
+func (b *broker) close() { b.over.Do(b.shutdown) }
 
-func (b *broker) shutdown(limit time.Duration) {
+func (b *broker) shutdown() {
 	for _, l := range []net.Listener{b.socket, b.far} {
 		if l != nil {
 			_ = l.Close()
@@ -325,7 +330,8 @@ func (b *broker) shutdown(limit time.Duration) {
 	}()
 	select {
 	case <-over:
-	case <-time.After(limit):
+	case <-time.After(b.limit):
+		_ = os.RemoveAll(b.dir) // the next broker must not share files with it
 	}
 	// A server that shuts down may leave a new connection without an answer: the worker would wait for it.
 	b.mu.Lock()

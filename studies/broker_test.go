@@ -98,7 +98,7 @@ func TestQueueHasNoFiles(t *testing.T) {
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
-	b, err := openBroker(dir, socket, Listen{Address: "127.0.0.1:0"}, time.Second)
+	b, err := openBroker(dir, socket, Listen{Address: "127.0.0.1:0"}, 0)
 	require.NoError(t, err)
 	l := Listen{Address: b.address()}
 	client, err := net.Dial("tcp", b.address())
@@ -112,10 +112,11 @@ func TestServerThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, b.forget(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
-	b.over.Do(func() { b.shutdown(100 * time.Millisecond) })
+	require.Error(t, (&server{broker: b, leases: map[int64]*lease{}}).loadLeases(t.Context()))
+	b.close()
+	require.NoDirExists(t, dir)
 	_, err = io.Copy(io.Discard, client)
 	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(dir))
 	next, err := openBroker(dir, socket, l, time.Second)
 	require.NoError(t, err)
 	defer next.close()

@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -75,4 +76,35 @@ func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, got.Lost, "the result was not written")
 	require.NotNil(t, d.leases[trial])
+}
+
+// 32.133: a lease lasts from the answer to its worker, not from the question: the message server took half a minute to
+// store a checkpoint, and no other worker gets the trial meanwhile.
+func TestLeaseLastsFromTheAnswer(t *testing.T) {
+	t.Parallel()
+	d, trial := newTestServer(t, "lease = \"15s\"\n")
+	start, passed := time.Now(), time.Duration(0)
+	d.now = func() time.Time { return start.Add(passed) }
+	q := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a", Object: "one"}
+	got, err := d.claim(q)
+	require.NoError(t, err)
+	q.Fence = got.Fence
+	d.broker.leases = laterLeases{d.broker.leases, func() { passed += 30 * time.Second }}
+	_, err = d.keep(q)
+	require.NoError(t, err)
+	got, err = d.claim(request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"})
+	require.NoError(t, err)
+	require.NotZero(t, got.Busy, "the worker a has it")
+}
+
+// laterLeases are leases of which a write takes a time.
+type laterLeases struct {
+	jetstream.KeyValue
+	pass func()
+}
+
+func (l laterLeases) Update(ctx context.Context, key string, value []byte, last uint64) (uint64, error) {
+	revision, err := l.KeyValue.Update(ctx, key, value, last)
+	l.pass()
+	return revision, err
 }

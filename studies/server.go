@@ -138,7 +138,12 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 // loadLeases reads the leases that an earlier coordinator granted. Their workers have a lease time to send a request.
 // Leases that cannot be read are left out.
 func (s *server) loadLeases(ctx context.Context) error {
-	keys, err := s.broker.leases.Keys(ctx)
+	short, cancel := context.WithTimeout(ctx, patience(s.ttl))
+	defer cancel()
+	keys, err := s.broker.leases.Keys(short) // of a broker that does not answer: some of them, or none
+	if short.Err() != nil {
+		return fmt.Errorf("the leases cannot be read: %w", short.Err())
+	}
 	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
 		return err
 	}
@@ -233,7 +238,7 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, min(longestWrite, max(s.ttl/2, shortestWrite)))
+	ctx, cancel := context.WithTimeout(s.ctx, patience(s.ttl))
 	defer cancel()
 	key := strconv.FormatInt(trial, 10)
 	var revision uint64
@@ -249,9 +254,6 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	l.revision = revision
 	return nil
 }
-
-// A broker has half a lease to store a lease, within these bounds.
-const shortestWrite, longestWrite = 500 * time.Millisecond, 5 * time.Second
 
 // claim grants the lease of a trial to a worker.
 func (s *server) claim(q request) (r reply, err error) {
@@ -367,7 +369,11 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
-	s.decide(kind, q, err == nil && !r.Lost)
+	granted := err == nil && !r.Lost
+	if granted && !l.lastSeen.IsZero() {
+		l.lastSeen = s.now() // the lease lasts from the answer: the broker may have been slow
+	}
+	s.decide(kind, q, granted)
 	return r, err
 }
 
@@ -416,8 +422,8 @@ func (s *server) keep(q request) (reply, error) {
 			l.Object = old
 			return reply{}, err
 		}
-		if old != "" {
-			_ = s.broker.drop(s.ctx, old) // it only takes room
+		if old != "" { // it only takes room: no request waits for it
+			go func() { _ = s.broker.drop(s.ctx, old) }()
 		}
 		return reply{Fence: l.revision}, nil
 	})

@@ -31,6 +31,7 @@ type request struct {
 	store     *cache.Cache
 	storeNo   string
 	renew     bool   // see Options.Renew
+	whole     bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
 	text      string // identifies the program in Metadata.Program; set by key
 
 	info CompileInfo  // out
@@ -217,6 +218,7 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 	loaded, err := l.fromCache(r, key, args.client)
 	if err != nil {
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(l, platform, err)
+		r.whole = errors.Is(err, errNotLoaded)
 		if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
 			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)",
 				r.name, key, r.store.Dir(), err)
@@ -295,6 +297,8 @@ func notStored(dir string, err error) string {
 		"to a folder that is", dir, err, fetch.EnvCache)
 }
 
+var errNotLoaded = errors.New("the plugin cannot load the entry")
+
 // fromCache loads the entry under the key. Any error is a miss.
 func (l *library) fromCache(r *request, key cache.Key, client *C.xp_client) (*C.xp_loaded, error) {
 	payload, meta, err := r.store.Get(key)
@@ -314,7 +318,7 @@ func (l *library) fromCache(r *request, key cache.Key, client *C.xp_client) (*C.
 	var loaded *C.xp_loaded
 	bytes := (*C.char)(unsafe.Pointer(unsafe.SliceData(payload)))
 	if err := l.takeError(C.xb_deserialize(l.slot, client, bytes, C.size_t(len(payload)), &loaded)); err != nil {
-		return nil, fmt.Errorf("the plugin cannot load the entry: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	r.info.Bytes = len(payload)
 	return loaded, nil
@@ -328,6 +332,9 @@ func (l *library) toCache(r *request, key cache.Key, meta cache.Metadata, loaded
 	}
 	defer C.xb_serialized_free(&args)
 	payload := unsafe.Slice((*byte)(unsafe.Pointer(args.bytes)), int(args.bytes_size))
+	if strings.HasPrefix(meta.Platform, "cpu\n") && !r.whole {
+		payload = withoutFusions(payload)
+	}
 	r.info.Bytes = len(payload)
 	return r.store.Put(key, meta, payload)
 }

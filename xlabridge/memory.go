@@ -83,7 +83,8 @@ func (l *library) costOf(raw *C.xp_executable) (map[string]float64, error) {
 }
 
 // Optimized returns the program after the compiler's passes. format is "hlo", "hlo_with_config" (a serialized
-// HloModuleProto, alone or as field 1) or "mlir".
+// HloModuleProto, alone or as field 1) or "mlir". A program for CPUs that comes from the cache lacks the bodies of its
+// fusions.
 func (e *Executable) Optimized() (format string, code []byte, err error) {
 	if err := e.use(); err != nil {
 		return "", nil, err

@@ -54,7 +54,7 @@ func TestExtend(t *testing.T) {
 		{1, evolve, "generations", 15,
 			[]string{"kind = 'evolve'", "[strategy]\nname = 'parents'\nparents = 7\nsigma = 0.5",
 				"[policy]\nname = 'memory'\nunits = 5"},
-			"generation 15: best ", 3, [2]string{"parents = 7", "parents = 6"},
+			"generation 15: best ever ", 3, [2]string{"parents = 7", "parents = 6"},
 			[2]string{"sigma = 0.5", fmt.Sprint("sigma = ", rand.Float64())}},
 		{2, search, "rounds", 12, []string{"kind = 'search'", "members = 37", "[policy]\nname = 'mlp:3'"},
 			"round 12: best return ", 0, [2]string{"members = 37", "members = 36"},

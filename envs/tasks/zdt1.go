@@ -8,9 +8,10 @@ import (
 
 func init() { envs.MustRegister(ZDT1{size{"dimensions", 30}}) }
 
-// ZDT1 is the first problem of Zitzler, Deb and Thiele, "Comparison of multiobjective evolutionary algorithms: empirical
-// results" (2000). Of the action x, f32[dimensions], clipped to [0, 1], the objectives are minus f₁ = x₁ and minus
-// f₂ = g·(1 - √(f₁/g)), where g = 1 + 9·mean(x₂, x₃, …). On the best front g is 1. The reward is the mean of both.
+// ZDT1 is the first problem of Zitzler, Deb and Thiele, "Comparison of multiobjective evolutionary algorithms:
+// empirical results" (2000). Of the action x, f32[dimensions], clipped to [0, 1], the objectives are minus f₁ = x₁ and
+// minus f₂ = g·(1 - √(f₁/g)), where g = 1 + 9·mean(x₂, x₃, …). On the best front g is 1. The reward is the mean of
+// both.
 type ZDT1 struct{ size }
 
 // ZDT1State is the state of ZDT1.

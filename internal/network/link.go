@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Link is the connection between two nodes, the same in both directions.
@@ -48,4 +50,15 @@ func (s *linkState) set(l Link) {
 type packet struct {
 	due  time.Time // when it arrives
 	data []byte
+}
+
+// sleepUntil waits until a time. The runtime of Go waits for timers in whole milliseconds if nothing else runs, so that
+// time.Sleep alone would make a delay of 0.2 ms one of 1 ms.
+func sleepUntil(at time.Time) {
+	const rest = 2 * time.Millisecond
+	time.Sleep(time.Until(at) - rest)
+	if d := time.Until(at); d > 0 {
+		t := unix.NsecToTimespec(int64(d))
+		_ = unix.Nanosleep(&t, nil) // a signal may end it early
+	}
 }

@@ -167,7 +167,7 @@ func (w *wire) carry(tunnel *os.File, stop <-chan struct{}) {
 		case <-stop:
 			return
 		case p := <-w.packets:
-			time.Sleep(time.Until(p.due))
+			sleepUntil(p.due)
 			_, _ = tunnel.Write(p.data) // a packet may be lost
 		}
 	}

@@ -131,7 +131,7 @@ func (r *Relay) carry(to, from net.Conn) {
 		}
 	}()
 	for p := range packets {
-		time.Sleep(time.Until(p.due))
+		sleepUntil(p.due)
 		for link, changed := r.link.get(); link.Cut; link, changed = r.link.get() {
 			<-changed
 		}

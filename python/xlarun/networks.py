@@ -7,6 +7,7 @@ from .functions import activations, count, layer, sigmoid
 from .genome import Genome
 from .nir import NIR
 from .spiking import Spiking
+from .transformer import Transformer
 
 
 class Stateless:
@@ -141,4 +142,4 @@ class CTRNN(Recurrent):
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
             "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
-            "spiking": Spiking, "nir": NIR}
+            "spiking": Spiking, "nir": NIR, "transformer": Transformer}

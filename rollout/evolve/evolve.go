@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -230,6 +231,9 @@ func (e *Evolution) Ending(last run.Metrics) string {
 	name, _ := generation.Reached(e.setup.Strategy, last, e.last, e.target)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
+	if b, breeds := e.setup.Strategy.(strategy.Breeding); breeds && math.IsInf(reached, -1) {
+		return fmt.Sprintf("nothing is %s: %s", of, b.Unreached())
+	}
 	if last.Stalled && !last.Done {
 		return fmt.Sprintf("%s %s, and no better best than %s for %d generations", of, generation.Number(reached),
 			generation.Number(e.patience.Best), e.config.Patience)

@@ -108,3 +108,8 @@ func (t *transformer) read(op string, params any) Transformer {
 	}
 	return p
 }
+
+// Describe returns the heads of each attention and the steps that it sees.
+func (t *transformer) Describe(any) (map[string]any, error) {
+	return map[string]any{"heads": t.heads, "memory": t.memory}, nil
+}

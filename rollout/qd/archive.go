@@ -49,6 +49,12 @@ type ArchiveMaker interface {
 	Make(of Measures) (Container, error)
 }
 
+// Undivided is an ArchiveMaker whose archive has no cells.
+type Undivided interface {
+	ArchiveMaker
+	HasNoCells()
+}
+
 // Undescribed is an ArchiveMaker whose archive has no use for descriptors.
 type Undescribed interface {
 	ArchiveMaker

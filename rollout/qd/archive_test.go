@@ -68,7 +68,8 @@ func batchOf(cells Tessellation, space envs.Box, genomes, fitness, descriptor *g
 		unit = graph.Select(valid, unit, graph.ZerosLike(unit))
 		return scores{cells.Cell(cells.Tables(), unit), valid, d, unit}
 	})(fitness, descriptor)
-	return Batch{Genomes: genomes, Fitness: fitness, Descriptor: s.Descriptor, Unit: s.Unit, Cell: s.Cell, Valid: s.Valid}
+	return Batch{Genomes: genomes, Fitness: fitness, Descriptor: s.Descriptor, Unit: s.Unit, Cell: s.Cell,
+		Valid: s.Valid}
 }
 
 // Insertions equal QDax's: the same cells, fitness and descriptors, ties in cell and fitness, elites of equal

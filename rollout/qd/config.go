@@ -106,6 +106,11 @@ func (c *Config) Board() []run.Row {
 		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
 		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
+		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
+			Colour: "cyan"},
+		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{
+			{Metric: "members_without_room", Format: run.Whole,
+				Behind: " members found no room: give more --archive.most"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
@@ -173,11 +178,17 @@ func (c *Config) program() (*Program, error) {
 		}
 		e.SetStrategy(s, c.Batch)
 		if p.Objectives.Names != "" {
-			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one fitness, "+
-				"and here are several objectives")
+			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+
+				"fitness, and here are several objectives")
 		}
 	} else if err := c.checkNoStrategy(); err != nil {
 		return nil, err
+	}
+	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty {
+		if _, ok := p.Archive.(scatteredPlaces); !ok {
+			return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the "+
+				"archive %s measures no novelty", c.Archive)
+		}
 	}
 	if e, ok := p.Emitter.(batchChecker); ok {
 		if err := e.Check(c.Batch); err != nil {
@@ -202,21 +213,21 @@ func (c *Config) container(p *Program) (Container, error) {
 		of.Descriptor = p.Space.Dims[0]
 	}
 	_, several := maker.(Several)
-	_, undescribed := maker.(Undescribed)
-	if several && c.Front > 0 || undescribed && c.Front > 0 {
-		return nil, settings.Wrong("front", c.Front, "0: the archive %s has no cells, in which fronts could be", c.Archive)
+	if _, ok := maker.(Undivided); ok && c.Front > 0 {
+		return nil, settings.Wrong("front", c.Front, "0: the archive %s has no cells, in which fronts could be",
+			c.Archive)
 	}
 	if several || c.Front > 0 {
 		if p.Objectives, err = c.chosen(p.Play.Env.Spec()); err != nil {
 			return nil, err
 		}
 		if c.Annealing.Rate.Value < 1 {
-			return nil, settings.Wrong("learning-rate", c.Annealing.Rate.Value, "1: thresholds are for one fitness, and "+
-				"here are several objectives")
+			return nil, settings.Wrong("learning-rate", c.Annealing.Rate.Value, "1: thresholds are for one fitness, "+
+				"and here are several objectives")
 		}
 	} else if key, value, ok := c.given(); ok {
-		return nil, settings.Wrong(key, value, "none: each cell of this archive has one elite, the one with the highest "+
-			"return. --front 50 or --archive nsga2 keep members by several objectives")
+		return nil, settings.Wrong(key, value, "none: each cell of this archive has one elite, the one with the "+
+			"highest return. --front 50 or --archive nsga2 keep members by several objectives")
 	} else {
 		p.Objectives = Objectives{}
 	}

@@ -14,9 +14,9 @@ func dominates(a, b *graph.Array) *graph.Array {
 }
 
 // domination returns for each point, f32[n, k], the number of its front: i32[n]. Front 0 has the points that none
-// dominates, front 1 those that only points of front 0 dominate, and so on (non-dominated sorting of Deb et al., "A fast
-// and elitist multiobjective genetic algorithm: NSGA-II", 2002). Points beyond the first enough ones may all have the
-// next number.
+// dominates, front 1 those that only points of front 0 dominate, and so on (non-dominated sorting of Deb et al., "A
+// fast and elitist multiobjective genetic algorithm: NSGA-II", 2002). Points beyond the first enough ones may all have
+// the next number.
 func domination(points *graph.Array, enough int) *graph.Array {
 	n := points.Dim(0)
 	// by[i, j]: point j dominates point i.
@@ -35,9 +35,9 @@ func domination(points *graph.Array, enough int) *graph.Array {
 	return end.Front
 }
 
-// crowding returns the crowding distance of each point, f32[n, k], within its front, i32[n]: the sum over the objectives
-// of the distance between its neighbours on both sides, in the width of the front; infinite for the ends of a front
-// (Deb et al., 2002, section III.B). Of an objective in which all are equal the distance is 0.
+// crowding returns the crowding distance of each point, f32[n, k], within its front, i32[n]: the sum over the
+// objectives of the distance between its neighbours on both sides, in the width of the front; infinite for the ends of
+// a front (Deb et al., 2002, section III.B). Of an objective in which all are equal the distance is 0.
 func crowding(points, front *graph.Array) *graph.Array {
 	n := points.Dim(0)
 	sum := graph.Zeros(graph.ShapeOf(graph.Float32, n))

@@ -10,7 +10,8 @@ import (
 )
 
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
-// except of centres, f32[cells, d], which has all cells; without cells there are none.
+// except of centres, f32[cells, d], which has all cells; without cells those are the
+// elites' own places.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	a, err := graph.Eval(state.Archive.Places())
 	if err != nil {
@@ -38,7 +39,9 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
 		arrays["cell"], arrays["fitness"], arrays["generation"] = of(a.Cell), of(a.Fitness), of(a.Generation)
 		if a.Descriptor != nil {
-			arrays["descriptor"] = of(a.Descriptor)
+			if arrays["descriptor"] = of(a.Descriptor); r.program.Cells.Centres() == nil {
+				arrays["centres"] = arrays["descriptor"]
+			}
 		}
 		if a.Objectives != nil {
 			arrays["objectives"] = of(a.Objectives)

@@ -92,8 +92,8 @@ type inserted struct {
 // dropped. Otherwise the elites that it dominates leave, and it takes the first free place. It is dropped if there is
 // none. That is the rule of QDax 0.5.0.
 //
-// Members of different cells do not meet, so the first members of all cells are inserted together, then the second ones,
-// and so on.
+// Members of different cells do not meet, so the first members of all cells are inserted together, then the second
+// ones, and so on.
 func (a Fronts) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Change) {
 	cells, front, batch := a.Objectives.Dim(0), a.front(), b.Cell.Dim(0)
 	turn := turns(graph.Select(b.Valid, b.Cell, cells))
@@ -147,12 +147,12 @@ func turns(cell *graph.Array) *graph.Array {
 	return graph.ScatterSet(graph.ZerosLike(place), sorted[1], place.Sub(first))
 }
 
-// Metrics returns the numbers of frontCells.Metrics. moqd_score is the sum of the hypervolumes of the fronts, hypervolume
-// that of all elites together.
+// Metrics returns the numbers of frontCells.Metrics. moqd_score is the sum of the hypervolumes of the fronts,
+// hypervolume that of all elites together.
 func (a Fronts) Metrics(c Change, s Scoring) []*graph.Array {
 	point, cells := s.reference(), a.Objectives.Dim(0)
 	each := graph.VMap(func(front *graph.Array) *graph.Array { return hypervolume(front, point) })(a.Objectives)
 	return []*graph.Array{a.Count.Convert(graph.Float32).Div(float32(cells)), each.Sum(),
-		hypervolume(a.Objectives.MergeAxes(0, 2), point), count(taken(a.Objectives)), a.Fitness.ReduceMax(), count(c.New),
-		count(c.Added)}
+		hypervolume(a.Objectives.MergeAxes(0, 2), point), count(taken(a.Objectives)), a.Fitness.ReduceMax(),
+		count(c.New), count(c.Added)}
 }

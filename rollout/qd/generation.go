@@ -72,7 +72,11 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	members := episode.PlayEach(p.Play, in.Play, play, func(number *graph.Array, first random.Key,
 		play func(params any) episode.Summary) evaluation {
 		child := p.child(emitter, ask, number, first, s)
-		return p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
+		e := p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
+		if c, ok := p.Archive.(scatteredPlaces); ok {
+			e.Batch.Near = c.near(s.Archive, e.Batch.Unit)
+		}
+		return e
 	})
 	archive, change := s.Archive.Insert(members.Batch, s.Generation, *scoring)
 	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}

@@ -6,8 +6,8 @@ import "xlarun/graph"
 // objectives less one.
 const mostObjectives = 4
 
-// hypervolume returns the volume that points, f32[n, k], dominate above a reference point, f32[k]: f32[]. It is exact. A
-// point with -Inf does not count.
+// hypervolume returns the volume that points, f32[n, k], dominate above a reference point, f32[k]: f32[]. It is exact.
+// A point with -Inf does not count.
 //
 // It sums slices along the last objective, from one point to the next lower one: while that one counts, all points that
 // reach higher do (hypervolume by slicing objectives, While et al., "A faster algorithm for calculating hypervolume",

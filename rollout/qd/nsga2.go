@@ -19,6 +19,9 @@ type NSGA2 struct {
 	Number int `set:"size" args:"" min:"2" max:"65536" help:"members of the population"`
 }
 
+// HasNoCells implements Undivided.
+func (*NSGA2) HasNoCells() {}
+
 // NeedsNoDescriptor implements Undescribed.
 func (*NSGA2) NeedsNoDescriptor() {}
 
@@ -109,7 +112,9 @@ func (a Population) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive
 		Genomes:    of(a.Genomes, b.Genomes),
 		Fitness:    of(a.Fitness, graph.Select(b.Valid, b.Fitness, math.Inf(-1))),
 		Generation: of(a.Generation, generation.BroadcastTo(batch)),
-		Objectives: graph.Take(points, best, 0), Front: graph.Take(front, best, 0), Crowding: graph.Take(crowd, best, 0),
+		Objectives: graph.Take(points, best, 0),
+		Front:      graph.Take(front, best, 0),
+		Crowding:   graph.Take(crowd, best, 0),
 	}
 	survives := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Int32, size+batch)), best,
 		graph.Ones(graph.ShapeOf(graph.Int32, size)))

@@ -60,16 +60,16 @@ func (o Objectives) chosen(spec envs.Spec) (Objectives, error) {
 		}
 	}
 	if o.Names == "" || o.Names == returnObjective && len(spec.Objectives) == 0 {
-		return o, settings.Wrong("env", spec.ID, "an environment with several objectives, such as %s: this one has only "+
-			"its return", strings.Join(scoring(), ", "))
+		return o, settings.Wrong("env", spec.ID, "an environment with several objectives, such as %s: this one has "+
+			"only its return", strings.Join(scoring(), ", "))
 	}
 	if len(names) < 2 {
 		return o, settings.Wrong("objectives", o.Names, "two or more of those of %s: %s", spec.ID,
 			strings.Join(known, ", "))
 	}
 	if len(names) > mostObjectives {
-		return o, settings.Wrong("objectives", o.Names, "at most %d: with more, hypervolumes take too long. Name them, of "+
-			"these: %s", mostObjectives, strings.Join(known, ", "))
+		return o, settings.Wrong("objectives", o.Names, "at most %d: with more, hypervolumes take too long. Name some "+
+			"of these: %s", mostObjectives, strings.Join(known, ", "))
 	}
 	if len(o.Reference) != len(names) {
 		return o, settings.Wrong("reference-point", fmt.Sprintf("%d numbers", len(o.Reference)), "%d, a value of each "+

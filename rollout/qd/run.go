@@ -33,7 +33,8 @@ func (r *Run) Step() (run.Metrics, error) {
 	best, _ := m.Get("best_fitness")
 	m.Done = best >= r.target
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(m.Step) * m.Work})
-	for _, rare := range [][2]string{{"clipped", "clipped_descriptors"}, {"dropped", "dropped_members"}} {
+	for _, rare := range [][2]string{{"clipped", "clipped_descriptors"}, {"dropped", "dropped_members"},
+		{"no_room", "members_without_room"}} {
 		if n, _ := m.Get(rare[0]); n > 0 {
 			m.Values = append(m.Values, run.Value{Name: rare[1], Number: n})
 		}

@@ -238,11 +238,21 @@ func TestBadInput(t *testing.T) {
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
-		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one has only"},
+		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one"},
 		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
 		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
 			"nsga2 has no cells"},
+		{"31.186 a front without cells", several(func(c *Config) { c.Archive = "unstructured" }),
+			"unstructured has no cells"},
+		{"31.187 novelty of an archive with cells", func(c *Config) {
+			c.Emitter, c.Parted = "searches", c.Parted.With("emitter.ranking", "novelty")
+		}, "measures no novelty"},
+		{"31.188 elites no distance apart", func(c *Config) {
+			c.Archive, c.Parted = "unstructured", c.Parted.With("archive.distance", "0")
+		}, "a number above 0"},
+		{"31.189 more elites than memory", func(c *Config) { c.Archive, c.Memory = "unstructured:1000000", 1<<20 },
+			"fewer cells: 1000000 "},
 		{"31.176 an unknown objective", several(func(c *Config) { c.Names = "at_0,at_1" }),
 			"of these: at_0, at_2.2, return"},
 		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},

@@ -17,10 +17,11 @@ func init() {
 // crossover for continuous search space", 1995), then polynomial mutation (Deb and Goyal, "A combined genetic adaptive
 // search (GeneAS) for engineering design", 1996). Numbers beyond the bounds are clipped.
 type SBX struct {
-	Bounds         []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH"`
+	Bounds         []float64       `set:"bounds" zero:"none"`
+	_              struct{}        `wants:"the least and the greatest number of a genome: LOW,HIGH"`
 	_              struct{}        `help:"least and greatest number of a genome, which mutation needs"`
 	Crossover      settings.Number `set:"crossover" min:"0" max:"1" help:"chance that a child has two parents"`
-	CrossoverIndex settings.Number `set:"crossover-index" min:"0" help:"the larger, the nearer a child is to its parents"`
+	CrossoverIndex settings.Number `set:"crossover-index" min:"0" help:"the larger, the nearer is a child to a parent"`
 	MutationIndex  settings.Number `set:"mutation-index" min:"0" help:"the larger, the smaller are mutations"`
 	Mutated        settings.Number `set:"mutated" min:"0" help:"mean count of the numbers of a genome that mutate"`
 }
@@ -31,8 +32,8 @@ func (e *SBX) Check(int) error {
 		return nil
 	}
 	f, _ := settings.Lookup(e, "bounds")
-	return settings.Wrong("emitter.bounds", f.Text(), "%s, the lower one first: mutation is a share of their distance. "+
-		"--emitter isoline needs none", f.Wants)
+	return settings.Wrong("emitter.bounds", f.Text(), "%s, the lower one first: mutation is a share of their distance."+
+		" --emitter isoline needs none", f.Wants)
 }
 
 // Init has no state.

@@ -30,7 +30,8 @@ var elitesMetrics = []string{"coverage", "qd_score", "best_fitness", "elite_mean
 // Metrics returns the numbers of elitesMetrics.
 func (a Elites) Metrics(c Change, s Scoring) []*graph.Array {
 	score := a.Score(s.Offset.Array())
-	return []*graph.Array{score.Coverage, score.QD, score.Best, score.Mean, count(c.New), count(c.Added.And(c.New.Not()))}
+	return []*graph.Array{score.Coverage, score.QD, score.Best, score.Mean, count(c.New),
+		count(c.Added.And(c.New.Not()))}
 }
 
 // count returns how many of a mask are true, f32[].

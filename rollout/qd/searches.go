@@ -23,6 +23,7 @@ const (
 	rankOptimisation = "optimisation"
 	rankDirection    = "direction"
 	rankBandit       = "bandit"
+	rankNovelty      = "novelty"
 )
 
 // Searches are searches by an evolution strategy that run side by side, each with a part of the members: CMA-ME of
@@ -34,7 +35,8 @@ const (
 //     fitness less threshold;
 //   - optimisation: fitness;
 //   - direction: first those that were accepted, then the others, each by how far its descriptor lies along a
-//     direction that is drawn when the search begins.
+//     direction that is drawn when the search begins;
+//   - novelty: the mean distance to the nearest elites, in an archive without cells (Unstructured).
 //
 // With bandit, each search that begins draws its own ranking, or that it makes children by iso+line. It takes the one
 // with the largest upper confidence bound on the share of members that were accepted: UCB1 of Auer, Cesa-Bianchi and
@@ -42,7 +44,7 @@ const (
 // (2021).
 type Searches struct {
 	Number   int             `set:"searches" min:"1" max:"65536" help:"searches side by side; they share --batch"`
-	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,bandit"`
+	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,novelty,bandit"`
 	_        struct{}        `help:"by what a search ranks its members; bandit: each search takes what has worked best"`
 	Explore  settings.Number `set:"explore" min:"0" needs:"ranking=bandit" help:"weight of what a bandit tried seldom"`
 	IsoLine  `needs:"ranking=bandit"`
@@ -57,6 +59,7 @@ const (
 	kindDirection
 	kindIsoLine
 	kinds
+	kindNovelty // no bandit draws it
 )
 
 // SearchesState is the state of Searches.
@@ -95,7 +98,7 @@ func (e *Searches) Check(batch int) error {
 // kind returns the ranking of all searches; with bandit that of the first ones.
 func (e *Searches) kind() int {
 	return map[string]int{rankImprovement: kindImprovement, rankOptimisation: kindOptimisation,
-		rankDirection: kindDirection}[e.Ranking]
+		rankDirection: kindDirection, rankNovelty: kindNovelty}[e.Ranking]
 }
 
 // Init starts all searches at the genome.
@@ -188,12 +191,16 @@ func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *gra
 // ranks returns for each member how many others of its search are worse: f32[members].
 func (s oneSearch) ranks() *graph.Array {
 	accepted := s.Change.Accepted.Convert(graph.Int32)
-	stages := graph.Select(s.Kind.Eq(kindOptimisation), graph.ZerosLike(accepted), accepted)
+	byOne := s.Kind.Eq(kindOptimisation).Or(s.Kind.Eq(kindNovelty))
+	stages := graph.Select(byOne, graph.ZerosLike(accepted), accepted)
 	empty := s.Change.Empty.Convert(graph.Int32)
 	stages = graph.Select(s.Kind.Eq(kindImprovement), accepted.Add(accepted.Mul(empty)), stages)
 	along := s.Batch.Unit.Mul(s.Direction.ExpandDims(0)).Sum(1)
 	value := graph.Select(s.Kind.Eq(kindDirection), along, s.Batch.Fitness)
 	value = graph.Select(s.Kind.Eq(kindImprovement), s.Change.Improvement, value)
+	if s.Change.Novelty != nil {
+		value = graph.Select(s.Kind.Eq(kindNovelty), s.Change.Novelty, value)
+	}
 	value = graph.Select(s.Batch.Valid, value, math.Inf(-1))
 	row := func(a *graph.Array) *graph.Array { return a.ExpandDims(1) }
 	column := func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }

@@ -20,7 +20,8 @@ type Tessellation interface {
 
 var archives = settings.NewRegistry[ArchiveMaker]("qd", "archive", "archive")
 
-// MustRegisterArchive adds a kind of archive, for --archive; Cells makes one of a Tessellation. It panics if the name is taken.
+// MustRegisterArchive adds a kind of archive, for --archive; Cells makes one of a Tessellation. It panics if the name
+// is taken.
 func MustRegisterArchive(name string, make func() ArchiveMaker) { archives.MustRegister(name, make) }
 
 // mostCells bounds the cells of an archive.

@@ -26,7 +26,7 @@ const (
 	slow       = "slow"       // what two nodes send arrives late
 	lossy      = "lossy"      // part of what two nodes send is lost
 	clockSet   = "clock set"  // forward or back; at the end it is right again
-	fullDisk   = "full disk"  // of the coordinator and of a database in a file
+	fullDisk   = "full disk"  // of the coordinator, with a database in a file, or of the database's server
 	restart    = "restart"    // of the database: it ends as after a crash, and starts
 	storeGone  = "store gone" // the files of the message server are deleted
 	faultKinds = 9
@@ -101,7 +101,9 @@ func faultsOf(random *rand.Rand, n int, within, lease time.Duration, server bool
 				f.Shift = -f.Shift
 			}
 		case 6:
-			f.Kind = fullDisk
+			if f.Kind = fullDisk; server && random.IntN(2) == 0 {
+				f.Node = database
+			}
 		case 7:
 			if f.Kind, f.Node = restart, database; !server {
 				continue

@@ -140,7 +140,53 @@ func TestHistories(t *testing.T) {
 type bench struct {
 	net      network.Network
 	postgres *rdbtest.Server // nil: none is installed
+	disk     *disk           // of postgres
 }
+
+// disk is a small file system that can be filled.
+type disk struct {
+	path   string
+	filler *os.File // nil: the machine gives no file systems, so that the disk is never full
+	full   int      // faults that fill it
+}
+
+// newDisk makes a disk of a number of MiB.
+func newDisk(t *testing.T, path string, size int) *disk {
+	t.Helper()
+	d := &disk{path: path}
+	require.NoError(t, os.Mkdir(path, 0o777))
+	require.NoError(t, os.Chmod(path, 0o777)) // PostgreSQL runs as another user
+	if err := unix.Mount("tmpfs", path, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=777", size)); err == nil {
+		t.Cleanup(func() { require.NoError(t, unix.Unmount(path, unix.MNT_DETACH)) })
+		d.filler, err = os.Create(filepath.Join(path, "filler"))
+		require.NoError(t, err)
+	}
+	return d
+}
+
+// fill fills the disk.
+func (d *disk) fill() {
+	if d.filler == nil {
+		return
+	}
+	for block := make([]byte, 4096); ; {
+		if _, err := d.filler.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// free ends a fault that fills the disk.
+func (d *disk) free(t *testing.T) {
+	if d.full--; d.full == 0 && d.filler != nil {
+		require.NoError(t, d.filler.Truncate(0))
+		_, err := d.filler.Seek(0, 0)
+		require.NoError(t, err)
+	}
+}
+
+// Sizes of disks in MiB. A new PostgreSQL server takes 40, and its log of writes up to 64.
+const coordinatorDisk, databaseDisk = 24, 192
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -150,9 +196,13 @@ func newBench(t *testing.T) *bench {
 	}
 	b := &bench{net: n}
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	s, err := rdbtest.NewAt(rdbtest.Place{Host: n.Host(database), Start: func(cmd *exec.Cmd) (<-chan error, error) {
-		return n.Start(database, cmd)
-	}})
+	folder, err := os.MkdirTemp("", "faults") // that of t is for one user
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(folder, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
+	b.disk = newDisk(t, filepath.Join(folder, "disk"), databaseDisk)
+	s, err := rdbtest.NewAt(rdbtest.Place{Host: n.Host(database), Folder: b.disk.path,
+		Start: func(cmd *exec.Cmd) (<-chan error, error) { return n.Start(database, cmd) }})
 	if errors.Is(err, rdbtest.ErrNone) {
 		t.Log(err)
 		return b
@@ -185,8 +235,7 @@ type history struct {
 	nodes   []*node
 	storage string // as the test reaches it
 	links   map[[2]int][]network.Link
-	filler  *os.File
-	full    int // faults that fill the disk
+	disk    *disk // of the coordinator
 	began   time.Duration
 	record  record
 }
@@ -238,17 +287,12 @@ func text(f *os.File) string {
 // open makes the database, the disk and the nodes.
 func (h *history) open(server bool, variant string) {
 	t := h.t
-	disk := filepath.Join(h.dir, "disk")
-	require.NoError(t, os.Mkdir(disk, 0o777))
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err == nil {
-		t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
-		h.filler, err = os.Create(filepath.Join(disk, "filler"))
-		require.NoError(t, err)
-	}
-	at := "sqlite:///" + filepath.Join(disk, "s.db")
+	h.disk = newDisk(t, filepath.Join(h.dir, "disk"), coordinatorDisk)
+	at := "sqlite:///" + filepath.Join(h.disk.path, "s.db")
 	h.storage = at
 	if server {
 		direct := h.postgres.Database(t)
+		t.Cleanup(func() { h.postgres.Drop(t, direct) })
 		h.storage = h.postgres.Near(direct)
 		far, err := h.net.Address(coordinator, database, h.postgres.Port())
 		require.NoError(t, err)
@@ -272,7 +316,7 @@ func (h *history) open(server bool, variant string) {
 		require.NoError(t, err)
 		n.args.Clock = n.clock.path
 		if i == coordinator {
-			n.dir = disk
+			n.dir = h.disk.path
 			n.args.Spec, n.args.Log = h.z.text(at, variant, h.z.wait), filepath.Join(h.dir, "events")
 			n.args.Listen = net.JoinHostPort(h.net.Host(coordinator), strconv.Itoa(port))
 			continue
@@ -369,8 +413,9 @@ func (h *history) begin(f fault) {
 	case clockSet:
 		n.clock.set(f.Shift)
 	case fullDisk:
-		h.full++
-		h.fill()
+		d := h.diskOf(f.Node)
+		d.full++
+		d.fill()
 	case restart:
 		if n.down++; n.down == 1 {
 			require.NoError(h.t, h.postgres.Down())
@@ -407,15 +452,12 @@ func (h *history) end(f fault) {
 	case clockSet:
 		n.clock.set(0)
 	case fullDisk:
-		if h.full--; h.full == 0 && h.filler != nil {
-			require.NoError(h.t, h.filler.Truncate(0))
-			_, err := h.filler.Seek(0, 0)
-			require.NoError(h.t, err)
-		}
+		h.diskOf(f.Node).free(h.t)
 	case restart:
-		if n.down--; n.down == 0 {
-			require.NoError(h.t, h.postgres.Up())
-		}
+		n.down--
+	}
+	if f.Node == database {
+		h.superviseDatabase()
 	}
 }
 
@@ -428,15 +470,18 @@ func (h *history) setLink(a, b int) {
 	h.net.Set(a, b, all)
 }
 
-// fill fills the coordinator's disk.
-func (h *history) fill() {
-	if h.filler == nil {
-		return
+// diskOf returns the disk of the coordinator or of the database.
+func (h *history) diskOf(node int) *disk {
+	if node == database {
+		return h.bench.disk
 	}
-	for block := make([]byte, 4096); ; {
-		if _, err := h.filler.Write(block); err != nil {
-			return
-		}
+	return h.disk
+}
+
+// superviseDatabase starts the database's server if it does not run, and nothing keeps it from running.
+func (h *history) superviseDatabase() {
+	if h.nodes[database].down == 0 && h.bench.disk.full == 0 && h.postgres.Ended() {
+		require.NoError(h.t, h.postgres.Up())
 	}
 }
 
@@ -459,8 +504,10 @@ func (h *history) supervise() {
 		default:
 		}
 	}
-	if h.full > 0 {
-		h.fill() // what was freed meanwhile
+	for _, d := range []*disk{h.disk, h.bench.disk} {
+		if d != nil && d.full > 0 {
+			d.fill() // what was freed meanwhile
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import warnings
 
 import jax.numpy as jnp
 import numpy as np
+from qdax.core.containers import unstructured_repertoire
 from qdax.core.containers.mapelites_repertoire import compute_euclidean_centroids
 from qdax.core.containers.mome_repertoire import MOMERepertoire
 from qdax.core.containers.unstructured_repertoire import UnstructuredRepertoire
@@ -23,6 +24,13 @@ from qdax.utils.pareto_front import compute_hypervolume
 from common import encode, out_dir, versions, write
 
 warnings.filterwarnings("ignore")
+
+# QDax 0.5.0 gives get_cells_indices [capacity, capacity, d] in place of the elites' descriptors, [capacity, d]: it
+# broadcasts them with fitnesses of shape [capacity, 1]. All members are far from those, so nothing is ever replaced.
+# The diagonal is what is meant.
+cells_indices = unstructured_repertoire.get_cells_indices
+unstructured_repertoire.get_cells_indices = lambda descriptors, elites, k: cells_indices(
+    descriptors, elites[jnp.arange(len(elites)), jnp.arange(len(elites))], k)
 out = out_dir(__doc__)
 random = np.random.default_rng(0)
 N, BATCH, LENGTH, REFERENCE = 3, 48, 5, (-3.0, -3.0)

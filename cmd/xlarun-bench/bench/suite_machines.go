@@ -44,19 +44,21 @@ var sharedRuns = []sharedRun{
 func machinesWorkloads(Options) []Workload {
 	var all []Workload
 	for _, g := range sharedRuns {
-		one := "one-" + g.name
+		one, apart := "one-"+g.name, "apart-"+g.name
 		for _, delay := range []time.Duration{200 * time.Microsecond, time.Millisecond, 20 * time.Millisecond} {
-			w := Workload{Name: "two-" + g.name, Open: hostsOf(2, g, delay), Peers: []Peer{{Name: one, Workload: one}},
-				What: fmt.Sprintf("%s, by two hosts, a server %v away", g.what, delay)}
+			w := Workload{Name: "two-" + g.name, Open: hostsOf(2, g, delay, false), Peers: []Peer{{Name: one,
+				Workload: one}}, What: fmt.Sprintf("%s, by two hosts, a server %v away", g.what, delay)}
 			if delay == 200*time.Microsecond {
 				w.Peers[0].Needed = g.needed
+				w.Peers = append(w.Peers, Peer{Name: apart, Workload: apart})
 			} else {
 				w.Name += "-" + delay.String()
 			}
 			all = append(all, w)
 		}
-		all = append(all, explicit(Workload{Name: one, Open: hostsOf(1, g, 200*time.Microsecond),
-			What: g.what + ", by one host"}))
+		all = append(all, explicit(Workload{Name: one, Open: hostsOf(1, g, 200*time.Microsecond, false),
+			What: g.what + ", by one host"}), explicit(Workload{Name: apart, Open: hostsOf(2, g, 200*time.Microsecond,
+			true), What: g.what + ", by each of two hosts that share nothing: what the other core's work costs"}))
 	}
 	for _, n := range []int{8, 64, 256, 1024} {
 		ideal := fmt.Sprintf("ideal-%d", n)
@@ -65,7 +67,7 @@ func machinesWorkloads(Options) []Workload {
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
 				xlabridge.Backend, Options) (Runner, error) {
-				return apart{runner{once: func() (float64, float64, error) {
+				return elsewhere{runner{once: func() (float64, float64, error) {
 					return modelGeneration.Seconds(), 0, nil
 				}, close: func() error { return nil }}}, nil
 			}}))
@@ -100,24 +102,25 @@ func modelOf(n int) openRunner {
 			}
 			return (r.Ends[modelRounds-1] - r.Ends[0]).Seconds() / (modelRounds - 1), nil
 		})
-		return apart{runner{once: func() (float64, float64, error) {
+		return elsewhere{runner{once: func() (float64, float64, error) {
 			seconds, err := simulated()
 			return seconds, 0, err
 		}, close: func() error { return nil }}}, nil
 	}
 }
 
-// apart is a Runner whose work is done by other processes, or by none.
-type apart struct{ runner }
+// elsewhere is a Runner whose work is done by other processes, or by none.
+type elsewhere struct{ runner }
 
 // TimesPart says that the processor time of this process is not that of the work.
-func (apart) TimesPart() {}
+func (elsewhere) TimesPart() {}
 
 // hostsGenerations is the number of generations of a measured run. The first ones are left out.
 const hostsGenerations, hostsFirst = 44, 4
 
-// hostsOf runs hosts, each a process on a core of its own, and returns the time of a generation.
-func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
+// hostsOf runs hosts, each a process on a core of its own, and returns the time of a generation. Hosts that are apart
+// compute a population each.
+func hostsOf(n int, g sharedRun, delay time.Duration, apart bool) openRunner {
 	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (Runner, error) {
 		dir, err := os.MkdirTemp("", "xlarun-hosts-*")
 		if err != nil {
@@ -137,9 +140,9 @@ func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 		}
 		far.Set(network.Link{Delay: delay})
 		made := 0
-		return apart{runner{once: func() (float64, float64, error) {
+		return elsewhere{runner{once: func() (float64, float64, error) {
 			made++
-			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Address())
+			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Address(), apart)
 		}, close: func() error {
 			server.Shutdown()
 			far.Down()
@@ -150,7 +153,7 @@ func hostsOf(n int, g sharedRun, delay time.Duration) openRunner {
 
 // timeHosts runs hosts and returns the time of a generation of the first: the lower quartile, because what others do on
 // the machine makes two hosts wait more often than one.
-func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string) (quartile, none float64,
+func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string, apart bool) (quartile, none float64,
 	err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -163,11 +166,15 @@ func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server strin
 	var all sync.WaitGroup
 	errs := make([]error, n)
 	for i := range n {
+		name, together := filepath.Base(dir), n
+		if apart {
+			name, together = fmt.Sprintf("%s-%d", name, i), 1
+		}
 		all.Go(func() {
 			cmd := exec.CommandContext(ctx, self, "evolve", g.env, "--policy", g.policy, "--pop",
 				strconv.Itoa(g.members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
-				"--steps", "500", "--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+filepath.Base(dir),
-				"--hosts", strconv.Itoa(n), "--out", filepath.Join(dir, strconv.Itoa(i)))
+				"--steps", "500", "--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+name,
+				"--hosts", strconv.Itoa(together), "--out", filepath.Join(dir, strconv.Itoa(i)))
 			_, errs[i] = onCore(cores[i%len(cores)], func() (string, error) { return outputOf(cmd) })
 		})
 	}

@@ -104,8 +104,8 @@ func (s *Saved) rowOf(cell, place int) (row int, err error) {
 			}
 		}
 		if place >= elites {
-			return 0, console.BadInput("--cell got %d.%d, wants an elite of the cell's front: it has %d, counted from 0",
-				cell, place, elites)
+			return 0, console.BadInput("--cell got %d.%d, wants an elite of the cell's front: it has %d, counted from "+
+				"0", cell, place, elites)
 		}
 		return i + place, nil
 	}

@@ -50,7 +50,6 @@ func TestCellOfFront(t *testing.T) {
 		[]string{file.Metadata["fitness"], file.Metadata["generation"], file.Metadata["member"]})
 }
 
-// --cell plays and exports the elite of a cell, with its own fitness and generation (31.76: the generation was that of
 // the archive).
 func TestCell(t *testing.T) {
 	b := newBed(t)

@@ -20,7 +20,7 @@ func (c *Search) Board() []run.Row {
 		}
 	}
 	return []run.Row{
-		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
+		{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness",
 			Colour: "cyan"},
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},

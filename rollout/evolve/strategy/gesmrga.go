@@ -26,7 +26,8 @@ type GESMRGA struct {
 	Meta   settings.Number `set:"meta" min:"1"`
 	_      struct{}        `help:"largest factor of a group's standard deviation against the one that it inherits"`
 	Groups int             `set:"groups" min:"1" max:"16777216" zero:"the root of the population"`
-	_      struct{}        `help:"groups of children with one standard deviation; 0 for the root of the population"`
+	_      struct{}        `help:"groups of children with one standard deviation, fewer than the population has"`
+	_      struct{}        `help:"members; 0 for the root of the population"`
 }
 
 // GESMRGAState is the state of GESMRGA.
@@ -53,8 +54,11 @@ func (g *GESMRGA) groups(population int) int {
 	if g.Groups == 0 {
 		return max(1, min(population-1, int(math.Sqrt(float64(population)))))
 	}
-	return max(1, min(g.Groups, population-1))
+	return g.Groups
 }
+
+// LeastPopulation is a child for each group, and child 0, which belongs to none.
+func (g *GESMRGA) LeastPopulation() int { return max(g.ranked.LeastPopulation(), g.Groups+1) }
 
 // gesmrGroup returns the groups of children, i32 of child's shape. Child 0 belongs to none, and gets 0. The others fill
 // the groups in order. members is the population, i32[].

@@ -162,6 +162,12 @@ const confirmedFitness = "confirmed_fitness"
 // Goal returns the confirmed fitness. The best fitness of a generation would be that of the luckiest member.
 func (*NEAT) Goal() string { return confirmedFitness }
 
+// Unreached says when a champion is kept.
+func (*NEAT) Unreached() string {
+	return "the champion has to be kept for the next generation, as those of species are that have more members than " +
+		"--strategy.elite-size"
+}
+
 // Init makes all members the genome, without species. Weights of the first generation are drawn by Sample.
 func (e *NEAT) Init(first any, members int) any {
 	g := first.(genome.Genome)

@@ -102,6 +102,8 @@ type Breeding interface {
 	Reporter
 	// Goal returns the name of the report that must reach the target of a run.
 	Goal() string
+	// Unreached says what has to happen before Goal has a number.
+	Unreached() string
 }
 
 // Growing is a Reporter whose members are padded, and can move to more room.

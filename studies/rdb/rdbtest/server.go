@@ -47,7 +47,8 @@ var (
 
 // Place is where a server runs.
 type Place struct {
-	Host string // on which it listens
+	Host   string // on which it listens
+	Folder string // in which its files are; "": that for temporary files
 	// Start starts a process. The channel gets the result of its Wait.
 	Start func(*exec.Cmd) (over <-chan error, err error)
 }
@@ -94,7 +95,7 @@ func programs() (string, error) {
 }
 
 // New makes a server on this machine and starts it. Root cannot run one: it is then the user postgres, or nobody.
-func New() (*Server, error) { return NewAt(Place{"127.0.0.1", network.Start}) }
+func New() (*Server, error) { return NewAt(Place{Host: "127.0.0.1", Start: network.Start}) }
 
 // NewAt makes a server at a place and starts it.
 func NewAt(place Place) (s *Server, err error) {
@@ -102,7 +103,7 @@ func NewAt(place Place) (s *Server, err error) {
 	if s.bin, err = programs(); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "pg"); err != nil {
+	if s.dir, err = os.MkdirTemp(place.Folder, "pg"); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -180,8 +181,7 @@ func (s *Server) Up() error {
 	var log bytes.Buffer
 	s.process = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
 		"-c", "listen_addresses="+s.place.Host, "-c", "fsync=off", "-c", "shared_buffers=16MB",
-		"-c", "max_connections=60",
-		"-c", "deadlock_timeout=50ms")
+		"-c", "max_connections=60", "-c", "min_wal_size=32MB", "-c", "max_wal_size=64MB", "-c", "deadlock_timeout=50ms")
 	s.process.Stdout, s.process.Stderr = &log, &log
 	var err error
 	if s.over, err = s.place.Start(s.process); err != nil {
@@ -205,11 +205,18 @@ func (s *Server) Up() error {
 func (s *Server) Down() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.process.Process.Signal(syscall.SIGQUIT); err != nil {
+	if err := s.process.Process.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	<-s.over
+	s.ended(<-s.over)
 	return nil
+}
+
+// ended keeps the result of the server's process. s.mu is held.
+func (s *Server) ended(err error) {
+	over := make(chan error, 1)
+	over <- err
+	s.over = over
 }
 
 // Remove ends the server and removes its folder.
@@ -232,6 +239,32 @@ func (s *Server) near(database string) string {
 // Near returns the URL by the server's socket for a URL of Database.
 func (s *Server) Near(database string) string {
 	return s.near(database[strings.LastIndex(database, "/")+1:])
+}
+
+// Ended reports whether the server does not run: after Down, or because its disk was full. Up starts it again.
+func (s *Server) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case err := <-s.over:
+		s.ended(err)
+		return true
+	default:
+		return false
+	}
+}
+
+// Drop removes a database of Database.
+func (s *Server) Drop(t testing.TB, database string) {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), s.near("postgres"))
+	if err == nil {
+		_, err = c.Exec(context.Background(), "DROP DATABASE "+database[strings.LastIndex(database, "/")+1:]+" WITH (FORCE)")
+		err = errors.Join(err, c.Close(context.Background()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Database makes an empty database and gives its URL.

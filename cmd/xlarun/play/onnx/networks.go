@@ -10,6 +10,7 @@ import (
 var networks = map[string]func(w *writer, x string) (string, error){
 	"mlp": mlp, "linear": mlp, "normedmlp": normedMLP, "cnn": cnn, "blockmlp": blockMLP, "elman": recurrent(elman),
 	"gru": recurrent(gru), "mingru": recurrent(minGRU), "ctrnn": recurrent(ctrnn), "lstm": lstm,
+	"transformer": transformer,
 }
 
 // flat returns a batch of vectors.
@@ -19,6 +20,12 @@ func (w *writer) flat(x string) string { return w.node("Flatten", []string{x}, a
 func (w *writer) layer(name, x string) string {
 	w.size = w.arrays[name+".W"].dims[1]
 	return w.node("Gemm", []string{x, w.array(name + ".W"), w.array(name + ".B")})
+}
+
+// norm is layer normalisation, as flax has it.
+func (w *writer) norm(name, x string) string {
+	return w.node("LayerNormalization", []string{x, w.array(name + ".Scale"), w.array(name + ".Bias")},
+		attribute{"axis", -1}, attribute{"epsilon", float32(1e-6)})
 }
 
 // layers counts the arrays PREFIX.i SUFFIX.
@@ -65,8 +72,7 @@ func normedMLP(w *writer, x string) (_ string, err error) {
 	n := w.layers("Norms", ".Scale")
 	for i := range n {
 		norm := fmt.Sprintf("Norms.%d", i)
-		x = w.node("LayerNormalization", []string{w.layer(fmt.Sprintf("Layers.%d", i), x), w.array(norm + ".Scale"),
-			w.array(norm + ".Bias")}, attribute{"axis", -1}, attribute{"epsilon", float32(1e-6)})
+		x = w.norm(norm, w.layer(fmt.Sprintf("Layers.%d", i), x))
 		if x, err = w.activate(x); err != nil {
 			return "", err
 		}

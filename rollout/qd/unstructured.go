@@ -1,0 +1,168 @@
+package qd
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegisterArchive("unstructured", func() ArchiveMaker {
+		return &Unstructured{Number: 1024, Distance: .03, Neighbours: 10}
+	})
+}
+
+// Unstructured keeps members that behave differently from each other, without cells: a member that is farther than a
+// distance from all elites is one more, and another replaces the elite that is nearest if its fitness is higher. A
+// member with two elites within the distance is dropped. That is the rule of Cully and Demiris, "Quality and diversity
+// optimization: a unifying modular framework" (2018), as in QDax 0.5.0. Distances are between descriptors with their
+// bounds at 0 and 1.
+//
+// The novelty of a member is its mean distance to the nearest elites (Lehman and Stanley, "Abandoning objectives:
+// evolution through the search for novelty alone", 2011).
+type Unstructured struct {
+	Number     int      `set:"most" args:"" min:"2" max:"16777216" help:"elites at most"`
+	Distance   float64  `set:"distance" above:"0" help:"least distance of elites, where the bounds are 0 and 1"`
+	Neighbours int      `set:"neighbours" min:"1" max:"1024"`
+	_          struct{} `help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
+}
+
+// HasNoCells implements Undivided.
+func (*Unstructured) HasNoCells() {}
+
+// Make returns the container.
+func (u *Unstructured) Make(of Measures) (Container, error) {
+	if err := settings.Check(u); err != nil {
+		return nil, err
+	}
+	return scatteredPlaces{undivided(u.Number), u, of.Descriptor}, nil
+}
+
+// Scattered is the Archive of Unstructured: the first Count places have an elite.
+type Scattered struct {
+	Genomes    *graph.Array // f32[most, n]
+	Fitness    *graph.Array // f32[most]; -Inf where there is no elite
+	Descriptor *graph.Array // f32[most, d]
+	Unit       *graph.Array // f32[most, d]: the descriptor with its bounds at 0 and 1; Inf where there is no elite
+	Generation *graph.Array // i32[most]
+	Count      *graph.Array // i32[]
+	Distance   *graph.Array // f32[]: least distance of elites
+}
+
+// Near says where the elites are that are near to a member.
+type Near struct {
+	Place   *graph.Array // i32[batch]: of the nearest elite
+	First   *graph.Array // f32[batch]: its distance; Inf if there is none
+	Second  *graph.Array // f32[batch]: distance of the next one
+	Novelty *graph.Array // f32[batch]: mean distance of the nearest ones; 0 if there is none
+}
+
+// scatteredPlaces is the Container of Scattered.
+type scatteredPlaces struct {
+	undivided
+	settings *Unstructured
+	d        int
+}
+
+// Most is the largest number of elites.
+func (c scatteredPlaces) Most() int { return c.Cells() }
+
+// Workspace returns the bytes of the distances between the members.
+func (c scatteredPlaces) Workspace(batch int) int64 { return 4 * int64(batch) * int64(batch) }
+
+// Empty returns an archive without elites.
+func (c scatteredPlaces) Empty(n int, _ Scoring) Archive {
+	most := c.Cells()
+	shape := graph.ShapeOf(graph.Float32, most, c.d)
+	return Scattered{graph.Zeros(graph.ShapeOf(graph.Float32, most, n)),
+		graph.Full(graph.ShapeOf(graph.Float32, most), math.Inf(-1)), graph.Zeros(shape),
+		graph.Full(shape, math.Inf(1)), graph.Zeros(graph.ShapeOf(graph.Int32, most)),
+		graph.Zeros(graph.ShapeOf(graph.Int32)),
+		graph.Scalar(c.settings.Distance)}
+}
+
+// near returns the elites near to a descriptor, f32[d], of equally near ones the first.
+func (c scatteredPlaces) near(archive Archive, unit *graph.Array) *Near {
+	all := archive.(Scattered).Unit.Sub(unit.ExpandDims(0)).Square().Sum(1)
+	values, places := graph.TopK(all.Neg(), min(c.Cells(), max(2, c.settings.Neighbours)))
+	distances := graph.Once(values.Neg().Sqrt())
+	counts := distances.IsFinite().And(graph.Iota(distances.Dim(0)).Lt(c.settings.Neighbours))
+	sum := graph.Select(counts, distances, 0.).Sum()
+	return &Near{places.Index(0), distances.Index(0), distances.Index(1), sum.Div(count(counts).Max(1))}
+}
+
+// Metrics names the numbers of Scattered.Metrics.
+func (scatteredPlaces) Metrics() []string {
+	return []string{"elites", "qd_score", "best_fitness", "mean_novelty", "added", "improved", "no_room"}
+}
+
+// Summary says how many elites there are.
+func (c scatteredPlaces) Summary(metric func(name string) float64) string {
+	return fmt.Sprintf("%.0f elites, at most %d, QD score %.6g, best %.4g", metric("elites"), c.Cells(),
+		metric("qd_score"), metric("best_fitness"))
+}
+
+// Size returns the number of elites.
+func (a Scattered) Size() *graph.Array { return a.Count }
+
+// Places has a row for each place.
+func (a Scattered) Places() Places {
+	return Places{Cell: graph.Iota(a.Fitness.Dim(0)), Genomes: a.Genomes, Fitness: a.Fitness, Generation: a.Generation,
+		Descriptor: a.Descriptor}
+}
+
+// Draw draws an elite uniformly.
+func (a Scattered) Draw(key random.Key) *graph.Array {
+	return graph.Take(a.Genomes, random.Randint(key, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)), 0)
+}
+
+// Insert adds the members that are far from all elites, and those that are better than the nearest one. Of members that
+// are within the distance of each other, the best one counts, of equal ones the first.
+func (a Scattered) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Change) {
+	most, batch := a.Fitness.Dim(0), b.Fitness.Dim(0)
+	replaces := b.Near.First.Le(a.Distance)
+	before := graph.Take(a.Fitness, b.Near.Place, 0)
+	stays := b.Valid.And(b.Near.Second.Gt(a.Distance)).And(a.beside(b).Not())
+	best := firstBest(most, b.Near.Place, b.Fitness, b.Valid.And(replaces))
+	improved := stays.And(replaces).And(best).And(b.Fitness.Gt(before))
+	apart := stays.And(replaces.Not())
+	place := graph.CumSum(apart.Convert(graph.Int32), 0).Add(a.Count).Sub(1)
+	added := apart.And(place.Lt(most))
+
+	c := Change{Added: improved.Or(added), New: added, Accepted: improved.Or(added), Empty: replaces.Not(),
+		Improvement: graph.Select(replaces, b.Fitness.Sub(before), b.Fitness), Novelty: b.Near.Novelty,
+		NoRoom: apart.And(added.Not())}
+	c.Improvement = graph.Select(b.Valid, c.Improvement, math.Inf(-1))
+	to := graph.Select(improved, b.Near.Place, graph.Select(added, place, most)) // beyond the end: dropped
+	return Scattered{
+		Genomes:    graph.ScatterSet(a.Genomes, to, b.Genomes),
+		Fitness:    graph.ScatterSet(a.Fitness, to, b.Fitness),
+		Descriptor: graph.ScatterSet(a.Descriptor, to, b.Descriptor),
+		Unit:       graph.ScatterSet(a.Unit, to, b.Unit),
+		Generation: graph.ScatterSet(a.Generation, to, generation.BroadcastTo(batch)),
+		Count:      a.Count.Add(added.Convert(graph.Int32).Sum()),
+		Distance:   a.Distance,
+	}, c
+}
+
+// beside returns the members with a better one within the distance: bool[batch].
+func (a Scattered) beside(b Batch) *graph.Array {
+	row := func(x *graph.Array) *graph.Array { return x.ExpandDims(1) }
+	column := func(x *graph.Array) *graph.Array { return x.ExpandDims(0) }
+	number := graph.Iota(b.Fitness.Dim(0))
+	better := column(b.Fitness).Gt(row(b.Fitness)).Or(
+		column(b.Fitness).Eq(row(b.Fitness)).And(column(number).Lt(row(number))))
+	distance := row(b.Unit).Sub(column(b.Unit)).Square().Sum(2).Sqrt()
+	return better.And(column(b.Valid)).And(distance.Lt(a.Distance)).Any(1)
+}
+
+// Metrics returns the numbers of scatteredPlaces.Metrics.
+func (a Scattered) Metrics(c Change, s Scoring) []*graph.Array {
+	elites := a.Count.Convert(graph.Float32)
+	sum := graph.Select(a.Fitness.Gt(math.Inf(-1)), a.Fitness, graph.ZerosLike(a.Fitness)).Sum()
+	return []*graph.Array{elites, sum.Add(s.Offset.Array().Mul(elites)), a.Fitness.ReduceMax(), c.Novelty.Mean(),
+		count(c.New), count(c.Added.And(c.New.Not())), count(c.NoRoom)}
+}

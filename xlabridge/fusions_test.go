@@ -1,0 +1,70 @@
+package xlabridge
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/graph"
+	"xlarun/xlabridge/hlo"
+)
+
+// An entry of the cache lacks the bodies of fusions, and a program that comes from it gives the same bytes as the one
+// that was compiled: with fusions that a library reads when it runs, with several results, and in loops.
+func TestEntriesWithoutFusions(t *testing.T) {
+	dir := t.TempDir()
+	x := graph.Reshape(graph.Sin(graph.Arange(0, 4096, 1)), 64, 64)
+	for _, s := range []struct {
+		name string
+		f    func(x *array) *array
+	}{
+		{"28.200 elements", func(x *array) *array { return graph.Add(graph.Exp(x), graph.Mul(x, x)) }},
+		{"28.201 product and sums", func(x *array) *array {
+			return graph.Softmax(graph.Dot(graph.Relu(x), graph.Transpose(x)), 1)
+		}},
+		{"28.202 several results of one fusion", func(x *array) *array {
+			y := graph.Tanh(x)
+			return graph.Concatenate(0, graph.Sum(y, 0), graph.ReduceMax(y, 0), graph.Sum(graph.Mul(y, x), 1))
+		}},
+		{"28.203 a loop", func(x *array) *array {
+			y, _ := graph.Scan(func(c, i *array) (*array, graph.None) {
+				return graph.Sub(graph.Mul(c, 1.01), graph.Dot(graph.Tanh(c), graph.Mul(c, .001))), graph.None{}
+			}, x, graph.Iota(5))
+			return y
+		}},
+	} {
+		var want []float64
+		for i, state := range []string{CacheMiss, CacheHit} {
+			c := open(t, Options{CacheDir: dir})
+			p, err := graph.Trace(s.name, s.f, x)
+			require.NoError(t, err, s.name)
+			e, err := c.Compile(p, CompileOptions{})
+			require.NoError(t, err, s.name)
+			require.Equal(t, state, e.Executable.Info().Cache, s.name)
+			out, err := e.Call([]*array{x})
+			require.NoError(t, err, s.name)
+			got := parts(t, out[0])
+			if i == 0 {
+				want = got
+			} else {
+				format, code, err := e.Executable.Optimized()
+				require.NoError(t, err, s.name)
+				_, err = hlo.Parse(format, code)
+				require.NoError(t, err, s.name)
+				require.Contains(t, string(code), "fused", s.name)
+			}
+			require.Equal(t, want, got, s.name)
+		}
+	}
+}
+
+// 28.204 What is no program of the plugin stays as it is.
+func TestWithoutFusionsOfOther(t *testing.T) {
+	for _, other := range [][]byte{nil, {}, {0}, {0xff, 0xff}, []byte("program"), {10, 3, 10, 1, 7}, {10, 2, 8, 1}} {
+		require.Equal(t, other, withoutFusions(other), fmt.Sprint(other))
+	}
+	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)
+	require.Equal(t, number, withoutFusions(number))
+}
