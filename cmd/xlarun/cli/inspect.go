@@ -39,7 +39,7 @@ func inspectCommand(a *App) *cobra.Command {
 			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
 			"With --topology\n" +
 			"it compiles for a device that need not be there, and lists the kernels of each loop.",
-		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
+		Example: "  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
 			"  xlarun inspect CartPole-v1 --phase traced | less",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
