@@ -206,8 +206,7 @@ func (g *flagValues) addTarget(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
 	flag.Hidden, flag.DefValue = false, ""
-	flag.Usage = "compile for devices that need not be there: h100, h100x8, v5e:2x2, …; of islands: ring, torus, " +
-		"random"
+	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; of islands: ring, …"
 }
 
 // chooseTarget takes the target, if --topology names one, and sets its backend.

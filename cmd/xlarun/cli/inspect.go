@@ -34,12 +34,12 @@ func inspectCommand(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, " +
-			"or the name of a kind) and\n" +
-			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it " +
-			"prints the program itself. With\n" +
-			"--topology it compiles for a device that need not be there, and also lists the kernels of each loop.",
-		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
+		Long: "Inspect compiles one round of an experiment (a config file, an environment, or the name of a kind) and " +
+			"shows its ops,\n" +
+			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
+			"With --topology\n" +
+			"it compiles for a device that need not be there, and lists the kernels of each loop.",
+		Example: "  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
 			"  xlarun inspect CartPole-v1 --phase traced | less",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,8 +118,8 @@ func inspectCommand(a *App) *cobra.Command {
 	g.addTarget(cmd.Flags())
 	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")
 	cmd.Flags().BoolVar(&peer, "peers", false, "with --topology: JAX's program for the same work, too")
-	cmd.Flags().StringVar(&python, "peers-python", "", "Python that has the peers' packages (default "+peers.EnvPython+
-		", else an environment made for it)")
+	cmd.Flags().StringVar(&python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
+		", or one made for it)")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }

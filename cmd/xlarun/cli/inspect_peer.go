@@ -115,6 +115,14 @@ func inspectPeer(ctx context.Context, a *App, t *task, on target.Target, python 
 	return out, nil
 }
 
+// countOf returns a number of the compiler as text.
+func countOf(numbers map[string]float64, name string) string {
+	if v, ok := numbers[name]; ok {
+		return display.Count(v)
+	}
+	return "not given"
+}
+
 // printPeer prints both programs side by side, and the kernels of JAX's by loop.
 func printPeer(out io.Writer, i inspection) error {
 	p := i.Peer
@@ -127,11 +135,7 @@ func printPeer(out io.Writer, i inspection) error {
 		fmt.Fprintf(w, "temporaries\t%s\t%s\n", display.Bytes(m.Temporaries), display.Bytes(p.Temporaries))
 	}
 	for _, k := range compilerNumbers {
-		ours, ok1 := i.Compiler[k]
-		theirs, ok2 := p.Compiler[k]
-		if ok1 && ok2 {
-			fmt.Fprintf(w, "%s, a loop's body once\t%s\t%s\n", k, display.Count(ours), display.Count(theirs))
-		}
+		fmt.Fprintf(w, "%s, a loop's body once\t%s\t%s\n", k, countOf(i.Compiler, k), countOf(p.Compiler, k))
 	}
 	if err := w.Flush(); err != nil {
 		return err
