@@ -111,8 +111,8 @@ type broker struct {
 }
 
 // A server may take half a lease to store a lease, to answer and to end, within these bounds. The server (2.15.2) waits
-// for itself for ever if its disk is full, or its files are gone, when it purges a stream: the purge holds the lock that
-// the server needs to count the messages that it has lost.
+// for itself for ever if its disk is full, or its files are gone, when it purges a stream: the purge holds the lock
+// that the server needs to count the messages that it has lost.
 const shortestWait, longestWait = 500 * time.Millisecond, 5 * time.Second
 
 // patience returns how long a server is waited for, given the time of a lease.

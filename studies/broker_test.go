@@ -93,8 +93,8 @@ func TestQueueHasNoFiles(t *testing.T) {
 	require.Empty(t, consumers())
 }
 
-// 32.130: a message server that purges a stream while its disk is full and its files are gone waits for itself for ever.
-// The broker leaves it behind: its clients are disconnected, and the next broker listens on the same address.
+// 32.130: a message server that purges a stream while its disk is full and its files are gone waits for itself for
+// ever. The broker leaves it behind: its clients are disconnected, and the next broker listens on the same address.
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")

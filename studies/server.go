@@ -105,8 +105,9 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, observe: decision.Observer(ctx),
-		ctx: ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice,
+		observe: decision.Observer(ctx),
+		ctx:     ctx, now: time.Now, changed: make(chan struct{}, 1), errs: make(chan error, 1),
 		leases: map[int64]*lease{}, writing: map[int64]int{}, queued: map[int64]time.Time{},
 		obsolete: map[int64]string{},
 		workers:  map[string]*WorkerStatus{}}

@@ -79,8 +79,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 			"starts. They need no access to the\n" +
 			"database. Where other machines can reach the address, a token or certificates are required. A page " +
 			"shows the study while it runs (--web).\n" +
-			"Without SPEC.toml it only carries messages, until Ctrl-C or kill -TERM: hosts of one population use it by " +
-			"--join.\nA server with a study carries them, too.",
+			"Without SPEC.toml it only carries messages, until Ctrl-C or kill -TERM: hosts of one population use it " +
+			"by --join.\nA server with a study carries them, too.",
 		Example: "  xlarun serve examples/study-cartpole.toml --listen 0.0.0.0:4222 --token-file token\n  xlarun " +
 			"work nats://HOST:4222 --token-file token\n  xlarun serve --listen 0.0.0.0:4222 --token-file token\n" +
 			"  xlarun evolve CartPole-v1 --join nats://HOST:4222/try --token-file token",

@@ -39,8 +39,8 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 		return nil, nil, console.BadInput("--coordinator got %q, wants %w", m.coordinator, err)
 	}
 	if m.numProcesses == 0 {
-		return nil, nil, console.BadInput("--coordinator needs --num-processes, how many processes form the mesh, and " +
-			"--process-id, the number of this one, from 0")
+		return nil, nil, console.BadInput("--coordinator needs --num-processes, how many processes form the mesh, " +
+			"and --process-id, the number of this one, from 0")
 	}
 	if m.numProcesses < 1 || m.processID < 0 || m.processID >= m.numProcesses {
 		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number "+

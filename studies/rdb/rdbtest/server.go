@@ -266,7 +266,8 @@ func (s *Server) Drop(t testing.TB, database string) {
 	t.Helper()
 	c, err := pgx.Connect(context.Background(), s.near("postgres"))
 	if err == nil {
-		_, err = c.Exec(context.Background(), "DROP DATABASE "+database[strings.LastIndex(database, "/")+1:]+" WITH (FORCE)")
+		_, err = c.Exec(context.Background(), "DROP DATABASE "+
+			database[strings.LastIndex(database, "/")+1:]+" WITH (FORCE)")
 		err = errors.Join(err, c.Close(context.Background()))
 	}
 	if err != nil {
