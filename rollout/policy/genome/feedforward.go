@@ -52,7 +52,8 @@ func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
 		Values  *graph.Array // f32[nodes]
 		Outputs *graph.Array // f32[outputs]
 	}
-	start := loop{graph.Concatenate(0, x, graph.ZerosLike(r.Bias)), graph.Zeros(graph.ShapeOf(graph.Float32, n.Outputs))}
+	start := loop{graph.Concatenate(0, x, graph.ZerosLike(r.Bias)),
+		graph.Zeros(graph.ShapeOf(graph.Float32, n.Outputs))}
 	end := graph.ForiLoop(0, graph.LanesMax(r.Count), func(i *graph.Array, l loop) loop {
 		own := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
 			Aggregation: at(r.Aggregation, i), Degree: at(r.Degree, i)}
