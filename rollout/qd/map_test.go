@@ -9,8 +9,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A point of the map shows the elite of the cell that it lies in; without cells, the best elite in it. It changes
-// nothing.
+// A point of the map shows the elite of the cell that it lies in; without cells, the best elite in it. The state stays.
 func TestMap(t *testing.T) {
 	for _, archive := range []string{"grid:4", "cvt:16", "unstructured:40"} {
 		c := small()
