@@ -65,7 +65,8 @@ func parseAhead(text string) ([]Program, error) {
 	}
 	var out []Program
 	for _, s := range last.Programs {
-		program := Program{Name: s.Name, Seconds: s.Seconds, Temporaries: s.Temporary, Arguments: s.Arguments, Cost: s.Cost}
+		program := Program{Name: s.Name, Seconds: s.Seconds, Temporaries: s.Temporary, Arguments: s.Arguments,
+			Cost: s.Cost}
 		times := []int64{1} // of the loops around, by depth
 		for _, l := range s.Loops {
 			if l.Depth < 0 || l.Depth > len(times) {

@@ -23,8 +23,8 @@ import (
 // EnvPython names a Python that has the peers' packages.
 const EnvPython = "XLARUN_PEERS_PYTHON"
 
-// Requirements of the environments: of programs that run on a CPU, on a GPU of NVIDIA and on a TPU, and of programs that
-// are compiled for devices that are not there.
+// Requirements of the environments: of programs that run on a CPU, on a GPU of NVIDIA and on a TPU, and of programs
+// that are compiled for devices that are not there.
 const (
 	RunRequirements   = "requirements.txt"
 	CUDARequirements  = "requirements-cuda.txt"

@@ -34,7 +34,8 @@ func inspectCommand(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one round of an experiment (a config file, an environment, or the name of a kind) and " +
+		Long: "Inspect compiles one round of an experiment (a config file, an environment, or the name of a kind) " +
+			"and " +
 			"shows its ops,\n" +
 			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
 			"With --topology\n" +
@@ -59,7 +60,8 @@ func inspectCommand(a *App) *cobra.Command {
 				return needsPeer(t)
 			}
 			if peer && on.Target == "" {
-				return console.BadInput("--peers shows JAX's program for devices that need not be there: add --topology " +
+				return console.BadInput("--peers shows JAX's program for devices that need not be there: add " +
+					"--topology " +
 					"h100, or another target")
 			}
 			if err := t.fetch(cmd.Context(), a); err != nil {

@@ -60,8 +60,10 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 		return peerProgram{"gymnax_ppo.py", []string{gymnaxNames[env], value("steps"), value("envs"), value("horizon"),
 			value("agents")}, "the whole training as PureJaxRL's users write it, not an update"}, true
 	case t.Name == "selfplay" && slices.Contains([]string{"gumbel", "puct"}, value("search")):
-		return peerProgram{"selfplay_jax.py", []string{"search", value("vertices"), value("k"), value("game-batch-size"),
-			value("num-simulations"), value("search")}, "the search of one move of all games by mctx, without learning"}, true
+		return peerProgram{"selfplay_jax.py", []string{"search", value("vertices"), value("k"),
+			value("game-batch-size"),
+			value("num-simulations"), value("search")}, "the search of one move of all games by mctx, without " +
+			"learning"}, true
 	}
 	return p, false
 }
@@ -69,7 +71,8 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 // needsPeer returns the error of an experiment without a JAX program.
 func needsPeer(t *task) error {
 	return console.BadInput("--peers has no JAX program for this work of %s: there are some for evolve on CartPole-v1 "+
-		"(openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax (mlp), and for "+
+		"(openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax (mlp), and "+
+		"for "+
 		"selfplay (gumbel and puct)", t.Name)
 }
 

@@ -68,7 +68,8 @@ func TestPeerOf(t *testing.T) {
 		want string
 	}{
 		{"evolve", []string{"CartPole-v1", "--pop", "512"}, "evosax_cartpole.py 512 16"},
-		{"evolve", []string{"CartPole-v1", "--strategy", "cmaes", "--policy", "mlp:8,8"}, "evosax_cartpole.py 256 8 cmaes"},
+		{"evolve", []string{"CartPole-v1", "--strategy", "cmaes", "--policy", "mlp:8,8"}, "evosax_cartpole.py 256 8 " +
+			"cmaes"},
 		{"evolve", []string{"CartPole-v1", "--policy", "mlp:8,4"}, ""},
 		{"evolve", []string{"CartPole-v1", "--strategy", "pgpe"}, ""},
 		{"evolve", []string{"Breakout-MinAtar-v1", "--policy", "cnn:16", "--pop", "64", "--steps", "100"},
