@@ -107,8 +107,8 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("30.177 backends", func(t *testing.T) {
 		_, err := gomlx.Open("gpu")
-		require.EqualError(t, err, "the backend xlarun:gpu is not known: want one of cpu, cuda, rocm, tpu and reference "+
-			"after the colon")
+		require.EqualError(t, err, "the backend xlarun:gpu is not known: want one of cpu, cuda, rocm, tpu and "+
+			"reference after the colon")
 		b, err := compute.NewWithConfig("xlarun:reference")
 		require.NoError(t, err)
 		require.Equal(t, "xlarun on reference", b.Description())

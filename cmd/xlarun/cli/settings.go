@@ -21,7 +21,8 @@ type sessionSettings struct {
 	Fraction    float64  `set:"memory-fraction" advanced:"" min:"0" max:"1" zero:"0.75, the plugin's default"`
 	_           struct{} `help:"part of a GPU's memory that is used"`
 	Preallocate bool     `set:"preallocate" advanced:"" help:"take that part of a GPU's memory at the start"`
-	JIT         bool     `set:"jit" advanced:"" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
+	JIT         bool     `set:"jit" advanced:""`
+	_           struct{} `help:"compile; --jit=false interprets op by op and stops at the first NaN"`
 	Every       string   `set:"checkpoint-every" advanced:"" number:""`
 	_           struct{} `help:"time, or generations, updates, …, between checkpoints"`
 	Keep        int      `set:"keep" advanced:"" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
