@@ -13,14 +13,17 @@ func TestDeviceErrors(t *testing.T) {
 	for _, c := range []struct{ source, reason, chatter, want string }{
 		{"xla/pjrt/gpu/gpu_helpers.cc", "FAILED_PRECONDITION: No visible GPU devices.", "",
 			"backend cuda: the plugin finds no device (FAILED_PRECONDITION: No visible GPU devices): make one " +
-				"visible to this process, or use --backend cpu"},
+				"visible to " +
+				"this process, or use --backend cpu"},
 		{"xla/service/platform_util.cc", "INTERNAL: no supported devices found for platform CUDA", "",
 			"backend cuda: the plugin finds no device (INTERNAL: no supported devices found for platform CUDA): make " +
-				"one visible to this process, or use --backend cpu"},
+				"one " +
+				"visible to this process, or use --backend cpu"},
 		{"xla/stream_executor/cuda/cuda_diagnostics.cc, jax-ml/jax issue 15961",
 			"FAILED_PRECONDITION: No visible GPU devices.",
 			"failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\nkernel version " +
-				"470.182.3 does not match DSO version 520.61.5 -- cannot find working devices in this configuration\n",
+				"470.182.3 " +
+				"does not match DSO version 520.61.5 -- cannot find working devices in this configuration\n",
 			"backend cuda: the device's driver is too old for the plugin, or another one than its library (kernel " +
 				"version 470.182.3 does not match DSO version 520.61.5 -- cannot find working devices in this " +
 				"configuration): install a newer driver, restart after its update, or use --backend cpu"},

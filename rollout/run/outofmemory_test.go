@@ -31,8 +31,8 @@ func TestOutOfMemorySaysWhatFits(t *testing.T) {
 		{"evolve", "pop", "1000", full(20e9, 10e9), "; the largest --pop that fits is about 500"},
 		{"evolve", "pop", "2", full(20e9, 5e9), "; no --pop fits: make the network smaller"},
 		{"ppo", "envs", "64", full(16e9, 8e9), "; the largest --envs that fits is about 32"},
-		{"selfplay", "game-batch-size", "64", full(16e9, 12e9),
-			"; the largest --game-batch-size that fits is about 48"},
+		{"selfplay", "game-batch-size", "64", full(16e9, 12e9), "; the largest --game-batch-size that fits is about " +
+			"48"},
 		{"evolve", "pop", "1000", full(0, 10e9), "trying to allocate 4770354232 bytes)"},
 		{"evolve", "pop", "1000", full(5e9, 10e9), "trying to allocate 4770354232 bytes)"}, // others use it
 		{"evolve", "pop", "1000", errors.New("another"), "another"},

@@ -60,7 +60,8 @@ func TestDriver(t *testing.T) {
 		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05" + tail, "535.104.05", 12, ""},
 		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.182.03" + tail, "470.182.03", 12,
 			"backend cuda: the NVIDIA driver 470.182.03 is too old: CUDA 12, which the plugin jax-cuda12-pjrt " +
-				"0.12.0.1 is built for, needs version 525 or newer: install a newer driver, or use --backend cpu"},
+				"0.12.0.1 " +
+				"is built for, needs version 525 or newer: install a newer driver, or use --backend cpu"},
 		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  1000.1" + tail, "1000.1", 13, ""},
 		{"nothing that is known\n", "", 13, ""},
 		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  99999999999999999999.1 x\n", "", 13, ""},
@@ -98,9 +99,9 @@ func TestReleaseByVariable(t *testing.T) {
 		wrong   string
 	}{
 		{"", 13, ""}, {"12", 12, ""}, {"13", 13, ""},
-		{"11", 0, `plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: ` +
-			`unset ` +
-			"it, or give a plugin with --plugin PATH"},
+		{"11", 0,
+			`plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: unset ` +
+				"it, or give a plugin with --plugin PATH"},
 		{"new", 0, `plugin: XLARUN_CUDA got "new", wants`},
 		{"0", 0, `plugin: XLARUN_CUDA got "0", wants`},
 	} {

@@ -63,8 +63,8 @@ func (s *store) wheels(backend string) (plugin *wheel, support []*wheel, err err
 		c.driver = s.driver().Major
 		if text := s.getenv(envCUDA); text != "" {
 			c.release, _ = strconv.Atoi(text)
-			if plugin, _ = s.pins.forPlatform(backend, s.goos, s.goarch, c); plugin != nil &&
-				plugin.Release != c.release {
+			plugin, _ = s.pins.forPlatform(backend, s.goos, s.goarch, c)
+			if plugin != nil && plugin.Release != c.release {
 				return nil, nil, fmt.Errorf("plugin: %s got %q, wants a release of CUDA that a plugin is pinned for, "+
 					"such as %d: unset it, or give a plugin with --plugin PATH", envCUDA, text, plugin.Release)
 			}

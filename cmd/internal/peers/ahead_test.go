@@ -17,8 +17,8 @@ func TestParseAhead(t *testing.T) {
 {"name": "other", "depth": 1, "trips": 2, "kernels": []}]}]}`)
 	require.ErrorContains(t, err, "its last line is not what aot_jax.py prints", "29.70 one line")
 	require.Empty(t, got)
-	got, err = parseAhead("log\n" + `{"programs": [{"name": "play", "seconds": 1.5, "temporary": 100, ` +
-		`"arguments": 7, ` +
+	got, err = parseAhead("log\n" +
+		`{"programs": [{"name": "play", "seconds": 1.5, "temporary": 100, "arguments": 7, ` +
 		`"cost": {"flops": 3}, "loops": [{"name": "main", "depth": 0, "trips": 1, "kernels": ["a", "b"]}, ` +
 		`{"name": "steps", "depth": 1, "trips": 500, "kernels": ["c"]}, ` +
 		`{"name": "inner", "depth": 2, "trips": 0, "kernels": ["d", "e", "f"]}, ` +

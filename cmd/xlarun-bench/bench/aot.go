@@ -62,7 +62,8 @@ func aotCommand(h *host) *cobra.Command {
 	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine, too, and run a round: "+
 		strings.Join(plugin.Backends, ", "))
 	cmd.Flags().StringVar(&o.write, "write", "", "with --backend: write the table of what was measured into this "+
-		"page, between its lines "+measuredBegin+" and "+measuredEnd)
+		"page, "+
+		"between its lines "+measuredBegin+" and "+measuredEnd)
 	addPeers(cmd.Flags(), &o.peers, &o.python, &o.limit)
 	cmd.Flags().BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
 	return cmd
@@ -123,8 +124,8 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 				continue
 			}
 			if here.Backend == on.Backend && (!r.Eight || here.Devices >= 8) {
-				device, err := aotbench.Measure(ctx, r, here, aotbench.Options{Notice: bar.Notice,
-					Tune: o.tune, Here: true})
+				device, err := aotbench.Measure(ctx, r, here, aotbench.Options{Notice: bar.Notice, Tune: o.tune,
+					Here: true})
 				if err != nil {
 					row.Failed = append(row.Failed, fmt.Sprintf("on the device: %v", err))
 				} else {
@@ -191,8 +192,8 @@ func printAOT(out io.Writer, r aotRow) error {
 	}
 	for _, x := range r.Results {
 		if d := x.Device; d != nil {
-			fmt.Fprintf(w, "  %s, on the device\t%.4g kernels\t\t%s temporary\t%s in use at most\ta round in "+
-				"%s\n", x.Target,
+			fmt.Fprintf(w, "  %s, on the device\t%.4g kernels\t\t%s temporary\t%s in use at most\ta round in %s\n",
+				x.Target,
 				d.Kernels, display.Bytes(d.Temporaries), display.Bytes(d.Peak), console.ShortTime(d.Round))
 		}
 		if x.Peer != nil {

@@ -45,7 +45,8 @@ func (o *aotFlags) here(ctx context.Context, h *host) (target.Target, error) {
 	on, ok := target.OfKind(c.DeviceKind(), c.NumDevices())
 	if !ok {
 		return target.Target{}, fmt.Errorf("third_party/targets.toml has no target of %d %s: enter its figures, or "+
-			"leave --backend out", c.NumDevices(), c.DeviceKind())
+			"leave "+
+			"--backend out", c.NumDevices(), c.DeviceKind())
 	}
 	o.topologies = []string{on.Name}
 	return on, nil
@@ -59,8 +60,8 @@ func writeMeasured(page string, on target.Target, rows []aotRow) error {
 	}
 	begin, end := bytes.Index(text, []byte(measuredBegin)), bytes.Index(text, []byte(measuredEnd))
 	if begin < 0 || end < begin {
-		return fmt.Errorf("%s has no lines %s and %s, between which the table is "+
-			"written", page, measuredBegin, measuredEnd)
+		return fmt.Errorf("%s has no lines %s and %s, between which the table is written", page, measuredBegin,
+			measuredEnd)
 	}
 	out := append(slices.Clone(text[:begin+len(measuredBegin)]), measuredTable(on, rows)...)
 	return os.WriteFile(page, append(out, text[end:]...), 0o644)
@@ -70,7 +71,8 @@ func writeMeasured(page string, on target.Target, rows []aotRow) error {
 func measuredTable(on target.Target, rows []aotRow) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n| on %s (%s) | kernels: predicted, compiled there | temporary memory | most in use | a "+
-		"round |\n| --- | --- | --- | --- | --- |\n", on.Name, on.Kind)
+		"round |\n"+
+		"| --- | --- | --- | --- | --- |\n", on.Name, on.Kind)
 	for _, r := range rows {
 		for _, x := range r.Results {
 			if d := x.Device; d != nil {

@@ -16,8 +16,8 @@ func TestWriteMeasured(t *testing.T) {
 	on, ok := target.OfKind("NVIDIA H100 80GB HBM3", 1)
 	require.True(t, ok)
 	page := filepath.Join(t.TempDir(), "page.md")
-	require.NoError(t, os.WriteFile(page, []byte("before\n\n"+measuredBegin+"\nold\n"+measuredEnd+
-		"\n\nafter\n"), 0o600))
+	require.NoError(t, os.WriteFile(page, []byte("before\n\n"+measuredBegin+"\nold\n"+measuredEnd+"\n\nafter\n"),
+		0o600))
 	rows := []aotRow{
 		{What: "a step", Results: []aotbench.Result{{Kernels: 4.5, Temporaries: 1e6, Device: &aotbench.OnDevice{
 			Kernels: 5, Temporaries: 2e6, Peak: 3e9, Round: .0015}}}},
@@ -29,7 +29,8 @@ func TestWriteMeasured(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "before\n\n"+measuredBegin+"\n\n"+
 			"| on h100 (NVIDIA H100 80GB HBM3) | kernels: predicted, compiled there | temporary memory | most in use "+
-			"| a round |\n| --- | --- | --- | --- | --- |\n"+
+			"| a "+
+			"round |\n| --- | --- | --- | --- | --- |\n"+
 			"| a step | 4.5, 5 | 1 MB, 2 MB | 3 GB | 1.5 ms |\n\n"+measuredEnd+"\n\nafter\n", string(text), "29.77")
 	}
 	require.NoError(t, os.WriteFile(page, []byte("nothing\n"), 0o600))

@@ -72,7 +72,8 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 func needsPeer(t *task) error {
 	return console.BadInput("--peers has no JAX program for this work of %s: there are some for evolve on CartPole-v1 "+
 		"(openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax (mlp), and "+
-		"for selfplay (gumbel and puct)", t.Name)
+		"for "+
+		"selfplay (gumbel and puct)", t.Name)
 }
 
 // peerInspection is what the JAX program for the same work became.

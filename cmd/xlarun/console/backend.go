@@ -42,9 +42,10 @@ func (o *BackendFlags) AddBackend(f *pflag.FlagSet) {
 	f.StringVar(&o.Backend, "backend", "cpu", "what to run on: "+strings.Join(backends, ", "))
 	f.StringVar(&o.Plugin, "plugin", "", "PJRT plugin file to use instead of the pinned one")
 	f.Float64Var(&o.Memory.Fraction, "memory-fraction", 0, "part of a GPU's memory that is used, such as 0.5; 0 for "+
-		"the plugin's default, 0.75")
-	f.Var((*not)(&o.Memory.OnDemand), "preallocate", "take that part of a GPU's memory at the start, "+
-		"not as it is needed")
+		"the "+
+		"plugin's default, 0.75")
+	f.Var((*not)(&o.Memory.OnDemand), "preallocate", "take that part of a GPU's memory at the start, not as it is "+
+		"needed")
 	f.Lookup("preallocate").NoOptDefVal = "true"
 }
 
