@@ -38,7 +38,7 @@ func init() {
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
 		Argument:  "env",
-		Version:   2,
+		Version:   3,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,

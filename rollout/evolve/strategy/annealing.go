@@ -47,7 +47,8 @@ func (e *SimulatedAnnealing) Member(state, draw any, side *graph.Array) any {
 func (e *SimulatedAnnealing) Tell(state any, v Evaluation, draws population.Draws) any {
 	s := state.(ClimberState)
 	found := e.found(s, v, zs{draws})
-	temperature := e.Temperature.Array().Mul(e.Decay.Array().Pow(s.Told.Convert(graph.Float32)).Max(float32(coldest)))
+	cooling := e.Decay.Array().Pow(s.Generation.Convert(graph.Float32)).Max(float32(coldest))
+	temperature := e.Temperature.Array().Mul(cooling)
 	loss := found.Fitness.Sub(s.Fitness)
 	first := graph.Iota(draws.Items()).Eq(0).Convert(graph.Float32)
 	chance := population.SumOf(draws, first, func(d annealingDraw) *graph.Array { return d.Chance })

@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	MustRegister("asebo", func() Strategy { return &ASEBO{defaultSubspaced()} })
+	MustRegister("asebo", func() Strategy { return &ASEBO{defaultSubspaceSearch()} })
 }
 
 // ASEBO is "From complexity to simplicity: adaptive ES-active subspaces for blackbox optimization" of Choromanski et
@@ -14,13 +14,13 @@ func init() {
 // (1-α)/k·U·Uᵀ). U is a basis of the differences of the last k+1 gradients. α is how much of the last gradient lay
 // outside of that subspace, against what lay within. evosax takes an eigendecomposition of n² numbers for the noise.
 // Here it takes the k vectors.
-type ASEBO struct{ subspaced }
+type ASEBO struct{ subspaceSearch }
 
 // Init starts at the genome, without gradients.
 func (e *ASEBO) Init(genome any, _ int) any { return e.start(genome, e.Subspace+1, graph.Scalar(1)) }
 
 // ready says whether there were enough gradients: bool[].
-func (e *ASEBO) ready(s SubspaceState) *graph.Array { return s.Told.Gt(e.Subspace) }
+func (e *ASEBO) ready(s SubspaceState) *graph.Array { return s.Generation.Gt(e.Subspace) }
 
 func (e *ASEBO) root(s SubspaceState) stretch {
 	k := s.Gradients.Dim(0) - 1

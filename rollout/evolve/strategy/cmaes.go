@@ -41,7 +41,7 @@ type CMAESState struct {
 	Covariance *graph.Array // f32[n, n]
 	Basis      *graph.Array // f32[n, n]: eigenvectors in columns
 	Scale      *graph.Array // f32[n]: roots of the eigenvalues
-	Told       *graph.Array // i32[]: generations so far
+	Generation *graph.Array // i32[]: generations so far
 }
 
 func (s CMAESState) mean() *graph.Array { return s.Mean }
@@ -76,7 +76,7 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws,
 		step = step.Add(drift)
 		white = white.Add(s.Basis.Dot(graph.MatrixTranspose(s.Basis).Dot(drift).Div(s.Scale)))
 	}
-	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
+	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Generation)
 
 	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.
 	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
@@ -88,7 +88,7 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws,
 	})).Dot(graph.MatrixTranspose(frame))
 	covariance := conditioned(r.covariance(s.Covariance, graph.Outer(p.path, p.path), mu, p.stalled))
 
-	generations := s.Told.Add(1)
+	generations := s.Generation.Add(1)
 	basis, scale := e.decompose(e.every(r), covariance, s, generations)
 	return CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
 		generations}

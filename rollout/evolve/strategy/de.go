@@ -41,9 +41,9 @@ const (
 
 // DEState is the state of DE. Row i belongs to member i.
 type DEState struct {
-	Members *graph.Array // f32[population, n]; the start before the first generation
-	Fitness *graph.Array // f32[population]; -Inf before the first generation
-	Told    *graph.Array // i32[]: generations so far
+	Members    *graph.Array // f32[population, n]; the start before the first generation
+	Fitness    *graph.Array // f32[population]; -Inf before the first generation
+	Generation *graph.Array // i32[]: generations so far
 }
 
 // LeastPopulation is 4: a member, the base and the two of the difference.
@@ -78,7 +78,7 @@ func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
 	trial := row(a).Add(e.Weight.Array().Mul(row(b).Sub(row(c))))
 	trial = graph.Select(crosses.Or(forced), trial, current)
 	first := current.Add(e.Sigma.Array().Mul(random.Normal(k[4], current.Shape())))
-	return graph.Select(s.Told.Eq(0), first, trial)
+	return graph.Select(s.Generation.Eq(0), first, trial)
 }
 
 // choose returns the base and two other members, int32 scalars. None is the given member, except a base that is the
@@ -114,7 +114,7 @@ func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
 	s := state.(DEState)
 	better := v.Fitness.Ge(s.Fitness) // false for NaN
 	return DEState{graph.Select(better.ExpandDims(1), trials.All().(*graph.Array), s.Members),
-		graph.Select(better, v.Fitness, s.Fitness), s.Told.Add(1)}
+		graph.Select(better, v.Fitness, s.Fitness), s.Generation.Add(1)}
 }
 
 // Centre returns the best member.
@@ -131,7 +131,7 @@ func (e *DE) Parent(key random.Key, state any, group *graph.Array) *graph.Array 
 	s := state.(DEState)
 	k := random.SplitN(key, 5)
 	base, _, _ := e.choose(k[0], k[1], s, group)
-	return graph.Select(s.Told.Eq(0), group, base)
+	return graph.Select(s.Generation.Eq(0), group, base)
 }
 
 // Places is the number of members.

@@ -33,10 +33,10 @@ type Diffusion struct {
 
 // DiffusionState is the state of Diffusion. Row i belongs to member i.
 type DiffusionState struct {
-	Start   *graph.Array // f32[n]
-	Members *graph.Array // f32[population, n]: in units of sigma around the start
-	Fitness *graph.Array // f32[population]; -Inf before the first generation
-	Told    *graph.Array // i32[]: generations so far
+	Start      *graph.Array // f32[n]
+	Members    *graph.Array // f32[population, n]: in units of sigma around the start
+	Fitness    *graph.Array // f32[population]; -Inf before the first generation
+	Generation *graph.Array // i32[]: generations so far
 }
 
 // Keeps returns the whole population.
@@ -66,7 +66,7 @@ func (e *Diffusion) Sample(key random.Key, state any) any {
 func (e *Diffusion) SampleAt(key random.Key, state any, member *graph.Array) any {
 	s := state.(DiffusionState)
 	z := random.Normal(key, s.Start.Shape())
-	now := s.Told.Sub(1).Max(0)
+	now := s.Generation.Sub(1).Max(0)
 	alpha, next := e.alpha(now), e.alpha(now.Add(1))
 	x := graph.Take(s.Members, member, 0)
 	origin := e.origin(s, x, alpha)
@@ -74,7 +74,7 @@ func (e *Diffusion) SampleAt(key random.Key, state any, member *graph.Array) any
 	sigma := e.Noise.Array().Mul(spread.Max(0).Sqrt())
 	noise := x.Sub(alpha.Sqrt().Mul(origin)).Div(graph.Sub(1, alpha).Sqrt())
 	step := next.Sqrt().Mul(origin).Add(graph.Sub(1, next).Sub(sigma.Square()).Max(0).Sqrt().Mul(noise))
-	return graph.Select(s.Told.Eq(0), z, step.Add(sigma.Mul(z)))
+	return graph.Select(s.Generation.Eq(0), z, step.Add(sigma.Mul(z)))
 }
 
 // origin estimates where a member comes from (equation 8).
@@ -97,7 +97,7 @@ func (e *Diffusion) Member(state, x any, _ *graph.Array) any {
 func (*Diffusion) Tell(state any, v Evaluation, members population.Draws) any {
 	s := state.(DiffusionState)
 	next := DiffusionState{s.Start, members.All().(*graph.Array),
-		WorstIfNaN(v.Fitness).Min(float32(math.MaxFloat32)), s.Told.Add(1)}
+		WorstIfNaN(v.Fitness).Min(float32(math.MaxFloat32)), s.Generation.Add(1)}
 	return graph.SelectTree(v.Fitness.IsNaN().All(), s, next)
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	MustRegister("guidedes", func() Strategy { return &GuidedES{defaultSubspaced(), settings.Num(.5)} })
+	MustRegister("guidedes", func() Strategy { return &GuidedES{defaultSubspaceSearch(), settings.Num(.5)} })
 }
 
 // GuidedES is the guided evolution strategy of Maheswaranathan et al., "Guided evolutionary strategies: augmenting
@@ -16,7 +16,7 @@ func init() {
 // the gradients that the last generations estimated, as in Meier et al., "Improving gradient estimation in evolutionary
 // strategies with past descent directions" (2019). evosax leaves them to the caller.
 type GuidedES struct {
-	subspaced
+	subspaceSearch
 	Alpha settings.Number `set:"alpha" above:"0" max:"1" help:"share of the noise that all directions have"`
 }
 

@@ -29,10 +29,10 @@ type climber struct {
 
 // ClimberState is the state of a climber.
 type ClimberState struct {
-	Mean    *graph.Array // f32[n]: a member, or the start
-	Fitness *graph.Array // f32[]: its fitness; -Inf of the start
-	Sigma   *graph.Array // f32[]: of the next generation
-	Told    *graph.Array // i32[]: generations so far
+	Mean       *graph.Array // f32[n]: a member, or the start
+	Fitness    *graph.Array // f32[]: its fitness; -Inf of the start
+	Sigma      *graph.Array // f32[]: of the next generation
+	Generation *graph.Array // i32[]: generations so far
 }
 
 func (s ClimberState) mean() *graph.Array { return s.Mean }
@@ -62,13 +62,13 @@ func (e *climber) found(s ClimberState, v Evaluation, noise population.Draws) Cl
 	number := fitness.ArgMax(0)
 	one := graph.Iota(noise.Items()).Eq(number).Convert(graph.Float32)
 	mean := e.Member(s, sumOf(noise, one, nil), nil).(*graph.Array)
-	return ClimberState{mean, graph.DynamicIndex(fitness, number, 0), s.Sigma, s.Told}
+	return ClimberState{mean, graph.DynamicIndex(fitness, number, 0), s.Sigma, s.Generation}
 }
 
 // move goes to the member that was found, if it is accepted, bool[].
 func (e *climber) move(s, found ClimberState, accepted *graph.Array) ClimberState {
 	next := graph.SelectTree(accepted, found, s)
-	next.Sigma, next.Told = decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Told), s.Told.Add(1)
+	next.Sigma, next.Generation = decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Generation), s.Generation.Add(1)
 	return next
 }
 

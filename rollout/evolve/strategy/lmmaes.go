@@ -26,11 +26,11 @@ type LMMAES struct {
 
 // LMMAESState is the state of LMMAES.
 type LMMAESState struct {
-	Mean      *graph.Array // f32[n]
-	Sigma     *graph.Array // f32[]: step size of the next generation
-	SigmaPath *graph.Array // f32[n]: evolution path of the step size
-	Paths     *graph.Array // f32[4 + 3·log n, n]: the vectors of the matrix
-	Told      *graph.Array // i32[]: generations so far
+	Mean       *graph.Array // f32[n]
+	Sigma      *graph.Array // f32[]: step size of the next generation
+	SigmaPath  *graph.Array // f32[n]: evolution path of the step size
+	Paths      *graph.Array // f32[4 + 3·log n, n]: the vectors of the matrix
+	Generation *graph.Array // i32[]: generations so far
 }
 
 func (s LMMAESState) mean() *graph.Array { return s.Mean }
@@ -55,7 +55,7 @@ func (s LMMAESState) stretch(d *graph.Array) *graph.Array {
 	for i := range s.Paths.Dim(0) {
 		rate, path := math.Pow(1.5, -float64(i))/n, s.Paths.Index(i)
 		next := graph.Mul(float32(1-rate), d).Add(graph.Mul(float32(rate), d.Dot(path)).Mul(path))
-		d = graph.Select(s.Told.Gt(i), next, d)
+		d = graph.Select(s.Generation.Gt(i), next, d)
 	}
 	return d
 }
@@ -73,5 +73,5 @@ func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 		paths = append(paths, r.follow(rate, s.Paths.Index(i), sum))
 	}
 	// Each vector changes z linearly, so the members' sum is stretched once.
-	return LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0), s.Told.Add(1)}
+	return LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0), s.Generation.Add(1)}
 }

@@ -119,10 +119,10 @@ type NEATState struct {
 	Champion *graph.Array // i32[]: the best of Genomes
 	Elite    *graph.Array // i32[]: the champion of the generation before, as an elite among Genomes; -1: none
 	// Confirmed, f32[], is the moving mean of the fitness of champions in the generation after their own.
-	Confirmed *graph.Array
-	Best      *graph.Array // f32[]: the best fitness so far
-	Improved  *graph.Array // i32[]: the generation that reached it
-	Told      *graph.Array // i32[]: generations so far
+	Confirmed  *graph.Array
+	Best       *graph.Array // f32[]: the best fitness so far
+	Improved   *graph.Array // i32[]: the generation that reached it
+	Generation *graph.Array // i32[]: generations so far
 
 	Threshold   *graph.Array // f32[]: of compatibility
 	Nodes       *graph.Array // i32[]: the number of the next new node
@@ -177,7 +177,7 @@ func (e *NEAT) Init(first any, members int) any {
 		Species: e.noSpecies(), Champion: zero,
 		Elite:     graph.Full(zero.Shape(), int32(-1)),
 		Confirmed: graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)),
-		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Told: zero,
+		Best:      graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), Improved: zero, Generation: zero,
 		Threshold:   e.Threshold.Array(),
 		Nodes:       graph.Full(zero.Shape(), int32(e.network.Inputs+e.network.Outputs)),
 		Innovations: graph.Full(zero.Shape(), int32(e.network.FirstConnections())), Refused: zero, Born: zero}
@@ -243,11 +243,11 @@ func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
 	s := state.(NEATState)
 	all := graph.Once(draws.All().(neatDraw))
 	f := WorstIfNaN(v.Fitness)
-	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Told: s.Told.Add(1)}
+	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Generation: s.Generation.Add(1)}
 	next.Elite, next.Confirmed = s.confirm(f)
 	best := graph.DynamicIndex(f, next.Champion, 0)
 	next.Best = s.Best.Max(best)
-	next.Improved = graph.Select(best.Gt(s.Best), next.Told, s.Improved)
+	next.Improved = graph.Select(best.Gt(s.Best), next.Generation, s.Improved)
 	sp := e.speciate(s, all.Genome, draws)
 	t := e.offspring(s, next, sp, f)
 	next.Species = e.represented(sp, t, all)

@@ -89,7 +89,7 @@ func (e *NEAT) breed(key random.Key, s NEATState, member *graph.Array) genome.Ge
 	b, l := unpackBirths(graph.Once(graph.DynamicIndex(s.Births, member, 0))), e.draw(key)
 	parent := e.genome(s.Genomes, b.Parent)
 	child := e.cross(parent, e.genome(s.Genomes, b.Other), b.Other.Ne(b.Parent), l)
-	child = e.moveWeights(child, l, s.Told.Eq(0))
+	child = e.moveWeights(child, l, s.Generation.Eq(0))
 	child = e.changeFunctions(child, l)
 	child = e.toggle(child, l)
 	return graph.SelectTree(b.Copied, parent, e.grow(child, b, l))

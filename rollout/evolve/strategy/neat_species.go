@@ -126,7 +126,7 @@ func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) p
 		isNew := graph.Iota(species).Eq(l.Count)
 		sp := l.Species
 		sp.Number = graph.Select(isNew, s.Born.Add(l.Count.Sub(first)).Add(1), sp.Number)
-		sp.Improved = graph.Select(isNew, s.Told, sp.Improved)
+		sp.Improved = graph.Select(isNew, s.Generation, sp.Improved)
 		sp.Best = graph.Select(isNew, math.Inf(-1), sp.Best)
 		sp.Numbers = graph.DynamicUpdateIndex(sp.Numbers, c.Number, l.Count, 0)
 		sp.Weights = graph.DynamicUpdateIndex(sp.Weights, c.Weight, l.Count, 0)
@@ -169,7 +169,7 @@ func (e *NEAT) offspring(s, next NEATState, p placed, f *graph.Array) tribes {
 	best := graph.ReduceMax(graph.Select(of, f.ExpandDims(1), math.Inf(-1)), 0)
 	better := best.Gt(t.Species.Best)
 	t.Species.Best = t.Species.Best.Max(best)
-	t.Species.Improved = graph.Select(better, next.Told, t.Species.Improved)
+	t.Species.Improved = graph.Select(better, next.Generation, t.Species.Improved)
 
 	sorted := graph.SortKV([]*graph.Array{place, f.Neg(), graph.Iota(members)}, 0, 2)
 	t.Order, t.Starts = sorted[2], before(t.Species.Size)
@@ -191,8 +191,8 @@ func (e *NEAT) shares(next NEATState, t tribes, best, place, f *graph.Array) *gr
 		graph.Iota(species).ExpandDims(1).Lt(graph.Iota(species)))).And(t.Exist.ExpandDims(1))
 	rank := isBetter.Convert(graph.Int32).Sum(0) // better species before each one
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
-	fresh := single(next.Told.Sub(t.Species.Improved)).Lt(e.Stagnation.Array()).Or(rank.Eq(0))
-	stale := single(next.Told.Sub(next.Improved))
+	fresh := single(next.Generation.Sub(t.Species.Improved)).Lt(e.Stagnation.Array()).Or(rank.Eq(0))
+	stale := single(next.Generation.Sub(next.Improved))
 	periods := stale.Div(e.Refocus.Array()).Floor()
 	focused := periods.Gt(0.).And(periods.Mul(e.Refocus.Array()).Eq(stale))
 	allowed := t.Exist.And(graph.Select(focused, rank.Lt(2), fresh))

@@ -28,9 +28,9 @@ type unrolled struct {
 
 // UnrolledState is the state of NRES and PES.
 type UnrolledState struct {
-	Search GaussianState
-	Noise  *graph.Array // f32[pairs, n]: of the last generation, or summed up since the history began
-	Told   *graph.Array // i32[]: generations so far
+	Search     GaussianState
+	Noise      *graph.Array // f32[pairs, n]: of the last generation, or summed up since the history began
+	Generation *graph.Array // i32[]: generations so far
 }
 
 // Keeps returns the noise of each pair.
@@ -62,7 +62,7 @@ func (e *unrolled) Immigrant(state, genome any) any {
 }
 
 // turn returns the number of a generation in its history, i32[].
-func (e *unrolled) turn(s UnrolledState) *graph.Array { return s.Told.Rem(e.Generations) }
+func (e *unrolled) turn(s UnrolledState) *graph.Array { return s.Generation.Rem(e.Generations) }
 
 // SampleAt draws z when a history begins, and else repeats that of the pair.
 func (e *NRES) SampleAt(key random.Key, state any, pair *graph.Array) any {
@@ -76,5 +76,5 @@ func (e *NRES) Tell(state any, v Evaluation, noise population.Draws) any {
 	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
 	all := noise.All().(*graph.Array)
 	gradient := plus.Sub(minus).Dot(all).Div(s.Search.Sigma.Mul(float32(v.Fitness.Dim(0))))
-	return UnrolledState{e.ascend(s.Search, gradient), all, s.Told.Add(1)}
+	return UnrolledState{e.ascend(s.Search, gradient), all, s.Generation.Add(1)}
 }

@@ -27,5 +27,5 @@ func (e *PES) Tell(state any, v Evaluation, noise population.Draws) any {
 	gradient := plus.Sub(minus).Dot(sum).Div(s.Search.Sigma.Square().Mul(float32(v.Fitness.Dim(0))))
 	ends := e.turn(s).Eq(e.Generations - 1)
 	return UnrolledState{e.ascend(s.Search, gradient), graph.Select(ends, graph.ZerosLike(sum), sum),
-		s.Told.Add(1)}
+		s.Generation.Add(1)}
 }

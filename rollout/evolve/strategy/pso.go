@@ -33,7 +33,7 @@ type PSOState struct {
 	Position, Velocity *graph.Array // f32[population, n]
 	Best               *graph.Array // f32[population, n]: best place so far; the start before the first generation
 	Fitness            *graph.Array // f32[population]: at Best; -Inf before the first generation
-	Told               *graph.Array // i32[]: generations so far
+	Generation         *graph.Array // i32[]: generations so far
 }
 
 // psoMove is a group's draw: the next position and velocity of its particle.
@@ -69,7 +69,7 @@ func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 	velocity = velocity.Add(pull(e.Social, 1, best))
 	// The first places. The key differs from that of the numbers above.
 	z := random.Normal(random.FoldIn(key, 1), position.Shape())
-	first := s.Told.Eq(0)
+	first := s.Generation.Eq(0)
 	velocity = graph.Select(first, graph.ZerosLike(velocity), velocity)
 	return psoMove{graph.Select(first, position.Add(e.Sigma.Array().Mul(z)),
 		position.Add(velocity)), velocity}
@@ -85,9 +85,9 @@ func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	better := v.Fitness.Ge(s.Fitness) // false for NaN
 	return PSOState{
 		Position: all.Position, Velocity: all.Velocity,
-		Best:    graph.Select(better.ExpandDims(1), all.Position, s.Best),
-		Fitness: graph.Select(better, v.Fitness, s.Fitness),
-		Told:    s.Told.Add(1),
+		Best:       graph.Select(better.ExpandDims(1), all.Position, s.Best),
+		Fitness:    graph.Select(better, v.Fitness, s.Fitness),
+		Generation: s.Generation.Add(1),
 	}
 }
 

@@ -28,14 +28,14 @@ type RmES struct {
 
 // RmESState is the state of RmES.
 type RmESState struct {
-	Mean    *graph.Array // f32[n]
-	Sigma   *graph.Array // f32[]: step size of the next generation
-	Path    *graph.Array // f32[n]: evolution path
-	Success *graph.Array // f32[]: running mean of how far the parents' ranks rise, less the wanted 0.3
-	Paths   *graph.Array // f32[Paths, n]: earlier evolution paths, the newest last
-	Times   *graph.Array // i32[Paths]: their generations
-	Parents *graph.Array // f32[population/2]: fitness of the last parents, the best first; Inf before there are any
-	Told    *graph.Array // i32[]: generations so far
+	Mean       *graph.Array // f32[n]
+	Sigma      *graph.Array // f32[]: step size of the next generation
+	Path       *graph.Array // f32[n]: evolution path
+	Success    *graph.Array // f32[]: running mean of how far the parents' ranks rise, less the wanted 0.3
+	Paths      *graph.Array // f32[Paths, n]: earlier evolution paths, the newest last
+	Times      *graph.Array // i32[Paths]: their generations
+	Parents    *graph.Array // f32[population/2]: fitness of the last parents, the best first; Inf before there are any
+	Generation *graph.Array // i32[]: generations so far
 }
 
 // The paper's constants: rate of Success, wanted share of it, and the generations between two kept paths.
@@ -100,7 +100,7 @@ func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
 	success := graph.Mul(float32(1-rmesRate), s.Success).Add(graph.Mul(float32(rmesRate),
 		e.rise(r, s.Parents, parents).Sub(float32(rmesGoal))))
 	sigma := s.Sigma.Mul(success.Exp()).Clamp(float32(rmesLeast), float32(rmesMost))
-	next := RmESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, path, success, nil, nil, parents, s.Told.Add(1)}
+	next := RmESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, path, success, nil, nil, parents, s.Generation.Add(1)}
 	next.Paths, next.Times = e.keep(s, path)
 	// If no fitness is a number, nothing is known of the step size.
 	return graph.SelectTree(v.Fitness.IsNaN().All(), s, next)
@@ -127,14 +127,14 @@ func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) 
 	first := graph.Zeros(graph.ShapeOf(graph.Int32))
 	if m > 1 {
 		gaps := graph.SliceAxis(s.Times, 0, 1, m).Sub(graph.SliceAxis(s.Times, 0, 0, m-1))
-		apart := gaps.ReduceMin().Gt(rmesGap).Or(s.Told.Lt(m))
+		apart := gaps.ReduceMin().Gt(rmesGap).Or(s.Generation.Lt(m))
 		first = graph.Select(apart, 0, gaps.ArgMin(0))
 	}
 	moves := graph.Iota(m).Ge(first)
 	paths = graph.Select(moves.ExpandDims(1), graph.Roll(s.Paths, -1, 0), s.Paths)
 	times = graph.Select(moves, graph.Roll(s.Times, -1, 0), s.Times)
 	last := graph.Iota(m).Eq(m - 1)
-	return graph.Select(last.ExpandDims(1), path.ExpandDims(0), paths), graph.Select(last, s.Told, times)
+	return graph.Select(last.ExpandDims(1), path.ExpandDims(0), paths), graph.Select(last, s.Generation, times)
 }
 
 // Centre returns the mean.

@@ -22,12 +22,12 @@ type SepCMAES struct {
 
 // SepCMAESState is the state of SepCMAES.
 type SepCMAESState struct {
-	Mean      *graph.Array // f32[n]
-	Sigma     *graph.Array // f32[]: step size of the next generation
-	SigmaPath *graph.Array // f32[n]: evolution path of the step size
-	Path      *graph.Array // f32[n]: evolution path of the covariance
-	Variance  *graph.Array // f32[n]: the covariance's diagonal
-	Told      *graph.Array // i32[]: generations so far
+	Mean       *graph.Array // f32[n]
+	Sigma      *graph.Array // f32[]: step size of the next generation
+	SigmaPath  *graph.Array // f32[n]: evolution path of the step size
+	Path       *graph.Array // f32[n]: evolution path of the covariance
+	Variance   *graph.Array // f32[n]: the covariance's diagonal
+	Generation *graph.Array // i32[]: generations so far
 }
 
 func (s SepCMAESState) mean() *graph.Array { return s.Mean }
@@ -55,11 +55,11 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 		return sums{z, z.Square()}
 	})
 	step := s.Variance.Sqrt().Mul(sum.Z)
-	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Told)
+	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Generation)
 	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
 	variance = variance.Clamp(0, float32(cmaMost)).Add(float32(cmaLeast))
 	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
-		s.Told.Add(1)}
+		s.Generation.Add(1)}
 }
 
 // Immigrant is (genome - mean)/(σ·√variance).

@@ -24,16 +24,16 @@ type SimpleGA struct {
 
 // SimpleGAState is the state of SimpleGA.
 type SimpleGAState struct {
-	Elites *graph.Array // f32[Elites, n], the best first
-	Sigma  *graph.Array // f32[]: of the next generation
-	Told   *graph.Array // i32[]: generations so far
+	Elites     *graph.Array // f32[Elites, n], the best first
+	Sigma      *graph.Array // f32[]: of the next generation
+	Generation *graph.Array // i32[]: generations so far
 }
 
 // Init fills the elites with copies of the genome.
 func (g *SimpleGA) Init(genome any, population int) any {
 	first := genome.(*graph.Array)
 	return SimpleGAState{Elites: first.BroadcastTo(g.Keeps(population), first.Dim(0)), Sigma: g.Sigma.Array(),
-		Told: graph.Zeros(graph.ShapeOf(graph.Int32))}
+		Generation: graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
 // Sample makes one child, which is the group's draw.
@@ -53,8 +53,8 @@ func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any 
 	s := state.(SimpleGAState)
 	order, found := best(v.Fitness, s.Elites.Dim(0))
 	elites := graph.Select(found, graph.Take(children.All().(*graph.Array), order, 0), s.Elites)
-	return SimpleGAState{Elites: elites, Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told),
-		Told: s.Told.Add(1)}
+	return SimpleGAState{Elites: elites, Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Generation),
+		Generation: s.Generation.Add(1)}
 }
 
 // Centre returns the best of the elites.

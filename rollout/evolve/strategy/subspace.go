@@ -6,9 +6,9 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// subspaced is shared by GuidedES and ASEBO: antithetic pairs mean ± σ·y, whose noise y is stretched in the subspace of
-// earlier gradients, and steps of Adam.
-type subspaced struct {
+// subspaceSearch is shared by GuidedES and ASEBO: antithetic pairs mean ± σ·y, whose noise y is stretched in the
+// subspace of earlier gradients, and steps of Adam.
+type subspaceSearch struct {
 	antithetic
 	normal[SubspaceState]
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
@@ -18,24 +18,24 @@ type subspaced struct {
 	Shaped
 }
 
-func defaultSubspaced() subspaced {
-	return subspaced{LearningRate: settings.Num(.02), Sigma: settings.Num(1), Subspace: 1,
+func defaultSubspaceSearch() subspaceSearch {
+	return subspaceSearch{LearningRate: settings.Num(.02), Sigma: settings.Num(1), Subspace: 1,
 		Shaped: Shaped{Shaping: shapeRanks}}
 }
 
 // SubspaceState is the state of GuidedES and ASEBO.
 type SubspaceState struct {
-	Mean      *graph.Array // f32[n]
-	Adam      Adam
-	Gradients *graph.Array // f32[gradients, n]: of the last generations, the newest last; 0 before there are so many
-	Alpha     *graph.Array // f32[]: share of the noise that all directions have, from 0 to 1
-	Told      *graph.Array // i32[]: generations so far
+	Mean       *graph.Array // f32[n]
+	Adam       Adam
+	Gradients  *graph.Array // f32[gradients, n]: of the last generations, the newest last; 0 before there are so many
+	Alpha      *graph.Array // f32[]: share of the noise that all directions have, from 0 to 1
+	Generation *graph.Array // i32[]: generations so far
 }
 
 func (s SubspaceState) mean() *graph.Array { return s.Mean }
 
 // start returns the first state, with so many gradients.
-func (e *subspaced) start(genome any, gradients int, alpha *graph.Array) SubspaceState {
+func (e *subspaceSearch) start(genome any, gradients int, alpha *graph.Array) SubspaceState {
 	mean := genome.(*graph.Array)
 	return SubspaceState{mean, newAdam(mean), graph.Zeros(graph.ShapeOf(graph.Float32, gradients, mean.Dim(0))), alpha,
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
@@ -55,29 +55,29 @@ func (r stretch) inverse() stretch {
 }
 
 // member returns mean + σ·y on side 0, mean - σ·y on side 1.
-func (e *subspaced) member(s SubspaceState, root stretch, noise any, side *graph.Array) *graph.Array {
+func (e *subspaceSearch) member(s SubspaceState, root stretch, noise any, side *graph.Array) *graph.Array {
 	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(root.of(noise.(*graph.Array))))
 }
 
 // immigrant is the noise of a genome.
-func (e *subspaced) immigrant(s SubspaceState, root stretch, genome any) any {
+func (e *subspaceSearch) immigrant(s SubspaceState, root stretch, genome any) any {
 	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
 	return likely(root.inverse().of(y))
 }
 
 // gradient estimates the gradient of the shaped fitness. self is the strategy that embeds e.
-func (e *subspaced) gradient(self Strategy, s SubspaceState, root stretch, v Evaluation,
+func (e *subspaceSearch) gradient(self Strategy, s SubspaceState, root stretch, v Evaluation,
 	noise population.Draws) *graph.Array {
 	plus, minus := e.sides(e.shape(self, s, v.Fitness, noise))
 	return root.of(sumOf(noise, plus.Sub(minus), nil)).Div(graph.Mul(2, e.Sigma.Array()))
 }
 
 // ascend makes one step of Adam along a direction, and keeps the gradient.
-func (e *subspaced) ascend(s SubspaceState, gradient, direction *graph.Array) SubspaceState {
+func (e *subspaceSearch) ascend(s SubspaceState, gradient, direction *graph.Array) SubspaceState {
 	adam, update := s.Adam.step(direction, e.LearningRate.Array())
 	last := graph.Iota(s.Gradients.Dim(0)).Eq(s.Gradients.Dim(0) - 1).ExpandDims(1)
 	gradients := graph.Select(last, gradient.ExpandDims(0), graph.Roll(s.Gradients, -1, 0))
-	return SubspaceState{s.Mean.Add(update), adam, gradients, s.Alpha, s.Told.Add(1)}
+	return SubspaceState{s.Mean.Add(update), adam, gradients, s.Alpha, s.Generation.Add(1)}
 }
 
 // orthonormal returns an orthonormal basis of the rows' span, f32[rows, n], by Gram and Schmidt's method, twice for

@@ -124,13 +124,13 @@ func (r recombination) stepSize(sigma, ofSigma, white *graph.Array) (path, next 
 }
 
 // advance moves the paths (equations 43 to 45). step is the recombined step in units of sigma, white the same in
-// coordinates in which the distribution is a ball, and told is the number of generations so far.
-func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Array) paths {
+// coordinates in which the distribution is a ball, and generation is the number of generations so far.
+func (r recombination) advance(sigma, ofSigma, path, step, white, generation *graph.Array) paths {
 	var p paths
 	p.ofSigma, p.sigma = r.stepSize(sigma, ofSigma, white)
 	length := p.ofSigma.Square().Sum().Sqrt()
 	// The tutorial counts generations from 1, evosax from 2.
-	age := told.Convert(graph.Float32).Add(2).Mul(2)
+	age := generation.Convert(graph.Float32).Add(2).Mul(2)
 	unbiased := length.Div(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age)).Sqrt())
 	n := float64(step.Dim(0))
 	moving := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)

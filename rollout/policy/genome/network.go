@@ -20,9 +20,6 @@ type Ready struct {
 // also computes genomes that have outgrown its lists.
 func (n *Network) nodes(g Genome) int { return g.Nodes.Number.Dim(0) - n.Inputs }
 
-// nodes returns the number of nodes except inputs, padding included.
-func (r Ready) nodes() int { return r.Bias.Dim(0) }
-
 // Prepare lays a genome out: a feed-forward one in the order of Depths, so that each node comes after its sources.
 func (n *Network) Prepare(g Genome) Ready {
 	m := n.nodes(g)
