@@ -35,7 +35,7 @@ func (p *picture) lines(g grid) (lines []ranked) {
 	}
 	least, greatest := p.bounds()
 	part := func(v float64) float64 {
-		if greatest == least {
+		if v == v && greatest == least {
 			return 1
 		}
 		return (v - least) / (greatest - least)

@@ -45,6 +45,9 @@ func TestPicture(t *testing.T) {
 	require.Empty(t, p.lines(grid{40, 12, Style{}}), "a narrow terminal")
 	p.rows = [][]float64{{3}, {3}}
 	require.Equal(t, "#", draw(Style{}), "equal numbers")
+	// Case 31.253: with elites of one fitness, empty cells were drawn as full.
+	p.rows = [][]float64{{3, nan}, {nan, nan}}
+	require.Equal(t, "# ", draw(Style{}))
 	p.rows = [][]float64{{nan}, {nan}}
 	require.Equal(t, " ", draw(Style{}), "nothing yet")
 }
