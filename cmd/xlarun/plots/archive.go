@@ -26,8 +26,8 @@ type archive struct {
 	sides         []int // of a grid; nil: cells around centres
 	centres       [][]float64
 	fitness       map[int]float64 // by cell, of several elites the highest
-	// objectives are the elites' first two, with their names; nil: there is one.
-	objectives     []chart.Point
+	// objectives has those of each elite; nil: there is one.
+	objectives     [][]float64
 	objectiveNames []string
 }
 
@@ -89,15 +89,22 @@ func (a *archive) mapChart() *chart.Chart {
 	return c
 }
 
-// frontChart draws the first two objectives of the elites, and those that none dominates as a staircase.
+// frontChart draws the first two objectives of the elites, and the non-dominated ones by these two as a staircase.
 func (a *archive) frontChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.objectiveNames[0], YLabel: a.objectiveNames[1]}
-	front := paretoFront(a.objectives)
-	c.Title = fmt.Sprintf("%s: %d elites, %d that none dominates", a.env, len(a.objectives), len(front))
-	if len(a.objectives) == 0 {
+	var points []chart.Point
+	for _, o := range a.objectives {
+		points = append(points, chart.Point{X: o[0], Y: o[1]})
+	}
+	front := paretoFront(points)
+	c.Title = fmt.Sprintf("%s: %d elites, %d non-dominated", a.env, len(points), len(front))
+	if k := len(a.objectiveNames); k > 2 {
+		c.Title += fmt.Sprintf(" by these two of %d objectives", k)
+	}
+	if len(points) == 0 {
 		return c
 	}
-	elites := chart.Dots{Points: a.objectives, Colour: colours[0], Radius: 2}
+	elites := chart.Dots{Points: points, Colour: colours[0], Radius: 2}
 	var stairs []chart.Point
 	for i, p := range front {
 		if i > 0 {
@@ -113,7 +120,7 @@ func (a *archive) frontChart() *chart.Chart {
 	return c
 }
 
-// paretoFront returns the points that none dominates, from left to right.
+// paretoFront returns the non-dominated points, from left to right.
 func paretoFront(points []chart.Point) (front []chart.Point) {
 	sorted := slices.Clone(points)
 	slices.SortFunc(sorted, func(a, b chart.Point) int {
@@ -218,7 +225,7 @@ func (a *archive) addElites(file *safetensors.File) error {
 	return nil
 }
 
-// addObjectives reads the first two objectives of the elites, if there are several.
+// addObjectives reads the objectives of the elites, if there are several.
 func (a *archive) addObjectives(file *safetensors.File, names string) error {
 	if names == "" {
 		return nil
@@ -236,9 +243,7 @@ func (a *archive) addObjectives(file *safetensors.File, names string) error {
 	if k != len(a.objectiveNames) {
 		return fmt.Errorf("it has %d objectives and %d names of them", k, len(a.objectiveNames))
 	}
-	for elite := range slices.Chunk(values, k) {
-		a.objectives = append(a.objectives, chart.Point{X: elite[0], Y: elite[1]})
-	}
+	a.objectives = slices.Collect(slices.Chunk(values, k))
 	return nil
 }
 

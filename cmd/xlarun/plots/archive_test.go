@@ -41,7 +41,7 @@ func mapOf(t *testing.T, dir string) *chart.Chart {
 	return charts[0]
 }
 
-// 31.170: elites by several objectives are dots, and those that none dominates a staircase, with or without cells.
+// 31.170: elites by several objectives are dots, and the non-dominated ones a staircase, with or without cells.
 func TestFrontChart(t *testing.T) {
 	arrays, metadata := gridFile()
 	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3}, 2, 2)
@@ -49,7 +49,7 @@ func TestFrontChart(t *testing.T) {
 	charts, err := archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
 	require.Len(t, charts, 2)
-	require.Equal(t, "Arm-v0: 2 elites, 2 that none dominates", charts[1].Title)
+	require.Equal(t, "Arm-v0: 2 elites, 2 non-dominated", charts[1].Title)
 	require.Equal(t, []string{"speed", "cost"}, []string{charts[1].XLabel, charts[1].YLabel})
 	require.Equal(t, []chart.Point{{X: 1, Y: 4}, {X: 2, Y: 3}}, paretoFront([]chart.Point{{X: 2, Y: 3}, {X: 1, Y: 4},
 		{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 1, Y: 4}}))
@@ -57,7 +57,13 @@ func TestFrontChart(t *testing.T) {
 	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
 	require.Len(t, charts, 1)
+	// Case 31.255: with three objectives the first two alone were said to be all.
 	metadata["objectives"] = "a; b; c"
+	arrays["objectives"] = graph.Float32s([]float32{1, 4, 0, 1, 3, 1, 0, 4, 0}, 3, 3)
+	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Equal(t, "Arm-v0: 3 elites, 1 non-dominated by these two of 3 objectives", charts[0].Title)
+	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3}, 2, 2)
 	_, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.ErrorContains(t, err, "it has 2 objectives and 3 names of them")
 }
