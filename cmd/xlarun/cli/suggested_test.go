@@ -10,6 +10,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/rollout/ppo"
+	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -86,4 +87,43 @@ func TestSuggestionsStay(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("ppo", "--resume", "a", "--steps", "64"), "%s", b.err)
 	require.Equal(t, StatusOK, b.do("ppo", "a/config.toml", "--out", "b"), "%s", b.err)
 	require.NoError(t, os.RemoveAll("a"))
+}
+
+// TestQDSuggestionsAreAccepted (case 31.250): qd refused its own suggested reference point of MultiRastrigin-v0 and
+// Gather-v1, without objectives and with others than the environment's own.
+func TestQDSuggestionsAreAccepted(t *testing.T) {
+	kind, _ := run.Lookup("qd")
+	fronts := 0
+	for _, id := range envs.IDs() {
+		c := qd.DefaultConfig()
+		c.Env, c.Front = id, 5
+		env, err := envs.Make(id)
+		suggested := c.Suggested()
+		delete(suggested, "steps") // every kind of run suggests it
+		if len(suggested) == 0 || err != nil {
+			continue
+		}
+		flags := map[string]string{}
+		if len(env.Spec().Descriptor.Dims) == 0 {
+			flags["archive"], flags["descriptor"] = "unstructured", "observations"
+			flags["descriptor.elements"], flags["descriptor.bounds"] = "0", "-1,1"
+		}
+		_, err = (&flagValues{values: flags}).resolve(kind, id, nil)
+		require.NoError(t, err, id)
+		if len(env.Spec().Objectives) > 0 {
+			_, err = (&flagValues{values: map[string]string{"archive": "nsga2:20"}}).resolve(kind, id, nil)
+			require.NoError(t, err, id)
+			flags["archive"], flags["front"] = "grid:8", "5"
+			_, err = (&flagValues{values: flags}).resolve(kind, id, nil)
+			require.NoError(t, err, id)
+			fronts++
+		}
+	}
+	require.Equal(t, 3, fronts)
+	three := map[string]string{"front": "5", "objectives": "at_0,at_2.2,return", "archive": "grid:8"}
+	_, err := (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
+	require.ErrorContains(t, err, "3, a value of each of at_0, at_2.2, return")
+	three["reference-point"] = "-4000,-4000,-4000"
+	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
+	require.NoError(t, err)
 }

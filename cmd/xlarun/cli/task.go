@@ -237,12 +237,13 @@ func (t *task) suggest(values map[string]any) error {
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{t.Argument, settings.EnvParam} {
-		value, given := values[name]
-		if f, ok := settings.Lookup(t.Experiment, name); ok && given {
-			if err := f.Set(value); err != nil {
-				return err
-			}
+	for _, f := range settings.Fields(t.Experiment) {
+		value, given := values[f.Name]
+		if !given {
+			continue
+		}
+		if err := f.Set(value); err != nil && (f.Name == t.Argument || f.Name == settings.EnvParam) {
+			return err // apply says what is wrong with the others
 		}
 	}
 	suggested := e.Suggested()
