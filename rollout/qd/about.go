@@ -30,7 +30,7 @@ func (c *Config) About() run.About {
 func (c *Config) measures() []string {
 	p, err := c.program()
 	if err != nil {
-		p = &Program{Archive: eliteCells{}}
+		p = &Program{Container: eliteCells{}}
 	}
 	return append(p.metricNames(), "env_steps")
 }

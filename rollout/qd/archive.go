@@ -44,27 +44,32 @@ type Container interface {
 	Summary(metric func(name string) float64) string
 }
 
-// ArchiveMaker is a pointer to a struct of settings that make a Container. Its errors are *settings.Error.
+// NoveltyContainer is a Container that measures how far members are from its elites.
+type NoveltyContainer interface {
+	Container
+	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1. It is traced, for one member.
+	Near(a Archive, unit *graph.Array) *Near
+}
+
+// Workspacer is a Container that needs much memory while it inserts members.
+type Workspacer interface {
+	// Workspace returns the bytes for an insertion of so many members, and for the metrics.
+	Workspace(batch int) int64
+}
+
+// ArchiveMaker is a pointer to a struct of settings that make a Container.
 type ArchiveMaker interface {
+	// Make returns the container. Its errors are *settings.Error.
 	Make(of Measures) (Container, error)
+	// Needs says what the archive needs. It does not depend on the settings.
+	Needs() Needs
 }
 
-// Undivided is an ArchiveMaker whose archive has no cells.
-type Undivided interface {
-	ArchiveMaker
-	HasNoCells()
-}
-
-// Undescribed is an ArchiveMaker whose archive has no use for descriptors.
-type Undescribed interface {
-	ArchiveMaker
-	NeedsNoDescriptor()
-}
-
-// Several is an ArchiveMaker whose archive is for several objectives.
-type Several interface {
-	ArchiveMaker
-	WantsObjectives()
+// Needs says what an archive needs.
+type Needs struct {
+	Cells      bool // of descriptors; --front makes fronts in them
+	Descriptor bool
+	Objectives bool // several of them
 }
 
 // Measures says what is known of each member.

@@ -56,7 +56,7 @@ func readQDax(t *testing.T) (file qdaxFile) {
 
 // batchOf returns the members of a generation, with the cells of their descriptors.
 func batchOf(cells Tessellation, space envs.Box, genomes, fitness, descriptor *graph.Array) Batch {
-	p := &Program{Space: space, Cells: cells}
+	p := &Program{Space: space}
 	type scores struct {
 		Cell, Valid *graph.Array
 		Descriptor  *graph.Array

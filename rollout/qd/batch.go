@@ -10,7 +10,7 @@ type Batch struct {
 	Unit       *graph.Array `tree:"optional"` // f32[batch, d]: the descriptor with its bounds at 0 and 1
 	Objectives *graph.Array `tree:"optional"` // f32[batch, k]; nil unless there are several
 	Cell       *graph.Array // i32[batch]: where the descriptor lies; any number of members that are not Valid
-	Near       *Near        // elites near to the member, in an archive without cells; else nil
+	Near       *Near        `tree:"optional"` // elites near to the member; nil unless NoveltyContainer
 	Valid      *graph.Array // bool[batch]: fitness, objectives and descriptor are finite
 }
 
@@ -23,8 +23,9 @@ type Change struct {
 	// Improvement is the member's fitness less the threshold of its cell before the insertion. It is the fitness itself
 	// where there was no threshold, and -Inf for members that are not valid.
 	Improvement *graph.Array
-	// Novelty and NoRoom are of an archive without cells, else nil: the member's mean distance to the nearest elites,
-	// f32[batch], and whether the archive was full.
+	// Novelty, NoRoom and Valid are of DistanceArchive, else nil: the member's mean distance to the nearest elites,
+	// f32[batch], whether the archive was full, and Batch.Valid.
 	Novelty *graph.Array `tree:"optional"`
 	NoRoom  *graph.Array `tree:"optional"`
+	Valid   *graph.Array `tree:"optional"`
 }

@@ -14,17 +14,6 @@ func Cells(t Tessellation, of Measures) Container {
 	return eliteCells{t, of.Descriptor}
 }
 
-// tessellationOf returns the cells of a container, without it.
-func tessellationOf(c Container) Tessellation {
-	switch c := c.(type) {
-	case eliteCells:
-		return c.Tessellation
-	case frontCells:
-		return c.Tessellation
-	}
-	return c
-}
-
 // eliteCells is the Container of Elites.
 type eliteCells struct {
 	Tessellation
@@ -40,10 +29,15 @@ func (c eliteCells) Summary(metric func(name string) float64) string {
 		c.Cells(), metric("qd_score"), metric("best_fitness"))
 }
 
-// undivided is the Tessellation of an archive without cells, of so many places: each counts as a cell.
-type undivided int
+// Sides implements sided.
+func (c eliteCells) Sides() []int { return sidesOf(c.Tessellation) }
 
-func (u undivided) Cells() int                        { return int(u) }
-func (undivided) Tables() any                         { return graph.None{} }
-func (undivided) Cell(any, *graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
-func (undivided) Centres() [][]float64                { return nil }
+// withoutCells is the Tessellation of an archive without cells, of so many places: each counts as a cell.
+type withoutCells int
+
+func (n withoutCells) Cells() int { return int(n) }
+func (withoutCells) Tables() any  { return graph.None{} }
+func (withoutCells) Cell(any, *graph.Array) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(graph.Int32))
+}
+func (withoutCells) Centres() [][]float64 { return nil }

@@ -100,7 +100,7 @@ func (c *Config) Board() []run.Row {
 		{Label: "hypervolume", Plain: true, Rare: true, Parts: []run.Part{{Metric: "hypervolume"},
 			{Before: ", of all cells ", Metric: "moqd_score"}}, Curve: "hypervolume", Colour: "green"},
 		{Label: "elites", Plain: true, Rare: true, Parts: []run.Part{{Metric: "elites", Format: run.Whole},
-			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them that none dominates"}}},
+			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
 		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
@@ -132,7 +132,7 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := archive.(Undescribed); ok {
+	if !archive.Needs().Descriptor {
 		if c.Descriptor != DefaultConfig().Descriptor {
 			return nil, settings.Wrong("descriptor", c.Descriptor, "env: the archive %s has no use for descriptors",
 				c.Archive)
@@ -164,10 +164,9 @@ func (c *Config) program() (*Program, error) {
 		return nil, err
 	}
 	p := &Program{Play: &episode.Spread{Rollout: r}, Scoring: c.Scoring}
-	if p.Archive, err = c.container(p); err != nil {
+	if p.Container, err = c.container(p); err != nil {
 		return nil, err
 	}
-	p.Cells = tessellationOf(p.Archive)
 	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
 		return nil, err
 	}
@@ -185,7 +184,7 @@ func (c *Config) program() (*Program, error) {
 		return nil, err
 	}
 	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty {
-		if _, ok := p.Archive.(scatteredPlaces); !ok {
+		if _, ok := p.Container.(NoveltyContainer); !ok {
 			return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the "+
 				"archive %s measures no novelty", c.Archive)
 		}
@@ -212,13 +211,12 @@ func (c *Config) container(p *Program) (Container, error) {
 		p.Space = d.Space()
 		of.Descriptor = p.Space.Dims[0]
 	}
-	_, several := maker.(Several)
-	if _, ok := maker.(Undivided); ok && c.Front > 0 {
+	if p.Needs = maker.Needs(); !p.Needs.Cells && c.Front > 0 {
 		return nil, settings.Wrong("front", c.Front, "0: the archive %s has no cells, in which fronts could be",
 			c.Archive)
 	}
-	if several || c.Front > 0 {
-		if p.Objectives, err = c.chosen(p.Play.Env.Spec()); err != nil {
+	if p.Needs.Objectives || c.Front > 0 {
+		if p.Objectives, err = c.selectObjectives(p.Play.Env.Spec()); err != nil {
 			return nil, err
 		}
 		if c.Annealing.Rate.Value < 1 {
@@ -226,13 +224,32 @@ func (c *Config) container(p *Program) (Container, error) {
 				"and here are several objectives")
 		}
 	} else if key, value, ok := c.given(); ok {
-		return nil, settings.Wrong(key, value, "none: each cell of this archive has one elite, the one with the "+
-			"highest return. --front 50 or --archive nsga2 keep members by several objectives")
+		return nil, settings.Wrong(key, value, "none: the archive %s keeps members by their return. --front 50 or "+
+			"--archive nsga2 keep them by several objectives", c.Archive)
 	} else {
 		p.Objectives = Objectives{}
 	}
 	of.Objectives = p.Objectives
-	return maker.Make(of)
+	made, err := maker.Make(of)
+	if err != nil {
+		return nil, err
+	}
+	if k := len(of.names()); hypervolumeWork(made.Most(), k) > mostHypervolumeWork {
+		return nil, settings.Wrong("archive", c.Archive, "%s: the hypervolumes take too long, of %d elites with %d "+
+			"objectives", c.fewer(), made.Most(), k)
+	}
+	return made, nil
+}
+
+// fewer says how an archive becomes smaller.
+func (c *Config) fewer() string {
+	if c.Front > 0 {
+		return "fewer cells or a smaller --front"
+	}
+	if maker, err := archives.Choose(c.Archive, nil); err == nil && !maker.Needs().Cells {
+		return "fewer elites"
+	}
+	return "fewer cells"
 }
 
 // checkNoStrategy refuses a strategy and settings of it that are no defaults, for an emitter that has none. A config
@@ -294,22 +311,16 @@ func (c *Config) checkMemory(p *Program, on plan.Machine) error {
 	if len(p.Space.Dims) > 0 {
 		row += 4 * int64(p.Space.Dims[0])
 	}
-	need := devices * row * (2*int64(p.Archive.Most()) + 3*int64(c.Batch))
-	if w, ok := p.Archive.(worker); ok {
+	need := devices * row * (2*int64(p.Container.Most()) + 3*int64(c.Batch))
+	if w, ok := p.Container.(Workspacer); ok {
 		need += devices * w.Workspace(c.Batch)
 	}
 	if free > 0 && need > free {
-		return settings.Wrong("archive", c.Archive, "fewer cells: %d of %d parameters and %d members take about %s on "+
-			"%d devices, and %s is free", p.Archive.Most(), n, c.Batch, plan.BytesText(need), devices,
+		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %d "+
+			"devices, and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need), devices,
 			plan.BytesText(free))
 	}
 	return nil
-}
-
-// worker is a Container that needs much memory while it inserts members.
-type worker interface {
-	// Workspace returns the bytes for an insertion of so many members.
-	Workspace(batch int) int64
 }
 
 // layout is Playing.Spread for the settings of the plan that are given.
@@ -344,7 +355,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err := graph.Try(func() { first = p.Start(random.New(c.Seed)) }); err != nil {
 		return nil, err
 	}
-	in := Inputs{Play: p.Play.Inputs(), Tables: p.Cells.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
+	in := Inputs{Play: p.Play.Inputs(), Tables: p.Container.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
 	if e, ok := p.Emitter.(StrategyEmitter); ok {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))

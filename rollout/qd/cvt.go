@@ -29,6 +29,9 @@ func (c *CVT) Make(of Measures) (Container, error) {
 	return Cells(t, of), nil
 }
 
+// Needs implements ArchiveMaker.
+func (*CVT) Needs() Needs { return Needs{Cells: true, Descriptor: true} }
+
 // Divide returns the cells. They are computed when they are first used, once in a process: many take long, and a check
 // of the settings needs only their number.
 func (c *CVT) Divide(d int) (Tessellation, error) {

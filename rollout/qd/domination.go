@@ -13,8 +13,8 @@ func dominates(a, b *graph.Array) *graph.Array {
 	return a.Ge(b).All(last).And(a.Gt(b).Any(last))
 }
 
-// domination returns for each point, f32[n, k], the number of its front: i32[n]. Front 0 has the points that none
-// dominates, front 1 those that only points of front 0 dominate, and so on (non-dominated sorting of Deb et al., "A
+// domination returns for each point, f32[n, k], the number of its front: i32[n]. Front 0 has the non-dominated
+// points, front 1 those that only points of front 0 dominate, and so on (non-dominated sorting of Deb et al., "A
 // fast and elitist multiobjective genetic algorithm: NSGA-II", 2002). Points beyond the first enough ones may all have
 // the next number.
 func domination(points *graph.Array, enough int) *graph.Array {

@@ -10,8 +10,7 @@ import (
 )
 
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
-// except of centres, f32[cells, d], which has all cells; without cells those are the
-// elites' own places.
+// except of centres, f32[cells, d], which has all cells. Without cells the centres are the elites' own descriptors.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	a, err := graph.Eval(state.Archive.Places())
 	if err != nil {
@@ -28,8 +27,8 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		}
 	}
 	arrays := map[string]*graph.Array{}
-	if all := r.program.Cells.Centres(); all != nil {
-		arrays["centres"] = centres(r.program, all)
+	if r.program.Needs.Cells {
+		arrays["centres"] = centres(r.program)
 	}
 	if len(places) == 0 {
 		return graph.Eval(arrays)
@@ -39,7 +38,7 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
 		arrays["cell"], arrays["fitness"], arrays["generation"] = of(a.Cell), of(a.Fitness), of(a.Generation)
 		if a.Descriptor != nil {
-			if arrays["descriptor"] = of(a.Descriptor); r.program.Cells.Centres() == nil {
+			if arrays["descriptor"] = of(a.Descriptor); !r.program.Needs.Cells {
 				arrays["centres"] = arrays["descriptor"]
 			}
 		}
@@ -59,15 +58,15 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 }
 
 // centres returns a point of each cell within the bounds of descriptors, f32[cells, d].
-func centres(p *Program, all [][]float64) *graph.Array {
+func centres(p *Program) *graph.Array {
 	low, high := boundsOf(p.Space)
 	var flat []float32
-	for _, c := range all {
+	for _, c := range p.Container.Centres() {
 		for i, x := range c {
 			flat = append(flat, low[i]+float32(x)*(high[i]-low[i]))
 		}
 	}
-	return graph.Float32s(flat, p.Cells.Cells(), len(low))
+	return graph.Float32s(flat, p.Container.Cells(), len(low))
 }
 
 // metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
@@ -78,8 +77,8 @@ func (r *Run) metadata(generation int64) map[string]string {
 		low, high := boundsOf(r.program.Space)
 		m["low"], m["high"] = commas(low), commas(high)
 	}
-	if g, ok := r.program.Cells.(grid); ok {
-		m["sides"] = commas([]int(g))
+	if sides := sidesOf(r.program.Container); sides != nil {
+		m["sides"] = commas(sides)
 	}
 	if names := r.program.Objectives.names(); names != nil {
 		m["objectives"], m["reference_point"] = strings.Join(names, "; "), commas(r.program.Reference)

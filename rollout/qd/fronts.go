@@ -8,9 +8,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Fronts is an Archive with a Pareto front in each cell: members none of which is at least as good in every objective
-// and better in one than another (multi-objective MAP-Elites of Pierrot et al., "Multi-objective quality diversity
-// optimization", 2022).
+// Fronts is an Archive with a Pareto front in each cell: members that do not dominate each other (multi-objective
+// MAP-Elites of Pierrot et al., "Multi-objective quality diversity optimization", 2022).
 type Fronts struct {
 	Genomes    *graph.Array // f32[cells·front, n], cell after cell
 	Fitness    *graph.Array // f32[cells·front]: mean return
@@ -27,6 +26,9 @@ type frontCells struct {
 	of Measures
 }
 
+// Sides implements sided.
+func (c frontCells) Sides() []int { return sidesOf(c.Tessellation) }
+
 // Most is the number of places.
 func (c frontCells) Most() int { return c.Cells() * c.of.Front }
 
@@ -39,6 +41,15 @@ func (c frontCells) Empty(n int, _ Scoring) Archive {
 		Descriptor: graph.Zeros(graph.ShapeOf(graph.Float32, places, c.of.Descriptor)), Generation: graph.Zeros(whole),
 		Objectives: graph.Full(graph.ShapeOf(graph.Float32, cells, c.of.Front, k), math.Inf(-1)),
 		Filled:     graph.Zeros(graph.ShapeOf(graph.Int32, cells)), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+}
+
+// Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, and of the
+// hypervolumes.
+func (c frontCells) Workspace(batch int) int64 {
+	k, front := len(c.of.names()), c.of.Front
+	compared := 4 * int64(batch) * int64(front) * int64(4*k+4)
+	changed := 4 * int64(c.Most()) * int64(2*k+1)
+	return compared + changed + int64(c.Cells())*hypervolumeBytes(front, k) + hypervolumeBytes(c.Most(), k)
 }
 
 // Metrics names the numbers of Fronts.Metrics.
@@ -58,8 +69,8 @@ func (a Fronts) Size() *graph.Array { return a.Count }
 // front returns the number of places of a cell.
 func (a Fronts) front() int { return a.Objectives.Dim(1) }
 
-// taken returns which places of fronts, f32[…, front, k], have an elite.
-func taken(objectives *graph.Array) *graph.Array {
+// occupied returns which places of fronts, f32[…, front, k], have an elite.
+func occupied(objectives *graph.Array) *graph.Array {
 	return objectives.Gt(math.Inf(-1)).All(objectives.Rank() - 1)
 }
 
@@ -74,14 +85,14 @@ func (a Fronts) Draw(key random.Key) *graph.Array {
 	// Keys and the cell are computed once: XLA would otherwise compile for minutes.
 	first, second := graph.Once(graph.PairOf(random.Split2(key))).Unpack()
 	cell := graph.Once(graph.Take(a.Filled, random.Randint(first, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)), 0))
-	upTo := graph.CumSum(taken(graph.Take(a.Objectives, cell, 0)).Convert(graph.Int32), 0)
+	upTo := graph.CumSum(occupied(graph.Take(a.Objectives, cell, 0)).Convert(graph.Int32), 0)
 	number := random.Randint(second, graph.ShapeOf(graph.Int32), 0, upTo.ReduceMax().Max(1))
 	place := upTo.Gt(number).Convert(graph.Int32).ArgMax(0)
 	return graph.Take(a.Genomes, cell.Mul(a.front()).Add(place), 0)
 }
 
-// inserted is the carry of the loop that inserts members.
-type inserted struct {
+// insertCarry is the carry of the loop that inserts members.
+type insertCarry struct {
 	Turn       *graph.Array // i32[]
 	Objectives *graph.Array // f32[cells, front, k]
 	Owner      *graph.Array // i32[cells, front]: the member that took the place; -1: none of these
@@ -99,7 +110,7 @@ func (a Fronts) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Ch
 	turn := turns(graph.Select(b.Valid, b.Cell, cells))
 	last := graph.Select(b.Valid, turn, -1).ReduceMax()
 	member := b.Objectives.ExpandDims(1)
-	end := graph.While(func(c inserted) *graph.Array { return c.Turn.Le(last) }, func(c inserted) inserted {
+	end := graph.While(func(c insertCarry) *graph.Array { return c.Turn.Le(last) }, func(c insertCarry) insertCarry {
 		elites := graph.Once(graph.Take(c.Objectives, b.Cell, 0)) // [batch, front, k]
 		free := dominates(member, elites)                         // or empty
 		enters := b.Valid.And(turn.Eq(c.Turn)).And(dominates(elites, member).Any(1).Not()).And(free.Any(1))
@@ -110,13 +121,13 @@ func (a Fronts) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Ch
 		owner := graph.Select(free, -1, graph.Take(c.Owner, b.Cell, 0))
 		owner = graph.Select(mine, graph.Iota(batch).ExpandDims(1), owner)
 		to := graph.Select(enters, b.Cell, cells) // beyond the end: dropped
-		return inserted{c.Turn.Add(1), graph.ScatterSet(c.Objectives, to, next), graph.ScatterSet(c.Owner, to, owner),
-			graph.Select(enters, place, c.Place)}
-	}, inserted{graph.Zeros(graph.ShapeOf(graph.Int32)), a.Objectives,
+		return insertCarry{c.Turn.Add(1), graph.ScatterSet(c.Objectives, to, next),
+			graph.ScatterSet(c.Owner, to, owner), graph.Select(enters, place, c.Place)}
+	}, insertCarry{graph.Zeros(graph.ShapeOf(graph.Int32)), a.Objectives,
 		graph.Full(graph.ShapeOf(graph.Int32, cells, front), -1), graph.Full(graph.ShapeOf(graph.Int32, batch), -1)})
 
 	at := b.Cell.Mul(front).Add(end.Place.Max(0))
-	c := Change{Accepted: end.Place.Ge(0), Empty: taken(graph.Take(a.Objectives, b.Cell, 0)).Any(1).Not()}
+	c := Change{Accepted: end.Place.Ge(0), Empty: occupied(graph.Take(a.Objectives, b.Cell, 0)).Any(1).Not()}
 	c.Added = c.Accepted.And(graph.Take(end.Owner.Reshape(cells*front), at, 0).Eq(graph.Iota(batch)))
 	c.New = b.Valid.And(c.Empty).And(turn.Eq(0)) // the first member of an empty cell
 	c.Improvement = graph.Select(b.Valid, b.Fitness, math.Inf(-1))
@@ -133,7 +144,7 @@ func (a Fronts) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Ch
 		Filled:     graph.ScatterSet(a.Filled, filled, b.Cell),
 		Count:      a.Count.Add(number.Sum()),
 	}
-	next.Fitness = graph.Select(taken(next.Objectives).Reshape(cells*front), next.Fitness, math.Inf(-1))
+	next.Fitness = graph.Select(occupied(next.Objectives).Reshape(cells*front), next.Fitness, math.Inf(-1))
 	return next, c
 }
 
@@ -153,6 +164,6 @@ func (a Fronts) Metrics(c Change, s Scoring) []*graph.Array {
 	point, cells := s.reference(), a.Objectives.Dim(0)
 	each := graph.VMap(func(front *graph.Array) *graph.Array { return hypervolume(front, point) })(a.Objectives)
 	return []*graph.Array{a.Count.Convert(graph.Float32).Div(float32(cells)), each.Sum(),
-		hypervolume(a.Objectives.MergeAxes(0, 2), point), count(taken(a.Objectives)), a.Fitness.ReduceMax(),
+		hypervolume(a.Objectives.MergeAxes(0, 2), point), count(occupied(a.Objectives)), a.Fitness.ReduceMax(),
 		count(c.New), count(c.Added)}
 }

@@ -165,3 +165,17 @@ func TestSeveralObjectivesOnAnyDevices(t *testing.T) {
 		require.Greater(t, end, begin, c.env)
 	}
 }
+
+// TestElitesAreNamedAsCellTakesThem (case 31.254): an elite of a front had the name of its cell only, and an archive
+// without cells named cells.
+func TestElitesAreNamedAsCellTakesThem(t *testing.T) {
+	fitness := []float64{math.Inf(-1), 3, 4, 5, math.Inf(-1), 6}
+	cells := []float64{0, 0, 0, 1, 1, 1}
+	fronts := &Run{program: &Program{Needs: Needs{Cells: true}, Scoring: Scoring{Objectives: Objectives{Front: 3}}}}
+	require.Equal(t, "cell_0.0", fronts.elite(cells, fitness, 1))
+	require.Equal(t, "cell_0.1", fronts.elite(cells, fitness, 2))
+	require.Equal(t, "cell_1.1", fronts.elite(cells, fitness, 5))
+	plain := &Run{program: &Program{Needs: Needs{Cells: true}}}
+	require.Equal(t, "cell_1", plain.elite(cells, fitness, 3))
+	require.Equal(t, "elite_1", (&Run{program: &Program{}}).elite(cells, fitness, 3))
+}

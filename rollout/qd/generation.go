@@ -29,12 +29,12 @@ type Inputs struct {
 // Program is one generation of MAP-Elites: the emitter makes genomes from the archive, the episodes score them, and the
 // archive takes those that are better than the elites of their cells. Its methods are traced.
 type Program struct {
-	Play    *episode.Spread
-	Space   envs.Box // of descriptors; no Dims: there are none
-	Cells   Tessellation
-	Archive Container
-	Emitter Emitter
-	Genomes *population.Layout
+	Play      *episode.Spread
+	Space     envs.Box // of descriptors; no Dims: there are none
+	Container Container
+	Needs     Needs // of the archive
+	Emitter   Emitter
+	Genomes   *population.Layout
 	Scoring
 }
 
@@ -42,7 +42,7 @@ type Program struct {
 func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := p.first(keys[0])
-	archive := p.Archive.Empty(genome.Dim(0), p.Scoring)
+	archive := p.Container.Empty(genome.Dim(0), p.Scoring)
 	return State{Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Archive: archive,
 		Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
 }
@@ -73,8 +73,8 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 		play func(params any) episode.Summary) evaluation {
 		child := p.child(emitter, ask, number, first, s)
 		e := p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
-		if c, ok := p.Archive.(scatteredPlaces); ok {
-			e.Batch.Near = c.near(s.Archive, e.Batch.Unit)
+		if c, ok := p.Container.(NoveltyContainer); ok {
+			e.Batch.Near = c.Near(s.Archive, e.Batch.Unit)
 		}
 		return e
 	})
@@ -95,7 +95,7 @@ func (p *Program) child(e Emitter, ask random.Key, number *graph.Array, first ra
 
 // score returns a member with the cell of its descriptor.
 func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
-	b := Batch{Genomes: child.Genome, Fitness: s.Return, Objectives: p.Objectives.of(p.Play.Env.Spec(), s),
+	b := Batch{Genomes: child.Genome, Fitness: s.Return, Objectives: p.Objectives.values(p.Play.Env.Spec(), s),
 		Valid: s.Return.IsFinite()}
 	if b.Objectives != nil {
 		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
@@ -108,7 +108,7 @@ func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 		low, high := boundsOf(p.Space)
 		b.Descriptor = graph.Clamp(graph.Float32s(low), s.Descriptor, graph.Float32s(high))
 	}
-	b.Cell = p.Cells.Cell(tables, b.Unit)
+	b.Cell = p.Container.Cell(tables, b.Unit)
 	e.Batch = b
 	return e
 }
@@ -125,5 +125,5 @@ func (m evaluation) metrics() []*graph.Array {
 
 // metricNames returns the names of the numbers that Run returns.
 func (p *Program) metricNames() []string {
-	return append(slices.Clone(p.Archive.Metrics()), memberMetrics...)
+	return append(slices.Clone(p.Container.Metrics()), memberMetrics...)
 }

@@ -23,6 +23,9 @@ func (g *Grid) Make(of Measures) (Container, error) {
 	return Cells(t, of), nil
 }
 
+// Needs implements ArchiveMaker.
+func (*Grid) Needs() Needs { return Needs{Cells: true, Descriptor: true} }
+
 // Divide returns the cells, the last number of the descriptor changing fastest.
 func (g *Grid) Divide(d int) (Tessellation, error) {
 	sides := g.Sides
@@ -61,6 +64,9 @@ func (g grid) Cells() int {
 	}
 	return cells
 }
+
+// Sides implements sided.
+func (g grid) Sides() []int { return g }
 
 func (grid) Tables() any { return graph.None{} }
 

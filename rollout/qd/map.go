@@ -9,7 +9,7 @@ import (
 // mapPlaces says which cell each point of a map shows.
 type mapPlaces struct {
 	width, height int
-	cells         []int // row after row from the top
+	cells         []float64 // row after row from the top
 }
 
 // Map returns the fitness of the elites by the first two numbers of their descriptors, as rows from top to bottom. Each
@@ -35,9 +35,8 @@ func (r *Run) Map(width, height int) ([][]float64, error) {
 			rows[y][x] = math.NaN()
 		}
 	}
-	if r.program.Space.Dims[0] == 2 && r.program.Cells.Centres() != nil {
-		r.fillCells(rows, fitness)
-		return rows, nil
+	if r.program.Space.Dims[0] == 2 && r.program.Needs.Cells {
+		return rows, r.fillCells(rows, fitness)
 	}
 	descriptors, err := graph.Floats(places.Descriptor)
 	if err != nil {
@@ -68,33 +67,43 @@ func (r *Run) Map(width, height int) ([][]float64, error) {
 }
 
 // fillCells gives each point the best fitness in its cell. fitness has the same number of places for each cell.
-func (r *Run) fillCells(rows [][]float64, fitness []float64) {
-	width, height, cells := len(rows[0]), len(rows), r.program.Cells.Cells()
+func (r *Run) fillCells(rows [][]float64, fitness []float64) error {
+	width, height, cells := len(rows[0]), len(rows), r.program.Container.Cells()
 	if r.places.width != width || r.places.height != height {
-		r.places = mapPlaces{width, height, r.cellsOf(width, height)}
+		cells, err := r.cellsOf(width, height)
+		if err != nil {
+			return err
+		}
+		r.places = mapPlaces{width, height, cells}
 	}
 	each := len(fitness) / cells
-	for i, cell := range r.places.cells {
+	for i, place := range r.places.cells {
+		cell := int(place)
 		for _, f := range fitness[cell*each : (cell+1)*each] {
 			if before := rows[i/width][i%width]; !math.IsInf(f, -1) && (before != before || f > before) {
 				rows[i/width][i%width] = f
 			}
 		}
 	}
+	return nil
 }
 
-// cellsOf returns the cells nearest to the middles of the points of a map.
-func (r *Run) cellsOf(width, height int) (cells []int) {
-	all := points{d: 2}
-	for _, c := range r.program.Cells.Centres() {
-		all.flat = append(all.flat, float32(c[0]), float32(c[1]))
-	}
-	b := newBuckets(all, sideOf(all, 2))
+// cellsOf returns the cells of the middles of the points of a map.
+func (r *Run) cellsOf(width, height int) (cells []float64, err error) {
+	var middles []float32
 	for y := range height {
 		for x := range width {
-			cells = append(cells, b.nearest([]float32{(float32(x) + .5) / float32(width),
-				1 - (float32(y)+.5)/float32(height)}))
+			middles = append(middles, (float32(x)+.5)/float32(width), 1-(float32(y)+.5)/float32(height))
 		}
 	}
-	return cells
+	var of *graph.Array
+	err = graph.Try(func() {
+		of = graph.VMap(func(unit *graph.Array) *graph.Array {
+			return r.program.Container.Cell(r.inputs.Tables, unit)
+		})(graph.Float32s(middles, width*height, 2))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return graph.Floats(of)
 }

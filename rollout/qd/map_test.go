@@ -41,7 +41,7 @@ func TestMap(t *testing.T) {
 					if archive == "grid:4" {
 						mine = i == x/2*4+(7-y)/2
 					} else if archive == "cvt:16" {
-						centres := s.program.Cells.Centres()
+						centres := s.program.Container.Centres()
 						own := math.Hypot(centres[i][0]-(float64(x)+.5)/8, centres[i][1]-1+(float64(y)+.5)/8)
 						mine = true
 						for _, other := range centres {

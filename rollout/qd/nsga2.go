@@ -19,18 +19,12 @@ type NSGA2 struct {
 	Number int `set:"size" args:"" min:"2" max:"65536" help:"members of the population"`
 }
 
-// HasNoCells implements Undivided.
-func (*NSGA2) HasNoCells() {}
-
-// NeedsNoDescriptor implements Undescribed.
-func (*NSGA2) NeedsNoDescriptor() {}
-
-// WantsObjectives implements Several.
-func (*NSGA2) WantsObjectives() {}
+// Needs implements ArchiveMaker.
+func (*NSGA2) Needs() Needs { return Needs{Objectives: true} }
 
 // Make returns the population's container.
 func (p *NSGA2) Make(of Measures) (Container, error) {
-	return populationPlaces{undivided(p.Number), of}, settings.Check(p)
+	return populationPlaces{withoutCells(p.Number), of}, settings.Check(p)
 }
 
 // Population is the Archive of NSGA2: the best members so far, the best first.
@@ -45,7 +39,7 @@ type Population struct {
 
 // populationPlaces is the Container of Population.
 type populationPlaces struct {
-	undivided
+	withoutCells
 	of Measures
 }
 
@@ -61,10 +55,10 @@ func (c populationPlaces) Empty(n int, _ Scoring) Archive {
 		graph.Full(graph.ShapeOf(graph.Float32, size, len(c.of.names())), math.Inf(-1)), whole, graph.ZerosLike(worst)}
 }
 
-// Workspace returns the bytes of who dominates whom.
+// Workspace returns the bytes of who dominates whom, and of the hypervolume.
 func (c populationPlaces) Workspace(batch int) int64 {
 	n := int64(c.Cells() + batch)
-	return 4 * n * n
+	return 4*n*n + hypervolumeBytes(c.Cells(), len(c.of.names()))
 }
 
 // Metrics names the numbers of Population.Metrics.
@@ -72,14 +66,14 @@ func (populationPlaces) Metrics() []string {
 	return []string{"hypervolume", "first_front", "elites", "best_fitness", "added"}
 }
 
-// Summary says how many members none dominates.
+// Summary says how many members are non-dominated.
 func (c populationPlaces) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %.0f members that none dominates, hypervolume %.6g", metric("first_front"),
+	return fmt.Sprintf("%.0f of %.0f members are non-dominated, hypervolume %.6g", metric("first_front"),
 		metric("elites"), metric("hypervolume"))
 }
 
 // Size returns the number of members.
-func (a Population) Size() *graph.Array { return taken(a.Objectives).Convert(graph.Int32).Sum() }
+func (a Population) Size() *graph.Array { return occupied(a.Objectives).Convert(graph.Int32).Sum() }
 
 // Places has a row for each member.
 func (a Population) Places() Places {
@@ -125,7 +119,7 @@ func (a Population) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive
 
 // Metrics returns the numbers of populationPlaces.Metrics.
 func (a Population) Metrics(c Change, s Scoring) []*graph.Array {
-	members := taken(a.Objectives)
+	members := occupied(a.Objectives)
 	return []*graph.Array{hypervolume(a.Objectives, s.reference()), count(members.And(a.Front.Eq(0))), count(members),
 		a.Fitness.ReduceMax(), count(c.Added)}
 }

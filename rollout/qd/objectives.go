@@ -46,8 +46,8 @@ func (o Objectives) given() (key, value string, ok bool) {
 	return "", "", false
 }
 
-// chosen returns the objectives with the names of those that count, all of the environment if none are given.
-func (o Objectives) chosen(spec envs.Spec) (Objectives, error) {
+// selectObjectives returns the objectives with the names of those that count, all of the environment if none are given.
+func (o Objectives) selectObjectives(spec envs.Spec) (Objectives, error) {
 	known := append(slices.Clone(spec.Objectives), returnObjective)
 	if o.Names == "" {
 		o.Names = strings.Join(spec.Objectives, ",")
@@ -90,8 +90,8 @@ func scoring() (ids []string) {
 	return ids
 }
 
-// of returns the objectives of a member, f32[k]; nil if there is one.
-func (o Objectives) of(spec envs.Spec, s episode.Summary) *graph.Array {
+// values returns the objectives of a member, f32[k]; nil if there is one.
+func (o Objectives) values(spec envs.Spec, s episode.Summary) *graph.Array {
 	var all []*graph.Array
 	for _, name := range o.names() {
 		if i := slices.Index(spec.Objectives, name); i >= 0 {

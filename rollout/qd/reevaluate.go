@@ -96,7 +96,7 @@ func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 		c.score += best[cell] + r.config.Offset.Value
 	}
 	r.correction = c
-	return []run.Fact{{Name: "corrected_coverage", Value: float64(c.cells) / float64(r.program.Cells.Cells())},
+	return []run.Fact{{Name: "corrected_coverage", Value: float64(c.cells) / float64(r.program.Container.Cells())},
 		{Name: "corrected_qd_score", Value: c.score}, {Name: "corrected_episodes", Value: c.episodes}}, nil
 }
 
@@ -147,7 +147,7 @@ func (r *Run) Table() []string {
 		episodes = fmt.Sprintf("%d fresh episodes", c.episodes)
 	}
 	line := fmt.Sprintf("by the means of %s of each elite: %d of %d cells filled, QD score %.6g", episodes, c.cells,
-		r.program.Cells.Cells(), c.score)
+		r.program.Container.Cells(), c.score)
 	if c.dropped > 0 {
 		line += fmt.Sprintf("; %d of %d elites have no finite mean return and descriptor", c.dropped, len(c.elites))
 	}

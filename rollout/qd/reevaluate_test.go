@@ -55,7 +55,7 @@ func TestCorrectedArchiveIsALoop(t *testing.T) {
 		of[int(filled[i])] = i
 		fitness, descriptors = append(fitness, float32(sum)), append(descriptors, float32(mean[0]), float32(mean[1]))
 	}
-	corrected, _ := newElites(2500, 1, 2, elitist).insert(batchOf(p.Cells, p.Space, graph.Zeros(graph.ShapeOf(
+	corrected, _ := newElites(2500, 1, 2, elitist).insert(batchOf(p.Container, p.Space, graph.Zeros(graph.ShapeOf(
 		graph.Float32, count, 1)), graph.Float32s(fitness), graph.Float32s(descriptors, count, 2)), graph.Of(int32(0)),
 		elitist)
 	score := corrected.Score(graph.Scalar(100))

@@ -61,7 +61,7 @@ func (r *Run) empty(m run.Metrics) error {
 
 // Ending sums the run up.
 func (r *Run) Ending(last run.Metrics) string {
-	return r.program.Archive.Summary(func(name string) float64 {
+	return r.program.Container.Summary(func(name string) float64 {
 		x, _ := last.Get(name)
 		return x
 	})
@@ -78,6 +78,23 @@ func (r *Run) state(s run.Snapshot) (State, error) {
 
 // candidates is the number of elites that are judged. With noisy fitness the first of them was lucky.
 const candidates = 8
+
+// elite returns the name of the elite of a place: its cell, as --cell takes it, with its number in a front.
+func (r *Run) elite(cells, fitness []float64, place int) string {
+	switch {
+	case !r.program.Needs.Cells:
+		return fmt.Sprintf("elite_%.0f", cells[place])
+	case r.program.Front == 0:
+		return fmt.Sprintf("cell_%.0f", cells[place])
+	}
+	before := 0
+	for i := place - 1; i >= 0 && cells[i] == cells[place]; i-- {
+		if !math.IsInf(fitness[i], -1) {
+			before++
+		}
+	}
+	return fmt.Sprintf("cell_%.0f.%d", cells[place], before)
+}
 
 // Candidates returns the elites with the highest fitness, of equal ones those of the first cells.
 func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
@@ -113,7 +130,7 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, run.Candidate{Name: fmt.Sprintf("cell_%.0f", cells[place]), Params: params})
+		all = append(all, run.Candidate{Name: r.elite(cells, fitness, place), Params: params})
 	}
 	return all, nil
 }
@@ -134,7 +151,7 @@ const largeArchive = 8 << 20
 
 // Files returns the archive.
 func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
-	if r.program.Archive.Most()*r.program.Genomes.Size()*4 > largeArchive && !ended {
+	if r.program.Container.Most()*r.program.Genomes.Size()*4 > largeArchive && !ended {
 		return nil, nil
 	}
 	state, err := r.state(s)

@@ -124,7 +124,7 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 		got, err := graph.Eval(p.Play.Member(p.Play.Policy.Init(member), episodes))
 		require.NoError(t, err)
 		unit, _ := scaled(p.Space, got.Descriptor)
-		cell := int(floats(t, p.Cells.Cell(nil, unit))[0])
+		cell := int(floats(t, p.Container.Cell(nil, unit))[0])
 		if f := floats(t, got.Return)[0]; f > best[cell] {
 			best[cell] = f
 		}
@@ -252,7 +252,7 @@ func TestBadInput(t *testing.T) {
 			c.Archive, c.Parted = "unstructured", c.Parted.With("archive.distance", "0")
 		}, "a number above 0"},
 		{"31.189 more elites than memory", func(c *Config) { c.Archive, c.Memory = "unstructured:1000000", 1<<20 },
-			"fewer cells: 1000000 "},
+			"fewer elites: 1000000 "},
 		{"31.176 an unknown objective", several(func(c *Config) { c.Names = "at_0,at_1" }),
 			"of these: at_0, at_2.2, return"},
 		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},

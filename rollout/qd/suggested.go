@@ -1,6 +1,10 @@
 package qd
 
-import "xlarun/rollout/settings"
+import (
+	"maps"
+
+	"xlarun/rollout/settings"
+)
 
 // taskSettings are settings of the tasks of one step, whose genomes are the solutions. No episode is random, so one
 // judges an elite.
@@ -16,11 +20,22 @@ var taskSettings = map[string]settings.Values{
 	"Gather-v1": {"reference-point": []float64{0, 0}},
 }
 
-// Suggested returns settings for the environment that differ from the defaults.
+// Suggested returns settings for the environment that differ from the defaults. A reference point is among them only if
+// the run has all objectives of the environment.
 func (c *Config) Suggested() settings.Values {
 	values := c.Playing.Suggested()
-	for name, value := range taskSettings[c.Env] {
-		values[name] = value
+	maps.Copy(values, taskSettings[c.Env])
+	if !c.hasObjectives() || c.Names != "" {
+		delete(values, "reference-point")
 	}
 	return values
+}
+
+// hasObjectives reports whether the archive keeps members by several objectives.
+func (c *Config) hasObjectives() bool {
+	maker, err := archives.Choose(c.Archive, nil)
+	if err != nil {
+		return c.Front > 0
+	}
+	return maker.Needs().Objectives || c.Front > 0
 }

@@ -18,6 +18,20 @@ type Tessellation interface {
 	Centres() [][]float64
 }
 
+// sided is a Tessellation into equal parts of each number of the descriptor.
+type sided interface {
+	// Sides returns the number of parts of each number; nil if there are none.
+	Sides() []int
+}
+
+// sidesOf returns the sides of a tessellation that has them; else nil.
+func sidesOf(t Tessellation) []int {
+	if s, ok := t.(sided); ok {
+		return s.Sides()
+	}
+	return nil
+}
+
 var archives = settings.NewRegistry[ArchiveMaker]("qd", "archive", "archive")
 
 // MustRegisterArchive adds a kind of archive, for --archive; Cells makes one of a Tessellation. It panics if the name

@@ -30,19 +30,19 @@ type Unstructured struct {
 	_          struct{} `help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
 }
 
-// HasNoCells implements Undivided.
-func (*Unstructured) HasNoCells() {}
+// Needs implements ArchiveMaker.
+func (*Unstructured) Needs() Needs { return Needs{Descriptor: true} }
 
 // Make returns the container.
 func (u *Unstructured) Make(of Measures) (Container, error) {
 	if err := settings.Check(u); err != nil {
 		return nil, err
 	}
-	return scatteredPlaces{undivided(u.Number), u, of.Descriptor}, nil
+	return distanceContainer{withoutCells(u.Number), u, of.Descriptor}, nil
 }
 
-// Scattered is the Archive of Unstructured: the first Count places have an elite.
-type Scattered struct {
+// DistanceArchive is the Archive of Unstructured: the first Count places have an elite.
+type DistanceArchive struct {
 	Genomes    *graph.Array // f32[most, n]
 	Fitness    *graph.Array // f32[most]; -Inf where there is no elite
 	Descriptor *graph.Array // f32[most, d]
@@ -60,33 +60,38 @@ type Near struct {
 	Novelty *graph.Array // f32[batch]: mean distance of the nearest ones; 0 if there is none
 }
 
-// scatteredPlaces is the Container of Scattered.
-type scatteredPlaces struct {
-	undivided
+// distanceContainer is the Container of DistanceArchive.
+type distanceContainer struct {
+	withoutCells
 	settings *Unstructured
 	d        int
 }
 
 // Most is the largest number of elites.
-func (c scatteredPlaces) Most() int { return c.Cells() }
+func (c distanceContainer) Most() int { return c.Cells() }
 
-// Workspace returns the bytes of the distances between the members.
-func (c scatteredPlaces) Workspace(batch int) int64 { return 4 * int64(batch) * int64(batch) }
+// widestTile is the largest number of members that a plan makes a tile of.
+const widestTile = 8192
+
+// Workspace returns the bytes of the distances between the members, and of those from a tile of members to the elites.
+func (c distanceContainer) Workspace(batch int) int64 {
+	return 4 * (int64(batch)*int64(batch) + int64(min(batch, widestTile))*int64(c.Cells()))
+}
 
 // Empty returns an archive without elites.
-func (c scatteredPlaces) Empty(n int, _ Scoring) Archive {
+func (c distanceContainer) Empty(n int, _ Scoring) Archive {
 	most := c.Cells()
 	shape := graph.ShapeOf(graph.Float32, most, c.d)
-	return Scattered{graph.Zeros(graph.ShapeOf(graph.Float32, most, n)),
+	return DistanceArchive{graph.Zeros(graph.ShapeOf(graph.Float32, most, n)),
 		graph.Full(graph.ShapeOf(graph.Float32, most), math.Inf(-1)), graph.Zeros(shape),
 		graph.Full(shape, math.Inf(1)), graph.Zeros(graph.ShapeOf(graph.Int32, most)),
 		graph.Zeros(graph.ShapeOf(graph.Int32)),
 		graph.Scalar(c.settings.Distance)}
 }
 
-// near returns the elites near to a descriptor, f32[d], of equally near ones the first.
-func (c scatteredPlaces) near(archive Archive, unit *graph.Array) *Near {
-	all := archive.(Scattered).Unit.Sub(unit.ExpandDims(0)).Square().Sum(1)
+// Near implements NoveltyContainer. Of equally near elites the first one counts as the nearest.
+func (c distanceContainer) Near(archive Archive, unit *graph.Array) *Near {
+	all := archive.(DistanceArchive).Unit.Sub(unit.ExpandDims(0)).Square().Sum(1)
 	values, places := graph.TopK(all.Neg(), min(c.Cells(), max(2, c.settings.Neighbours)))
 	distances := graph.Once(values.Neg().Sqrt())
 	counts := distances.IsFinite().And(graph.Iota(distances.Dim(0)).Lt(c.settings.Neighbours))
@@ -94,38 +99,39 @@ func (c scatteredPlaces) near(archive Archive, unit *graph.Array) *Near {
 	return &Near{places.Index(0), distances.Index(0), distances.Index(1), sum.Div(count(counts).Max(1))}
 }
 
-// Metrics names the numbers of Scattered.Metrics.
-func (scatteredPlaces) Metrics() []string {
+// Metrics names the numbers of DistanceArchive.Metrics.
+func (distanceContainer) Metrics() []string {
 	return []string{"elites", "qd_score", "best_fitness", "mean_novelty", "added", "improved", "no_room"}
 }
 
 // Summary says how many elites there are.
-func (c scatteredPlaces) Summary(metric func(name string) float64) string {
+func (c distanceContainer) Summary(metric func(name string) float64) string {
 	return fmt.Sprintf("%.0f elites, at most %d, QD score %.6g, best %.4g", metric("elites"), c.Cells(),
 		metric("qd_score"), metric("best_fitness"))
 }
 
 // Size returns the number of elites.
-func (a Scattered) Size() *graph.Array { return a.Count }
+func (a DistanceArchive) Size() *graph.Array { return a.Count }
 
 // Places has a row for each place.
-func (a Scattered) Places() Places {
+func (a DistanceArchive) Places() Places {
 	return Places{Cell: graph.Iota(a.Fitness.Dim(0)), Genomes: a.Genomes, Fitness: a.Fitness, Generation: a.Generation,
 		Descriptor: a.Descriptor}
 }
 
 // Draw draws an elite uniformly.
-func (a Scattered) Draw(key random.Key) *graph.Array {
+func (a DistanceArchive) Draw(key random.Key) *graph.Array {
 	return graph.Take(a.Genomes, random.Randint(key, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)), 0)
 }
 
 // Insert adds the members that are far from all elites, and those that are better than the nearest one. Of members that
-// are within the distance of each other, the best one counts, of equal ones the first.
-func (a Scattered) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Change) {
+// are within the distance of each other, the best one counts, of equal ones the first. Of the members within the
+// distance of an elite only the best one can replace it. If that one is dropped, none does. Both are QDax's rules.
+func (a DistanceArchive) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Change) {
 	most, batch := a.Fitness.Dim(0), b.Fitness.Dim(0)
 	replaces := b.Near.First.Le(a.Distance)
 	before := graph.Take(a.Fitness, b.Near.Place, 0)
-	stays := b.Valid.And(b.Near.Second.Gt(a.Distance)).And(a.beside(b).Not())
+	stays := b.Valid.And(b.Near.Second.Gt(a.Distance)).And(a.hasBetterNeighbour(b).Not())
 	best := firstBest(most, b.Near.Place, b.Fitness, b.Valid.And(replaces))
 	improved := stays.And(replaces).And(best).And(b.Fitness.Gt(before))
 	apart := stays.And(replaces.Not())
@@ -133,11 +139,11 @@ func (a Scattered) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive,
 	added := apart.And(place.Lt(most))
 
 	c := Change{Added: improved.Or(added), New: added, Accepted: improved.Or(added), Empty: replaces.Not(),
-		Improvement: graph.Select(replaces, b.Fitness.Sub(before), b.Fitness), Novelty: b.Near.Novelty,
+		Improvement: graph.Select(replaces, b.Fitness.Sub(before), b.Fitness), Novelty: b.Near.Novelty, Valid: b.Valid,
 		NoRoom: apart.And(added.Not())}
 	c.Improvement = graph.Select(b.Valid, c.Improvement, math.Inf(-1))
 	to := graph.Select(improved, b.Near.Place, graph.Select(added, place, most)) // beyond the end: dropped
-	return Scattered{
+	return DistanceArchive{
 		Genomes:    graph.ScatterSet(a.Genomes, to, b.Genomes),
 		Fitness:    graph.ScatterSet(a.Fitness, to, b.Fitness),
 		Descriptor: graph.ScatterSet(a.Descriptor, to, b.Descriptor),
@@ -148,8 +154,9 @@ func (a Scattered) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive,
 	}, c
 }
 
-// beside returns the members with a better one within the distance: bool[batch].
-func (a Scattered) beside(b Batch) *graph.Array {
+// hasBetterNeighbour returns the members with a better one within the distance: bool[batch]. As in QDax, members at
+// exactly the distance from each other do not meet. An elite at exactly the distance does.
+func (a DistanceArchive) hasBetterNeighbour(b Batch) *graph.Array {
 	row := func(x *graph.Array) *graph.Array { return x.ExpandDims(1) }
 	column := func(x *graph.Array) *graph.Array { return x.ExpandDims(0) }
 	number := graph.Iota(b.Fitness.Dim(0))
@@ -159,10 +166,11 @@ func (a Scattered) beside(b Batch) *graph.Array {
 	return better.And(column(b.Valid)).And(distance.Lt(a.Distance)).Any(1)
 }
 
-// Metrics returns the numbers of scatteredPlaces.Metrics.
-func (a Scattered) Metrics(c Change, s Scoring) []*graph.Array {
+// Metrics returns the numbers of distanceContainer.Metrics.
+func (a DistanceArchive) Metrics(c Change, s Scoring) []*graph.Array {
 	elites := a.Count.Convert(graph.Float32)
+	novelty := graph.Select(c.Valid, c.Novelty, 0.).Sum().Div(count(c.Valid).Max(1))
 	sum := graph.Select(a.Fitness.Gt(math.Inf(-1)), a.Fitness, graph.ZerosLike(a.Fitness)).Sum()
-	return []*graph.Array{elites, sum.Add(s.Offset.Array().Mul(elites)), a.Fitness.ReduceMax(), c.Novelty.Mean(),
+	return []*graph.Array{elites, sum.Add(s.Offset.Array().Mul(elites)), a.Fitness.ReduceMax(), novelty,
 		count(c.New), count(c.Added.And(c.New.Not())), count(c.NoRoom)}
 }

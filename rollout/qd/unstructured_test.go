@@ -13,8 +13,8 @@ import (
 )
 
 // withNear returns the members with the elites near to them.
-func withNear(c scatteredPlaces, a Archive, b Batch) Batch {
-	b.Near = graph.VMap(func(unit *graph.Array) *Near { return c.near(a, unit) })(b.Unit)
+func withNear(c distanceContainer, a Archive, b Batch) Batch {
+	b.Near = graph.VMap(func(unit *graph.Array) *Near { return c.Near(a, unit) })(b.Unit)
 	return b
 }
 
@@ -24,14 +24,14 @@ func TestUnstructuredOfQDax(t *testing.T) {
 		of := Measures{Descriptor: 2}
 		made, err := (&Unstructured{Number: file.Capacity, Distance: file.L, Neighbours: 2}).Make(of)
 		require.NoError(t, err)
-		c := made.(scatteredPlaces)
+		c := made.(distanceContainer)
 		a := c.Empty(3, Scoring{})
 		improved := 0.
 		for step, s := range file.Steps {
 			b := withNear(c, a, batchOf(grid{1, 1}, envs.Positive(1, 1), array(s.Genotypes), array(s.Fitnesses),
 				array(s.Descriptors)))
 			next, change := a.Insert(b, graph.Of(int32(step)), Scoring{})
-			got, err := graph.Eval(next.(Scattered))
+			got, err := graph.Eval(next.(DistanceArchive))
 			require.NoError(t, err)
 			a = got
 			want := rowsOf(s.After.Fitnesses.Floats(), s.After.Descriptors.Floats(), s.After.Genotypes.Floats(), 1)
@@ -48,7 +48,7 @@ func TestUnstructuredOfQDax(t *testing.T) {
 func TestNovelty(t *testing.T) {
 	made, err := (&Unstructured{Number: 4, Distance: .1, Neighbours: 2}).Make(Measures{Descriptor: 1})
 	require.NoError(t, err)
-	c := made.(scatteredPlaces)
+	c := made.(distanceContainer)
 	a := c.Empty(1, Scoring{})
 	insert := func(x ...float32) Change {
 		all := graph.Float32s(x, len(x), 1)
@@ -67,6 +67,11 @@ func TestNovelty(t *testing.T) {
 	require.Equal(t, []float64{1, 0, 0}, floats(t, full.Added.Convert(graph.Float32)))
 	require.Equal(t, []float64{0, 1, 0}, floats(t, full.NoRoom.Convert(graph.Float32)))
 	require.Equal(t, []float64{4}, floats(t, a.Size()))
+
+	// Case 31.256: members that are not valid counted in the mean novelty, as if they had the descriptor 0.
+	require.InDeltaSlice(t, []float64{.65, .4}, floats(t, full.Novelty)[:2], 1e-6)
+	mean := slices.Index(c.Metrics(), "mean_novelty")
+	require.InDelta(t, .525, floats(t, a.Metrics(full, Scoring{})[mean])[0], 1e-6)
 }
 
 // Searches rank members by their novelty, and elites are apart.
@@ -86,7 +91,7 @@ func TestNoveltySearch(t *testing.T) {
 	require.NoError(t, err)
 	state, err := s.state(snapshot)
 	require.NoError(t, err)
-	a := state.Archive.(Scattered)
+	a := state.Archive.(DistanceArchive)
 	n := int(floats(t, a.Count)[0])
 	require.Greater(t, n, 2)
 	unit := slices.Collect(slices.Chunk(floats(t, a.Unit), 2))[:n]

@@ -35,7 +35,7 @@ func (cellFlag) String() string { return "" }
 func (cellFlag) Type() string   { return "number" }
 
 // Wants says what the flag takes.
-func (cellFlag) Wants() string { return "a cell's number, from 0 on, and of a front 17.2" }
+func (cellFlag) Wants() string { return "a cell such as 17, or an elite of its front such as 17.2" }
 
 // openCell reads the elite of a cell from the archive of a run of qd.
 func openCell(folder, which string) (*Saved, error) {
