@@ -87,8 +87,9 @@ func TestBadCells(t *testing.T) {
 		want string
 	}{
 		{"31.171 a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
-		{"31.77 a word", []string{"run", "--cell", "x"}, `--cell got "x", wants a cell's number, from 0 on`},
-		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell's number, from 0 on"},
+		{"31.77 a word", []string{"run", "--cell", "x"}, 
+			`--cell got "x", wants a cell such as 17, or an elite of its front such as 17.2`},
+		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell such as 17"},
 		{"31.79 two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},
 		{"31.80 an empty archive", []string{"empty", "--cell", "2"}, "a cell without an elite: the archive is empty\n"},
 		{"31.81 all elites are listed", []string{"run", "--cell", "3"}, "these have one (3): 2, 7, 9\n"},
