@@ -115,19 +115,19 @@ func SizesOf(p Policy, params any) settings.Values {
 	return padded.Sizes(inner(params))
 }
 
-// Drawn is a Policy whose members are networks that differ in their structure, so that a picture shows something.
-type Drawn interface {
+// Drawer is a Policy whose members are networks that differ in their structure, so that a picture shows something.
+type Drawer interface {
 	// Drawing returns an SVG of a member, on the host.
 	Drawing(params any) ([]byte, error)
 }
 
-// DrawingOf returns an SVG of a member's network; nil if p is not Drawn.
+// DrawingOf returns an SVG of a member's network; nil if p is no Drawer.
 func DrawingOf(p Policy, params any) ([]byte, error) {
-	drawn, ok := Unwrap(p).(Drawn)
+	drawer, ok := Unwrap(p).(Drawer)
 	if !ok {
 		return nil, nil
 	}
-	return drawn.Drawing(inner(params))
+	return drawer.Drawing(inner(params))
 }
 
 // inner returns the parameters of the policy that Unwrap returns.

@@ -13,7 +13,7 @@ var (
 	_ run.Results    = (*Run)(nil)
 
 	_ run.Reevaluating = (*Run)(nil)
-	_ run.Mapped       = (*Run)(nil)
+	_ run.Mapper       = (*Run)(nil)
 )
 
 // About describes the experiment.

@@ -3,6 +3,7 @@ package qd
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/run"
 )
 
 // Archive holds the members that a search has kept, its elites. It is a tree of arrays, the same on every device. Its
@@ -19,6 +20,16 @@ type Archive interface {
 	Metrics(c Change, s Scoring) []*graph.Array
 	// Places returns a row for each place of an elite.
 	Places() Places
+}
+
+// CellArchive is an Archive with one elite in each cell. It is corrected for random episodes.
+type CellArchive interface {
+	Archive
+	// Elite returns the genome of the i-th cell that was filled, f32[n]; i is i32[].
+	Elite(i *graph.Array) *graph.Array
+	// FilledCells lists the cells with an elite in the order in which they were filled: i32[cells], of which the first
+	// Size count.
+	FilledCells() *graph.Array
 }
 
 // Places has a row for each place that an elite can have.
@@ -49,6 +60,15 @@ type NoveltyContainer interface {
 	Container
 	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1. It is traced, for one member.
 	Near(a Archive, unit *graph.Array) *Near
+}
+
+// Displayer is a Container with metrics of its own on the display.
+type Displayer interface {
+	// Rows returns the rows of the display that Config.Board does not have.
+	Rows() []run.Row
+	// Rare returns further names of metrics, by the name in Container.Metrics. They are known only in a generation in
+	// which the number is above 0.
+	Rare() map[string]string
 }
 
 // Workspacer is a Container that needs much memory while it inserts members.

@@ -43,6 +43,7 @@ func init() {
 		Length:    "generations",
 		Unbounded: true,
 		Work:      "environment steps of all members",
+		Picture:   "archive",
 		New: func() run.Experiment {
 			c := DefaultConfig()
 			return &c
@@ -90,9 +91,9 @@ func (c *Config) Parts() []settings.Part {
 // Last returns the number of generations.
 func (c *Config) Last() int64 { return int64(c.Generations) }
 
-// Board returns the rows of the display.
+// Board returns the rows of the display. Rows whose metrics the archive does not have are hidden.
 func (c *Config) Board() []run.Row {
-	return []run.Row{
+	rows := []run.Row{
 		{Label: "coverage", Plain: true, Rare: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
 			Curve: "coverage", Colour: "cyan"},
 		{Label: "QD score", Plain: true, Rare: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score",
@@ -106,16 +107,17 @@ func (c *Config) Board() []run.Row {
 		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
 		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
-		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
-			Colour: "cyan"},
-		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "members_without_room", Format: run.Whole,
-				Behind: " members found no room: give more --archive.most"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor"}}},
 	}
+	if p, err := c.program(); err == nil {
+		if d, ok := p.Container.(Displayer); ok {
+			return append(rows, d.Rows()...)
+		}
+	}
+	return rows
 }
 
 // Rollout returns how members are evaluated.
@@ -365,7 +367,12 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in,
+	rare := map[string]string{"clipped": "clipped_descriptors", "dropped": "dropped_members"}
+	if d, ok := p.Container.(Displayer); ok {
+		maps.Copy(rare, d.Rare())
+	}
+	_, corrects := first.Archive.(CellArchive)
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, corrects: corrects, rare: rare,
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 

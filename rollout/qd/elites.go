@@ -45,6 +45,9 @@ func (a Elites) Places() Places {
 		Descriptor: a.Descriptor}
 }
 
+// FilledCells implements CellArchive.
+func (a Elites) FilledCells() *graph.Array { return a.Filled }
+
 // Elite returns the genome of the i-th cell that was filled, i32[].
 func (a Elites) Elite(i *graph.Array) *graph.Array {
 	return graph.Take(a.Genomes, graph.Take(a.Filled, i, 0), 0)

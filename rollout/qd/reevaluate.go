@@ -49,15 +49,15 @@ type reevaluated struct {
 
 // reevaluation are the inputs of Program.reevaluate.
 type reevaluation struct {
-	Archive Elites
+	Archive CellArchive
 	Key     random.Key
 	Inputs  Inputs
 }
 
-// reevaluate plays a part of the elites, as many as a generation has members, by their numbers in Archive.Filled. Those
+// reevaluate plays a part of the elites, as many as a generation has members, by their numbers in FilledCells. Those
 // beyond the last one are the last one again.
 func (p *Program) reevaluate(part *graph.Array, in reevaluation) (next *graph.Array, elites reevaluated) {
-	first, last := part.Mul(p.Play.Tiles.Items), in.Archive.Count.Sub(1)
+	first, last := part.Mul(p.Play.Tiles.Items), in.Archive.Size().Sub(1)
 	elites = episode.PlayEach(p.Play, in.Inputs.Play, random.FoldIn(in.Key, part), func(number *graph.Array,
 		_ random.Key, play func(params any) episode.Summary) reevaluated {
 		genome := in.Archive.Elite(number.Add(first).Min(last).Max(0))
@@ -67,14 +67,17 @@ func (p *Program) reevaluate(part *graph.Array, in reevaluation) (next *graph.Ar
 	return part.Add(1), elites
 }
 
-// Reevaluate plays all elites on as many fresh episodes as members are judged by. It does nothing unless each cell has
-// one elite.
+// Reevaluates reports whether the archive is a CellArchive.
+func (r *Run) Reevaluates() bool { return r.corrects }
+
+// Reevaluate plays all elites on as many fresh episodes as members are judged by. It does nothing unless the archive is
+// a CellArchive.
 func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	archive, ok := state.Archive.(Elites)
+	archive, ok := state.Archive.(CellArchive)
 	if !ok {
 		return nil, nil
 	}
@@ -101,12 +104,12 @@ func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 }
 
 // replay plays the elites, and returns them by rising number of their cells.
-func (r *Run) replay(a Elites) (elites []playedElite, err error) {
-	filled, err := graph.Floats(a.Filled)
+func (r *Run) replay(a CellArchive) (elites []playedElite, err error) {
+	filled, err := graph.Floats(a.FilledCells())
 	if err != nil {
 		return nil, err
 	}
-	count, err := graph.Floats(a.Count)
+	count, err := graph.Floats(a.Size())
 	if err != nil || count[0] == 0 {
 		return nil, err
 	}

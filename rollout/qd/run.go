@@ -3,6 +3,7 @@ package qd
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -15,11 +16,13 @@ import (
 // Run is a run of qd: a compiled generation and its state on the devices.
 type Run struct {
 	*run.Loop
-	config  Config
-	program *Program
-	target  float64 // NaN: none
-	backend xlabridge.Backend
-	inputs  Inputs
+	config   Config
+	program  *Program
+	target   float64 // NaN: none
+	backend  xlabridge.Backend
+	inputs   Inputs
+	corrects bool              // the archive is a CellArchive
+	rare     map[string]string // further names of metrics, in generations in which they are above 0
 	// correction is what Reevaluate found; nil before it.
 	correction *correction
 	places     mapPlaces
@@ -34,10 +37,9 @@ func (r *Run) Step() (run.Metrics, error) {
 	best, _ := m.Get("best_fitness")
 	m.Done = best >= r.target
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(m.Step) * m.Work})
-	for _, rare := range [][2]string{{"clipped", "clipped_descriptors"}, {"dropped", "dropped_members"},
-		{"no_room", "members_without_room"}} {
-		if n, _ := m.Get(rare[0]); n > 0 {
-			m.Values = append(m.Values, run.Value{Name: rare[1], Number: n})
+	for _, name := range slices.Sorted(maps.Keys(r.rare)) {
+		if n, _ := m.Get(name); n > 0 {
+			m.Values = append(m.Values, run.Value{Name: r.rare[name], Number: n})
 		}
 	}
 	if m.Step == 1 && math.IsInf(best, -1) {

@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -102,6 +103,21 @@ func (c distanceContainer) Near(archive Archive, unit *graph.Array) *Near {
 // Metrics names the numbers of DistanceArchive.Metrics.
 func (distanceContainer) Metrics() []string {
 	return []string{"elites", "qd_score", "best_fitness", "mean_novelty", "added", "improved", "no_room"}
+}
+
+// Rows implements Displayer.
+func (distanceContainer) Rows() []run.Row {
+	return []run.Row{
+		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
+			Colour: "cyan"},
+		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
+			Behind: " members found no room: give more --archive.most"}}},
+	}
+}
+
+// Rare implements Displayer.
+func (distanceContainer) Rare() map[string]string {
+	return map[string]string{"no_room": "members_without_room"}
 }
 
 // Summary says how many elites there are.

@@ -100,7 +100,33 @@ func TestNoveltySearch(t *testing.T) {
 			require.Greater(t, math.Hypot(x[0]-y[0], x[1]-y[1]), .05)
 		}
 	}
+	require.False(t, s.Reevaluates(), "31.258 fresh episodes of all were announced")
+	facts, err := s.Reevaluate(snapshot)
+	require.NoError(t, err)
+	require.Nil(t, facts)
 	files, err := s.Files(snapshot, true)
 	require.NoError(t, err)
 	require.Equal(t, n, files[0].Arrays.(map[string]*graph.Array)["centres"].Dim(0))
+}
+
+// ownNovelty makes an archive of a user that measures novelty.
+type ownNovelty struct{}
+
+func init() { MustRegisterArchive("own-novelty", func() ArchiveMaker { return &ownNovelty{} }) }
+
+func (*ownNovelty) Needs() Needs { return Needs{Descriptor: true} }
+
+func (*ownNovelty) Make(of Measures) (Container, error) {
+	made, err := (&Unstructured{Number: 9, Distance: .05, Neighbours: 2}).Make(of)
+	return struct{ NoveltyContainer }{made.(NoveltyContainer)}, err
+}
+
+// TestNoveltyOfAnArchiveOfOnesOwn (case 31.259): only the built-in archive could measure novelty.
+func TestNoveltyOfAnArchiveOfOnesOwn(t *testing.T) {
+	c := small()
+	c.Archive, c.Emitter, c.Strategy = "own-novelty", "searches", "snes"
+	c.Parted = c.Parted.With("emitter.ranking", "novelty").With("emitter.searches", "4")
+	metrics, _ := advance(t, start(t, &xlabridge.Reference{}, c), 2)
+	novelty, _ := metrics[1].Get("mean_novelty")
+	require.Positive(t, novelty)
 }

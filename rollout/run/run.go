@@ -56,13 +56,15 @@ type Results interface {
 
 // Reevaluating is a Run that judges more than its candidates, such as all elites of an archive.
 type Reevaluating interface {
+	// Reevaluates reports whether the run does so with its settings.
+	Reevaluates() bool
 	// Reevaluate plays what a snapshot of the run has found on fresh episodes, and returns numbers for the outcome's
 	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted.
 	Reevaluate(s Snapshot) ([]Fact, error)
 }
 
-// Mapped is a Run of which a picture is shown while it goes on, such as the cells of an archive.
-type Mapped interface {
+// Mapper is a Run of which a picture is shown while it goes on, such as the cells of an archive.
+type Mapper interface {
 	// Map returns numbers as rows of a picture, from top to bottom; NaN where there is nothing. nil: there is no
 	// picture. It is called between two rounds, about once a second, and only if someone sees it.
 	Map(width, height int) ([][]float64, error)

@@ -20,6 +20,7 @@ type Board struct {
 	Last    int64  // the run's last step; it may end earlier; 0 means not known
 	Rows    []run.Row
 	Work    string // what the steps of steps/s are: "environment steps of all members"
+	Picture string // what News.Map shows, in a word: "archive"
 	Folder  string // the run's folder; "" means none
 	Start   time.Time
 }

@@ -106,6 +106,11 @@ func (l *live) Notice(text string) {
 		fmt.Fprintln(l.screen.w, clean(text, Style{Unicode: true}))
 		return
 	}
+	l.notice(text)
+}
+
+// notice adds a line to those on the screen. mu is held.
+func (l *live) notice(text string) {
 	if l.notices = append(l.notices, text); len(l.notices) > shownNotices {
 		l.above = append(l.above, l.notices[0])
 		l.notices = l.notices[1:]
@@ -130,7 +135,10 @@ func (l *live) News(n News) {
 		}
 	}
 	l.pace.add(n.Metrics.Step, l.now())
-	l.picture.update(n, l.now(), n.Metrics.Done || l.board.Last > 0 && n.Metrics.Step >= l.board.Last)
+	last := n.Metrics.Done || l.board.Last > 0 && n.Metrics.Step >= l.board.Last
+	if err := l.picture.update(n, l.now(), last); err != nil {
+		l.notice("the picture of the " + l.board.Picture + " cannot be drawn: " + err.Error())
+	}
 	if n.Phases == nil {
 		n.Phases = l.last.Phases
 	}
@@ -201,7 +209,7 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	lines = append(lines, ranked{nil, rankEmpty})
 	if l.last.Metrics.Step > 0 {
 		lines = append(lines, l.metrics(g)...)
-		lines = append(lines, l.picture.lines(g)...)
+		lines = append(lines, l.picture.lines(g, l.board.Picture)...)
 		lines = append(lines, ranked{nil, rankEmpty})
 		lines = append(lines, l.effort(g)...)
 	}

@@ -7,8 +7,9 @@ import (
 
 // picture is the last map of a run: rows of numbers from top to bottom, NaN where there is nothing.
 type picture struct {
-	rows  [][]float64
-	taken time.Time
+	rows   [][]float64
+	taken  time.Time
+	failed bool // an error was returned once
 }
 
 // The size of a picture in columns and half rows, and how often it is taken.
@@ -17,19 +18,27 @@ const (
 	pictureEvery                = time.Second
 )
 
-// update takes the map of a round if the last one is old, or if the round is the last.
-func (p *picture) update(n News, now time.Time, last bool) {
+// update takes the map of a round if the last one is old, or if the round is the last. It returns the first error only.
+func (p *picture) update(n News, now time.Time, last bool) error {
 	if n.Map == nil || !last && now.Sub(p.taken) < pictureEvery {
-		return
+		return nil
 	}
 	p.taken = now
-	if rows, err := n.Map(pictureWidth, pictureHeight); err == nil {
+	rows, err := n.Map(pictureWidth, pictureHeight)
+	if err == nil {
 		p.rows = rows
+		return nil
 	}
+	if p.failed {
+		return nil
+	}
+	p.failed = true
+	return err
 }
 
-// lines draws two rows of the map in a row of the screen. Without colours, a cell shows the greater of two numbers.
-func (p *picture) lines(g grid) (lines []ranked) {
+// lines draws two rows of the map in a row of the screen, with a name before the first. Without colours, a cell shows
+// the greater of two numbers.
+func (p *picture) lines(g grid, name string) (lines []ranked) {
 	if p.rows == nil || g.room() < pictureWidth {
 		return nil
 	}
@@ -40,7 +49,6 @@ func (p *picture) lines(g grid) (lines []ranked) {
 		}
 		return (v - least) / (greatest - least)
 	}
-	name := "archive"
 	for y := 0; y+1 < len(p.rows); y += 2 {
 		row := line{g.label(name)}
 		for x := range p.rows[y] {

@@ -22,18 +22,20 @@ func TestPicture(t *testing.T) {
 		return rows, nil
 	}}
 	now := time.Unix(100, 0)
-	p.update(news, now, false)
-	p.update(news, now.Add(pictureEvery/2), false)
+	require.NoError(t, p.update(news, now, false))
+	require.NoError(t, p.update(news, now.Add(pictureEvery/2), false))
 	require.Equal(t, 1, calls, "the picture is new")
-	p.update(news, now.Add(pictureEvery/2), true)
-	p.update(news, now.Add(2*pictureEvery), false)
+	require.NoError(t, p.update(news, now.Add(pictureEvery/2), true))
+	require.NoError(t, p.update(news, now.Add(2*pictureEvery), false))
 	require.Equal(t, 3, calls)
-	p.update(News{}, now.Add(4*pictureEvery), true)
-	p.update(News{Map: func(int, int) ([][]float64, error) { return nil, errors.New("gone") }}, now, true)
+	require.NoError(t, p.update(News{}, now.Add(4*pictureEvery), true))
+	gone := News{Map: func(int, int) ([][]float64, error) { return nil, errors.New("gone") }}
+	require.ErrorContains(t, p.update(gone, now, true), "gone", "31.257 errors vanished")
+	require.NoError(t, p.update(gone, now, true), "it is said once")
 	require.Equal(t, rows, p.rows, "a picture stays until there is another")
 
 	draw := func(style Style) string {
-		lines := p.lines(grid{80, 12, style})
+		lines := p.lines(grid{80, 12, style}, "archive")
 		require.Len(t, lines, 1)
 		require.Equal(t, "archive", strings.TrimSpace(lines[0].line[0].text))
 		return lines[0].line[1:].render(80, style)
@@ -42,7 +44,7 @@ func TestPicture(t *testing.T) {
 	require.Equal(t, "██░ ", draw(Style{Unicode: true}))
 	require.Equal(t, "\x1b[38;5;54;48;5;226m▀\x1b[0m\x1b[38;5;226m▀\x1b[0m\x1b[38;5;54m▄\x1b[0m ",
 		draw(Style{Unicode: true, Colour: true}))
-	require.Empty(t, p.lines(grid{40, 12, Style{}}), "a narrow terminal")
+	require.Empty(t, p.lines(grid{40, 12, Style{}}, "archive"), "a narrow terminal")
 	p.rows = [][]float64{{3}, {3}}
 	require.Equal(t, "#", draw(Style{}), "equal numbers")
 	// Case 31.253: with elites of one fitness, empty cells were drawn as full.

@@ -87,7 +87,7 @@ func TestBadCells(t *testing.T) {
 		want string
 	}{
 		{"31.171 a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
-		{"31.77 a word", []string{"run", "--cell", "x"}, 
+		{"31.77 a word", []string{"run", "--cell", "x"},
 			`--cell got "x", wants a cell such as 17, or an elite of its front such as 17.2`},
 		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell such as 17"},
 		{"31.79 two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},

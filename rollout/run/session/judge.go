@@ -178,7 +178,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 // reevaluate plays what the run has found on fresh episodes, if the run does that.
 func (s *session) reevaluate() error {
 	r, ok := s.run.(run.Reevaluating)
-	if !ok || s.held == nil {
+	if !ok || !r.Reevaluates() || s.held == nil {
 		return nil
 	}
 	s.Observer.Phase("fresh episodes of all that was found")

@@ -32,6 +32,8 @@ type replayed struct {
 	err error
 }
 
+func (*replayed) Reevaluates() bool { return true }
+
 func (r *replayed) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 	r.at = s.Step
 	return []run.Fact{{Name: "value_again", Value: r.Steps()}}, r.err

@@ -410,8 +410,8 @@ func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
 	shown.Values = slices.Concat(m.Values, m.Timings)
 	n := News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
 		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases}
-	if mapped, ok := s.run.(run.Mapped); ok {
-		n.Map = mapped.Map
+	if mapper, ok := s.run.(run.Mapper); ok {
+		n.Map = mapper.Map
 	}
 	return n
 }
