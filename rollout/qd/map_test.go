@@ -2,16 +2,18 @@ package qd
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/xlabridge"
 )
 
 // A point of the map shows the elite of the cell that it lies in; without cells, the best elite in it. The state stays.
 func TestMap(t *testing.T) {
-	for _, archive := range []string{"grid:4", "cvt:16", "unstructured:40"} {
+	for _, archive := range []string{"grid:4", "cvt:16", "cvt:60", "unstructured:40"} {
 		c := small()
 		c.Archive = archive
 		s := start(t, &xlabridge.Reference{}, c)
@@ -40,7 +42,7 @@ func TestMap(t *testing.T) {
 					mine := int(min(unit[0]*8, 7)) == x && 7-int(min(unit[1]*8, 7)) == y
 					if archive == "grid:4" {
 						mine = i == x/2*4+(7-y)/2
-					} else if archive == "cvt:16" {
+					} else if strings.HasPrefix(archive, "cvt") {
 						centres := s.program.Container.Centres()
 						own := math.Hypot(centres[i][0]-(float64(x)+.5)/8, centres[i][1]-1+(float64(y)+.5)/8)
 						mine = true
@@ -62,4 +64,13 @@ func TestMap(t *testing.T) {
 		}
 		require.Positive(t, shown, archive)
 	}
+}
+
+// TestMapOfManyCells (case 31.260): the first picture made the centres of all cells.
+func TestMapOfManyCells(t *testing.T) {
+	r := &Run{program: &Program{Container: eliteCells{grid{4096, 4096}, 2}}, inputs: Inputs{Tables: graph.None{}}}
+	cells, err := r.cellsOf(4, 2)
+	require.NoError(t, err)
+	require.Equal(t, []float64{512*4096 + 3072, 1536*4096 + 3072, 2560*4096 + 3072, 3584*4096 + 3072, 512*4096 + 1024,
+		1536*4096 + 1024, 2560*4096 + 1024, 3584*4096 + 1024}, cells)
 }
