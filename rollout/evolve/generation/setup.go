@@ -50,7 +50,7 @@ type Setup struct {
 	read           int  // bytes that a step of an episode reads for each member
 	sizes          sizes
 	shared         bool            // members are played without forming their matrices
-	narrow         bool            // an episode's steps are arithmetic on single numbers; see episode.Rollout.Narrow
+	narrow         func() bool     // see episode.Rollout.Narrow; called where the rule needs it, since it traces
 	late           *sync.WaitGroup // measurements that still run after their deadline
 }
 
