@@ -229,6 +229,9 @@ func newRoot(a *App) *cobra.Command {
 
 // notEmpty refuses empty arguments and names of files, which come from variables that are not set.
 func notEmpty(cmd *cobra.Command, args []string) (err error) {
+	if completes(cmd.Name()) { // the word at the cursor may be empty
+		return nil
+	}
 	for i, arg := range args {
 		if arg == "" {
 			return console.BadInput("argument %d is empty: leave it out, or give it a value", i+1)
