@@ -53,6 +53,9 @@ type Op struct {
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval for ops that run their bodies; hook is called for the bodies' nodes.
 	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
+	// ByRows reports that the op works on rows of elements: it looks up by index, orders, factorises, transforms or
+	// calls a kernel. With lanes last, the elements of a row lie apart in memory.
+	ByRows bool
 	// Cost is the work of a node, see Graph.Cost.
 	Cost costRule
 	// Complex reports that the op takes complex numbers, or gives them. An op with one of the next two fields does too.

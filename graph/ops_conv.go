@@ -22,8 +22,9 @@ type convAttrs struct {
 func sizesAt(v, at []int) []int { return mapInts(at, func(i int) int { return v[i] }) }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "conv",
+	Apart:  alwaysApart,
+	Name:   "conv",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(convAttrs)
 		x, w := c.in[0], c.in[1]

@@ -16,6 +16,7 @@ type cumulativeAttrs struct {
 
 var _ = register(&Op{
 	Name:         "cumulative",
+	ByRows:       true,
 	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
 		checkAxes(c, []int{c.attrs.(cumulativeAttrs).axis}, c.in[0].Rank())

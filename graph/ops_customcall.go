@@ -43,6 +43,7 @@ func (a customCallAttrs) GoString() string { return a.String() }
 var _ = register(&Op{
 	Apart:   alwaysApart,
 	Name:    "custom_call",
+	ByRows:  true,
 	Complex: true,
 	Shape:   func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
 	// A kernel that knows nothing of lanes gets them in turn.

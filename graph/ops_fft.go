@@ -23,6 +23,7 @@ const mostFFTAxes = 3
 var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "fft", Complex: true,
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(fftAttrs), c.in[0]
 		want := Complex64

@@ -26,7 +26,8 @@ func (a fireAttrs) GoString() string { return a.String() }
 //
 // Leading axes of size 1 are the same for all indices of the others'. Only derivatives ask for the potentials.
 var _ = register(&Op{
-	Name: "integrate_fire",
+	Name:   "integrate_fire",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		v, x := c.in[0], c.in[1]
 		lead := x.Rank() - 2

@@ -161,6 +161,7 @@ func (a gatherAttrs) inWindow(size int) gatherAttrs {
 
 var _ = register(&Op{
 	Name:    "gather",
+	ByRows:  true,
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
@@ -236,6 +237,7 @@ func clampIndices(a gatherAttrs, indices *Array, operand []int) *Array {
 var _ = register(&Op{
 	Apart:        alwaysApart,
 	Name:         "scatter",
+	ByRows:       true,
 	ComplexKinds: []string{"sum", "prod", "set"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)

@@ -37,6 +37,7 @@ const hostOperations = 1e5
 var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "host_call", distinct: true,
+	ByRows:  true,
 	Complex: true,
 	Shape:   func(c *call) []Shape { return c.attrs.(hostAttrs).shapes() },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {

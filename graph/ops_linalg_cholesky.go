@@ -10,8 +10,9 @@ import (
 type rawCholesky struct{}
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "cholesky",
+	Apart:  alwaysApart,
+	Name:   "cholesky",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

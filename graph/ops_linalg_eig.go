@@ -13,7 +13,8 @@ func (a eigAttrs) String() string { return fmt.Sprintf("{vectors %v}", a.vectors
 // eig: [..., n, n] -> eigenvalues' real and imaginary parts [..., n] and, where they are wanted, eigenvectors' real and
 // imaginary parts [..., n, n] in columns.
 var _ = register(&Op{
-	Name: "eig",
+	Name:   "eig",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

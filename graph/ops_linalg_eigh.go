@@ -8,7 +8,8 @@ import (
 
 // eigh: [..., n, n] symmetric -> eigenvalues [..., n] ascending, eigenvectors [..., n, n] in columns.
 var _ = register(&Op{
-	Name: "eigh",
+	Name:   "eigh",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

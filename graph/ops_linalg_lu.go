@@ -7,7 +7,8 @@ import (
 
 // lu: [..., n, n] -> both factors in one matrix [..., n, n], pivots int32 [..., n], permutation int32 [..., n].
 var _ = register(&Op{
-	Name: "lu",
+	Name:   "lu",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

@@ -7,7 +7,8 @@ import (
 
 // qr: [..., m, n] -> q [..., m, k], r [..., k, n] with k the smaller of m and n.
 var _ = register(&Op{
-	Name: "qr",
+	Name:   "qr",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		s := c.in[0]

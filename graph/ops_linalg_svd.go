@@ -8,7 +8,8 @@ import (
 
 // svd: [..., m, n] -> u [..., m, k], s [..., k] descending, vt [..., k, n], k the smaller of m and n.
 var _ = register(&Op{
-	Name: "svd",
+	Name:   "svd",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		x := c.in[0]

@@ -22,8 +22,9 @@ func (t triangularAttrs) triangle(a *Array) *Array {
 
 // triangular_solve: a [..., n, n] and b [..., n, k] (right side: [..., k, n]) -> the solution, like b.
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "triangular_solve",
+	Apart:  alwaysApart,
+	Name:   "triangular_solve",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

@@ -5,7 +5,8 @@ import "slices"
 // low_rank: y [lead..., out], x [lead..., in], a [lead..., rank, in], b [lead..., rank, out] and scale [lead...] -> y +
 // scale (x aᵀ) b. Leading axes are as many in all; one of size 1 is the same for all indices of the others'.
 var _ = register(&Op{
-	Name: "low_rank",
+	Name:   "low_rank",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		y, x, a, b := c.in[0], c.in[1], c.in[2], c.in[3]
 		n := y.Rank() - 1

@@ -10,7 +10,8 @@ func (a recurrenceAttrs) config() []int { return []int{number(a.reverse)} }
 // step [lead..., steps, n] and that after the last [lead..., n], of state' = a*state + b. It is linear in b and start,
 // and its own transpose backwards. Leading axes of size 1 are the same for all indices of the others'.
 var _ = register(&Op{
-	Name: "recurrence",
+	Name:   "recurrence",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a, b, start := c.in[0], c.in[1], c.in[2]
 		lead := b.Rank() - 2

@@ -15,7 +15,8 @@ type searchAttrs struct {
 }
 
 var _ = register(&Op{
-	Name: "search_sorted",
+	Name:   "search_sorted",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a, list, x := c.attrs.(searchAttrs), c.in[0], c.in[1]
 		if list.DType != x.DType || list.Rank() != a.batch+1 || x.Rank() < a.batch ||

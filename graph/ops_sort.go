@@ -26,8 +26,9 @@ func sortOperations(n *Node) float64 {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "sort",
+	Apart:  alwaysApart,
+	Name:   "sort",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(sortAttrs)
 		if len(c.in) == 0 || a.keys < 1 || a.keys > len(c.in) {

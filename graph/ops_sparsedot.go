@@ -5,7 +5,8 @@ import "slices"
 // sparse_dot: x [lead..., in], of w's dtype or bool, and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are
 // as many in both; one of size 1 is the same for all indices of the other's.
 var _ = register(&Op{
-	Name: "sparse_dot",
+	Name:   "sparse_dot",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		x, w := c.in[0], c.in[1]
 		n := x.Rank() - 1
@@ -111,7 +112,8 @@ type sparseOuterAttrs struct{ lead []int }
 // sparse_outer: x [lead..., in] and y [lead..., out] -> the sums of x y^T over the leading axes that the result does
 // not have, [lead..., in, out]. It is the transpose of sparse_dot.
 var _ = register(&Op{
-	Name: "sparse_outer",
+	Name:   "sparse_outer",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		x, y, lead := c.in[0], c.in[1], c.attrs.(sparseOuterAttrs).lead
 		n := len(lead)

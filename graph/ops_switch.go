@@ -8,6 +8,7 @@ import (
 // switch takes the number of the branch, which must be in range, then what the branches share.
 var _ = register(&Op{
 	Name:    "switch",
+	ByRows:  true,
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		if !c.in[0].Equal(Shape{DType: Int32}) {

@@ -30,7 +30,8 @@ func threefry2x32(k0, k1, x0, x1 uint32) (uint32, uint32) {
 }
 
 var _ = register(&Op{
-	Name: "threefry2x32",
+	Name:   "threefry2x32",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		if len(c.in) != 4 || c.in[0].DType != Uint32 {
 			c.fail("got %d inputs, the first %s; want two key words and two counters of uint32", len(c.in), c.in[0])

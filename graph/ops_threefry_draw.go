@@ -18,7 +18,8 @@ func (a threefryAttrs) of(keys Shape) Shape {
 }
 
 var _ = register(&Op{
-	Name: "threefry_draw",
+	Name:   "threefry_draw",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		if len(c.in) != 2 || c.in[0].DType != Uint32 {
 			c.fail("got %d inputs, the first %s; want two key words of uint32", len(c.in), c.in[0])

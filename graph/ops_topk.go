@@ -10,8 +10,9 @@ import (
 type topKAttrs struct{ k int }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "top_k",
+	Apart:  alwaysApart,
+	Name:   "top_k",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		k, x := c.attrs.(topKAttrs).k, c.in[0]
 		if x.DType == Bool || x.Rank() == 0 {

@@ -15,8 +15,9 @@ type windowAttrs struct {
 }
 
 var _ = register(&Op{
-	Apart: alwaysApart,
-	Name:  "reduce_window",
+	Apart:  alwaysApart,
+	Name:   "reduce_window",
+	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(windowAttrs), c.in[0]
 		if len(a.window) != x.Rank() {

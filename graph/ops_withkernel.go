@@ -12,6 +12,7 @@ func (a withKernelAttrs) GoString() string { return a.String() }
 
 var _ = register(&Op{
 	Name: "with_kernel", Shape: bodyShape,
+	ByRows:  true,
 	Complex: true,
 	// Every input and every result has lanes, in front: so the kernel takes them as leading axes.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {

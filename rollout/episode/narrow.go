@@ -1,8 +1,6 @@
 package episode
 
 import (
-	"slices"
-
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -16,12 +14,6 @@ const (
 	// narrowDot is the same for the product of two vectors, whose terms the compiler adds one after the other anyway.
 	narrowDot = 256
 )
-
-// wideOps work on rows: they look up by index, order, call kernels or multiply matrices. With lanes last, rows lie
-// apart in memory.
-var wideOps = []string{"conv", "cumulative", "custom_call", "eig", "eigh", "gather", "integrate_fire",
-	"low_rank", "lu", "qr", "recurrence", "reduce_window", "scatter", "search_sorted", "sort", "sparse_dot", "svd",
-	"switch", "threefry2x32", "threefry_draw", "with_kernel"}
 
 // Narrow reports whether the steps of an episode are arithmetic on single numbers, for which the lanes of a vector are
 // members: there is no product beyond a narrow one, and nothing that works on rows. Then an episode is fastest with
@@ -45,7 +37,7 @@ func (r *Rollout) Narrow() bool {
 			return f
 		})
 	return err == nil && steps(mapped.Graph, false, func(n *graph.Node) bool {
-		return !slices.Contains(wideOps, n.Op.Name) && n.Op.Name != "dot_general"
+		return !n.Op.ByRows && n.Op.Name != "dot_general"
 	})
 }
 
@@ -67,7 +59,7 @@ func steps(g *graph.Graph, inside bool, passes func(*graph.Node) bool) bool {
 // narrow reports whether a node of one member's step is.
 func narrow(n *graph.Node) bool {
 	switch {
-	case slices.Contains(wideOps, n.Op.Name):
+	case n.Op.ByRows:
 		return false
 	case n.Op.Name == "dot_general":
 		a, b, out := n.Inputs[0].Shape().Size(), n.Inputs[1].Shape().Size(), n.Outs[0].Shape().Size()

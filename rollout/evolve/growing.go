@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -181,11 +182,20 @@ func (g *growing) grow() (notice string, err error) {
 	}
 	wide := g.first.withRoom(to)
 	if _, err := wide.setup(plan.MachineOf(g.backend, wide.Devices)); err != nil {
-		g.stays = true
-		return fmt.Sprintf("genomes are full and stay as they are, since there is no room for %s: %v", to, err), nil
+		return g.stay(to, err), nil
 	}
 	if err := g.move(to); err != nil {
-		return "", err
+		if _, full := errors.AsType[*xlabridge.OutOfMemoryError](err); !full {
+			return "", err
+		}
+		if back := g.move(g.room); back != nil {
+			return "", back
+		}
+		if back := g.Evolution.Restore(snapshot); back != nil {
+			return "", back
+		}
+		g.last = last
+		return g.stay(to, err), nil
 	}
 	if state, err = g.program.Wider(state, old.program); err != nil {
 		return "", err
@@ -200,6 +210,12 @@ func (g *growing) grow() (notice string, err error) {
 	g.last = last
 	return fmt.Sprintf("genomes are full: the population has moved to %s in %.2f s, compiling %.2f s", to,
 		time.Since(start).Seconds(), g.profile.CompileSeconds), nil
+}
+
+// stay makes the run keep its room, and says why.
+func (g *growing) stay(to room, err error) string {
+	g.stays = true
+	return fmt.Sprintf("genomes are full and stay as they are, since %s cannot be had: %v", to, err)
 }
 
 // Snapshot returns the evolution's snapshot with the room.

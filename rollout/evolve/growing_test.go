@@ -6,10 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
 
@@ -23,13 +26,17 @@ func cramped() Config {
 }
 
 // 31.211: a run whose genomes are full moves to more room: arrays are longer, and the networks are the same. It goes on
-// from a snapshot of any room, on any number of devices, to the same bytes.
+// from a snapshot of any room to the same bytes; in the long form with compiled programs on one device and on two.
 func TestGrow(t *testing.T) {
 	const last = 6
 	start := func(devices int) run.Run {
 		c := cramped()
-		c.Devices, c.Tile = devices, 16
-		r, err := c.Start(xlatest.Open(t, devices))
+		c.Tile = 16
+		var b xlabridge.Backend = &xlabridge.Reference{}
+		if long.On() {
+			c.Devices, b = devices, xlatest.Open(t, devices)
+		}
+		r, err := c.Start(b)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
@@ -143,4 +150,28 @@ func TestGrowRefused(t *testing.T) {
 	lanes := cramped()
 	_, err := lanes.LaneCost()
 	require.ErrorContains(t, err, "lanes have one program")
+}
+
+// 31.216: where the next size needs more memory than there is, the run says so once and goes on with its size.
+func TestGrowStopsAtTheMemory(t *testing.T) {
+	c := cramped()
+	b := &xlabridge.Reference{} // which compiles nothing, so that only the estimate counts
+	setup, err := c.setup(plan.MachineOf(b, 1))
+	require.NoError(t, err)
+	bytes, ok := setup.Memory()
+	require.True(t, ok)
+	c.Memory = settings.Bytes(bytes)
+	r, err := c.Start(b)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Close() })
+	var notices []string
+	for range 6 {
+		m, err := r.Step()
+		require.NoError(t, err)
+		require.Equal(t, 5., of(t, m, roomNodes))
+		notices = append(notices, m.Notices...)
+	}
+	require.Len(t, notices, 1)
+	require.Contains(t, notices[0], "genomes are full and stay as they are")
+	require.Contains(t, notices[0], "memory")
 }

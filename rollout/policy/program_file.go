@@ -37,7 +37,7 @@ func readProgram(path string) (*stablehlo.Function, string, error) {
 	}
 	text, err := stablehlo.Text(path, file)
 	if err != nil {
-		return nil, "", errors.New(strings.TrimPrefix(err.Error(), path+": "))
+		return nil, "", reason(err, path)
 	}
 	packed := packProgram(stablehlo.Compact(text))
 	if f, ok := programs.Load(packed); ok {
@@ -45,7 +45,7 @@ func readProgram(path string) (*stablehlo.Function, string, error) {
 	}
 	f, err := stablehlo.Parse(path, text) // the file itself, whose lines errors name
 	if err != nil {
-		return nil, "", errors.New(strings.TrimPrefix(err.Error(), path+": "))
+		return nil, "", reason(err, path)
 	}
 	if len(packed) > longestPacked {
 		return nil, "", fmt.Errorf("it has large constants, %d KiB when packed, at most %d KiB: pass them as "+
@@ -53,6 +53,15 @@ func readProgram(path string) (*stablehlo.Function, string, error) {
 	}
 	programs.Store(packed, f)
 	return f, packed, nil
+}
+
+// reason is why a file cannot be read, without its path and without the line of Go that reads it.
+func reason(err error, path string) error {
+	text := err.Error()
+	if e, ok := errors.AsType[*graph.Error](err); ok {
+		text = e.Msg
+	}
+	return errors.New(strings.TrimPrefix(text, path+": "))
 }
 
 // wholeFile reads a regular file of at most so many bytes.

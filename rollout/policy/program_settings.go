@@ -75,6 +75,10 @@ func (s *ProgramSettings) Make(observation envs.Space, outputs int) (Policy, err
 // between them are the carry.
 func (p *Program) divide() error {
 	inputs, labels, outputs := p.function.Inputs(), p.function.Names(), p.function.Outputs()
+	if len(labels) > 1 && labels[0] == "" && labels[1] != "" && inputs[0].Equal(graph.ShapeOf(graph.Int32)) {
+		return fmt.Errorf("a program for one platform: this one chooses by its first argument, export it with " +
+			"platforms=['cpu']")
+	}
 	if slices.Contains(labels, "") {
 		return fmt.Errorf("a program with the names of its arguments, as exported.mlir_module() writes it")
 	}

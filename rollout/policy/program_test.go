@@ -123,6 +123,9 @@ func TestProgramRefusals(t *testing.T) {
 			"returns f32[2]"},
 		"no names": {plain(func(text string) string { return strings.ReplaceAll(text, " loc(\"", " lac(\"") }),
 			fourElements, 2, "a program with the names of its arguments, as exported.mlir_module() writes it"},
+		"30.252 several platforms": {plain(func(text string) string {
+			return strings.Replace(text, "@main(", "@main(%platform: tensor<i32>, ", 1)
+		}), fourElements, 2, "a program for one platform"},
 		"one argument": {replaced(`loc("args[0]")`, `loc("variables[0]")`), fourElements, 2,
 			"a function of parameters and one observation; this one takes variables['params']"},
 		"bytecode": {plain(func(string) string { return "ML\xefR\x01" }), fourElements, 2,

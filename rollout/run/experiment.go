@@ -66,8 +66,8 @@ type Sharing interface {
 // Suggesting is an Experiment that knows better settings than its defaults for some environments.
 type Suggesting interface {
 	// Suggested returns better settings for the kind's argument, such as the environment. The settings that are given,
-	// except those of parts, are set before the call.
-	// A value that the command line or a file gives goes before a suggested one.
+	// except those of parts, are set before the call. A value that the command line or a file gives goes before a
+	// suggested one.
 	Suggested() settings.Values
 }
 

@@ -160,8 +160,8 @@ func (a *App) run(ctx context.Context, args []string) int {
 	return console.Run(ctx, newRoot(a), joinBools(a.args), a.Streams)
 }
 
-// mayCall reports whether the arguments may call a command. Only such a command gets flags for the settings of runs,
-// because making those of all commands would be a part of every start that one feels. Manuals and help show them all.
+// mayCall reports whether the arguments may call a command. Only such a command gets flags for the settings of runs:
+// making those of all commands takes some 15 ms of every start. Manuals and help show them all.
 func (a *App) mayCall(command string) bool {
 	return len(a.args) == 0 || slices.ContainsFunc(a.args, func(arg string) bool {
 		return arg == command || arg == "man" || arg == "help"
@@ -229,6 +229,9 @@ func newRoot(a *App) *cobra.Command {
 
 // notEmpty refuses empty arguments and names of files, which come from variables that are not set.
 func notEmpty(cmd *cobra.Command, args []string) (err error) {
+	if completes(cmd.Name()) { // the word at the cursor may be empty
+		return nil
+	}
 	for i, arg := range args {
 		if arg == "" {
 			return console.BadInput("argument %d is empty: leave it out, or give it a value", i+1)

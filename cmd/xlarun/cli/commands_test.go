@@ -85,6 +85,11 @@ func TestHelpOfParts(t *testing.T) {
 	require.Regexp(t, `(?m)^CartPole-v1 +observations f32\[4\] +actions Discrete\(2\) +500 steps, solved at 475$`,
 		shown("help", "environments"))
 	require.Contains(t, shown("__complete", "evolve", "--strategy.max"), "--strategy.max-speed")
+	// 27.200: the word at the cursor may be empty. 27.201: values of choices, and environments.
+	require.Contains(t, shown("__complete", ""), "evolve\t")
+	require.Contains(t, shown("__complete", "evolve", ""), "CartPole-v1\n")
+	require.Contains(t, shown("__complete", "evolve", "--strategy", ""), "openes\n")
+	require.Contains(t, shown("__complete", "profile", "--strategy=o"), "openes\n")
 	require.Equal(t, StatusUsage, b.do("help", "strategies", "pgp"))
 	require.Contains(t, b.err.String(), "did you mean pgpe?")
 	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))

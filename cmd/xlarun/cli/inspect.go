@@ -115,6 +115,7 @@ func inspectCommand(a *App) *cobra.Command {
 		return cmd
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	a.addValues(cmd, allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())

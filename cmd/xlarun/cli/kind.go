@@ -55,6 +55,7 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 		return cmd
 	}
 	g.addSettings(cmd.Flags(), k)
+	a.addValues(cmd, k)
 	g.addHelp(cmd, k)
 	g.addCall(cmd.Flags(), title)
 	return cmd

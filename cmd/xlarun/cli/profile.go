@@ -53,6 +53,7 @@ func profileCommand(a *App) *cobra.Command {
 		return cmd
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	a.addValues(cmd, allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	cmd.Flags().IntVar(&repeats, "repeats", repeats, "rounds that are timed, of which the median counts")

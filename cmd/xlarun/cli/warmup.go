@@ -80,6 +80,7 @@ func warmupCommand(a *App) *cobra.Command {
 		return cmd
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	a.addValues(cmd, allKinds()...)
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	tune := cmd.Flags().Lookup("tune")

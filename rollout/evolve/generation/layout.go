@@ -21,7 +21,7 @@ func (x *Setup) rule() plan.Plan {
 		}
 	}
 	if x.Machine.CPU && len(c.Given()) == 0 {
-		layout.LanesLast = x.narrow
+		layout.LanesLast = x.narrow()
 	}
 	if c.Tile == 0 {
 		layout.Tile = x.tiling().Tile()

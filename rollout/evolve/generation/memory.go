@@ -3,6 +3,7 @@ package generation
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -35,7 +36,7 @@ func (x *Setup) Count() {
 		x.sizes.step, x.read = uint64(carry), params+carry
 	}
 	x.read = max(1, x.read)
-	x.narrow = x.Rollout.Narrow()
+	x.narrow = sync.OnceValue(x.Rollout.Narrow)
 	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize()
 	p, err := x.Program()
 	defer func() {

@@ -1,8 +1,10 @@
 package generation
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -50,7 +52,7 @@ type Setup struct {
 	read           int  // bytes that a step of an episode reads for each member
 	sizes          sizes
 	shared         bool            // members are played without forming their matrices
-	narrow         bool            // an episode's steps are arithmetic on single numbers; see episode.Rollout.Narrow
+	narrow         func() bool     // see episode.Rollout.Narrow; called where the rule needs it, since it traces
 	late           *sync.WaitGroup // measurements that still run after their deadline
 }
 
@@ -106,6 +108,9 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	}
 	if fitting, ok := x.Strategy.(strategy.Fitting); ok {
 		if x.Strategy, err = fitting.Fit(policy.Unwrap(x.Rollout.Policy)); err != nil {
+			if wrong, ok := errors.AsType[*settings.Error](err); ok && wrong.Key == "policy" {
+				wrong.Got = strconv.Quote(c.Policy)
+			}
 			return nil, err
 		}
 	}
@@ -150,7 +155,7 @@ func (x *Setup) checkGenome() error {
 		return nil
 	}
 	return settings.Wrong("policy", x.Search.Policy, "a policy whose parameters are all float32 (its %s is %s): %s "+
-		"searches among vectors; --strategy eggroll takes any policy, and neat takes genome",
+		"searches among vectors; --strategy neat takes genome and hyperneat, and eggroll takes any policy",
 		strings.TrimPrefix(path, "."),
 		shape, x.Search.Strategy)
 }

@@ -229,6 +229,10 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		if err := s.writeMember(run.BestMember, held, best); err != nil {
 			return err
 		}
+	}
+	// Now, since an interrupted run may end before the files below are written.
+	s.update(func(x *state) { x.best, x.fame, x.centreAt = best, fame, held.Step })
+	if s.Folder != nil {
 		drawing, err := policy.DrawingOf(s.judge.policy, best.Params)
 		if err == nil && drawing != nil {
 			err = s.Folder.Write(run.BestMember+".svg", drawing)
@@ -236,11 +240,8 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		if err != nil {
 			return err
 		}
-		if err := s.writeFame(held, fame); err != nil {
-			return err
-		}
+		return s.writeFame(held, fame)
 	}
-	s.update(func(x *state) { x.best, x.fame, x.centreAt = best, fame, held.Step })
 	return nil
 }
 

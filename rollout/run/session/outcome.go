@@ -279,8 +279,11 @@ func (s *session) summary(stopped bool) []string {
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s",
-			strings.ReplaceAll(b.Name, "_", " "), b.Judgement,
+		name := strings.ReplaceAll(b.Name, "_", " ")
+		if s.centreAt < step {
+			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.centreAt)
+		}
+		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.Judgement,
 			quantity.Count(len(b.Judgement.Return), "fresh episode", "fresh episodes"))
 		if b.Other != nil {
 			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, other(b.Actions), *b.Other)
