@@ -63,12 +63,15 @@ type DeviceMemoryOptions struct {
 	OnDemand bool
 }
 
+// limitsMemory tells if the plugin of a backend takes the memory of a device at the start.
+func limitsMemory(backend string) bool { return backend == "cuda" || backend == "rocm" }
+
 // check returns an error if the backend cannot limit its memory.
 func (m DeviceMemoryOptions) check(backend string) error {
 	if m == (DeviceMemoryOptions{}) {
 		return nil
 	}
-	if backend != "cuda" && backend != "rocm" {
+	if !limitsMemory(backend) {
 		return fmt.Errorf("a fraction of the memory and its preallocation are for cuda and rocm only, whose plugins "+
 			"take a GPU's memory at the start; leave --memory-fraction and --preallocate out for %s", backend)
 	}

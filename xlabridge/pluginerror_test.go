@@ -47,6 +47,9 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	require.ErrorContains(t, deviceError("tpu", "FAILED_PRECONDITION: No TPU platform available.", ""),
 		"backend tpu: the plugin finds no device (", "29.65 libtpu")
+	require.EqualError(t, deviceError("tpu", "RESOURCE_EXHAUSTED: TPU out of memory.", ""), "backend tpu: the device has "+
+		"too little free memory (RESOURCE_EXHAUSTED: TPU out of memory): end other programs on it",
+		"29.107 a TPU has no option for less")
 	require.ErrorContains(t, deviceError("tpu", "ABORTED: The TPU is already in use by process with pid 4242. Not "+
 		"attempting to load libtpu.so in this process.", ""), "backend tpu: another program uses the device (",
 		"29.65 libtpu, pytorch/xla and jax-ml/jax")
@@ -59,8 +62,8 @@ func TestOutOfMemory(t *testing.T) {
 	c := &Client{backend: "tpu"}
 	err := c.outOfMemory("generation", tpu, nil)
 	require.EqualError(t, err, "backend tpu: out of memory for program generation: it needs 23.6 GB on a device, and "+
-		"there are 16.6 GB; make the population smaller (the plugin says: XLA:TPU compile permanent error. Ran out of "+
-		"memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G)", "29.66")
+		"there are 16.6 GB (the plugin says: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "+
+		"Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G)", "29.66")
 	words, ok := errors.AsType[*PluginError](err)
 	require.True(t, ok)
 	require.Equal(t, 8, words.Code, "29.66")
@@ -68,8 +71,8 @@ func TestOutOfMemory(t *testing.T) {
 	gpu := &OutOfMemoryError{Backend: "cuda", Program: "update", Need: 12e9, Have: 8e9, Plugin: &PluginError{8,
 		"Out of memory while trying to allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\n"}}
 	require.EqualError(t, gpu, "backend cuda: out of memory for program update: it needs 12 GB on a device, and there "+
-		"are 8 GB; make the population smaller, or end other programs on the device (the plugin says: Out of memory "+
-		"while trying to allocate 4770354232 bytes)", "29.66 xla/pjrt, jax-ml/jax issue 13428")
+		"are 8 GB (the plugin says: Out of memory while trying to allocate 4770354232 bytes)",
+		"29.66 xla/pjrt, jax-ml/jax issue 13428")
 	require.NoError(t, c.outOfMemory("update", &PluginError{3, "Ran out of memory"}, nil), "29.66 another code")
 	require.NoError(t, c.outOfMemory("update", errors.New("any"), nil), "29.66")
 	for _, text := range []string{"", "Used 1..2G of 3G hbm", "Used 1G of 2G vmem", "Used G of G hbm"} {
