@@ -47,8 +47,8 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	require.ErrorContains(t, deviceError("tpu", "FAILED_PRECONDITION: No TPU platform available.", ""),
 		"backend tpu: the plugin finds no device (", "29.65 libtpu")
-	require.EqualError(t, deviceError("tpu", "RESOURCE_EXHAUSTED: TPU out of memory.", ""), "backend tpu: the device has "+
-		"too little free memory (RESOURCE_EXHAUSTED: TPU out of memory): end other programs on it",
+	require.EqualError(t, deviceError("tpu", "RESOURCE_EXHAUSTED: TPU out of memory.", ""), "backend tpu: the device "+
+		"has too little free memory (RESOURCE_EXHAUSTED: TPU out of memory): end other programs on it",
 		"29.107 a TPU has no option for less")
 	require.ErrorContains(t, deviceError("tpu", "ABORTED: The TPU is already in use by process with pid 4242. Not "+
 		"attempting to load libtpu.so in this process.", ""), "backend tpu: another program uses the device (",
