@@ -115,18 +115,22 @@ func TestDeviceMemoryOptions(t *testing.T) {
 		{"cpu", DeviceMemoryOptions{}, ""},
 		{"cuda", DeviceMemoryOptions{Fraction: .5, OnDemand: true}, ""},
 		{"rocm", DeviceMemoryOptions{Fraction: 1}, ""},
-		{"cuda", DeviceMemoryOptions{Fraction: 1.5}, "of the memory of 1.5, wanted a number above 0 and at most 1"},
-		{"cuda", DeviceMemoryOptions{Fraction: -1}, "a fraction of the memory of -1, wanted"},
-		{"cpu", DeviceMemoryOptions{Fraction: .5}, "are for cuda and rocm only"},
-		{"tpu", DeviceMemoryOptions{OnDemand: true}, "leave --memory-fraction and --preallocate out for tpu"},
+		{"cuda", DeviceMemoryOptions{Fraction: 1.5}, "memory-fraction got 1.5, wants a number above 0 and at most 1"},
+		{"cuda", DeviceMemoryOptions{Fraction: -1}, "memory-fraction got -1, wants"},
+		{"cpu", DeviceMemoryOptions{Fraction: .5}, "memory-fraction got 0.5, wants no value: only cuda and rocm take"},
+		{"tpu", DeviceMemoryOptions{OnDemand: true}, "preallocate got false, wants no value: only"},
 	} {
-		err := c.m.check(c.backend)
+		err := c.m.Check(c.backend, false)
 		if c.wrong == "" {
 			require.NoError(t, err, "29.68 %+v", c)
 		} else {
 			require.ErrorContains(t, err, c.wrong, "29.68 %+v", c)
 		}
 	}
+	for _, m := range []DeviceMemoryOptions{{Fraction: .5}, {OnDemand: true}} {
+		require.ErrorContains(t, m.Check("cuda", true), "wants no value for a topology", "29.112 %+v", m)
+	}
+	require.NoError(t, DeviceMemoryOptions{}.Check("tpu", true), "29.112")
 	got := map[string]any{}
 	DeviceMemoryOptions{Fraction: .25, OnDemand: true}.set(got)
 	require.Equal(t, map[string]any{"memory_fraction": float32(.25), "preallocate": false}, got, "29.68")
