@@ -91,7 +91,7 @@ var rooms = []room{
 	{"studies/rdb/rdbtest", []string{"internal/network"}, nil},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
 	{"studies/...", append(below, "rollout/run", "studies/...", "internal/credentials"), nil},
-	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
+	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/..."}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/quantity"}, nil},
 	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},
 	{"cmd/xlarun/play/onnx", []string{"graph", "internal/protobuf"}, []string{}},

@@ -41,8 +41,7 @@ func Open(device string) (*Backend, error) {
 		return On(&xlabridge.Reference{}), nil
 	}
 	return nil, fmt.Errorf("the backend %s:%s is not known: want one of cpu, cuda, rocm, tpu and reference after the "+
-		"colon",
-		BackendName, device)
+		"colon", BackendName, device)
 }
 
 // On returns a backend that runs on an open one. Finalize closes it.

@@ -69,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
 			MaxCPUDevices)
 	}
-	if err := o.DeviceMemory.check(o.Backend); err != nil {
+	if err := o.DeviceMemory.Check(o.Backend, o.Topology != nil); err != nil {
 		return nil, fmt.Errorf("backend %s: %w", o.Backend, err)
 	}
 	if err := o.Distributed.check(o); err != nil {

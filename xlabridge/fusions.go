@@ -107,6 +107,9 @@ func withoutFusions(program []byte) []byte {
 // withoutBodies is withoutFusions of an HloModuleProto.
 func withoutBodies(module []byte) []byte {
 	all := fieldsOf(module)
+	if all == nil {
+		return module
+	}
 	fused := map[uint64]bool{}
 	for _, c := range all {
 		if c.number != moduleComputations {
@@ -131,7 +134,7 @@ func withoutBodies(module []byte) []byte {
 			continue
 		}
 		computation := fieldsOf(c.data)
-		if fused[find(computation, computationID).value] {
+		if computation != nil && fused[find(computation, computationID).value] {
 			all[k].data = message(standIn(computation))
 		}
 	}

@@ -65,6 +65,23 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 	for _, other := range [][]byte{nil, {}, {0}, {0xff, 0xff}, []byte("program"), {10, 3, 10, 1, 7}, {10, 2, 8, 1}} {
 		require.Equal(t, other, withoutFusions(other), fmt.Sprint(other))
 	}
+	// inside puts the bytes of a module where a program has them.
+	inside := func(module []byte) []byte {
+		for _, n := range []protowire.Number{moduleField, resultField, executableField} {
+			module = message([]field{{number: n, kind: protowire.BytesType, data: module}})
+		}
+		return module
+	}
+	text := inside([]byte("no message"))
+	require.Equal(t, text, withoutFusions(text), "29.104 a string in place of the module")
+	// A fusion that calls the computation 0, which is what one without a number has.
+	fusion := message([]field{{number: instructionOpcode, kind: protowire.BytesType, data: []byte("fusion")},
+		{number: calledIDs, kind: protowire.VarintType, data: []byte{0}}})
+	caller := message([]field{{number: computationInstructions, kind: protowire.BytesType, data: fusion}})
+	damaged := inside(message([]field{{number: moduleComputations, kind: protowire.BytesType, data: caller},
+		{number: moduleComputations, kind: protowire.BytesType, data: []byte("no message")}}))
+	kept := string(withoutFusions(damaged))
+	require.Contains(t, kept, "no message", "29.105 a string in place of a computation")
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)
 	require.Equal(t, number, withoutFusions(number))
 }

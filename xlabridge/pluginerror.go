@@ -50,19 +50,15 @@ type OutOfMemoryError struct {
 	Plugin     *PluginError
 }
 
-// Error says in one sentence what is needed, and what to do.
+// Error says in one sentence what is needed.
 func (e *OutOfMemoryError) Error() string {
 	words, _, _ := strings.Cut(e.Plugin.Message, "\n")
 	sizes := ""
 	if e.Need > 0 && e.Have > 0 {
 		sizes = fmt.Sprintf(": it needs %s on a device, and there are %s", gigabytes(e.Need), gigabytes(e.Have))
 	}
-	advice := "make the population smaller"
-	if e.Backend == "cuda" || e.Backend == "rocm" {
-		advice += ", or end other programs on the device"
-	}
-	return fmt.Sprintf("backend %s: out of memory for program %s%s; %s (the plugin says: %s)", e.Backend, e.Program,
-		sizes, advice, strings.TrimRight(words, ". "))
+	return fmt.Sprintf("backend %s: out of memory for program %s%s (the plugin says: %s)", e.Backend, e.Program, sizes,
+		strings.TrimRight(words, ". "))
 }
 
 // Unwrap returns the plugin's error.
@@ -148,8 +144,12 @@ func deviceError(backend, reason, chatter string) error {
 			"(%s): install a newer driver, restart after its update, or use --backend cpu", backend, line)
 	}
 	if line := said(wordsOfFullDevice); line != "" {
-		return fmt.Errorf("backend %s: the device has too little free memory (%s): end other programs on it, or take "+
-			"less with --memory-fraction 0.3 or --preallocate=false", backend, line)
+		less := ""
+		if limitsMemory(backend) {
+			less = ", or take less with --memory-fraction 0.3 or --preallocate=false"
+		}
+		return fmt.Errorf("backend %s: the device has too little free memory (%s): end other programs on it%s", backend,
+			line, less)
 	}
 	if line := said(wordsOfBusyDevice); line != "" {
 		return fmt.Errorf("backend %s: another program uses the device (%s): end that program, or use --backend cpu",

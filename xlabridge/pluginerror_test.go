@@ -47,6 +47,9 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	require.ErrorContains(t, deviceError("tpu", "FAILED_PRECONDITION: No TPU platform available.", ""),
 		"backend tpu: the plugin finds no device (", "29.65 libtpu")
+	require.EqualError(t, deviceError("tpu", "RESOURCE_EXHAUSTED: TPU out of memory.", ""), "backend tpu: the device "+
+		"has too little free memory (RESOURCE_EXHAUSTED: TPU out of memory): end other programs on it",
+		"29.107 a TPU has no option for less")
 	require.ErrorContains(t, deviceError("tpu", "ABORTED: The TPU is already in use by process with pid 4242. Not "+
 		"attempting to load libtpu.so in this process.", ""), "backend tpu: another program uses the device (",
 		"29.65 libtpu, pytorch/xla and jax-ml/jax")
@@ -59,8 +62,8 @@ func TestOutOfMemory(t *testing.T) {
 	c := &Client{backend: "tpu"}
 	err := c.outOfMemory("generation", tpu, nil)
 	require.EqualError(t, err, "backend tpu: out of memory for program generation: it needs 23.6 GB on a device, and "+
-		"there are 16.6 GB; make the population smaller (the plugin says: XLA:TPU compile permanent error. Ran out of "+
-		"memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G)", "29.66")
+		"there are 16.6 GB (the plugin says: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "+
+		"Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G)", "29.66")
 	words, ok := errors.AsType[*PluginError](err)
 	require.True(t, ok)
 	require.Equal(t, 8, words.Code, "29.66")
@@ -68,8 +71,8 @@ func TestOutOfMemory(t *testing.T) {
 	gpu := &OutOfMemoryError{Backend: "cuda", Program: "update", Need: 12e9, Have: 8e9, Plugin: &PluginError{8,
 		"Out of memory while trying to allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\n"}}
 	require.EqualError(t, gpu, "backend cuda: out of memory for program update: it needs 12 GB on a device, and there "+
-		"are 8 GB; make the population smaller, or end other programs on the device (the plugin says: Out of memory "+
-		"while trying to allocate 4770354232 bytes)", "29.66 xla/pjrt, jax-ml/jax issue 13428")
+		"are 8 GB (the plugin says: Out of memory while trying to allocate 4770354232 bytes)",
+		"29.66 xla/pjrt, jax-ml/jax issue 13428")
 	require.NoError(t, c.outOfMemory("update", &PluginError{3, "Ran out of memory"}, nil), "29.66 another code")
 	require.NoError(t, c.outOfMemory("update", errors.New("any"), nil), "29.66")
 	for _, text := range []string{"", "Used 1..2G of 3G hbm", "Used 1G of 2G vmem", "Used G of G hbm"} {
@@ -112,18 +115,22 @@ func TestDeviceMemoryOptions(t *testing.T) {
 		{"cpu", DeviceMemoryOptions{}, ""},
 		{"cuda", DeviceMemoryOptions{Fraction: .5, OnDemand: true}, ""},
 		{"rocm", DeviceMemoryOptions{Fraction: 1}, ""},
-		{"cuda", DeviceMemoryOptions{Fraction: 1.5}, "of the memory of 1.5, wanted a number above 0 and at most 1"},
-		{"cuda", DeviceMemoryOptions{Fraction: -1}, "a fraction of the memory of -1, wanted"},
-		{"cpu", DeviceMemoryOptions{Fraction: .5}, "are for cuda and rocm only"},
-		{"tpu", DeviceMemoryOptions{OnDemand: true}, "leave --memory-fraction and --preallocate out for tpu"},
+		{"cuda", DeviceMemoryOptions{Fraction: 1.5}, "memory-fraction got 1.5, wants a number above 0 and at most 1"},
+		{"cuda", DeviceMemoryOptions{Fraction: -1}, "memory-fraction got -1, wants"},
+		{"cpu", DeviceMemoryOptions{Fraction: .5}, "memory-fraction got 0.5, wants no value: only cuda and rocm take"},
+		{"tpu", DeviceMemoryOptions{OnDemand: true}, "preallocate got false, wants no value: only"},
 	} {
-		err := c.m.check(c.backend)
+		err := c.m.Check(c.backend, false)
 		if c.wrong == "" {
 			require.NoError(t, err, "29.68 %+v", c)
 		} else {
 			require.ErrorContains(t, err, c.wrong, "29.68 %+v", c)
 		}
 	}
+	for _, m := range []DeviceMemoryOptions{{Fraction: .5}, {OnDemand: true}} {
+		require.ErrorContains(t, m.Check("cuda", true), "wants no value for a topology", "29.112 %+v", m)
+	}
+	require.NoError(t, DeviceMemoryOptions{}.Check("tpu", true), "29.112")
 	got := map[string]any{}
 	DeviceMemoryOptions{Fraction: .25, OnDemand: true}.set(got)
 	require.Equal(t, map[string]any{"memory_fraction": float32(.25), "preallocate": false}, got, "29.68")

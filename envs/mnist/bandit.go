@@ -58,28 +58,20 @@ func Open(folder string) (envs.Environment, error) {
 }
 
 func read(dir string) (*Bandit, error) {
-	dims, pictures, err := dataset.ReadIDX(filepath.Join(dir, "train-images-idx3-ubyte"), 3)
+	m, err := dataset.ReadImages(dir, "train")
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, "train-labels-idx1-ubyte")
-	n, labels, err := dataset.ReadIDX(name, 1)
-	switch {
-	case err != nil:
-		return nil, err
-	case n[0] != dims[0]:
-		return nil, fmt.Errorf("%s: it has %d labels for %d pictures: take both from one set", name, n[0], dims[0])
-	case len(pictures) == 0:
-		return nil, fmt.Errorf("%s: there is no picture in it", dir)
-	}
-	for i, label := range labels {
+	for i, label := range m.Labels {
 		if label >= digits {
+			name := filepath.Join(dir, "train"+dataset.LabelsFile)
 			return nil, fmt.Errorf("%s: label %d is %d, want a digit", name, i, label)
 		}
 	}
-	return &Bandit{size: dims[1:], data: pictures,
-		pictures: graph.FromBytes(graph.ShapeOf(graph.Uint8, dims...), pictures),
-		labels:   graph.FromBytes(graph.ShapeOf(graph.Uint8, n...), labels)}, nil
+	n := len(m.Labels)
+	return &Bandit{size: []int{m.Rows, m.Columns}, data: m.Data,
+		pictures: graph.FromBytes(graph.ShapeOf(graph.Uint8, n, m.Rows, m.Columns), m.Data),
+		labels:   graph.FromBytes(graph.ShapeOf(graph.Uint8, n), m.Labels)}, nil
 }
 
 // digits is the number of actions.

@@ -46,6 +46,9 @@ type A2C struct {
 	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
 }
 
+// About names the setting that the memory grows with.
+func (a *A2C) About() run.About { return run.About{Size: "envs"} }
+
 // Last is the last update.
 func (a *A2C) Last() int64 { return int64(a.Updates) }
 

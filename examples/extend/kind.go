@@ -32,6 +32,9 @@ type Search struct {
 
 var _ run.Player = (*Search)(nil) // its members are judged, played and drawn
 
+// About names the setting that the memory grows with.
+func (s *Search) About() run.About { return run.About{Size: "members"} }
+
 // Last is the last round.
 func (s *Search) Last() int64 { return int64(s.Rounds) }
 

@@ -138,3 +138,12 @@ def test_rewards(reward, started, want):
     member = xlarun.load(DATA / "spiking-rewarded.safetensors")
     with pytest.raises(ValueError, match=want):
         member.learn(member.start() if started else None, reward)
+
+
+def test_transformer_without_heads():
+    """Case 29.111: a member of an earlier release is one sentence."""
+    member = xlarun.load(DATA / "transformer.safetensors")
+    for key in ("heads", "memory"):
+        metadata = {k: v for k, v in member.metadata.items() if k != key}
+        with pytest.raises(ValueError, match=f"the member has no {key} in its metadata"):
+            xlarun.Member(member.arrays, metadata)

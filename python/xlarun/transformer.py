@@ -8,6 +8,9 @@ from .functions import layer
 
 class Transformer:
     def __init__(self, arrays, metadata):
+        missing = [key for key in ("heads", "memory") if key not in metadata]
+        if missing:
+            raise ValueError(f"the member has no {missing[0]} in its metadata: export its run again with this xlarun")
         self.arrays = arrays
         self.heads, self.memory = json.loads(metadata["heads"]), json.loads(metadata["memory"])
         self.blocks = sum(name.startswith("Blocks.") and name.endswith(".Up.W") for name in arrays)

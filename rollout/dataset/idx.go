@@ -10,15 +10,13 @@ import (
 )
 
 // ReadIDX reads an unpacked IDX file of unsigned bytes with a number of axes (LeCun, Cortes and Burges, "The MNIST
-// database", section "file formats"). What it allocates is bounded by the size that the head
-// and the file agree on.
+// database", section "file formats"). What it allocates is bounded by the size that the head and the file agree on.
 func ReadIDX(path string, axes int) (dims []int, data []byte, err error) {
 	unreadable := func(err error) ([]int, []byte, error) {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
-		return nil, nil, fmt.Errorf("%s cannot be read (%w): give a folder that has MNIST's four IDX files, unpacked",
-			path, err)
+		return nil, nil, fmt.Errorf("%s cannot be read (%w): give a folder that has this IDX file, unpacked", path, err)
 	}
 	info, err := os.Stat(path)
 	switch {

@@ -14,7 +14,8 @@ var (
 
 // About describes the experiment.
 func (c *Config) About() run.About {
-	about := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given()}
+	about := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given(),
+		Size: "pop"}
 	if c.Island != "" {
 		about.Prepare = c.tryPool
 	}

@@ -23,6 +23,6 @@ func (c *Islands) About() run.About {
 		Purpose: c.Purpose(),
 		Programs: fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology,
 			c.Migrants, c.Explore, c.several()) + settings.Program(one),
-		Measures: c.Measures, Check: c.Check, Given: c.Given(),
+		Measures: c.Measures, Check: c.Check, Given: c.Given(), Size: "pop",
 	}
 }

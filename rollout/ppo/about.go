@@ -16,13 +16,13 @@ var (
 // About describes the experiment.
 func (c *Config) About() run.About {
 	return run.About{Setup: c.setup(), Purpose: c.Purpose(), Programs: c.Programs(), Measures: c.Measures,
-		Check: c.Check}
+		Check: c.Check, Size: "envs"}
 }
 
 // About describes the experiment.
 func (q *PQN) About() run.About {
 	c := q.config()
-	return run.About{Setup: c.setup(), Purpose: q.Purpose(), Measures: q.Measures, Check: q.Check}
+	return run.About{Setup: c.setup(), Purpose: q.Purpose(), Measures: q.Measures, Check: q.Check, Size: "envs"}
 }
 
 // setup says in a line what is run.

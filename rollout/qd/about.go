@@ -23,6 +23,7 @@ func (c *Config) About() run.About {
 			c.Steps, c.Seed),
 		Measures: c.measures,
 		Check:    c.Check,
+		Size:     "batch",
 	}
 }
 

@@ -23,6 +23,7 @@ func (c *Config) About() run.About {
 				"score_search", "score_untrained", "score_older", "wins_kept", "won_classes_kept"})
 		},
 		Check: c.Check,
+		Size:  "game-batch-size",
 	}
 	if c.Schedule != "constant" { // with more iterations, the learning rate of each would be another
 		a.Bound = []string{"num-iterations"}

@@ -26,7 +26,7 @@ func (e *Experiment) About() run.About {
 			return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
 				"best_test_accuracy", "mean_test_accuracy"}
 		},
-		Check: e.Check, Fetch: e.Fetch, Given: e.Given(),
+		Check: e.Check, Fetch: e.Fetch, Given: e.Given(), Size: "pop",
 	}
 }
 

@@ -3,7 +3,6 @@ package sparse
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 
 	"xlarun/rollout/dataset"
 )
@@ -62,30 +61,9 @@ func ReadIDX(dir string) (Data, error) {
 	return Data{train, test}, nil
 }
 
-const (
-	// labelsFile ends the name of a file with a byte for each example.
-	labelsFile = "-labels-idx1-ubyte"
-	// labelsHead is the number of bytes before the labels.
-	labelsHead = 8
-)
-
 func readImages(dir, part string) (Images, error) {
-	dims, data, err := dataset.ReadIDX(filepath.Join(dir, part+"-images-idx3-ubyte"), 3)
-	if err != nil {
-		return Images{}, err
-	}
-	name := filepath.Join(dir, part+labelsFile)
-	n, labels, err := dataset.ReadIDX(name, 1)
-	if err != nil {
-		return Images{}, err
-	}
-	if n[0] != dims[0] {
-		return Images{}, fmt.Errorf("%s: it has %d labels for %d pictures: take both from one set", name, n[0], dims[0])
-	}
-	if dims[0] == 0 || dims[1]*dims[2] == 0 {
-		return Images{}, fmt.Errorf("%s: there is no picture in it", dir)
-	}
-	return Images{dims[1] * dims[2], data, labels}, nil
+	m, err := dataset.ReadImages(dir, part)
+	return Images{m.Rows * m.Columns, m.Data, m.Labels}, err
 }
 
 // write writes picture i into a lane of a batch, [Pixels, lanes].

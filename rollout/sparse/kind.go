@@ -73,14 +73,14 @@ func (e *Experiment) Check(on plan.Machine) error {
 
 // examples returns the number of training examples by the size of the file of their labels.
 func (e *Experiment) examples() (n int, known bool) {
-	const name = "train" + labelsFile
+	const name = "train" + dataset.LabelsFile
 	var size int64
 	if e.Folder == "" {
 		size, known = dataset.FileSize("mnist", name)
 	} else if info, err := os.Stat(filepath.Join(e.Folder, name)); err == nil && info.Mode().IsRegular() {
 		size, known = info.Size(), true
 	}
-	return int(size) - labelsHead, known && size > labelsHead
+	return int(size) - dataset.LabelsHead, known && size > dataset.LabelsHead
 }
 
 // Fetch reads the data. It downloads MNIST if it is missing.

@@ -1,4 +1,4 @@
-// Eight lanes side by side: what lies in eight rows, as eight columns.
+// Eight lanes side by side: eight rows are transposed.
 #ifndef XLARUN_LANES_AVX2_H
 #define XLARUN_LANES_AVX2_H
 
@@ -8,8 +8,8 @@
 
 enum { LANES = 8 };
 
-// turn exchanges rows and columns of 8 x 8 elements of four bytes.
-static inline void turn(__m256 r[LANES]) {
+// transpose8x8 transposes 8 x 8 elements of four bytes.
+static inline void transpose8x8(__m256 r[LANES]) {
   __m256 a[LANES], b[LANES];
   for (int i = 0; i < LANES; i += 2) {
     a[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -27,26 +27,26 @@ static inline void turn(__m256 r[LANES]) {
   }
 }
 
-// to_columns writes n columns of 8 rows, which lie stride elements apart, as n rows of 8.
+// to_columns transposes 8 rows of n elements, which begin stride elements apart, to n rows of 8.
 static inline void to_columns(const float *restrict rows, int64_t stride, int64_t n, float *restrict columns) {
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
     __m256 r[LANES];
     for (int l = 0; l < LANES; l++) r[l] = _mm256_loadu_ps(rows + l * stride + i);
-    turn(r);
+    transpose8x8(r);
     for (int l = 0; l < LANES; l++) _mm256_storeu_ps(columns + (i + l) * LANES, r[l]);
   }
   for (; i < n; i++)
     for (int l = 0; l < LANES; l++) memcpy(columns + i * LANES + l, rows + l * stride + i, sizeof(float));
 }
 
-// to_rows is the way back.
+// to_rows transposes n rows of 8 elements to 8 rows, which begin stride elements apart.
 static inline void to_rows(const float *restrict columns, int64_t n, float *restrict rows, int64_t stride) {
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
     __m256 r[LANES];
     for (int l = 0; l < LANES; l++) r[l] = _mm256_loadu_ps(columns + (i + l) * LANES);
-    turn(r);
+    transpose8x8(r);
     for (int l = 0; l < LANES; l++) _mm256_storeu_ps(rows + l * stride + i, r[l]);
   }
   for (; i < n; i++)

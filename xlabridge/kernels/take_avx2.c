@@ -24,7 +24,7 @@ static void eight(const float *x, int64_t n, const int32_t *restrict index, int6
     _mm256_storeu_si256((__m256i *)at, _mm256_min_epi32(_mm256_max_epi32(k, _mm256_setzero_si256()), last));
     __m256 r[LANES];
     for (int l = 0; l < LANES; l++) r[l] = _mm256_loadu_ps(columns + (int64_t)at[l] * LANES);
-    turn(r);
+    transpose8x8(r);
     for (int l = 0; l < LANES; l++) _mm256_storeu_ps(y + l * count + i, r[l]);
   }
   for (; i < count; i++) {
@@ -33,12 +33,12 @@ static void eight(const float *x, int64_t n, const int32_t *restrict index, int6
   }
 }
 
-// Vectors that share their indices are turned, eight at a time, if there are enough indices to pay for it.
+// Vectors that share their indices are transposed, eight at a time, if there are enough indices to pay for it.
 void xb_take_avx2(const void *x, int64_t n, int64_t outer, const int32_t *index, int64_t count, int64_t width, void *y) {
   const float *from = x;
   float *to = y;
-  bool turned = width == sizeof(float) && outer >= LANES && n <= LONGEST && count >= n;
-  float *columns = turned ? malloc(n * LANES * sizeof(float)) : NULL;
+  bool transposed = width == sizeof(float) && outer >= LANES && n <= LONGEST && count >= n;
+  float *columns = transposed ? malloc(n * LANES * sizeof(float)) : NULL;
   for (; columns != NULL && outer >= LANES; outer -= LANES, from += LANES * n, to += LANES * count) eight(from, n, index, count, columns, to);
   free(columns);
   if (outer > 0) single(from, n, outer, index, count, width, to);

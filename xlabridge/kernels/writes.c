@@ -220,7 +220,7 @@ xf_error *xb_scatter(xf_frame *frame) {
   const int64_t inner_index = step_index[outer - 1];
   outer--;
   int64_t base = 0, source = 0, first = 0;
-  // Lanes that share their indices are turned, eight at a time, if there are enough updates to pay for it.
+  // Lanes that share their indices are transposed, eight at a time, if there are enough updates to pay for it.
   enum { EIGHT = 8, LONGEST = 1 << 16 };
   if (windows == 1 && outer == 0 && coordinates == 1 && inner_index == 1 && indices->dtype == XF_S32 && inner.to == 0 &&
       inner.from == 1 && scale[0] == 1 && last[0] >= 0 && last[0] < LONGEST && inner.n > last[0]) {

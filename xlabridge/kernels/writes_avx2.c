@@ -5,7 +5,7 @@
 
 #include "lanes_avx2.h"
 
-// BLOCK updates at a time are turned.
+// BLOCK updates at a time are transposed.
 enum { BLOCK = 64 };
 
 #define BITS(F, a, b) _mm256_castsi256_ps(F(_mm256_castps_si256(a), _mm256_castps_si256(b)))

@@ -97,7 +97,7 @@ func TestDamagedInstallation(t *testing.T) {
 			c.harm(t, before.Path, manifestPath(s.site(&s.pins[0]), &s.pins[0]))
 
 			if c.mended {
-				require.False(t, s.list(background)[0].Installed)
+				require.False(t, listed(t, s)[0].Installed)
 				_, err = s.find(background, Request{Offline: true})
 				require.ErrorIs(t, err, fetch.ErrNotInstalled)
 				require.ErrorContains(t, err, c.damage)
@@ -115,7 +115,7 @@ func TestDamagedInstallation(t *testing.T) {
 				require.Equal(t, SourceCache, after.Source)
 				require.Equal(t, int64(1), ix.files.Load())
 			}
-			require.True(t, s.list(background)[0].Installed)
+			require.True(t, listed(t, s)[0].Installed)
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestList(t *testing.T) {
 	require.Equal(t, []Entry{{
 		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", Licence: "free", Path: found.Path,
 		DownloadSize: int64(len(body)), UnpackedSize: 1 << 20, Installed: true, SupportInstalled: true,
-	}}, s.list(background))
+	}}, listed(t, s))
 }
 
 // A plugin that others can change is believed by its pinned checksum, taken each time, and by nothing that lies beside

@@ -100,8 +100,8 @@ func TestReleaseByVariable(t *testing.T) {
 	}{
 		{"", 13, ""}, {"12", 12, ""}, {"13", 13, ""},
 		{"11", 0,
-			`plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: unset ` +
-				"it, or give a plugin with --plugin PATH"},
+			`plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: set it ` +
+				"to that, or unset it"},
 		{"new", 0, `plugin: XLARUN_CUDA got "new", wants`},
 		{"0", 0, `plugin: XLARUN_CUDA got "0", wants`},
 	} {
@@ -110,6 +110,10 @@ func TestReleaseByVariable(t *testing.T) {
 		pin, _, err := s.wheels("cuda")
 		if c.wrong != "" {
 			require.ErrorContains(t, err, c.wrong, "29.63")
+			_, err = s.list(background)
+			require.ErrorContains(t, err, c.wrong, "29.102 the list says it too")
+			_, err = s.find(background, Request{Backend: "cuda", Path: put(t, "", t.TempDir(), "p.so")})
+			require.ErrorContains(t, err, c.wrong, "29.103 and so does a plugin of no known release")
 			continue
 		}
 		require.NoError(t, err, "29.63")

@@ -113,7 +113,7 @@ func storeIn(dir string, pins pinSet, env map[string]string) *store {
 		},
 		visible:    func(string) bool { return false },
 		driver:     func() Driver { return Driver{} },
-		systemCUDA: func(*store) ([]string, string, bool) { return nil, "", false },
+		systemCUDA: func(*store, *wheel, []*wheel) ([]string, string, bool) { return nil, "", false },
 	}
 	s.client.Waits = []time.Duration{time.Millisecond, time.Millisecond}
 	s.sources = func() []fetch.Source {
@@ -171,6 +171,13 @@ func (ix *index) links(w http.ResponseWriter, href string) {
 		<a data-x="1" href='%s'>%s</a></body></html>`, href, fakeFile)
 }
 
+func listed(t *testing.T, s *store) []Entry {
+	t.Helper()
+	entries, err := s.list(context.Background())
+	require.NoError(t, err)
+	return entries
+}
+
 // requireNothingLeft asserts that the store holds no file but its lock.
 func requireNothingLeft(t *testing.T, s *store) {
 	t.Helper()
@@ -183,7 +190,7 @@ func requireNothingLeft(t *testing.T, s *store) {
 	})
 	require.NoError(t, err)
 	require.Empty(t, left)
-	for _, e := range s.list(context.Background()) {
+	for _, e := range listed(t, s) {
 		require.False(t, e.Installed)
 	}
 }

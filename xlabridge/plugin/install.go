@@ -112,8 +112,8 @@ func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel, ahe
 			}
 		}
 		if len(missing) == own {
-			s.addCUDALibraries(&found, site)
-		} else if libraries, dataDir, ok := s.systemCUDA(s); ok {
+			s.addCUDALibraries(&found, site, pin, support)
+		} else if libraries, dataDir, ok := s.systemCUDA(s, pin, support); ok {
 			found.setLibraries(libraries, dataDir)
 			missing = missing[:own]
 		}

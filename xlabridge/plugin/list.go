@@ -24,20 +24,24 @@ type Entry struct {
 	Damage string
 }
 
-// List returns the pinned plugins of this platform, installed or not.
+// List returns the pinned plugins of this platform, installed or not. It is an error if XLARUN_CUDA chooses a release
+// that no plugin is pinned for.
 func List() ([]Entry, error) {
 	s, err := openStore()
 	if err != nil {
 		return nil, err
 	}
-	return s.list(context.Background()), nil
+	return s.list(context.Background())
 }
 
-func (s *store) list(ctx context.Context) []Entry {
+func (s *store) list(ctx context.Context) ([]Entry, error) {
 	var entries []Entry
 	for _, backend := range Backends {
 		pin, support, err := s.wheels(backend)
-		if pin == nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		if pin == nil {
 			continue
 		}
 		site := s.site(pin)
@@ -61,5 +65,5 @@ func (s *store) list(ctx context.Context) []Entry {
 		}
 		entries = append(entries, e)
 	}
-	return entries
+	return entries, nil
 }

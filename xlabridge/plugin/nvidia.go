@@ -9,14 +9,10 @@ import (
 	"strings"
 )
 
-// addCUDALibraries adds the CUDA libraries in site, at their paths in the wheels, or else the system's. It adds none
-// without a GPU: they would take gigabytes of memory for nothing.
-func (s *store) addCUDALibraries(found *Found, site string) {
+// addCUDALibraries adds the CUDA libraries of a plugin in site, at their paths in the supporting wheels, or else the
+// system's. It adds none without a GPU: they would take gigabytes of memory for nothing.
+func (s *store) addCUDALibraries(found *Found, site string, plugin *wheel, support []*wheel) {
 	if !s.visible("cuda") {
-		return
-	}
-	_, support, err := s.wheels("cuda")
-	if err != nil {
 		return
 	}
 	var libraries []string
@@ -30,7 +26,7 @@ func (s *store) addCUDALibraries(found *Found, site string) {
 	}
 	dataDir := toolsIn(site)
 	if len(libraries) == 0 {
-		if onSystem, dir, ok := s.systemCUDA(s); ok {
+		if onSystem, dir, ok := s.systemCUDA(s, plugin, support); ok {
 			libraries, dataDir = onSystem, dir
 		}
 	}
@@ -69,11 +65,10 @@ func hasLibdevice(cudaDir string) bool {
 	return err == nil
 }
 
-// cudaOnSystem returns the CUDA libraries in the folders of the system's loader and of NVIDIA's installer. ok is false
-// if one is missing: one process must not mix the libraries of two CUDA releases.
-func (s *store) cudaOnSystem() (libraries []string, dataDir string, ok bool) {
-	plugin, support, err := s.wheels("cuda")
-	if err != nil || plugin == nil {
+// cudaOnSystem returns the CUDA libraries of a plugin, which may be nil, in the folders of the system's loader and of
+// NVIDIA's installer. ok is false if one is missing: one process must not mix the libraries of two CUDA releases.
+func (s *store) cudaOnSystem(plugin *wheel, support []*wheel) (libraries []string, dataDir string, ok bool) {
+	if plugin == nil {
 		return nil, "", false
 	}
 	var roots []string

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -61,7 +62,7 @@ func TestCUDAWithoutGPU(t *testing.T) {
 	require.Equal(t, []string{"plugin"}, *fetched)
 	require.Empty(t, found.Libraries)
 	require.Empty(t, found.CUDADataDir)
-	require.False(t, s.list(background)[0].SupportInstalled)
+	require.False(t, listed(t, s)[0].SupportInstalled)
 }
 
 func TestCUDAWithGPU(t *testing.T) {
@@ -114,7 +115,7 @@ func TestLibrariesWithoutGPU(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"plugin", "runtime", "compiler", "cudnn"}, *fetched, "29.69")
 	s.visible = func(string) bool { return false }
-	require.True(t, s.list(background)[0].SupportInstalled, "29.69")
+	require.True(t, listed(t, s)[0].SupportInstalled, "29.69")
 }
 
 func TestCUDAOfTheSystem(t *testing.T) {
@@ -142,6 +143,33 @@ func TestCUDAOfTheSystem(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"plugin", "runtime", "compiler", "cudnn"}, *fetched)
 	require.NotContains(t, found.Libraries, cudnn)
+}
+
+// A pinned plugin that the user names has the libraries of its own release, whatever the driver chooses.
+func TestLibrariesOfNamedPlugin(t *testing.T) {
+	s, _ := cudaWorld(t)
+	s.pins[0].LibrarySHA256, s.pins[0].Release, s.pins[0].Driver = sumOf([]byte("plugin")), 13, 580
+	for i := range s.pins[1:] {
+		s.pins[1+i].Release = 13
+	}
+	older, runtime := s.pins[0], s.pins[1]
+	older.Release, older.Driver, older.LibrarySHA256 = 12, 525, sumOf([]byte("older"))
+	runtime.Release, runtime.Preload = 12, []string{"nvidia/cuda_runtime/lib/libcudart.so.12"}
+	s.pins = append(s.pins, older, runtime)
+	s.visible = func(string) bool { return true }
+	s.driver = func() Driver { return Driver{"580.65.06", 580} }
+	s.systemCUDA = func(_ *store, plugin *wheel, _ []*wheel) ([]string, string, bool) {
+		return []string{fmt.Sprintf("libcudart.so.%d of the system", plugin.Release)}, "", true
+	}
+	site := t.TempDir()
+	named := put(t, "older", site, "jax_plugins", "xla_cuda12", "plugin.so")
+	found, err := s.find(background, Request{Backend: "cuda", Path: named})
+	require.NoError(t, err)
+	require.Equal(t, []string{"libcudart.so.12 of the system"}, found.Libraries, "29.100")
+	cudart := put(t, "cudart", site, "nvidia", "cuda_runtime", "lib", "libcudart.so.12")
+	found, err = s.find(background, Request{Backend: "cuda", Path: named})
+	require.NoError(t, err)
+	require.Equal(t, []string{cudart}, found.Libraries, "29.100")
 }
 
 func TestLoaderDirs(t *testing.T) {

@@ -120,6 +120,9 @@ func (p pinSet) forPlatform(backend, goos, goarch string, c choice) (plugin *whe
 			plugin = w
 		}
 	}
+	if plugin == nil {
+		return nil, nil
+	}
 	for _, w := range wheels {
 		if w.Library == "" && w.Release == plugin.Release {
 			support = append(support, w)

@@ -58,6 +58,14 @@ func TestCommittedPins(t *testing.T) {
 	}
 }
 
+// 29.101: a platform may have supporting wheels and no plugin.
+func TestSupportWithoutPlugin(t *testing.T) {
+	pins := pinSet{{Backend: "cuda", OS: "testos", Arch: "testarch", Files: []string{"lib/*"}}}
+	plugin, support := pins.forPlatform("cuda", "testos", "testarch", choice{})
+	require.Nil(t, plugin)
+	require.Empty(t, support)
+}
+
 func TestParsePinsRefuses(t *testing.T) {
 	good := string(thirdparty.PluginPins)
 	for _, c := range []struct{ old, new, want string }{

@@ -97,7 +97,7 @@ func Install(ctx context.Context, backend string, libraries bool, progress func(
 	}
 	if libraries {
 		s.visible = func(string) bool { return true }
-		s.systemCUDA = func(*store) ([]string, string, bool) { return nil, "", false }
+		s.systemCUDA = func(*store, *wheel, []*wheel) ([]string, string, bool) { return nil, "", false }
 	}
 	return s.install(ctx, Request{Backend: backend, Ahead: true, Progress: progress})
 }
@@ -140,13 +140,18 @@ func (s *store) named(ctx context.Context, req Request, path string, source Sour
 		return Found{}, fmt.Errorf("plugin: cannot read %s: %w", file, err)
 	}
 	found := Found{Backend: backend, Path: file, Source: source, SHA256: sum}
-	if w := s.pins.byLibrary(sum); w != nil {
-		found.Name, found.Version = w.Name, w.Version
+	pin := s.pins.byLibrary(sum)
+	if pin != nil {
+		found.Name, found.Version = pin.Name, pin.Version
 	}
 	if backend == "cuda" {
+		pin, support, err := s.wheelsOf(pin, backend)
+		if err != nil {
+			return Found{}, err
+		}
 		// An installed wheel has site/jax_plugins/xla_cuda13/plugin.so and site/nvidia/*/lib.
 		site := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-		s.addCUDALibraries(&found, site)
+		s.addCUDALibraries(&found, site, pin, support)
 		if req.Ahead {
 			s.addCUDATools(&found, site)
 		}

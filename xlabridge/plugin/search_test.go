@@ -72,7 +72,7 @@ func TestFindOrder(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.source, found.Source)
 			if c.want == "" {
-				require.Equal(t, s.list(background)[0].Path, found.Path)
+				require.Equal(t, listed(t, s)[0].Path, found.Path)
 				return
 			}
 			require.Equal(t, c.want, found.Path)

@@ -21,7 +21,7 @@ type store struct {
 	sources      func() []fetch.Source
 	visible      func(backend string) bool // reports whether the machine has the backend's device
 	driver       func() Driver             // NVIDIA's
-	systemCUDA   func(*store) (libraries []string, dataDir string, ok bool)
+	systemCUDA   func(s *store, plugin *wheel, support []*wheel) (libraries []string, dataDir string, ok bool)
 }
 
 func openStore() (*store, error) {
@@ -66,11 +66,20 @@ func (s *store) wheels(backend string) (plugin *wheel, support []*wheel, err err
 			plugin, _ = s.pins.forPlatform(backend, s.goos, s.goarch, c)
 			if plugin != nil && plugin.Release != c.release {
 				return nil, nil, fmt.Errorf("plugin: %s got %q, wants a release of CUDA that a plugin is pinned for, "+
-					"such as %d: unset it, or give a plugin with --plugin PATH", envCUDA, text, plugin.Release)
+					"such as %d: set it to that, or unset it", envCUDA, text, plugin.Release)
 			}
 		}
 	}
 	plugin, support = s.pins.forPlatform(backend, s.goos, s.goarch, c)
+	return plugin, support, nil
+}
+
+// wheelsOf returns the wheels that belong to a plugin. If it matches no pin, they are those of the machine.
+func (s *store) wheelsOf(pin *wheel, backend string) (plugin *wheel, support []*wheel, err error) {
+	if pin == nil || pin.Backend != backend {
+		return s.wheels(backend)
+	}
+	plugin, support = s.pins.forPlatform(backend, pin.OS, pin.Arch, choice{release: pin.Release})
 	return plugin, support, nil
 }
 

@@ -51,6 +51,10 @@ func aotCommand(h *host) *cobra.Command {
 		Long: long.String(), Example: "  xlarun bench aot\n  xlarun bench aot play-1024 --topologies a100,v6e:2x2",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.backend != "" && cmd.Flags().Changed("topologies") {
+				return console.BadInput("--topologies got %s and --backend %s, which compiles for the devices of this "+
+					"machine: leave one of them out", strings.Join(o.topologies, ","), o.backend)
+			}
 			return o.run(cmd.Context(), h, args)
 		},
 	}
@@ -59,8 +63,8 @@ func aotCommand(h *host) *cobra.Command {
 		"program for eight devices takes a box or slice of eight")
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
-	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine, too, and run a round: "+
-		strings.Join(plugin.Backends, ", "))
+	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine in place of "+
+		"--topologies, there or not, and run a round: "+strings.Join(plugin.Backends, ", "))
 	cmd.Flags().StringVar(&o.write, "write", "", "with --backend: write the table of what was measured into this "+
 		"page, "+
 		"between its lines "+measuredBegin+" and "+measuredEnd)
@@ -192,9 +196,9 @@ func printAOT(out io.Writer, r aotRow) error {
 	}
 	for _, x := range r.Results {
 		if d := x.Device; d != nil {
+			peak, round := measuredTexts(d)
 			fmt.Fprintf(w, "  %s, on the device\t%.4g kernels\t\t%s temporary\t%s in use at most\ta round in %s\n",
-				x.Target,
-				d.Kernels, display.Bytes(d.Temporaries), display.Bytes(d.Peak), console.ShortTime(d.Round))
+				x.Target, d.Kernels, display.Bytes(d.Temporaries), peak, round)
 		}
 		if x.Peer != nil {
 			fmt.Fprintf(w, "  %s, JAX\t%.4g kernels\t%s\t%s temporary\t\tcompiled in %s\n", x.Target, x.Peer.Kernels,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"xlarun/cmd/xlarun-bench/bench/aotbench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/xlabridge"
@@ -67,6 +68,18 @@ func writeMeasured(page string, on target.Target, rows []aotRow) error {
 	return os.WriteFile(page, append(out, text[end:]...), 0o644)
 }
 
+// measuredTexts are the memory that was most in use and the time of a round, or dashes.
+func measuredTexts(d *aotbench.OnDevice) (peak, round string) {
+	peak, round = "–", "–"
+	if d.Peak > 0 {
+		peak = display.Bytes(d.Peak)
+	}
+	if d.Round > 0 {
+		round = console.ShortTime(d.Round)
+	}
+	return peak, round
+}
+
 // measuredTable compares predicted and measured kernels and memory, row by row.
 func measuredTable(on target.Target, rows []aotRow) string {
 	var b strings.Builder
@@ -76,9 +89,9 @@ func measuredTable(on target.Target, rows []aotRow) string {
 	for _, r := range rows {
 		for _, x := range r.Results {
 			if d := x.Device; d != nil {
+				peak, round := measuredTexts(d)
 				fmt.Fprintf(&b, "| %s | %.4g, %.4g | %s, %s | %s | %s |\n", r.What, x.Kernels, d.Kernels,
-					display.Bytes(x.Temporaries), display.Bytes(d.Temporaries), display.Bytes(d.Peak),
-					console.ShortTime(d.Round))
+					display.Bytes(x.Temporaries), display.Bytes(d.Temporaries), peak, round)
 			}
 		}
 	}

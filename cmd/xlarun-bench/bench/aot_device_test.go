@@ -21,6 +21,8 @@ func TestWriteMeasured(t *testing.T) {
 	rows := []aotRow{
 		{What: "a step", Results: []aotbench.Result{{Kernels: 4.5, Temporaries: 1e6, Device: &aotbench.OnDevice{
 			Kernels: 5, Temporaries: 2e6, Peak: 3e9, Round: .0015}}}},
+		{What: "no rounds", Results: []aotbench.Result{{Kernels: 7, Temporaries: 1e6, Device: &aotbench.OnDevice{
+			Kernels: 7, Temporaries: 1e6}}}},
 		{What: "not run", Results: []aotbench.Result{{Kernels: 7}}},
 	}
 	for range 2 {
@@ -31,8 +33,18 @@ func TestWriteMeasured(t *testing.T) {
 			"| on h100 (NVIDIA H100 80GB HBM3) | kernels: predicted, compiled there | temporary memory | most in use "+
 			"| a "+
 			"round |\n| --- | --- | --- | --- | --- |\n"+
-			"| a step | 4.5, 5 | 1 MB, 2 MB | 3 GB | 1.5 ms |\n\n"+measuredEnd+"\n\nafter\n", string(text), "29.77")
+			"| a step | 4.5, 5 | 1 MB, 2 MB | 3 GB | 1.5 ms |\n| no rounds | 7, 7 | 1 MB, 1 MB | – | – |\n\n"+
+			measuredEnd+"\n\nafter\n", string(text), "29.77, 29.108")
 	}
 	require.NoError(t, os.WriteFile(page, []byte("nothing\n"), 0o600))
 	require.ErrorContains(t, writeMeasured(page, on, rows), "between which the table is written", "29.77")
+}
+
+// 29.109: the devices of this machine are not those that --topologies names.
+func TestBackendWithTopologies(t *testing.T) {
+	cmd := aotCommand(&host{})
+	cmd.SetArgs([]string{"--backend", "cuda", "--topologies", "h100"})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	require.ErrorContains(t, cmd.Execute(), "--topologies got h100 and --backend cuda, which compiles for the devices "+
+		"of this machine: leave one of them out")
 }

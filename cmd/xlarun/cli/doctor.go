@@ -180,8 +180,8 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		}
 		b = c
 		major, minor := c.PluginAPI()
-		d.ok("backend", "%s (%s), PJRT %d.%d, StableHLO %s, opened in %s", c.Backend(),
-			strings.Split(c.PlatformVersion(), "\n")[0], major, minor, c.StableHLO(), milliseconds(time.Since(start)))
+		d.ok("backend", "%s (%s), PJRT %d.%d%s, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0],
+			major, minor, stableHLO(c.StableHLO()), milliseconds(time.Since(start)))
 		names, err := c.DeviceDescriptions()
 		if err != nil {
 			d.problem("devices", "%s", console.OneLine(err))
@@ -207,6 +207,14 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	}
 	d.ok("program", "a small program gave the right result on %s, %s in all", b.Backend(),
 		milliseconds(time.Since(start)))
+}
+
+// stableHLO names the newest version of StableHLO that a plugin reads, if it says one.
+func stableHLO(version string) string {
+	if version == "" {
+		return ""
+	}
+	return ", StableHLO " + version
 }
 
 // products says how matrices of a type are multiplied, which needs one of two kinds of instructions.

@@ -10,34 +10,32 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
 	"xlarun/rollout/settings"
-	"xlarun/xlabridge"
 )
 
 // sessionSettings are the settings of the session: the backend and the checkpoints. No kind of run knows them.
 type sessionSettings struct {
-	Backend     string   `set:"backend" help:"what to run on: cpu, cuda, rocm, tpu, reference"`
-	Plugin      string   `set:"plugin" advanced:"" flag:"names code to load"`
-	_           struct{} `help:"PJRT plugin file to use instead of the pinned one"`
-	Fraction    float64  `set:"memory-fraction" advanced:"" min:"0" max:"1" zero:"0.75, the plugin's default"`
-	_           struct{} `help:"part of a GPU's memory that is used"`
-	Preallocate bool     `set:"preallocate" advanced:"" help:"take that part of a GPU's memory at the start"`
-	JIT         bool     `set:"jit" advanced:""`
-	_           struct{} `help:"compile; --jit=false interprets op by op and stops at the first NaN"`
-	Every       string   `set:"checkpoint-every" advanced:"" number:""`
-	_           struct{} `help:"time, or generations, updates, …, between checkpoints"`
-	Keep        int      `set:"keep" advanced:"" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
-	Axis        string   `set:"tensorboard-axis" advanced:"" oneof:"rounds,steps"`
-	_           struct{} `help:"axis in TensorBoard: by round or by step"`
-	For         string   `set:"for" advanced:"" number:""`
-	_           struct{} `help:"time such as 120s after which the run ends; of a resumed one, anew"`
-	Rounds      int64    `set:"rounds" advanced:"" min:"0"`
-	_           struct{} `help:"generations, updates, … of the whole run after which it ends"`
-	Work        int64    `set:"total-steps" advanced:"" min:"0"`
-	_           struct{} `help:"steps, as steps/s counts them, after which the run ends"`
+	Backend string   `set:"backend" help:"what to run on: cpu, cuda, rocm, tpu, reference"`
+	Plugin  string   `set:"plugin" advanced:"" flag:"names code to load"`
+	_       struct{} `help:"PJRT plugin file to use instead of the pinned one"`
+	console.MemorySettings
+	JIT    bool     `set:"jit" advanced:""`
+	_      struct{} `help:"compile; --jit=false interprets op by op and stops at the first NaN"`
+	Every  string   `set:"checkpoint-every" advanced:"" number:""`
+	_      struct{} `help:"time, or generations, updates, …, between checkpoints"`
+	Keep   int      `set:"keep" advanced:"" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
+	Axis   string   `set:"tensorboard-axis" advanced:"" oneof:"rounds,steps"`
+	_      struct{} `help:"axis in TensorBoard: by round or by step"`
+	For    string   `set:"for" advanced:"" number:""`
+	_      struct{} `help:"time such as 120s after which the run ends; of a resumed one, anew"`
+	Rounds int64    `set:"rounds" advanced:"" min:"0"`
+	_      struct{} `help:"generations, updates, … of the whole run after which it ends"`
+	Work   int64    `set:"total-steps" advanced:"" min:"0"`
+	_      struct{} `help:"steps, as steps/s counts them, after which the run ends"`
 }
 
 func defaultSessionSettings() sessionSettings {
-	return sessionSettings{Backend: "cpu", Preallocate: true, JIT: true, Every: "10s", Keep: 3, Axis: "rounds"}
+	return sessionSettings{Backend: "cpu", MemorySettings: console.DefaultMemory(), JIT: true, Every: "10s", Keep: 3,
+		Axis: "rounds"}
 }
 
 // endNames are the settings of ends.
@@ -82,7 +80,7 @@ func (p *sessionSettings) check(givenBackend bool) (session.Cadence, error) {
 // flags returns the flags of the backend, for a run with the common settings c.
 func (p sessionSettings) flags(c *run.Common) console.BackendFlags {
 	return console.BackendFlags{Backend: p.Backend, Plugin: p.Plugin, Devices: c.Devices,
-		Memory: xlabridge.DeviceMemoryOptions{Fraction: p.Fraction, OnDemand: !p.Preallocate}}
+		Memory: p.Options()}
 }
 
 func asSetting(err error) (*settings.Error, bool) { return errors.AsType[*settings.Error](err) }

@@ -193,8 +193,10 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {
-		if _, is := inFile["backend"]; is {
-			err = console.BadInput("%s: %w", path, err)
+		for _, name := range append(settings.Names(&console.MemorySettings{}), "backend") {
+			if _, is := inFile[name]; is {
+				return nil, console.BadInput("%s: %w", path, err)
+			}
 		}
 		return nil, err
 	}

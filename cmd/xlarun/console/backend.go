@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -37,27 +35,11 @@ type BackendFlags struct {
 	Memory xlabridge.DeviceMemoryOptions
 }
 
-// AddBackend adds --backend and --plugin.
+// AddBackend adds --backend, --plugin and the flags of MemorySettings.
 func (o *BackendFlags) AddBackend(f *pflag.FlagSet) {
 	f.StringVar(&o.Backend, "backend", "cpu", "what to run on: "+strings.Join(backends, ", "))
 	f.StringVar(&o.Plugin, "plugin", "", "PJRT plugin file to use instead of the pinned one")
-	f.Float64Var(&o.Memory.Fraction, "memory-fraction", 0, "part of a GPU's memory that is used, such as 0.5; 0 for "+
-		"the "+
-		"plugin's default, 0.75")
-	f.Var((*not)(&o.Memory.OnDemand), "preallocate", "take that part of a GPU's memory at the start, not as it is "+
-		"needed")
-	f.Lookup("preallocate").NoOptDefVal = "true"
-}
-
-// not is the flag of a field that means the opposite.
-type not bool
-
-func (n *not) String() string { return strconv.FormatBool(!bool(*n)) }
-func (n *not) Type() string   { return "bool" }
-func (n *not) Set(text string) error {
-	value, err := strconv.ParseBool(text)
-	*n = not(!value)
-	return err
+	o.addMemory(f)
 }
 
 // AddDevices adds --backend, --plugin and --devices.
@@ -72,8 +54,9 @@ func (o *BackendFlags) Check() error {
 		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
 			LikeBackend(o.Backend, backends))
 	}
-	if err := o.checkMemory(); err != nil {
-		return err
+	err := o.Memory.Check(o.Backend, o.Target != "")
+	if e, ok := errors.AsType[*xlabridge.OptionError](err); ok {
+		return BadInput("--%s got %s, wants %s", e.Option, e.Got, e.Wants)
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
@@ -97,22 +80,6 @@ func (o *BackendFlags) Check() error {
 			"backend", o.Devices)
 	}
 	return nil
-}
-
-// checkMemory returns an error for options of the memory that the backend does not have.
-func (o *BackendFlags) checkMemory() error {
-	m := o.Memory
-	flag, got := "memory-fraction", fmt.Sprint(m.Fraction)
-	switch {
-	case math.IsNaN(m.Fraction) || m.Fraction < 0 || m.Fraction > 1:
-		return BadInput("--%s got %s, wants a number above 0 and at most 1, or 0 for the plugin's default", flag, got)
-	case m == xlabridge.DeviceMemoryOptions{}, o.Backend == "cuda", o.Backend == "rocm":
-		return nil
-	case m.Fraction == 0:
-		flag, got = "preallocate", "false"
-	}
-	return BadInput("--%s got %s, but only cuda and rocm take a part of a GPU's memory: leave it out, or use one of "+
-		"these backends", flag, got)
 }
 
 // LikeBackend is DidYouMean for backends. It also knows other names of cuda and rocm.
@@ -148,7 +115,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	}
 	options := xlabridge.Options{
 		Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), NoCache: o.NoCache,
-		Progress: l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew,
+		Progress: l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew, DeviceMemory: o.Memory,
 	}
 	if o.Target != "" {
 		t, err := target.Parse(o.Target)
@@ -157,8 +124,6 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 		}
 		// The commands with a target make programs only. Some of them have shapes that follow from results.
 		options.Topology, options.Zeros = &t, true
-	} else {
-		options.DeviceMemory = o.Memory
 	}
 	client, err := xlabridge.Open(ctx, options)
 	switch {

@@ -107,14 +107,16 @@ func TestBackendFlagsRefuse(t *testing.T) {
 		{BackendFlags{Backend: "cup"}, `--backend got "cup", wants one of`},
 		{BackendFlags{Backend: "cuda", Memory: xlabridge.DeviceMemoryOptions{Fraction: .5, OnDemand: true}}, ""},
 		{BackendFlags{Backend: "cpu", Memory: xlabridge.DeviceMemoryOptions{Fraction: .5}},
-			"--memory-fraction got 0.5, " +
-				"but only cuda and rocm take a part of a GPU's memory: leave it out, or use one of these backends"},
+			"--memory-fraction got 0.5, wants no value: only cuda and rocm take a part of a GPU's memory; leave it " +
+				"out, or use one of these backends"},
 		{BackendFlags{Backend: "tpu", Memory: xlabridge.DeviceMemoryOptions{OnDemand: true}},
-			"--preallocate got false, but"},
+			"--preallocate got false, wants no value"},
 		{BackendFlags{Backend: "cuda", Memory: xlabridge.DeviceMemoryOptions{Fraction: 1.5}},
 			"--memory-fraction got 1.5, " +
 				"wants a number above 0 and at most 1"},
 		{BackendFlags{Backend: "cuda", Memory: xlabridge.DeviceMemoryOptions{Fraction: math.NaN()}}, "got NaN"},
+		{BackendFlags{Backend: "cuda", Target: "h100", Memory: xlabridge.DeviceMemoryOptions{OnDemand: true}},
+			"--preallocate got false, wants no value for a topology"},
 		{BackendFlags{Backend: "cpu", Devices: -1}, "--devices got -1, wants 1 to 256, or 0 for all"},
 		{BackendFlags{Backend: "cpu", Devices: 257}, "--devices got 257"},
 		{BackendFlags{Backend: Reference, Devices: 2}, "the reference interpreter has 1 device"},

@@ -145,17 +145,17 @@ func unpack(packed []byte, n int) []byte {
 	return raw
 }
 
-// function is an attribute with the type of a function.
-func (m *module) function(index uint64) (inputs, outputs []string) {
+// function is an attribute with the type of a function: the numbers of the types of its inputs and outputs.
+func (m *module) function(index uint64) (inputs, outputs []uint64) {
 	_, c := m.attribute(index, typeAttribute)
 	e := at(m.types, c.number(), "type")
 	c = &cursor{"type section", e.data}
 	if e.dialect != "vhlo" || !e.coded || c.number() != functionType {
 		refuse("a function has another type than that of functions")
 	}
-	for _, list := range []*[]string{&inputs, &outputs} {
+	for _, list := range []*[]uint64{&inputs, &outputs} {
 		for n := c.count(); n > 0; n-- {
-			*list = append(*list, m.typeText(c.number()))
+			*list = append(*list, c.number())
 		}
 	}
 	return inputs, outputs
@@ -220,12 +220,10 @@ const maxElements = 1 << 40
 func (t tensorType) size() int {
 	n := int64(1)
 	for _, d := range t.sizes {
-		if d < 0 || d > maxElements {
+		if d < 0 || d > 0 && n > maxElements/d {
 			refuse("it has a tensor %s, whose size is not known here", t)
 		}
-		if n *= d; n > maxElements {
-			refuse("it has a tensor %s, whose size is not known here", t)
-		}
+		n *= d
 	}
 	return int(n)
 }

@@ -40,6 +40,7 @@ const maxGrowth = 64
 type writer struct {
 	*module
 	text    strings.Builder
+	part    int // bytes of the line that is being made
 	limit   int
 	aliases map[int]int     // numbers of parameters that have the names of others
 	same    map[value]value // results of ops that return their operand, and that operand
@@ -47,10 +48,20 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.text, format+"\n", args...)
-	if w.text.Len() > w.limit {
+	w.part = 0
+	w.counted("")
+}
+
+// counted returns a part of the line that is being made. A line may have millions of parts, so each is counted.
+func (w *writer) counted(text string) string {
+	if w.part += len(text); w.text.Len()+w.part > w.limit {
 		refuse("its text has more than %d times its size: one constant or type is used too often", maxGrowth)
 	}
+	return text
 }
+
+// typeText is a type as text, and is counted.
+func (w *writer) typeText(index uint64) string { return w.counted(w.module.typeText(index)) }
 
 // top writes an op outside of functions.
 func (w *writer) top(o *operation) {
@@ -81,13 +92,17 @@ func (w *writer) function(o *operation) {
 	body := o.regions[0]
 	params := make([]string, len(inputs))
 	for i, p := range body.params {
-		params[i] = w.value(p) + ": " + inputs[i]
+		params[i] = w.value(p) + ": " + w.typeText(inputs[i])
 		if label := body.labels[i]; len(label) <= maxLabel && plain.MatchString(label) {
-			params[i] += ` loc("` + label + `")`
+			params[i] += w.counted(` loc("` + label + `")`)
 		}
 	}
+	results := make([]string, len(outputs))
+	for i, kind := range outputs {
+		results[i] = w.typeText(kind)
+	}
 	w.line("func.func @%s(%s) -> (%s) {", w.symbol(a.text("sym_name")), strings.Join(params, ", "),
-		strings.Join(outputs, ", "))
+		strings.Join(results, ", "))
 	w.body(body)
 	w.line("}")
 }
@@ -119,7 +134,7 @@ func (w *writer) source(v value) value {
 	return v
 }
 
-// value is the name of a value.
+// value is the name of a value, and is counted.
 func (w *writer) value(v value) string {
 	v = w.source(v)
 	if alias, ok := w.aliases[v.op]; ok {
@@ -127,11 +142,11 @@ func (w *writer) value(v value) string {
 	}
 	switch {
 	case v.param:
-		return fmt.Sprintf("%%p%d_%d", v.op, v.part)
+		return w.counted(fmt.Sprintf("%%p%d_%d", v.op, v.part))
 	case v.parts == 1:
-		return fmt.Sprintf("%%v%d", v.op)
+		return w.counted(fmt.Sprintf("%%v%d", v.op))
 	}
-	return fmt.Sprintf("%%v%d#%d", v.op, v.part)
+	return w.counted(fmt.Sprintf("%%v%d#%d", v.op, v.part))
 }
 
 func (w *writer) values(all []value) string {

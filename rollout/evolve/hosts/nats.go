@@ -70,8 +70,9 @@ func (b *natsBus) Send(m Message) int {
 	data := m.Encode()
 	_ = b.conn.Publish(b.prefix+subject, data) // a lost message costs time only
 	if m.Kind != State && m.Kind != Members {
-		// The client's goroutine that writes to the connection runs now. On one core it would otherwise not run before
-		// the next chunk is computed. A flush of the client would do the same, but has the server answer each time.
+		// The client's goroutine that writes to the connection may run now. On one core it would otherwise not run
+		// before the next chunk is computed. A flush of the client would do the same, but has the server answer each
+		// time.
 		runtime.Gosched()
 	}
 	return len(data)

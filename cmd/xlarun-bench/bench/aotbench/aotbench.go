@@ -65,12 +65,14 @@ type Result struct {
 	Device *OnDevice `json:"device,omitempty"`
 }
 
-// OnDevice is a program that was compiled and run on its device.
+// OnDevice is a program that was compiled on its device, and run there if it has rounds.
 type OnDevice struct {
 	Kernels     float64 `json:"kernels"`
 	Temporaries int64   `json:"temporary_bytes"`
-	Peak        int64   `json:"peak_bytes"` // of the device's memory after the round; 0: the plugin does not say
-	Round       float64 `json:"round_seconds"`
+	// Peak is of the device's memory after the round; 0: the plugin does not say, or nothing was run.
+	Peak int64 `json:"peak_bytes,omitempty"`
+	// Round is the time of a round; 0: nothing was run, because the row has no rounds.
+	Round float64 `json:"round_seconds,omitempty"`
 }
 
 // Options say what is compiled with.

@@ -5,6 +5,9 @@ import (
 	"math"
 )
 
+// mostMemory is the largest memory that the policy takes.
+const mostMemory = 1 << 24
+
 // transformer has a memory of each block as its state, "keys_0" and "values_0" [batch, memory, heads, depth] and so on,
 // and "count" [batch], the steps so far. All begin as zeros.
 func transformer(w *writer, x string) (string, error) {
@@ -17,6 +20,12 @@ func transformer(w *writer, x string) (string, error) {
 		return "", err
 	}
 	width := w.arrays["In.W"].dims[1]
+	if heads < 1 || heads != math.Trunc(heads) || heads > float64(width) || width%int(heads) != 0 {
+		return "", fmt.Errorf("the member's heads are %v, want a whole number that divides its width %d", heads, width)
+	}
+	if memory < 1 || memory != math.Trunc(memory) || memory > mostMemory {
+		return "", fmt.Errorf("the member's memory is %v, want a whole number from 1 to %d", memory, mostMemory)
+	}
 	a := &attention{writer: w, heads: int(heads), memory: int(memory), depth: width / int(heads)}
 	a.begin()
 	x = w.layer("In", w.flat(x))
