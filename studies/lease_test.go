@@ -61,6 +61,31 @@ func TestLeaseWhoseWriteFails(t *testing.T) {
 	}
 }
 
+// 32.170: the message server does not store that a worker gives its trial back, so the worker still has it.
+func TestReleaseThatIsNotStored(t *testing.T) {
+	t.Parallel()
+	c, d, trial := newTestSession(t, "lease = \"15s\"\n")
+	q := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"}
+	_, err := d.claim(q)
+	require.NoError(t, err)
+	bucket := d.broker.leases
+	d.broker.leases = slowLeases{bucket, false}
+	_, err = d.release(q)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	d.broker.leases = bucket
+	d, err = newServer(t.Context(), c, d.broker)
+	require.NoError(t, err)
+	other := request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"}
+	got, err := d.claim(other)
+	require.NoError(t, err)
+	require.NotZero(t, got.Busy, "the worker a has it")
+	_, err = d.release(q)
+	require.NoError(t, err)
+	got, err = d.claim(other)
+	require.NoError(t, err)
+	require.NotNil(t, got.Job)
+}
+
 // 32.123: all leases are lost while a result is being written: no other worker gets the trial.
 func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
 	t.Parallel()

@@ -433,13 +433,17 @@ func (s *server) keep(q request) (reply, error) {
 // release gives a trial back. This attempt does not count.
 func (s *server) release(q request) (reply, error) {
 	return s.withLease(releaseKind, q, func(l *lease) (reply, error) {
+		given := *l
 		if !l.released { // it may be asked twice
-			l.Attempts--
+			given.Attempts--
 		}
-		l.released = true
-		l.lastSeen = time.Time{}
+		given.released, given.lastSeen = true, time.Time{}
+		if err := s.write(q.Trial, &given); err != nil {
+			return reply{}, err // the worker has the lease, and asks again
+		}
+		*l = given
 		s.noteIdle(q.Worker)
-		return reply{}, s.write(q.Trial, l)
+		return reply{}, nil
 	})
 }
 
