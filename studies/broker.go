@@ -57,8 +57,8 @@ func (l Listen) Check() error {
 	return nil
 }
 
-// server returns the settings of a message server that listens so.
-func (l Listen) server() (*natsserver.Options, error) {
+// options returns the settings of a message server with the token and the certificates.
+func (l Listen) options() *natsserver.Options {
 	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", NoLog: true, NoSigs: true,
 		MaxPayload: largestMessage, Authorization: l.Token, TLSTimeout: 5}
 	if l.TLS != nil {
@@ -67,23 +67,7 @@ func (l Listen) server() (*natsserver.Options, error) {
 			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
 		}
 	}
-	if l.Address == "" {
-		return o, nil
-	}
-	host, port, _ := net.SplitHostPort(l.Address)
-	o.Host = host
-	var err error
-	if o.Port, err = strconv.Atoi(port); err != nil {
-		return nil, fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
-	}
-	probe, err := net.Listen("tcp", l.Address) // the server only logs what hinders it
-	if err != nil {
-		return nil, err
-	}
-	if o.Port == 0 {
-		o.Port = probe.Addr().(*net.TCPAddr).Port
-	}
-	return o, probe.Close()
+	return o
 }
 
 // broker is a NATS server in this process: the queue of trials, the leases and the checkpoints of a study. All of it
@@ -98,9 +82,9 @@ type broker struct {
 	queue  jetstream.Stream
 	leases jetstream.KeyValue
 	kept   jetstream.ObjectStore
-	socket net.Listener // for processes of this machine
-	far    net.Listener // for other machines; nil: they cannot join
-	dir    string
+	socket net.Listener  // for processes of this machine
+	far    net.Listener  // for other machines; nil: they cannot join
+	dir    string        // its files
 	limit  time.Duration // for which the server is waited for
 	damage string        // why the files that were there could not be used; "" if they could
 	over   sync.Once
@@ -118,8 +102,8 @@ const shortestWait, longestWait = 500 * time.Millisecond, 5 * time.Second
 // patience returns how long a server is waited for, given the time of a lease.
 func patience(lease time.Duration) time.Duration { return min(longestWait, max(lease/2, shortestWait)) }
 
-// openBroker starts the broker whose files are in dir. It makes the files anew if they cannot be used. A trial that was
-// delivered and not acknowledged is delivered again after the time wait.
+// openBroker starts the broker whose files are in a folder of dir. It makes the files anew if they cannot be used. A
+// trial that was delivered and not acknowledged is delivered again after the time wait.
 func openBroker(dir, socket string, l Listen, wait time.Duration) (*broker, error) {
 	// The mark exists while the files are opened. If damaged files crash the process, the mark stays.
 	mark := filepath.Join(dir, "opening")
@@ -144,6 +128,34 @@ func openBroker(dir, socket string, l Listen, wait time.Duration) (*broker, erro
 	return b, nil
 }
 
+// storeName is the file that names the folder of the last broker's files.
+const storeName = "store"
+
+// storeIn returns the folder of a broker's files in dir: that of the last broker if it ended, else a new one.
+func storeIn(dir string) (string, error) {
+	file := filepath.Join(dir, storeName)
+	if name, err := os.ReadFile(file); err == nil && filepath.Base(string(name)) == string(name) {
+		path := filepath.Join(dir, string(name))
+		if info, err := os.Lstat(path); err == nil && info.IsDir() && path != dir {
+			return path, nil
+		}
+	}
+	former, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range former {
+		if entry.IsDir() {
+			_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // a server that hangs may write there
+		}
+	}
+	path, err := os.MkdirTemp(dir, "store-*")
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(file, []byte(filepath.Base(path)), 0o600)
+}
+
 func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *broker, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -151,15 +163,24 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
 		return nil, err
 	}
-	o, err := l.server()
+	store, err := storeIn(dir)
 	if err != nil {
 		return nil, err
 	}
+	o := l.options()
 	o.Host, o.Port = "127.0.0.1", natsserver.RANDOM_PORT
-	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, dir, true
+	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, store, true
 	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
-	b := &broker{dir: dir, limit: patience(wait), clients: map[net.Conn]bool{}}
+	b := &broker{dir: store, limit: patience(wait), clients: map[net.Conn]bool{}}
+	if l.Address != "" { // before the server is there, which needs time to end
+		if b.far, err = net.Listen("tcp", l.Address); err != nil {
+			return nil, err
+		}
+	}
 	if b.server, err = natsserver.NewServer(o); err != nil {
+		if b.far != nil {
+			_ = b.far.Close()
+		}
 		return nil, err
 	}
 	defer func() {
@@ -170,11 +191,6 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 			b.close()
 		}
 	}()
-	if l.Address != "" {
-		if b.far, err = net.Listen("tcp", l.Address); err != nil {
-			return nil, err
-		}
-	}
 	if err := started(b.server); err != nil {
 		return nil, err
 	}
@@ -331,7 +347,9 @@ func (b *broker) shutdown() {
 	select {
 	case <-over:
 	case <-time.After(b.limit):
-		_ = os.RemoveAll(b.dir) // the next broker must not share files with it
+		// The server may write into its folder for a while, and make it again. The next broker has another one.
+		_ = os.Remove(filepath.Join(filepath.Dir(b.dir), storeName))
+		_ = os.RemoveAll(b.dir)
 	}
 	// A server that shuts down may leave a new connection without an answer: the worker would wait for it.
 	b.mu.Lock()

@@ -28,9 +28,13 @@ func TestEngineThatIsHindered(t *testing.T) {
 	require.Error(t, err)
 
 	// Case 2: a store that is no folder is made anew.
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "jetstream"), []byte("x"), 0o600))
 	e, err := open(Listen{})
+	require.NoError(t, err)
+	require.Empty(t, e.damage)
+	e.close()
+	require.NoError(t, os.RemoveAll(filepath.Join(e.dir, "jetstream")))
+	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "jetstream"), []byte("x"), 0o600))
+	e, err = open(Listen{})
 	require.NoError(t, err)
 	require.NotEmpty(t, e.damage)
 	e.close()
@@ -39,7 +43,7 @@ func TestEngineThatIsHindered(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	kept := filepath.Join(dir, "kept")
+	kept := filepath.Join(e.dir, "kept")
 	require.NoError(t, os.WriteFile(kept, nil, 0o600))
 	_, err = open(Listen{Address: taken.Addr().String()})
 	require.ErrorAs(t, err, new(*net.OpError))
@@ -67,7 +71,7 @@ func TestQueueHasNoFiles(t *testing.T) {
 	t.Parallel()
 	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
 	consumers := func() []string {
-		found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*", "obs", "*"))
+		found, err := filepath.Glob(filepath.Join(dir, "*", "jetstream", "*", "streams", "*", "obs", "*"))
 		require.NoError(t, err)
 		return found
 	}
@@ -107,20 +111,23 @@ func TestServerThatHangs(t *testing.T) {
 		_, err = b.leases.Put(t.Context(), trial, []byte("lease"))
 		require.NoError(t, err)
 	}
-	fillDisk(t, filepath.Join(dir, "jetstream"))
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "jetstream")))
+	fillDisk(t, filepath.Join(b.dir, "jetstream"))
+	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "jetstream")))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, b.forget(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
 	require.Error(t, (&server{broker: b, leases: map[int64]*lease{}}).loadLeases(t.Context()))
 	b.close()
-	require.NoDirExists(t, dir)
+	require.NoDirExists(t, b.dir)
+	require.NoError(t, os.Mkdir(b.dir, 0o700)) // as the server may do
 	_, err = io.Copy(io.Discard, client)
 	require.NoError(t, err)
 	next, err := openBroker(dir, socket, l, time.Second)
 	require.NoError(t, err)
 	defer next.close()
 	require.Equal(t, l.Address, next.address())
+	require.NotEqual(t, b.dir, next.dir, "29.113 the next broker has a folder of its own")
+	require.NoDirExists(t, b.dir, "29.113")
 	_, err = next.leases.Put(t.Context(), "1", []byte("lease"))
 	require.NoError(t, err)
 }

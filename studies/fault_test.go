@@ -129,8 +129,8 @@ func TestLostBroker(t *testing.T) {
 		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, time.Minute, time.Millisecond)
 		deleted++
 		require.Eventually(t, func() bool {
-			_, err := os.Stat(filepath.Join(store, "jetstream"))
-			return err == nil
+			made, err := filepath.Glob(filepath.Join(store, "*", "jetstream"))
+			return err == nil && len(made) > 0
 		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", said)
 		time.Sleep(rand.N(100 * time.Millisecond))
 		kill(cmd)

@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,10 +14,11 @@ import (
 // ServeMessages runs a message server without a study until ctx ends: for runs that several hosts compute together. It
 // calls listening with its address, HOST:PORT.
 func ServeMessages(ctx context.Context, l Listen, listening func(address string)) error {
-	o, err := l.server()
-	if err != nil {
+	o := l.options()
+	if err := l.address(o); err != nil {
 		return err
 	}
+	var err error
 	// It keeps which runs are done, and what processes of one mesh tell each other.
 	var remove func()
 	if o.StoreDir, remove, err = newStore(os.TempDir()); err != nil {
@@ -39,6 +41,21 @@ func ServeMessages(ctx context.Context, l Listen, listening func(address string)
 	listening(s.Addr().String())
 	<-ctx.Done()
 	return nil
+}
+
+// address sets the address of a message server that listens itself. The server only logs what hinders it, so the
+// address is tried first.
+func (l Listen) address(o *natsserver.Options) error {
+	if l.Address == "" {
+		return nil
+	}
+	probe, err := net.Listen("tcp", l.Address)
+	if err != nil {
+		return err
+	}
+	o.Host, _, _ = net.SplitHostPort(l.Address)
+	o.Port = probe.Addr().(*net.TCPAddr).Port
+	return probe.Close()
 }
 
 const (

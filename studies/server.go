@@ -96,8 +96,10 @@ type server struct {
 	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
 	workers  map[string]*WorkerStatus
 	deaths   []*death
-	refused  int   // number of results and checkpoints that came too late
-	failure  error // of the broker, after which the session ends: no other request waits for it
+	replaced []string // checkpoints that have to be removed
+	removing bool     // they are being removed
+	refused  int      // number of results and checkpoints that came too late
+	failure  error    // of the broker, after which the session ends: no other request waits for it
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) {
@@ -423,11 +425,43 @@ func (s *server) keep(q request) (reply, error) {
 			l.Object = old
 			return reply{}, err
 		}
-		if old != "" { // it only takes room: no request waits for it
-			go func() { _ = s.broker.drop(s.ctx, old) }()
+		if old != "" {
+			s.replaced = append(s.replaced, old)
+			if !s.removing {
+				s.removing = true
+				go s.remove()
+			}
 		}
 		return reply{Fence: l.revision}, nil
 	})
+}
+
+// remove removes the replaced checkpoints one after the other, and ends when there is none. They only take room: no
+// request waits for it. A broker that does not answer ends the session.
+func (s *server) remove() {
+	for {
+		s.mu.Lock()
+		if len(s.replaced) == 0 || s.failure != nil || s.ctx.Err() != nil {
+			s.removing = false
+			s.mu.Unlock()
+			return
+		}
+		object := s.replaced[0]
+		s.replaced = s.replaced[1:]
+		s.mu.Unlock()
+		ctx, cancel := context.WithTimeout(s.ctx, patience(s.ttl))
+		err := s.broker.drop(ctx, object)
+		cancel()
+		if err != nil && s.ctx.Err() == nil {
+			s.mu.Lock()
+			s.failure = err
+			s.mu.Unlock()
+			select {
+			case s.errs <- err:
+			default:
+			}
+		}
+	}
 }
 
 // release gives a trial back. This attempt does not count.
