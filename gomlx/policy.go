@@ -21,7 +21,7 @@ type Network func(scope *model.Scope, observations *mlgraph.Node, outputs int) *
 
 // RecurrentNetwork builds one step of a network with memory. carry is what the step before returned as next, and zeros
 // in an episode's first step: the shapes of the policy's carry, each with a leading axis of one. observations and
-// outputs are those of a Network.
+// outputs mean the same as for a Network.
 type RecurrentNetwork func(scope *model.Scope, observations *mlgraph.Node, carry []*mlgraph.Node, outputs int) (
 	out *mlgraph.Node, next []*mlgraph.Node)
 

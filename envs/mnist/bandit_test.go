@@ -32,7 +32,7 @@ func folder(t *testing.T, dims []uint32, pictures, labels []byte) string {
 	return dir
 }
 
-// pictures are those of third_party/oracles/gymnax_games.py: 40 of 6 x 5 pixels.
+// pictures writes the pictures of third_party/oracles/gymnax_games.py, 40 of 6 x 5 pixels, into a folder.
 func pictures(t *testing.T) string {
 	var data, labels []byte
 	for i := range 40 {

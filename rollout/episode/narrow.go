@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// narrowProduct is the number of products of numbers, in a product of a vector and a matrix, up to which it is
-	// faster as a sum over lanes than as a product of the compiler's library.
+	// narrowProduct is the largest size of a matrix whose product with a vector is faster as a sum over lanes than as
+	// a product of the compiler's library.
 	narrowProduct = 32
 	// narrowSum is the number of elements up to which a sum over them is written out.
 	narrowSum = 32
-	// narrowDot is the same for the product of two vectors, whose terms the compiler adds one after the other anyway.
+	// narrowDot is the same for the product of two vectors: the compiler adds its terms one after the other anyway.
 	narrowDot = 256
 )
 

@@ -41,7 +41,7 @@ func better(a, b []float64) bool {
 	return some
 }
 
-// Fronts and crowding distances are those of plain loops.
+// Plain loops find the same fronts and crowding distances.
 func TestDominationIsALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, k := range []int{1, 2, 3} {

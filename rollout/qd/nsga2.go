@@ -12,9 +12,9 @@ import (
 func init() { MustRegisterArchive("nsga2", func() ArchiveMaker { return &NSGA2{Number: 256} }) }
 
 // NSGA2 keeps a population by several objectives, without descriptors: the elitist non-dominated sorting genetic
-// algorithm of Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II" (2002). Of the population and
-// the members of a generation those of the first fronts survive, and of the last of these fronts those with the largest
-// crowding distance. A parent is the better of two by front, then by crowding distance.
+// algorithm of Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II" (2002). The first fronts of
+// the population and a generation together survive. If the last of these fronts does not fit whole, its members with
+// the largest crowding distance survive. A parent is the better of two by front, then by crowding distance.
 type NSGA2 struct {
 	Number int `set:"size" args:"" min:"2" max:"65536" help:"members of the population"`
 }

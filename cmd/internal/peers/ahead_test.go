@@ -43,7 +43,7 @@ func TestParseAhead(t *testing.T) {
 	}
 }
 
-// Requirements of a device are those of a CPU and JAX with the plugin of the device.
+// A device needs the packages of a CPU, and JAX with the plugin of the device.
 func TestRequirements(t *testing.T) {
 	base, err := requirementsIn(RunRequirements)
 	require.NoError(t, err)

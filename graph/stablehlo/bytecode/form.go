@@ -12,7 +12,7 @@ type form struct {
 	head       func(w *writer, o *operation, a attributes) string
 }
 
-// attributes are those of one op: their indices, by name.
+// attributes has the indices of the attributes of one op, by name.
 type attributes struct {
 	m  *module
 	at map[string]uint64
