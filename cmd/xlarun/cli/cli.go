@@ -160,14 +160,6 @@ func (a *App) run(ctx context.Context, args []string) int {
 	return console.Run(ctx, newRoot(a), joinBools(a.args), a.Streams)
 }
 
-// mayCall reports whether the arguments may call a command. Only such a command gets flags for the settings of runs:
-// making those of all commands takes some 15 ms of every start. Manuals and help show them all.
-func (a *App) mayCall(command string) bool {
-	return len(a.args) == 0 || slices.ContainsFunc(a.args, func(arg string) bool {
-		return arg == command || arg == "man" || arg == "help"
-	})
-}
-
 // joinBools lets users write a blank before the value of a boolean flag, as before any other value: --jit false.
 func joinBools(args []string) (out []string) {
 	for i, arg := range args {

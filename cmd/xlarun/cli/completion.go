@@ -10,13 +10,13 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// completes reports whether a command is one by which shells ask for the words that may follow.
+// completes reports whether shells call a command to ask for the words that may follow.
 func completes(command string) bool {
 	return command == cobra.ShellCompRequestCmd || command == cobra.ShellCompNoDescRequestCmd
 }
 
-// addValues lets shells complete the values of flags that name a choice, and the environment of a run. cmd has the
-// flags of these kinds.
+// addValues lets shells complete the values of flags that name a choice, and the environment of a run. cmd has flags
+// for the settings of all kinds.
 func (a *App) addValues(cmd *cobra.Command, kinds ...run.Kind) {
 	if len(a.args) == 0 || !completes(a.args[0]) {
 		return

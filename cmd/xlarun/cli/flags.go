@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
@@ -74,6 +75,21 @@ func (s setting) add(f *pflag.FlagSet, short, help, value string, hidden bool) {
 	if s.kind == "bool" {
 		flag.NoOptDefVal = "true"
 	}
+}
+
+// addRunFlags adds flags for the settings of kinds of run to a command, with their help and completion. It does so only
+// if the arguments may call the command, or ask for manuals or help, and reports whether it did: making the flags of
+// all commands takes some 15 ms of every start.
+func (a *App) addRunFlags(cmd *cobra.Command, g *flagValues, kinds ...run.Kind) bool {
+	if len(a.args) > 0 && !slices.ContainsFunc(a.args, func(arg string) bool {
+		return arg == cmd.Name() || arg == "man" || arg == "help"
+	}) {
+		return false
+	}
+	g.addSettings(cmd.Flags(), kinds...)
+	a.addValues(cmd, kinds...)
+	g.addHelp(cmd, kinds...)
+	return true
 }
 
 // addSettings adds the flags of kinds of run. The help shows those of the first kind.

@@ -35,8 +35,7 @@ func inspectCommand(a *App) *cobra.Command {
 		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
 		Long: "Inspect compiles one round of an experiment (a config file, an environment, or the name of a kind) " +
-			"and " +
-			"shows its ops,\n" +
+			"and shows its ops,\n" +
 			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
 			"With --topology\n" +
 			"it compiles for a device that need not be there, and lists the kernels of each loop.",
@@ -61,8 +60,7 @@ func inspectCommand(a *App) *cobra.Command {
 			}
 			if peer && on.Target == "" {
 				return console.BadInput("--peers shows JAX's program for devices that need not be there: add " +
-					"--topology " +
-					"h100, or another target")
+					"--topology h100, or another target")
 			}
 			if err := t.fetch(cmd.Context(), a); err != nil {
 				return err
@@ -111,12 +109,9 @@ func inspectCommand(a *App) *cobra.Command {
 			return printInspection(a, i, g.own.json)
 		},
 	}
-	if !a.mayCall(cmd.Name()) {
+	if !a.addRunFlags(cmd, g, allKinds()...) {
 		return cmd
 	}
-	g.addSettings(cmd.Flags(), allKinds()...)
-	a.addValues(cmd, allKinds()...)
-	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())
 	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")

@@ -51,12 +51,9 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			return a.runTask(cmd.Context(), t, g.own)
 		},
 	}
-	if !a.mayCall(cmd.Name()) {
+	if !a.addRunFlags(cmd, g, k) {
 		return cmd
 	}
-	g.addSettings(cmd.Flags(), k)
-	a.addValues(cmd, k)
-	g.addHelp(cmd, k)
 	g.addCall(cmd.Flags(), title)
 	return cmd
 }

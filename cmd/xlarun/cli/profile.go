@@ -49,12 +49,9 @@ func profileCommand(a *App) *cobra.Command {
 			return p.print(g.own.json)
 		},
 	}
-	if !a.mayCall(cmd.Name()) {
+	if !a.addRunFlags(cmd, g, allKinds()...) {
 		return cmd
 	}
-	g.addSettings(cmd.Flags(), allKinds()...)
-	a.addValues(cmd, allKinds()...)
-	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	cmd.Flags().IntVar(&repeats, "repeats", repeats, "rounds that are timed, of which the median counts")
 	return cmd

@@ -76,12 +76,9 @@ func warmupCommand(a *App) *cobra.Command {
 			return w.run(cmd.Context())
 		},
 	}
-	if !a.mayCall(cmd.Name()) {
+	if !a.addRunFlags(cmd, g, allKinds()...) {
 		return cmd
 	}
-	g.addSettings(cmd.Flags(), allKinds()...)
-	a.addValues(cmd, allKinds()...)
-	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	tune := cmd.Flags().Lookup("tune")
 	tune.Usage = "how the settings of the plan that are not given are chosen: off (by the rule), quick (the " +
