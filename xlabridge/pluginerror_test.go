@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A client that the plugin does not make is one sentence. The words are those of XLA's sources and of reports of JAX's
-// users, by the file or the thread that has them.
+// If the plugin makes no client, the error is one sentence. Each case names where its words come from: a file of XLA's
+// sources, or a report of a user of JAX.
 func TestDeviceErrors(t *testing.T) {
 	for _, c := range []struct{ source, reason, chatter, want string }{
 		{"xla/pjrt/gpu/gpu_helpers.cc", "FAILED_PRECONDITION: No visible GPU devices.", "",

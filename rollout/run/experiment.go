@@ -51,8 +51,8 @@ type About struct {
 	Prepare func(resumed bool) error
 	// Bound are settings that a resumed run cannot change, although their tags allow it.
 	Bound []string
-	// Size is the setting of whole numbers that the memory of a program grows with, such as the population. A user
-	// whose device is too small is told to make it smaller. "": there is none.
+	// Size is the setting of whole numbers that the memory of a program grows with, such as the population. The error
+	// of a device that is too small advises a smaller value. "": there is none.
 	Size string
 	// Given are the settings with which the user gives the plan of a Planned experiment, or a part of it.
 	Given []string

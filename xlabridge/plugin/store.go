@@ -74,7 +74,7 @@ func (s *store) wheels(backend string) (plugin *wheel, support []*wheel, err err
 	return plugin, support, nil
 }
 
-// wheelsOf returns the wheels that belong to a plugin. If it matches no pin, they are those of the machine.
+// wheelsOf returns the wheels that belong to a plugin, or the wheels of the machine if the plugin matches no pin.
 func (s *store) wheelsOf(pin *wheel, backend string) (plugin *wheel, support []*wheel, err error) {
 	if pin == nil || pin.Backend != backend {
 		return s.wheels(backend)
