@@ -90,7 +90,7 @@ var rooms = []room{
 		"internal/credentials", "internal/messaging"), []string{}},
 	{"studies/rdb/rdbtest", []string{"internal/network"}, nil},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
-	{"studies/...", append(below, "rollout/run", "studies/...", "internal/credentials"), nil},
+	{"studies/...", append(below, "rollout/run", "studies/...", "internal/credentials", "internal/messaging"), nil},
 	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/..."}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/quantity"}, nil},
 	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},
@@ -119,7 +119,7 @@ var rooms = []room{
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/credentials", []string{}, []string{}},
-	{"internal/messaging", []string{}, []string{"github.com/nats-io/nats.go"}},
+	{"internal/messaging", []string{}, []string{"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
 	{"internal/network", []string{}, []string{"golang.org/x/sys/unix"}},
 	{"internal/protobuf", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/...", []string{}, []string{}},
