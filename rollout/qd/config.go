@@ -371,8 +371,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if d, ok := p.Container.(Displayer); ok {
 		maps.Copy(rare, d.Rare())
 	}
-	_, corrects := first.Archive.(CellArchive)
-	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, corrects: corrects, rare: rare,
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, rare: rare,
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 

@@ -16,13 +16,12 @@ import (
 // Run is a run of qd: a compiled generation and its state on the devices.
 type Run struct {
 	*run.Loop
-	config   Config
-	program  *Program
-	target   float64 // NaN: none
-	backend  xlabridge.Backend
-	inputs   Inputs
-	corrects bool              // the archive is a CellArchive
-	rare     map[string]string // further names of metrics, in generations in which they are above 0
+	config  Config
+	program *Program
+	target  float64 // NaN: none
+	backend xlabridge.Backend
+	inputs  Inputs
+	rare    map[string]string // further names of metrics, in generations in which they are above 0
 	// correction is what Reevaluate found; nil before it.
 	correction *correction
 	places     mapPlaces
