@@ -75,6 +75,13 @@ type ArchiveMaker interface {
 	Needs() Needs
 }
 
+// EmitterSuggester is an ArchiveMaker that suits another emitter than the default, if genomes have bounds.
+type EmitterSuggester interface {
+	ArchiveMaker
+	// Emitter returns the name of that emitter, whose settings have bounds.
+	Emitter() string
+}
+
 // Needs says what an archive needs.
 type Needs struct {
 	Cells      bool // of descriptors; --front makes fronts in them

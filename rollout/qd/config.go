@@ -61,11 +61,13 @@ type Config struct {
 	_           struct{} `help:"generations at most"`
 	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	_           struct{} `help:"; with --archive nsga2 and bounds of genomes, sbx if not given"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
 	Strategy    string   `set:"strategy"`
 	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
+	programs *programs
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -80,7 +82,7 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, programs: &programs{}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
@@ -104,13 +106,15 @@ func (c *Config) Board() []run.Row {
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
-			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
-		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells", One: " new cell"},
+			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites", One: " better elite"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites", One: " new elite"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
+			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds",
+				One: " descriptor clipped to its bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor"}}},
+			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor",
+				One: " member without a finite fitness or descriptor"}}},
 	}
 	if p, err := c.program(); err == nil {
 		if d, ok := p.Container.(Displayer); ok {
@@ -156,8 +160,8 @@ func (c *Config) Check(on plan.Machine) error {
 	return c.checkMemory(p, on)
 }
 
-// program returns the generation without its layout, for any machine.
-func (c *Config) program() (*Program, error) {
+// makeProgram is program, made anew.
+func (c *Config) makeProgram() (*Program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
@@ -346,10 +350,12 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, err
 	}
-	p, err := c.program()
+	made, err := c.program()
 	if err != nil {
 		return nil, err
 	}
+	p := &Program{}
+	*p = *made
 	if err := c.layout(b, p); err != nil {
 		return nil, err
 	}

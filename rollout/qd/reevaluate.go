@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -198,14 +199,12 @@ func (r *Run) Table() []string {
 	if c == nil {
 		return nil
 	}
-	episodes := "a fresh episode"
-	if c.episodes > 1 {
-		episodes = fmt.Sprintf("%d fresh episodes", c.episodes)
-	}
-	line := fmt.Sprintf("by the means of %s of each elite: %s", episodes,
+	line := fmt.Sprintf("by the means of %s of each elite: %s",
+		quantity.Count(c.episodes, "fresh episode", "fresh episodes"),
 		r.program.Container.Summary(func(name string) float64 { return c.metrics[name] }))
 	if c.dropped > 0 {
-		line += fmt.Sprintf("; %d of %d elites have means that are not finite", c.dropped, len(c.elites.fitness))
+		line += fmt.Sprintf("; means that are not finite: %d of %s", c.dropped,
+			quantity.Count(len(c.elites.fitness), "elite", "elites"))
 	}
 	return []string{line}
 }

@@ -296,7 +296,7 @@ func TestNothingToCorrect(t *testing.T) {
 				}
 				require.Equal(t, len(facts)-1, checked)
 				require.Greater(t, checked, 1)
-				require.Contains(t, s.Table()[0], "by the means of a fresh episode of each elite")
+				require.Contains(t, s.Table()[0], "by the means of 1 fresh episode of each elite")
 			}
 		})
 	}
@@ -314,5 +314,5 @@ func TestNothingIsLeft(t *testing.T) {
 	c.Descriptor, c.Judge = "nan-of-some", 40 // one of the episodes begins to the left
 	s, _, facts = reevaluate(t, &xlabridge.Reference{}, c, 1)
 	require.Equal(t, 0., facts[0].Value)
-	require.Contains(t, s.Table()[0], "elites have means that are not finite")
+	require.Contains(t, s.Table()[0], "means that are not finite")
 }
