@@ -157,7 +157,7 @@ func (c *Config) Check(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	return c.checkMemory(p, on)
+	return c.checkMemory(p, on, 0)
 }
 
 // makeProgram is program, made anew.
@@ -298,8 +298,28 @@ func (c *Config) genome(p *Program) error {
 	return nil
 }
 
-// checkMemory refuses an archive that does not fit in the free memory.
-func (c *Config) checkMemory(p *Program, on plan.Machine) error {
+// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the file.
+const hostCopies = 2
+
+// bytes returns the bytes of the archive, and of the members of a generation as a program has them: what a device
+// scored, and the same from all devices.
+func (p *Program) bytes(batch int) (archive, members int64, err error) {
+	n := p.Genomes.Size()
+	err = graph.Try(func() {
+		for _, leaf := range graph.Leaves(p.Container.Empty(n, p.Scoring)) {
+			archive += int64(leaf.Shape().Bytes())
+		}
+	})
+	row := n + len(p.Objectives.names()) + 3
+	if len(p.Space.Dims) > 0 {
+		row += p.Space.Dims[0]
+	}
+	return archive, 2 * 4 * int64(row) * int64(batch), err
+}
+
+// checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
+// generation takes on a device; 0: it is not compiled yet.
+func (c *Config) checkMemory(p *Program, on plan.Machine, compiled int64) error {
 	n, err := policy.Size(p.Play.Policy)
 	if err != nil {
 		return err
@@ -312,15 +332,17 @@ func (c *Config) checkMemory(p *Program, on plan.Machine) error {
 	if c.Devices == 0 {
 		devices = int64(max(1, on.Devices))
 	}
-	// On each device the archive, and once more while it changes; the members of a generation three times.
-	row := 4 * int64(n+len(p.Objectives.names())+3)
-	if len(p.Space.Dims) > 0 {
-		row += 4 * int64(p.Space.Dims[0])
+	archive, members, err := p.bytes(c.Batch)
+	if err != nil {
+		return err
 	}
-	need := devices * row * (2*int64(p.Container.Most()) + 3*int64(c.Batch))
-	if w, ok := p.Container.(Workspacer); ok {
-		need += devices * w.Workspace(c.Batch)
+	if compiled == 0 {
+		compiled = archive + members
+		if w, ok := p.Container.(Workspacer); ok {
+			compiled += w.Workspace(c.Batch)
+		}
 	}
+	need := devices*compiled + hostCopies*archive
 	if free > 0 && need > free {
 		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %d "+
 			"devices, and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need), devices,
@@ -369,7 +391,9 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
-		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps()}, first, in, p.Run)
+		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
+			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes)
+		}}, first, in, p.Run)
 	if err != nil {
 		return nil, err
 	}

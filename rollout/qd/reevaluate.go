@@ -47,9 +47,9 @@ type reevaluation struct {
 
 // reevaluationInputs are the inputs of Program.reevaluate.
 type reevaluationInputs struct {
-	Genomes *graph.Array // f32[places, n]
-	Places  *graph.Array // i32[places]: those with an elite, of which the first Count count
+	Genomes *graph.Array // f32[batch, n]: of the part, of which the first Count count
 	Count   *graph.Array // i32[]
+	Last    *graph.Array // i32[]: 1 of the last part; else 0
 	Key     random.Key
 	Inputs  Inputs
 }
@@ -68,12 +68,9 @@ type reevaluated struct {
 func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluation, reevaluated) {
 	scoring := settings.Bind(&p.Scoring, in.Inputs.Numbers, "")
 	scoring.Annealing = bestOfCell
-	first := s.Part.Mul(p.Play.Tiles.Items)
 	batch := episode.PlayEach(p.Play, in.Inputs.Play, random.FoldIn(in.Key, s.Part), func(number *graph.Array,
 		_ random.Key, play func(params any) episode.Summary) Batch {
-		number = number.Add(first)
-		place := graph.Take(in.Places, number.Min(in.Count.Sub(1)).Max(0), 0)
-		genome := graph.Take(in.Genomes, place, 0)
+		genome := graph.Take(in.Genomes, number, 0)
 		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), in.Inputs.Tables).Batch
 		b.Valid = b.Valid.And(number.Lt(in.Count))
 		if c, ok := p.Container.(NoveltyContainer); ok {
@@ -83,8 +80,7 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 		return b
 	})
 	archive, change := s.Archive.Insert(batch, graph.Zeros(graph.ShapeOf(graph.Int32)), *scoring)
-	last := first.Add(p.Play.Tiles.Items).Ge(in.Count)
-	metrics := graph.Cond(last, func() *graph.Array { return graph.Stack(archive.Metrics(change, *scoring), 0) },
+	metrics := graph.Cond(in.Last.Gt(0), func() *graph.Array { return graph.Stack(archive.Metrics(change, *scoring), 0) },
 		func() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, len(p.Container.Metrics()))) })
 	return reevaluation{s.Part.Add(1), archive},
 		reevaluated{batch.Fitness, batch.Valid, batch.Descriptor, batch.Objectives, metrics}
@@ -102,11 +98,7 @@ func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := graph.Eval(state.Archive.Places())
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.replay(places)
+	c, err := r.replay(state.Archive.Places())
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +128,28 @@ func (r *Run) replay(places Places) (*correction, error) {
 	if err != nil {
 		return nil, err
 	}
-	occupied, count := make([]int32, len(fitness)), 0
+	var occupied []int32
 	for i, f := range fitness {
 		if !math.IsInf(f, -1) {
-			occupied[count] = int32(i)
-			count++
+			occupied = append(occupied, int32(i))
 		}
+	}
+	batch := play.Tiles.Items
+	in := reevaluationInputs{Key: random.FoldIn(random.New(r.config.Seed), reevaluateKey), Inputs: r.inputs}
+	// fill makes the inputs those of the part that begins with an elite. Beyond the last one is the
+	// first place of the archive.
+	fill := func(first int) error {
+		part := slices.Clone(occupied[first:min(first+batch, len(occupied))])
+		in.Count = graph.Of(int32(len(part)))
+		in.Last = graph.Of(int32(0))
+		if first+batch >= len(occupied) {
+			in.Last = graph.Of(int32(1))
+		}
+		for len(part) < batch {
+			part = append(part, 0)
+		}
+		in.Genomes, err = genomeRows(places.Genomes, part, 0, p.Genomes.Size())
+		return err
 	}
 	var first reevaluation
 	err = graph.Try(func() {
@@ -150,8 +158,9 @@ func (r *Run) replay(places Places) (*correction, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := reevaluationInputs{Genomes: places.Genomes, Places: graph.Int32s(occupied), Count: graph.Of(int32(count)),
-		Key: random.FoldIn(random.New(r.config.Seed), reevaluateKey), Inputs: r.inputs}
+	if err := fill(0); err != nil {
+		return nil, err
+	}
 	loop, err := run.NewLoop(r.backend, run.LoopOptions{Name: "reevaluation", Purpose: run.Purpose("qd", &r.config),
 		Plan: rollout.Plan, Computed: true}, first, in, p.reevaluate)
 	if err != nil {
@@ -159,12 +168,20 @@ func (r *Run) replay(places Places) (*correction, error) {
 	}
 	defer func() { _ = loop.Close() }()
 	c := &correction{metrics: map[string]float64{}}
-	for done := 0; done == 0 || done < count; done += play.Tiles.Items {
+	for first := 0; first == 0 || first < len(occupied); first += batch {
+		if first > 0 {
+			if err := fill(first); err != nil {
+				return nil, err
+			}
+			if err := loop.SetInputs(in); err != nil {
+				return nil, err
+			}
+		}
 		numbers, err := loop.Numbers()
 		if err != nil {
 			return nil, err
 		}
-		c.add(numbers, play.Tiles.Items, min(play.Tiles.Items, count-done), &p)
+		c.add(numbers, batch, min(batch, len(occupied)-first), &p)
 	}
 	return c, nil
 }
