@@ -156,8 +156,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	a.args = backendFirst(args)
-	return console.Run(ctx, newRoot(a), joinBools(a.args), a.Streams)
+	root := newRoot(a)
+	a.args = backendFirst(helpWithAll(root, args))
+	return console.Run(ctx, root, joinBools(a.args), a.Streams)
 }
 
 // joinBools lets users write a blank before the value of a boolean flag, as before any other value: --jit false.

@@ -216,6 +216,20 @@ const advancedKey = "advanced"
 // allKey is the annotation of a command whose help shows every flag.
 const allKey = "all"
 
+// helpWithAll makes "COMMAND --help --all" what "help COMMAND --all" is: it takes --all out of the arguments.
+func helpWithAll(root *cobra.Command, args []string) []string {
+	const flag = "--" + allKey
+	isHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
+	if !slices.Contains(args, flag) || !slices.ContainsFunc(args, isHelp) || args[0] == "help" {
+		return args
+	}
+	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == flag })
+	if command, _, err := root.Find(rest); err == nil && command.Annotations[handoverKey] == "" {
+		command.Annotations = map[string]string{allKey: ""}
+	}
+	return rest
+}
+
 // addHelp makes the help of a command short. It leaves out the settings of parts, and only names the flags that are
 // seldom needed. If the command line chooses a part, the help shows the settings of that choice and nothing else.
 func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
