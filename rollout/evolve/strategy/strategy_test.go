@@ -81,7 +81,9 @@ func (g fixedDraws) Items() int                      { return graph.Leaves(g.noi
 func (g fixedDraws) All() any                        { return g.noise }
 func (g fixedDraws) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
 
-func (g fixedDraws) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(g.Items())) }
+func (g fixedDraws) Each(f func(item *graph.Array) any) any {
+	return graph.VMap(f)(graph.Iota(g.Items()))
+}
 
 func (g fixedDraws) Sum(weights *graph.Array, term func(any) any) any {
 	z := g.noise
