@@ -56,8 +56,8 @@ func TestExam(t *testing.T) {
 	require.True(t, math.IsNaN(of(t, m, examReturn)))
 
 	for name, change := range map[string]func(c *Config){
-		"exam-param":  func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
-		"exam-steps":  func(c *Config) { c.ExamTarget = 0 },
+		"exam-param": func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
+		"exam-steps": func(c *Config) { c.ExamTarget = 0 },
 	} {
 		other := c.clone()
 		change(&other)
