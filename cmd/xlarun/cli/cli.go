@@ -156,8 +156,12 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
+	args, all := withoutAll(args)
+	a.args = backendFirst(args)
 	root := newRoot(a)
-	a.args = backendFirst(helpWithAll(root, args))
+	if all {
+		showAll(root, args)
+	}
 	return console.Run(ctx, root, joinBools(a.args), a.Streams)
 }
 
