@@ -146,7 +146,7 @@ func (e *Evolution) examine(m *run.Metrics) error {
 				return err
 			}
 		}
-		key := random.FoldIn(random.New(e.config.Seed), examKey)
+		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
 		if value.Number, err = e.exam.hold(centre, key); err != nil {
 			return err
 		}
