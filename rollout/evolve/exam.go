@@ -102,7 +102,8 @@ func newExam(b xlabridge.Backend, c *Config, member any) (*exam, error) {
 	if len(x.ways) == 0 {
 		x.ways = []string{""}
 	}
-	x.judge, err = episode.NewJudge(b, r, policy.Acting(member, x.ways[0]), len(x.ways), c.ExamEpisodes, c.Purpose()+", exam")
+	x.judge, err = episode.NewJudge(b, r, policy.Acting(member, x.ways[0]), len(x.ways), c.ExamEpisodes,
+		c.Purpose()+", exam")
 	return x, err
 }
 

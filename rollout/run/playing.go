@@ -116,8 +116,8 @@ func (p *Playing) Remark() string {
 	if limit < 1 || limit >= p.Steps {
 		return ""
 	}
-	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps %d are computed and counted for nothing",
-		p.Env, limit, p.Steps)
+	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps %d are computed and counted for "+
+		"nothing", p.Env, limit, p.Steps)
 }
 
 // Sampled returns the number of members whose trajectories are written.

@@ -32,8 +32,8 @@ func TestEpisodesEndWithTheEnvironment(t *testing.T) {
 			if c.steps == nil {
 				require.Empty(t, p.Remark(), "31.345")
 			} else {
-				require.Equal(t, fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps 500 are computed "+
-					"and counted for nothing", c.env, c.steps), p.Remark(), "31.345")
+				require.Equal(t, fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps 500 are "+
+					"computed and counted for nothing", c.env, c.steps), p.Remark(), "31.345")
 			}
 		})
 	}
