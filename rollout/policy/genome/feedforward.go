@@ -36,8 +36,15 @@ func (n *Network) Depths(g Genome) *graph.Array {
 // FeedForward returns the outputs, f32[outputs], of a genome for inputs x, f32[inputs]. Nodes are computed in their
 // order, each from the values of its sources.
 func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
-	values := graph.ForiLoop(0, r.Links.Rows, func(i, values *graph.Array) *graph.Array {
-		return graph.DynamicUpdateIndex(values, n.value(r, i, values), i.Add(n.Inputs), 0)
-	}, graph.Concatenate(0, x, graph.ZerosLike(r.Bias)))
-	return graph.Take(values, r.Outputs.Add(n.Inputs), 0)
+	type loop struct {
+		Values  *graph.Array // f32[nodes]
+		Outputs *graph.Array // f32[outputs]
+	}
+	start := loop{graph.Concatenate(0, x, graph.ZerosLike(r.Bias)),
+		graph.Zeros(graph.ShapeOf(graph.Float32, n.Outputs))}
+	return graph.ForiLoop(0, r.Links.Rows, func(i *graph.Array, l loop) loop {
+		value := graph.Once(n.value(r, i, l.Values))
+		return loop{graph.DynamicUpdateIndex(l.Values, value, i.Add(n.Inputs), 0),
+			graph.Select(r.Outputs.Eq(i), value, l.Outputs)}
+	}, start).Outputs
 }
