@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // A turn of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take hardly any
 // time beside that. So loops with short bodies take several steps in a turn, and steps of a turn share the kernels that
 // read and write the scanned arrays.
@@ -107,4 +109,31 @@ func (p *Program) aliases(t Target) map[int]int {
 		}
 	}
 	return large
+}
+
+// leastSliced is the least bytes of a slice that a loop takes again in each turn, instead of a copy of it.
+const leastSliced = 1 << 20
+
+// slicedInside returns the constants of a scan for the body of its loop. Large ones that are a slice of a larger array,
+// such as the parameters of a tile of a population, are sliced in the body: there the slice is a part of the kernels
+// that read it. In front of the loop it is a copy, of a kernel and memory of its own. turn is the counter of the loop.
+// It is in the barrier, so that the compiler does not move the slices out of the loop.
+func (l *lowering) slicedInside(consts []*Array, turn *Array) []*Array {
+	if !l.target.accelerator() {
+		return consts
+	}
+	inside := slices.Clone(consts)
+	for i, c := range consts {
+		slice := c
+		if n := c.node; n != nil && n.Op.Name == "reshape" {
+			slice = n.Inputs[0]
+		}
+		n := slice.node
+		if n == nil || n.Op.Name != "dynamic_slice" || c.shape.Bytes() < leastSliced {
+			continue
+		}
+		at := Barrier(append(slices.Clone(n.Inputs[1:]), turn)...)
+		inside[i] = Reshape(DynamicSlice(n.Inputs[0], at[:len(at)-1], slice.Dims()), c.Dims()...)
+	}
+	return inside
 }
