@@ -40,6 +40,8 @@ var rooms = []room{
 		[]string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/target", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/hlo", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"xlabridge/riegeli", []string{}, []string{"google.golang.org/protobuf/encoding/protowire",
+		"github.com/klauspost/compress/snappy"}},
 	{"xlabridge/kernels", []string{}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},

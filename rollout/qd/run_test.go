@@ -111,6 +111,9 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	arrays := files[0].Arrays.(map[string]*graph.Array)
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
 	require.Equal(t, float64(len(cells)), floats(t, state.Archive.(Elites).Count)[0])
+	for _, generation := range floats(t, arrays["generation"]) {
+		require.Equal(t, 1., generation, "31.343: generations count from 1, as the rows of metrics do")
+	}
 	params, err := s.member(state.Archive.(Elites).Genomes.Index(int(cells[0])))
 	require.NoError(t, err)
 	saved := graph.Leaves(params)
@@ -238,7 +241,7 @@ func TestBadInput(t *testing.T) {
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
-		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one"},
+		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, Noisy-v0, ZDT1-v0: this one"},
 		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
 		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
