@@ -181,6 +181,34 @@ func TestNothingEntersTheArchive(t *testing.T) {
 	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
 }
 
+// What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure.
+func TestMemoryIsPredicted(t *testing.T) {
+	c := small()
+	c.Env, c.Policy, c.Steps, c.Batch, c.Tile, c.Devices = "Arm-v0", "vector", 1, 128, 0, 1
+	grid, cvt, apart, fronts, population := c, c, c, c, c
+	grid.Archive, cvt.Archive, apart.Archive = "grid:100", "cvt:5000", "unstructured:20000"
+	fronts.Env, fronts.Archive, fronts.Front, fronts.Reference = "MultiRastrigin-v0", "grid:10", 100, []float64{-3, -3}
+	population.Env, population.Archive, population.Reference = "ZDT1-v0", "nsga2:1000", []float64{-9, -9}
+	for name, c := range map[string]Config{"31.279 grid": grid, "31.280 CVT": cvt, "31.281 unstructured": apart,
+		"31.282 fronts": fronts, "31.283 NSGA-II": population} {
+		s := start(t, xlatest.Open(t, 1), c)
+		_, device, err := c.predicted(s.program, plan.Machine{CPU: true, Devices: 1})
+		require.NoError(t, err)
+		compiled := s.Profile().PeakMemoryBytes
+		t.Logf("%s: predicted %d, compiled %d", name, device+bytesOf(s.inputs.Tables), compiled)
+		require.InEpsilon(t, compiled, device+bytesOf(s.inputs.Tables), .1, name)
+	}
+}
+
+// A program that takes too much memory is refused after it was compiled, when its tables are known.
+func TestCompiledMemoryIsChecked(t *testing.T) {
+	c := small()
+	c.Policy, c.Archive, c.Memory, c.Devices = "linear", "cvt:2000", 2<<20, 1
+	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
+	_, err := c.Start(xlatest.Open(t, 1))
+	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")
+}
+
 // nanOf is a descriptor that is NaN: in episodes that begin to the left, or in all.
 type nanOf struct{ all bool }
 
