@@ -33,7 +33,8 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	err = graph.Try(func() {
 		at := graph.Int32s(places)
 		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
-		arrays["cell"], arrays["fitness"], arrays["generation"] = of(a.Cell), of(a.Fitness), of(a.Generation)
+		arrays["cell"], arrays["fitness"] = of(a.Cell), of(a.Fitness)
+		arrays["generation"] = of(a.Generation).Add(1) // the rows of metrics count from 1
 		if a.Descriptor != nil {
 			if arrays["descriptor"] = of(a.Descriptor); !r.program.Needs.Cells {
 				arrays["centres"] = arrays["descriptor"]
@@ -70,7 +71,7 @@ func centres(p *Program) *graph.Array {
 
 // metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
 func (r *Run) metadata(generation int64) map[string]string {
-	m := map[string]string{"format": "xlarun archive", "format_version": "1", "archive": r.config.Archive,
+	m := map[string]string{"format": "xlarun archive", "format_version": "2", "archive": r.config.Archive,
 		"env": r.config.Env, "generation": fmt.Sprint(generation), "offset": fmt.Sprint(r.config.Offset.Value)}
 	if len(r.program.Space.Dims) > 0 {
 		low, high := boundsOf(r.program.Space)

@@ -111,6 +111,9 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	arrays := files[0].Arrays.(map[string]*graph.Array)
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
 	require.Equal(t, float64(len(cells)), floats(t, state.Archive.(Elites).Count)[0])
+	for _, generation := range floats(t, arrays["generation"]) {
+		require.Equal(t, 1., generation, "31.343: generations count from 1, as the rows of metrics do")
+	}
 	params, err := s.member(state.Archive.(Elites).Genomes.Index(int(cells[0])))
 	require.NoError(t, err)
 	saved := graph.Leaves(params)

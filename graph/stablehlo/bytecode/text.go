@@ -23,6 +23,9 @@ func Text(data []byte) (text string, err error) {
 		if !ok {
 			refuse("it is no MLIR bytecode")
 		}
+		if !whole(data) {
+			refuse("this file of Exported.serialize ends too early: a part of it is missing")
+		}
 		data = inner
 	}
 	m := read(data)
