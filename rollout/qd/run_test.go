@@ -311,3 +311,47 @@ func TestBadInput(t *testing.T) {
 	require.ErrorContains(t, checkSpace(envs.Box{Low: []float64{0}, High: []float64{math.Inf(1)}, Dims: []int{1},
 		DType: graph.Float32}), "finite")
 }
+
+// NSGA-II suits sbx where genomes have bounds; what is given stays.
+func TestEmitterOfAnArchive(t *testing.T) {
+	c := DefaultConfig()
+	c.Env, c.Archive = "ZDT1-v0", "nsga2:20"
+	require.Equal(t, "sbx", c.Suggested()["emitter"], "31.292")
+	c.Env = "Gather-v1"
+	require.NotContains(t, c.Suggested(), "emitter", "31.293 genomes without bounds")
+	c.Env, c.Archive = "Arm-v0", "grid:8"
+	require.NotContains(t, c.Suggested(), "emitter", "31.294")
+}
+
+// A reference point from which hypervolumes are infinite is refused; one at the bound gives finite ones.
+func TestReferenceIsNear(t *testing.T) {
+	c := small()
+	several(func(*Config) {})(&c)
+	c.Reference = []float64{-1, -1.1e15}
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "numbers from -1e+15 to 1e+15", "31.295")
+	c.Reference[1] = math.NaN()
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "a number for each objective", "31.296")
+	for k := 2; k <= mostObjectives; k++ {
+		sum := graph.Full(graph.ShapeOf(graph.Float32, k), 2*mostReference(k)).Prod().Mul(mostCells)
+		require.False(t, math.IsInf(floats(t, sum)[0], 1), "31.297")
+	}
+}
+
+// The program is made once for the names of metrics, the display and the start, and anew after a change.
+func TestProgramIsMadeOnce(t *testing.T) {
+	c := small()
+	p, err := c.program()
+	require.NoError(t, err)
+	copied := c
+	q, err := copied.program()
+	require.NoError(t, err)
+	require.Same(t, p, q, "31.298")
+	copied.Parted = copied.Parted.With("emitter.iso-sigma", "0.5")
+	q, err = copied.program()
+	require.NoError(t, err)
+	require.NotSame(t, p, q, "31.299")
+	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value, "31.299")
+	copied.Archive = "grid:0"
+	_, err = copied.program()
+	require.Error(t, err, "31.300")
+}
