@@ -63,8 +63,8 @@ type Displayer interface {
 
 // Workspacer is a Container that needs much memory while it inserts members.
 type Workspacer interface {
-	// Workspace returns the bytes for an insertion of so many members, for the metrics, and for the novelty of a tile of
-	// the members: the most that is needed at a time.
+	// Workspace returns the bytes for an insertion of so many members, for the metrics, and for the novelty of a tile
+	// of the members: the most that is needed at a time.
 	Workspace(batch, tile int) int64
 }
 

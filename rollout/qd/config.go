@@ -107,9 +107,11 @@ func (c *Config) Board() []run.Row {
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells", One: " new cell"},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells",
+			One: " new cell"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites", One: " better elite"}}},
-		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites", One: " new elite"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites",
+			One: " new elite"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds",
 				One: " descriptor clipped to its bounds"}}},
@@ -299,12 +301,13 @@ func (c *Config) genome(p *Program) error {
 	return nil
 }
 
-// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the file.
+// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the
+// file.
 const hostCopies = 2
 
 // predicted returns the bytes of the archive, and those that a generation is likely to take on a device: the archive,
-// the members as the device scored them and as all devices have them, and what the container needs. Tables are not among
-// them.
+// the members as the device scored them and as all devices have them, and what the container needs. Tables are not
+// among them.
 func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, err error) {
 	n := p.Genomes.Size()
 	if err = graph.Try(func() { archive = bytesOf(p.Container.Empty(n, p.Scoring)) }); err != nil {
@@ -339,8 +342,8 @@ func bytesOf(tree any) (bytes int64) {
 }
 
 // checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
-// generation takes on a device, its tables among them; 0: it is not compiled yet, and what tables take is not known. The
-// host has the tables, too, and at the end each device has those of the re-evaluation.
+// generation takes on a device, its tables among them; 0: it is not compiled yet, and what tables take is not known.
+// The host has the tables, too, and at the end each device has those of the re-evaluation.
 func (c *Config) checkMemory(p *Program, on plan.Machine, compiled, tables int64) error {
 	n, err := policy.Size(p.Play.Policy)
 	if err != nil {

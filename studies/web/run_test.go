@@ -42,7 +42,7 @@ func TestRunIsDrawn(t *testing.T) {
 	require.Len(t, page.id(t, "curves").all("svg"), 2, "31.286 without what never changes, and timings")
 	cells := page.id(t, "map").class("cell")
 	require.Equal(t, []string{"4", "1.5", "2"}, texts(cells), "31.287 a square for each elite")
-	require.Equal(t, cells[1].Attrs["x"], page.id(t, "map").class("axis")[0].Attrs["x1"]+".0", "31.287 the first column")
+	require.Equal(t, cells[1].Attrs["x"], page.id(t, "map").class("axis")[0].Attrs["x1"]+".0", "31.287 first column")
 	require.NotEqual(t, cells[0].Attrs["fill"], cells[1].Attrs["fill"])
 	images := page.id(t, "pictures").all("img")
 	require.Len(t, images, 1, "31.288")

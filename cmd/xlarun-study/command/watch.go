@@ -53,13 +53,13 @@ func beside(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), e
 
 func studyWatchCommand(a *cli.App) *cobra.Command {
 	door, name, listen := &guard{}, "", ""
-	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run, in the browser, while it " +
-		"runs or later",
+	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run, in the browser, while " +
+		"it runs or later",
 		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates " +
 			"until it is interrupted. It changes nothing.\n" +
 			"Of the folder of a run it shows the curves, the best member's network or episode, and the map of an " +
-			"archive as of the\nlast checkpoint; of a run of xlarun islands the islands' curves, what they have come to " +
-			"and where it comes from.\n" +
+			"archive as of the\nlast checkpoint; of a run of xlarun islands the islands' curves, what they have come " +
+			"to and where it comes from.\n" +
 			"Where other machines can reach the address, a token or certificates are required. xlarun serve has the " +
 			"page, too, and workers on it.",
 		Args: oneFile,
