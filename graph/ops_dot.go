@@ -303,6 +303,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 			return out
 		}
 	}
+	if out := summedDot(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {

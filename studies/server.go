@@ -22,6 +22,7 @@ import (
 
 // Kinds of requests of workers. A worker asks again if an answer is lost: the second time changes nothing.
 const (
+	helloKind   = "hello"   // the worker is there: it says so while it waits for a trial
 	claimKind   = "claim"   // may I run this trial of the queue?
 	beatKind    = "beat"    // the trial runs
 	reportKind  = "report"  // an intermediate value
@@ -51,7 +52,8 @@ type reply struct {
 	Stop  bool          // the pruner stops the trial
 	Fence uint64
 	Job   *job
-	Note  string // a message about a result that was accepted
+	Note  string        // a message about a result that was accepted
+	Lease time.Duration // how long a lease lasts; in an answer to a hello
 }
 
 // job is all that a worker needs to run a trial.
@@ -126,8 +128,8 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 			return nil, err
 		}
 	}
-	for kind, answer := range map[string]func(request) (reply, error){claimKind: s.claim, beatKind: s.beat,
-		reportKind: s.report, keepKind: s.keep, releaseKind: s.release, resultKind: s.result} {
+	for kind, answer := range map[string]func(request) (reply, error){helloKind: s.hello, claimKind: s.claim,
+		beatKind: s.beat, reportKind: s.report, keepKind: s.keep, releaseKind: s.release, resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: their commits are grouped
 		}); err != nil {
@@ -217,9 +219,9 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 	}
 }
 
-// decide says how a request was answered. s.mu is held.
-func (s *server) decide(kind string, q request, granted bool) {
-	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
+// decide says how a request was answered, and when. s.mu is held.
+func (s *server) decide(kind string, q request, granted bool, at time.Time) {
+	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted, Instant: at})
 }
 
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {
@@ -258,7 +260,17 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	return nil
 }
 
-// claim grants the lease of a trial to a worker.
+// hello tells a worker that waits for a trial how long a lease lasts.
+func (s *server) hello(q request) (reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteWorker(q, -1)
+	s.noteIdle(q.Worker)
+	s.decide(helloKind, q, false, s.now())
+	return reply{Lease: s.ttl}, nil
+}
+
+// claim grants the lease of a trial to a worker. The lease lasts from the answer: the broker may have been slow.
 func (s *server) claim(q request) (r reply, err error) {
 	t, err := s.trial(q.Trial)
 	if err != nil {
@@ -272,7 +284,13 @@ func (s *server) claim(q request) (r reply, err error) {
 	if s.failure != nil {
 		return reply{}, s.failure
 	}
-	defer func() { s.decide(claimKind, q, err == nil && r.Job != nil) }()
+	defer func() {
+		at, granted := s.now(), err == nil && r.Job != nil
+		if granted {
+			s.leases[q.Trial].lastSeen = at
+		}
+		s.decide(claimKind, q, granted, at)
+	}()
 	l := s.leases[q.Trial]
 	switch {
 	case s.writing[q.Trial] > 0:
@@ -286,7 +304,7 @@ func (s *server) claim(q request) (r reply, err error) {
 	}
 	s.mourn(q.Trial, l, l.lastSeen, true)
 	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts, Excused: l.Excused,
-		revision: l.revision, lastSeen: s.now()}
+		revision: l.revision}
 	switch {
 	case l.Worker == "" || l.released: // nobody died
 	case s.excused(l):
@@ -342,13 +360,14 @@ func (s *server) leaseOf(q request) (*lease, error) {
 		if t, err := s.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
 			return nil, err
 		}
-		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, lastSeen: s.now(), Former: []uint64{q.Fence}}
+		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, Former: []uint64{q.Fence}}
 		if err := s.write(q.Trial, l); err != nil {
 			return nil, err
 		}
+		l.lastSeen = s.now()
 		s.leases[q.Trial] = l
 		delete(s.queued, q.Trial)
-		s.decide(claimKind, q, true)
+		s.decide(claimKind, q, true, l.lastSeen)
 		return l, nil
 	}
 	if l.Worker != q.Worker || l.freed {
@@ -368,15 +387,15 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{}, err
 	}
 	if l == nil {
-		s.decide(kind, q, false)
+		s.decide(kind, q, false, s.now())
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
-	granted := err == nil && !r.Lost
+	at, granted := s.now(), err == nil && !r.Lost
 	if granted && !l.lastSeen.IsZero() {
-		l.lastSeen = s.now() // the lease lasts from the answer: the broker may have been slow
+		l.lastSeen = at // the lease lasts from the answer: the broker may have been slow
 	}
-	s.decide(kind, q, granted)
+	s.decide(kind, q, granted, at)
 	return r, err
 }
 
@@ -505,7 +524,7 @@ func (s *server) result(q request) (reply, error) {
 		if t != nil && !t.State.Finished() {
 			s.mu.Lock()
 			s.refused++
-			s.decide(resultKind, q, false)
+			s.decide(resultKind, q, false, s.now())
 			s.mu.Unlock()
 			return reply{Lost: true}, nil
 		}
@@ -521,7 +540,7 @@ func (s *server) result(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decide(resultKind, q, true)
+	s.decide(resultKind, q, true, s.now())
 	s.finished(q.Trial)
 	s.noteIdle(q.Worker)
 	if w := s.workers[q.Worker]; w != nil {

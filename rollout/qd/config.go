@@ -61,11 +61,13 @@ type Config struct {
 	_           struct{} `help:"generations at most"`
 	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	_           struct{} `help:"; with --archive nsga2 and bounds of genomes, sbx if not given"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
 	Strategy    string   `set:"strategy"`
 	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
+	programs *programs
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -80,7 +82,7 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, programs: &programs{}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
@@ -104,13 +106,15 @@ func (c *Config) Board() []run.Row {
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
-			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
-		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells", One: " new cell"},
+			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites", One: " better elite"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites", One: " new elite"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
+			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds",
+				One: " descriptor clipped to its bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor"}}},
+			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor",
+				One: " member without a finite fitness or descriptor"}}},
 	}
 	if p, err := c.program(); err == nil {
 		if d, ok := p.Container.(Displayer); ok {
@@ -153,11 +157,11 @@ func (c *Config) Check(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	return c.checkMemory(p, on)
+	return c.checkMemory(p, on, 0)
 }
 
-// program returns the generation without its layout, for any machine.
-func (c *Config) program() (*Program, error) {
+// makeProgram is program, made anew.
+func (c *Config) makeProgram() (*Program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
@@ -294,8 +298,28 @@ func (c *Config) genome(p *Program) error {
 	return nil
 }
 
-// checkMemory refuses an archive that does not fit in the free memory.
-func (c *Config) checkMemory(p *Program, on plan.Machine) error {
+// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the file.
+const hostCopies = 2
+
+// bytes returns the bytes of the archive, and of the members of a generation as a program has them: what a device
+// scored, and the same from all devices.
+func (p *Program) bytes(batch int) (archive, members int64, err error) {
+	n := p.Genomes.Size()
+	err = graph.Try(func() {
+		for _, leaf := range graph.Leaves(p.Container.Empty(n, p.Scoring)) {
+			archive += int64(leaf.Shape().Bytes())
+		}
+	})
+	row := n + len(p.Objectives.names()) + 3
+	if len(p.Space.Dims) > 0 {
+		row += p.Space.Dims[0]
+	}
+	return archive, 2 * 4 * int64(row) * int64(batch), err
+}
+
+// checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
+// generation takes on a device; 0: it is not compiled yet.
+func (c *Config) checkMemory(p *Program, on plan.Machine, compiled int64) error {
 	n, err := policy.Size(p.Play.Policy)
 	if err != nil {
 		return err
@@ -308,15 +332,17 @@ func (c *Config) checkMemory(p *Program, on plan.Machine) error {
 	if c.Devices == 0 {
 		devices = int64(max(1, on.Devices))
 	}
-	// On each device the archive, and once more while it changes; the members of a generation three times.
-	row := 4 * int64(n+len(p.Objectives.names())+3)
-	if len(p.Space.Dims) > 0 {
-		row += 4 * int64(p.Space.Dims[0])
+	archive, members, err := p.bytes(c.Batch)
+	if err != nil {
+		return err
 	}
-	need := devices * row * (2*int64(p.Container.Most()) + 3*int64(c.Batch))
-	if w, ok := p.Container.(Workspacer); ok {
-		need += devices * w.Workspace(c.Batch)
+	if compiled == 0 {
+		compiled = archive + members
+		if w, ok := p.Container.(Workspacer); ok {
+			compiled += w.Workspace(c.Batch)
+		}
 	}
+	need := devices*compiled + hostCopies*archive
 	if free > 0 && need > free {
 		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %d "+
 			"devices, and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need), devices,
@@ -346,10 +372,12 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, err
 	}
-	p, err := c.program()
+	made, err := c.program()
 	if err != nil {
 		return nil, err
 	}
+	p := &Program{}
+	*p = *made
 	if err := c.layout(b, p); err != nil {
 		return nil, err
 	}
@@ -363,7 +391,9 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
-		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps()}, first, in, p.Run)
+		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
+			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes)
+		}}, first, in, p.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -371,8 +401,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if d, ok := p.Container.(Displayer); ok {
 		maps.Copy(rare, d.Rare())
 	}
-	_, corrects := first.Archive.(CellArchive)
-	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, corrects: corrects, rare: rare,
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, rare: rare,
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 

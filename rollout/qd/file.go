@@ -12,10 +12,7 @@ import (
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
 // except of centres, f32[cells, d], which has all cells. Without cells the centres are the elites' own descriptors.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
-	a, err := graph.Eval(state.Archive.Places())
-	if err != nil {
-		return nil, err
-	}
+	a := state.Archive.Places()
 	fitness, err := graph.Floats(a.Fitness)
 	if err != nil {
 		return nil, err
@@ -46,16 +43,18 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		if a.Objectives != nil {
 			arrays["objectives"] = of(a.Objectives)
 		}
-		genomes := graph.VMap(func(genome *graph.Array) any { return r.program.Genomes.Unravel(genome) })(of(a.Genomes))
-		leaves, tree := graph.Flatten(genomes)
-		for i, leaf := range leaves {
-			arrays["member."+safetensors.Name(tree.Path(i))] = leaf
-		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return graph.Eval(arrays)
+	if arrays, err = graph.Eval(arrays); err != nil {
+		return nil, err
+	}
+	return arrays, r.program.genomeParts(func(path string, from int, dims []int) error {
+		leaf, err := genomeRows(a.Genomes, places, from, dims...)
+		arrays["member."+safetensors.Name(path)] = leaf
+		return err
+	})
 }
 
 // centres returns a point of each cell within the bounds of descriptors, f32[cells, d].

@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 )
 
 // Fronts is an Archive with a Pareto front in each cell: members that do not dominate each other (multi-objective
@@ -59,8 +60,9 @@ func (frontCells) Metrics() []string {
 
 // Summary says how many cells and elites there are.
 func (c frontCells) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %d cells filled by %.0f elites, hypervolume %.6g, of all cells together %.6g",
-		metric("coverage")*float64(c.Cells()), c.Cells(), metric("elites"), metric("hypervolume"), metric("moqd_score"))
+	return fmt.Sprintf("%.0f of %s filled by %s, hypervolume %.6g, of all cells together %.6g",
+		metric("coverage")*float64(c.Cells()), quantity.Count(c.Cells(), "cell", "cells"),
+		quantity.Count(metric("elites"), "elite", "elites"), metric("hypervolume"), metric("moqd_score"))
 }
 
 // Size returns the number of cells with an elite.

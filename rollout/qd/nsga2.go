@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/settings"
 )
 
@@ -21,6 +22,9 @@ type NSGA2 struct {
 
 // Needs implements ArchiveMaker.
 func (*NSGA2) Needs() Needs { return Needs{Objectives: true} }
+
+// Emitter implements EmitterSuggester.
+func (*NSGA2) Emitter() string { return "sbx" }
 
 // Make returns the population's container.
 func (p *NSGA2) Make(of Measures) (Container, error) {
@@ -68,8 +72,8 @@ func (populationPlaces) Metrics() []string {
 
 // Summary says how many members are non-dominated.
 func (c populationPlaces) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %.0f members are non-dominated, hypervolume %.6g", metric("first_front"),
-		metric("elites"), metric("hypervolume"))
+	return fmt.Sprintf("%.0f of %s non-dominated, hypervolume %.6g", metric("first_front"),
+		quantity.Count(metric("elites"), "member", "members"), metric("hypervolume"))
 }
 
 // Size returns the number of members.

@@ -16,13 +16,12 @@ import (
 // Run is a run of qd: a compiled generation and its state on the devices.
 type Run struct {
 	*run.Loop
-	config   Config
-	program  *Program
-	target   float64 // NaN: none
-	backend  xlabridge.Backend
-	inputs   Inputs
-	corrects bool              // the archive is a CellArchive
-	rare     map[string]string // further names of metrics, in generations in which they are above 0
+	config  Config
+	program *Program
+	target  float64 // NaN: none
+	backend xlabridge.Backend
+	inputs  Inputs
+	rare    map[string]string // further names of metrics, in generations in which they are above 0
 	// correction is what Reevaluate found; nil before it.
 	correction *correction
 	places     mapPlaces
@@ -104,10 +103,7 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := graph.Eval(state.Archive.Places())
-	if err != nil {
-		return nil, err
-	}
+	places := state.Archive.Places()
 	fitness, err := graph.Floats(places.Fitness)
 	if err != nil {
 		return nil, err
@@ -128,7 +124,11 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 		if math.IsInf(fitness[place], -1) {
 			return nil, nil
 		}
-		params, err := r.member(places.Genomes.Index(place))
+		genome, err := genomeRows(places.Genomes, []int32{int32(place)}, 0, r.program.Genomes.Size())
+		if err != nil {
+			return nil, err
+		}
+		params, err := r.member(genome.Index(0))
 		if err != nil {
 			return nil, err
 		}

@@ -241,7 +241,7 @@ func TestBadInput(t *testing.T) {
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
-		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one"},
+		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, Noisy-v0, ZDT1-v0: this one"},
 		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
 		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),

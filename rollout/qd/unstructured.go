@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -111,7 +112,8 @@ func (distanceContainer) Rows() []run.Row {
 		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
 			Colour: "cyan"},
 		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
-			Behind: " members found no room: give more --archive.most"}}},
+			Behind: " members found no room: give more --archive.most",
+			One:    " member found no room: give more --archive.most"}}},
 	}
 }
 
@@ -122,8 +124,8 @@ func (distanceContainer) Rare() map[string]string {
 
 // Summary says how many elites there are.
 func (c distanceContainer) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f elites, at most %d, QD score %.6g, best %.4g", metric("elites"), c.Cells(),
-		metric("qd_score"), metric("best_fitness"))
+	return fmt.Sprintf("%s, at most %d, QD score %.6g, best %.4g", quantity.Count(metric("elites"), "elite", "elites"),
+		c.Cells(), metric("qd_score"), metric("best_fitness"))
 }
 
 // Size returns the number of elites.

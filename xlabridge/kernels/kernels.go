@@ -3,10 +3,13 @@
 //
 // A kernel with instruction sets is a dispatcher NAME.c, a header NAME_block.h with the work, and a file NAME_SET.c for
 // each set that includes it. Widest (vectors.h) selects the set.
+//
+// Builds for the race detector, which does not look into C, are not optimised. They compile in a fifth of the time.
 package kernels
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -g0 -Wall -Wno-psabi
+#cgo race CFLAGS: -O0
 #cgo linux LDFLAGS: -lm
 #include "ffi.h"
 #include "sparse.h"

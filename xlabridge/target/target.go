@@ -208,6 +208,15 @@ func (t Target) Topology() (name string, options map[string]string) {
 		"target_config": t.device.config()}
 }
 
+// Capability returns the CUDA compute capability of a card without its point: 90 for 9.0; 0 for a TPU.
+func (t Target) Capability() int {
+	if t.Backend == "tpu" {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(t.device.Capability, ".", ""))
+	return n
+}
+
 // Config returns the text of XLA's GpuTargetConfigProto of a card; "" for a TPU.
 func (t Target) Config() string {
 	if t.Backend == "tpu" {
