@@ -112,7 +112,7 @@ var rooms = []room{
 		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/messaging",
 		"internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
-	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "cmd/xlarun/console"}, []string{}},
+	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"}, []string{}},
 	{"cmd/internal/...", []string{"xlabridge/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
