@@ -73,7 +73,7 @@ func TestSlicesInLoops(t *testing.T) {
 					return c.Mul(.5).Add(Sum(row, 1)), None{}
 				}, Zeros(ShapeOf(Float32, 16)), None{}, Length(37))
 				return end
-		})
+			})
 		require.NoError(t, err)
 		return p
 	}
