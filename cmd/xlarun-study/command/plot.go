@@ -16,7 +16,7 @@ import (
 
 func studyPlotCommand(a *cli.App) *cobra.Command {
 	out, objective := "", 0
-	cmd := lookCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and the "+
+	cmd := readOnlyCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and the "+
 		"best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
 		directions := st.Directions()
 		if objective < 0 || objective >= len(directions) {
