@@ -14,8 +14,8 @@ import (
 type screen struct {
 	w     io.Writer
 	style Style
-	// size returns the terminal's columns and rows. foreground reports whether the process may draw on it now. Tests replace
-	// both.
+	// size returns the terminal's columns and rows. foreground reports whether the process may draw on it now. Tests
+	// replace both.
 	size       func() (width, height int)
 	foreground func() bool
 
