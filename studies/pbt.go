@@ -14,8 +14,8 @@ import (
 )
 
 // samplerPBT is the sampler whose trials are rungs of population-based training: each starts from the state at the end
-// of another trial. The broker keeps these states. A worker computes a lost state again from the parameters of all rungs
-// before, which are in the database.
+// of another trial. The broker keeps these states. A worker computes a lost state again from the parameters of all
+// rungs before, which are in the database.
 const samplerPBT = "pbt"
 
 // GoesOn reports whether trials go on from the states of others, so that a run with a trial's settings from the start

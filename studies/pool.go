@@ -55,7 +55,8 @@ func (p *Pool) StartMissing() error {
 				if time.Since(w.start) > earlyAge {
 					p.earlyDeaths = 0
 				}
-				p.startAfter = time.Now().Add(min(time.Duration(max(p.earlyDeaths-10, 0))*100*time.Millisecond, 5*time.Second))
+				pause := time.Duration(max(p.earlyDeaths-10, 0)) * 100 * time.Millisecond
+				p.startAfter = time.Now().Add(min(pause, 5*time.Second))
 				if p.Died != nil {
 					p.Died(slot, err)
 				}

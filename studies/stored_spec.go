@@ -102,8 +102,8 @@ func (c *Coordinator) checkSpec() error {
 		return c.specDiffers(id)
 	}
 	s := c.Spec
-	rest, err := json.Marshal(execution{s.Trials, s.Workers, s.Timeout, s.Lease, int64(s.Memory), s.Attempts, s.Checkpoint,
-		s.Stall})
+	rest, err := json.Marshal(execution{s.Trials, s.Workers, s.Timeout, s.Lease, int64(s.Memory), s.Attempts,
+		s.Checkpoint, s.Stall})
 	if err != nil {
 		return err
 	}

@@ -81,12 +81,13 @@ func workCommand(a *cli.App) *cobra.Command {
 func workerCount(workers, threads, cores int) (int, error) {
 	switch {
 	case workers < 0:
-		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for", workers)
+		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
+			workers)
 	case threads < 1 || threads > cores:
 		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores of this machine", threads, cores)
 	case workers > cores/threads:
-		return 0, console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs would "+
-			"wait for each other", workers, threads, cores)
+		return 0, console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs "+
+			"would wait for each other", workers, threads, cores)
 	case workers == 0:
 		return cores / threads, nil
 	}

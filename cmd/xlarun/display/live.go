@@ -277,7 +277,8 @@ func (l *live) metrics(g grid) []ranked {
 			continue
 		}
 		name := r.Label
-		for _, row := range wrapAll(clean(strings.Join(l.values.pieces(r), ""), g.style), g.room(), setupRows, g.style) {
+		text := clean(strings.Join(l.values.pieces(r), ""), g.style)
+		for _, row := range wrapAll(text, g.room(), setupRows, g.style) {
 			lines = append(lines, ranked{line{g.label(name), {row, dim}}, rankWords})
 			name = ""
 		}
