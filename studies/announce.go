@@ -49,7 +49,7 @@ func (c *Coordinator) announce(trials []*study.FrozenTrial, end bool) (rest []*s
 			continue
 		}
 		c.asked++
-		c.pool.Works()
+		c.pool.ResetDeaths()
 		if t.State == study.Fail {
 			c.failed++
 			c.reason = Reason(t)
@@ -78,8 +78,8 @@ func (c *Coordinator) updateBest(t *study.FrozenTrial) {
 	}
 }
 
-// verdict announces the remaining trials, which are of other programs. It returns an error if every trial failed.
-func (c *Coordinator) verdict(p progress) error {
+// announceRest announces the remaining trials, which are of other programs. It returns an error if every trial failed.
+func (c *Coordinator) announceRest(p progress) error {
 	if _, err := c.announce(p.rest, true); err != nil {
 		return err
 	}

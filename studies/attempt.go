@@ -2,7 +2,6 @@ package studies
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,12 +17,6 @@ import (
 
 	"xlarun/studies/study"
 )
-
-// frozen returns the trial of a job.
-func (j *job) frozen() (*study.FrozenTrial, error) {
-	t := &study.FrozenTrial{Number: j.Number}
-	return t, errors.Join(json.Unmarshal(j.Params, &t.Params), json.Unmarshal(j.Distributions, &t.Distributions))
-}
 
 // attempt is the run of a trial by a worker.
 type attempt struct {
@@ -249,7 +242,7 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 // runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training
 // starts at the end of another trial.
 func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (end outcome, err error) {
-	h := hooks{report: a.report(ctx), keep: a.keep(ctx), from: from, until: a.job.PBT.Until}
+	h := hooks{report: a.report(ctx), checkpoint: a.checkpointWhenDue(ctx), from: from, until: a.job.PBT.Until}
 	if h.until > 0 {
 		h.end = func(p *checkpoint) { a.storeEnd(ctx, a.job.Number, p) }
 		if from == nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// keep returns a function that stores a checkpoint when it is due.
-func (a *attempt) keep(ctx context.Context) func(state func() (*checkpoint, error)) error {
-	every, _ := a.spec.keepEvery() // it was checked
+// checkpointWhenDue returns a function that stores a checkpoint when it is due.
+func (a *attempt) checkpointWhenDue(ctx context.Context) func(state func() (*checkpoint, error)) error {
+	every, _ := a.spec.checkpointInterval() // it was checked
 	return func(state func() (*checkpoint, error)) error {
 		now := time.Now()
 		a.mu.Lock()
@@ -29,7 +29,7 @@ func (a *attempt) keep(ctx context.Context) func(state func() (*checkpoint, erro
 		if err != nil {
 			return err
 		}
-		err = a.store(ctx, data)
+		err = a.storeCheckpoint(ctx, data)
 		a.mu.Lock()
 		a.lastStored = time.Now()
 		a.mu.Unlock()
@@ -41,25 +41,30 @@ func (a *attempt) keep(ctx context.Context) func(state func() (*checkpoint, erro
 	}
 }
 
+// storeTime returns how long the server may take to store a checkpoint: least, or a second for each megabyte.
+func storeTime(data []byte, least time.Duration) time.Duration {
+	return max(least, time.Duration(len(data)/1e6)*time.Second)
+}
+
 // longestStore is how long the server may take to store a small checkpoint.
 const longestStore = 10 * time.Second
 
-// store stores a checkpoint under a new name, and asks the server to record it as the checkpoint of the trial.
-func (a *attempt) store(ctx context.Context, data []byte) error {
+// storeCheckpoint stores a checkpoint under a new name, and asks the server to record it as that of the trial.
+func (a *attempt) storeCheckpoint(ctx context.Context, data []byte) error {
 	ttl, _ := a.spec.leaseTime() // it was checked
 	// The trial stands still meanwhile, also where the server has lost its store and does not answer.
-	short, done := a.untilAnew(ctx, max(min(longestStore, ttl/2), time.Duration(len(data)/1e6)*time.Second))
+	short, done := a.untilReconnected(ctx, storeTime(data, min(longestStore, ttl/2)))
 	defer done()
-	kept, err := a.js.ObjectStore(short, checkpoints)
+	kept, err := a.js.ObjectStore(short, checkpointsName)
 	if err != nil {
 		return err
 	}
 	q := a.request()
-	q.Object = fmt.Sprintf("%d/%s/%d", a.trial, a.id, time.Since(a.born))
+	q.Object = fmt.Sprintf("%d/%s/%d", a.trial, a.id, time.Since(a.start))
 	if _, err := kept.PutBytes(short, q.Object, data); err != nil {
 		return err
 	}
-	r, err := a.ask(short, keepKind, q)
+	r, err := a.ask(short, checkpointKind, q)
 	if err == nil && r.Lost {
 		return errors.Join(errLost, kept.Delete(short, q.Object))
 	}
@@ -76,7 +81,7 @@ func (a *attempt) storedCheckpoint(ctx context.Context) *checkpoint {
 	if a.job.Object == "" {
 		return nil
 	}
-	p, err := a.fetch(ctx, a.job.Object)
+	p, err := a.fetchCheckpoint(ctx, a.job.Object)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
 		return nil
@@ -84,12 +89,12 @@ func (a *attempt) storedCheckpoint(ctx context.Context) *checkpoint {
 	return p
 }
 
-// fetch reads a checkpoint.
-func (a *attempt) fetch(ctx context.Context, object string) (*checkpoint, error) {
+// fetchCheckpoint reads a checkpoint.
+func (a *attempt) fetchCheckpoint(ctx context.Context, object string) (*checkpoint, error) {
 	short, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	p := &checkpoint{}
-	kept, err := a.js.ObjectStore(short, checkpoints)
+	kept, err := a.js.ObjectStore(short, checkpointsName)
 	var data []byte
 	if err == nil {
 		data, err = kept.GetBytes(short, object)

@@ -21,12 +21,12 @@ import (
 
 // Names in the broker.
 const (
-	queueName     = "trials"      // stream of the trials that are to run: an empty message trials.ID for each
-	workersName   = "workers"     // consumer of the stream
-	leasesName    = "leases"      // bucket of the leases, by the ID of the trial
-	checkpoints   = "checkpoints" // object store of the checkpoints
-	requestPrefix = "desk."       // subjects of requests to the server
-	overSubject   = "over"        // a message there tells all workers that the study is over
+	queueName       = "trials"      // stream of the trials that are to run: an empty message trials.ID for each
+	workersName     = "workers"     // consumer of the stream
+	leasesName      = "leases"      // bucket of the leases, by the ID of the trial
+	checkpointsName = "checkpoints" // object store of the checkpoints
+	requestPrefix   = "desk."       // subjects of requests to the server
+	overSubject     = "over"        // a message there tells all workers that the study is over
 )
 
 // largestMessage in bytes is the size of a result with half a million reports.
@@ -76,18 +76,18 @@ func (l Listen) options() *natsserver.Options {
 // The server itself listens on 127.0.0.1 only. Connections from outside go through listeners of the broker, so that a
 // server that hangs keeps neither the address nor the clients.
 type broker struct {
-	server *natsserver.Server
-	conn   *nats.Conn
-	js     jetstream.JetStream
-	queue  jetstream.Stream
-	leases jetstream.KeyValue
-	kept   jetstream.ObjectStore
-	socket net.Listener  // for processes of this machine
-	far    net.Listener  // for other machines; nil: they cannot join
-	dir    string        // its files
-	limit  time.Duration // for which the server is waited for
-	damage string        // why the files that were there could not be used; "" if they could
-	over   sync.Once
+	server      *natsserver.Server
+	conn        *nats.Conn
+	js          jetstream.JetStream
+	queue       jetstream.Stream
+	leases      jetstream.KeyValue
+	checkpoints jetstream.ObjectStore
+	socket      net.Listener  // for processes of this machine
+	remote      net.Listener  // for other machines; nil: they cannot join
+	dir         string        // its files
+	limit       time.Duration // for which the server is waited for
+	damage      string        // why the files that were there could not be used; "" if they could
+	over        sync.Once
 
 	mu      sync.Mutex
 	clients map[net.Conn]bool // connections of the listeners
@@ -174,13 +174,13 @@ func tryBroker(dir, mark, socket string, l Listen, lease time.Duration) (opened 
 	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
 	b := &broker{dir: store, limit: patience(lease), clients: map[net.Conn]bool{}}
 	if l.Address != "" { // before the server is there, which needs time to end
-		if b.far, err = net.Listen("tcp", l.Address); err != nil {
+		if b.remote, err = net.Listen("tcp", l.Address); err != nil {
 			return nil, err
 		}
 	}
 	if b.server, err = natsserver.NewServer(o); err != nil {
-		if b.far != nil {
-			_ = b.far.Close()
+		if b.remote != nil {
+			_ = b.remote.Close()
 		}
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func tryBroker(dir, mark, socket string, l Listen, lease time.Duration) (opened 
 		nats.ReconnectWait(20*time.Millisecond)); err != nil {
 		return nil, err
 	}
-	if err := b.make(lease); err != nil {
+	if err := b.createStreams(lease); err != nil {
 		return nil, err
 	}
 	_ = os.Remove(socket) // of one that was killed
@@ -213,8 +213,8 @@ func tryBroker(dir, mark, socket string, l Listen, lease time.Duration) (opened 
 		return nil, err
 	}
 	go b.accept(b.socket, b.server.InProcessConn)
-	if b.far != nil {
-		go b.accept(b.far, func() (net.Conn, error) { return net.Dial("tcp", b.server.Addr().String()) })
+	if b.remote != nil {
+		go b.accept(b.remote, func() (net.Conn, error) { return net.Dial("tcp", b.server.Addr().String()) })
 	}
 	return b, os.Remove(mark)
 }
@@ -243,8 +243,8 @@ func (*fatalError) Errorf(string, ...any)            {}
 func (*fatalError) Debugf(string, ...any)            {}
 func (*fatalError) Tracef(string, ...any)            {}
 
-// make makes the streams and buckets that do not exist.
-func (b *broker) make(lease time.Duration) (err error) {
+// createStreams makes the streams and buckets that do not exist.
+func (b *broker) createStreams(lease time.Duration) (err error) {
 	if b.js, err = jetstream.New(b.conn, jetstream.WithDefaultTimeout(b.limit)); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (b *broker) make(lease time.Duration) (err error) {
 	if b.leases, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: leasesName}); err != nil {
 		return err
 	}
-	b.kept, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: checkpoints})
+	b.checkpoints, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: checkpointsName})
 	return err
 }
 
@@ -300,8 +300,8 @@ func (b *broker) accept(l net.Listener, dial func() (net.Conn, error)) {
 	}
 }
 
-// lost returns an error if the files of the broker were removed.
-func (b *broker) lost() error {
+// checkStore returns an error if the files of the broker were removed.
+func (b *broker) checkStore() error {
 	c := b.server.JetStreamConfig()
 	if c == nil {
 		return errors.New("JetStream has given its store up")
@@ -312,10 +312,10 @@ func (b *broker) lost() error {
 
 // address returns the address on which the broker listens; "" if it does not.
 func (b *broker) address() string {
-	if b.far == nil {
+	if b.remote == nil {
 		return ""
 	}
-	return b.far.Addr().String()
+	return b.remote.Addr().String()
 }
 
 // announceEnd tells all workers that the study is over.
@@ -331,7 +331,7 @@ func (b *broker) announceEnd() {
 func (b *broker) close() { b.over.Do(b.shutdown) }
 
 func (b *broker) shutdown() {
-	for _, l := range []net.Listener{b.socket, b.far} {
+	for _, l := range []net.Listener{b.socket, b.remote} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -377,8 +377,8 @@ func (b *broker) purge(ctx context.Context, trial int64) error {
 	return b.queue.Purge(ctx, jetstream.WithPurgeSubject(subjectOf(trial)))
 }
 
-// forget removes the lease of a finished trial and its checkpoint from the history of the bucket, too.
-func (b *broker) forget(ctx context.Context, trial int64, object string) error {
+// removeTrial removes the lease of a finished trial, with its history in the bucket, and its checkpoint.
+func (b *broker) removeTrial(ctx context.Context, trial int64, object string) error {
 	bucket, err := b.js.Stream(ctx, "KV_"+leasesName)
 	if err != nil {
 		return err
@@ -387,12 +387,12 @@ func (b *broker) forget(ctx context.Context, trial int64, object string) error {
 		nil || object == "" {
 		return err
 	}
-	return b.drop(ctx, object)
+	return b.removeCheckpoint(ctx, object)
 }
 
-// drop removes a checkpoint.
-func (b *broker) drop(ctx context.Context, object string) error {
-	if err := b.kept.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+// removeCheckpoint removes a checkpoint.
+func (b *broker) removeCheckpoint(ctx context.Context, object string) error {
+	if err := b.checkpoints.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
 	}
 	return nil

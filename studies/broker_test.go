@@ -115,7 +115,7 @@ func TestServerThatHangs(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "jetstream")))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, b.forget(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
+	require.ErrorIs(t, b.removeTrial(ctx, 2, ""), context.DeadlineExceeded, "it does not answer")
 	require.Error(t, (&server{broker: b, leases: map[int64]*lease{}}).loadLeases(t.Context()))
 	b.close()
 	require.NoDirExists(t, b.dir)

@@ -3,7 +3,6 @@ package studies
 import (
 	"bytes"
 	"fmt"
-	"maps"
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
@@ -76,13 +75,4 @@ func (p *checkpoint) restore(all seeds) error {
 		r.metrics.Timings = nil
 	}
 	return nil
-}
-
-// params returns the parameters of a trial by name, as its runs get them.
-func (j *job) params() (map[string]any, error) {
-	t, err := j.frozen()
-	if err != nil {
-		return nil, err
-	}
-	return maps.Clone(t.External()), nil
 }

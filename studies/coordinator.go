@@ -12,7 +12,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -148,7 +147,7 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if _, ok := errors.AsType[*laneError](err); ok && c.Spec.TrialsAs == asAuto {
+		if _, ok := errors.AsType[*laneError](err); ok && c.Spec.TrialsAs == trialsAuto {
 			c.notice("%v: trials go on in processes", err)
 			c.lanes = false
 			continue
@@ -198,46 +197,6 @@ type retryable struct{ err error }
 
 func (e *retryable) Error() string { return e.err.Error() }
 func (e *retryable) Unwrap() error { return e.err }
-
-// checkSpec compares the spec with the one that the study was started with, and stores it.
-func (c *Coordinator) checkSpec() error {
-	id := c.study.ID()
-	text, err := c.Spec.text()
-	if err != nil {
-		return err
-	}
-	before, err := c.db.Attr(id, specAttr)
-	if err != nil {
-		return err
-	}
-	if before != nil && string(before) != string(text) {
-		return c.specDiffers(id)
-	}
-	s := c.Spec
-	rest, err := json.Marshal(call{s.Trials, s.Workers, s.Timeout, s.Lease, int64(s.Memory), s.Attempts, s.Checkpoint,
-		s.Stall})
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.db.SetAttr(id, callAttr, rest), c.db.SetAttr(id, specAttr, text))
-}
-
-// specDiffers names a setting that differs from the one that the study was started with.
-func (c *Coordinator) specDiffers(id study.StudyID) error {
-	old, err := SpecOf(c.db, id)
-	if err != nil {
-		return err
-	}
-	for _, f := range settings.Fields(c.Spec) {
-		was, _ := settings.Lookup(old, f.Name)
-		if !f.MayChange() && was.Text() != f.Text() {
-			return wrong(f.Name, "got %s, but the study in %s was started with %s: give that, or another name",
-				f.Text(), c.Spec.Where(), was.Text())
-		}
-	}
-	return fmt.Errorf("the study %s in %s was started with other settings of its runs, or other parameters: give "+
-		"those ([run], [[param]]), or another name", c.Spec.Name, c.Spec.Where())
-}
 
 // Reason returns why a trial failed.
 func Reason(t *study.FrozenTrial) (text string) {

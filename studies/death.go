@@ -10,26 +10,26 @@ type death struct {
 }
 
 const (
-	// atOnce is the time within which deaths of several workers of this machine have one cause.
-	atOnce = time.Second
+	// sameCauseWithin is the time within which deaths of several workers of this machine have one cause.
+	sameCauseWithin = time.Second
 	// excusedFactor is how many times as many workers as Spec.Attempts may die of something else, before the trial
 	// fails too: all trials may be of the kind that kills workers.
 	excusedFactor = 10
 )
 
-// together reports whether the workers of two trials died at the same time, so that neither trial is the likely cause:
+// sameCause reports whether the workers of two trials died at the same time, so that neither trial is the likely cause:
 // their machine went down, or somebody ended all processes.
-func (s *server) together(a, b *death) bool {
-	within := atOnce
+func (s *server) sameCause(a, b *death) bool {
+	within := sameCauseWithin
 	if a.silent || b.silent { // a worker is heard a few times in a lease's time
 		within = s.ttl / 2
 	}
 	return a.trial != b.trial && a.at.Sub(b.at).Abs() < within
 }
 
-// mourn records the death of the worker that has a lease, once, unless it gave the trial back. It excuses trials that
-// were blamed for a death at the same time. s.mu is held.
-func (s *server) mourn(trial int64, l *lease, at time.Time, silent bool) {
+// recordDeath records the death of the worker that has a lease, once, unless it gave the trial back. It excuses trials
+// that were blamed for a death at the same time. s.mu is held.
+func (s *server) recordDeath(trial int64, l *lease, at time.Time, silent bool) {
 	if l.Worker == "" || l.released || l.death != nil || l.freed {
 		return
 	}
@@ -37,13 +37,13 @@ func (s *server) mourn(trial int64, l *lease, at time.Time, silent bool) {
 	l.death = d
 	recent := s.deaths[:0]
 	for _, x := range s.deaths {
-		if s.now().Sub(x.at) < 2*s.ttl+atOnce {
+		if s.now().Sub(x.at) < 2*s.ttl+sameCauseWithin {
 			recent = append(recent, x)
 		}
 	}
 	s.deaths = append(recent, d)
 	for _, other := range s.leases {
-		if other.blamed != nil && s.together(other.blamed, d) {
+		if other.blamed != nil && s.sameCause(other.blamed, d) {
 			other.blamed = nil
 			other.Attempts--
 			other.Excused++
@@ -61,7 +61,7 @@ func (s *server) excused(l *lease) bool {
 		return false
 	}
 	for _, d := range s.deaths {
-		if s.together(l.death, d) {
+		if s.sameCause(l.death, d) {
 			return true
 		}
 	}

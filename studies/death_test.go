@@ -35,14 +35,14 @@ func TestExcusedDeaths(t *testing.T) {
 			second = 1
 		}
 		s := &server{now: now, ttl: 10 * time.Second, leases: map[int64]*lease{1: a, 2: b}}
-		s.mourn(1, a, at, c.silent)
+		s.recordDeath(1, a, at, c.silent)
 		require.False(t, s.excused(a), name)
 		blamed := granted("c") // the trial of a, in a second attempt
 		blamed.Attempts, blamed.blamed = 2, a.death
 		s.leases[1] = blamed
 		at = start.Add(c.after)
-		s.mourn(second, b, at, c.silent)
-		s.mourn(second, b, at.Add(time.Hour), c.silent) // it dies once
+		s.recordDeath(second, b, at, c.silent)
+		s.recordDeath(second, b, at.Add(time.Hour), c.silent) // it dies once
 		require.Equal(t, c.want, s.excused(a), name)
 		require.Equal(t, c.want, s.excused(b), name)
 		want := [2]int64{2, 0}
@@ -54,7 +54,7 @@ func TestExcusedDeaths(t *testing.T) {
 	s := &server{now: now, ttl: time.Second}
 	require.True(t, s.excused(&lease{Worker: "a", unheard: true}), "it died with the coordinator")
 	given := &lease{Worker: "a", released: true}
-	s.mourn(3, given, at, false)
+	s.recordDeath(3, given, at, false)
 	require.Nil(t, given.death, "it gave the trial back")
 }
 

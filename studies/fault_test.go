@@ -330,16 +330,16 @@ func TestFences(t *testing.T) {
 	require.Equal(t, got.Fence, asks(d.claim, a).Fence, "an answer that was lost is given again")
 	require.Positive(t, asks(d.claim, b).Busy)
 	a.Object = "one"
-	kept := asks(d.keep, a)
+	kept := asks(d.recordCheckpoint, a)
 	require.Greater(t, kept.Fence, a.Fence)
 	a.Object = "late"
-	require.True(t, asks(d.keep, a).Lost, "its revision is not the newest")
+	require.True(t, asks(d.recordCheckpoint, a).Lost, "its revision is not the newest")
 	a.Fence = kept.Fence
 	clock = clock.Add(16 * time.Second) // a is stopped
 	got = asks(d.claim, b)
 	require.Equal(t, "one", got.Job.Object, "b goes on from a's checkpoint")
 	b.Fence = got.Fence
-	for i, answer := range []func(request) (reply, error){d.beat, d.report, d.keep, d.release, d.result} {
+	for i, answer := range []func(request) (reply, error){d.beat, d.report, d.recordCheckpoint, d.release, d.result} {
 		require.True(t, asks(answer, a).Lost, i)
 	}
 	require.Equal(t, 2, d.refused)
@@ -503,7 +503,7 @@ func TestCertificates(t *testing.T) {
 	_, err = nats.Connect("nats://"+e.address(),
 		nats.Secure(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{client}}))
 	require.ErrorAs(t, err, new(*tls.CertificateVerificationError), "the server is checked, too")
-	conn, err := nats.Connect("nats://here", nats.SetCustomDialer(bySocket(filepath.Join(dir, "socket"))))
+	conn, err := nats.Connect("nats://here", nats.SetCustomDialer(socketDialer(filepath.Join(dir, "socket"))))
 	require.NoError(t, err)
 	conn.Close()
 }

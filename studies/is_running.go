@@ -11,12 +11,12 @@ import (
 // IsRunning reports whether a process runs a study of this program. If its lock cannot be seen, because the process is
 // on another machine, the study counts as running for two leases after its last heartbeat.
 func IsRunning(d *rdb.DB, st *study.Study, trials []*study.FrozenTrial) (bool, error) {
-	beside, err := rdb.WorkPath(d.String())
+	w, err := workdirOf(d.String())
 	if err != nil {
 		return false, err
 	}
-	lock := workdir{beside + ".work"}.coordinator(st.Name)
-	if _, err := os.Stat(lock); err == nil { // to look is not to make it
+	lock := w.coordinator(st.Name)
+	if _, err := os.Stat(lock); err == nil { // locked would make the file
 		if locked(lock) {
 			return true, nil
 		}

@@ -64,7 +64,7 @@ func TestAttended(t *testing.T) {
 	lease := func(text string) {
 		rest, err := d.Attr(st.ID(), callAttr)
 		require.NoError(t, err)
-		var of call
+		var of execution
 		require.NoError(t, json.Unmarshal(rest, &of))
 		of.Lease = text
 		rest, err = json.Marshal(of)

@@ -76,7 +76,7 @@ func (x *laneExecutor) wait(ctx context.Context) error {
 	if err := x.launch(ctx); err != nil {
 		return err
 	}
-	x.c.threads = max(x.c.threads, threads(os.Getpid()))
+	x.c.threads = max(x.c.threads, threadCount(os.Getpid()))
 	return x.c.writeBatch(ctx, batch)
 }
 

@@ -171,7 +171,7 @@ func TestKilledLanes(t *testing.T) {
 	before := trialsOf(t, s)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	rest, err := Parse(text, map[string]string{"trials-as": asProcesses})
+	rest, err := Parse(text, map[string]string{"trials-as": trialsProcesses})
 	require.NoError(t, err)
 	require.NoError(t, coordinator(rest).Run(t.Context()))
 	t.Logf("%d trials of %d were asked as lanes, %d kills came while some were under way", len(before), s.Trials, fired)
@@ -245,17 +245,17 @@ func TestHowTrialsAreRun(t *testing.T) {
 		}
 		require.NoError(t, coordinator.Open(), "case %d", c.number)
 		require.NoError(t, coordinator.Close())
-		require.Contains(t, coordinator.How(), c.how, "case %d", c.number)
-		s.TrialsAs = asProcesses
+		require.Contains(t, coordinator.Description(), c.how, "case %d", c.number)
+		s.TrialsAs = trialsProcesses
 		require.NoError(t, coordinator.chooseLanes())
-		require.Equal(t, "trials in processes: 2 workers x 1 threads", coordinator.How(), "case %d", c.number)
-		s.TrialsAs = asLanes
+		require.Equal(t, "trials in processes: 2 workers x 1 threads", coordinator.Description(), "case %d", c.number)
+		s.TrialsAs = trialsLanes
 		if err := coordinator.chooseLanes(); c.wrong != "" {
 			require.ErrorAs(t, err, new(*SpecError), "case %d", c.number)
 			require.ErrorContains(t, err, c.wrong, "case %d", c.number)
 		} else {
 			require.NoError(t, err, "case %d", c.number)
-			require.Contains(t, coordinator.How(), lanes, "case %d", c.number)
+			require.Contains(t, coordinator.Description(), lanes, "case %d", c.number)
 		}
 	}
 }

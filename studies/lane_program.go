@@ -24,7 +24,7 @@ type LaneResult struct {
 }
 
 // Values of Spec.TrialsAs.
-const asAuto, asLanes, asProcesses = "auto", "lanes", "processes"
+const trialsAuto, trialsLanes, trialsProcesses = "auto", "lanes", "processes"
 
 // Limits of a trial that runs as a lane by default: it is not checkpointed.
 const (
@@ -76,7 +76,7 @@ func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
 				"one: leave it out")
 		}
 	}
-	if s.Sampler == asPBT {
+	if s.Sampler == samplerPBT {
 		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of "+
 			"lanes are not kept")
 	}
@@ -104,8 +104,8 @@ func (s *Spec) laneValues(params map[string]any) map[string]any {
 	return values
 }
 
-// asLanes decides whether trials run as lanes if the spec leaves it open. why says why not.
-func (s *Spec) asLanes(runs Runs) (lanes bool, why error) {
+// lanesByDefault decides whether trials run as lanes if the spec leaves it open. why says why not.
+func (s *Spec) lanesByDefault(runs Runs) (lanes bool, why error) {
 	if s.Pruner != "none" {
 		return false, wrong("pruner", "got %s, and a lane that is pruned takes as long as the others", s.Pruner)
 	}

@@ -97,7 +97,7 @@ func TestLanesAreTrials(t *testing.T) {
 			hooks{report: func(step, last int64, value float64) (bool, error) {
 				alone = append(alone, heard{step, last, value})
 				return prunes(i, step), nil
-			}, keep: func(func() (*checkpoint, error)) error { return nil }})
+			}, checkpoint: func(func() (*checkpoint, error)) error { return nil }})
 		require.Equal(t, errors.Is(err, errStopped), results[i].Stopped, "trial %d", i)
 		require.Equal(t, end, outcome{results[i].Values, results[i].Step}, "trial %d", i)
 		require.Equal(t, alone, together[i], "trial %d", i)

@@ -11,22 +11,22 @@ func (c *Coordinator) chooseLanes() error {
 	c.lanes, c.notLanes = false, nil
 	served := c.Away || c.Listen.Address != "" || c.Runs == nil
 	switch {
-	case s.TrialsAs == asLanes && served:
+	case s.TrialsAs == trialsLanes && served:
 		return wrong("trials-as", "got lanes, but workers that join run trials as processes: give study run, or "+
 			"processes")
-	case s.TrialsAs == asLanes:
+	case s.TrialsAs == trialsLanes:
 		if err := s.FitsLanes(c.Runs); err != nil {
 			return wrong("trials-as", "got lanes, but %v", err)
 		}
 		c.lanes = true
-	case s.TrialsAs == asAuto && !served:
-		c.lanes, c.notLanes = s.asLanes(c.Runs)
+	case s.TrialsAs == trialsAuto && !served:
+		c.lanes, c.notLanes = s.lanesByDefault(c.Runs)
 	}
 	return nil
 }
 
-// How describes in a few words how trials run. The coordinator has to be open.
-func (c *Coordinator) How() string {
+// Description says in a few words how trials run. The coordinator has to be open.
+func (c *Coordinator) Description() string {
 	s := c.Spec
 	switch {
 	case c.Away:

@@ -58,7 +58,7 @@ func TestCurvesReachTheEnd(t *testing.T) {
 			return all
 		}
 		var alone, together []study.Reported
-		end, err := s.objective(t.Context(), bowls{}, params, hooks{keep: keep,
+		end, err := s.objective(t.Context(), bowls{}, params, hooks{checkpoint: keep,
 			report: func(step, _ int64, value float64) (bool, error) {
 				alone = append(alone, study.Reported{Step: step, Value: value})
 				return false, nil
@@ -92,7 +92,7 @@ func TestCurvesOfSolvedRuns(t *testing.T) {
 	require.NoError(t, err)
 	params := map[string]any{"strategy.sigma": .5}
 	end, err := s.objective(t.Context(), evolutions{}, params, hooks{
-		keep: func(func() (*checkpoint, error)) error { return nil }})
+		checkpoint: func(func() (*checkpoint, error)) error { return nil }})
 	require.NoError(t, err)
 	e, err := evolutions{}.Resolve(s.Kind, s.Values(params, 0))
 	require.NoError(t, err)

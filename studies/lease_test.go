@@ -44,12 +44,12 @@ func TestLeaseWhoseWriteFails(t *testing.T) {
 			q.Fence = got.Fence
 			bucket := d.broker.leases
 			d.broker.leases = slowLeases{bucket, at.stored}
-			_, err = d.keep(q)
+			_, err = d.recordCheckpoint(q)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			d.broker.leases = bucket
 			for range 2 { // the worker may hear of none of several servers
 				if at.lost {
-					require.NoError(t, d.broker.forget(t.Context(), trial, ""))
+					require.NoError(t, d.broker.removeTrial(t.Context(), trial, ""))
 				}
 				d, err = newServer(t.Context(), c, d.broker)
 				require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, got.Lost)
 	require.Empty(t, d.leases)
-	d.written(trial)
+	d.endWrite(trial)
 	got, err = d.beat(other)
 	require.NoError(t, err)
 	require.False(t, got.Lost, "the result was not written")
@@ -117,7 +117,7 @@ func TestLeaseLastsFromTheAnswer(t *testing.T) {
 	require.NoError(t, err)
 	q.Fence = got.Fence
 	d.broker.leases = laterLeases{d.broker.leases, func() { passed += 30 * time.Second }}
-	_, err = d.keep(q)
+	_, err = d.recordCheckpoint(q)
 	require.NoError(t, err)
 	got, err = d.claim(request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"})
 	require.NoError(t, err)
@@ -161,13 +161,13 @@ func TestHello(t *testing.T) {
 	t.Parallel()
 	d, _ := newTestServer(t, "lease = \"8s\"\n")
 	w := &worker{conn: d.broker.conn, id: "a", dial: messaging.NewDialer(time.Second, time.Second),
-		anew: make(chan struct{})}
+		reconnect: make(chan struct{})}
 	w.hello(t.Context())
 	require.Equal(t, 8*time.Second, w.lease)
-	spoke := w.spoke
-	require.NotZero(t, spoke)
+	lastHello := w.lastHello
+	require.NotZero(t, lastHello)
 	w.hello(t.Context())
-	require.Equal(t, spoke, w.spoke, "a quarter of a lease has not passed")
+	require.Equal(t, lastHello, w.lastHello, "a quarter of a lease has not passed")
 	all := d.workerStatus()
 	require.Len(t, all, 1)
 	require.Equal(t, "a", all[0].ID)

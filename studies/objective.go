@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -61,8 +62,8 @@ var errStopped = errors.New("pruned")
 type hooks struct {
 	// report gets the objective at a step before the last. It returns whether to stop.
 	report func(step, last int64, value float64) (stop bool, err error)
-	// keep is called after each round. It calls state if it wants a checkpoint.
-	keep func(state func() (*checkpoint, error)) error
+	// checkpoint is called after each round. It calls state if it wants a checkpoint.
+	checkpoint func(state func() (*checkpoint, error)) error
 	// from is the checkpoint to go on from; nil: the runs start from the beginning.
 	from *checkpoint
 	// until is the step at which the runs stop; 0: their last.
@@ -91,7 +92,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 	}
 	if h.from != nil {
 		if err := h.from.restore(seeds); err != nil {
-			return outcome{}, errors.Join(errRestore, err)
+			return outcome{}, fmt.Errorf("%w: %w", errRestore, err)
 		}
 		step = h.from.Step
 	}
@@ -99,7 +100,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		reported := step
 		step = min(step+s.ReportEvery, last)
 		err := seeds.advance(ctx, step, func() error {
-			return h.keep(func() (*checkpoint, error) { return checkpointOf(reported, seeds) })
+			return h.checkpoint(func() (*checkpoint, error) { return checkpointOf(reported, seeds) })
 		})
 		if err != nil {
 			return outcome{}, err

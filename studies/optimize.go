@@ -27,7 +27,7 @@ func (c *Coordinator) optimize(ctx context.Context, x executor) error {
 			return err
 		}
 		if len(p.open) == 0 {
-			return c.verdict(p)
+			return c.announceRest(p)
 		}
 		if err := x.start(ctx, p.open); err != nil {
 			return err

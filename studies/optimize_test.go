@@ -14,7 +14,7 @@ import (
 // and no other program's.
 func TestEnqueuedTrials(t *testing.T) {
 	t.Parallel()
-	for _, as := range []string{asLanes, asProcesses} {
+	for _, as := range []string{trialsLanes, trialsProcesses} {
 		onEach(t, func(t *testing.T, at string) {
 			_, s := writtenAt(t, at, "trials = 8\nsampler = \"random\"\npruner = \"none\"\nwindow = 2\nworkers = "+
 				"1\ntrials-as = \""+as+"\"\n"+onlyX)
@@ -47,7 +47,7 @@ func TestEnqueuedTrials(t *testing.T) {
 				}
 			}
 			require.Equal(t, 8, over)
-			if as == asProcesses {
+			if as == trialsProcesses {
 				require.Len(t, trials, 8)
 				require.True(t, slices.ContainsFunc(trials, func(x *study.FrozenTrial) bool {
 					return x.Params["x"] == .25

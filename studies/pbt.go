@@ -13,18 +13,18 @@ import (
 	"xlarun/studies/study"
 )
 
-// asPBT is the sampler whose trials are rungs of population-based training: each starts from the state at the end of
-// another trial. The broker keeps these states. A worker computes a lost state again from the parameters of all rungs
-// before, which are in the database.
-const asPBT = "pbt"
+// samplerPBT is the sampler whose trials are rungs of population-based training: each starts from the state at the end
+// of another trial. The broker keeps these states. A worker computes a lost state again from the parameters of all
+// rungs before, which are in the database.
+const samplerPBT = "pbt"
 
 // GoesOn reports whether trials go on from the states of others, so that a run with a trial's settings from the start
 // does not repeat it.
-func (s *Spec) GoesOn() bool { return s.Sampler == asPBT }
+func (s *Spec) GoesOn() bool { return s.Sampler == samplerPBT }
 
 // checkPBT returns an error if population-based training cannot have these settings.
 func (s *Spec) checkPBT() error {
-	if s.Sampler != asPBT {
+	if s.Sampler != samplerPBT {
 		return nil
 	}
 	members := (&study.PBT{Population: s.Population}).Members()
@@ -44,7 +44,7 @@ func (s *Spec) checkPBT() error {
 // checkRungs returns an error if there are more trials of pbt than the runs have rungs. last is the last step of the
 // runs.
 func (s *Spec) checkRungs(last int64) error {
-	if s.Sampler != asPBT {
+	if s.Sampler != samplerPBT {
 		return nil
 	}
 	members := int64((&study.PBT{Population: s.Population}).Members())
@@ -128,8 +128,8 @@ func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *che
 		return nil, err
 	}
 	h := hooks{from: from, until: one.Until, end: func(p *checkpoint) { end = p },
-		report: func(int64, int64, float64) (bool, error) { return false, nil },
-		keep:   func(func() (*checkpoint, error)) error { alive(); return nil }}
+		report:     func(int64, int64, float64) (bool, error) { return false, nil },
+		checkpoint: func(func() (*checkpoint, error)) error { alive(); return nil }}
 	_, err = s.objective(ctx, runs, t.External(), h)
 	return end, err
 }
@@ -170,9 +170,9 @@ func endOf(number int64) string { return fmt.Sprintf("end/%d", number) }
 func (a *attempt) storeEnd(ctx context.Context, number int64, p *checkpoint) {
 	data, err := encoded(p)
 	if err == nil {
-		short, done := context.WithTimeout(ctx, max(10*time.Second, time.Duration(len(data)/1e6)*time.Second))
+		short, done := context.WithTimeout(ctx, storeTime(data, longestStore))
 		defer done()
-		kept, e := a.js.ObjectStore(short, checkpoints)
+		kept, e := a.js.ObjectStore(short, checkpointsName)
 		if err = e; err == nil {
 			_, err = kept.PutBytes(short, endOf(number), data)
 			for _, old := range a.job.PBT.Useless {
@@ -191,7 +191,7 @@ func (a *attempt) parentState(ctx context.Context) (from *checkpoint, err error)
 	before := a.job.PBT.Before
 	k := len(before)
 	for ; k > 0 && from == nil; k-- {
-		if p, err := a.fetch(ctx, endOf(before[k-1].Number)); err == nil {
+		if p, err := a.fetchCheckpoint(ctx, endOf(before[k-1].Number)); err == nil {
 			from = p
 			break
 		}

@@ -16,45 +16,47 @@ type Pool struct {
 	Command func(slot int) *exec.Cmd
 	// Log returns the file for the output of a worker; "" for none.
 	Log func(slot int) string
-	// Held reports whether a worker that the pool did not start holds the slot. nil: none does.
-	Held func(slot int) bool
+	// Occupied reports whether a worker that the pool did not start holds the slot. nil: none does.
+	Occupied func(slot int) bool
 	// Died is called when a worker has ended. err is nil if its exit status was 0.
 	Died func(slot int, err error)
 	// Limit is the number of workers that may die right after their start, one after the other, before the pool starts
 	// no more. 0: no limit.
 	Limit int
-	// Done makes the pool start no worker in place of one that has ended.
-	Done bool
+	// NoRestart makes the pool start no worker in place of one that has ended.
+	NoRestart bool
 
-	workers map[int]*process
-	quick   int // workers that died soon, one after the other
-	rest    time.Time
+	workers     map[int]*process
+	earlyDeaths int // workers that died earlyAge, one after the other
+	startAfter  time.Time
 }
 
 type process struct {
-	cmd   *exec.Cmd
-	begun time.Time
-	over  chan error
+	cmd    *exec.Cmd
+	start  time.Time
+	exited chan error
 }
 
-// soon is the age in which a worker dies if something is wrong with all workers.
-const soon = 3 * time.Second
+// earlyAge is the age in which a worker dies if something is wrong with all workers.
+const earlyAge = 3 * time.Second
 
-// Man starts a worker in each slot that has none. It waits longer and longer if workers die right after their start.
-func (p *Pool) Man() error {
+// StartMissing starts a worker in each slot that has none. It waits longer and longer if workers die right after their
+// start.
+func (p *Pool) StartMissing() error {
 	if p.workers == nil {
 		p.workers = map[int]*process{}
 	}
 	for slot := range p.Size {
 		if w := p.workers[slot]; w != nil {
 			select {
-			case err := <-w.over:
+			case err := <-w.exited:
 				delete(p.workers, slot)
-				p.quick++
-				if time.Since(w.begun) > soon {
-					p.quick = 0
+				p.earlyDeaths++
+				if time.Since(w.start) > earlyAge {
+					p.earlyDeaths = 0
 				}
-				p.rest = time.Now().Add(min(time.Duration(max(p.quick-10, 0))*100*time.Millisecond, 5*time.Second))
+				pause := time.Duration(max(p.earlyDeaths-10, 0)) * 100 * time.Millisecond
+				p.startAfter = time.Now().Add(min(pause, 5*time.Second))
 				if p.Died != nil {
 					p.Died(slot, err)
 				}
@@ -62,7 +64,7 @@ func (p *Pool) Man() error {
 				continue
 			}
 		}
-		if p.Done || p.Hopeless() || time.Now().Before(p.rest) || p.Held != nil && p.Held(slot) {
+		if p.NoRestart || p.LimitReached() || time.Now().Before(p.startAfter) || p.Occupied != nil && p.Occupied(slot) {
 			continue
 		}
 		if err := p.start(slot); err != nil {
@@ -86,20 +88,20 @@ func (p *Pool) start(slot int) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a worker cannot be started: %w", err)
 	}
-	w := &process{cmd: cmd, begun: time.Now(), over: make(chan error, 1)}
-	go func() { w.over <- cmd.Wait() }()
+	w := &process{cmd: cmd, start: time.Now(), exited: make(chan error, 1)}
+	go func() { w.exited <- cmd.Wait() }()
 	p.workers[slot] = w
 	return nil
 }
 
-// Hopeless reports whether the limit of workers has died right after their start.
-func (p *Pool) Hopeless() bool { return p.Limit > 0 && p.quick >= p.Limit }
+// LimitReached reports whether the limit of workers has died right after their start.
+func (p *Pool) LimitReached() bool { return p.Limit > 0 && p.earlyDeaths >= p.Limit }
 
-// Works resets the count of workers that died right after their start.
-func (p *Pool) Works() { p.quick = 0 }
+// ResetDeaths resets the count of workers that died right after their start.
+func (p *Pool) ResetDeaths() { p.earlyDeaths = 0 }
 
-// Left returns the number of running workers.
-func (p *Pool) Left() int { return len(p.workers) }
+// Running returns the number of running workers.
+func (p *Pool) Running() int { return len(p.workers) }
 
 // Stop ends all workers with SIGTERM, after three seconds with SIGKILL.
 func (p *Pool) Stop() {
@@ -108,10 +110,10 @@ func (p *Pool) Stop() {
 	}
 	for slot, w := range p.workers {
 		select {
-		case <-w.over:
+		case <-w.exited:
 		case <-time.After(3 * time.Second):
 			_ = w.cmd.Process.Kill()
-			<-w.over
+			<-w.exited
 		}
 		delete(p.workers, slot)
 	}

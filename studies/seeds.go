@@ -46,18 +46,18 @@ func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any)
 // fetchAndOpen downloads what an experiment needs and opens its backend.
 func fetchAndOpen(ctx context.Context, runs Runs, e run.Experiment) (xlabridge.Backend, error) {
 	if fetch := e.About().Fetch; fetch != nil {
-		if err := fetch(ctx, quiet{}); err != nil {
+		if err := fetch(ctx, silentProgress{}); err != nil {
 			return nil, err
 		}
 	}
 	return runs.Backend(ctx, e)
 }
 
-// quiet ignores the progress of downloads.
-type quiet struct{}
+// silentProgress ignores the progress of downloads.
+type silentProgress struct{}
 
-func (quiet) Download(done, total int64) {}
-func (quiet) Notice(string)              {}
+func (silentProgress) Download(done, total int64) {}
+func (silentProgress) Notice(string)              {}
 
 // last returns the last step of the longest run.
 func (all seeds) last() (step int64) {

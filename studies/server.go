@@ -1,9 +1,7 @@
 package studies
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,61 +17,6 @@ import (
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
-
-// Kinds of requests of workers. A worker asks again if an answer is lost: the second time changes nothing.
-const (
-	helloKind   = "hello"   // the worker is there: it says so while it waits for a trial
-	claimKind   = "claim"   // may I run this trial of the queue?
-	beatKind    = "beat"    // the trial runs
-	reportKind  = "report"  // an intermediate value
-	keepKind    = "keep"    // a checkpoint was stored
-	releaseKind = "release" // the worker has to end: another one may run the trial
-	resultKind  = "result"  // the result of the trial
-)
-
-// request is a message of a worker to the server.
-type request struct {
-	Trial      int64
-	Worker     string
-	Fence      uint64 // revision of its lease
-	Ack        string // subject on which the queue's message is acknowledged
-	Step, Last int64
-	Value      float64
-	Object     string
-	Result     study.Result
-	Threads    int
-}
-
-// reply is the answer to a request.
-type reply struct {
-	Lost  bool          // the worker has lost the trial
-	Over  bool          // the trial has finished
-	Busy  time.Duration // not 0: another worker runs the trial; ask again after this time
-	Stop  bool          // the pruner stops the trial
-	Fence uint64
-	Job   *job
-	Note  string        // a message about a result that was accepted
-	Lease time.Duration // how long a lease lasts; in an answer to a hello
-}
-
-// job is all that a worker needs to run a trial.
-type job struct {
-	Number, Sees          int64
-	Params, Distributions []byte // JSON
-	Spec, Call            []byte
-	Object                string // checkpoint to go on from, "" for none
-	PBT                   pbtJob
-}
-
-// encoded returns the gob of a value.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(v)
-	return b.Bytes(), err
-}
-
-// decoded reads a gob.
-func decoded(data []byte, v any) error { return gob.NewDecoder(bytes.NewReader(data)).Decode(v) }
 
 // server answers the requests of workers. Only its process uses the database.
 type server struct {
@@ -129,7 +72,7 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 		}
 	}
 	for kind, answer := range map[string]func(request) (reply, error){helloKind: s.hello, claimKind: s.claim,
-		beatKind: s.beat, reportKind: s.report, keepKind: s.keep, releaseKind: s.release, resultKind: s.result} {
+		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release, resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: their commits are grouped
 		}); err != nil {
@@ -197,13 +140,14 @@ func (s *server) adopt(former *server) error {
 	return nil
 }
 
-func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
+// answer handles a message of a worker. Errors go to the coordinator, and the worker asks again.
+func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
 	var q request
 	if err := decoded(m.Data, &q); err != nil {
 		s.notice("a worker sent what cannot be read (%v): is it of another version?", err)
 		return
 	}
-	r, err := answer(q)
+	r, err := handle(q)
 	var data []byte
 	if err == nil {
 		data, err = encoded(r)
@@ -219,11 +163,12 @@ func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
 	}
 }
 
-// decide says how a request was answered, and when. s.mu is held.
-func (s *server) decide(kind string, q request, granted bool, at time.Time) {
+// notifyObserver tells the observer how a request was answered, and when. s.mu is held.
+func (s *server) notifyObserver(kind string, q request, granted bool, at time.Time) {
 	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted, Instant: at})
 }
 
+// trial reads a trial; nil if it was deleted.
 func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 	news, err := s.db.Updates(s.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
@@ -232,6 +177,7 @@ func (s *server) trial(id int64) (*study.FrozenTrial, error) {
 	return news[0], nil
 }
 
+// alive reports whether the worker that has a lease was heard of within the lease time.
 func (s *server) alive(l *lease) bool { return !l.lastSeen.IsZero() && s.now().Sub(l.lastSeen) < s.ttl }
 
 // write stores a lease, whose revision grows. s.mu is held: a broker that does not answer holds all requests up, once.
@@ -266,7 +212,7 @@ func (s *server) hello(q request) (reply, error) {
 	defer s.mu.Unlock()
 	s.noteWorker(q, -1)
 	s.noteIdle(q.Worker)
-	s.decide(helloKind, q, false, s.now())
+	s.notifyObserver(helloKind, q, false, s.now())
 	return reply{Lease: s.ttl}, nil
 }
 
@@ -289,7 +235,7 @@ func (s *server) claim(q request) (r reply, err error) {
 		if granted {
 			s.leases[q.Trial].lastSeen = at
 		}
-		s.decide(claimKind, q, granted, at)
+		s.notifyObserver(claimKind, q, granted, at)
 	}()
 	l := s.leases[q.Trial]
 	switch {
@@ -302,7 +248,7 @@ func (s *server) claim(q request) (r reply, err error) {
 	case s.alive(l):
 		return reply{Busy: s.ttl / 2}, nil
 	}
-	s.mourn(q.Trial, l, l.lastSeen, true)
+	s.recordDeath(q.Trial, l, l.lastSeen, true)
 	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts, Excused: l.Excused,
 		revision: l.revision}
 	switch {
@@ -318,7 +264,7 @@ func (s *server) claim(q request) (r reply, err error) {
 		if err := s.db.Finish(q.Trial, study.Result{State: study.Fail, Reason: reason}); err != nil {
 			return reply{}, err
 		}
-		s.finished(q.Trial)
+		s.recordFinished(q.Trial)
 		return reply{Over: true}, nil
 	}
 	next.Attempts++
@@ -331,13 +277,14 @@ func (s *server) claim(q request) (r reply, err error) {
 	return s.grant(t, next)
 }
 
+// grant returns the answer to a worker that has the lease of a trial: all that it needs to run it.
 func (s *server) grant(t *study.FrozenTrial, l *lease) (r reply, err error) {
 	j := &job{Number: t.Number, Spec: s.specText[0], Call: s.specText[1], Object: l.Object}
 	j.Sees, _ = study.System[int64](t, study.SeesAttr)
 	if j.Params, err = json.Marshal(t.Params); err == nil {
 		j.Distributions, err = json.Marshal(t.Distributions)
 	}
-	if err == nil && s.spec.Sampler == asPBT {
+	if err == nil && s.spec.Sampler == samplerPBT {
 		var trials []*study.FrozenTrial
 		if trials, err = s.study.Trials(); err == nil {
 			j.PBT, err = s.spec.pbtJob(trials, t)
@@ -367,7 +314,7 @@ func (s *server) leaseOf(q request) (*lease, error) {
 		l.lastSeen = s.now()
 		s.leases[q.Trial] = l
 		delete(s.queued, q.Trial)
-		s.decide(claimKind, q, true, l.lastSeen)
+		s.notifyObserver(claimKind, q, true, l.lastSeen)
 		return l, nil
 	}
 	if l.Worker != q.Worker || l.freed {
@@ -387,7 +334,7 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{}, err
 	}
 	if l == nil {
-		s.decide(kind, q, false, s.now())
+		s.notifyObserver(kind, q, false, s.now())
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
@@ -395,7 +342,7 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 	if granted && !l.lastSeen.IsZero() {
 		l.lastSeen = at // the lease lasts from the answer: the broker may have been slow
 	}
-	s.decide(kind, q, granted, at)
+	s.notifyObserver(kind, q, granted, at)
 	return r, err
 }
 
@@ -413,7 +360,7 @@ func (s *server) report(q request) (reply, error) {
 		return reply{}, err
 	}
 	t, err := s.trial(q.Trial)
-	if err != nil || s.spec.Pruner == "none" {
+	if err != nil || t == nil || s.spec.Pruner == "none" { // nil: the study was deleted, as supervise will find
 		return reply{}, err
 	}
 	resumed := *t
@@ -427,10 +374,10 @@ func (s *server) report(q request) (reply, error) {
 	return reply{Stop: stop}, err
 }
 
-// keep records a stored checkpoint as the one to go on from. The revision of the lease is a fence: a worker that has
-// lost the trial changes nothing.
-func (s *server) keep(q request) (reply, error) {
-	return s.withLease(keepKind, q, func(l *lease) (reply, error) {
+// recordCheckpoint records a stored checkpoint as the one to go on from. The revision of the lease is a fence: a worker
+// that has lost the trial changes nothing.
+func (s *server) recordCheckpoint(q request) (reply, error) {
+	return s.withLease(checkpointKind, q, func(l *lease) (reply, error) {
 		if l.Object == q.Object {
 			return reply{Fence: l.revision}, nil
 		}
@@ -469,7 +416,7 @@ func (s *server) remove() {
 		s.replaced = s.replaced[1:]
 		s.mu.Unlock()
 		ctx, cancel := context.WithTimeout(s.ctx, patience(s.ttl))
-		err := s.broker.drop(ctx, object)
+		err := s.broker.removeCheckpoint(ctx, object)
 		cancel()
 		if err != nil && s.ctx.Err() == nil {
 			s.mu.Lock()
@@ -486,15 +433,15 @@ func (s *server) remove() {
 // release gives a trial back. This attempt does not count.
 func (s *server) release(q request) (reply, error) {
 	return s.withLease(releaseKind, q, func(l *lease) (reply, error) {
-		given := *l
+		next := *l
 		if !l.released { // it may be asked twice
-			given.Attempts--
+			next.Attempts--
 		}
-		given.released, given.lastSeen = true, time.Time{}
-		if err := s.write(q.Trial, &given); err != nil {
+		next.released, next.lastSeen = true, time.Time{}
+		if err := s.write(q.Trial, &next); err != nil {
 			return reply{}, err // the worker has the lease, and asks again
 		}
-		*l = given
+		*l = next
 		s.noteIdle(q.Worker)
 		return reply{}, nil
 	})
@@ -513,7 +460,7 @@ func (s *server) result(q request) (reply, error) {
 	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
 	if !other {
 		s.writing[q.Trial]++ // no other worker gets the trial meanwhile
-		defer s.written(q.Trial)
+		defer s.endWrite(q.Trial)
 	}
 	s.mu.Unlock()
 	if other {
@@ -524,7 +471,7 @@ func (s *server) result(q request) (reply, error) {
 		if t != nil && !t.State.Finished() {
 			s.mu.Lock()
 			s.refused++
-			s.decide(resultKind, q, false, s.now())
+			s.notifyObserver(resultKind, q, false, s.now())
 			s.mu.Unlock()
 			return reply{Lost: true}, nil
 		}
@@ -540,8 +487,8 @@ func (s *server) result(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decide(resultKind, q, true, s.now())
-	s.finished(q.Trial)
+	s.notifyObserver(resultKind, q, true, s.now())
+	s.recordFinished(q.Trial)
 	s.noteIdle(q.Worker)
 	if w := s.workers[q.Worker]; w != nil {
 		w.Done++
@@ -549,8 +496,8 @@ func (s *server) result(q request) (reply, error) {
 	return reply{Note: note}, nil
 }
 
-// written ends a write of a result.
-func (s *server) written(trial int64) {
+// endWrite ends a write of a result.
+func (s *server) endWrite(trial int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writing[trial]--; s.writing[trial] == 0 {
@@ -558,8 +505,8 @@ func (s *server) written(trial int64) {
 	}
 }
 
-// finished records that a trial has finished. s.mu is held.
-func (s *server) finished(trial int64) {
+// recordFinished records that a trial has finished. s.mu is held.
+func (s *server) recordFinished(trial int64) {
 	object := ""
 	if l := s.leases[trial]; l != nil {
 		object = l.Object
@@ -573,13 +520,13 @@ func (s *server) finished(trial int64) {
 	}
 }
 
-// died records that a worker is gone: its trials are free at once.
-func (s *server) died(worker string) {
+// workerDied records that a worker is gone: its trials are free at once.
+func (s *server) workerDied(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for trial, l := range s.leases {
 		if l.Worker == worker {
-			s.mourn(trial, l, s.now(), false)
+			s.recordDeath(trial, l, s.now(), false)
 			l.lastSeen = time.Time{}
 		}
 	}
@@ -598,7 +545,7 @@ func (s *server) reconcile(ctx context.Context, open []int64) error {
 		switch queuedAt, isQueued := s.queued[trial]; {
 		case l != nil && s.alive(l):
 		case l != nil && !l.freed:
-			s.mourn(trial, l, l.lastSeen, true)
+			s.recordDeath(trial, l, l.lastSeen, true)
 			l.freed = true
 			if err := s.broker.conn.Publish(l.Ack, []byte("-NAK")); err != nil {
 				s.mu.Unlock()
@@ -634,7 +581,7 @@ func (s *server) reconcile(ctx context.Context, open []int64) error {
 		}
 	}
 	for trial, object := range gone {
-		if err := s.broker.forget(ctx, trial, object); err != nil {
+		if err := s.broker.removeTrial(ctx, trial, object); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"xlarun/rollout/settings"
+	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
 
@@ -86,7 +87,7 @@ type Spec struct {
 func Defaults() *Spec {
 	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe",
 		GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
-		Window: 4, TrialsAs: asAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s",
+		Window: 4, TrialsAs: trialsAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s",
 		Stall: "none", Fixed: map[string]any{}}
 }
 
@@ -115,7 +116,7 @@ var sessionEnds = []string{"for", "rounds", "total-steps"}
 const endsNoTrial = "does not end a trial: use the setting that is the length of the kind's runs, such as generations"
 
 func (s *Spec) check() error {
-	if err := asSpec(settings.Check(s)); err != nil {
+	if err := asSpecError(settings.Check(s)); err != nil {
 		return err
 	}
 	if !namePattern.MatchString(s.Name) {
@@ -164,7 +165,7 @@ func (s *Spec) check() error {
 	if err := s.checkPBT(); err != nil {
 		return err
 	}
-	for _, f := range []func() (time.Duration, error){s.Limit, s.keepEvery, s.stall} {
+	for _, f := range []func() (time.Duration, error){s.Limit, s.checkpointInterval, s.stall} {
 		if _, err := f(); err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (s *Spec) check() error {
 // Notices returns a sentence for each setting that has no effect. Check has been called before.
 func (s *Spec) Notices() (all []string) {
 	usual := Defaults()
-	if s.Population != usual.Population && !slices.Contains([]string{"nsga2", "cmaes", asPBT}, s.Sampler) {
+	if s.Population != usual.Population && !slices.Contains([]string{"nsga2", "cmaes", samplerPBT}, s.Sampler) {
 		all = append(all, fmt.Sprintf("population has no effect with the sampler %s: it is for nsga2, cmaes and pbt",
 			s.Sampler))
 	}
@@ -215,8 +216,8 @@ func (s *Spec) Notices() (all []string) {
 // Limit returns the time limit of a trial; 0 for none.
 func (s *Spec) Limit() (time.Duration, error) { return timeOf("timeout", s.Timeout, "10m") }
 
-// keepEvery returns the time between checkpoints of a trial; 0 for none.
-func (s *Spec) keepEvery() (time.Duration, error) {
+// checkpointInterval returns the time between checkpoints of a trial; 0 for none.
+func (s *Spec) checkpointInterval() (time.Duration, error) {
 	return timeOf("checkpoint-every", s.Checkpoint, "30s")
 }
 
@@ -247,14 +248,14 @@ func (s *Spec) sampler() (study.Sampler, error) {
 	case "random":
 		return study.Random{}, nil
 	case "quasi-random":
-		return &study.Halton{}, nil
+		return &study.Halton{Space: s.Space}, nil
 	case "grid":
 		return study.NewGrid(s.Space, s.GridPoints)
 	case "cmaes":
 		return &study.CMAES{Population: s.Population}, nil
 	case "nsga2":
 		return &study.NSGA2{Population: s.Population}, nil
-	case asPBT:
+	case samplerPBT:
 		return &study.PBT{Population: s.Population}, nil
 	}
 	return &study.TPE{Startup: s.Startup}, nil
@@ -296,6 +297,9 @@ func (s *Spec) options(storage study.Storage) study.Options {
 	}
 	return o
 }
+
+// Where returns the address of the storage without its password.
+func (s *Spec) Where() string { return rdb.Shown(s.Storage) }
 
 // text returns the settings that change results, as JSON.
 func (s *Spec) text() ([]byte, error) { return json.Marshal(s) }

@@ -32,27 +32,27 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 	}
 	s := Defaults()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := s.take(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {
+		if err := s.set(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {
 			return nil, err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(over)) {
-		if err := s.take(key, over[key]); err != nil {
+		if err := s.set(key, over[key]); err != nil {
 			return nil, err
 		}
 	}
 	return s, s.check()
 }
 
-// take sets a key of the file.
-func (s *Spec) take(key string, value any) error {
+// set sets a key of the file.
+func (s *Spec) set(key string, value any) error {
 	switch key {
 	case "run":
 		table, ok := value.(map[string]any)
 		if !ok {
 			return wrong(key, "got %v, wants a table of the runs' settings, [run]", value)
 		}
-		return s.fix("", table)
+		return s.setRun("", table)
 	case "param":
 		list, ok := value.([]any)
 		if !ok {
@@ -63,7 +63,7 @@ func (s *Spec) take(key string, value any) error {
 			if !ok {
 				return wrong(key, "got %v, wants tables [[param]]", one)
 			}
-			p, err := param(i, table)
+			p, err := readParam(i, table)
 			if err != nil {
 				return err
 			}
@@ -76,18 +76,18 @@ func (s *Spec) take(key string, value any) error {
 		names := append(settings.Names(s), "run", "param")
 		return wrong(key, "is not known: there are %s", strings.Join(names, ", "))
 	}
-	return asSpec(f.Set(value))
+	return asSpecError(f.Set(value))
 }
 
-func asSpec(err error) error {
+func asSpecError(err error) error {
 	if e, ok := errors.AsType[*settings.Error](err); ok {
 		return wrong(e.Key, "got %s, wants %s", e.Got, e.Wants)
 	}
 	return err
 }
 
-// fix sets the table [run]. Tables in it are settings of parts.
-func (s *Spec) fix(prefix string, table map[string]any) error {
+// setRun sets the table [run]. Tables in it are settings of parts.
+func (s *Spec) setRun(prefix string, table map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		name := prefix + strings.ReplaceAll(key, "_", "-")
 		if name == prefix+"name" && prefix != "" && prefix != settings.EnvParam+"." {
@@ -98,7 +98,7 @@ func (s *Spec) fix(prefix string, table map[string]any) error {
 			if prefix != "" {
 				return wrong("run."+name, "got a table in a table, wants a number or a text")
 			}
-			if err := s.fix(name+".", v); err != nil {
+			if err := s.setRun(name+".", v); err != nil {
 				return err
 			}
 		case bool, int64, float64, string:
@@ -119,8 +119,8 @@ func (s *Spec) fix(prefix string, table map[string]any) error {
 	return nil
 }
 
-// param reads a table [[param]].
-func param(i int, table map[string]any) (p study.Param, err error) {
+// readParam reads a table [[param]].
+func readParam(i int, table map[string]any) (p study.Param, err error) {
 	name, ok := table["name"].(string)
 	if !ok || name == "" {
 		return p, wrong("param", "number %d has no name: give the setting that it is, name = \"strategy.sigma\"", i+1)

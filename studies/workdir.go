@@ -3,96 +3,14 @@ package studies
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
-	"xlarun/studies/study"
 )
-
-// Where returns the address of the storage without its password.
-func (s *Spec) Where() string { return rdb.Shown(s.Storage) }
-
-// Attributes of a study.
-const (
-	specAttr = "xlarun:spec" // the settings that change results
-	callAttr = "xlarun:call" // the other settings, as they were given last
-)
-
-// call holds the settings of a spec that do not change results.
-type call struct {
-	Trials, Workers   int
-	Timeout, Lease    string
-	Memory            int64
-	Attempts          int64
-	Checkpoint, Stall string
-}
-
-// SpecOf reads the spec that a study was started with.
-func SpecOf(d *rdb.DB, id study.StudyID) (*Spec, error) {
-	text, err := d.Attr(id, specAttr)
-	if err != nil {
-		return nil, err
-	}
-	if text == nil {
-		return nil, errors.New("the study was not started by xlarun study run: it has no spec")
-	}
-	rest, err := d.Attr(id, callAttr)
-	if err != nil {
-		return nil, err
-	}
-	return specFrom(text, rest)
-}
-
-// specFrom joins the two parts of a spec.
-func specFrom(text, rest []byte) (*Spec, error) {
-	s := Defaults()
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.UseNumber()
-	if err := decoder.Decode(s); err != nil {
-		return nil, err
-	}
-	for name, v := range s.Fixed {
-		s.Fixed[name] = plain(v)
-	}
-	for _, p := range s.Space {
-		for on, list := range p.When {
-			for i := range list {
-				p.When[on][i] = plain(list[i])
-			}
-		}
-	}
-	var c call
-	if err := json.Unmarshal(rest, &c); err != nil {
-		return nil, err
-	}
-	s.Trials, s.Workers, s.Timeout, s.Lease, s.Attempts, s.Memory, s.Checkpoint, s.Stall = c.Trials, c.Workers,
-		c.Timeout, c.Lease, c.Attempts, settings.Bytes(c.Memory), c.Checkpoint, c.Stall
-	return s, nil
-}
-
-// plain turns the numbers of JSON into those of TOML: int64 or float64.
-func plain(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
-			return n
-		}
-		f, _ := x.Float64()
-		return f
-	case []any:
-		for i := range x {
-			x[i] = plain(x[i])
-		}
-	}
-	return v
-}
 
 // workdir is the folder in which the processes of a study on one machine find each other: PATH.work beside the file of
 // an SQLite database, a folder in runs for the database of a server.
@@ -100,11 +18,17 @@ type workdir struct{ dir string }
 
 // openWorkdir makes the folder of a storage, if it is not there.
 func openWorkdir(storage string) (workdir, error) {
-	path, err := rdb.WorkPath(storage)
+	w, err := workdirOf(storage)
 	if err != nil {
 		return workdir{}, err
 	}
-	return workdir{path + ".work"}, os.MkdirAll(path+".work", 0o777)
+	return w, os.MkdirAll(w.dir, 0o777)
+}
+
+// workdirOf returns the folder of a storage, which may not exist.
+func workdirOf(storage string) (workdir, error) {
+	path, err := rdb.WorkPath(storage)
+	return workdir{path + ".work"}, err
 }
 
 func (w workdir) coordinator(name string) string { return filepath.Join(w.dir, name+".coordinator") }
@@ -138,8 +62,8 @@ func (w workdir) clear(name string) error {
 // log returns the file for a worker's stdout and stderr.
 func (w workdir) log(name string, i int) string { return w.slot(name, i) + ".log" }
 
-// threads returns the number of threads of a process; 0 if the system does not tell.
-func threads(pid int) int {
+// threadCount returns the number of threads of a process; 0 if the system does not tell.
+func threadCount(pid int) int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return 0
@@ -147,8 +71,8 @@ func threads(pid int) int {
 	return len(entries)
 }
 
-// tail returns the last line of a log, after a colon.
-func tail(path string) string {
+// lastLogLine returns the last line of a log, after a colon.
+func lastLogLine(path string) string {
 	text, err := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if last := lines[len(lines)-1]; err == nil && last != "" {

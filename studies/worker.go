@@ -92,34 +92,34 @@ var (
 	errLost = errors.New("the trial is another's")
 )
 
-// bySocket dials the socket of the broker on this machine.
-type bySocket string
+// socketDialer dials the socket of the broker on this machine.
+type socketDialer string
 
 // Dial implements nats.CustomDialer.
-func (s bySocket) Dial(string, string) (net.Conn, error) { return net.Dial("unix", string(s)) }
+func (s socketDialer) Dial(string, string) (net.Conn, error) { return net.Dial("unix", string(s)) }
 
 // SkipTLSHandshake makes connections without TLS: they stay on the machine.
-func (bySocket) SkipTLSHandshake() bool { return true }
+func (socketDialer) SkipTLSHandshake() bool { return true }
 
 // worker asks a coordinator for trials and runs them.
 type worker struct {
-	conn *nats.Conn
-	dial *messaging.Dialer
-	js   jetstream.JetStream
-	runs Runs
-	id   string
-	wait time.Duration
-	away atomic.Int64 // when the coordinator was last there, nanoseconds after born
-	born time.Time
+	conn        *nats.Conn
+	dial        *messaging.Dialer
+	js          jetstream.JetStream
+	runs        Runs
+	id          string
+	wait        time.Duration
+	lastContact atomic.Int64 // when the coordinator was last there, nanoseconds after start
+	start       time.Time
 
-	mu   sync.Mutex
-	anew chan struct{} // closed when the worker is connected again
+	mu        sync.Mutex
+	reconnect chan struct{} // closed when the worker is connected again
 
-	lease time.Duration // how long one lasts; 0: it is not known yet
-	spoke time.Time     // when the worker last said that it is there
+	lease     time.Duration // how long one lasts; 0: it is not known yet
+	lastHello time.Time     // when the worker last said that it is there
 
-	sayAway func(since time.Duration) // Join.Away
-	said    atomic.Int64              // when it was last called, nanoseconds after born
+	unreachable func(since time.Duration) // Join.Away
+	lastNotice  atomic.Int64              // when it was last called, nanoseconds after start
 }
 
 // awayEvery is the time between two calls of Join.Away.
@@ -128,8 +128,8 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now(), sayAway: j.Away, anew: make(chan struct{}),
-		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), unreachable: j.Away,
+		reconnect: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
@@ -153,7 +153,7 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 		options = append(options, nats.Secure(j.TLS))
 	}
 	if j.socket != "" {
-		options = append(options, nats.SetCustomDialer(bySocket(j.socket)), nats.SkipHostLookup(),
+		options = append(options, nats.SetCustomDialer(socketDialer(j.socket)), nats.SkipHostLookup(),
 			nats.ReconnectWait(10*time.Millisecond),
 			nats.ReconnectJitter(10*time.Millisecond, 10*time.Millisecond))
 	}
@@ -178,16 +178,17 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	return err
 }
 
-// orphaned reports whether there has been no coordinator for longer than w.wait.
+// orphaned reports whether there has been no coordinator for longer than w.wait. It also calls Join.Away when
+// that is due.
 func (w *worker) orphaned() bool {
-	now := int64(time.Since(w.born))
+	now := int64(time.Since(w.start))
 	if w.conn.IsConnected() {
-		w.away.Store(now)
+		w.lastContact.Store(now)
 	}
-	since := now - w.away.Load()
-	if said := w.said.Load(); w.sayAway != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
-		w.said.CompareAndSwap(said, now) {
-		w.sayAway(time.Duration(since))
+	since := now - w.lastContact.Load()
+	if said := w.lastNotice.Load(); w.unreachable != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
+		w.lastNotice.CompareAndSwap(said, now) {
+		w.unreachable(time.Duration(since))
 	}
 	return since > int64(w.wait)
 }
@@ -235,10 +236,10 @@ func (w *worker) work(ctx context.Context) error {
 // also says after which silence a connection ends.
 func (w *worker) hello(ctx context.Context) {
 	every := max(w.lease/4, pollQueue)
-	if time.Since(w.spoke) < every || !w.conn.IsConnected() {
+	if time.Since(w.lastHello) < every || !w.conn.IsConnected() {
 		return
 	}
-	w.spoke = time.Now()
+	w.lastHello = time.Now()
 	short, cancel := context.WithTimeout(ctx, every)
 	defer cancel()
 	if r, err := w.ask(short, helloKind, request{Trial: -1}); err == nil && r.Lease > 0 {
@@ -251,14 +252,14 @@ func (w *worker) hello(ctx context.Context) {
 func (w *worker) reconnected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	close(w.anew)
-	w.anew = make(chan struct{})
+	close(w.reconnect)
+	w.reconnect = make(chan struct{})
 }
 
-// untilAnew returns a context that ends when the worker is connected again, or after a time.
-func (w *worker) untilAnew(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+// untilReconnected returns a context that ends when the worker is connected again, or after a time.
+func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	w.mu.Lock()
-	anew := w.anew
+	anew := w.reconnect
 	w.mu.Unlock()
 	short, cancel := context.WithTimeout(ctx, after)
 	go func() {
@@ -273,17 +274,17 @@ func (w *worker) untilAnew(ctx context.Context, after time.Duration) (context.Co
 
 // ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
-	q.Worker, q.Threads = w.id, threads(os.Getpid())
+	q.Worker, q.Threads = w.id, threadCount(os.Getpid())
 	data, err := encoded(q)
 	if err != nil {
 		return r, err
 	}
 	for {
-		short, cancel := w.untilAnew(ctx, answerTimeout)
+		short, cancel := w.untilReconnected(ctx, answerTimeout)
 		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
 		cancel()
 		if err == nil {
-			w.away.Store(int64(time.Since(w.born)))
+			w.lastContact.Store(int64(time.Since(w.start)))
 			return r, decoded(m.Data, &r)
 		}
 		switch {

@@ -39,7 +39,7 @@ func (c *Coordinator) openWorkers(ctx context.Context) (*workerExecutor, error) 
 	}
 	name := c.Spec.Name
 	dead := c.deadWorkers()
-	_ = c.pool.Man() // workers start while the broker opens; supervise sees the errors
+	_ = c.pool.StartMissing() // workers start while the broker opens; supervise sees the errors
 	b, err := openBroker(c.workdir.broker(name), c.workdir.socket(name), c.Listen, ttl)
 	if errors.As(err, new(*net.OpError)) {
 		return nil, err // the address is in use: the files are fine
@@ -60,7 +60,7 @@ func (c *Coordinator) openWorkers(ctx context.Context) (*workerExecutor, error) 
 		return nil, &retryable{err}
 	}
 	for _, id := range dead {
-		c.server.died(id)
+		c.server.workerDied(id)
 	}
 	return &workerExecutor{c: c, broker: b, server: c.server, cancel: cancel,
 		check: time.NewTicker(min(ttl/8, checkEvery)), beat: time.NewTicker(ttl / 4)}, nil
@@ -138,13 +138,13 @@ func (x *workerExecutor) supervise() error {
 	if err := x.c.db.Exists(x.c.study.ID()); errors.Is(err, rdb.ErrDeleted) {
 		return err
 	}
-	if err := x.broker.lost(); err != nil {
+	if err := x.broker.checkStore(); err != nil {
 		return err
 	}
 	for _, id := range x.c.deadWorkers() { // before new workers take their slots: their trials are free at once
-		x.server.died(id)
+		x.server.workerDied(id)
 	}
-	return x.c.pool.Man()
+	return x.c.pool.StartMissing()
 }
 
 // newPool returns the worker processes of this machine; none is started yet.
@@ -157,16 +157,16 @@ func (c *Coordinator) newPool() *Pool {
 	return &Pool{Size: size, Threads: c.Spec.Threads, Command: c.Command,
 		Log: func(slot int) string { return c.workdir.log(name, slot) },
 		// a worker that an earlier coordinator started
-		Held: func(slot int) bool { return locked(c.workdir.slot(name, slot)) },
+		Occupied: func(slot int) bool { return locked(c.workdir.slot(name, slot)) },
 		Died: func(slot int, err error) {
 			if err != nil {
 				c.deaths.Add(1)
 			}
 			if id, e := os.ReadFile(c.workdir.slot(name, slot) + ".id"); e == nil && c.server != nil {
-				c.server.died(string(id))
+				c.server.workerDied(string(id))
 			}
 			if err != nil {
-				c.notice("worker %d ended: %v%s", slot, err, tail(c.workdir.log(name, slot)))
+				c.notice("worker %d ended: %v%s", slot, err, lastLogLine(c.workdir.log(name, slot)))
 			}
 		}}
 }

@@ -34,7 +34,7 @@ class Encoder:
                 self.low[i], self.scale[i] = low, 1 / (high - low)
 
     def start(self):
-        """The inputs of which the encoder delta last told a change, [elements of an observation]."""
+        """The inputs at which the encoder delta last sent a spike, [elements of an observation]."""
         return np.zeros(len(self.low), np.float32)
 
     def scaled(self, observation):

@@ -6,13 +6,18 @@ import (
 )
 
 // Halton samples by a Halton sequence with permuted digits (Halton, 1960; Faure and Lemieux, 2009), which covers the
-// space more evenly than random points. The i-th parameter that was ever asked for has the i-th prime as its base. The
-// number of the trial is its position in the sequence.
+// space more evenly than random points. Each parameter has a prime as its base. The number of the trial is its position
+// in the sequence.
 type Halton struct {
 	// Plain means that digits are not permuted.
 	Plain bool
-	bases map[string]int
-	of    []int // primes found so far
+	// Space holds the parameters that have the first primes, in its order. Other parameters get the next ones when they
+	// are first asked for. A study with conditional or enqueued parameters needs Space: without it, bases depend on the
+	// trial at which the process started.
+	Space Space
+
+	bases  map[string]int
+	primes []int // found so far
 }
 
 // Name implements Sampler.
@@ -39,6 +44,11 @@ func (h *Halton) Independent(v *View, name string, d Distribution) (float64, err
 func (h *Halton) base(name string) int {
 	if h.bases == nil {
 		h.bases = map[string]int{}
+		for _, p := range h.Space {
+			if !p.Distribution.single() { // one with a single value is never asked for
+				h.bases[p.Name] = h.prime(len(h.bases))
+			}
+		}
 	}
 	if h.bases[name] == 0 {
 		h.bases[name] = h.prime(len(h.bases))
@@ -48,22 +58,22 @@ func (h *Halton) base(name string) int {
 
 // prime returns the i-th prime, from 2.
 func (h *Halton) prime(i int) int {
-	for n := 2; len(h.of) <= i; n++ {
-		if len(h.of) > 0 && n <= h.of[len(h.of)-1] {
-			n = h.of[len(h.of)-1] + 1
+	for n := 2; len(h.primes) <= i; n++ {
+		if len(h.primes) > 0 && n <= h.primes[len(h.primes)-1] {
+			n = h.primes[len(h.primes)-1] + 1
 		}
 		isPrime := true
-		for _, p := range h.of {
+		for _, p := range h.primes {
 			if n%p == 0 {
 				isPrime = false
 				break
 			}
 		}
 		if isPrime {
-			h.of = append(h.of, n)
+			h.primes = append(h.primes, n)
 		}
 	}
-	return h.of[i]
+	return h.primes[i]
 }
 
 // radicalInverse returns 0.d0d1d2… in a base, where n is …d2d1d0. With r the values of each digit are permuted, down to

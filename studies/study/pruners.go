@@ -54,8 +54,18 @@ func (m Median) Prune(v *View, t *FrozenTrial) bool {
 // among the best 1/Factor of the trials that have reached the step.
 type ASHA struct {
 	Least  int64 // the first of these steps; 0: 1
-	Factor int64 // 0: 4
+	Factor int64 // 2 or more; 0: 4
 	skip   int   // of the first steps
+}
+
+// check returns an error for a factor by which steps would not grow.
+func (a ASHA) check() error { return checkFactor(a.Name(), a.Factor) }
+
+func checkFactor(pruner string, factor int64) error {
+	if factor < 0 || factor == 1 {
+		return fmt.Errorf("pruner %s got the factor %d, wants 2 or more, or 0 for its default", pruner, factor)
+	}
+	return nil
 }
 
 // Name implements Pruner.
@@ -69,10 +79,7 @@ func (a ASHA) prune(v *View, t *FrozenTrial, others []*FrozenTrial) bool {
 	if !ok {
 		return false
 	}
-	least, factor := max(a.Least, 1), a.Factor
-	if factor == 0 {
-		factor = 4
-	}
+	least, factor := max(a.Least, 1), orDefault(a.Factor, 4)
 	sign := v.Directions[0].sign()
 	before := int64(math.MinInt64) // the step of the report before the last
 	if n := len(t.Intermediate); n > 1 {
@@ -111,18 +118,19 @@ func (a ASHA) prune(v *View, t *FrozenTrial, others []*FrozenTrial) bool {
 // asynchronous, as in Optuna). The bracket of a trial follows from the name of the study and its number.
 type Hyperband struct {
 	Least, Most int64 // first and last step; Least 0: 1
-	Factor      int64 // 0: 3
+	Factor      int64 // 2 or more; 0: 3
 }
+
+func (h Hyperband) check() error { return checkFactor(h.Name(), h.Factor) }
+
+func (h Hyperband) factor() int64 { return orDefault(h.Factor, 3) }
 
 // Name implements Pruner.
 func (Hyperband) Name() string { return "hyperband" }
 
 // brackets returns the share of the trials of each bracket, and their sum.
 func (h Hyperband) brackets() (shares []int64, total int64) {
-	least, factor := max(h.Least, 1), h.Factor
-	if factor == 0 {
-		factor = 3
-	}
+	least, factor := max(h.Least, 1), h.factor()
 	n := 1
 	for size := least; size <= h.Most/factor; size *= factor {
 		n++
@@ -155,9 +163,5 @@ func (h Hyperband) Prune(v *View, t *FrozenTrial) bool {
 			others = append(others, o)
 		}
 	}
-	factor := h.Factor
-	if factor == 0 {
-		factor = 3
-	}
-	return ASHA{Least: h.Least, Factor: factor, skip: mine}.prune(v, t, others)
+	return ASHA{Least: h.Least, Factor: h.factor(), skip: mine}.prune(v, t, others)
 }

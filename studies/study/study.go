@@ -31,6 +31,14 @@ type Study struct {
 	complete map[int64]bool // of open ones, those that this study asked with all their parameters
 }
 
+// orDefault returns the value of an option, for which 0 stands for the default.
+func orDefault[T int | int64](value, usual T) T {
+	if value == 0 {
+		return usual
+	}
+	return value
+}
+
 // New opens a study, or makes it if the storage has none of this name.
 func New(name string, o Options) (*Study, error) {
 	if o.Storage == nil {
@@ -52,6 +60,11 @@ func New(name string, o Options) (*Study, error) {
 	if o.Pruner != nil && len(o.Directions) > 1 {
 		return nil, fmt.Errorf("pruner %s is for one objective, and the study has %d: leave it out", o.Pruner.Name(),
 			len(o.Directions))
+	}
+	if p, ok := o.Pruner.(interface{ check() error }); ok {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
 	}
 	id, err := o.Storage.Open(name, o.Directions)
 	if err != nil {

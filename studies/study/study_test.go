@@ -183,6 +183,21 @@ func TestNSGA2(t *testing.T) {
 	require.ErrorContains(t, err, "one objective")
 }
 
+// Case 27.213: with the factor 1 the pruner never returned.
+func TestFactorsOfPruners(t *testing.T) {
+	for _, factor := range []int64{math.MinInt64, -1, 1} {
+		for _, pruner := range []Pruner{ASHA{Factor: factor}, Hyperband{Factor: factor, Most: 9}} {
+			_, err := New("s", Options{Pruner: pruner})
+			require.EqualError(t, err, fmt.Sprintf("pruner %s got the factor %d, wants 2 or more, or 0 for its default",
+				pruner.Name(), factor))
+		}
+	}
+	for _, pruner := range []Pruner{Median{}, ASHA{}, ASHA{Factor: 2}, Hyperband{Factor: 2, Most: 9}} {
+		_, err := New("s", Options{Pruner: pruner})
+		require.NoError(t, err)
+	}
+}
+
 // TestConstantLiar: trials that run at the same time spread out, where those of one that does not see the others crowd.
 func TestConstantLiar(t *testing.T) {
 	s, err := New("s", Options{Sampler: &TPE{}, Seed: 2})

@@ -20,13 +20,6 @@ func (*TPE) Name() string { return "tpe" }
 
 func (*TPE) oneObjective() {}
 
-func orDefault(n, usual int) int {
-	if n == 0 {
-		return usual
-	}
-	return n
-}
-
 // started reports whether enough trials have finished.
 func (s *TPE) started(v *View) bool { return v.summary().notFailed >= orDefault(s.Startup, 10) }
 

@@ -83,7 +83,7 @@ func (b *best) run(ctx context.Context, source string) error {
 		return err
 	}
 	spec, t, err := b.show(d, st, source)
-	err = errors.Join(readable(source, err), d.Close())
+	err = errors.Join(damagedAsBadInput(source, err), d.Close())
 	if err == nil && b.member != "" {
 		err = b.train(ctx, source, spec, t)
 	}
@@ -104,7 +104,7 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 	if err != nil {
 		return nil, nil, err
 	}
-	lines, err := exported(chosen, false)
+	lines, err := trialsJSON(chosen)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,20 +21,40 @@ import (
 	"xlarun/studies/study"
 )
 
-// exact is a number in JSON, and what is none, which JSON has no way to write, as the text that CSV has.
-type exact float64
+// jsonFloat is a float64 in JSON. JSON cannot write NaN and infinities: they are the texts that CSV has.
+type jsonFloat float64
 
 // MarshalJSON writes the number, or "+Inf", "-Inf", "NaN".
-func (x exact) MarshalJSON() ([]byte, error) {
+func (x jsonFloat) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 		return json.Marshal(fmt.Sprint(float64(x)))
 	}
 	return json.Marshal(float64(x))
 }
 
-// exported are trials as CSV, a column a parameter, or as lines of JSON.
-func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
+// trialsJSON returns trials as lines of JSON.
+func trialsJSON(trials []*study.FrozenTrial) ([]byte, error) {
 	var b bytes.Buffer
+	lines := json.NewEncoder(&b)
+	for _, t := range trials {
+		values := []jsonFloat{}
+		for _, x := range t.Values {
+			values = append(values, jsonFloat(x))
+		}
+		reports := [][2]any{}
+		for _, r := range t.Intermediate {
+			reports = append(reports, [2]any{r.Step, jsonFloat(r.Value)})
+		}
+		if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": values,
+			"params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// trialsCSV returns trials as CSV, with a column for each objective and each parameter.
+func trialsCSV(trials []*study.FrozenTrial) ([]byte, error) {
 	params, objectives := map[string]bool{}, 0
 	for _, t := range trials {
 		for name := range t.Params {
@@ -43,24 +63,7 @@ func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
 		objectives = max(objectives, len(t.Values))
 	}
 	names := slices.Sorted(maps.Keys(params))
-	if !table {
-		lines := json.NewEncoder(&b)
-		for _, t := range trials {
-			values := []exact{}
-			for _, x := range t.Values {
-				values = append(values, exact(x))
-			}
-			reports := [][2]any{}
-			for _, r := range t.Intermediate {
-				reports = append(reports, [2]any{r.Step, exact(r.Value)})
-			}
-			if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": values,
-				"params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
-				return nil, err
-			}
-		}
-		return b.Bytes(), nil
-	}
+	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	head := []string{"number", "state"}
 	for i := range objectives {
@@ -95,7 +98,7 @@ func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
 
 func studyExportCommand(a *cli.App) *cobra.Command {
 	out := ""
-	cmd := lookCommand(a, "export", "Write the trials of a study as CSV or JSON lines",
+	cmd := readOnlyCommand(a, "export", "Write the trials of a study as CSV or JSON lines",
 		func(_ *study.Study, trials []*study.FrozenTrial) error {
 			if out == "" {
 				return console.BadInput("--out is missing: give the file to write, such as trials.csv or trials.jsonl")
@@ -103,12 +106,16 @@ func studyExportCommand(a *cli.App) *cobra.Command {
 			if !strings.HasSuffix(out, ".csv") && !strings.HasSuffix(out, ".jsonl") {
 				return console.BadInput("--out got %q, wants a file .csv or .jsonl", out)
 			}
-			text, err := exported(trials, strings.HasSuffix(out, ".csv"))
+			encode := trialsJSON
+			if strings.HasSuffix(out, ".csv") {
+				encode = trialsCSV
+			}
+			text, err := encode(trials)
 			if err != nil {
 				return err
 			}
 			if err := os.WriteFile(out, text, 0o666); err != nil {
-				return err
+				return console.BadInput("--out %s cannot be written: %w", out, console.Cause(err))
 			}
 			fmt.Fprintf(a.Out, "%s in %s\n", quantity.Count(len(trials), "trial is", "trials are"), out)
 			return nil

@@ -15,11 +15,11 @@ func TestExportOfNoNumbers(t *testing.T) {
 	trial := &study.FrozenTrial{Number: 0, State: study.Complete, Values: []float64{math.Inf(-1)},
 		Intermediate: []study.Reported{{Step: 1, Value: math.NaN()}, {Step: 2, Value: math.Inf(1)},
 			{Step: 3, Value: .5}}}
-	lines, err := exported([]*study.FrozenTrial{trial}, false)
+	lines, err := trialsJSON([]*study.FrozenTrial{trial})
 	require.NoError(t, err)
 	require.Contains(t, string(lines), `"values":["-Inf"]`)
 	require.Contains(t, string(lines), `"intermediate":[[1,"NaN"],[2,"+Inf"],[3,0.5]]`)
-	table, err := exported([]*study.FrozenTrial{trial}, true)
+	table, err := trialsCSV([]*study.FrozenTrial{trial})
 	require.NoError(t, err)
 	require.Contains(t, strings.Split(string(table), "\n")[1], "-Inf")
 }

@@ -46,10 +46,10 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 			"its database", path)
 	}
 	if err != nil {
-		return nil, nil, console.BadInput("%w", readable(path, err))
+		return nil, nil, console.BadInput("%w", damagedAsBadInput(path, err))
 	}
 	names, directions, err := d.Studies()
-	err = readable(path, err)
+	err = damagedAsBadInput(path, err)
 	if err == nil && name == "" && len(names) == 1 {
 		name = names[0]
 	}
@@ -61,19 +61,22 @@ func openStudy(a *cli.App, at, name string) (*rdb.DB, *study.Study, error) {
 		return nil, nil, errors.Join(err, d.Close())
 	}
 	st, err := study.New(name, study.Options{Storage: d, Directions: directions[name], Sampler: study.Random{}})
-	return d, st, readable(path, err)
+	if err != nil {
+		return nil, nil, errors.Join(damagedAsBadInput(path, err), d.Close())
+	}
+	return d, st, nil
 }
 
-// readable names the file in an error that means that it is damaged.
-func readable(path string, err error) error {
+// damagedAsBadInput names the file in an error that means that it is damaged.
+func damagedAsBadInput(path string, err error) error {
 	if rdb.IsDamaged(err) {
 		return console.BadInput("%s is a damaged or cut database (%w): take it from a copy", path, err)
 	}
 	return err
 }
 
-// lookCommand is a command that looks at a study.
-func lookCommand(a *cli.App, use, short string,
+// readOnlyCommand is a command that looks at a study.
+func readOnlyCommand(a *cli.App, use, short string,
 	look func(st *study.Study, trials []*study.FrozenTrial) error) *cobra.Command {
 	name := ""
 	cmd := &cobra.Command{Use: use + " SPEC.toml|DATABASE", Short: short, Args: oneFile,
@@ -86,7 +89,7 @@ func lookCommand(a *cli.App, use, short string,
 			if err == nil {
 				err = look(st, trials)
 			}
-			return errors.Join(readable(args[0], err), d.Close())
+			return errors.Join(damagedAsBadInput(args[0], err), d.Close())
 		}}
 	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
 	return cmd

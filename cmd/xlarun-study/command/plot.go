@@ -16,8 +16,8 @@ import (
 
 func studyPlotCommand(a *cli.App) *cobra.Command {
 	out, objective := "", 0
-	cmd := lookCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and the "+
-		"best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
+	cmd := readOnlyCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and "+
+		"the best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
 		directions := st.Directions()
 		if objective < 0 || objective >= len(directions) {
 			return console.BadInput("--objective got %d, wants 0 to %d", objective, len(directions)-1)

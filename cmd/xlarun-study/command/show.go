@@ -14,7 +14,7 @@ import (
 )
 
 func studyShowCommand(a *cli.App) *cobra.Command {
-	return lookCommand(a, "show", "List the trials of a study, which may be under way",
+	return readOnlyCommand(a, "show", "List the trials of a study, which may be under way",
 		func(st *study.Study, trials []*study.FrozenTrial) error {
 			count, foreign := map[study.State]int{}, 0
 			attended := true

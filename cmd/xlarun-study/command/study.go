@@ -103,7 +103,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// runStudy runs a study to its end. It calls opened once the study is open, and what they return at its end.
+// runStudy runs a study to its end. It calls the functions in opened when the study is open, and at its end the
+// functions that they return.
 func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coordinator, asJSON bool,
 	opened ...func() (end func(), err error)) error {
 	self, err := os.Executable()
@@ -115,6 +116,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 	c.Spec = s
 	c.Command = func(slot int) *exec.Cmd {
+		// The address has no password: a worker finds its coordinator by it and opens no database.
 		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot",
 			fmt.Sprint(slot))
 		if c.Listen.Token != "" {
@@ -140,7 +142,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	}
 	say("study %s: %s of %s, %s of %s, sampler %s; kept in %s", s.Name, trialCount(s.Trials), s.Kind, s.Direction,
 		s.Metric, s.Sampler, s.Where())
-	say("%s", c.How())
+	say("%s", c.Description())
 	for _, line := range s.Notices() {
 		say("%s", line)
 	}

@@ -22,19 +22,20 @@ func openPage(a *cli.App, l studies.Listen, d *rdb.DB, st *study.Study,
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), asksFor(l))
+	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), tokenNote(l))
 	return p, nil
 }
 
-func asksFor(l studies.Listen) string {
+// tokenNote says that a page asks for a token, if it does.
+func tokenNote(l studies.Listen) string {
 	if l.Token == "" {
 		return ""
 	}
 	return " (it asks for the token)"
 }
 
-// beside opens the page of a study that this process runs; the page has a connection to the storage of its own.
-func beside(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), err error) {
+// openPageOf opens the page of a study that this process runs. The page has its own connection to the storage.
+func openPageOf(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), err error) {
 	d, err := rdb.Open(c.Spec.Storage)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func beside(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), e
 }
 
 func studyWatchCommand(a *cli.App) *cobra.Command {
-	door, name, listen := &guard{}, "", ""
+	access, name, listen := &accessFlags{}, "", ""
 	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run, in the browser, while " +
 		"it runs or later",
 		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates " +
@@ -64,7 +65,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 			"page, too, and workers on it.",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := door.listen(listen)
+			l, err := access.listen(listen)
 			if err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return console.BadInput("%w", err)
 				}
-				fmt.Fprintf(a.Out, "the run is shown at %s%s\n", p.URL(), asksFor(l))
+				fmt.Fprintf(a.Out, "the run is shown at %s%s\n", p.URL(), tokenNote(l))
 				<-cmd.Context().Done()
 				return p.Close()
 			}
@@ -97,6 +98,6 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 		}}
 	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
 	cmd.Flags().StringVar(&listen, "web", "127.0.0.1:0", "address of the page, HOST:PORT; port 0 for any")
-	door.add(cmd, "page")
+	access.add(cmd, "page")
 	return cmd
 }

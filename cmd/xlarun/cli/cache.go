@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -35,35 +36,35 @@ func openCache() (*cache.Cache, error) {
 	return cache.New(dir), nil
 }
 
-// kept lists the content of the cache.
-type kept struct {
-	Folder   string      `json:"folder"` // has the folders of programs and plans
-	Bytes    int64       `json:"bytes"`
-	Damaged  int         `json:"damaged"`
-	Foreign  int         `json:"foreign,omitempty"` // of other users
-	Entries  []keptEntry `json:"entries"`           // the last used first
+// cacheContent lists the programs and plans in the cache.
+type cacheContent struct {
+	Folder   string       `json:"folder"` // has the folders of programs and plans
+	Bytes    int64        `json:"bytes"`
+	Damaged  int          `json:"damaged"`           // that were found: only Verify reads the programs themselves
+	Foreign  int          `json:"foreign,omitempty"` // of other users
+	Entries  []cacheEntry `json:"entries"`           // the last used first
 	programs tally
 	plans    tally
 }
 
-type keptEntry struct {
+type cacheEntry struct {
 	Kind string `json:"kind"` // "program" or "plan"
 	cache.Entry
 }
 
-// tally has the number of entries of a kind, and their bytes.
+// tally counts the entries of a kind, and their bytes.
 type tally struct {
 	entries int
 	bytes   int64
 }
 
-// readKept lists the cache by (*cache.Cache).List or Verify.
-func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
+// readCache lists the cache by (*cache.Cache).List or Verify.
+func readCache(read func(*cache.Cache) ([]cache.Entry, error)) (cacheContent, error) {
 	c, err := openCache()
 	if err != nil {
-		return kept{}, err
+		return cacheContent{}, err
 	}
-	k := kept{Folder: filepath.Dir(c.Dir()), Entries: []keptEntry{}}
+	k := cacheContent{Folder: filepath.Dir(c.Dir()), Entries: []cacheEntry{}}
 	for _, x := range []struct {
 		kind  string
 		cache *cache.Cache
@@ -74,7 +75,7 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 			return k, err
 		}
 		for _, e := range entries {
-			k.Entries = append(k.Entries, keptEntry{x.kind, e})
+			k.Entries = append(k.Entries, cacheEntry{x.kind, e})
 			x.tally.entries++
 			x.tally.bytes += e.Bytes
 			k.Bytes += e.Bytes
@@ -86,12 +87,12 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(k.Entries, func(a, b keptEntry) int { return b.LastUsed.Compare(a.LastUsed) })
+	slices.SortStableFunc(k.Entries, func(a, b cacheEntry) int { return b.LastUsed.Compare(a.LastUsed) })
 	return k, nil
 }
 
-// keptText returns "2 programs, 1.2 MB, and 1 plan, 700 B".
-func keptText(programs, plans tally) string {
+// sizesText returns "2 programs, 1.2 MB, and 1 plan, 700 B".
+func sizesText(programs, plans tally) string {
 	text := fmt.Sprintf("%s, %s", quantity.Count(programs.entries, "program", "programs"),
 		display.Bytes(programs.bytes))
 	if plans.entries > 0 {
@@ -105,7 +106,7 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			k, err := readKept(read)
+			k, err := readCache(read)
 			if err != nil {
 				return err
 			}
@@ -118,14 +119,15 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 			if asJSON {
 				return a.EndJSON(k, damaged)
 			}
-			return errors.Join(printKept(a, k), damaged)
+			return errors.Join(printCache(a, k, name == "verify"), damaged)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
 	return cmd
 }
 
-func printKept(a *App, k kept) error {
+// printCache prints a table of the entries, and what is wrong with them. verified means that they were read whole.
+func printCache(a *App, k cacheContent, verified bool) error {
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	if len(k.Entries) > 0 {
 		fmt.Fprintln(w, "KIND\tNAME\tFOR\tSIZE\tTOOK\tMADE\tLAST USED\tKEY")
@@ -148,14 +150,20 @@ func printKept(a *App, k kept) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	state := "all well"
+	var states []string
 	if k.Damaged > 0 {
-		state = fmt.Sprintf("%d damaged", k.Damaged)
+		states = append(states, fmt.Sprintf("%d damaged", k.Damaged))
+	} else if verified {
+		states = append(states, "all well")
 	}
 	if k.Foreign > 0 {
-		state += fmt.Sprintf(", %d of other users", k.Foreign)
+		states = append(states, fmt.Sprintf("%d of other users", k.Foreign))
 	}
-	fmt.Fprintf(a.Out, "%s; %s, in %s\n", keptText(k.programs, k.plans), state, k.Folder)
+	text := sizesText(k.programs, k.plans)
+	if len(states) > 0 {
+		text += "; " + strings.Join(states, ", ")
+	}
+	fmt.Fprintf(a.Out, "%s, in %s\n", text, k.Folder)
 	return nil
 }
 
@@ -195,7 +203,7 @@ func prune(a *App, limit int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "removed %s\n", keptText(tally{removed[0].Entries, removed[0].Bytes},
+	fmt.Fprintf(a.Out, "removed %s\n", sizesText(tally{removed[0].Entries, removed[0].Bytes},
 		tally{removed[1].Entries, removed[1].Bytes}))
 	return nil
 }

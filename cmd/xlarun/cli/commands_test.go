@@ -208,7 +208,7 @@ func TestPluginCommands(t *testing.T) {
 func TestCacheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do("cache", "list"), "%s", b.err)
-	require.Contains(t, b.out.String(), "0 programs, 0 B; all well, in ")
+	require.Contains(t, b.out.String(), "0 programs, 0 B, in ")
 
 	dir := must(xlabridge.DefaultCacheDir())
 	c := cache.New(dir)
@@ -222,7 +222,9 @@ func TestCacheCommands(t *testing.T) {
 	require.Contains(t, b.out.String(), "evolve two")
 	require.Contains(t, b.out.String(), " 1.5 s ")
 	require.Contains(t, b.out.String(), "2 programs, 1")
+	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "verify"))
+	require.Contains(t, b.out.String(), "; all well, in ")
 
 	plan := cache.NewKey([]byte("plan"))
 	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)", Purpose: "evolve two",
@@ -230,7 +232,8 @@ func TestCacheCommands(t *testing.T) {
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "list"))
 	require.Regexp(t, `(?m)^plan +tiles of 48 \(quick\) +evolve two +\d+ B +2\.5 s `, b.out.String())
-	require.Regexp(t, `2 programs, 10\.\d kB, and 1 plan, \d+ B; all well, in .*cache\n`, b.out.String())
+	// Case 27.211: list said "all well" of programs that it had not read.
+	require.Regexp(t, `2 programs, 10\.\d kB, and 1 plan, \d+ B, in .*cache\n`, b.out.String())
 
 	damage := func(path string) {
 		t.Helper()
@@ -242,7 +245,7 @@ func TestCacheCommands(t *testing.T) {
 	b.out.b.Reset()
 	require.Equal(t, StatusFailed, b.do("cache", "verify", "--json"))
 	require.Contains(t, b.err.String(), "xlarun cache verify: 1 entry is damaged")
-	var got kept
+	var got cacheContent
 	require.NoError(t, json.Unmarshal([]byte(b.out.String()), &got))
 	require.Equal(t, 1, got.Damaged)
 	require.Len(t, got.Entries, 3)

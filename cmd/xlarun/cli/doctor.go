@@ -148,16 +148,16 @@ func (d *doctor) cache() {
 	if _, err := openCache(); err != nil {
 		return // the check of the folder has said so
 	}
-	k, err := readKept((*cache.Cache).Verify)
+	k, err := readCache((*cache.Cache).Verify)
 	if err != nil {
 		d.problem("cache", "%s", console.OneLine(err))
 		return
 	}
 	if k.Damaged > 0 {
-		d.note("cache", "%s; %d damaged: these are made anew when next used", keptText(k.programs, k.plans), k.Damaged)
+		d.note("cache", "%s; %d damaged: these are made anew when next used", sizesText(k.programs, k.plans), k.Damaged)
 		return
 	}
-	d.ok("cache", "%s", keptText(k.programs, k.plans))
+	d.ok("cache", "%s", sizesText(k.programs, k.plans))
 }
 
 // backend opens the backend without a download, and runs a small program on it.

@@ -25,8 +25,7 @@ func manCommand(a *App) *cobra.Command {
 		Short: "Write the manual's pages, a file for each command, into a folder",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return console.BadInput("got %s, wants the folder to write the pages to",
-					quantity.Count(len(args), "argument", "arguments"))
+				return console.BadInput("got no argument, wants the folder to write the pages to")
 			}
 			dir, only := args[0], args[1:]
 			m, err := newManual(dir)

@@ -153,7 +153,7 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 // shortKey shortens a long key for errors.
 func shortKey(name string) string {
 	if len(name) > 60 {
-		return name[:40] + "…"
+		return strings.ToValidUTF8(name[:40], "") + "…" // the cut may lie within a letter
 	}
 	return name
 }

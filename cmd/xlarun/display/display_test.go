@@ -309,7 +309,7 @@ func TestScreenIsQuietInTheBackground(t *testing.T) {
 	var out bytes.Buffer
 	s := newScreen(&out, -1, Style{})
 	mine := true
-	s.mine = func() bool { return mine }
+	s.foreground = func() bool { return mine }
 	text := func(int) ([]string, []ranked) { return nil, []ranked{{line{{"x", plain}}, 0}} }
 	s.draw(text)
 	out.Reset()

@@ -27,7 +27,7 @@ type live struct {
 	notices        []string
 	above          []string // older notices, to be written above the screen
 	last           News
-	known          values
+	values         values
 	curves         map[string]*history // by metric
 	pace           pace
 	ended          bool
@@ -36,7 +36,7 @@ type live struct {
 
 func newLive(s *screen, b Board, now func() time.Time) *live {
 	l := &live{board: b, screen: s, now: now, stop: make(chan struct{}), done: make(chan struct{}), phase: "starting",
-		known: values{}, curves: map[string]*history{}}
+		values: values{}, curves: map[string]*history{}}
 	for _, r := range b.Rows {
 		if r.Curve != "" {
 			l.curves[r.Curve] = &history{}
@@ -72,7 +72,7 @@ func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal
 // resume starts a new screen after a stop, in which the shell may have written to the terminal. The time of the stop
 // does not count.
 func (l *live) resume() {
-	l.screen.anew, l.screen.top = true, false
+	l.screen.stale, l.screen.top = true, false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pace.resume(l.now())
@@ -128,7 +128,7 @@ func (l *live) Moved(folder string) {
 func (l *live) News(n News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.add(n.Metrics, l.last.Metrics, l.board.Rows)
+	l.values.add(n.Metrics, l.last.Metrics, l.board.Rows)
 	for name, h := range l.curves {
 		if x, ok := n.Metrics.Get(name); ok {
 			h.add(x)
@@ -247,10 +247,10 @@ func (l *live) metrics(g grid) []ranked {
 	}
 	courses := []course{progress}
 	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool {
-		return r.Rare && len(l.known.pieces(r)) == 0
+		return r.Rare && len(l.values.pieces(r)) == 0
 	})
 	for _, r := range rows {
-		c := course{label: r.Label, text: g.pieces(l.known.pieces(r))}
+		c := course{label: r.Label, text: g.pieces(l.values.pieces(r))}
 		if h := l.curves[r.Curve]; h != nil {
 			c.curve, c.format, c.colour = h.values(), curveFormat(r), colourOf(r.Colour)
 		}
@@ -277,7 +277,8 @@ func (l *live) metrics(g grid) []ranked {
 			continue
 		}
 		name := r.Label
-		for _, row := range wrapAll(clean(strings.Join(l.known.pieces(r), ""), g.style), g.room(), setupRows, g.style) {
+		text := clean(strings.Join(l.values.pieces(r), ""), g.style)
+		for _, row := range wrapAll(text, g.room(), setupRows, g.style) {
 			lines = append(lines, ranked{line{g.label(name), {row, dim}}, rankWords})
 			name = ""
 		}

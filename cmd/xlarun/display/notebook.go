@@ -23,16 +23,16 @@ type cell struct {
 	curves map[string]*notebook.Curves // by metric
 	order  []run.Row                   // the rows that have curves
 
-	mu    sync.Mutex
-	phase string // what the run does between rounds; "": nothing to say
-	last  News
-	known values
-	pace  pace
-	ended bool
+	mu     sync.Mutex
+	phase  string // what the run does between rounds; "": nothing to say
+	last   News
+	values values
+	pace   pace
+	ended  bool
 }
 
 func newCell(out io.Writer, b Board, now func() time.Time) *cell {
-	c := &cell{out: out, board: b, now: now, phase: "starting", known: values{}, curves: map[string]*notebook.Curves{}}
+	c := &cell{out: out, board: b, now: now, phase: "starting", values: values{}, curves: map[string]*notebook.Curves{}}
 	for _, r := range b.Rows {
 		if r.Curve != "" {
 			c.order = append(c.order, r)
@@ -57,7 +57,7 @@ func (c *cell) draw() (fragment, text string) {
 			line += fmt.Sprintf(" of %d", c.board.Last)
 		}
 		for _, r := range c.board.Rows {
-			if pieces := c.known.pieces(r); r.Plain && len(pieces) > 0 {
+			if pieces := c.values.pieces(r); r.Plain && len(pieces) > 0 {
 				line += ", " + r.Label + " " + strings.Join(pieces, "")
 			}
 		}
@@ -114,7 +114,7 @@ func (c *cell) News(n News) {
 	c.mu.Lock()
 	before := c.last
 	c.last, c.phase = n, ""
-	c.known.add(n.Metrics, before.Metrics, c.board.Rows)
+	c.values.add(n.Metrics, before.Metrics, c.board.Rows)
 	c.pace.add(n.Metrics.Step, c.now())
 	c.mu.Unlock()
 	c.head.Update()

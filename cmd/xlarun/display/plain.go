@@ -18,7 +18,7 @@ type log struct {
 	began  bool
 	tenths int64 // of a download that are written
 	last   News
-	known  values
+	values values
 	// printed and at are the step and the time of the last news that was printed.
 	printed int64
 	at      time.Time
@@ -26,7 +26,7 @@ type log struct {
 }
 
 func newLog(out io.Writer, b Board, now func() time.Time) *log {
-	return &log{out: out, board: b, now: now, known: values{}}
+	return &log{out: out, board: b, now: now, values: values{}}
 }
 
 // line writes a line, and the head before the first one. Unexported methods need the mutex.
@@ -96,7 +96,7 @@ func (l *log) News(n News) {
 	if before.Metrics.Step == 0 {
 		l.program()
 	}
-	appeared := l.known.add(n.Metrics, before.Metrics, l.board.Rows)
+	appeared := l.values.add(n.Metrics, before.Metrics, l.board.Rows)
 	every := int64(1)
 	for 10*every < n.Metrics.Step && every < 1000 {
 		every *= 10
@@ -127,7 +127,7 @@ func (l *log) print() {
 	l.printed, l.at = n.Metrics.Step, l.now()
 	var rows []string
 	for _, r := range l.board.Rows {
-		if pieces := l.known.pieces(r); r.Plain && len(pieces) > 0 {
+		if pieces := l.values.pieces(r); r.Plain && len(pieces) > 0 {
 			rows = append(rows, r.Label+" "+strings.Join(pieces, ""))
 		}
 	}

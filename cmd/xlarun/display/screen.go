@@ -14,22 +14,22 @@ import (
 type screen struct {
 	w     io.Writer
 	style Style
-	// size returns the terminal's columns and rows. mine reports whether the process may draw on it now. Tests replace
-	// both.
-	size func() (width, height int)
-	mine func() bool
+	// size returns the terminal's columns and rows. foreground reports whether the process may draw on it now. Tests
+	// replace both.
+	size       func() (width, height int)
+	foreground func() bool
 
 	drawn      int  // lines on the terminal
 	wide, high int  // the terminal's size at that time
-	away       bool // the process was in the background
-	anew       bool // the text on the terminal is not known
+	background bool // the process was in the background
+	stale      bool // the text on the terminal is not known
 	top        bool // the lines are at the terminal's top, without text above them
 }
 
 const fallbackWidth, fallbackHeight = 80, 24
 
 func newScreen(w io.Writer, fd int, style Style) *screen {
-	s := &screen{w: w, style: style, mine: func() bool { return inForeground(fd) }}
+	s := &screen{w: w, style: style, foreground: func() bool { return inForeground(fd) }}
 	s.size = func() (int, int) {
 		if width, height, err := term.GetSize(fd); err == nil && width > 0 && height > 0 {
 			return width, height
@@ -50,20 +50,20 @@ type frame func(width int) (above []string, lines []ranked)
 
 // draw replaces the last lines, except if the process is in the background. It leaves the cursor below.
 func (s *screen) draw(f frame) {
-	if !s.mine() {
-		s.away = true
+	if !s.foreground() {
+		s.background = true
 		return
 	}
-	if s.away {
-		s.away, s.anew, s.top = false, true, false
+	if s.background {
+		s.background, s.stale, s.top = false, true, false
 	}
 	s.write(f)
 }
 
 // last draws the last lines, also in the background.
 func (s *screen) last(f frame) {
-	if s.away || !s.mine() {
-		s.drawn, s.anew = 0, false
+	if s.background || !s.foreground() {
+		s.drawn, s.stale = 0, false
 	}
 	s.write(f)
 }
@@ -74,7 +74,7 @@ func (s *screen) write(f frame) {
 	width, height := s.size()
 	var b strings.Builder
 	b.WriteString("\x1b[?25l") // hide the cursor, which would flicker
-	if resized := width != s.wide || height != s.high; s.anew || s.drawn > 0 && resized {
+	if resized := width != s.wide || height != s.high; s.stale || s.drawn > 0 && resized {
 		s.clear(&b, height)
 	} else if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r", s.drawn)
@@ -102,7 +102,7 @@ func (s *screen) clear(b *strings.Builder, height int) {
 		b.WriteString(strings.Repeat("\r\n", height))
 	}
 	b.WriteString("\x1b[H")
-	s.anew, s.top = false, true
+	s.stale, s.top = false, true
 }
 
 // fit leaves lines out until at most `most` remain: those of the highest rank first, from the last to the first. If the

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/graph"
-	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
@@ -28,13 +26,9 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	if !s.Acts() {
 		return genome.Document{}, fmt.Errorf("the member acts in no environment")
 	}
-	m, err := s.Member()
+	params, net, err := s.network()
 	if err != nil {
 		return genome.Document{}, err
-	}
-	params, net := m.Params, m.Policy
-	if d, ok := params.(policy.Distributed); ok { // draws are not part of the network
-		params, net = d.Own, net.(*policy.Sampling).Inner
 	}
 	if _, ok := net.(*policy.Normalizing); ok {
 		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
@@ -43,7 +37,7 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	g, ok := net.(policy.GenomePolicy)
 	if !ok {
 		return genome.Document{}, noGenome("only the policies genome and hyperneat have networks of nodes and " +
-			"connections, and this member has the policy " + m.Metadata["policy"])
+			"connections, and this member has the policy " + s.Metadata["policy"])
 	}
 	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
@@ -136,10 +130,6 @@ func (s *Saved) readGenome() error {
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}
-	s.Arrays = map[string]*graph.Array{}
-	leaves, tree := graph.Flatten(g)
-	for i, a := range leaves {
-		s.Arrays[safetensors.Name(tree.Path(i))] = a
-	}
+	s.setParams(g)
 	return nil
 }

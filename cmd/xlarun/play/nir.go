@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/graph"
-	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 )
@@ -24,13 +22,9 @@ func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
 	if !s.Acts() {
 		return nil, fmt.Errorf("the member acts in no environment")
 	}
-	m, err := s.Member()
+	params, net, err := s.network()
 	if err != nil {
 		return nil, err
-	}
-	params, net := m.Params, m.Policy
-	if d, ok := params.(policy.Distributed); ok { // draws are not part of the network
-		params, net = d.Own, net.(*policy.Sampling).Inner
 	}
 	if _, ok := net.(*policy.Normalizing); ok {
 		return nil, fmt.Errorf("the member's observations are normalised by running moments, and NIR has no node " +
@@ -38,7 +32,7 @@ func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
 	}
 	w, ok := net.(policy.NIRWriter)
 	if !ok {
-		return nil, fmt.Errorf("NIR has nodes for spiking networks, and none for the policy %s", m.Metadata["policy"])
+		return nil, fmt.Errorf("NIR has nodes for spiking networks, and none for the policy %s", s.Metadata["policy"])
 	}
 	g, err := w.NIR(params)
 	if err != nil {
@@ -67,10 +61,6 @@ func (s *Saved) readNIR() error {
 	about := episode.Describe(s.Metadata["env"], "nir:"+s.Path, values, 0)
 	delete(about, "steps")
 	maps.Copy(s.Metadata, about)
-	s.Arrays = map[string]*graph.Array{}
-	leaves, tree := graph.Flatten(params)
-	for i, a := range leaves {
-		s.Arrays[safetensors.Name(tree.Path(i))] = a
-	}
+	s.setParams(params)
 	return nil
 }

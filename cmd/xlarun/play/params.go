@@ -55,10 +55,15 @@ func readParams(id string, flags []string, others settings.Pairs) (envs.Environm
 		return nil, nil, err
 	}
 	env, given, err := episode.ReadEnvParams(env, pairs)
-	if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
-		err = console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
+	return env, given, flagError(err)
+}
+
+// flagError makes an error of a setting one that names its flag.
+func flagError(err error) error {
+	if e, ok := errors.AsType[*settings.Error](err); ok {
+		return console.BadInput("--%s got %s, wants %s", e.Key, e.Got, e.Wants)
 	}
-	return env, given, err
+	return err
 }
 
 // addActions adds the flag that overrides how the member acts.
@@ -72,9 +77,5 @@ func setActions(m *episode.Member, flag string, given bool) error {
 	if !given {
 		return nil
 	}
-	err := m.SetActions(flag)
-	if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
-		return console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
-	}
-	return err
+	return flagError(m.SetActions(flag))
 }

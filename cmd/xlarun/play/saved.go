@@ -15,6 +15,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 )
 
@@ -156,6 +157,27 @@ func (s *Saved) Member() (*episode.Member, error) {
 		return nil, console.BadInput("%s: %w", s.Path, err)
 	}
 	return m, nil
+}
+
+// network returns the member's policy and its parameters, without the distribution that actions are drawn from.
+func (s *Saved) network() (params any, net policy.Policy, err error) {
+	m, err := s.Member()
+	if err != nil {
+		return nil, nil, err
+	}
+	if d, ok := m.Params.(policy.Distributed); ok {
+		return d.Own, m.Policy.(*policy.Sampling).Inner, nil
+	}
+	return m.Params, m.Policy, nil
+}
+
+// setParams sets the arrays to those of a tree of parameters.
+func (s *Saved) setParams(params any) {
+	s.Arrays = map[string]*graph.Array{}
+	leaves, tree := graph.Flatten(params)
+	for i, a := range leaves {
+		s.Arrays[safetensors.Name(tree.Path(i))] = a
+	}
 }
 
 // freshSeed returns a seed of episodes that the run has not played: the run's seed plus one.

@@ -48,17 +48,17 @@ function history() {
   const y = limits(shown.filter(v => v !== null), best ? valueOf(best) : NaN) || [0, 1];
   const last = data.trials[data.trials.length - 1].n;
   const f = frame(1100, 300, [-Math.max(1, last) * .012, Math.max(1, last) * 1.012], y, "trial", data.metrics[objective]);
-  let path = "", so = null, outside = 0;
+  let path = "", bestSoFar = null, outside = 0;
   data.trials.forEach((t, i) => {
     const v = shown[i], kind = { COMPLETE: "complete", PRUNED: "pruned", FAIL: "failed", RUNNING: "running" }[t.state];
     if (!kind) return;
-    const strange = kind === "complete" && v === null; // it breaks its constraints
-    const m = v === null || kind === "failed" ? marks[strange ? "failed" : kind](f.x(t.n), f.bottom) : marks[kind](f.x(t.n), f.y(v));
+    const infeasible = kind === "complete" && v === null; // it breaks its constraints
+    const m = v === null || kind === "failed" ? marks[infeasible ? "failed" : kind](f.x(t.n), f.bottom) : marks[kind](f.x(t.n), f.y(v));
     if (v !== null && f.outside(v)) outside++;
     f.root.append(titled(m, describe(t)));
-    if (values[i] !== null && (so === null || better(values[i], so))) {
+    if (values[i] !== null && (bestSoFar === null || better(values[i], bestSoFar))) {
       path += path ? `H${f.x(t.n)}V${f.y(values[i])}` : `M${f.x(t.n)} ${f.y(values[i])}`;
-      so = values[i];
+      bestSoFar = values[i];
     }
   });
   if (path) f.root.append(el("path", { class: "best", d: path + `H${f.x(last)}` }));
@@ -67,7 +67,7 @@ function history() {
   if (outside) where.append(note(`${outside} ${outside === 1 ? "value lies" : "values lie"} far out and ${outside === 1 ? "is" : "are"} drawn at the border.`));
 }
 
-// shade is how good a trial is among the complete ones, from 0 to 1.
+// shades says how good each complete trial is among them, from 0 to 1, by its number.
 function shades() {
   const order = ranked(), at = new Map();
   order.forEach((t, i) => at.set(t.n, order.length > 1 ? 1 - i / (order.length - 1) : 1));

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/studies"
+)
+
+func workCommand(a *cli.App) *cobra.Command {
+	access := &accessFlags{}
+	count, threads, wait := 0, 1, 10*time.Minute
+	cmd := &cobra.Command{
+		Use: "work nats://HOST:PORT",
+		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
+			"are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its " +
+			"last checkpoint, here or elsewhere.",
+		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
+			"--threads 2",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !servedAddress(args[0]) {
+				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT",
+					strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if count, err = workerCount(count, threads, runtime.NumCPU()); err != nil {
+				return err
+			}
+			token, err := access.secret()
+			if err != nil {
+				return err
+			}
+			secure, err := access.tls()
+			if err != nil {
+				return err
+			}
+			if count > 1 {
+				return superviseWorkers(cmd.Context(), a, count, threads, os.Args[1:])
+			}
+			runtime.GOMAXPROCS(threads)
+			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait,
+				Away: func(since time.Duration) {
+					if os.Getenv(envQuiet) == "" {
+						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
+							"machine reach it? The workers wait until %v have passed\n", args[0],
+							since.Round(time.Second), wait)
+					}
+				}}, newMaker(a, "the study's spec"))
+			if cmd.Context().Err() != nil {
+				return console.ErrInterrupted
+			}
+			if errors.Is(err, studies.ErrNoCoordinator) || errors.Is(err, studies.ErrRefused) {
+				return console.StatusError{Status: statusNoServer, Code: console.CodeNoServer, Err: err}
+			}
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
+	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
+	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
+	access.add(cmd, "workers")
+	return cmd
+}
+
+// workerCount returns the number of workers of a machine that --workers and --threads ask for.
+func workerCount(workers, threads, cores int) (int, error) {
+	switch {
+	case workers < 0:
+		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
+			workers)
+	case threads < 1 || threads > cores:
+		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores of this machine", threads, cores)
+	case workers > cores/threads:
+		return 0, console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs "+
+			"would wait for each other", workers, threads, cores)
+	case workers == 0:
+		return cores / threads, nil
+	}
+	return workers, nil
+}
+
+// servedAddress tells whether a text is nats://HOST:PORT, or tls:// for one that has certificates.
+func servedAddress(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+		return false
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && port > 0
+}
+
+// envQuiet is set for all workers of a machine except one, which says that nobody answers.
+const envQuiet = "XLARUN_WORKER_QUIET"
+
+// statusNoServer is the exit status of a worker that finds no server, or that the server refuses. Another worker would
+// end in the same way, so none is started in its place.
+const statusNoServer = 3
+
+// superviseWorkers keeps several worker processes running. Each is this command with one worker.
+func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var lastErr, noServer error
+	succeeded := false // a worker saw the end of the study
+	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
+		Command: func(slot int) *exec.Cmd {
+			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
+			if slot > 0 {
+				cmd.Env = append(os.Environ(), envQuiet+"=1")
+			}
+			cmd.Stdout, cmd.Stderr = a.Out, a.Err
+			return cmd
+		},
+		Log: func(int) string { return "" }}
+	p.Died = func(slot int, err error) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == statusNoServer {
+			p.NoRestart, noServer = true, console.StatusError{Status: statusNoServer, Code: console.CodeNoServer,
+				Err: errors.New("no worker can work: each says why above")}
+			return
+		}
+		if err == nil {
+			p.NoRestart, succeeded = true, true
+			return
+		}
+		lastErr = err
+		fmt.Fprintf(a.Err, "worker %d ended: %v\n", slot, err)
+	}
+	defer p.Stop()
+	for {
+		if err := p.StartMissing(); err != nil {
+			return err
+		}
+		if p.Running() == 0 && (p.NoRestart || p.LimitReached()) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return console.ErrInterrupted
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	switch {
+	case succeeded:
+		return nil
+	case p.NoRestart:
+		return noServer
+	}
+	return fmt.Errorf("no worker can work, the last one ended: %w", lastErr)
+}
