@@ -17,7 +17,7 @@ func TestWorkerCount(t *testing.T) {
 		{-1, 1, 8, 0, "--workers got -1, wants 1 or more, or 0 for as many as there are cores for"},
 		{0, 0, 8, 0, "--threads got 0, wants 1 to the 8 cores of this machine"},
 		{1, 9, 8, 0, "--threads got 9, wants 1 to the 8 cores of this machine"},
-		{3, 4, 8, 0, "--workers got 3 of 4 threads each, more than this machine's 8 cores: runs would wait for each "+
+		{3, 4, 8, 0, "--workers got 3 of 4 threads each, more than this machine's 8 cores: runs would wait for each " +
 			"other"},
 		{1 << 62, 4, 8, 0, "more than this machine's 8 cores"},
 	} {
