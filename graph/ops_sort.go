@@ -74,7 +74,8 @@ var _ = register(&Op{
 		sorted := slices.Clone(in)
 		for key := a.keys - 1; key >= 0; key-- {
 			sorted[0], sorted[key] = sorted[key], sorted[0]
-			sorted = slices.Clone(kernelCall(sortKernel, []int{a.axis, number(a.descending)}, shapesOf(sorted), sorted...))
+			outs := kernelCall(sortKernel, []int{a.axis, number(a.descending)}, shapesOf(sorted), sorted...)
+			sorted = slices.Clone(outs)
 			sorted[0], sorted[key] = sorted[key], sorted[0]
 		}
 		return sorted
