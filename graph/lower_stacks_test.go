@@ -20,15 +20,15 @@ func interpretLowered(t *testing.T, target Target, p *Program, in ...*Tensor) []
 // stacks, stacks of longer parts and other dtypes stay.
 func TestStackedProducts(t *testing.T) {
 	stacked := func(parts, size int, d DType) *Program {
-		p, err := TraceArgs("observe", []any{Abstract(ShapeOf(d, parts, 3, size)), Abstract(ShapeOf(d, 3, parts*size, 5))},
-			TraceOptions{}, func(args []any) any {
-				x, w := args[0].(*Array), args[1].(*Array)
-				var all []*Array
-				for i := range parts {
-					all = append(all, Index(x, i).Mul(2))
-				}
-				return VMap(func(p [2]*Array) *Array { return p[0].Dot(p[1]) })([2]*Array{Concatenate(1, all...), w})
-			})
+		in := []any{Abstract(ShapeOf(d, parts, 3, size)), Abstract(ShapeOf(d, 3, parts*size, 5))}
+		p, err := TraceArgs("observe", in, TraceOptions{}, func(args []any) any {
+			x, w := args[0].(*Array), args[1].(*Array)
+			var all []*Array
+			for i := range parts {
+				all = append(all, Index(x, i).Mul(2))
+			}
+			return VMap(func(p [2]*Array) *Array { return p[0].Dot(p[1]) })([2]*Array{Concatenate(1, all...), w})
+		})
 		require.NoError(t, err)
 		return p
 	}

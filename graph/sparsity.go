@@ -10,8 +10,8 @@ type Sparsity struct {
 	Rows    *Array // i32[]: rows that are no padding, which come first
 }
 
-// SparsityOf returns the places where a mask, bool[rows, columns], is true. count, i32[], is the number of its rows that
-// are no padding.
+// SparsityOf returns the places where a mask, bool[rows, columns], is true. count, i32[], is the number of its rows
+// that are no padding.
 func SparsityOf(mask, count *Array) Sparsity {
 	if mask.DType() != Bool || mask.Rank() != 2 {
 		throw("SparsityOf", "got %s, want bool[rows, columns]", mask.shape)
@@ -25,8 +25,8 @@ func SparsityOf(mask, count *Array) Sparsity {
 	return Sparsity{At: at, Columns: Rem(at, columns), Starts: starts, Rows: LanesMax(count)}
 }
 
-// foldUnroll is the number of places in a turn of FoldRow's loop: 2 took 8 % less time than 1 in networks of 34 nodes on
-// AVX-512, and 4 took as long as 2.
+// foldUnroll is the number of places in a turn of FoldRow's loop: 2 took 8 % less time than 1 in networks of 34 nodes
+// on AVX-512, and 4 took as long as 2.
 const foldUnroll = 2
 
 // FoldRow applies f to each place of a row, i32[], in ascending order, each time with what it returned for the place

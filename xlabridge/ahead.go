@@ -70,7 +70,7 @@ func compileOptions(replicas int) []byte {
 // compileAhead compiles a program for the topology, or finds it in the cache.
 func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executable, error) {
 	start := time.Now()
-	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
+	r.info.Cache, r.info.Reason = CacheOff, r.noStore
 	options := compileOptions(replicas)
 	e := &Executable{name: r.name, client: c, replicas: replicas}
 	var key cache.Key
@@ -91,7 +91,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 			r.info.Seconds = time.Since(start).Seconds()
 			return c.newAhead(e, r, nil)
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(c.lib, c.platformKey(), err)
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(c.lib, c.platformKey(), err)
 	}
 	raw, err := c.topology.compile(code, append(options, r.serialized()...))
 	if err != nil {
@@ -100,20 +100,16 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 		}
 		return nil, fmt.Errorf("xlabridge: compile %s for %s: %w", r.name, c.topology.Name, err)
 	}
-	seconds := time.Since(start).Seconds()
+	compiling := time.Since(start)
 	if e.ahead, err = c.lib.aheadOf(raw); err == nil && r.store != nil {
-		meta := cache.Metadata{Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: seconds,
-			Plugin: c.lib.fingerprint, Platform: c.platformKey(), Program: r.text}
+		meta := c.lib.metadata(r, c.platformKey(), compiling)
 		meta.Ahead, err = json.Marshal(e.ahead)
 		if err == nil {
 			err = c.keepAhead(r, key, meta, raw, e.ahead.Outputs)
 		}
-		if r.info.Stored = err == nil; err != nil {
-			r.info.Reason += fmt.Sprintf("; not stored: %v", err)
-			r.info.Trouble = notStored(r.store.Dir(), err)
-			c.tell(r.info.Trouble)
-			err = nil
-		}
+		r.stored(err)
+		c.tell(r.info.Trouble)
+		err = nil
 	}
 	if err != nil {
 		C.xb_executable_destroy(c.lib.slot, raw)

@@ -112,7 +112,8 @@ func newGrowing(b xlabridge.Backend, c Config) (*growing, error) {
 		func() map[string]*graph.Array { return g.room.arrays() },
 		func(s run.Snapshot) (key string, unknown, err error) {
 			r, err := readRoom(s)
-			return r.String(), settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", r), err
+			unknown = settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", r)
+			return r.String(), unknown, err
 		}})
 	if err != nil {
 		return nil, err

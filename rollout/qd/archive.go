@@ -63,8 +63,9 @@ type Displayer interface {
 
 // Workspacer is a Container that needs much memory while it inserts members.
 type Workspacer interface {
-	// Workspace returns the bytes for an insertion of so many members, and for the metrics.
-	Workspace(batch int) int64
+	// Workspace returns the bytes for an insertion of so many members, for the metrics, and for the novelty of a tile
+	// of the members: the most that is needed at a time.
+	Workspace(batch, tile int) int64
 }
 
 // ArchiveMaker is a pointer to a struct of settings that make a Container.

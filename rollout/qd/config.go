@@ -13,6 +13,7 @@ import (
 	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
@@ -106,9 +107,11 @@ func (c *Config) Board() []run.Row {
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells", One: " new cell"},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells",
+			One: " new cell"},
 			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites", One: " better elite"}}},
-		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites", One: " new elite"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites",
+			One: " new elite"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds",
 				One: " descriptor clipped to its bounds"}}},
@@ -157,7 +160,7 @@ func (c *Config) Check(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	return c.checkMemory(p, on, 0)
+	return c.checkMemory(p, on, 0, 0)
 }
 
 // makeProgram is program, made anew.
@@ -298,28 +301,50 @@ func (c *Config) genome(p *Program) error {
 	return nil
 }
 
-// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the file.
+// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the
+// file.
 const hostCopies = 2
 
-// bytes returns the bytes of the archive, and of the members of a generation as a program has them: what a device
-// scored, and the same from all devices.
-func (p *Program) bytes(batch int) (archive, members int64, err error) {
+// predicted returns the bytes of the archive, and those that a generation is likely to take on a device: the archive,
+// the members as the device scored them and as all devices have them, and what the container needs. Tables are not
+// among them.
+func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, err error) {
 	n := p.Genomes.Size()
-	err = graph.Try(func() {
-		for _, leaf := range graph.Leaves(p.Container.Empty(n, p.Scoring)) {
-			archive += int64(leaf.Shape().Bytes())
-		}
-	})
+	if err = graph.Try(func() { archive = bytesOf(p.Container.Empty(n, p.Scoring)) }); err != nil {
+		return 0, 0, err
+	}
 	row := n + len(p.Objectives.names()) + 3
 	if len(p.Space.Dims) > 0 {
 		row += p.Space.Dims[0]
 	}
-	return archive, 2 * 4 * int64(row) * int64(batch), err
+	device = archive + 2*4*int64(row)*int64(c.Batch)
+	if w, ok := p.Container.(Workspacer); ok {
+		params, carry, err := p.Play.Bytes()
+		if err != nil {
+			return 0, 0, err
+		}
+		episodes := plan.EpisodeBatch(c.Episodes, params+carry, on.Accelerator)
+		tile := plan.TilingOf(c.Batch, 1, params+carry, episodes, on.Accelerator).Tile()
+		if c.Tile > 0 {
+			tile = c.Tile
+		}
+		device += w.Workspace(c.Batch, tile)
+	}
+	return archive, device, nil
+}
+
+// bytesOf returns the bytes of a tree of arrays.
+func bytesOf(tree any) (bytes int64) {
+	for _, leaf := range graph.Leaves(tree) {
+		bytes += int64(leaf.Shape().Bytes())
+	}
+	return bytes
 }
 
 // checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
-// generation takes on a device; 0: it is not compiled yet.
-func (c *Config) checkMemory(p *Program, on plan.Machine, compiled int64) error {
+// generation takes on a device, its tables among them; 0: it is not compiled yet, and what tables take is not known.
+// The host has the tables, too, and at the end each device has those of the re-evaluation.
+func (c *Config) checkMemory(p *Program, on plan.Machine, compiled, tables int64) error {
 	n, err := policy.Size(p.Play.Policy)
 	if err != nil {
 		return err
@@ -332,21 +357,21 @@ func (c *Config) checkMemory(p *Program, on plan.Machine, compiled int64) error 
 	if c.Devices == 0 {
 		devices = int64(max(1, on.Devices))
 	}
-	archive, members, err := p.bytes(c.Batch)
+	archive, predicted, err := c.predicted(p, on)
 	if err != nil {
 		return err
 	}
 	if compiled == 0 {
-		compiled = archive + members
-		if w, ok := p.Container.(Workspacer); ok {
-			compiled += w.Workspace(c.Batch)
-		}
+		compiled = predicted
 	}
-	need := devices*compiled + hostCopies*archive
+	need := devices * (compiled + tables)
+	if !on.Accelerator { // the host has the same memory
+		need += tables + hostCopies*archive
+	}
 	if free > 0 && need > free {
-		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %d "+
-			"devices, and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need), devices,
-			plan.BytesText(free))
+		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %s, "+
+			"and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need),
+			quantity.Count(devices, "device", "devices"), plan.BytesText(free))
 	}
 	return nil
 }
@@ -392,7 +417,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
-			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes)
+			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, bytesOf(in.Tables))
 		}}, first, in, p.Run)
 	if err != nil {
 		return nil, err

@@ -44,13 +44,13 @@ func (c frontCells) Empty(n int, _ Scoring) Archive {
 		Filled:     graph.Zeros(graph.ShapeOf(graph.Int32, cells)), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
-// Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, and of the
+// Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, or of the
 // hypervolumes.
-func (c frontCells) Workspace(batch int) int64 {
+func (c frontCells) Workspace(batch, _ int) int64 {
 	k, front := len(c.of.names()), c.of.Front
-	compared := 4 * int64(batch) * int64(front) * int64(4*k+4)
+	compared := 4 * int64(batch) * int64(front) * int64(2*k+2)
 	changed := 4 * int64(c.Most()) * int64(2*k+1)
-	return compared + changed + int64(c.Cells())*hypervolumeBytes(front, k) + hypervolumeBytes(c.Most(), k)
+	return max(compared+changed, int64(c.Cells())*hypervolumeBytes(front, k), hypervolumeBytes(c.Most(), k))
 }
 
 // Metrics names the numbers of Fronts.Metrics.

@@ -2,8 +2,8 @@ package qd
 
 import "xlarun/graph"
 
-// genomeRows copies parts of some rows of a host array, [rows, n]: each from element from on, so many elements. The result
-// has the rows along axis 0 and then dims. Nothing else is copied: an archive may fill most of the memory.
+// genomeRows copies parts of some rows of a host array, [rows, n]: each from element from on, so many elements. The
+// result has the rows along axis 0 and then dims. Nothing else is copied: an archive may fill most of the memory.
 func genomeRows(a *graph.Array, rows []int32, from int, dims ...int) (*graph.Array, error) {
 	shape := graph.ShapeOf(a.DType(), append([]int{len(rows)}, dims...)...)
 	item := graph.ItemSize(a.DType())

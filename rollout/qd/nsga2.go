@@ -60,7 +60,7 @@ func (c populationPlaces) Empty(n int, _ Scoring) Archive {
 }
 
 // Workspace returns the bytes of who dominates whom, and of the hypervolume.
-func (c populationPlaces) Workspace(batch int) int64 {
+func (c populationPlaces) Workspace(batch, _ int) int64 {
 	n := int64(c.Cells() + batch)
 	return 4*n*n + hypervolumeBytes(c.Cells(), len(c.of.names()))
 }

@@ -74,8 +74,8 @@ func (o Objectives) selectObjectives(spec envs.Spec) (Objectives, error) {
 	}
 	for _, x := range o.Reference {
 		if most := mostReference(len(names)); !(math.Abs(x) <= most) {
-			return o, settings.Wrong("reference-point", x, "numbers from %g to %g: with %d objectives hypervolumes from "+
-				"farther away would be infinite", -most, most, len(names))
+			return o, settings.Wrong("reference-point", x, "numbers from %g to %g: with %d objectives hypervolumes "+
+				"from farther away would be infinite", -most, most, len(names))
 		}
 	}
 	if len(o.Reference) != len(names) {

@@ -80,8 +80,9 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 		return b
 	})
 	archive, change := s.Archive.Insert(batch, graph.Zeros(graph.ShapeOf(graph.Int32)), *scoring)
-	metrics := graph.Cond(in.Last.Gt(0), func() *graph.Array { return graph.Stack(archive.Metrics(change, *scoring), 0) },
-		func() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, len(p.Container.Metrics()))) })
+	metrics := graph.Cond(in.Last.Gt(0), func() *graph.Array {
+		return graph.Stack(archive.Metrics(change, *scoring), 0)
+	}, func() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, len(p.Container.Metrics()))) })
 	return reevaluation{s.Part.Add(1), archive},
 		reevaluated{batch.Fitness, batch.Valid, batch.Descriptor, batch.Objectives, metrics}
 }

@@ -65,8 +65,10 @@ func (n noisy) Step(key random.Key, s tasks.MultiState, action *graph.Array,
 func (noisy) Objectives(s tasks.MultiState, _ tasks.Params) *graph.Array { return s.Objectives }
 func (noisy) Describe(s tasks.MultiState, _ tasks.Params) *graph.Array   { return s.Descriptor }
 
-// elitesMeans returns what elites are on fresh episodes, by a loop over their episodes. What there is not is the return.
-func elitesMeans(t *testing.T, b xlabridge.Backend, s *Run, places Places) (fitness, descriptors, objectives [][]float64) {
+// elitesMeans returns what elites are on fresh episodes, by a loop over their episodes. What there is not is the
+// return.
+func elitesMeans(t *testing.T, b xlabridge.Backend, s *Run,
+	places Places) (fitness, descriptors, objectives [][]float64) {
 	t.Helper()
 	p, c := s.program, s.config
 	episode := xlabridge.Jit2(b, func(genome *graph.Array, key random.Key) []*graph.Array {
@@ -282,8 +284,8 @@ func TestNothingToCorrect(t *testing.T) {
 				require.NoError(t, err)
 				n := len(s.program.Container.Metrics())
 				none := graph.Zeros(graph.ShapeOf(graph.Bool, 1))
-				metrics, err := graph.Eval(state.Archive.Metrics(Change{Added: none, New: none, NoRoom: none, Valid: none,
-					Novelty: graph.Zeros(graph.ShapeOf(graph.Float32, 1))}, s.program.Scoring))
+				metrics, err := graph.Eval(state.Archive.Metrics(Change{Added: none, New: none, NoRoom: none,
+					Valid: none, Novelty: graph.Zeros(graph.ShapeOf(graph.Float32, 1))}, s.program.Scoring))
 				require.NoError(t, err)
 				checked := 0
 				for i, name := range s.program.Container.Metrics()[:n] {

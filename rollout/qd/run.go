@@ -151,22 +151,29 @@ func (r *Run) member(genome *graph.Array) (params any, err error) {
 // largeArchive is the size in bytes from which the archive is written only at the end of a run.
 const largeArchive = 8 << 20
 
-// Files returns the archive.
-func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
-	if r.program.Container.Most()*r.program.Genomes.Size()*4 > largeArchive && !ended {
-		return nil, nil
-	}
+// Files returns the archive and the map.
+func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := r.elites(state)
+	if r.program.Container.Most()*r.program.Genomes.Size()*4 <= largeArchive || ended {
+		arrays, err := r.elites(state)
+		if err != nil {
+			return nil, err
+		}
+		metadata := r.metadata(s.Step)
+		if c := r.correction; c != nil && c.step == s.Step {
+			c.addTo(arrays, metadata)
+		}
+		files = append(files, run.File{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata})
+	}
+	picture, err := r.picture(state.Archive, s.Step)
 	if err != nil {
 		return nil, err
 	}
-	metadata := r.metadata(s.Step)
-	if c := r.correction; c != nil && c.step == s.Step {
-		c.addTo(arrays, metadata)
+	if picture != nil {
+		files = append(files, run.File{Name: runfolder.MapFile, JSON: picture})
 	}
-	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata}}, nil
+	return files, nil
 }

@@ -72,12 +72,9 @@ type distanceContainer struct {
 // Most is the largest number of elites.
 func (c distanceContainer) Most() int { return c.Cells() }
 
-// widestTile is the largest number of members that a plan makes a tile of.
-const widestTile = 8192
-
 // Workspace returns the bytes of the distances between the members, and of those from a tile of members to the elites.
-func (c distanceContainer) Workspace(batch int) int64 {
-	return 4 * (int64(batch)*int64(batch) + int64(min(batch, widestTile))*int64(c.Cells()))
+func (c distanceContainer) Workspace(batch, tile int) int64 {
+	return 4 * (int64(batch)*int64(batch) + int64(tile)*int64(c.Cells()))
 }
 
 // Empty returns an archive without elites.

@@ -26,7 +26,7 @@ type Loop struct {
 	program      *xlabridge.Compiled
 	packing      *graph.Packing
 	inputPacking *graph.Packing
-	state        []*graph.Array              // on the devices, packed; nil after Close, or after a failed call that consumed it
+	state        []*graph.Array              // on the devices, packed; nil after Close or a call that consumed it
 	inputs       []*graph.Array              // packed
 	sent         []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
 	names        []string

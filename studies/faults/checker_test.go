@@ -160,8 +160,8 @@ func (r *record) oneCoordinator() (all []string) {
 	return nil
 }
 
-// back: each worker is heard in time after the last fault was over, if the study lasted so long. A worker that waits for
-// a trial is heard too.
+// back: each worker is heard in time after the last fault was over, if the study lasted so long. A worker that waits
+// for a trial is heard too.
 func (r *record) back() (all []string) {
 	until := r.Healed + r.Return
 	if n := len(r.Events); r.Return == 0 || n == 0 || r.Events[n-1].At < until {

@@ -46,7 +46,8 @@ func step(line string) string {
 	case verb == "Downloading" && !strings.HasSuffix(file, ".metadata"):
 		return strings.TrimSpace("downloading " + wheelName(file) + " " + size)
 	case verb == "Using" && strings.HasPrefix(rest, "cached "):
-		if file, size, _ = strings.Cut(strings.TrimPrefix(rest, "cached "), " "); !strings.HasSuffix(file, ".metadata") {
+		file, size, _ = strings.Cut(strings.TrimPrefix(rest, "cached "), " ")
+		if !strings.HasSuffix(file, ".metadata") {
 			return strings.TrimSpace("already downloaded: " + wheelName(file) + " " + size)
 		}
 	case verb == "Building":
