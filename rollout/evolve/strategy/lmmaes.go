@@ -14,15 +14,18 @@ func init() {
 
 // LMMAES is the limited memory matrix adaptation evolution strategy of Loshchilov, Glasmachers and Beyer, "Large scale
 // black-box optimization by limited-memory matrix adaptation" (2019): the matrix of maes as a product of 4 + 3·log n
-// vectors, which forget at rates that are powers of 4. So a generation takes some n·log n numbers a member. Rates above
-// 1, which the paper's formula has for populations larger than n, are 1. evosax 0.3.2 has no such bound, and its
-// vectors do not follow the fitness: it weights members in their own order.
+// vectors, which forget at rates that are powers of 4. So a generation takes some n·log n numbers a member. Rates are
+// 1.9 at most: from 2 on, which the paper's formula has for populations of 2n members, a vector has no real length.
+// evosax 0.3.2 has no such bound, and its vectors do not follow the fitness: it weights members in their own order.
 type LMMAES struct {
 	single
 	ranked
 	normal[LMMAESState]
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
+
+// fastestPath is the largest rate at which a vector of LMMAES forgets.
+const fastestPath = 1.9
 
 // LMMAESState is the state of LMMAES.
 type LMMAESState struct {
@@ -69,7 +72,7 @@ func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	path, sigma := r.stepSize(s.Sigma, s.SigmaPath, sum)
 	var paths []*graph.Array
 	for i := range s.Paths.Dim(0) {
-		rate := min(1, float64(members)/float64(n)*math.Pow(4, -float64(i)))
+		rate := min(fastestPath, float64(members)/float64(n)*math.Pow(4, -float64(i)))
 		paths = append(paths, r.follow(rate, s.Paths.Index(i), sum))
 	}
 	// Each vector changes z linearly, so the members' sum is stretched once.
