@@ -105,6 +105,7 @@ func IDs() []string {
 // Nearest is the known name with the smallest edit distance to name, ignoring case; "" if none is near.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
+	stem := strings.TrimSuffix(name, "s")
 	best, distance := "", max(len(name)/3+1, min(len(name)/2+1, 3)) // a third of a long name may be wrong
 	for _, k := range known {
 		low := strings.ToLower(k)
@@ -113,6 +114,9 @@ func Nearest(name string, known []string) string {
 			d = min(d, levenshtein.ComputeDistance(name, low[:i]))
 		}
 		if name != "" && strings.HasPrefix(low, name) { // "cartpole" without its version
+			d = 0
+		}
+		if len(stem) >= 3 && strings.HasPrefix(low, stem) { // "envs" for environments
 			d = 0
 		}
 		if d < distance {

@@ -60,7 +60,7 @@ func TestOtherGoroutine(t *testing.T) {
 	}
 }
 
-// A goroutine may trace functions of its own meanwhile, and a leaked array of a function that has returned is told so.
+// A goroutine may trace its own functions at the same time. An array that outlives its function gives an error.
 func TestGoroutinesOfTheirOwn(t *testing.T) {
 	var leaked *Array
 	var own error

@@ -46,7 +46,7 @@ func (f *functionsPass) outside(n *Node) bool {
 		rows, inner, columns := productSizes(n)
 		return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiledOnce)
 	case "custom_call":
-		return n.Attrs.(customCallAttrs).kernel != turnKernel
+		return n.Attrs.(customCallAttrs).kernel != transposeKernel
 	}
 	return n.Op.effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool {
 		return b.any(f.outside)

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // A turn of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take hardly any
 // time beside that. So loops with short bodies take several steps in a turn, and steps of a turn share the kernels that
 // read and write the scanned arrays.
@@ -107,4 +109,75 @@ func (p *Program) aliases(t Target) map[int]int {
 		}
 	}
 	return large
+}
+
+// leastSliced is the least bytes of a slice that a loop takes again in each turn, instead of a copy of it.
+const leastSliced = 1 << 20
+
+// slicedInside returns the constants of a scan for the body of its loop. Large ones that are a slice of a larger array,
+// such as the parameters of a tile of a population, are sliced in the body: there the slice is a part of the kernels
+// that read it. In front of the loop it is a copy, of a kernel and memory of its own. turn is the counter of the loop.
+// It is in the barrier, so that the compiler does not move the slices out of the loop.
+func (l *lowering) slicedInside(consts []*Array, turn *Array) []*Array {
+	if !l.target.accelerator() {
+		return consts
+	}
+	inside := slices.Clone(consts)
+	for i, c := range consts {
+		slice := c
+		if n := c.node; n != nil && n.Op.Name == "reshape" {
+			slice = n.Inputs[0]
+		}
+		n := slice.node
+		if n == nil || n.Op.Name != "dynamic_slice" || c.shape.Bytes() < leastSliced {
+			continue
+		}
+		at := Barrier(append(slices.Clone(n.Inputs[1:]), turn)...)
+		inside[i] = Reshape(DynamicSlice(n.Inputs[0], at[:len(at)-1], slice.Dims()), c.Dims()...)
+	}
+	return inside
+}
+
+// mostSummed is the most terms of a product that is written out.
+const mostSummed = 8
+
+// summedDot writes a product with a stack of a few arrays, such as the numbers that a network observes, as a sum of
+// products with each of them: the stack would be a kernel of its own. nil: it is no such product.
+func summedDot(l *lowering, n *Node, in []*Array) []*Array {
+	a, out := n.Attrs.(dotAttrs), n.Outs[0].shape
+	if !l.target.accelerator() || a.preferred != 0 || out.DType != Float32 || len(a.leftContract) != 1 {
+		return nil
+	}
+	terms := func(x *Array, axis int) []*Array { // of a stack
+		stack := x.node
+		if stack == nil || stack.Op.Name != "concatenate" || stack.Attrs.(axisAttrs).axis != axis ||
+			x.Dim(axis) > mostSummed ||
+			slices.ContainsFunc(stack.Inputs, func(x *Array) bool { return x.Dim(axis) != 1 }) {
+			return nil
+		}
+		return stack.Inputs
+	}
+	left, right := terms(in[0], a.leftContract[0]), terms(in[1], a.rightContract[0])
+	if left == nil && right == nil {
+		return nil
+	}
+	term := func(x *Array, stack []*Array, batch, free, contract []int, k int) *Array { // [batch, free]
+		if stack != nil {
+			x = stack[k]
+		} else {
+			x = SliceAxis(x, contract[0], k, k+1)
+		}
+		x = Transpose(x, slices.Concat(contract, batch, free)...)
+		return Reshape(x, x.Dims()[1:]...)
+	}
+	lf, rf := a.free(in[0].Rank(), in[1].Rank())
+	batches, own := len(a.leftBatch), len(a.leftBatch)+len(lf)
+	var sum *Array
+	for k := range in[0].Dim(a.leftContract[0]) {
+		x := term(in[0], left, a.leftBatch, lf, a.leftContract, k)
+		y := term(in[1], right, a.rightBatch, rf, a.rightContract, k)
+		sum = addTangents(sum, Mul(broadcastInDim(x, out.Dims, rangeInts(0, own)),
+			broadcastInDim(y, out.Dims, append(rangeInts(0, batches), rangeInts(own, out.Rank())...))))
+	}
+	return []*Array{sum}
 }

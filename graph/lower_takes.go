@@ -6,8 +6,10 @@ import "slices"
 // is one function. A kernel clamps the indices with vector instructions first. It takes half of the time. It also lets
 // a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
 
-// leastTake is the least number of elements that are worth a call of the kernel.
-const leastTake = 1 << 13
+// leastTake is the least number of elements that are worth a call of the kernel. Below mostTake, the indices and the
+// results stay in a core's cache. Larger ones go through memory, and the compiler's loop, which computes an index where
+// it reads an element, then takes two thirds of the time.
+const leastTake, mostTake = 1 << 13, 1 << 18
 
 // leastGatherShare is the least gatherShare of a loop in which the kernel pays: a loop that calls a kernel is not one
 // function.
@@ -47,7 +49,8 @@ func takes(n *Node) (shared, own bool) {
 // lowerTake is the Lower rule of gather for CPUs.
 func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 	shared, own := takes(n)
-	if !shared && !own || !l.target.paysKernel(n.Outs[0].Size(), leastTake) {
+	size := n.Outs[0].Size()
+	if !shared && !own || !l.target.paysKernel(size, leastTake) || size >= mostTake {
 		return nil
 	}
 	loop := l.loop

@@ -48,7 +48,7 @@ func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
 				rows, inner, columns := productSizes(n)
 				return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiled)
 			case "custom_call":
-				return n.Attrs.(customCallAttrs).kernel != turnKernel
+				return n.Attrs.(customCallAttrs).kernel != transposeKernel
 			}
 			return n.Op.Apart != nil && n.Op.Apart(n)
 		})

@@ -303,6 +303,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 			return out
 		}
 	}
+	if out := summedDot(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {
@@ -312,7 +315,7 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 		if out := swapOperands(l, n, in); out != nil {
 			return out
 		}
-		return turnOperand(l, n, in)
+		return transposeOperand(l, n, in)
 	}
 	left, lb, lc := oneContracted(in[0], a.leftBatch, paired(by, a.leftContract))
 	right, rb, rc := oneContracted(in[1], a.rightBatch, paired(by, a.rightContract))
@@ -386,15 +389,14 @@ func productSizes(n *Node) (rows, inner, columns int) {
 	return product(sizesAt(x.Dims, left)), a.contracted(x), product(sizesAt(y.Dims, right))
 }
 
-// leastTurned is the number of multiplications from which a product is written otherwise.
-const leastTurned = 1 << 18
+// leastTransposed is the number of multiplications from which an operand of a product is transposed.
+const leastTransposed = 1 << 18
 
-// turnOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient does.
-// XLA's CPU backend gives such a product to oneDNN, not to the library that does other products. oneDNN writes its code
-// when it is first called, which takes 20 to 40 ms of each process; from there on the two are equally fast. So a kernel
-// turns an operand first (XLA's own transpose would be folded into the product again), unless a convolution wakes
-// oneDNN in any case.
-func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
+// transposeOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient
+// does. XLA's CPU backend gives such a product to oneDNN, not to the library of other products. The first call of oneDNN
+// generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel transposes an
+// operand first (XLA would fold its own transpose into the product again), unless a convolution needs oneDNN anyway.
+func transposeOperand(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
 		a.leftContract[0] != 0 || l.program.Uses("conv") {
@@ -402,11 +404,11 @@ func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
 	}
 	right := a.rightContract[0]
 	k, m, columns := x.Dims[0], x.Dims[1], y.Dims[1-right]
-	if k*m*columns < l.target.atLeast(leastTurned) {
+	if k*m*columns < l.target.atLeast(leastTransposed) {
 		return nil
 	}
 	turn := func(x *Array) *Array {
-		return kernelCall(turnKernel, nil, []Shape{x.shape.dims(x.shape.Dims[1], x.shape.Dims[0])}, x)[0]
+		return kernelCall(transposeKernel, nil, []Shape{x.shape.dims(x.shape.Dims[1], x.shape.Dims[0])}, x)[0]
 	}
 	if right == 1 || k*m <= k*columns+m*columns {
 		return apply(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
@@ -416,8 +418,8 @@ func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
 	return []*Array{turn(product)}
 }
 
-// turnKernel transposes a float32 matrix.
-var turnKernel = &Kernel{Target: "xlarun_turn", Eval: func(in, out []*Tensor) {
+// transposeKernel transposes a float32 matrix.
+var transposeKernel = &Kernel{Target: "xlarun_transpose", Eval: func(in, out []*Tensor) {
 	rows, columns := in[0].Shape.Dims[0], in[0].Shape.Dims[1]
 	for i, v := range in[0].V {
 		out[0].V[i%columns*rows+i/columns] = v

@@ -3,8 +3,8 @@ package graph
 var _ = register(&Op{
 	Name: "lanes_max",
 	Shape: func(c *call) []Shape {
-		if c.in[0].DType != Int32 || c.in[0].Rank() != 0 {
-			c.fail("got %s, want i32[]", c.in[0])
+		if c.in[0].DType != Int32 {
+			c.fail("got %s, want i32", c.in[0])
 		}
 		return c.in[:1]
 	},
@@ -16,16 +16,31 @@ var _ = register(&Op{
 	Eval:  func(_ *Node, in []*Tensor) []*Tensor { return in },
 	Cost:  costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Int32), ShapeOf(Float32)}, Lo: -3, Hi: 9, Rough: true,
-			Fn: func(x []*Array) *Array {
-				return ForiLoop(0, LanesMax(Min(x[0], 9)), func(i *Array, y *Array) *Array {
-					return Select(Lt(i, x[0]), Add(y, 1), y)
-				}, x[1])
-			}}}
+		return []Case{
+			{Inputs: []Shape{ShapeOf(Int32), ShapeOf(Float32)}, Lo: -3, Hi: 9, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return ForiLoop(0, LanesMax(Min(x[0], 9)), func(i *Array, y *Array) *Array {
+						return Select(Lt(i, x[0]), Add(y, 1), y)
+					}, x[1])
+				}},
+			{Name: "sparsity", Inputs: []Shape{ShapeOf(Int32, 4, 3), ShapeOf(Float32, 3)}, Lo: -1, Hi: 2, Tol: 1e-6,
+				Rough: true, Fn: func(x []*Array) *Array {
+					m := Convert(x[0], Float32)
+					s := SparsityOf(Ne(x[0], 0), Of(int32(4)))
+					return ForiLoop(0, s.Rows, func(i, y *Array) *Array {
+						sum := FoldRow(s, i, Zeros(ShapeOf(Float32)), func(sum, at, j *Array) *Array {
+							w := DynamicIndex(Flatten1D(m), at, 0)
+							return Select(Ne(w, 0), Add(sum, Mul(w, DynamicIndex(x[1], j, 0))), sum)
+						})
+						return DynamicUpdateIndex(y, sum, i, 0)
+					}, Zeros(ShapeOf(Float32, 4)))
+				}},
+		}
 	},
 })
 
-// LanesMax returns x, i32[]. In VMap it returns the largest x of all lanes, the same in each. It is for the bounds of
-// loops in which further turns change nothing: with a bound that differs between lanes, a turn of a loop also has to
-// keep the carries of the lanes that are through. A function must not let its result depend on the number that it gets.
+// LanesMax returns x, an i32 array. In VMap each element is the largest one of all lanes, the same in each. It is for
+// the bounds of loops in which further turns change nothing: with a bound that differs between lanes, a turn of a loop
+// also has to keep the carries of the lanes that are through. A function must not let its result depend on the numbers
+// that it gets. FixedPoint and Sparsity are made of it.
 func LanesMax(x *Array) *Array { return apply1(op("lanes_max"), nil, x) }

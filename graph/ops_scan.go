@@ -124,12 +124,14 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		unroll = max(unroll, launchesSaved(n))
 	}
 	turns := a.length / unroll
+	outside := args.consts
 	if turns > 1 {
 		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
 		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
 		// GPU need not ask the host after each.
 		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
+			args.consts = l.slicedInside(outside, c[0])
 			if l.target.accelerator() && unroll > 1 {
 				state = l.scanChunk(n, args, state, c[0], unroll)
 				return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
@@ -144,6 +146,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 			return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 		}, init)
 		state = splitScanResults(a, outs[1:])
+		args.consts = outside
 	} else {
 		turns = 0
 	}

@@ -103,14 +103,15 @@ const shortestWait, longestWait = 500 * time.Millisecond, 5 * time.Second
 func patience(lease time.Duration) time.Duration { return min(longestWait, max(lease/2, shortestWait)) }
 
 // openBroker starts the broker whose files are in a folder of dir. It makes the files anew if they cannot be used. A
-// trial that was delivered and not acknowledged is delivered again after the time wait.
-func openBroker(dir, socket string, l Listen, wait time.Duration) (*broker, error) {
+// trial that was delivered is delivered again after half a lease, unless the server says meanwhile that it runs. It may
+// have been delivered to a worker that had just ended, or by a connection whose link was cut.
+func openBroker(dir, socket string, l Listen, lease time.Duration) (*broker, error) {
 	// The mark exists while the files are opened. If damaged files crash the process, the mark stays.
 	mark := filepath.Join(dir, "opening")
 	damage := ""
 	if _, err := os.Stat(mark); err == nil {
 		damage = "the process that opened it last died of it"
-	} else if b, err := tryBroker(dir, mark, socket, l, wait); err == nil {
+	} else if b, err := tryBroker(dir, mark, socket, l, lease); err == nil {
 		return b, nil
 	} else if errors.As(err, new(*net.OpError)) {
 		return nil, errors.Join(err, os.Remove(mark)) // the address, not the store
@@ -120,7 +121,7 @@ func openBroker(dir, socket string, l Listen, wait time.Duration) (*broker, erro
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
-	b, err := tryBroker(dir, mark, socket, l, wait)
+	b, err := tryBroker(dir, mark, socket, l, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func storeIn(dir string) (string, error) {
 	return path, os.WriteFile(file, []byte(filepath.Base(path)), 0o600)
 }
 
-func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *broker, err error) {
+func tryBroker(dir, mark, socket string, l Listen, lease time.Duration) (opened *broker, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 	o.Host, o.Port = "127.0.0.1", natsserver.RANDOM_PORT
 	o.JetStream, o.StoreDir, o.DisableJetStreamBanner = true, store, true
 	o.JetStreamMaxMemory, o.JetStreamMaxStore = 256<<20, 1<<50
-	b := &broker{dir: store, limit: patience(wait), clients: map[net.Conn]bool{}}
+	b := &broker{dir: store, limit: patience(lease), clients: map[net.Conn]bool{}}
 	if l.Address != "" { // before the server is there, which needs time to end
 		if b.remote, err = net.Listen("tcp", l.Address); err != nil {
 			return nil, err
@@ -201,7 +202,7 @@ func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *
 		nats.ReconnectWait(20*time.Millisecond)); err != nil {
 		return nil, err
 	}
-	if err := b.createStreams(wait); err != nil {
+	if err := b.createStreams(lease); err != nil {
 		return nil, err
 	}
 	_ = os.Remove(socket) // of one that was killed
@@ -243,7 +244,7 @@ func (*fatalError) Debugf(string, ...any)            {}
 func (*fatalError) Tracef(string, ...any)            {}
 
 // createStreams makes the streams and buckets that do not exist.
-func (b *broker) createStreams(wait time.Duration) (err error) {
+func (b *broker) make(lease time.Duration) (err error) {
 	if b.js, err = jetstream.New(b.conn, jetstream.WithDefaultTimeout(b.limit)); err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (b *broker) createStreams(wait time.Duration) (err error) {
 		return err
 	}
 	if _, err = b.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: workersName,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: -1}); err != nil {
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease / 2, MaxDeliver: -1, MaxAckPending: -1}); err != nil {
 		return err
 	}
 	if b.leases, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: leasesName}); err != nil {

@@ -132,6 +132,27 @@ func TestServerThatHangs(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// 32.183: a trial that was delivered, and that nobody has claimed, is delivered again after half a lease.
+func TestDeliveredAgainAfterHalfALease(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := openBroker(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), Listen{}, 400*time.Millisecond)
+	require.NoError(t, err)
+	defer b.close()
+	require.NoError(t, b.publish(t.Context(), 7))
+	queue, err := b.queue.Consumer(t.Context(), workersName)
+	require.NoError(t, err)
+	require.Equal(t, 200*time.Millisecond, queue.CachedInfo().Config.AckWait)
+	for delivery := range uint64(2) {
+		m, err := queue.Next()
+		require.NoError(t, err)
+		require.Equal(t, subjectOf(7), m.Subject())
+		about, err := m.Metadata()
+		require.NoError(t, err)
+		require.Equal(t, delivery+1, about.NumDelivered)
+	}
+}
+
 // fillDisk makes each write to the open files of a folder fail as on a full disk.
 func fillDisk(t *testing.T, folder string) {
 	full, err := unix.Open("/dev/full", unix.O_RDWR|unix.O_CLOEXEC, 0)

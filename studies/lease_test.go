@@ -8,6 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/messaging"
+	"xlarun/studies/internal/decision"
 	"xlarun/studies/study"
 )
 
@@ -122,10 +124,66 @@ func TestLeaseLastsFromTheAnswer(t *testing.T) {
 	require.NotZero(t, got.Busy, "the worker a has it")
 }
 
+// 32.181: a lease that is granted lasts from the answer too, and so does one that is granted once more to a worker that
+// has not heard the answer. What an observer is told has the instant at which the lease begins.
+func TestGrantedLeaseLastsFromTheAnswer(t *testing.T) {
+	t.Parallel()
+	d, trial := newTestServer(t, "lease = \"15s\"\n")
+	start, passed := time.Now(), time.Duration(0)
+	d.now = func() time.Time { return start.Add(passed) }
+	var last decision.Decision
+	d.observe = func(x decision.Decision) { last = x }
+	a, b := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"}, request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"}
+	lasts := func() {
+		t.Helper()
+		require.Equal(t, decision.Decision{Kind: claimKind, Trial: trial, Worker: "a", Granted: true,
+			Instant: start.Add(passed)}, last)
+		passed += 15*time.Second - 1
+		got, err := d.claim(b)
+		require.NoError(t, err)
+		require.NotZero(t, got.Busy, "the worker a has it")
+	}
+	d.broker.leases = laterLeases{d.broker.leases, func() { passed += 30 * time.Second }}
+	_, err := d.claim(a)
+	require.NoError(t, err)
+	lasts()
+	_, err = d.claim(a)
+	require.NoError(t, err)
+	lasts()
+	passed++
+	got, err := d.claim(b)
+	require.NoError(t, err)
+	require.NotNil(t, got.Job, "the lease of a is over")
+}
+
+// 32.182: a worker that waits for a trial says that it is there, and learns how long a lease is.
+func TestHello(t *testing.T) {
+	t.Parallel()
+	d, _ := newTestServer(t, "lease = \"8s\"\n")
+	w := &worker{conn: d.broker.conn, id: "a", dial: messaging.NewDialer(time.Second, time.Second),
+		reconnect: make(chan struct{})}
+	w.hello(t.Context())
+	require.Equal(t, 8*time.Second, w.lease)
+	spoke := w.spoke
+	require.NotZero(t, spoke)
+	w.hello(t.Context())
+	require.Equal(t, spoke, w.spoke, "a quarter of a lease has not passed")
+	all := d.workerStatus()
+	require.Len(t, all, 1)
+	require.Equal(t, "a", all[0].ID)
+	require.EqualValues(t, -1, all[0].Trial)
+}
+
 // laterLeases are leases of which a write takes a time.
 type laterLeases struct {
 	jetstream.KeyValue
 	pass func()
+}
+
+func (l laterLeases) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	revision, err := l.KeyValue.Put(ctx, key, value)
+	l.pass()
+	return revision, err
 }
 
 func (l laterLeases) Update(ctx context.Context, key string, value []byte, last uint64) (uint64, error) {

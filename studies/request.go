@@ -10,6 +10,7 @@ import (
 
 // Kinds of requests of workers. A worker asks again if an answer is lost: the second time changes nothing.
 const (
+	helloKind      = "hello"   // the worker is there: it says so while it waits for a trial
 	claimKind      = "claim"   // may I run this trial of the queue?
 	beatKind       = "beat"    // the trial runs
 	reportKind     = "report"  // an intermediate value
@@ -39,7 +40,8 @@ type reply struct {
 	Stop  bool          // the pruner stops the trial
 	Fence uint64
 	Job   *job
-	Note  string // a message about a result that was accepted
+	Note  string        // a message about a result that was accepted
+	Lease time.Duration // how long a lease lasts; in an answer to a hello
 }
 
 // encoded returns the gob of a value.

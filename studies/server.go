@@ -71,8 +71,8 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 			return nil, err
 		}
 	}
-	for kind, answer := range map[string]func(request) (reply, error){claimKind: s.claim, beatKind: s.beat,
-		reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release, resultKind: s.result} {
+	for kind, answer := range map[string]func(request) (reply, error){helloKind: s.hello, claimKind: s.claim,
+		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release, resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: their commits are grouped
 		}); err != nil {
@@ -163,9 +163,9 @@ func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
 	}
 }
 
-// notifyObserver tells the observer how a request was answered. s.mu is held.
-func (s *server) notifyObserver(kind string, q request, granted bool) {
-	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted})
+// notifyObserver tells the observer how and when a request was answered. s.mu is held.
+func (s *server) notifyObserver(kind string, q request, granted bool, at time.Time) {
+	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted, Instant: at})
 }
 
 // trial reads a trial; nil if it was deleted.
@@ -206,7 +206,17 @@ func (s *server) write(trial int64, l *lease) (err error) {
 	return nil
 }
 
-// claim grants the lease of a trial to a worker.
+// hello tells a worker that waits for a trial how long a lease lasts.
+func (s *server) hello(q request) (reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteWorker(q, -1)
+	s.noteIdle(q.Worker)
+	s.notifyObserver(helloKind, q, false, s.now())
+	return reply{Lease: s.ttl}, nil
+}
+
+// claim grants the lease of a trial to a worker. The lease lasts from the answer: the broker may have been slow.
 func (s *server) claim(q request) (r reply, err error) {
 	t, err := s.trial(q.Trial)
 	if err != nil {
@@ -220,7 +230,13 @@ func (s *server) claim(q request) (r reply, err error) {
 	if s.failure != nil {
 		return reply{}, s.failure
 	}
-	defer func() { s.notifyObserver(claimKind, q, err == nil && r.Job != nil) }()
+	defer func() {
+		at, granted := s.now(), err == nil && r.Job != nil
+		if granted {
+			s.leases[q.Trial].lastSeen = at
+		}
+		s.notifyObserver(claimKind, q, granted, at)
+	}()
 	l := s.leases[q.Trial]
 	switch {
 	case s.writing[q.Trial] > 0:
@@ -234,7 +250,7 @@ func (s *server) claim(q request) (r reply, err error) {
 	}
 	s.recordDeath(q.Trial, l, l.lastSeen, true)
 	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts, Excused: l.Excused,
-		revision: l.revision, lastSeen: s.now()}
+		revision: l.revision}
 	switch {
 	case l.Worker == "" || l.released: // nobody died
 	case s.excused(l):
@@ -291,13 +307,14 @@ func (s *server) leaseOf(q request) (*lease, error) {
 		if t, err := s.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
 			return nil, err
 		}
-		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, lastSeen: s.now(), Former: []uint64{q.Fence}}
+		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, Former: []uint64{q.Fence}}
 		if err := s.write(q.Trial, l); err != nil {
 			return nil, err
 		}
+		l.lastSeen = s.now()
 		s.leases[q.Trial] = l
 		delete(s.queued, q.Trial)
-		s.notifyObserver(claimKind, q, true)
+		s.notifyObserver(claimKind, q, true, l.lastSeen)
 		return l, nil
 	}
 	if l.Worker != q.Worker || l.freed {
@@ -317,15 +334,15 @@ func (s *server) withLease(kind string, q request, then func(l *lease) (reply, e
 		return reply{}, err
 	}
 	if l == nil {
-		s.notifyObserver(kind, q, false)
+		s.notifyObserver(kind, q, false, s.now())
 		return reply{Lost: true}, nil
 	}
 	r, err := then(l)
-	granted := err == nil && !r.Lost
+	at, granted := s.now(), err == nil && !r.Lost
 	if granted && !l.lastSeen.IsZero() {
-		l.lastSeen = s.now() // the lease lasts from the answer: the broker may have been slow
+		l.lastSeen = at // the lease lasts from the answer: the broker may have been slow
 	}
-	s.notifyObserver(kind, q, granted)
+	s.notifyObserver(kind, q, granted, at)
 	return r, err
 }
 
@@ -454,7 +471,7 @@ func (s *server) result(q request) (reply, error) {
 		if t != nil && !t.State.Finished() {
 			s.mu.Lock()
 			s.refused++
-			s.notifyObserver(resultKind, q, false)
+			s.notifyObserver(resultKind, q, false, s.now())
 			s.mu.Unlock()
 			return reply{Lost: true}, nil
 		}
@@ -470,7 +487,7 @@ func (s *server) result(q request) (reply, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notifyObserver(resultKind, q, true)
+	s.notifyObserver(resultKind, q, true, s.now())
 	s.recordFinished(q.Trial)
 	s.noteIdle(q.Worker)
 	if w := s.workers[q.Worker]; w != nil {

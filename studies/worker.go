@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"xlarun/internal/credentials"
+	"xlarun/internal/messaging"
 )
 
 const (
@@ -103,6 +104,7 @@ func (socketDialer) SkipTLSHandshake() bool { return true }
 // worker asks a coordinator for trials and runs them.
 type worker struct {
 	conn        *nats.Conn
+	dial        *messaging.Dialer
 	js          jetstream.JetStream
 	runs        Runs
 	id          string
@@ -112,6 +114,9 @@ type worker struct {
 
 	mu        sync.Mutex
 	reconnect chan struct{} // closed when the worker is connected again
+
+	lease time.Duration // how long one lasts; 0: it is not known yet
+	spoke time.Time     // when the worker last said that it is there
 
 	unreachable func(since time.Duration) // Join.Away
 	lastNotice  atomic.Int64              // when it was last called, nanoseconds after start
@@ -123,12 +128,13 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), unreachable: j.Away,
-		reconnect: make(chan struct{})}
+	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), unreachable: j.Away, reconnect: make(chan struct{}),
+		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
-		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
+		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.SetCustomDialer(w.dial)}
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		switch {
 		case errors.Is(err, nats.ErrAuthorization):
@@ -194,6 +200,7 @@ func (w *worker) work(ctx context.Context) error {
 		if w.orphaned() {
 			return ErrNoCoordinator
 		}
+		w.hello(ctx)
 		var msg jetstream.Msg
 		var err error
 		if from == nil && w.conn.IsConnected() {
@@ -223,6 +230,22 @@ func (w *worker) work(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// hello tells the coordinator now and then that the worker waits for a trial, and learns how long a lease is. The lease
+// also says after which silence a connection ends.
+func (w *worker) hello(ctx context.Context) {
+	every := max(w.lease/4, pollQueue)
+	if time.Since(w.spoke) < every || !w.conn.IsConnected() {
+		return
+	}
+	w.spoke = time.Now()
+	short, cancel := context.WithTimeout(ctx, every)
+	defer cancel()
+	if r, err := w.ask(short, helloKind, request{Trial: -1}); err == nil && r.Lease > 0 {
+		w.lease = r.Lease
+		w.dial.SetSilence(patience(r.Lease))
+	}
 }
 
 // reconnected lets requests without an answer be sent again: the server of the former connection may have ended.

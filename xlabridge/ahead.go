@@ -7,7 +7,6 @@ package xlabridge
 import "C"
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,7 +70,7 @@ func compileOptions(replicas int) []byte {
 // compileAhead compiles a program for the topology, or finds it in the cache.
 func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executable, error) {
 	start := time.Now()
-	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
+	r.info.Cache, r.info.Reason = CacheOff, r.noStore
 	options := compileOptions(replicas)
 	e := &Executable{name: r.name, client: c, replicas: replicas}
 	var key cache.Key
@@ -81,7 +80,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 		if err == nil && meta.Ahead != nil {
 			e.ahead = &ahead{}
 			if err = json.Unmarshal(meta.Ahead, e.ahead); err == nil {
-				err = loadable(payload)
+				err = c.readBack(payload, e.ahead.Outputs)
 			}
 		} else if err == nil {
 			// It is better than what can be compiled here, so it stays. What is known of it is lost, so it is compiled.
@@ -92,7 +91,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 			r.info.Seconds = time.Since(start).Seconds()
 			return c.newAhead(e, r, nil)
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(c.lib, c.platformKey(), err)
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(c.lib, c.platformKey(), err)
 	}
 	raw, err := c.topology.compile(code, append(options, r.serialized()...))
 	if err != nil {
@@ -101,20 +100,16 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 		}
 		return nil, fmt.Errorf("xlabridge: compile %s for %s: %w", r.name, c.topology.Name, err)
 	}
-	seconds := time.Since(start).Seconds()
+	compiling := time.Since(start)
 	if e.ahead, err = c.lib.aheadOf(raw); err == nil && r.store != nil {
-		meta := cache.Metadata{Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: seconds,
-			Plugin: c.lib.fingerprint, Platform: c.platformKey(), Program: r.text}
+		meta := c.lib.metadata(r, c.platformKey(), compiling)
 		meta.Ahead, err = json.Marshal(e.ahead)
 		if err == nil {
-			err = c.lib.keepAhead(r, key, meta, raw)
+			err = c.keepAhead(r, key, meta, raw, e.ahead.Outputs)
 		}
-		if r.info.Stored = err == nil; err != nil {
-			r.info.Reason += fmt.Sprintf("; not stored: %v", err)
-			r.info.Trouble = notStored(r.store.Dir(), err)
-			c.tell(r.info.Trouble)
-			err = nil
-		}
+		r.stored(err)
+		c.tell(r.info.Trouble)
+		err = nil
 	}
 	if err != nil {
 		C.xb_executable_destroy(c.lib.slot, raw)
@@ -179,28 +174,20 @@ func (l *library) aheadOf(raw *C.xp_executable) (*ahead, error) {
 	return &ahead{Outputs: int(count), Memory: memory, Cost: cost}, nil
 }
 
-// keepAhead stores a compiled program.
-func (l *library) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *C.xp_executable) error {
+// keepAhead stores a compiled program that returns so many arrays, after it was read back.
+func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *C.xp_executable, outputs int) error {
+	l := c.lib
 	var args C.xp_serialize_args
 	if err := l.takeError(C.xb_serialize_executable(l.slot, raw, &args)); err != nil {
 		return fmt.Errorf("the plugin cannot serialize it: %w", err)
 	}
 	defer C.xb_serialized_free(&args)
 	payload := unsafe.Slice((*byte)(unsafe.Pointer(args.bytes)), int(args.bytes_size))
+	if err := c.readBack(payload, outputs); err != nil {
+		return err
+	}
 	r.info.Bytes = len(payload)
 	return r.store.Put(key, meta, payload)
-}
-
-// riegeli begins the files of records in which plugins serialize programs.
-var riegeli = []byte{0x83, 0xaf, 'p', 0xd1, '\r', 0x88, 'J', '?'}
-
-// loadable returns an error if a serialized program is not what the plugin loads. Only the plugin's client, which needs
-// a device, can load all of it.
-func loadable(payload []byte) error {
-	if !bytes.HasPrefix(payload, riegeli) {
-		return errors.New("entry is damaged: it holds no program of a plugin")
-	}
-	return nil
 }
 
 // absent returns a buffer of a topology's device: a shape without elements.

@@ -32,9 +32,9 @@ func (p *CallbackPanic) Unwrap() error {
 // has the panic's number.
 var callbackPanics = struct {
 	sync.Mutex
-	waiting map[uint64]*CallbackPanic
+	pending map[uint64]*CallbackPanic
 	number  uint64
-}{waiting: map[uint64]*CallbackPanic{}}
+}{pending: map[uint64]*CallbackPanic{}}
 
 // mostCallbackPanics is the largest number of panics that are kept. All replicas of a program may panic, but XLA passes
 // one error to the caller.
@@ -42,9 +42,9 @@ const mostCallbackPanics = 256
 
 var callbackPanicText = regexp.MustCompile(`callback panic (\d+) of this process`)
 
-// apart calls f in a goroutine of its own: neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the
+// inGoroutine calls f in a new goroutine: neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the
 // plugin's frames. It keeps a panic for callbackPanicOf. ended is the error if f ends the goroutine.
-func apart(ended string, f func() error) (err error) {
+func inGoroutine(ended string, f func() error) (err error) {
 	err = errors.New(ended)
 	done := make(chan struct{})
 	go func() {
@@ -65,8 +65,8 @@ func keepCallbackPanic(p *CallbackPanic) error {
 	w.Lock()
 	defer w.Unlock()
 	w.number++
-	w.waiting[w.number] = p
-	delete(w.waiting, w.number-mostCallbackPanics)
+	w.pending[w.number] = p
+	delete(w.pending, w.number-mostCallbackPanics)
 	return fmt.Errorf("callback panic %d of this process", w.number)
 }
 
@@ -86,7 +86,7 @@ func callbackPanicOf(err error) *CallbackPanic {
 	w := &callbackPanics
 	w.Lock()
 	defer w.Unlock()
-	p := w.waiting[number]
-	delete(w.waiting, number)
+	p := w.pending[number]
+	delete(w.pending, number)
 	return p
 }

@@ -81,7 +81,7 @@ func TestCallbackPanics(t *testing.T) {
 			require.Equal(t, []float64{3, 5, 7}, floats(t, y))
 			callbackPanics.Lock()
 			defer callbackPanics.Unlock()
-			require.Empty(t, callbackPanics.waiting)
+			require.Empty(t, callbackPanics.pending)
 		})
 	}
 

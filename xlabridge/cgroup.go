@@ -65,16 +65,16 @@ func memoryGroups(root string) []memoryGroup {
 		if !version2 && !hasWord(fields[1], "memory") {
 			continue
 		}
-		at, within := groupMount(string(mounts), version2, fields[2])
-		if at == "" {
+		mount, path := groupMount(string(mounts), version2, fields[2])
+		if mount == "" {
 			continue
 		}
-		at = filepath.Join(root, at)
-		for dir := filepath.Join(at, within); ; dir = filepath.Dir(dir) {
+		mount = filepath.Join(root, mount)
+		for dir := filepath.Join(mount, path); ; dir = filepath.Dir(dir) {
 			if g, ok := readGroup(dir, version2); ok {
 				groups = append(groups, g)
 			}
-			if len(dir) <= len(at) {
+			if len(dir) <= len(mount) {
 				break
 			}
 		}
@@ -84,7 +84,7 @@ func memoryGroups(root string) []memoryGroup {
 
 // groupMount returns the mount point of the groups in a mountinfo text, and the path of the group below it. Inside a
 // container, the mount may begin at the container's group.
-func groupMount(mounts string, version2 bool, group string) (at, within string) {
+func groupMount(mounts string, version2 bool, group string) (mount, path string) {
 	for line := range strings.Lines(mounts) {
 		// number parent device root mount-point options [tags] - kind source options
 		place, kind, ok := strings.Cut(line, " - ")
@@ -95,11 +95,11 @@ func groupMount(mounts string, version2 bool, group string) (at, within string) 
 		if version2 && kinds[0] != "cgroup2" || !version2 && (kinds[0] != "cgroup" || !hasWord(kinds[2], "memory")) {
 			continue
 		}
-		within, err := filepath.Rel(fields[3], group)
-		if err != nil || !filepath.IsLocal(within) {
-			within = "." // the group is not below the mount
+		path, err := filepath.Rel(fields[3], group)
+		if err != nil || !filepath.IsLocal(path) {
+			path = "." // the group is not below the mount
 		}
-		return unescapeMount(fields[4]), within
+		return unescapeMount(fields[4]), path
 	}
 	return "", ""
 }

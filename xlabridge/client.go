@@ -34,7 +34,7 @@ type Client struct {
 	raw      *C.xp_client
 	devices  []*C.xp_device
 	store    *cache.Cache // nil means no cache
-	storeNo  string       // why there is no cache
+	noStore  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
 	target   graph.Target // set by tests to override Target
 	topology *topology    // nil: the devices are there
@@ -42,9 +42,9 @@ type Client struct {
 	renew    bool // Options.Renew
 	switches kernelSwitches
 
-	warning sync.Mutex
-	warn    func(line string) // may be nil
-	warned  map[string]bool   // the lines that were passed to warn
+	warnMu sync.Mutex
+	warn   func(line string) // may be nil
+	warned map[string]bool   // the lines that were passed to warn
 
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when live is empty
@@ -134,11 +134,11 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		options[name] = value
 	}
 	// These are not fields of c: an abandoned call may end after c is gone.
-	type made struct {
+	type pluginClient struct {
 		inner *pjrt.Client
 		raw   *C.xp_client
 	}
-	client := make(chan made, 1)
+	created := make(chan pluginClient, 1)
 	text, err := quietly(ctx, o.Backend, func() error {
 		// The trampoline stores the raw client for the thread that made it.
 		runtime.LockOSThread()
@@ -147,7 +147,7 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		defer C.xb_use_store(0)
 		inner, err := c.lib.plugin.NewClient(options)
 		if err == nil {
-			client <- made{inner, C.xb_last_client()}
+			created <- pluginClient{inner, C.xb_last_client()}
 		}
 		return err
 	})
@@ -157,8 +157,8 @@ func (c *Client) create(ctx context.Context, o Options) error {
 	case errors.Is(err, errStuck):
 		return withChatter(stuck(o.Backend, c.lib.path), text)
 	case err == nil:
-		m := <-client
-		c.inner, c.raw = m.inner, m.raw
+		p := <-created
+		c.inner, c.raw = p.inner, p.raw
 	}
 	if err == nil {
 		if c.devices, err = c.lib.devices(c.raw); err == nil {
@@ -189,15 +189,15 @@ func (c *Client) check(o Options) error {
 // openStore opens the cache of compiled programs.
 func (c *Client) openStore(o Options, limit int64) {
 	if o.NoCache {
-		c.storeNo = "turned off"
+		c.noStore = "turned off"
 		return
 	}
 	dir := o.CacheDir
 	if dir == "" {
 		var err error
 		if dir, err = DefaultCacheDir(); err != nil {
-			c.storeNo = err.Error()
-			c.tell("compiled programs are not kept: " + c.storeNo)
+			c.noStore = err.Error()
+			c.tell("compiled programs are not kept: " + c.noStore)
 			return
 		}
 	}
@@ -205,10 +205,10 @@ func (c *Client) openStore(o Options, limit int64) {
 	c.lib.setStore(c.store)
 }
 
-// tell passes a problem to Options.Warn, each once.
+// tell passes a problem to Options.Warn, unless it was passed before.
 func (c *Client) tell(trouble string) {
-	c.warning.Lock()
-	defer c.warning.Unlock()
+	c.warnMu.Lock()
+	defer c.warnMu.Unlock()
 	if trouble == "" || c.warn == nil || c.warned[trouble] {
 		return
 	}
@@ -225,10 +225,10 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	left := maps.Clone(c.live)
+	handles := maps.Clone(c.live)
 	c.mu.Unlock()
 	var errs []error
-	for h := range left {
+	for h := range handles {
 		errs = append(errs, h.close())
 	}
 	c.mu.Lock()

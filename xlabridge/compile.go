@@ -23,16 +23,16 @@ import (
 
 // request holds the arguments and results of a CompileText, which passes through go-xla to the trampoline.
 type request struct {
-	name      string
-	purpose   string
-	overrides map[string]any
-	asked     map[string]any // the overrides of the caller
-	extra     string         // the value of extraOptions
-	store     *cache.Cache
-	storeNo   string
-	renew     bool   // see Options.Renew
-	whole     bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
-	text      string // identifies the program in Metadata.Program; set by key
+	name        string
+	purpose     string
+	overrides   map[string]any
+	userOptions map[string]any // the overrides of the caller
+	extra       string         // the value of extraOptions
+	store       *cache.Cache
+	noStore     string
+	renew       bool   // see Options.Renew
+	keepFusions bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
+	text        string // identifies the program in Metadata.Program; set by key
 
 	info CompileInfo  // out
 	raw  *C.xp_loaded // out
@@ -62,15 +62,15 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, err
 	}
 	defer done()
-	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults),
-		asked: o.XLA, renew: c.renew}
+	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
+		userOptions: o.XLA, renew: c.renew}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
 		delete(r.overrides, extraOptions)
 	}
 	if o.NoCache {
-		r.store, r.storeNo = nil, "turned off for this program"
+		r.store, r.noStore = nil, "turned off for this program"
 	}
 	if _, err := appendOverrides(nil, r.overrides); err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
@@ -79,9 +79,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))
 	}
 	program := []byte(stablehlo)
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
-	requests.Store(at, r)
-	defer requests.Delete(at)
+	address := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
+	requests.Store(address, r)
+	defer requests.Delete(address)
 	config := c.inner.Compile().WithStableHLO(program)
 	if o.Replicas > 1 {
 		config = config.WithSPMD(o.Replicas)
@@ -111,7 +111,7 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	if found, ok := requests.Load(uintptr(unsafe.Pointer(args.program.code))); ok {
 		r = found.(*request)
 	} else {
-		r = &request{name: "(not ours)", store: l.getStore(), storeNo: "no client has opened one"}
+		r = &request{name: "(not ours)", store: l.getStore(), noStore: "no client has opened one"}
 	}
 	start := time.Now()
 	defer func() {
@@ -136,7 +136,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 	if seenOptions != nil {
 		seenOptions(optionsOf(args))
 	}
-	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
+	r.info.Cache, r.info.Reason = CacheOff, r.noStore
 	platform := ""
 	if r.store != nil {
 		var err error
@@ -144,20 +144,18 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			r.store, r.info.Reason = nil, fmt.Sprintf("the plugin does not say what it runs on: %v", err)
 		}
 	}
-	without := "" // the options that are left out, and why
+	omitted := "" // the options that are left out, and why
 	for {
 		options := append(optionsOf(args), r.serialized()...)
 		key, hit := l.lookUp(r, args, code, platform)
-		if r.store != nil {
-			r.info.Reason += without
-		}
 		if hit {
+			r.info.Reason += omitted
 			return nil
 		}
 		if r.extra != "" {
 			with, err := l.withExtra(args, options, strings.Split(r.extra, ","))
 			if err != nil {
-				without += fmt.Sprintf("; compiled without %s: %v", r.extra, err)
+				omitted += fmt.Sprintf("; compiled without %s: %v", r.extra, err)
 				r.extra = ""
 				continue
 			}
@@ -172,26 +170,32 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			if len(unknown) == 0 {
 				return err
 			}
-			without += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), l.takeError(err))
+			omitted += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), l.takeError(err))
 			for _, name := range unknown {
 				delete(r.overrides, name)
 			}
 			continue
 		}
+		r.info.Reason += omitted
 		if r.store != nil {
-			meta := cache.Metadata{
-				Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(
-					start).Seconds(),
-				Plugin: l.fingerprint, Platform: platform, Program: r.text,
-			}
-			err := l.toCache(r, key, meta, args.executable)
-			r.info.Stored = err == nil
-			if err != nil {
-				r.info.Reason += fmt.Sprintf("; not stored: %v", err)
-				r.info.Trouble = notStored(r.store.Dir(), err)
-			}
+			r.stored(l.toCache(r, key, l.metadata(r, platform, time.Since(start)), args.executable))
 		}
 		return nil
+	}
+}
+
+// metadata describes a program that took the given time to compile.
+func (l *library) metadata(r *request, platform string, compiling time.Duration) cache.Metadata {
+	return cache.Metadata{Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(),
+		CompileSeconds: compiling.Seconds(), Plugin: l.fingerprint, Platform: platform, Program: r.text}
+}
+
+// stored notes whether the program was written to the cache.
+func (r *request) stored(err error) {
+	r.info.Stored = err == nil
+	if err != nil {
+		r.info.Reason += fmt.Sprintf("; not stored: %v", err)
+		r.info.Trouble = notStored(r.store.Dir(), err)
 	}
 }
 
@@ -217,8 +221,8 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 	key = r.key(l, code, format, optionsOf(args), platform)
 	loaded, err := l.fromCache(r, key, args.client)
 	if err != nil {
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.others(l, platform, err)
-		r.whole = errors.Is(err, errNotLoaded)
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(l, platform, err)
+		r.keepFusions = errors.Is(err, errNotLoaded)
 		if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
 			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)",
 				r.name, key, r.store.Dir(), err)
@@ -255,9 +259,9 @@ const compiledAhead = "compiled without the device"
 // errRenewed is a miss because of Options.Renew.
 var errRenewed = errors.New("compiled without the device, and now on it")
 
-// others says why programs of the same text in the cache are no hit: they are for another device, or of another plugin.
-// It is "" for a CPU, where a cache of other machines is no matter.
-func (r *request) others(l *library, platform string, err error) string {
+// similarEntry says why a program of the same text in the cache is no hit: it is for another device, or of another
+// plugin. It is "" for a CPU, whose programs depend on the machine.
+func (r *request) similarEntry(l *library, platform string, err error) string {
 	if !errors.Is(err, cache.ErrAbsent) || strings.HasPrefix(platform, "cpu\n") {
 		return ""
 	}
@@ -332,7 +336,7 @@ func (l *library) toCache(r *request, key cache.Key, meta cache.Metadata, loaded
 	}
 	defer C.xb_serialized_free(&args)
 	payload := unsafe.Slice((*byte)(unsafe.Pointer(args.bytes)), int(args.bytes_size))
-	if strings.HasPrefix(meta.Platform, "cpu\n") && !r.whole {
+	if strings.HasPrefix(meta.Platform, "cpu\n") && !r.keepFusions {
 		payload = withoutFusions(payload)
 	}
 	r.info.Bytes = len(payload)

@@ -233,13 +233,13 @@ func floats(t *testing.T, a *array) []float64 {
 	return v
 }
 
-func TestTurnKernel(t *testing.T) {
+func TestTransposeKernel(t *testing.T) {
 	c := open(t, Options{})
 	for _, s := range []struct {
 		expr string
 		x, y []int
 	}{
-		{"ab,ac->bc", []int{256, 64}, []int{256, 128}}, // the left is turned
+		{"ab,ac->bc", []int{256, 64}, []int{256, 128}}, // the left is transposed
 		{"ab,ac->bc", []int{64, 900}, []int{64, 12}},   // the right and the result are
 		{"ab,ca->bc", []int{128, 64}, []int{96, 128}},
 		{"ab,ac->bc", []int{67, 131}, []int{67, 45}}, // no whole squares, rest of blocks on both sides
@@ -302,7 +302,7 @@ func TestEmittersOfProgramsAlone(t *testing.T) {
 	}
 }
 
-// The pinned plugin takes the extra options, and they change how a program is compiled, not what it does.
+// The pinned plugin accepts the extra options, and they change how a program is compiled, not what it does.
 func TestExtraOptions(t *testing.T) {
 	c := openAlone(t, Options{})
 	sizes := map[int]bool{}
@@ -314,12 +314,12 @@ func TestExtraOptions(t *testing.T) {
 		sizes[e.Info().Bytes] = true
 		require.NoError(t, e.Close())
 	}
-	require.NotEmpty(t, c.lib.options.own)
+	require.NotEmpty(t, c.lib.options.defaults)
 	require.Greater(t, len(sizes), 1)
 }
 
 // What is stored is stored under the options that it was compiled with, whatever was wanted.
-func TestOptionsThatAreNotTaken(t *testing.T) {
+func TestOptionsThatThePluginDoesNotAccept(t *testing.T) {
 	c := openAlone(t, Options{})
 	own := c.defaultOptions(CompileOptions{})
 	with := func(more map[string]any) map[string]any {
@@ -334,7 +334,7 @@ func TestOptionsThatAreNotTaken(t *testing.T) {
 		runAxpy(t, c, e)
 		return e.Info()
 	}
-	c.lib.options = knownOptions{fail: func() error { return errors.New("not now") }}
+	c.lib.options = optionCache{fail: func() error { return errors.New("not now") }}
 	wanted := map[string]any{extraOptions: olderEmitters}
 
 	// 1: the compiler's own options cannot be learned: compiled without the extra ones, and stored so.
@@ -360,13 +360,18 @@ func TestOptionsThatAreNotTaken(t *testing.T) {
 	require.Equal(t, CacheHit, info.Cache)
 	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width, xla_nonsense")
 
+	// 28.221: without a cache, too, the reason names the options that are left out, once.
+	info = run(with(map[string]any{"xla_nonsense": true}), CompileOptions{NoCache: true})
+	require.Equal(t, CacheOff, info.Cache)
+	require.Equal(t, 1, strings.Count(info.Reason, "compiled without xla_nonsense"), info.Reason)
+
 	// 4: the caller's is an error, and so is a program that is wrong with options that are right.
 	_, err := c.compileText("axpy", axpyText, own, CompileOptions{XLA: map[string]any{"xla_nonsense": true}})
 	require.ErrorContains(t, err, "xla_nonsense")
 	_, err = c.compileText("axpy", "module @m {", own, CompileOptions{})
 	require.Error(t, err)
-	for option, taken := range c.lib.options.taken {
-		require.Equal(t, !strings.Contains(option, "nonsense") && !strings.Contains(option, "wide"), taken, option)
+	for option, accepted := range c.lib.options.accepted {
+		require.Equal(t, !strings.Contains(option, "nonsense") && !strings.Contains(option, "wide"), accepted, option)
 	}
 }
 

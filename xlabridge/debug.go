@@ -7,6 +7,7 @@ package xlabridge
 import "C"
 
 import (
+	"bytes"
 	"fmt"
 	"unsafe"
 
@@ -82,11 +83,11 @@ func bytesOfBuffer(b *C.xf_buffer, s graph.Shape) []byte {
 	if s.Bytes() == 0 {
 		return nil
 	}
-	return C.GoBytes(b.data, C.int(s.Bytes()))
+	return bytes.Clone(unsafe.Slice((*byte)(b.data), s.Bytes())) // C.GoBytes takes less than 2 GiB
 }
 
 // runDebug is graph.RunDebug that keeps a panic for callbackPanicOf.
 func runDebug(c debugCall) error {
-	return apart("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic",
-		func() error { return graph.RunDebug(c.message, c.values) })
+	const ended = "a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic"
+	return inGoroutine(ended, func() error { return graph.RunDebug(c.message, c.values) })
 }

@@ -1,31 +1,21 @@
 #include "distributed.h"
 
-#include <fenv.h>
 #include <stdlib.h>
 
 #include "_cgo_export.h"
+#include "gomode.h"
 
-static __thread uintptr_t of_thread;
+static __thread uintptr_t thread_store;
 
-void xb_use_store(uintptr_t store) { of_thread = store; }
+void xb_use_store(uintptr_t store) { thread_store = store; }
 
-// Go code, and the threads that it starts from here, run in Go's floating-point mode, as in ffi.c.
-#define IN_GO(type, name)                    \
-  static xp_error *name(type *args) {        \
-    fenv_t plugins;                          \
-    fegetenv(&plugins);                      \
-    fesetenv(FE_DFL_ENV);                    \
-    xp_error *error = xlarun_##name(args);   \
-    fesetenv(&plugins);                      \
-    return error;                            \
-  }
-IN_GO(xp_kv_get_args, store_get)
-IN_GO(xp_kv_try_get_args, store_try_get)
-IN_GO(xp_kv_put_args, store_put)
+static GO_CALLBACK(xp_error *, store_get, xp_kv_get_args, xlarun_store_get)
+static GO_CALLBACK(xp_error *, store_try_get, xp_kv_try_get_args, xlarun_store_try_get)
+static GO_CALLBACK(xp_error *, store_put, xp_kv_put_args, xlarun_store_put)
 
 void xb_add_store(xp_client_create_args *args) {
-  if (of_thread == 0) return;
-  void *store = (void *)of_thread;
+  if (thread_store == 0) return;
+  void *store = (void *)thread_store;
   args->kv_get_callback = (void *)store_get;
   args->kv_try_get_callback = (void *)store_try_get;
   args->kv_put_callback = (void *)store_put;
@@ -36,16 +26,16 @@ xp_error *xb_store_error(xp_callback_error *make, int code, const char *message,
   return (*make)(code, message, size);
 }
 
-static void drop(char *value) { free(value); }
+static void free_value(char *value) { free(value); }
 
 void xb_set_value(xp_kv_get_args *args, char *value, size_t size) {
   args->value = value;
   args->value_size = size;
-  args->value_deleter_callback = drop;
+  args->value_deleter_callback = free_value;
 }
 
-void xb_set_tried(xp_kv_try_get_args *args, char *value, size_t size) {
+void xb_set_optional_value(xp_kv_try_get_args *args, char *value, size_t size) {
   args->value = value;
   args->value_size = size;
-  args->value_deleter_callback = drop;
+  args->value_deleter_callback = free_value;
 }

@@ -17,6 +17,14 @@ import (
 
 // NumGlobalDevices returns the number of devices of all processes. Without Options.Distributed it is NumDevices.
 func (c *Client) NumGlobalDevices() (int, error) {
+	if c.topology != nil {
+		return c.NumDevices(), nil
+	}
+	done, err := c.busy()
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	all, err := c.inner.AllDevices()
 	return len(all), err
 }
@@ -30,7 +38,7 @@ const (
 
 // inStore calls f with the store of a callback. It returns the plugin's error for an error of f.
 func inStore(store unsafe.Pointer, makeError *C.xp_callback_error, f func(KeyValueStore) error) *C.xp_error {
-	err := apart("a key-value store ended its goroutine", func() error {
+	err := inGoroutine("a key-value store ended its goroutine", func() error {
 		return f(cgo.Handle(uintptr(store)).Value().(KeyValueStore))
 	})
 	code := C.int(storeUnavailable)
@@ -74,7 +82,7 @@ func xlarun_store_try_get(args *C.xp_kv_try_get_args) *C.xp_error {
 		if err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
 		}
-		C.xb_set_tried(args, (*C.char)(C.CBytes(value)), C.size_t(len(value)))
+		C.xb_set_optional_value(args, (*C.char)(C.CBytes(value)), C.size_t(len(value)))
 		return nil
 	})
 }

@@ -17,6 +17,6 @@ xp_error *xb_store_error(xp_callback_error *make, int code, const char *message,
 
 // xb_set_value gives a callback's value, which malloc made, to the plugin.
 void xb_set_value(xp_kv_get_args *args, char *value, size_t size);
-void xb_set_tried(xp_kv_try_get_args *args, char *value, size_t size);
+void xb_set_optional_value(xp_kv_try_get_args *args, char *value, size_t size);
 
 #endif

@@ -49,17 +49,17 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 		return nil, fmt.Errorf("xlabridge: run %s: %w", e.name, err)
 	}
 	c.end(true)
-	return c.rows(results)
+	return c.outputs(results)
 }
 
 // call holds the arguments of a run of a program, flat in the order [replica][argument].
 type call struct {
-	exe    *Executable
-	args   []*pjrt.Buffer
-	held   []*handle // those of args that are held so far
-	given  []bool    // whether the argument is donated
-	device int       // device of a program with one replica
-	gave   int64     // bytes of the donated arguments
+	exe     *Executable
+	args    []*pjrt.Buffer
+	held    []*handle // those of args that are held so far
+	donated []bool    // whether the argument is donated
+	device  int       // device of a program with one replica
+	bytes   int64     // of the donated arguments
 }
 
 // hold checks the arguments and begins the use of each.
@@ -73,19 +73,19 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 	if len(inputs) > 0 {
 		n = len(inputs[0])
 	}
-	given := make([]bool, n)
+	donated := make([]bool, n)
 	for _, a := range donate {
 		if a < 0 || a >= n {
 			return fmt.Errorf("xlabridge: run %s: argument %d is to be donated, but there are %d (numbered from 0)",
 				e.name, a, n)
 		}
-		given[a] = true
+		donated[a] = true
 	}
 	if e.replicas == 1 && n > 0 && inputs[0][0] != nil {
 		c.device = inputs[0][0].device
 	}
 	c.args = make([]*pjrt.Buffer, 0, n*e.replicas)
-	c.given = make([]bool, 0, n*e.replicas)
+	c.donated = make([]bool, 0, n*e.replicas)
 	c.held = make([]*handle, 0, n*e.replicas)
 	for r, row := range inputs {
 		if len(row) != n {
@@ -97,7 +97,7 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 			device = c.device
 		}
 		for a, b := range row {
-			if err := c.take(b, given[a], device); err != nil {
+			if err := c.add(b, donated[a], device); err != nil {
 				return fmt.Errorf("xlabridge: run %s: argument %d of replica %d %w", e.name, a, r, err)
 			}
 		}
@@ -105,8 +105,8 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 	return nil
 }
 
-// take begins the use of one argument.
-func (c *call) take(b *Buffer, give bool, device int) error {
+// add begins the use of one argument.
+func (c *call) add(b *Buffer, donate bool, device int) error {
 	switch {
 	case b == nil:
 		return errors.New("is nil")
@@ -116,7 +116,7 @@ func (c *call) take(b *Buffer, give bool, device int) error {
 		return fmt.Errorf("is on device %d, wanted on device %d", b.device, device)
 	}
 	gone := ""
-	if give {
+	if donate {
 		gone = b.h.holdLast("was donated to program " + c.exe.name)
 	} else {
 		gone = b.h.hold()
@@ -128,7 +128,7 @@ func (c *call) take(b *Buffer, give bool, device int) error {
 		return errors.New(gone)
 	}
 	c.args = append(c.args, b.inner)
-	c.given = append(c.given, give)
+	c.donated = append(c.donated, donate)
 	c.held = append(c.held, b.h)
 	return nil
 }
@@ -140,7 +140,7 @@ func (c *call) run() (results []*pjrt.Buffer, err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	config := c.exe.inner.Execute(c.args...).SetDonate(c.given)
+	config := c.exe.inner.Execute(c.args...).SetDonate(c.donated)
 	if c.exe.inner.IsPortable() {
 		config = config.OnDeviceByNum(c.device)
 	}
@@ -149,27 +149,27 @@ func (c *call) run() (results []*pjrt.Buffer, err error) {
 
 // end ends the use of all arguments. After a successful run, donated arguments are gone. After an error they stay with
 // their owner; if the plugin has used them up, their next use returns an error. A second call does nothing.
-func (c *call) end(well bool) {
+func (c *call) end(succeeded bool) {
 	for i, h := range c.held {
-		if c.given[i] && !well {
+		if c.donated[i] && !succeeded {
 			h.keep()
 			continue
 		}
-		if c.given[i] {
-			c.gave, h.bytes = c.gave+h.bytes, 0 // see rows
+		if c.donated[i] {
+			c.bytes, h.bytes = c.bytes+h.bytes, 0 // see outputs
 		}
 		h.release()
 	}
 	c.held = nil
 }
 
-// rows returns buffers of the results, [replica][output]. If the client was closed during the run, it returns an error
-// and no buffers.
-func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
+// outputs returns buffers of the results, [replica][output]. If the client was closed during the run, it returns an
+// error and no buffers.
+func (c *call) outputs(results []*pjrt.Buffer) ([][]*Buffer, error) {
 	e := c.exe
 	rows := make([][]*Buffer, e.replicas)
 	sizes, failed := e.resultSizes(results)
-	come := int64(0)
+	created := int64(0)
 	for r := range rows {
 		device := r
 		if e.replicas == 1 {
@@ -181,12 +181,12 @@ func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 			if err != nil {
 				failed = err // wrap the others too, so that Close frees them
 			} else {
-				come += sizes[o]
+				created += sizes[o]
 			}
 			rows[r][o] = b
 		}
 	}
-	buffers.turn(c.gave, come)
+	buffers.exchange(c.bytes, created)
 	if failed != nil {
 		return nil, fmt.Errorf("xlabridge: run %s: %w", e.name, failed)
 	}

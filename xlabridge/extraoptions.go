@@ -29,27 +29,27 @@ const (
 // NAME=VALUE, separated by commas.
 const extraOptions = "xla_backend_extra_options"
 
-// leastModule is a smallest program, which is compiled to learn the compiler's default options.
-const leastModule = `module @least {
+// smallestModule is a smallest program, which is compiled to learn the compiler's default options.
+const smallestModule = `module @least {
   func.func @main() -> tensor<i32> {
     %0 = stablehlo.constant dense<0> : tensor<i32>
     return %0 : tensor<i32>
   }
 }`
 
-// knownOptions caches the compiler's default options.
-type knownOptions struct {
+// optionCache holds the compiler's default options.
+type optionCache struct {
 	sync.Mutex
-	own   []byte          // the compiler's default options (a serialized DebugOptions); nil before the first use
-	taken map[string]bool // whether the plugin accepts an option with a value
-	fail  func() error    // tests set it to make the query of the default options fail
+	defaults []byte          // the compiler's default options (a serialized DebugOptions); nil before the first use
+	accepted map[string]bool // whether the plugin accepts an option with a value
+	fail     func() error    // tests set it to make the query of the default options fail
 }
 
 // withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a serialized
 // CompileOptionsProto. XLA does not let them override by name: they are a map inside DebugOptions, and a given
 // DebugOptions replaces all default options. So the default options are read first.
 func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []string) ([]byte, error) {
-	own, err := l.debugOptions(args)
+	own, err := l.defaultDebugOptions(args)
 	if err != nil {
 		return nil, err
 	}
@@ -65,23 +65,23 @@ func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []str
 	return protowire.AppendBytes(protowire.AppendTag(options, fieldBuildOptions, protowire.BytesType), build), nil
 }
 
-// debugOptions returns a copy of the compiler's default options. A failure is not cached.
-func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
+// defaultDebugOptions returns a copy of the compiler's default options. A failure is not cached.
+func (l *library) defaultDebugOptions(args *C.xp_compile_args) ([]byte, error) {
 	l.options.Lock()
 	defer l.options.Unlock()
-	if l.options.own == nil {
+	if l.options.defaults == nil {
 		if l.options.fail != nil {
 			if err := l.options.fail(); err != nil {
 				return nil, err
 			}
 		}
-		own, err := l.learnDebugOptions(args)
+		own, err := l.readDefaultOptions(args)
 		if err != nil {
 			return nil, err
 		}
-		l.options.own = own
+		l.options.defaults = own
 	}
-	return append([]byte(nil), l.options.own...), nil
+	return append([]byte(nil), l.options.defaults...), nil
 }
 
 // unknownOptions lists the options that the plugin does not accept, in alphabetical order. It compiles the smallest
@@ -89,64 +89,64 @@ func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
 func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 	l.options.Lock()
 	defer l.options.Unlock()
-	if l.options.taken == nil {
-		l.options.taken = map[string]bool{}
+	if l.options.accepted == nil {
+		l.options.accepted = map[string]bool{}
 	}
 	var unknown []string
 	works := false
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
-		if _, asked := r.asked[name]; asked {
+		if _, ok := r.userOptions[name]; ok {
 			continue
 		}
 		option := map[string]any{name: r.overrides[name]}
 		key := fmt.Sprintf("%s=%v", name, r.overrides[name])
-		taken, known := l.options.taken[key]
-		if !known {
+		accepted, ok := l.options.accepted[key]
+		if !ok {
 			if !works {
-				if works = l.compilesLeast(args, nil); !works {
+				if works = l.compilesSmallest(args, nil); !works {
 					return nil
 				}
 			}
-			taken = l.compilesLeast(args, option)
-			l.options.taken[key] = taken
+			accepted = l.compilesSmallest(args, option)
+			l.options.accepted[key] = accepted
 		}
-		if !taken {
+		if !accepted {
 			unknown = append(unknown, name)
 		}
 	}
 	return unknown
 }
 
-// compilesLeast reports whether the smallest program compiles with the same arguments and the overrides.
-func (l *library) compilesLeast(args *C.xp_compile_args, overrides map[string]any) bool {
-	loaded, err := l.compileLeast(args, overrides)
+// compilesSmallest reports whether the smallest program compiles with the same arguments and the overrides.
+func (l *library) compilesSmallest(args *C.xp_compile_args, overrides map[string]any) bool {
+	loaded, err := l.compileSmallest(args, overrides)
 	if err == nil {
 		C.xb_loaded_destroy(l.slot, loaded)
 	}
 	return err == nil
 }
 
-// compileLeast compiles the smallest program. The caller destroys it.
-func (l *library) compileLeast(args *C.xp_compile_args, overrides map[string]any) (*C.xp_loaded, error) {
+// compileSmallest compiles the smallest program. The caller destroys it.
+func (l *library) compileSmallest(args *C.xp_compile_args, overrides map[string]any) (*C.xp_loaded, error) {
 	options, err := appendOverrides(optionsOf(args), overrides)
 	if err != nil {
 		return nil, err
 	}
-	code, coptions := C.CString(leastModule), C.CBytes(options)
+	code, coptions := C.CString(smallestModule), C.CBytes(options)
 	defer C.free(unsafe.Pointer(code))
 	defer C.free(coptions)
 	program := *args.program
-	program.code, program.code_size = code, C.size_t(len(leastModule))
+	program.code, program.code_size = code, C.size_t(len(smallestModule))
 	var loaded *C.xp_loaded
 	err = l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)),
 		&loaded))
 	return loaded, err
 }
 
-// learnDebugOptions compiles the smallest program with the same arguments and reads the options of the result.
-func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
+// readDefaultOptions compiles the smallest program with the same arguments and reads the options of the result.
+func (l *library) readDefaultOptions(args *C.xp_compile_args) ([]byte, error) {
 	// The plugin adds its default options only if one of them is overridden. Level 3 is XLA's default.
-	loaded, err := l.compileLeast(args, map[string]any{"xla_backend_optimization_level": 3})
+	loaded, err := l.compileSmallest(args, map[string]any{"xla_backend_optimization_level": 3})
 	if err != nil {
 		return nil, err
 	}

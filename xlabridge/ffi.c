@@ -1,7 +1,8 @@
 #include "ffi.h"
 
-#include <fenv.h>
 #include <string.h>
+
+#include "gomode.h"
 
 xp_ffi_extension *xb_ffi(const xp_api *api) {
   for (xf_extension *e = api->extension_start; e != NULL; e = e->next) {
@@ -25,22 +26,5 @@ xp_error *xb_ffi_register(xp_ffi_extension *ffi, const char *name, void *handler
   return ffi->register_handler(&args);
 }
 
-// XLA's threads take numbers below the least normal one for zero. Go code, and the threads that it starts from here,
-// must not.
-xf_error *xb_debug(xf_frame *frame) {
-  fenv_t plugins;
-  fegetenv(&plugins);
-  fesetenv(FE_DFL_ENV);
-  xf_error *error = xlarun_debug(frame);
-  fesetenv(&plugins);
-  return error;
-}
-
-xf_error *xb_host(xf_frame *frame) {
-  fenv_t plugins;
-  fegetenv(&plugins);
-  fesetenv(FE_DFL_ENV);
-  xf_error *error = xlarun_host(frame);
-  fesetenv(&plugins);
-  return error;
-}
+GO_CALLBACK(xf_error *, xb_debug, xf_frame, xlarun_debug)
+GO_CALLBACK(xf_error *, xb_host, xf_frame, xlarun_host)

@@ -11,7 +11,7 @@ xp_ffi_extension *xb_ffi(const xp_api *api);
 // xb_ffi_register registers a handler for a platform.
 xp_error *xb_ffi_register(xp_ffi_extension *ffi, const char *name, void *handler, const char *platform);
 
-// xb_debug is the handler of the kernel xlarun_debug: a message and arrays in, one number out, which is left as it is.
+// xb_debug is the handler of the kernel xlarun_debug: a message and arrays in, one number out, which is not set.
 xf_error *xb_debug(xf_frame *frame);
 
 // xlarun_debug does its work, in Go (debug.go).

@@ -12,11 +12,12 @@ type handle struct {
 	free   func() error // set once, called once
 	bytes  int64        // the size that is counted in buffers
 
-	mu    sync.Mutex
-	holds int
-	gone  string // why it cannot be used, such as wasClosed; empty if it can
-	freed bool
-	lost  bool // the garbage collector found it unreachable
+	mu     sync.Mutex
+	holds  int
+	gone   string // why it cannot be used, such as wasClosed; empty if it can
+	closed bool
+	freed  bool
+	lost   bool // the garbage collector found it unreachable
 }
 
 // hold begins a use. It returns "", or why the object cannot be used.
@@ -69,10 +70,13 @@ func (h *handle) drop(lost bool) error {
 	return err
 }
 
-// keep ends a holdLast whose donation failed. The object can be used again.
+// keep ends a holdLast whose donation failed. The object can be used again, unless it was closed during the call.
 func (h *handle) keep() {
 	h.mu.Lock()
 	h.gone = ""
+	if h.closed {
+		h.gone = wasClosed
+	}
 	h.mu.Unlock()
 	h.release()
 }
@@ -90,6 +94,7 @@ func (h *handle) close() error {
 	h.mu.Lock()
 	free := h.holds == 0 && !h.freed
 	h.freed = h.freed || free
+	h.closed = true
 	if h.gone == "" {
 		h.gone = wasClosed
 	}

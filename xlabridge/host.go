@@ -68,7 +68,8 @@ func hostCall(args, results []*C.xf_buffer) error {
 
 // runHost is graph.RunHostCall that keeps a panic or an error for the caller of the program.
 func runHost(message []byte, in []*graph.Array, outs []graph.Shape) (all [][]byte, err error) {
-	err = apart("a function of the host ended its goroutine (runtime.Goexit): return from it, or panic", func() error {
+	const ended = "a function of the host ended its goroutine (runtime.Goexit): return from it, or panic"
+	err = inGoroutine(ended, func() error {
 		if all, err = graph.RunHostCall(message, in, outs); err == nil {
 			return nil
 		}

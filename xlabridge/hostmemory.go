@@ -43,8 +43,11 @@ import "C"
 // back at once.
 const directMemory = C.DIRECT_MEMORY
 
-// keptMemory tells whether the C library keeps what is freed: a program's temporaries and results are freed after each
-// call, and to map, clear and unmap them again takes a third of the time of programs with tens of megabytes of them.
-// Goroutines call from any thread, and dropped results are freed by another: were each thread's arena its own, as by
-// default, what is freed in one would not be found in the next. Whoever has tuned glibc themselves is left alone.
+// keptMemory tells whether the C library keeps freed memory. A program's temporaries and results are freed after each
+// call. Mapping, clearing and unmapping them again takes a third of the time of programs with tens of megabytes of
+// them.
+//
+// Threads share arenas. Goroutines call from any thread, and another thread frees dropped results. By default each
+// thread has an arena of its own, and does not find memory that was freed in another one. If the user has tuned glibc,
+// nothing is changed.
 func keptMemory() bool { return C.xb_memory_kept() != 0 }

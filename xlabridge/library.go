@@ -42,7 +42,7 @@ type library struct {
 	inside      unsafe.Pointer // an address in a CPU's plugin; nil for others
 	stuck       bool           // its loading was abandoned and still runs
 
-	options knownOptions
+	options optionCache
 
 	mu    sync.Mutex
 	store *cache.Cache // cache for programs that other code in the process compiles; nil means none
@@ -141,8 +141,7 @@ func (l *library) load(found plugin.Found, folders []string) error {
 			if missing, ok := strings.CutSuffix(C.GoString(text), ": cannot open shared object file: No such file or "+
 				"directory"); ok && found.Backend == "rocm" {
 				return fmt.Errorf("plugin %s: it is linked to the libraries of ROCm 7, and %s is not there: install "+
-					"ROCm 7, "+
-					"whose libraries are in /opt/rocm/lib, or use --backend cpu", l.path, missing)
+					"ROCm 7, whose libraries are in /opt/rocm/lib, or use --backend cpu", l.path, missing)
 			}
 			return fmt.Errorf("plugin %s: not a shared library that can be loaded (%s); name another with --plugin "+
 				"or run `xlarun plugin install`", l.path, C.GoString(text))

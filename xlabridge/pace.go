@@ -25,12 +25,12 @@ const (
 
 // pace decides when to collect. Times are nanoseconds since started.
 type pace struct {
-	held    atomic.Int64 // bytes of all buffers
-	least   atomic.Int64 // smallest held since the last collection, which frees buffers one by one
-	next    atomic.Int64 // earliest time of the next collection
-	busy    atomic.Bool
-	over    atomic.Pointer[chan struct{}] // closed at the end of the last collection
-	started time.Time
+	held     atomic.Int64 // bytes of all buffers
+	least    atomic.Int64 // smallest held since the last collection, which frees buffers one by one
+	next     atomic.Int64 // earliest time of the next collection
+	busy     atomic.Bool
+	finished atomic.Pointer[chan struct{}] // closed at the end of the last collection
+	started  time.Time
 }
 
 // buffers counts the buffers of all clients.
@@ -44,12 +44,12 @@ func (p *pace) add(bytes int64) {
 		return
 	}
 	if p.busy.CompareAndSwap(false, true) {
-		over := make(chan struct{})
-		p.over.Store(&over)
-		go p.collect(over)
+		finished := make(chan struct{})
+		p.finished.Store(&finished)
+		go p.collect(finished)
 	}
-	if over := p.over.Load(); held >= limit+2*slack && over != nil {
-		<-*over
+	if finished := p.finished.Load(); held >= limit+2*slack && finished != nil {
+		<-*finished
 	}
 }
 
@@ -64,19 +64,19 @@ func (p *pace) free(bytes int64) {
 // results would start a collection after each.
 func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
 
-// turn counts a call that used up some buffers and made others as one change. So a donated state that is returned in
-// each round does not count as growth.
-func (p *pace) turn(gone, come int64) {
-	if come >= gone {
-		p.add(come - gone)
+// exchange counts a call that consumed some bytes and created others as one change. So a donated state that is returned
+// in each round does not count as growth.
+func (p *pace) exchange(consumed, created int64) {
+	if created >= consumed {
+		p.add(created - consumed)
 	} else {
-		p.free(gone - come)
+		p.free(consumed - created)
 	}
 }
 
 // collect runs a collection and its cleanups, and sets the limits for the next.
-func (p *pace) collect(over chan struct{}) {
-	defer close(over)
+func (p *pace) collect(finished chan struct{}) {
+	defer close(finished)
 	defer p.busy.Store(false)
 	began := time.Now()
 	last := new([32]byte) // cleaned up at about the same time as the buffers

@@ -72,18 +72,18 @@ func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
 	p.add(100 * leastGrowth)
 	require.Eventually(t, idle, time.Minute, time.Millisecond)
 	p.next.Store(0)
-	first := p.over.Load()
+	first := p.finished.Load()
 	require.NotNil(t, first, "case 1: what is new is looked at")
 	for range 1000 {
-		p.turn(100*leastGrowth, 100*leastGrowth)
+		p.exchange(100*leastGrowth, 100*leastGrowth)
 	}
-	require.Same(t, first, p.over.Load(), "case 2: what comes back is not")
-	p.turn(100*leastGrowth, 60*leastGrowth)
-	p.turn(60*leastGrowth, 60*leastGrowth+mostGrowth-1)
-	require.Same(t, first, p.over.Load(), "case 3: not yet so much more")
-	p.turn(60*leastGrowth+mostGrowth-1, 60*leastGrowth+mostGrowth)
+	require.Same(t, first, p.finished.Load(), "case 2: what comes back is not")
+	p.exchange(100*leastGrowth, 60*leastGrowth)
+	p.exchange(60*leastGrowth, 60*leastGrowth+mostGrowth-1)
+	require.Same(t, first, p.finished.Load(), "case 3: not yet so much more")
+	p.exchange(60*leastGrowth+mostGrowth-1, 60*leastGrowth+mostGrowth)
 	require.Eventually(t, idle, time.Minute, time.Millisecond)
-	require.NotSame(t, first, p.over.Load(), "case 4: so much more")
+	require.NotSame(t, first, p.finished.Load(), "case 4: so much more")
 	require.EqualValues(t, 60*leastGrowth+mostGrowth, p.held.Load())
 }
 
@@ -99,8 +99,8 @@ func TestTooMuchHeldWaits(t *testing.T) {
 	} {
 		p := pace{started: time.Now()}
 		p.next.Store(math.MaxInt64)
-		over := make(chan struct{})
-		p.over.Store(&over)
+		finished := make(chan struct{})
+		p.finished.Store(&finished)
 		p.busy.Store(true) // a collection that does not end
 		p.least.Store(c.least)
 		p.held.Store(c.held - 2)
@@ -116,7 +116,7 @@ func TestTooMuchHeldWaits(t *testing.T) {
 			require.Fail(t, "nobody waited", "case %d %s", i+1, c.description)
 		case <-time.After(50 * time.Millisecond):
 		}
-		close(over)
+		close(finished)
 		<-added
 	}
 }
@@ -149,7 +149,7 @@ func TestFreedResultsStartNoCollections(t *testing.T) {
 		p.add(10 * leastGrowth)
 		require.Eventually(t, func() bool { return !p.busy.Load() }, time.Minute, time.Millisecond)
 		p.next.Store(0)
-		collections[p.over.Load()] = true
+		collections[p.finished.Load()] = true
 		p.giveBack(10 * leastGrowth)
 	}
 	require.LessOrEqual(t, len(collections), 2)

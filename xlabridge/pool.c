@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Sizes that the pool takes: smaller ones the C library serves well, larger ones go to the kernel and back.
+// Sizes that come from the pool. The C library serves smaller ones well, and gives larger ones back to the kernel.
 #define LEAST ((size_t)64 << 10)
 #define MOST ((size_t)256 << 20)
-// How much freed memory is kept for what is allocated next.
+// How much freed memory is kept for later allocations.
 #define KEPT ((size_t)512 << 20)
 // Addresses that blocks are cut from, and the unit of their sizes: a block begins at a whole number of units.
 #define REGION ((size_t)64 << 30)
@@ -29,13 +29,13 @@
 static struct {
   pthread_mutex_t lock;
   char *base;           // of the region; NULL: there is no pool
-  size_t cut;           // units that are blocks already
+  size_t allocated;     // units that blocks have; they lie before the others
   uint8_t *class_of;    // of the block that begins at a unit
   uint32_t *next;       // the next free block of its class, as the unit at which it begins, plus 1
   uint32_t free[CLASSES];
-  uint32_t given[CLASSES]; // free blocks whose memory was given back to the kernel; taken last
-  uint64_t taken[CLASSES]; // when a block of the class was last taken, in turns
-  uint64_t turn;
+  uint32_t unmapped[CLASSES]; // free blocks whose memory the kernel has; they are used last
+  uint64_t last_use[CLASSES]; // the clock at the class's last allocation
+  uint64_t clock;             // counts allocations
   size_t blocks, used, kept;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -52,26 +52,27 @@ static int class_for(size_t size) {
   return class;
 }
 
-// take gives a block of a class, the one that was freed last; NULL where there are no more addresses.
-static void *take(size_t size) {
+// allocate returns the block that was freed last, of the smallest class with room for size bytes. It returns NULL if no
+// more addresses are reserved.
+static void *allocate(size_t size) {
   int class = class_for(size);
   size_t bytes = size_of(class), unit;
   pthread_mutex_lock(&pool.lock);
-  pool.taken[class] = ++pool.turn;
+  pool.last_use[class] = ++pool.clock;
   if (pool.free[class]) {
     unit = pool.free[class] - 1;
     pool.free[class] = pool.next[unit];
     pool.kept -= bytes;
-  } else if (pool.given[class]) {
-    unit = pool.given[class] - 1;
-    pool.given[class] = pool.next[unit];
+  } else if (pool.unmapped[class]) {
+    unit = pool.unmapped[class] - 1;
+    pool.unmapped[class] = pool.next[unit];
   } else {
-    unit = pool.cut;
+    unit = pool.allocated;
     if (unit + bytes / UNIT > UNITS || mprotect(pool.base + unit * UNIT, bytes, PROT_READ | PROT_WRITE) != 0) {
       pthread_mutex_unlock(&pool.lock);
       return NULL;
     }
-    pool.cut += bytes / UNIT;
+    pool.allocated += bytes / UNIT;
     pool.class_of[unit] = (uint8_t)class;
   }
   pool.blocks++;
@@ -84,22 +85,22 @@ static int owns(const void *p) {
   return pool.base != NULL && (const char *)p >= pool.base && (const char *)p < pool.base + REGION;
 }
 
-// give_back gives the memory of a kept block to the kernel: one of the class that nobody has taken from for the longest time.
-static void give_back(void) {
+// unmap_oldest gives the memory of a free block to the kernel: of the class whose last allocation is the oldest.
+static void unmap_oldest(void) {
   int oldest = -1;
   for (int class = 0; class < CLASSES; class++) {
-    if (pool.free[class] && (oldest < 0 || pool.taken[class] < pool.taken[oldest])) oldest = class;
+    if (pool.free[class] && (oldest < 0 || pool.last_use[class] < pool.last_use[oldest])) oldest = class;
   }
   size_t unit = pool.free[oldest] - 1, bytes = size_of(oldest);
   pool.free[oldest] = pool.next[unit];
-  pool.next[unit] = pool.given[oldest];
-  pool.given[oldest] = (uint32_t)unit + 1;
+  pool.next[unit] = pool.unmapped[oldest];
+  pool.unmapped[oldest] = (uint32_t)unit + 1;
   pool.kept -= bytes;
   madvise(pool.base + unit * UNIT, bytes, MADV_DONTNEED);
 }
 
-// put takes a block back.
-static void put(void *p) {
+// deallocate makes a block free.
+static void deallocate(void *p) {
   size_t unit = (size_t)((char *)p - pool.base) / UNIT;
   pthread_mutex_lock(&pool.lock);
   int class = pool.class_of[unit];
@@ -108,20 +109,21 @@ static void put(void *p) {
   pool.free[class] = (uint32_t)unit + 1;
   pool.blocks--;
   pool.used -= bytes;
-  for (pool.kept += bytes; pool.kept > KEPT;) give_back();
+  for (pool.kept += bytes; pool.kept > KEPT;) unmap_oldest();
   pthread_mutex_unlock(&pool.lock);
 }
 
-// pools tells whether a request is one for the pool.
-static int pools(size_t alignment, size_t size) {
-  return size >= LEAST && size < MOST && alignment >= sizeof(void *) && alignment <= UNIT && (alignment & (alignment - 1)) == 0;
+// fits_pool tells whether the pool serves an allocation.
+static int fits_pool(size_t alignment, size_t size) {
+  return size >= LEAST && size < MOST && alignment >= sizeof(void *) && alignment <= UNIT &&
+         (alignment & (alignment - 1)) == 0;
 }
 
-// What the library calls in the place of the C library's functions.
+// The library calls these in place of the C library's functions.
 
 static int pool_posix_memalign(void **out, size_t alignment, size_t size) {
-  if (pools(alignment, size)) {
-    void *p = take(size);
+  if (fits_pool(alignment, size)) {
+    void *p = allocate(size);
     if (p != NULL) {
       *out = p;
       return 0;
@@ -132,24 +134,24 @@ static int pool_posix_memalign(void **out, size_t alignment, size_t size) {
 
 static void *pool_aligned_alloc(size_t alignment, size_t size) {
   void *p = NULL;
-  if (pools(alignment, size)) p = take(size);
+  if (fits_pool(alignment, size)) p = allocate(size);
   return p != NULL ? p : aligned_alloc(alignment, size);
 }
 
 static void pool_free(void *p) {
   if (owns(p))
-    put(p);
+    deallocate(p);
   else
     free(p);
 }
 
 static void *pool_realloc(void *p, size_t size) {
   if (!owns(p)) return realloc(p, size);
-  size_t had = size_of(pool.class_of[(size_t)((char *)p - pool.base) / UNIT]);
+  size_t old_size = size_of(pool.class_of[(size_t)((char *)p - pool.base) / UNIT]);
   void *q = malloc(size);
   if (q == NULL) return NULL;
-  memcpy(q, p, had < size ? had : size);
-  put(p);
+  memcpy(q, p, old_size < size ? old_size : size);
+  deallocate(p);
   return q;
 }
 
@@ -165,13 +167,13 @@ static const struct {
                 {"free", pool_free, FREES},
                 {"realloc", pool_realloc, RESIZES}};
 
-// reserve takes addresses, and no memory.
+// reserve maps addresses without memory.
 static void *reserve(size_t size, int access) {
   void *p = mmap(NULL, size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
-// open_pool makes the pool; it is never closed, as the plugins are not.
+// open_pool makes the pool. It is never closed, because plugins are not.
 static int open_pool(void) {
   if (pool.base != NULL) return 1;
   pool.class_of = reserve(UNITS * sizeof *pool.class_of, PROT_READ | PROT_WRITE);
@@ -205,11 +207,12 @@ typedef struct {
   size_t count;
 } relocations;
 
-// redirect lets the entries of a table that stand for functions of some kinds point to ours. It answers which kinds it met, -1 where an
-// entry could not be written. With no kinds it changes nothing and answers for all.
-static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) *symbols, const char *names, int kinds) {
+// redirect makes the entries of a table that hold functions of some kinds point to ours. It returns the kinds of all
+// entries, or -1 if an entry cannot be written. Without kinds it changes nothing.
+static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) *symbols, const char *names,
+                    int kinds) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  int met = 0;
+  int present = 0;
   for (const ElfW(Rela) *r = table.first; r < table.first + table.count; r++) {
     unsigned type = ELF64_R_TYPE(r->r_info);
     if (type != SLOT && type != DATA && type != ABSOLUTE) continue;
@@ -217,7 +220,7 @@ static int redirect(const struct link_map *object, relocations table, const ElfW
     if (symbol->st_shndx != SHN_UNDEF) continue;
     for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
       if (strcmp(names + symbol->st_name, replaced[i].name) != 0) continue;
-      met |= replaced[i].kind;
+      present |= replaced[i].kind;
       if (!(replaced[i].kind & kinds)) continue;
       uintptr_t at = object->l_addr + r->r_offset, first = at / page * page;
       if (mprotect((void *)first, page, PROT_READ | PROT_WRITE) != 0) return -1;
@@ -225,7 +228,7 @@ static int redirect(const struct link_map *object, relocations table, const ElfW
       mprotect((void *)first, page, protection(object, at));
     }
   }
-  return met;
+  return present;
 }
 
 int xb_pool_open(const void *address) {
@@ -250,13 +253,16 @@ int xb_pool_open(const void *address) {
     case DT_RELACOUNT: relative = n; break;
     }
   }
-  if (symbols == NULL || names == NULL || slots.first == NULL || data.first == NULL || relative > data.count) return 0;
+  if (symbols == NULL || names == NULL || slots.first == NULL || data.first == NULL || relative > data.count)
+    return 0;
   data.first += relative, data.count -= relative;
-  int met = redirect(object, slots, symbols, names, 0) | redirect(object, data, symbols, names, 0);
-  if (!(met & ALLOCATES) || !(met & FREES) || !open_pool()) return 0;
-  // What frees comes first, all of it: it knows blocks of the C library, too, but not the other way round.
+  int present = redirect(object, slots, symbols, names, 0) | redirect(object, data, symbols, names, 0);
+  if (!(present & ALLOCATES) || !(present & FREES) || !open_pool()) return 0;
+  // All functions that free are replaced first. They also free blocks of the C library; the C library's own functions
+  // cannot free blocks of the pool.
   for (int kinds = FREES | RESIZES; kinds; kinds = kinds == ALLOCATES ? 0 : ALLOCATES) {
-    if (redirect(object, slots, symbols, names, kinds) < 0 || redirect(object, data, symbols, names, kinds) < 0) return 0;
+    if (redirect(object, slots, symbols, names, kinds) < 0 || redirect(object, data, symbols, names, kinds) < 0)
+      return 0;
   }
   return 1;
 }

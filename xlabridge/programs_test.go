@@ -73,6 +73,17 @@ func TestPutFreesOnError(t *testing.T) {
 	require.Len(t, c.live, before)
 }
 
+// 28.223: an array that is nil is an error of Put and ShardMap, not a panic.
+func TestNilArrays(t *testing.T) {
+	c := open(t, Options{})
+	values := []*array{graph.Iota(3), nil}
+	_, err := Put(c, 1, values)
+	require.ErrorContains(t, err, "leaf [1] is a nil *Array")
+	first := func(a []*array) *array { return a[0] }
+	_, err = ShardMap(c, first, graph.Mesh{{Name: "d", Size: 1}}, graph.Spec{"d"}, graph.Spec{"d"})(values)
+	require.ErrorContains(t, err, "leaf [1] is a nil *Array")
+}
+
 // Closing the programs does not disturb calls that are under way, and later ones compile again.
 func TestProgramsCloseWhileCalled(t *testing.T) {
 	c := open(t, Options{})

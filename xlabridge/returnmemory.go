@@ -43,10 +43,10 @@ static void xb_unmap_code(const void *address) {
 */
 import "C"
 
-// ReturnMemory lets go of what opening the plugin, compiling or loading a program has left in memory and nothing needs
-// any more. Opening maps 65 MB of the plugin's file, nearly all for what LLVM initialises once. Compiling maps as much,
-// and leaves its free memory in the C library's heap, where no array finds it: those have the pool. It takes a
-// millisecond or two. Open does it, and so does compiling. Whoever has tuned glibc themselves is left alone.
+// ReturnMemory gives memory back to the kernel that opening the plugin, compiling or loading a program needed once.
+// Opening maps 65 MB of the plugin's file, nearly all for what LLVM initialises once. Compiling maps as much, and
+// leaves free memory in the C library's heap, where arrays do not use it: they come from the pool. It takes a
+// millisecond or two. Open calls it, and so does compiling. If the user has tuned glibc, it does nothing.
 func (c *Client) ReturnMemory() { c.lib.returnMemory() }
 
 func (l *library) returnMemory() {

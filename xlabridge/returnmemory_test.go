@@ -36,7 +36,7 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
-	x, err := c.CompileText("least", leastModule, CompileOptions{})
+	x, err := c.CompileText("least", smallestModule, CompileOptions{})
 	require.NoError(t, err)
 	c.ReturnMemory()
 	out, err := x.Execute(nil, nil)

@@ -143,6 +143,29 @@ xp_error *xb_serialize_executable(int slot, xp_executable *executable, xp_serial
   return invoke(slot, XP_EXECUTABLE_SERIALIZE, out);
 }
 
+static const xp_tpu_executable_extension *tpu_executable(int slot) {
+  for (const xp_tpu_executable_extension *e = originals[slot]->extension_start; e != NULL; e = e->next) {
+    if (e->type == XP_EXTENSION_TPU_EXECUTABLE) {
+      return e->struct_size >= sizeof *e && e->hlo_module != NULL ? e : NULL;
+    }
+  }
+  return NULL;
+}
+
+bool xb_can_read(int slot) { return tpu_executable(slot) != NULL; }
+
+xp_error *xb_read_module(int slot, const char *bytes, size_t size, xp_tpu_read_args *out) {
+  memset(out, 0, sizeof *out);
+  out->struct_size = sizeof *out;
+  out->serialized = bytes;
+  out->serialized_size = size;
+  return tpu_executable(slot)->hlo_module(out);
+}
+
+void xb_read_free(xp_tpu_read_args *args) {
+  if (args->deleter != NULL && args->object != NULL) args->deleter(args->object);
+}
+
 xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out) {
   xp_executable *executable = NULL;
   xp_error *error = xb_executable(slot, loaded, &executable);

@@ -56,6 +56,12 @@ xp_error *xb_topology_compile(int slot, xp_topology *topology, const xp_program 
 xp_error *xb_num_outputs(int slot, xp_executable *executable, size_t *count);
 xp_error *xb_serialize_executable(int slot, xp_executable *executable, xp_serialize_args *out);
 
+// xb_can_read says whether the plugin reads serialized executables without a device. xb_read_module then gives a
+// program's HloModuleProtoWithConfig.
+bool xb_can_read(int slot);
+xp_error *xb_read_module(int slot, const char *bytes, size_t size, xp_tpu_read_args *out);
+void xb_read_free(xp_tpu_read_args *args);
+
 // The message stays valid until xb_error_free.
 void xb_error_message(int slot, xp_error *error, const char **text, size_t *size, int *code);
 void xb_error_free(int slot, xp_error *error);

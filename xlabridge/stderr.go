@@ -46,7 +46,7 @@ var errStuck = errors.New("it does not answer")
 // For the CPU plugin, the log level is enough. The plugins of other backends load libraries that write before they read
 // the log level, so file descriptor 2 is redirected to an unnamed file. If the user set a log level, the log is shown.
 func quietly(ctx context.Context, backend string, f func() error) (text string, err error) {
-	if _, asked := os.LookupEnv(logLevel); asked || backend == "cpu" {
+	if _, userLevel := os.LookupEnv(logLevel); userLevel || backend == "cpu" {
 		return "", within(ctx, f)
 	}
 	quiet.Lock()
@@ -70,9 +70,9 @@ func quietly(ctx context.Context, backend string, f func() error) (text string, 
 		defer func() { _ = unix.Dup2(saved, 2) }()
 		return within(ctx, f)
 	}()
-	said := make([]byte, 64<<10)
-	n, _ := sink.ReadAt(said, 0)
-	return string(said[:n]), err
+	log := make([]byte, 64<<10)
+	n, _ := sink.ReadAt(log, 0)
+	return string(log[:n]), err
 }
 
 // within runs f in a new goroutine and waits for its end, for ctx or for startLimit. It passes on a panic of f.
@@ -105,7 +105,7 @@ func within(ctx context.Context, f func() error) error {
 	}
 }
 
-// stuck returns errStuck with advice for a plugin.
+// stuck is the error, for the user, of a plugin whose call was abandoned.
 func stuck(backend, path string) error {
 	return fmt.Errorf("backend %s: plugin %s did not answer within %s, as if it waited for a device that is not "+
 		"there: use --backend cpu, or make the device visible to this process",

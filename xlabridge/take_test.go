@@ -57,6 +57,18 @@ func TestTakeKernel(t *testing.T) {
 	}
 }
 
+// A kernel's indices and results would go through memory, if they are large.
+func TestTakeOfManyElements(t *testing.T) {
+	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
+	for _, c := range []struct{ elements, kernels int }{{1<<13 - 1, 0}, {1 << 13, 1}, {1<<18 - 1, 1}, {1 << 18, 0}} {
+		p, err := graph.Trace2("take", take, graph.Iota(1000), graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
+		require.NoError(t, err)
+		l, err := p.Lower(graph.TargetCPUKernels)
+		require.NoError(t, err)
+		require.Equal(t, c.kernels, strings.Count(l.StableHLO, `"xlarun_take"`), "28.210: %d elements", c.elements)
+	}
+}
+
 // parts are an array's numbers; of complex ones all real parts, then all imaginary ones.
 func parts(t *testing.T, x *array) []float64 {
 	if x.DType() != graph.Complex64 {

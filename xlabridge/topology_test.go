@@ -35,7 +35,7 @@ func TestCompileOptionsAreThoseOfClients(t *testing.T) {
 	for _, replicas := range []int{1, 2, 3} {
 		var got []byte
 		seenOptions = func(options []byte) { got = options }
-		_, err := c.CompileText("least", leastModule, CompileOptions{Replicas: replicas, NoCache: true})
+		_, err := c.CompileText("least", smallestModule, CompileOptions{Replicas: replicas, NoCache: true})
 		seenOptions = nil
 		require.NoError(t, err)
 		require.Equal(t, got, compileOptions(replicas), "29.21 %d replicas", replicas)
@@ -56,6 +56,9 @@ func TestTopology(t *testing.T) {
 			dir := t.TempDir()
 			c := openTopology(t, name, Options{CacheDir: dir})
 			require.Equal(t, c.Topology().Devices, c.NumDevices(), "29.23")
+			all, err := c.NumGlobalDevices()
+			require.NoError(t, err, "28.224")
+			require.Equal(t, c.NumDevices(), all, "28.224")
 			require.Equal(t, c.Backend(), c.Platform())
 			require.Regexp(t, `^1\.\d+\.\d+$`, c.StableHLO(), "29.80")
 			devices := min(4, c.NumDevices())
@@ -157,6 +160,6 @@ func TestOtherEntries(t *testing.T) {
 		{"damaged", h200, "b1", "", os.ErrInvalid},
 		{"cpu", "cpu\n1\ncpu", "b1", "", cache.ErrAbsent},
 	} {
-		require.Equal(t, c.want, other.others(&library{fingerprint: c.plugin}, c.platform, c.err), "29.40 %s", c.name)
+		require.Equal(t, c.want, other.similarEntry(&library{fingerprint: c.plugin}, c.platform, c.err), "29.40 %s", c.name)
 	}
 }

@@ -282,7 +282,7 @@ func TestIslandsInTheBrowser(t *testing.T) {
 	require.NoError(t, p.Start())
 	lines := bufio.NewScanner(out)
 	require.True(t, lines.Scan())
-	_, page, ok := strings.Cut(lines.Text(), "the islands are shown at ")
+	_, page, ok := strings.Cut(lines.Text(), "the run is shown at ")
 	require.True(t, ok, lines.Text())
 	var shown struct {
 		Rows     []map[string]float64

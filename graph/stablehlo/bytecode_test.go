@@ -1,6 +1,7 @@
 package stablehlo_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -129,6 +130,13 @@ func TestExported(t *testing.T) {
 	for n := range 64 {
 		_, ok := bytecode.Exported(file[:n])
 		require.False(t, ok, "%d bytes", n)
+	}
+	// 31.342: a file that lacks its end is refused, also if the module in it is whole.
+	_, err := stablehlo.Text("f.jax", file)
+	require.NoError(t, err)
+	for n := bytes.Index(file, inner[:8]) + 8; n < len(file); n++ {
+		_, err := stablehlo.Text("f.jax", file[:n])
+		require.EqualError(t, err, "f.jax: this file of Exported.serialize ends too early: a part of it is missing", n)
 	}
 }
 

@@ -20,12 +20,17 @@ type Server struct {
 	TLS   *tls.Config
 }
 
-// connectTimeout is how long the server may take.
-const connectTimeout = 5 * time.Second
+const (
+	// connectTimeout is how long the server may take.
+	connectTimeout = 5 * time.Second
+	// Silence is after which time a connection ends whose other machine acknowledges nothing.
+	Silence = 2 * time.Second
+)
 
 // Connect connects a client with a name. It goes on when the server comes back. The error says what to do.
 func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error) {
-	options = append(options, nats.Name(name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout))
+	options = append(options, nats.Name(name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout),
+		nats.SetCustomDialer(NewDialer(connectTimeout, Silence)))
 	if s.Token != "" {
 		options = append(options, nats.Token(s.Token))
 	}

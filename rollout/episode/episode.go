@@ -311,8 +311,9 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 	return summaries.Return, summaries
 }
 
-// Bytes returns the bytes of one member's parameters, as the policy prepares them, and of what a step hands to the
-// next: the environment's state, its observation and the policy's carry. Nothing is computed; only shapes matter.
+// Bytes returns the bytes of one member's parameters that a step reads, as the policy prepares them, and of what a step
+// hands to the next: the environment's state, its observation and the policy's carry. Nothing is computed; only shapes
+// matter.
 func (r *Rollout) Bytes() (params, carry int, err error) {
 	sum := func(tree any) (n int) {
 		for _, leaf := range graph.Leaves(tree) {
@@ -327,6 +328,9 @@ func (r *Rollout) Bytes() (params, carry int, err error) {
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
 		params, carry = sum(member), sum([]any{r.Policy.Start(member), state, observation})
+		if reader, ok := policy.Unwrap(r.Policy).(policy.PartReader); ok {
+			params = reader.BytesRead()
+		}
 	})
 	return params, carry, err
 }

@@ -16,6 +16,7 @@ type Judge struct {
 	program  *xlabridge.Compiled
 	inputs   []*graph.Array // of the rollout
 	episodes int
+	steps    int // of an episode at most
 	members  int
 	single   bool // the program takes a member as it is, not a stack of members
 }
@@ -26,6 +27,7 @@ type Judgement struct {
 	Std    float64   // sample standard deviation of the returns; NaN, not known, of fewer than two
 	Error  float64   // standard error of Mean: Std over the root of the number of episodes; NaN where Std is
 	Length float64   // mean number of steps
+	Full   int       // episodes that have all steps
 	Return []float64 // of each episode; NaN if it is not finite
 	// Failed counts the episodes whose return is not finite. They are left out of Mean, Std, Error and Length.
 	Failed int
@@ -48,14 +50,14 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
 		return nil, err
 	}
-	j := &Judge{backend: b, episodes: episodes, members: members}
+	j := &Judge{backend: b, episodes: episodes, steps: r.Steps, members: members}
 	return j, j.compile(r, stacked, purpose)
 }
 
 // NewSingleJudge compiles the program that plays one member like example on a number of episodes. It is for large
 // members: parameters that are on the devices are not copied.
 func NewSingleJudge(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (*Judge, error) {
-	j := &Judge{backend: b, episodes: episodes, members: 1, single: true}
+	j := &Judge{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
 	return j, j.compile(r, example, purpose)
 }
 
@@ -125,7 +127,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	for i := range all {
 		n := j.episodes
 		mine := v[i*len(v)/j.members : (i+1)*len(v)/j.members]
-		all[i] = judge(mine[:n], mine[n:2*n])
+		all[i] = judge(mine[:n], mine[n:2*n], j.steps)
 		for at := 2 * n; at < len(mine); at += n {
 			all[i].Reports = append(all[i].Reports, MeanOfFinite(mine[at:at+n]))
 		}
@@ -160,8 +162,8 @@ func (j *Judge) players(members []any) (any, error) {
 	return tree.Unflatten(first), nil
 }
 
-// judge summarises episodes.
-func judge(returns, lengths []float64) (j Judgement) {
+// judge summarises episodes of so many steps at most.
+func judge(returns, lengths []float64, steps int) (j Judgement) {
 	j.Return, j.Std, j.Error = slices.Clone(returns), math.NaN(), math.NaN()
 	n := 0.
 	for i, x := range returns {
@@ -173,6 +175,9 @@ func judge(returns, lengths []float64) (j Judgement) {
 		n++
 		j.Mean += x
 		j.Length += lengths[i]
+		if int(lengths[i]) == steps {
+			j.Full++
+		}
 	}
 	if n == 0 {
 		j.Mean = math.Inf(-1)

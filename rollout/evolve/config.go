@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"maps"
+
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
@@ -21,6 +23,7 @@ type Config struct {
 	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`
 	generation.PatienceSettings `advanced:""`
+	ExamSettings                `advanced:""`
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
 
@@ -38,6 +41,7 @@ const KeysGlobal = "global"
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Search: generation.DefaultSearch(), RestartSettings: RestartSettings{Restarts: RestartsNone},
+		ExamSettings: ExamSettings{ExamEpisodes: 100},
 		PoolSettings: PoolSettings{MigrationSettings: generation.DefaultMigration()}, Keys: KeysGlobal}
 }
 
@@ -50,7 +54,7 @@ func (c Config) With(name string, value any) Config {
 // clone returns a copy that shares no map with c.
 func (c *Config) clone() Config {
 	clone := *c
-	clone.Search = c.Search.Clone()
+	clone.Search, clone.ExamParam = c.Search.Clone(), maps.Clone(c.ExamParam)
 	return clone
 }
 
@@ -93,12 +97,17 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := c.checkGrow(x.Strategy); err != nil {
 		return nil, err
 	}
+	if err := c.checkExam(); err != nil {
+		return nil, err
+	}
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
 	usual := DefaultConfig()
-	if err := settings.CheckChanged(c, &usual, "patience"); err != nil {
-		return nil, err
+	for _, other := range []string{"patience", "exam-target"} {
+		if err := settings.CheckChanged(c, &usual, other); err != nil {
+			return nil, err
+		}
 	}
 	return x, nil
 }
@@ -122,6 +131,9 @@ func (c *Config) Measures() []string {
 	}
 	if c.Grow {
 		names = append(names, roomNodes, roomConnections)
+	}
+	if c.ExamTarget != 0 {
+		names = append(names, examReturn)
 	}
 	return names
 }

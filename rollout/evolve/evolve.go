@@ -55,6 +55,7 @@ type Evolution struct {
 	patience generation.Patience
 	last     generation.Summary // of the last generation
 	hall     generation.Hall    // without members
+	exam     *exam              // nil: none was held yet
 	chunk    *chunk             // nil: one host computes the whole population
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
@@ -157,6 +158,9 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	}
 	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
 	_, m.Done = generation.Reached(e.setup.Strategy, m, s, e.target)
+	if err := e.examine(&m); err != nil {
+		return m, err
+	}
 	m.Stalled = e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
 	if e.last = s; s.Failed == s.Members {
 		m.Failed = e.allFailed
@@ -189,6 +193,9 @@ func (e *Evolution) Close() error {
 }
 
 func (e *Evolution) closePrograms() error {
+	if e.exam != nil {
+		defer func() { _ = e.exam.judge.Close() }()
+	}
 	if e.chunk != nil {
 		return errors.Join(e.chunk.Close(), e.Loop.Close())
 	}
@@ -243,6 +250,10 @@ func (e *Evolution) Ending(last run.Metrics) string {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
 	} else if !math.IsNaN(e.target) {
 		text += ", the target is " + generation.Number(e.target)
+	}
+	if x, ok := last.Get(examReturn); ok && !math.IsNaN(x) {
+		text += fmt.Sprintf("; %s in the exam, which wants %s", generation.Number(x),
+			generation.Number(e.config.ExamTarget))
 	}
 	return text + e.last.FailedText()
 }

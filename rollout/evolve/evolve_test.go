@@ -243,8 +243,8 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		"strategy.gradients", "strategy.mean", "strategy.generation"}
 	unrolled := []string{"strategy.noise", "strategy.search.adam.count", "strategy.search.adam.mu",
 		"strategy.search.adam.nu", "strategy.search.mean", "strategy.search.sigma", "strategy.generation"}
-	amalgam := []string{"strategy.best", "strategy.covariance", "strategy.mean", "strategy.moved",
-		"strategy.multiplier", "strategy.root", "strategy.shift", "strategy.stalled"}
+	amalgam := []string{"strategy.best", "strategy.covariance", "strategy.mean", "strategy.multiplier",
+		"strategy.root", "strategy.shift", "strategy.shifts", "strategy.stagnation"}
 	names := map[string][]string{
 		"openes":    {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
 		"pgpe":      {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.std"},

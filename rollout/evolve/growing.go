@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xlarun/graph"
@@ -32,15 +31,9 @@ type GrowSettings struct {
 // this follows from the state and the settings alone, except that a run stays as it is where the next size does not fit
 // in memory.
 type growing struct {
-	*Evolution
-	backend xlabridge.Backend
-	first   Config // with the chosen layout
-	room    room
-	stays   bool // there is no memory for the next size
-
-	mu sync.Mutex
-	// evolutions has one evolution of each room. All except the current one are closed; they only read snapshots.
-	evolutions map[string]*Evolution
+	replacing // by one of each room
+	room      room
+	stays     bool // there is no memory for the next size
 }
 
 // room holds the settings of the policy that have grown, by name; empty at first.
@@ -76,6 +69,15 @@ func readRoom(s run.Snapshot) (room, error) {
 	return r, nil
 }
 
+// arrays returns the arrays that hold the room in a snapshot.
+func (r room) arrays() map[string]*graph.Array {
+	all := map[string]*graph.Array{}
+	for name, length := range r {
+		all[roomPrefix+name] = graph.Of(int32(length))
+	}
+	return all
+}
+
 // withRoom returns the config of the search with some room.
 func (c *Config) withRoom(r room) Config {
 	wide := c.clone()
@@ -105,38 +107,27 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 }
 
 func newGrowing(b xlabridge.Backend, c Config) (*growing, error) {
-	g := &growing{backend: b, first: c.clone(), room: room{}}
-	e, err := New(b, c.withRoom(nil))
+	g := &growing{room: room{}}
+	err := g.init(b, c, c.withRoom(nil), g.room.String(), around{roomPrefix,
+		func() map[string]*graph.Array { return g.room.arrays() },
+		func(s run.Snapshot) (key string, unknown, err error) {
+			r, err := readRoom(s)
+			unknown = settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", r)
+			return r.String(), unknown, err
+		}})
 	if err != nil {
 		return nil, err
 	}
-	g.first.keepLayout(e)
-	g.evolutions = map[string]*Evolution{}
-	g.put(e)
 	return g, nil
 }
 
-// put makes an evolution of the current room the current one.
-func (g *growing) put(e *Evolution) {
-	e.outer = roomPrefix
-	g.mu.Lock()
-	g.Evolution, g.evolutions[g.room.String()] = e, e
-	g.mu.Unlock()
-}
-
-// move replaces the current evolution by one with another room, at its first state. It frees the old one first, since
-// both may not fit in memory.
+// move moves to another room.
 func (g *growing) move(to room) error {
-	if err := g.Evolution.Close(); err != nil {
-		return err
+	err := g.replace(g.first.withRoom(to), to.String())
+	if err == nil {
+		g.room = to
 	}
-	e, err := New(g.backend, g.first.withRoom(to))
-	if err != nil {
-		return err
-	}
-	g.room = to
-	g.put(e)
-	return nil
+	return err
 }
 
 // Step runs one generation. If a mutation found no room in it, the population moves to more.
@@ -218,21 +209,6 @@ func (g *growing) stay(to room, err error) string {
 	return fmt.Sprintf("genomes are full and stay as they are, since %s cannot be had: %v", to, err)
 }
 
-// Snapshot returns the evolution's snapshot with the room.
-func (g *growing) Snapshot() (run.Snapshot, error) { return g.withRoom(g.Evolution.Snapshot()) }
-
-// InPlace returns the same, with the state where it is.
-func (g *growing) InPlace() (run.Snapshot, error) { return g.withRoom(g.Evolution.InPlace()) }
-
-func (g *growing) withRoom(s run.Snapshot, err error) (run.Snapshot, error) {
-	if err == nil {
-		for name, length := range g.room {
-			s.Arrays[roomPrefix+name] = graph.Of(int32(length))
-		}
-	}
-	return s, err
-}
-
 // Restore sets the state to a snapshot of any room.
 func (g *growing) Restore(s run.Snapshot) error {
 	to, err := readRoom(s)
@@ -245,37 +221,4 @@ func (g *growing) Restore(s run.Snapshot) error {
 		}
 	}
 	return g.Evolution.Restore(s)
-}
-
-// Candidates returns the candidates of a snapshot of any room that this run has had.
-func (g *growing) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	e, err := g.of(s)
-	if err != nil {
-		return nil, err
-	}
-	return e.Candidates(s)
-}
-
-// Fame returns the hall of fame of a snapshot of any room that this run has had.
-func (g *growing) Fame(s run.Snapshot) ([]run.Famed, error) {
-	e, err := g.of(s)
-	if err != nil {
-		return nil, err
-	}
-	return e.Fame(s)
-}
-
-// of returns the evolution that a snapshot belongs to.
-func (g *growing) of(s run.Snapshot) (*Evolution, error) {
-	r, err := readRoom(s)
-	if err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	e := g.evolutions[r.String()]
-	if e == nil {
-		return nil, settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", r)
-	}
-	return e, nil
 }

@@ -90,8 +90,7 @@ type search interface {
 	current() *Evolution
 }
 
-func (e *Evolution) current() *Evolution  { return e }
-func (r *restarting) current() *Evolution { return r.Evolution }
+func (e *Evolution) current() *Evolution { return e }
 
 // hosted is a search whose population several hosts compute. Its metrics are equal to the byte to those of the same
 // search on one host.

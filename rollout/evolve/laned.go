@@ -33,6 +33,8 @@ func (c *Config) checkLane() error {
 		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
 	case c.Grow:
 		return settings.Wrong("grow", true, "false: lanes have one program")
+	case c.ExamTarget != 0:
+		return settings.Wrong("exam-target", c.ExamTarget, "0: lanes hold no exams")
 	case c.Join != "":
 		return settings.Wrong("join", c.Join, "none: lanes run in one process")
 	case c.Island != "":

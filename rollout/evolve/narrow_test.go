@@ -40,3 +40,15 @@ func TestRuleOfLanes(t *testing.T) {
 		require.False(t, x.Layout.LanesLast, "the settings give the layout: %s, %s", c.env, c.policy)
 	}
 }
+
+// 31.317: tiles of genomes are as large as their connections allow, not as a matrix of all nodes would.
+func TestTilesOfGenomes(t *testing.T) {
+	config := DefaultConfig()
+	config.Env, config.Policy, config.Strategy, config.Population = "CartPole-v1", "genome", "neat", 1000
+	for nodes, want := range map[string]int{"22": 128, "200": 50} {
+		sized := config.With("policy.nodes", nodes)
+		x, err := sized.setup(plan.Machine{Devices: 1, Cores: 1, CPU: true})
+		require.NoError(t, err)
+		require.Equal(t, want, x.Layout.Tile, nodes)
+	}
+}

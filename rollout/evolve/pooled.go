@@ -180,7 +180,7 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 // network returns the policy's name and those of its settings that are not the defaults, however they were given.
 func (c *Config) network() (string, error) {
 	text := settings.Choice(c.Policy)
-	given, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
+	maker, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ func (c *Config) network() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, f := range settings.Fields(given) {
+	for _, f := range settings.Fields(maker) {
 		if u, ok := settings.Lookup(usual, f.Name); !ok || u.Text() != f.Text() {
 			text += fmt.Sprintf(" %s=%s", f.Name, f.Text())
 		}

@@ -1,13 +1,11 @@
 package evolve
 
 import (
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
@@ -52,15 +50,9 @@ const (
 // Each population has its own program, compiled when it is first needed, with the layout of the first one. The state
 // holds all that decides about restarts. It follows from fitness, seed and settings alone.
 type restarting struct {
-	*Evolution
-	backend xlabridge.Backend
-	first   Config // with the chosen layout
-	params  int    // numbers of one member
+	replacing     // by one of each population
+	params    int // numbers of one member
 	restarts
-
-	mu sync.Mutex
-	// evolutions has one evolution of each population. All except the current one are closed; they only read snapshots.
-	evolutions map[int]*Evolution
 }
 
 // restarts is the state of restarting.
@@ -247,17 +239,22 @@ func readRestarts(s run.Snapshot) (r restarts, err error) {
 }
 
 func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
-	e, err := New(b, c)
+	r := &restarting{restarts: restarts{population: c.Population, sigma: 1}}
+	err := r.init(b, c, c, r.restarts.key(), around{restartsPrefix, r.arrays,
+		func(s run.Snapshot) (key string, unknown, err error) {
+			state, err := readRestarts(s)
+			return state.key(), settings.Wrong("restarts", state.population,
+				"a snapshot of a population that this run has had"), err
+		}})
 	if err != nil {
 		return nil, err
 	}
-	e.outer = restartsPrefix
-	r := &restarting{Evolution: e, backend: b, first: c.clone(), params: e.setup.Params,
-		evolutions: map[int]*Evolution{c.Population: e}}
-	r.restarts.population, r.restarts.sigma = c.Population, 1
-	r.first.keepLayout(e)
+	r.params = r.setup.Params
 	return r, nil
 }
+
+// key names the evolution of the current search.
+func (r *restarts) key() string { return strconv.Itoa(r.population) }
 
 // keepLayout gives the config the layout that was chosen for a run.
 func (c *Config) keepLayout(e *Evolution) {
@@ -307,25 +304,14 @@ func (r *restarts) search(first Config) (Config, error) {
 	return c, nil
 }
 
-// renew replaces the current evolution by one of the current search, at its first state. It frees the old one first,
-// since both may not fit in memory. If the new one cannot be made, the run ends with its last snapshot.
+// renew replaces the current evolution by one of the current search. If it cannot be made, the run ends with its last
+// snapshot.
 func (r *restarting) renew() error {
 	c, err := r.search(r.first)
 	if err != nil {
 		return err
 	}
-	if err := r.Evolution.Close(); err != nil {
-		return err
-	}
-	e, err := New(r.backend, c)
-	if err != nil {
-		return err
-	}
-	e.outer = restartsPrefix
-	r.mu.Lock()
-	r.Evolution, r.evolutions[r.population] = e, e
-	r.mu.Unlock()
-	return nil
+	return r.replace(c, r.restarts.key())
 }
 
 // Step runs one generation. If the search has converged, it starts another search after it.
@@ -380,20 +366,6 @@ func (r *restarting) restart(step int64) error {
 	return r.Evolution.Restore(s)
 }
 
-// Snapshot returns the search's snapshot and the state of restarts.
-func (r *restarting) Snapshot() (run.Snapshot, error) { return r.withRestarts(r.Evolution.Snapshot()) }
-
-// InPlace returns the same, with the search's state where it is.
-func (r *restarting) InPlace() (run.Snapshot, error) { return r.withRestarts(r.Evolution.InPlace()) }
-
-// withRestarts adds the state of restarts to a state.
-func (r *restarting) withRestarts(s run.Snapshot, err error) (run.Snapshot, error) {
-	if err == nil {
-		maps.Copy(s.Arrays, r.arrays())
-	}
-	return s, err
-}
-
 // Restore sets the state to a snapshot of any of the searches.
 func (r *restarting) Restore(s run.Snapshot) error {
 	state, err := readRestarts(s)
@@ -410,39 +382,3 @@ func (r *restarting) Restore(s run.Snapshot) error {
 	}
 	return r.Evolution.Restore(s)
 }
-
-// Candidates returns the candidates of a snapshot of any of the searches.
-func (r *restarting) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	e, err := r.searchOf(s)
-	if err != nil {
-		return nil, err
-	}
-	return e.Candidates(s)
-}
-
-// Fame returns the hall of fame of a snapshot of any of the searches.
-func (r *restarting) Fame(s run.Snapshot) ([]run.Famed, error) {
-	e, err := r.searchOf(s)
-	if err != nil {
-		return nil, err
-	}
-	return e.Fame(s)
-}
-
-// searchOf returns the search that a snapshot belongs to.
-func (r *restarting) searchOf(s run.Snapshot) (*Evolution, error) {
-	state, err := readRestarts(s)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.evolutions[state.population]
-	if e == nil {
-		return nil, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
-	}
-	return e, nil
-}
-
-// Close frees the state and the program.
-func (r *restarting) Close() error { return r.Evolution.Close() }

@@ -178,6 +178,13 @@ func (p *Genomes) Prepare(params any) any {
 // PreparesAlways reports true: lists of connections are no form to compute with.
 func (p *Genomes) PreparesAlways() bool { return true }
 
+// BytesRead counts a weight for each connection that there is room for, and a node's numbers. The lists of places are
+// the same for all members of a tile.
+func (p *Genomes) BytesRead() int {
+	const number, ofNode = 4, 4 // bytes; bias, response, activation, aggregation
+	return number * (p.Network.Connections + ofNode*p.Network.Nodes)
+}
+
 func (p *Genomes) ready(op string, params any) genome.Ready {
 	switch g := params.(type) {
 	case genome.Ready:

@@ -42,6 +42,13 @@ type Preparer interface {
 	Prepare(params any) any
 }
 
+// PartReader is a Preparer whose steps read less than Prepare returns.
+type PartReader interface {
+	Preparer
+	// BytesRead returns the bytes of one member's parameters that a step reads.
+	BytesRead() int
+}
+
 // Alike is a Preparer that may also pay if many lanes have the same parameters. Other Preparers are for members with
 // weights of their own.
 type Alike interface {

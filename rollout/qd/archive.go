@@ -22,16 +22,6 @@ type Archive interface {
 	Places() Places
 }
 
-// CellArchive is an Archive with one elite in each cell. It is corrected for random episodes.
-type CellArchive interface {
-	Archive
-	// Elite returns the genome of the i-th cell that was filled, f32[n]; i is i32[].
-	Elite(i *graph.Array) *graph.Array
-	// FilledCells lists the cells with an elite in the order in which they were filled: i32[cells], of which the first
-	// Size count.
-	FilledCells() *graph.Array
-}
-
 // Places has a row for each place that an elite can have.
 type Places struct {
 	Cell       *graph.Array // i32[places]: rising
@@ -73,8 +63,9 @@ type Displayer interface {
 
 // Workspacer is a Container that needs much memory while it inserts members.
 type Workspacer interface {
-	// Workspace returns the bytes for an insertion of so many members, and for the metrics.
-	Workspace(batch int) int64
+	// Workspace returns the bytes for an insertion of so many members, for the metrics, and for the novelty of a tile
+	// of the members: the most that is needed at a time.
+	Workspace(batch, tile int) int64
 }
 
 // ArchiveMaker is a pointer to a struct of settings that make a Container.
@@ -83,6 +74,13 @@ type ArchiveMaker interface {
 	Make(of Measures) (Container, error)
 	// Needs says what the archive needs. It does not depend on the settings.
 	Needs() Needs
+}
+
+// EmitterSuggester is an ArchiveMaker that suits another emitter than the default, if genomes have bounds.
+type EmitterSuggester interface {
+	ArchiveMaker
+	// Emitter returns the name of that emitter, whose settings have bounds.
+	Emitter() string
 }
 
 // Needs says what an archive needs.

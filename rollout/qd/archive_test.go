@@ -12,7 +12,6 @@ import (
 	"xlarun/envs/tasks"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
 )
 
@@ -30,9 +29,6 @@ func array(a oracles.Array) *graph.Array {
 	}
 	return graph.Float32s(v, a.Shape...)
 }
-
-// elitist has thresholds that are the elites' fitness.
-var elitist = Annealing{Rate: settings.Num(1)}
 
 type qdaxFile struct {
 	Archives []struct {
@@ -95,13 +91,13 @@ func TestInsertionsOfQDax(t *testing.T) {
 				ours[i] = int(floats(t, cells.Cell(nil, graph.Float32s(unit.at(i))))[0])
 			}
 		}
-		a := newElites(n, 3, d, elitist)
+		a := newElites(n, 3, d, bestOfCell)
 		tied := map[float64]bool{} // first numbers of genomes
 		for k, s := range c.Steps {
 			genomes := array(s.Genotypes)
 			b := batchOf(cells, space, genomes, array(s.Fitnesses), array(s.Descriptors))
 			var change Change
-			a, change = a.insert(b, graph.Of(int32(k)), elitist)
+			a, change = a.insert(b, graph.Of(int32(k)), bestOfCell)
 			got, err := graph.Eval(a)
 			require.NoError(t, err)
 			a = got
@@ -169,7 +165,7 @@ func TestArmOfQDax(t *testing.T) {
 func TestInsertIsALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const cells, batch = 7, 33
-	a := newElites(cells, 1, 1, elitist)
+	a := newElites(cells, 1, 1, bestOfCell)
 	best, owner := make([]float64, cells), make([]float64, cells)
 	for i := range best {
 		best[i] = math.Inf(-1)
@@ -192,7 +188,7 @@ func TestInsertIsALoop(t *testing.T) {
 		b := batchOf(grid{cells}, envs.Positive(1), graph.Float32s(genome, batch, 1), graph.Float32s(fitness),
 			graph.Float32s(descriptor, batch, 1))
 		var change Change
-		a, change = a.insert(b, graph.Of(int32(g)), elitist)
+		a, change = a.insert(b, graph.Of(int32(g)), bestOfCell)
 		for i := range batch {
 			f, d := float64(fitness[i]), float64(descriptor[i])
 			if math.IsNaN(f) || math.IsInf(f, 0) || math.IsNaN(d) {
@@ -221,14 +217,14 @@ func TestInsertIsALoop(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	a := newElites(4, 1, 1, elitist)
+	a := newElites(4, 1, 1, bestOfCell)
 	s := a.Score(graph.Scalar(10))
 	require.Equal(t, []float64{0}, floats(t, s.Coverage))
 	require.Equal(t, []float64{0}, floats(t, s.QD))
 	require.True(t, math.IsInf(floats(t, s.Best)[0], -1))
 	b := batchOf(grid{4}, envs.Positive(1), graph.Float32s([]float32{1, 2, 3}, 3, 1),
 		graph.Float32s([]float32{-1, -3, 2}), graph.Float32s([]float32{.1, .9, .95}, 3, 1))
-	a, _ = a.insert(b, graph.Of(int32(0)), elitist)
+	a, _ = a.insert(b, graph.Of(int32(0)), bestOfCell)
 	s = a.Score(graph.Scalar(10))
 	require.Equal(t, []float64{.5, 21, 2, .5}, []float64{floats(t, s.Coverage)[0], floats(t, s.QD)[0],
 		floats(t, s.Best)[0], floats(t, s.Mean)[0]})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xlarun/graph"
+	"xlarun/internal/quantity"
 )
 
 // Cells returns the archive of a tessellation: with one elite in each cell, or a Pareto front if of.Front is not 0.
@@ -25,8 +26,8 @@ func (c eliteCells) Most() int                      { return c.Cells() }
 func (eliteCells) Metrics() []string                { return elitesMetrics }
 
 func (c eliteCells) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %d cells filled, QD score %.6g, best %.4g", metric("coverage")*float64(c.Cells()),
-		c.Cells(), metric("qd_score"), metric("best_fitness"))
+	return fmt.Sprintf("%.0f of %s filled, QD score %.6g, best %.4g", metric("coverage")*float64(c.Cells()),
+		quantity.Count(c.Cells(), "cell", "cells"), metric("qd_score"), metric("best_fitness"))
 }
 
 // Sides implements sided.

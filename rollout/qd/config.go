@@ -13,6 +13,7 @@ import (
 	_ "xlarun/envs/tasks" // tasks of one step; no other kind needs them
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
@@ -61,11 +62,13 @@ type Config struct {
 	_           struct{} `help:"generations at most"`
 	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
 	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	_           struct{} `help:"; with --archive nsga2 and bounds of genomes, sbx if not given"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
 	Strategy    string   `set:"strategy"`
 	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
+	programs *programs
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -80,7 +83,7 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, programs: &programs{}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
@@ -104,13 +107,17 @@ func (c *Config) Board() []run.Row {
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
-		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells"},
-			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites"}}},
-		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites"}}},
+		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells",
+			One: " new cell"},
+			{Before: ", ", Metric: "improved", Format: run.Whole, Behind: " better elites", One: " better elite"}}},
+		{Label: "added", Rare: true, Parts: []run.Part{{Metric: "added", Format: run.Whole, Behind: " new elites",
+			One: " new elite"}}},
 		{Label: "outside", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds"}}},
+			{Metric: "clipped_descriptors", Format: run.Whole, Behind: " descriptors clipped to their bounds",
+				One: " descriptor clipped to its bounds"}}},
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
-			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor"}}},
+			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor",
+				One: " member without a finite fitness or descriptor"}}},
 	}
 	if p, err := c.program(); err == nil {
 		if d, ok := p.Container.(Displayer); ok {
@@ -153,11 +160,11 @@ func (c *Config) Check(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	return c.checkMemory(p, on)
+	return c.checkMemory(p, on, 0, 0)
 }
 
-// program returns the generation without its layout, for any machine.
-func (c *Config) program() (*Program, error) {
+// makeProgram is program, made anew.
+func (c *Config) makeProgram() (*Program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
@@ -294,8 +301,50 @@ func (c *Config) genome(p *Program) error {
 	return nil
 }
 
-// checkMemory refuses an archive that does not fit in the free memory.
-func (c *Config) checkMemory(p *Program, on plan.Machine) error {
+// hostCopies is the number of archives in the memory of the host at the end of a run: a copy of the state, and the
+// file.
+const hostCopies = 2
+
+// predicted returns the bytes of the archive, and those that a generation is likely to take on a device: the archive,
+// the members as the device scored them and as all devices have them, and what the container needs. Tables are not
+// among them.
+func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, err error) {
+	n := p.Genomes.Size()
+	if err = graph.Try(func() { archive = bytesOf(p.Container.Empty(n, p.Scoring)) }); err != nil {
+		return 0, 0, err
+	}
+	row := n + len(p.Objectives.names()) + 3
+	if len(p.Space.Dims) > 0 {
+		row += p.Space.Dims[0]
+	}
+	device = archive + 2*4*int64(row)*int64(c.Batch)
+	if w, ok := p.Container.(Workspacer); ok {
+		params, carry, err := p.Play.Bytes()
+		if err != nil {
+			return 0, 0, err
+		}
+		episodes := plan.EpisodeBatch(c.Episodes, params+carry, on.Accelerator)
+		tile := plan.TilingOf(c.Batch, 1, params+carry, episodes, on.Accelerator).Tile()
+		if c.Tile > 0 {
+			tile = c.Tile
+		}
+		device += w.Workspace(c.Batch, tile)
+	}
+	return archive, device, nil
+}
+
+// bytesOf returns the bytes of a tree of arrays.
+func bytesOf(tree any) (bytes int64) {
+	for _, leaf := range graph.Leaves(tree) {
+		bytes += int64(leaf.Shape().Bytes())
+	}
+	return bytes
+}
+
+// checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
+// generation takes on a device, its tables among them; 0: it is not compiled yet, and what tables take is not known.
+// The host has the tables, too, and at the end each device has those of the re-evaluation.
+func (c *Config) checkMemory(p *Program, on plan.Machine, compiled, tables int64) error {
 	n, err := policy.Size(p.Play.Policy)
 	if err != nil {
 		return err
@@ -308,19 +357,21 @@ func (c *Config) checkMemory(p *Program, on plan.Machine) error {
 	if c.Devices == 0 {
 		devices = int64(max(1, on.Devices))
 	}
-	// On each device the archive, and once more while it changes; the members of a generation three times.
-	row := 4 * int64(n+len(p.Objectives.names())+3)
-	if len(p.Space.Dims) > 0 {
-		row += 4 * int64(p.Space.Dims[0])
+	archive, predicted, err := c.predicted(p, on)
+	if err != nil {
+		return err
 	}
-	need := devices * row * (2*int64(p.Container.Most()) + 3*int64(c.Batch))
-	if w, ok := p.Container.(Workspacer); ok {
-		need += devices * w.Workspace(c.Batch)
+	if compiled == 0 {
+		compiled = predicted
+	}
+	need := devices * (compiled + tables)
+	if !on.Accelerator { // the host has the same memory
+		need += tables + hostCopies*archive
 	}
 	if free > 0 && need > free {
-		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %d "+
-			"devices, and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need), devices,
-			plan.BytesText(free))
+		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %s, "+
+			"and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need),
+			quantity.Count(devices, "device", "devices"), plan.BytesText(free))
 	}
 	return nil
 }
@@ -346,10 +397,12 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, err
 	}
-	p, err := c.program()
+	made, err := c.program()
 	if err != nil {
 		return nil, err
 	}
+	p := &Program{}
+	*p = *made
 	if err := c.layout(b, p); err != nil {
 		return nil, err
 	}
@@ -363,7 +416,9 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
-		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps()}, first, in, p.Run)
+		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
+			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, bytesOf(in.Tables))
+		}}, first, in, p.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -371,8 +426,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	if d, ok := p.Container.(Displayer); ok {
 		maps.Copy(rare, d.Rare())
 	}
-	_, corrects := first.Archive.(CellArchive)
-	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, corrects: corrects, rare: rare,
+	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, rare: rare,
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 

@@ -45,17 +45,10 @@ func (a Elites) Places() Places {
 		Descriptor: a.Descriptor}
 }
 
-// FilledCells implements CellArchive.
-func (a Elites) FilledCells() *graph.Array { return a.Filled }
-
-// Elite returns the genome of the i-th cell that was filled, i32[].
-func (a Elites) Elite(i *graph.Array) *graph.Array {
-	return graph.Take(a.Genomes, graph.Take(a.Filled, i, 0), 0)
-}
-
 // Draw returns the genome of an elite, drawn uniformly: f32[n]. It is 0 if the archive has none.
 func (a Elites) Draw(key random.Key) *graph.Array {
-	return a.Elite(random.Randint(key, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)))
+	i := random.Randint(key, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1))
+	return graph.Take(a.Genomes, graph.Take(a.Filled, i, 0), 0)
 }
 
 // Insert puts the members into their cells; see insert.

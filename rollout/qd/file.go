@@ -12,10 +12,7 @@ import (
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
 // except of centres, f32[cells, d], which has all cells. Without cells the centres are the elites' own descriptors.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
-	a, err := graph.Eval(state.Archive.Places())
-	if err != nil {
-		return nil, err
-	}
+	a := state.Archive.Places()
 	fitness, err := graph.Floats(a.Fitness)
 	if err != nil {
 		return nil, err
@@ -36,7 +33,8 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	err = graph.Try(func() {
 		at := graph.Int32s(places)
 		of := func(x *graph.Array) *graph.Array { return graph.Take(x, at, 0) }
-		arrays["cell"], arrays["fitness"], arrays["generation"] = of(a.Cell), of(a.Fitness), of(a.Generation)
+		arrays["cell"], arrays["fitness"] = of(a.Cell), of(a.Fitness)
+		arrays["generation"] = of(a.Generation).Add(1) // the rows of metrics count from 1
 		if a.Descriptor != nil {
 			if arrays["descriptor"] = of(a.Descriptor); !r.program.Needs.Cells {
 				arrays["centres"] = arrays["descriptor"]
@@ -45,16 +43,18 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		if a.Objectives != nil {
 			arrays["objectives"] = of(a.Objectives)
 		}
-		genomes := graph.VMap(func(genome *graph.Array) any { return r.program.Genomes.Unravel(genome) })(of(a.Genomes))
-		leaves, tree := graph.Flatten(genomes)
-		for i, leaf := range leaves {
-			arrays["member."+safetensors.Name(tree.Path(i))] = leaf
-		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return graph.Eval(arrays)
+	if arrays, err = graph.Eval(arrays); err != nil {
+		return nil, err
+	}
+	return arrays, r.program.genomeParts(func(path string, from int, dims []int) error {
+		leaf, err := genomeRows(a.Genomes, places, from, dims...)
+		arrays["member."+safetensors.Name(path)] = leaf
+		return err
+	})
 }
 
 // centres returns a point of each cell within the bounds of descriptors, f32[cells, d].
@@ -71,7 +71,7 @@ func centres(p *Program) *graph.Array {
 
 // metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
 func (r *Run) metadata(generation int64) map[string]string {
-	m := map[string]string{"format": "xlarun archive", "format_version": "1", "archive": r.config.Archive,
+	m := map[string]string{"format": "xlarun archive", "format_version": "2", "archive": r.config.Archive,
 		"env": r.config.Env, "generation": fmt.Sprint(generation), "offset": fmt.Sprint(r.config.Offset.Value)}
 	if len(r.program.Space.Dims) > 0 {
 		low, high := boundsOf(r.program.Space)

@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 )
 
 // Fronts is an Archive with a Pareto front in each cell: members that do not dominate each other (multi-objective
@@ -43,13 +44,13 @@ func (c frontCells) Empty(n int, _ Scoring) Archive {
 		Filled:     graph.Zeros(graph.ShapeOf(graph.Int32, cells)), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
-// Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, and of the
+// Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, or of the
 // hypervolumes.
-func (c frontCells) Workspace(batch int) int64 {
+func (c frontCells) Workspace(batch, _ int) int64 {
 	k, front := len(c.of.names()), c.of.Front
-	compared := 4 * int64(batch) * int64(front) * int64(4*k+4)
+	compared := 4 * int64(batch) * int64(front) * int64(2*k+2)
 	changed := 4 * int64(c.Most()) * int64(2*k+1)
-	return compared + changed + int64(c.Cells())*hypervolumeBytes(front, k) + hypervolumeBytes(c.Most(), k)
+	return max(compared+changed, int64(c.Cells())*hypervolumeBytes(front, k), hypervolumeBytes(c.Most(), k))
 }
 
 // Metrics names the numbers of Fronts.Metrics.
@@ -59,8 +60,9 @@ func (frontCells) Metrics() []string {
 
 // Summary says how many cells and elites there are.
 func (c frontCells) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %d cells filled by %.0f elites, hypervolume %.6g, of all cells together %.6g",
-		metric("coverage")*float64(c.Cells()), c.Cells(), metric("elites"), metric("hypervolume"), metric("moqd_score"))
+	return fmt.Sprintf("%.0f of %s filled by %s, hypervolume %.6g, of all cells together %.6g",
+		metric("coverage")*float64(c.Cells()), quantity.Count(c.Cells(), "cell", "cells"),
+		quantity.Count(metric("elites"), "elite", "elites"), metric("hypervolume"), metric("moqd_score"))
 }
 
 // Size returns the number of cells with an elite.

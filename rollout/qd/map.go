@@ -2,14 +2,16 @@ package qd
 
 import (
 	"math"
+	"sync"
 
 	"xlarun/graph"
 )
 
-// mapPlaces says which cell each point of a map shows.
+// mapPlaces says which cell each point of a map shows, row after row from the top, by the map's width and height: that
+// of the display has another size than that of the file.
 type mapPlaces struct {
-	width, height int
-	cells         []float64 // row after row from the top
+	lock  sync.Mutex
+	cells map[[2]int][]float64
 }
 
 // Map returns the fitness of the elites by the first two numbers of their descriptors, as rows from top to bottom. Each
@@ -23,7 +25,12 @@ func (r *Run) Map(width, height int) ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	places := state.(State).Archive.Places()
+	return r.mapOf(state.(State).Archive, width, height)
+}
+
+// mapOf returns the Map of an archive.
+func (r *Run) mapOf(a Archive, width, height int) ([][]float64, error) {
+	places := a.Places()
 	fitness, err := graph.Floats(places.Fitness)
 	if err != nil {
 		return nil, err
@@ -66,18 +73,69 @@ func (r *Run) Map(width, height int) ([][]float64, error) {
 	return rows, nil
 }
 
+// mapSide is the number of rows and columns of MapFile.
+const mapSide = 64
+
+// mapFile is the content of runfolder.MapFile.
+type mapFile struct {
+	Generation int64        `json:"generation"`
+	Names      []string     `json:"names"` // of the two numbers of the descriptor, or of the one
+	Low        []float32    `json:"low"`   // bounds of these numbers
+	High       []float32    `json:"high"`
+	Rows       [][]*float64 `json:"rows"` // fitness from top to bottom; null where there is no elite
+}
+
+// picture returns runfolder.MapFile; nil without descriptors.
+func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
+	if len(r.program.Space.Dims) == 0 {
+		return nil, nil
+	}
+	rows, err := r.mapOf(a, mapSide, mapSide)
+	if err != nil {
+		return nil, err
+	}
+	low, high := boundsOf(r.program.Space)
+	shown := min(2, len(low))
+	m := &mapFile{Generation: generation, Low: low[:shown], High: high[:shown],
+		Names: []string{"first", "second"}[:shown]}
+	if names := r.program.Play.Env.Spec().Descriptors; len(names) >= shown && r.config.Descriptor == "env" {
+		m.Names = names[:shown]
+	}
+	for _, row := range rows {
+		var numbers []*float64
+		for _, x := range row {
+			if x != x {
+				numbers = append(numbers, nil)
+			} else {
+				numbers = append(numbers, &x)
+			}
+		}
+		m.Rows = append(m.Rows, numbers)
+	}
+	return m, nil
+}
+
 // fillCells gives each point the best fitness in its cell. fitness has the same number of places for each cell.
 func (r *Run) fillCells(rows [][]float64, fitness []float64) error {
 	width, height, cells := len(rows[0]), len(rows), r.program.Container.Cells()
-	if r.places.width != width || r.places.height != height {
-		cells, err := r.cellsOf(width, height)
-		if err != nil {
+	r.places.lock.Lock()
+	defer r.places.lock.Unlock()
+	shown := r.places.cells[[2]int{width, height}]
+	if shown == nil {
+		var err error
+		if shown, err = r.cellsOf(width, height); err != nil {
 			return err
 		}
-		r.places = mapPlaces{width, height, cells}
+		if len(r.places.cells) > 1 { // the terminal has another size now
+			clear(r.places.cells)
+		}
+		if r.places.cells == nil {
+			r.places.cells = map[[2]int][]float64{}
+		}
+		r.places.cells[[2]int{width, height}] = shown
 	}
 	each := len(fitness) / cells
-	for i, place := range r.places.cells {
+	for i, place := range shown {
 		cell := int(place)
 		for _, f := range fitness[cell*each : (cell+1)*each] {
 			if before := rows[i/width][i%width]; !math.IsInf(f, -1) && (before != before || f > before) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
@@ -27,6 +28,23 @@ func TestMap(t *testing.T) {
 		require.Equal(t, rawBytes(t, snapshot), rawBytes(t, again))
 		state, err := s.state(snapshot)
 		require.NoError(t, err)
+		files, err := s.Files(snapshot, false)
+		require.NoError(t, err)
+		large, err := s.Map(mapSide, mapSide)
+		require.NoError(t, err)
+		kept := files[1].JSON.(*mapFile)
+		require.Equal(t, runfolder.MapFile, files[1].Name, "31.291")
+		require.Equal(t, snapshot.Step, kept.Generation, "31.291")
+		require.Equal(t, []string{"mean distance from the middle (m)", "mean speed (m/s)"}, kept.Names, "31.291")
+		for y, row := range large {
+			for x, f := range row {
+				if kept.Rows[y][x] == nil {
+					require.True(t, math.IsNaN(f), "31.291")
+				} else {
+					require.Equal(t, f, *kept.Rows[y][x], "31.291")
+				}
+			}
+		}
 		places := state.Archive.Places()
 		fitness, descriptors := floats(t, places.Fitness), floats(t, places.Descriptor)
 		low, high := boundsOf(s.program.Space)

@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/settings"
 )
 
@@ -21,6 +22,9 @@ type NSGA2 struct {
 
 // Needs implements ArchiveMaker.
 func (*NSGA2) Needs() Needs { return Needs{Objectives: true} }
+
+// Emitter implements EmitterSuggester.
+func (*NSGA2) Emitter() string { return "sbx" }
 
 // Make returns the population's container.
 func (p *NSGA2) Make(of Measures) (Container, error) {
@@ -56,7 +60,7 @@ func (c populationPlaces) Empty(n int, _ Scoring) Archive {
 }
 
 // Workspace returns the bytes of who dominates whom, and of the hypervolume.
-func (c populationPlaces) Workspace(batch int) int64 {
+func (c populationPlaces) Workspace(batch, _ int) int64 {
 	n := int64(c.Cells() + batch)
 	return 4*n*n + hypervolumeBytes(c.Cells(), len(c.of.names()))
 }
@@ -68,8 +72,8 @@ func (populationPlaces) Metrics() []string {
 
 // Summary says how many members are non-dominated.
 func (c populationPlaces) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %.0f members are non-dominated, hypervolume %.6g", metric("first_front"),
-		metric("elites"), metric("hypervolume"))
+	return fmt.Sprintf("%.0f of %s non-dominated, hypervolume %.6g", metric("first_front"),
+		quantity.Count(metric("elites"), "member", "members"), metric("hypervolume"))
 }
 
 // Size returns the number of members.

@@ -2,6 +2,7 @@ package qd
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,12 +72,22 @@ func (o Objectives) selectObjectives(spec envs.Spec) (Objectives, error) {
 		return o, settings.Wrong("objectives", o.Names, "at most %d: with more, hypervolumes take too long. Name some "+
 			"of these: %s", mostObjectives, strings.Join(known, ", "))
 	}
+	for _, x := range o.Reference {
+		if most := mostReference(len(names)); !(math.Abs(x) <= most) {
+			return o, settings.Wrong("reference-point", x, "numbers from %g to %g: with %d objectives hypervolumes "+
+				"from farther away would be infinite", -most, most, len(names))
+		}
+	}
 	if len(o.Reference) != len(names) {
 		return o, settings.Wrong("reference-point", fmt.Sprintf("%d numbers", len(o.Reference)), "%d, a value of each "+
 			"of %s that all good members exceed: hypervolumes begin there", len(names), strings.Join(names, ", "))
 	}
 	return o, nil
 }
+
+// mostReference returns how far from 0 a reference point of k objectives may be: hypervolumes of 2²⁴ cells together are
+// finite numbers of float32.
+func mostReference(k int) float64 { return math.Pow(10, float64(30/k)) }
 
 // scoring lists the environments with several objectives.
 func scoring() (ids []string) {

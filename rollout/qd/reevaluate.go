@@ -1,142 +1,214 @@
 package qd
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
-	"strconv"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
 // correction is an archive after its elites were played on fresh episodes. Where episodes are random, elites were
 // lucky: the best of several members in a cell, with a descriptor that fell into that cell. So all elites go into a new
-// archive by their mean return and mean descriptor: its coverage and QD score are the corrected ones of Flageolat and
-// Cully, "Uncertain quality-diversity: evaluation methodology and new methods for quality-diversity in uncertain
+// archive by their mean return, mean objectives and mean descriptor. Its numbers are the corrected ones of Flageolat
+// and Cully, "Uncertain quality-diversity: evaluation methodology and new methods for quality-diversity in uncertain
 // domains" (2023).
 type correction struct {
 	step     int64 // of the state
 	episodes int   // of each elite
-	elites   []playedElite
-	cells    int     // with an elite in the new archive
-	score    float64 // QD score of the new archive
-	dropped  int     // elites without a finite mean return and descriptor
+	elites   playedElites
+	dropped  int                // elites without a finite mean return, objectives and descriptor
+	metrics  map[string]float64 // of the new archive, by the names of Container.Metrics
 }
 
-// playedElite is an elite after its episodes.
-type playedElite struct {
-	cell       int       // where it is
-	fitness    float64   // mean return
-	descriptor []float64 // mean, within the bounds
-	mean       int       // the cell of that descriptor
-	valid      bool      // both are finite
+// playedElites are the elites of an archive after their episodes, by rising number of their places.
+type playedElites struct {
+	fitness     []float64 // mean return
+	descriptors []float64 // mean, within the bounds, elite after elite; empty without descriptors
+	objectives  []float64 // mean, elite after elite; empty unless there are several
 }
+
+// correctedMetrics are the metrics that sum an archive up, where it has them. A new archive by means corrects them.
+var correctedMetrics = []string{"coverage", "qd_score", "hypervolume", "moqd_score", "elites", "first_front"}
 
 // reevaluateKey is folded into the seed's key for the episodes. Nothing else uses it.
 const reevaluateKey = 0x72656576
 
-// reevaluated is an elite after its episodes. A part has a leading axis.
-type reevaluated struct {
-	Fitness    *graph.Array // f32[]: mean return
-	Descriptor *graph.Array // f32[d]: mean, within the bounds
-	Cell       *graph.Array // i32[]: of that descriptor
-	Valid      *graph.Array // bool[]
+// reevaluation is the carry from one part of the elites to the next.
+type reevaluation struct {
+	Part    *graph.Array // i32[]
+	Archive Archive      // of the means so far; its genomes are empty
 }
 
-// reevaluation are the inputs of Program.reevaluate.
-type reevaluation struct {
-	Archive CellArchive
+// reevaluationInputs are the inputs of Program.reevaluate.
+type reevaluationInputs struct {
+	Genomes *graph.Array // f32[batch, n]: of the part, of which the first Count count
+	Count   *graph.Array // i32[]
+	Last    *graph.Array // i32[]: 1 of the last part; else 0
 	Key     random.Key
 	Inputs  Inputs
 }
 
-// reevaluate plays a part of the elites, as many as a generation has members, by their numbers in FilledCells. Those
-// beyond the last one are the last one again.
-func (p *Program) reevaluate(part *graph.Array, in reevaluation) (next *graph.Array, elites reevaluated) {
-	first, last := part.Mul(p.Play.Tiles.Items), in.Archive.Size().Sub(1)
-	elites = episode.PlayEach(p.Play, in.Inputs.Play, random.FoldIn(in.Key, part), func(number *graph.Array,
-		_ random.Key, play func(params any) episode.Summary) reevaluated {
-		genome := in.Archive.Elite(number.Add(first).Min(last).Max(0))
-		e := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), in.Inputs.Tables)
-		return reevaluated{e.Batch.Fitness, e.Batch.Descriptor, e.Batch.Cell, e.Batch.Valid}
-	})
-	return part.Add(1), elites
+// reevaluated are the results of a part.
+type reevaluated struct {
+	Fitness    *graph.Array // f32[batch]: mean return
+	Valid      *graph.Array // bool[batch]: all means are finite
+	Descriptor *graph.Array `tree:"optional"` // f32[batch, d]: mean, within the bounds
+	Objectives *graph.Array `tree:"optional"` // f32[batch, k]: mean
+	Metrics    *graph.Array // f32[metrics]: of the new archive, after the last part; else 0
 }
 
-// Reevaluates reports whether the archive is a CellArchive.
-func (r *Run) Reevaluates() bool { return r.corrects }
+// reevaluate plays a part of the elites, as many as a generation has members, and puts their means into the new
+// archive. Members beyond the last elite are not valid.
+func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluation, reevaluated) {
+	scoring := settings.Bind(&p.Scoring, in.Inputs.Numbers, "")
+	scoring.Annealing = bestOfCell
+	batch := episode.PlayEach(p.Play, in.Inputs.Play, random.FoldIn(in.Key, s.Part), func(number *graph.Array,
+		_ random.Key, play func(params any) episode.Summary) Batch {
+		genome := graph.Take(in.Genomes, number, 0)
+		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), in.Inputs.Tables).Batch
+		b.Valid = b.Valid.And(number.Lt(in.Count))
+		if c, ok := p.Container.(NoveltyContainer); ok {
+			b.Near = c.Near(s.Archive, b.Unit)
+		}
+		b.Genomes = graph.Zeros(graph.ShapeOf(graph.Float32, 1))
+		return b
+	})
+	archive, change := s.Archive.Insert(batch, graph.Zeros(graph.ShapeOf(graph.Int32)), *scoring)
+	metrics := graph.Cond(in.Last.Gt(0), func() *graph.Array {
+		return graph.Stack(archive.Metrics(change, *scoring), 0)
+	}, func() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, len(p.Container.Metrics()))) })
+	return reevaluation{s.Part.Add(1), archive},
+		reevaluated{batch.Fitness, batch.Valid, batch.Descriptor, batch.Objectives, metrics}
+}
 
-// Reevaluate plays all elites on as many fresh episodes as members are judged by. It does nothing unless the archive is
-// a CellArchive.
+// bestOfCell makes an elite of the best member of a cell, whatever its fitness is.
+var bestOfCell = Annealing{Rate: settings.Num(1)}
+
+// Reevaluates implements run.Reevaluating: all archives do.
+func (r *Run) Reevaluates() bool { return true }
+
+// Reevaluate plays all elites on as many fresh episodes as members are judged by.
 func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	archive, ok := state.Archive.(CellArchive)
-	if !ok {
-		return nil, nil
-	}
-	elites, err := r.replay(archive)
+	c, err := r.replay(state.Archive.Places())
 	if err != nil {
 		return nil, err
 	}
-	c := &correction{step: s.Step, episodes: r.config.Judge, elites: elites}
-	best := map[int]float64{} // of the new archive, by cell
-	for _, e := range elites {
-		if !e.valid {
-			c.dropped++
-		} else if before, ok := best[e.mean]; !ok || e.fitness > before {
-			best[e.mean] = e.fitness
-		}
-	}
-	c.cells = len(best)
-	for _, cell := range slices.Sorted(maps.Keys(best)) {
-		c.score += best[cell] + r.config.Offset.Value
-	}
+	c.step, c.episodes = s.Step, r.config.Judge
 	r.correction = c
-	return []run.Fact{{Name: "corrected_coverage", Value: float64(c.cells) / float64(r.program.Container.Cells())},
-		{Name: "corrected_qd_score", Value: c.score}, {Name: "corrected_episodes", Value: c.episodes}}, nil
+	return c.facts(), nil
 }
 
-// replay plays the elites, and returns them by rising number of their cells.
-func (r *Run) replay(a CellArchive) (elites []playedElite, err error) {
-	filled, err := graph.Floats(a.FilledCells())
-	if err != nil {
-		return nil, err
+// facts returns the corrected metrics.
+func (c *correction) facts() (facts []run.Fact) {
+	for _, name := range correctedMetrics {
+		if x, ok := c.metrics[name]; ok {
+			facts = append(facts, run.Fact{Name: "corrected_" + name, Value: x})
+		}
 	}
-	count, err := graph.Floats(a.Size())
-	if err != nil || count[0] == 0 {
-		return nil, err
-	}
+	return append(facts, run.Fact{Name: "corrected_episodes", Value: c.episodes})
+}
+
+// replay plays the elites, and makes an archive of their means.
+func (r *Run) replay(places Places) (*correction, error) {
 	p := *r.program
 	play, rollout := *p.Play, *p.Play.Rollout
 	rollout.Episodes, rollout.Plan.EpisodeBatch = r.config.Judge, 1
 	play.Rollout, p.Play = &rollout, &play
+	p.Annealing = bestOfCell
+	fitness, err := graph.Floats(places.Fitness)
+	if err != nil {
+		return nil, err
+	}
+	var occupied []int32
+	for i, f := range fitness {
+		if !math.IsInf(f, -1) {
+			occupied = append(occupied, int32(i))
+		}
+	}
+	batch := play.Tiles.Items
+	in := reevaluationInputs{Key: random.FoldIn(random.New(r.config.Seed), reevaluateKey), Inputs: r.inputs}
+	// fill makes the inputs those of the part that begins with an elite. Beyond the last one is the
+	// first place of the archive.
+	fill := func(first int) error {
+		part := slices.Clone(occupied[first:min(first+batch, len(occupied))])
+		in.Count = graph.Of(int32(len(part)))
+		in.Last = graph.Of(int32(0))
+		if first+batch >= len(occupied) {
+			in.Last = graph.Of(int32(1))
+		}
+		for len(part) < batch {
+			part = append(part, 0)
+		}
+		in.Genomes, err = genomeRows(places.Genomes, part, 0, p.Genomes.Size())
+		return err
+	}
+	var first reevaluation
+	err = graph.Try(func() {
+		first = reevaluation{graph.Zeros(graph.ShapeOf(graph.Int32)), p.Container.Empty(1, p.Scoring)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(0); err != nil {
+		return nil, err
+	}
 	loop, err := run.NewLoop(r.backend, run.LoopOptions{Name: "reevaluation", Purpose: run.Purpose("qd", &r.config),
-		Plan: rollout.Plan}, graph.Zeros(graph.ShapeOf(graph.Int32)), reevaluation{a,
-		random.FoldIn(random.New(r.config.Seed), reevaluateKey), r.inputs}, p.reevaluate)
+		Plan: rollout.Plan, Computed: true}, first, in, p.reevaluate)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = loop.Close() }()
-	for part := range slices.Chunk(filled[:int(count[0])], play.Tiles.Items) {
-		played, err := loop.Numbers() // the fitness of all, their descriptors, their cells, whether they are valid
+	c := &correction{metrics: map[string]float64{}}
+	for first := 0; first == 0 || first < len(occupied); first += batch {
+		if first > 0 {
+			if err := fill(first); err != nil {
+				return nil, err
+			}
+			if err := loop.SetInputs(in); err != nil {
+				return nil, err
+			}
+		}
+		numbers, err := loop.Numbers()
 		if err != nil {
 			return nil, err
 		}
-		n, d := play.Tiles.Items, p.Space.Dims[0]
-		for i, cell := range part {
-			elites = append(elites, playedElite{cell: int(cell), fitness: played[i],
-				descriptor: played[n+i*d : n+(i+1)*d], mean: int(played[n+n*d+i]), valid: played[n+n*d+n+i] != 0})
+		c.add(numbers, batch, min(batch, len(occupied)-first), &p)
+	}
+	return c, nil
+}
+
+// add appends the first count of the batch members of a part, whose results are numbers, leaf after leaf.
+func (c *correction) add(numbers []float64, batch, count int, p *Program) {
+	next := func(each int) []float64 {
+		leaf := numbers[:batch*each]
+		numbers = numbers[len(leaf):]
+		return leaf[:count*each]
+	}
+	c.elites.fitness = append(c.elites.fitness, next(1)...)
+	for _, valid := range next(1) {
+		if valid == 0 {
+			c.dropped++
 		}
 	}
-	slices.SortFunc(elites, func(a, b playedElite) int { return cmp.Compare(a.cell, b.cell) })
-	return elites, nil
+	if len(p.Space.Dims) > 0 {
+		c.elites.descriptors = append(c.elites.descriptors, next(p.Space.Dims[0])...)
+	}
+	if k := len(p.Objectives.names()); k > 0 {
+		c.elites.objectives = append(c.elites.objectives, next(k)...)
+	}
+	for i, name := range p.Container.Metrics() {
+		c.metrics[name] = numbers[i]
+	}
 }
 
 // Table says what the elites are on fresh episodes, after Reevaluate.
@@ -145,32 +217,40 @@ func (r *Run) Table() []string {
 	if c == nil {
 		return nil
 	}
-	episodes := "a fresh episode"
-	if c.episodes > 1 {
-		episodes = fmt.Sprintf("%d fresh episodes", c.episodes)
-	}
-	line := fmt.Sprintf("by the means of %s of each elite: %d of %d cells filled, QD score %.6g", episodes, c.cells,
-		r.program.Container.Cells(), c.score)
+	line := fmt.Sprintf("by the means of %s of each elite: %s",
+		quantity.Count(c.episodes, "fresh episode", "fresh episodes"),
+		r.program.Container.Summary(func(name string) float64 { return c.metrics[name] }))
 	if c.dropped > 0 {
-		line += fmt.Sprintf("; %d of %d elites have no finite mean return and descriptor", c.dropped, len(c.elites))
+		line += fmt.Sprintf("; means that are not finite: %d of %s", c.dropped,
+			quantity.Count(len(c.elites.fitness), "elite", "elites"))
 	}
 	return []string{line}
 }
 
 // addTo adds the results to the arrays of runfolder.ArchiveFile, with rows in the same order, and to its metadata.
 func (c *correction) addTo(arrays map[string]*graph.Array, metadata map[string]string) {
-	metadata["corrected_cells"], metadata["corrected_qd_score"] = strconv.Itoa(c.cells), fmt.Sprint(c.score)
-	metadata["corrected_episodes"] = strconv.Itoa(c.episodes)
-	if len(c.elites) == 0 {
+	for _, fact := range c.facts() {
+		metadata[fact.Name] = fmt.Sprint(fact.Value)
+	}
+	n := len(c.elites.fitness)
+	if n == 0 {
 		return
 	}
-	var fitness, descriptors []float32
-	for _, e := range c.elites {
-		fitness = append(fitness, float32(e.fitness))
-		for _, x := range e.descriptor {
-			descriptors = append(descriptors, float32(x))
+	add := func(name string, x []float64, dims ...int) {
+		if len(x) > 0 {
+			arrays[name] = graph.Float32s(floats32(x), slices.Concat([]int{n}, dims)...)
 		}
 	}
-	arrays["corrected_fitness"] = graph.Float32s(fitness)
-	arrays["corrected_descriptor"] = graph.Float32s(descriptors, len(fitness), len(descriptors)/len(fitness))
+	add("corrected_fitness", c.elites.fitness)
+	add("corrected_descriptor", c.elites.descriptors, len(c.elites.descriptors)/n)
+	add("corrected_objectives", c.elites.objectives, len(c.elites.objectives)/n)
+}
+
+// floats32 rounds numbers.
+func floats32(x []float64) []float32 {
+	all := make([]float32, len(x))
+	for i, v := range x {
+		all[i] = float32(v)
+	}
+	return all
 }

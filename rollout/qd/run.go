@@ -16,13 +16,12 @@ import (
 // Run is a run of qd: a compiled generation and its state on the devices.
 type Run struct {
 	*run.Loop
-	config   Config
-	program  *Program
-	target   float64 // NaN: none
-	backend  xlabridge.Backend
-	inputs   Inputs
-	corrects bool              // the archive is a CellArchive
-	rare     map[string]string // further names of metrics, in generations in which they are above 0
+	config  Config
+	program *Program
+	target  float64 // NaN: none
+	backend xlabridge.Backend
+	inputs  Inputs
+	rare    map[string]string // further names of metrics, in generations in which they are above 0
 	// correction is what Reevaluate found; nil before it.
 	correction *correction
 	places     mapPlaces
@@ -104,10 +103,7 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := graph.Eval(state.Archive.Places())
-	if err != nil {
-		return nil, err
-	}
+	places := state.Archive.Places()
 	fitness, err := graph.Floats(places.Fitness)
 	if err != nil {
 		return nil, err
@@ -128,7 +124,11 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 		if math.IsInf(fitness[place], -1) {
 			return nil, nil
 		}
-		params, err := r.member(places.Genomes.Index(place))
+		genome, err := genomeRows(places.Genomes, []int32{int32(place)}, 0, r.program.Genomes.Size())
+		if err != nil {
+			return nil, err
+		}
+		params, err := r.member(genome.Index(0))
 		if err != nil {
 			return nil, err
 		}
@@ -151,22 +151,29 @@ func (r *Run) member(genome *graph.Array) (params any, err error) {
 // largeArchive is the size in bytes from which the archive is written only at the end of a run.
 const largeArchive = 8 << 20
 
-// Files returns the archive.
-func (r *Run) Files(s run.Snapshot, ended bool) ([]run.File, error) {
-	if r.program.Container.Most()*r.program.Genomes.Size()*4 > largeArchive && !ended {
-		return nil, nil
-	}
+// Files returns the archive and the map.
+func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := r.elites(state)
+	if r.program.Container.Most()*r.program.Genomes.Size()*4 <= largeArchive || ended {
+		arrays, err := r.elites(state)
+		if err != nil {
+			return nil, err
+		}
+		metadata := r.metadata(s.Step)
+		if c := r.correction; c != nil && c.step == s.Step {
+			c.addTo(arrays, metadata)
+		}
+		files = append(files, run.File{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata})
+	}
+	picture, err := r.picture(state.Archive, s.Step)
 	if err != nil {
 		return nil, err
 	}
-	metadata := r.metadata(s.Step)
-	if c := r.correction; c != nil && c.step == s.Step {
-		c.addTo(arrays, metadata)
+	if picture != nil {
+		files = append(files, run.File{Name: runfolder.MapFile, JSON: picture})
 	}
-	return []run.File{{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata}}, nil
+	return files, nil
 }

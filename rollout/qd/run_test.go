@@ -111,6 +111,9 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	arrays := files[0].Arrays.(map[string]*graph.Array)
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
 	require.Equal(t, float64(len(cells)), floats(t, state.Archive.(Elites).Count)[0])
+	for _, generation := range floats(t, arrays["generation"]) {
+		require.Equal(t, 1., generation, "31.343: generations count from 1, as the rows of metrics do")
+	}
 	params, err := s.member(state.Archive.(Elites).Genomes.Index(int(cells[0])))
 	require.NoError(t, err)
 	saved := graph.Leaves(params)
@@ -181,6 +184,34 @@ func TestNothingEntersTheArchive(t *testing.T) {
 	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
 }
 
+// What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure.
+func TestMemoryIsPredicted(t *testing.T) {
+	c := small()
+	c.Env, c.Policy, c.Steps, c.Batch, c.Tile, c.Devices = "Arm-v0", "vector", 1, 128, 0, 1
+	grid, cvt, apart, fronts, population := c, c, c, c, c
+	grid.Archive, cvt.Archive, apart.Archive = "grid:100", "cvt:5000", "unstructured:20000"
+	fronts.Env, fronts.Archive, fronts.Front, fronts.Reference = "MultiRastrigin-v0", "grid:10", 100, []float64{-3, -3}
+	population.Env, population.Archive, population.Reference = "ZDT1-v0", "nsga2:1000", []float64{-9, -9}
+	for name, c := range map[string]Config{"31.279 grid": grid, "31.280 CVT": cvt, "31.281 unstructured": apart,
+		"31.282 fronts": fronts, "31.283 NSGA-II": population} {
+		s := start(t, xlatest.Open(t, 1), c)
+		_, device, err := c.predicted(s.program, plan.Machine{CPU: true, Devices: 1})
+		require.NoError(t, err)
+		compiled := s.Profile().PeakMemoryBytes
+		t.Logf("%s: predicted %d, compiled %d", name, device+bytesOf(s.inputs.Tables), compiled)
+		require.InEpsilon(t, compiled, device+bytesOf(s.inputs.Tables), .1, name)
+	}
+}
+
+// A program that takes too much memory is refused after it was compiled, when its tables are known.
+func TestCompiledMemoryIsChecked(t *testing.T) {
+	c := small()
+	c.Policy, c.Archive, c.Memory, c.Devices = "linear", "cvt:2000", 2<<20, 1
+	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
+	_, err := c.Start(xlatest.Open(t, 1))
+	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")
+}
+
 // nanOf is a descriptor that is NaN: in episodes that begin to the left, or in all.
 type nanOf struct{ all bool }
 
@@ -238,7 +269,8 @@ func TestBadInput(t *testing.T) {
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
-		{"31.173 one objective", func(c *Config) { c.Front = 5 }, "such as MultiRastrigin-v0, ZDT1-v0: this one"},
+		{"31.173 one objective", func(c *Config) { c.Front = 5 },
+			"such as MultiRastrigin-v0, Noisy-v0, ZDT1-v0: this one"},
 		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
 		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
@@ -279,4 +311,48 @@ func TestBadInput(t *testing.T) {
 	}
 	require.ErrorContains(t, checkSpace(envs.Box{Low: []float64{0}, High: []float64{math.Inf(1)}, Dims: []int{1},
 		DType: graph.Float32}), "finite")
+}
+
+// NSGA-II suits sbx where genomes have bounds; what is given stays.
+func TestEmitterOfAnArchive(t *testing.T) {
+	c := DefaultConfig()
+	c.Env, c.Archive = "ZDT1-v0", "nsga2:20"
+	require.Equal(t, "sbx", c.Suggested()["emitter"], "31.292")
+	c.Env = "Gather-v1"
+	require.NotContains(t, c.Suggested(), "emitter", "31.293 genomes without bounds")
+	c.Env, c.Archive = "Arm-v0", "grid:8"
+	require.NotContains(t, c.Suggested(), "emitter", "31.294")
+}
+
+// A reference point from which hypervolumes are infinite is refused; one at the bound gives finite ones.
+func TestReferenceIsNear(t *testing.T) {
+	c := small()
+	several(func(*Config) {})(&c)
+	c.Reference = []float64{-1, -1.1e15}
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "numbers from -1e+15 to 1e+15", "31.295")
+	c.Reference[1] = math.NaN()
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "a number for each objective", "31.296")
+	for k := 2; k <= mostObjectives; k++ {
+		sum := graph.Full(graph.ShapeOf(graph.Float32, k), 2*mostReference(k)).Prod().Mul(mostCells)
+		require.False(t, math.IsInf(floats(t, sum)[0], 1), "31.297")
+	}
+}
+
+// The program is made once for the names of metrics, the display and the start, and anew after a change.
+func TestProgramIsMadeOnce(t *testing.T) {
+	c := small()
+	p, err := c.program()
+	require.NoError(t, err)
+	copied := c
+	q, err := copied.program()
+	require.NoError(t, err)
+	require.Same(t, p, q, "31.298")
+	copied.Parted = copied.Parted.With("emitter.iso-sigma", "0.5")
+	q, err = copied.program()
+	require.NoError(t, err)
+	require.NotSame(t, p, q, "31.299")
+	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value, "31.299")
+	copied.Archive = "grid:0"
+	_, err = copied.program()
+	require.Error(t, err, "31.300")
 }

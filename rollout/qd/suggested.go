@@ -21,12 +21,18 @@ var taskSettings = map[string]settings.Values{
 }
 
 // Suggested returns settings for the environment that differ from the defaults. A reference point is among them only if
-// the run has all objectives of the environment.
+// the run has all objectives of the environment. The emitter is the one that suits the archive, where genomes have
+// bounds.
 func (c *Config) Suggested() settings.Values {
 	values := c.Playing.Suggested()
 	maps.Copy(values, taskSettings[c.Env])
 	if !c.hasObjectives() || c.Names != "" {
 		delete(values, "reference-point")
+	}
+	if maker, err := archives.Choose(c.Archive, nil); err == nil && values["emitter.bounds"] != nil {
+		if m, ok := maker.(EmitterSuggester); ok {
+			values["emitter"] = m.Emitter()
+		}
 	}
 	return values
 }

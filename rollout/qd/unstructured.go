@@ -6,6 +6,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -71,12 +72,9 @@ type distanceContainer struct {
 // Most is the largest number of elites.
 func (c distanceContainer) Most() int { return c.Cells() }
 
-// widestTile is the largest number of members that a plan makes a tile of.
-const widestTile = 8192
-
 // Workspace returns the bytes of the distances between the members, and of those from a tile of members to the elites.
-func (c distanceContainer) Workspace(batch int) int64 {
-	return 4 * (int64(batch)*int64(batch) + int64(min(batch, widestTile))*int64(c.Cells()))
+func (c distanceContainer) Workspace(batch, tile int) int64 {
+	return 4 * (int64(batch)*int64(batch) + int64(tile)*int64(c.Cells()))
 }
 
 // Empty returns an archive without elites.
@@ -111,7 +109,8 @@ func (distanceContainer) Rows() []run.Row {
 		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
 			Colour: "cyan"},
 		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
-			Behind: " members found no room: give more --archive.most"}}},
+			Behind: " members found no room: give more --archive.most",
+			One:    " member found no room: give more --archive.most"}}},
 	}
 }
 
@@ -122,8 +121,8 @@ func (distanceContainer) Rare() map[string]string {
 
 // Summary says how many elites there are.
 func (c distanceContainer) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f elites, at most %d, QD score %.6g, best %.4g", metric("elites"), c.Cells(),
-		metric("qd_score"), metric("best_fitness"))
+	return fmt.Sprintf("%s, at most %d, QD score %.6g, best %.4g", quantity.Count(metric("elites"), "elite", "elites"),
+		c.Cells(), metric("qd_score"), metric("best_fitness"))
 }
 
 // Size returns the number of elites.

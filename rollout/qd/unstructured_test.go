@@ -100,10 +100,6 @@ func TestNoveltySearch(t *testing.T) {
 			require.Greater(t, math.Hypot(x[0]-y[0], x[1]-y[1]), .05)
 		}
 	}
-	require.False(t, s.Reevaluates(), "31.258 fresh episodes of all were announced")
-	facts, err := s.Reevaluate(snapshot)
-	require.NoError(t, err)
-	require.Nil(t, facts)
 	files, err := s.Files(snapshot, true)
 	require.NoError(t, err)
 	require.Equal(t, n, files[0].Arrays.(map[string]*graph.Array)["centres"].Dim(0))

@@ -74,6 +74,12 @@ type Suggesting interface {
 	Suggested() settings.Values
 }
 
+// Remarking is an Experiment that knows what its user may not expect of the settings.
+type Remarking interface {
+	// Remark returns a line about that; "" for none.
+	Remark() string
+}
+
 // Progress receives the phases of a slow start.
 type Progress interface {
 	Download(done, total int64) // bytes

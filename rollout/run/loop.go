@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"weak"
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
@@ -25,8 +26,9 @@ type Loop struct {
 	program      *xlabridge.Compiled
 	packing      *graph.Packing
 	inputPacking *graph.Packing
-	state        []*graph.Array // on the devices, packed; nil after Close, or after a failed call that consumed it
-	inputs       []*graph.Array // packed
+	state        []*graph.Array              // on the devices, packed; nil after Close or a call that consumed it
+	inputs       []*graph.Array              // packed
+	sent         []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
 	names        []string
 	step         int64
 	closed       bool
@@ -52,6 +54,8 @@ type LoopOptions struct {
 	Packed bool
 	// Counter counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
 	Counter *PartCounter
+	// Fits refuses the compiled program, before the state is on the devices, if it takes too much memory. nil: it fits.
+	Fits func(Program) error
 	// Only Loop.Step uses the fields below.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -94,13 +98,19 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
 	}
 	l.profile.Account(ProgramOf(l.program))
+	if o.Fits != nil {
+		if err := o.Fits(ProgramOf(l.program)); err != nil {
+			_ = l.program.Close()
+			return nil, err
+		}
+	}
 	if o.Computed {
 		l.state, err = l.computed(options, state)
 	} else {
 		l.state, err = l.put(l.packing, state)
 	}
 	if err == nil {
-		if l.inputs, err = l.put(l.inputPacking, inputs); err != nil {
+		if err = l.putInputs(inputs); err != nil {
 			xlabridge.Free(l.state)
 		}
 	}
@@ -298,14 +308,42 @@ func (l *Loop) State() (any, error) {
 // Counter returns LoopOptions.Counter.
 func (l *Loop) Counter() *PartCounter { return l.options.Counter }
 
-// SetInputs replaces the inputs by others with the same structure and shapes.
+// SetInputs replaces the inputs by others with the same structure and shapes. Arrays that are among the inputs already
+// stay on the devices.
 func (l *Loop) SetInputs(inputs any) error {
-	put, err := l.put(l.inputPacking, inputs)
+	arrays, err := l.inputPacking.PackHost(inputs)
 	if err != nil {
 		return err
 	}
-	xlabridge.Free(l.inputs)
-	l.inputs = put
+	put, sent := slices.Clone(l.inputs), slices.Clone(l.sent)
+	var added, old []*graph.Array
+	for i, a := range arrays {
+		if weak.Make(a) == sent[i] {
+			continue
+		}
+		if put[i], err = xlabridge.Put(l.backend, l.devices, a); err != nil {
+			xlabridge.Free(added)
+			return err
+		}
+		added, old, sent[i] = append(added, put[i]), append(old, l.inputs[i]), weak.Make(a)
+	}
+	xlabridge.Free(old)
+	l.inputs, l.sent = put, sent
+	return nil
+}
+
+// putInputs puts the first inputs on the devices.
+func (l *Loop) putInputs(inputs any) error {
+	arrays, err := l.inputPacking.PackHost(inputs)
+	if err != nil {
+		return err
+	}
+	if l.inputs, err = xlabridge.Put(l.backend, l.devices, arrays); err != nil {
+		return err
+	}
+	for _, a := range arrays {
+		l.sent = append(l.sent, weak.Make(a))
+	}
 	return nil
 }
 

@@ -80,9 +80,8 @@ func (a *Aim) Judged() int { return a.Judge }
 // stepLimit is the name of the parameter of an environment that ends its episodes.
 const stepLimit = "max-steps"
 
-// Suggested shortens the episodes to the step limit of the environment: all later steps would be computed for nothing.
-func (p *Playing) Suggested() settings.Values {
-	values := settings.Values{}
+// limit returns the steps after which the environment ends an episode; 0 if that is not known.
+func (p *Playing) limit() (steps int) {
 	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
 		env, err := envs.Make(p.Env)
 		if err != nil {
@@ -92,17 +91,33 @@ func (p *Playing) Suggested() settings.Values {
 		if err != nil {
 			return
 		}
-		limit := env.Spec().MaxSteps
+		steps = env.Spec().MaxSteps
 		for _, param := range given {
 			if param.Name == stepLimit {
-				limit = int(param.High)
+				steps = int(param.High)
 			}
 		}
-		if limit >= 1 && limit < p.Steps {
-			values["steps"] = limit
-		}
 	})
+	return steps
+}
+
+// Suggested shortens the episodes to the step limit of the environment: all later steps would be computed for nothing.
+func (p *Playing) Suggested() settings.Values {
+	values := settings.Values{}
+	if limit := p.limit(); limit >= 1 && limit < p.Steps {
+		values["steps"] = limit
+	}
 	return values
+}
+
+// Remark says that the environment ends episodes before the last of their steps.
+func (p *Playing) Remark() string {
+	limit := p.limit()
+	if limit < 1 || limit >= p.Steps {
+		return ""
+	}
+	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps %d are computed and counted for "+
+		"nothing", p.Env, limit, p.Steps)
 }
 
 // Sampled returns the number of members whose trajectories are written.

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,12 @@ func TestEpisodesEndWithTheEnvironment(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := run.Playing{Scene: run.Scene{Env: c.env, EnvParam: c.params}, Steps: 500}
 			require.Equal(t, c.steps, p.Suggested()["steps"])
+			if c.steps == nil {
+				require.Empty(t, p.Remark(), "31.345")
+			} else {
+				require.Equal(t, fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps 500 are "+
+					"computed and counted for nothing", c.env, c.steps), p.Remark(), "31.345")
+			}
 		})
 	}
 }

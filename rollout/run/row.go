@@ -14,6 +14,7 @@ type Row struct {
 // Part is a metric of a row, with text before and after it. It is left out until the metric is known.
 type Part struct {
 	Before, Metric, Behind string
+	One                    string // text after the number 1; "": Behind
 	Format                 Format
 }
 

@@ -160,16 +160,11 @@ func (r *record) oneCoordinator() (all []string) {
 	return nil
 }
 
-// back: each worker is heard in time after the last fault was over, if there was still work for all.
+// back: each worker is heard in time after the last fault was over, if the study lasted so long. A worker that waits
+// for a trial is heard too.
 func (r *record) back() (all []string) {
 	until := r.Healed + r.Return
-	drained := time.Duration(0) // when the last trial was granted
-	for _, e := range r.Events {
-		if e.Kind == claim && e.Granted {
-			drained = e.At
-		}
-	}
-	if r.Return == 0 || drained < until {
+	if n := len(r.Events); r.Return == 0 || n == 0 || r.Events[n-1].At < until {
 		return nil
 	}
 	for _, w := range r.Workers {

@@ -150,8 +150,10 @@ func (a nodeArgs) run() error {
 	}
 	c := &studies.Coordinator{Spec: s, Away: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
+	first, at := time.Now(), monotonic()
 	ctx = decision.Observe(ctx, func(d decision.Decision) {
-		if err := writeEvent(log, event{Decision: d, Coordinator: pid, At: monotonic()}); err != nil {
+		e := event{Decision: d, Coordinator: pid, At: at + d.Instant.Sub(first)} // to the nanosecond within a process
+		if err := writeEvent(log, e); err != nil {
 			panic(err)
 		}
 	})

@@ -53,9 +53,17 @@ func numbered(text string) string {
 	return b.String()
 }
 
+// dialer makes connections on which the kernel asks every few seconds whether the server still knows them. A server
+// that is killed tells so once. If the network loses that, a client that waits for an answer would wait until it asks:
+// pgx has it ask after five minutes. A link may be cut for as long, since the server keeps the lock of a study for a
+// connection of which it does not know that it is over.
+var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second,
+	Interval: 3 * time.Second, Count: 100}}
+
 // pool returns connections to a server.
 func (a address) pool(connected func(context.Context, *pgx.Conn) error) *sql.DB {
 	c := a.server.Copy()
+	c.DialFunc = dialer.DialContext
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = patience
 	}

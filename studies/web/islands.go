@@ -14,22 +14,22 @@ import (
 	"xlarun/studies"
 )
 
-// OpenIslands serves a page of a run of islands from the files in its folder, like Open for a study.
-func OpenIslands(l studies.Listen, folder string) (*Page, error) {
+// OpenRun serves a page of a run from the files in its folder, like Open for a study.
+func OpenRun(l studies.Listen, folder string) (*Page, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
 	if err != nil {
 		return nil, fmt.Errorf("%s is no folder of a run: it has no config.toml", folder)
 	}
 	var config struct{ Kind any }
-	if err := toml.Unmarshal(text, &config); err != nil || config.Kind != "islands" {
-		what := "its config.toml names no kind"
-		if config.Kind != nil {
-			what = fmt.Sprintf("it is one of %v", config.Kind)
-		}
-		return nil, fmt.Errorf("%s is no folder of a run of islands: %s; give one, or a study", folder,
-			what)
+	err = toml.Unmarshal(text, &config)
+	name, ok := config.Kind.(string)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s is no folder of a run: its config.toml names no kind; give one, or a study", folder)
 	}
-	p := &Page{first: "islands.html", see: func() (any, error) { return islandsOf(folder) }}
+	p := &Page{first: "run.html", folder: folder, see: func() (any, error) { return runOf(folder, name) }}
+	if name == "islands" {
+		p.first, p.see = "islands.html", func() (any, error) { return islandsOf(folder) }
+	}
 	if err := p.open(l); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,20 @@ type islands struct {
 const mostRows = 400
 
 func islandsOf(folder string) (*islands, error) {
-	s := &islands{Name: filepath.Base(folder), Folder: folder, Rows: []map[string]any{}}
+	s := &islands{Name: filepath.Base(folder), Folder: folder}
+	var err error
+	if s.Rows, err = rowsOf(folder); err != nil {
+		return nil, err
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "islands.json")); err == nil && json.Valid(text) {
+		s.Standing = text
+	}
+	return s, nil
+}
+
+// rowsOf returns at most mostRows rows of a run: metrics by name, null if they are not finite.
+func rowsOf(folder string) ([]map[string]any, error) {
+	rows := []map[string]any{}
 	text, err := os.ReadFile(filepath.Join(folder, "metrics.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -70,10 +83,7 @@ func islandsOf(folder string) (*islands, error) {
 		if err := json.Unmarshal(line, &row); err != nil {
 			return nil, fmt.Errorf("%s/metrics.jsonl: line %d: %w", folder, i+1, err)
 		}
-		s.Rows = append(s.Rows, row)
+		rows = append(rows, row)
 	}
-	if text, err = os.ReadFile(filepath.Join(folder, "islands.json")); err == nil && json.Valid(text) {
-		s.Standing = text
-	}
-	return s, nil
+	return rows, nil
 }

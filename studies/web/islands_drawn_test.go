@@ -40,7 +40,7 @@ func archipelago(t *testing.T, standing string, rows ...map[string]any) *Page {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		}
 	}
-	p, err := OpenIslands(loopback, dir)
+	p, err := OpenRun(loopback, dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
@@ -123,7 +123,7 @@ func TestRealIslandsAreDrawn(t *testing.T) {
 			return &xlabridge.Reference{}, nil
 		}})
 	require.NoError(t, err)
-	p, err := OpenIslands(loopback, folder.Dir())
+	p, err := OpenRun(loopback, folder.Dir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	page := load(t, p).good()

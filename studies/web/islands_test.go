@@ -18,24 +18,22 @@ import (
 // a row that is being written is left for the next time.
 func TestShowsIslands(t *testing.T) {
 	dir := t.TempDir()
-	_, err := OpenIslands(loopback, dir)
+	_, err := OpenRun(loopback, dir)
 	require.ErrorContains(t, err, "is no folder of a run: it has no config.toml")
 	put := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	// 27.105: a run of another kind is none of islands.
-	for text, want := range map[string]string{"": "its config.toml names no kind", "oh": "names no kind",
-		"kind = \"evolve\"\n": "is no folder of a run of islands: it is one of evolve; give one, or a study",
-		"kind = 3\n":          "it is one of 3"} {
+	// 27.105: a file without a kind is of no run.
+	for _, text := range []string{"", "oh", "kind = 3\n"} {
 		put("config.toml", text)
-		_, err = OpenIslands(loopback, dir)
-		require.ErrorContains(t, err, want)
+		_, err = OpenRun(loopback, dir)
+		require.ErrorContains(t, err, "is no folder of a run: its config.toml names no kind; give one, or a study")
 	}
 	put("config.toml", "kind = \"islands\"\n")
-	_, err = OpenIslands(studies.Listen{Address: "0.0.0.0:0"}, dir)
+	_, err = OpenRun(studies.Listen{Address: "0.0.0.0:0"}, dir)
 	require.ErrorContains(t, err, "give a token")
 	look := func() (status int, text string, s islands) {
-		p, err := OpenIslands(loopback, dir) // nothing is remembered
+		p, err := OpenRun(loopback, dir) // nothing is remembered
 		require.NoError(t, err)
 		defer func() { require.NoError(t, p.Close()) }()
 		status, text, _ = get(t, http.DefaultClient, p.URL()+"data")
@@ -69,7 +67,7 @@ func TestShowsIslands(t *testing.T) {
 	require.Equal(t, 503, status)
 	require.Contains(t, text, "metrics.jsonl: line 1")
 
-	p, err := OpenIslands(loopback, dir)
+	p, err := OpenRun(loopback, dir)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	for file, want := range map[string]string{"": "<title>xlarun islands</title>", "islands.js": "poll(draw",

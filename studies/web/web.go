@@ -46,6 +46,7 @@ type Page struct {
 	numbers map[int64]int64 // of the trials, by ID
 	see     func() (any, error)
 	first   string // the file that is the page
+	folder  string // of a run
 }
 
 // fresh is the time for which data are served without reading the storage again.
@@ -124,6 +125,9 @@ func (p *Page) handler() http.Handler {
 	mux.HandleFunc("GET /data", p.data)
 	mux.HandleFunc("GET /workers", p.working)
 	mux.HandleFunc("POST /token", p.enter)
+	if p.folder != "" {
+		servePictures(mux, p.folder)
+	}
 	return p.guard(mux)
 }
 

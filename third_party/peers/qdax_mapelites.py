@@ -1,6 +1,6 @@
-"""MAP-Elites by QDax 0.5.0: a CVT archive, iso+line variation, and 50 generations in one scan.
+"""MAP-Elites by QDax 0.5.0: a CVT archive, iso+line variation, and some generations, 50 if not given, in one scan.
 
-usage: qdax_mapelites.py ENV CELLS BATCH     ENV: Arm-v0, Rastrigin-v0 or CartPole-v1
+usage: qdax_mapelites.py ENV CELLS BATCH [GENERATIONS]     ENV: Arm-v0, Rastrigin-v0 or CartPole-v1
 The result is the coverage.
 """
 import sys
@@ -15,7 +15,7 @@ from qdax.core.map_elites import MAPElites
 from qdax.tasks.arm import arm_scoring_function
 from qdax.utils.metrics import default_qd_metrics
 
-GENERATIONS, SIZE, STEPS = 50, 100, 500
+GENERATIONS, SIZE, STEPS = int(sys.argv[4]) if sys.argv[4:] else 50, 100, 500
 
 
 def arm(batch, key):

@@ -353,4 +353,28 @@ typedef struct {
   int64_t peak_unpadded_heap;
 } xp_executable_memory_args;
 
+/*
+ * The link of a TPU plugin's extension chain that reads serialized executables without a device. Its argument
+ * structures have no extension chain. Later functions of the link are not used.
+ */
+enum { XP_EXTENSION_TPU_EXECUTABLE = 17 };
+
+typedef struct {
+  size_t struct_size;
+  const char *serialized;
+  size_t serialized_size;
+  const char *text;  /* out */
+  size_t text_size;  /* out */
+  void *object;      /* out: owns the text */
+  void (*deleter)(void *object); /* out */
+} xp_tpu_read_args;
+
+typedef struct {
+  size_t struct_size;
+  int type;
+  void *next;
+  xp_error *(*target_arguments)(xp_tpu_read_args *args);
+  xp_error *(*hlo_module)(xp_tpu_read_args *args);
+} xp_tpu_executable_extension;
+
 #endif

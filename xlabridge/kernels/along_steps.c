@@ -5,7 +5,8 @@
 
 #include "vectors.h"
 
-// What is at hand of UNITS units at a time is taken along all steps: their states stay in the nearest memory, and everything else is read and written once.
+// UNITS units run through all steps before the next: their states stay in the first-level cache, and all other data is read
+// and written once.
 
 xf_error *xb_recurrence(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
@@ -51,8 +52,8 @@ xf_error *xb_integrate_fire(xf_frame *frame) {
   if (frame->args.size != 4 || (frame->results.size != 2 && frame->results.size != 3))
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_integrate_fire takes four arrays and gives two or three");
   xf_buffer **in = (xf_buffer **)frame->args.values, **out = (xf_buffer **)frame->results.values;
-  bool keeps = frame->results.size == 3;
-  xb_along w = {.arrays = 6 + keeps, .all = {in[0], in[1], in[2], in[3], out[0], out[1], keeps ? out[2] : NULL}};
+  bool potentials = frame->results.size == 3;
+  xb_along w = {.arrays = 6 + potentials, .all = {in[0], in[1], in[2], in[3], out[0], out[1], potentials ? out[2] : NULL}};
   bool right = xb_along_start(&w, 5, (const int64_t[]){1, 2, 1, 1, 1, 2, 2});
   int64_t steps = 0, n = 0;
   if (right) {
@@ -71,7 +72,7 @@ xf_error *xb_integrate_fire(xf_frame *frame) {
     if (w.dims[k] == 0) return NULL;
   do {
     const float *x = xb_along_data(&w, 1), *beta = xb_along_data(&w, 2), *threshold = xb_along_data(&w, 3);
-    float *v = xb_along_data(&w, 4), *spikes = xb_along_data(&w, 5), *before = keeps ? xb_along_data(&w, 6) : NULL;
+    float *v = xb_along_data(&w, 4), *spikes = xb_along_data(&w, 5), *before = potentials ? xb_along_data(&w, 6) : NULL;
     memcpy(v, xb_along_data(&w, 0), (size_t)n * sizeof(float));
     for (int64_t u = 0; u < n; u += UNITS) {
       int64_t units = n - u < UNITS ? n - u : UNITS;

@@ -1,5 +1,5 @@
-// Kernels that go step by step along the second to last axis, and do the same for each index of leading axes. An array whose leading axis has size 1
-// is the same for all indices of the others'.
+// Kernels that go step by step along the second to last axis, for each index of the leading axes. An array whose leading
+// axis has size 1 is broadcast along it.
 #ifndef XLARUN_ALONG_STEPS_H
 #define XLARUN_ALONG_STEPS_H
 
@@ -8,16 +8,18 @@
 
 #include "ffi.h"
 
-enum { LEADING = 8, ARRAYS = 7, UNITS = 1024 };  // UNITS: units whose states go along together, which stay in the nearest memory
+// UNITS is the number of units that run together: their states fit into the first-level cache.
+enum { LEADING = 8, ARRAYS = 7, UNITS = 1024 };
 
-// xb_along is where a walk over the leading axes is.
+// xb_along iterates over the leading axes.
 typedef struct {
   int arrays;
   const xf_buffer *all[ARRAYS];
   int64_t lead, dims[LEADING], index[LEADING], at[ARRAYS], steps[ARRAYS][LEADING];
 } xb_along;
 
-// xb_along_start tells whether all arrays are f32 with so many axes behind the leading ones, own[i], and leading axes that fit those of array first.
+// xb_along_start begins at the first index. It returns false unless all arrays are f32, array i has own[i] axes after the
+// leading ones, and its leading axes broadcast to those of the array `first`.
 static inline bool xb_along_start(xb_along *w, int first, const int64_t *own) {
   w->lead = w->all[first]->rank - own[first];
   if (w->lead < 0 || w->lead > LEADING) return false;

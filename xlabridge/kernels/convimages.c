@@ -1,6 +1,8 @@
-// The kernels xlarun_conv_images, what comes of images and weights, xlarun_conv_images_input, what its gradient is to the images, and xlarun_conv_images_weights, what it is to the weights.
+// The kernels xlarun_conv_images, a convolution of images, xlarun_conv_images_input, its gradient by the images, and
+// xlarun_conv_images_weights, its gradient by the weights.
 //
-// Images are taken in groups, with zeros around them in memory of the kernel's own where windows reach beyond them. Windows of a group are cut into pieces that have their sums in registers.
+// Images are processed in groups. If windows reach beyond an image, the group is copied into the kernel's own memory with
+// zeros around each image. The windows of a group are divided so that their sums stay in registers.
 #include "convimages.h"
 
 #include <stdbool.h>
@@ -25,18 +27,19 @@ typedef struct {
   int64_t stride_height, stride_width, top, left;
 } conv;
 
-// Some images that are worked on together.
+// Images that are processed together.
 typedef struct {
   const conv *c;
   xb_windows in;
-  int64_t most, rows, columns, numbers;  // images at a time; a placed one's rows and columns, and its numbers
+  int64_t most, rows, columns, numbers;  // images at a time; of an image with its zeros: rows, columns and elements
   int64_t *at;
   float *memory;
 } group;
 
 enum { ENOUGH = 128 };  // windows of a group, if there are as many
 
-// open_group makes room for images and the zeros around them; as_is, they are used where they lie if there are none. more numbers behind them may be written.
+// open_group allocates memory for images and the zeros around them, and `more` elements after them. With as_is, images that
+// need no zeros are used without a copy.
 static bool open_group(group *g, const conv *c, bool as_is, int64_t more) {
   int64_t windows = c->high * c->wide;
   *g = (group){.c = c, .most = (ENOUGH + windows - 1) / windows, .rows = (c->high - 1) * c->stride_height + c->kernel_height, .columns = (c->wide - 1) * c->stride_width + c->kernel_width};
@@ -60,8 +63,10 @@ static void close_group(group *g) {
   free(g->memory);
 }
 
-// rows_of calls copy for what a row of the first n images and its place have in common.
-static inline __attribute__((always_inline)) void rows_of(const group *g, int64_t n, void (*copy)(float *placed, float *image, size_t size), float *images) {
+// rows_of calls copy for each row of the first n images and its place in the group.
+static inline __attribute__((always_inline)) void rows_of(const group *g, int64_t n,
+                                                          void (*copy)(float *placed, float *image, size_t size),
+                                                          float *images) {
   const conv *c = g->c;
   int64_t width = g->columns - c->left < c->width ? g->columns - c->left : c->width, height = g->rows - c->top < c->height ? g->rows - c->top : c->height;
   if (width <= 0) return;
@@ -107,7 +112,7 @@ static int64_t numbers_x(const conv *c) { return c->height * c->width * c->ins; 
 static int64_t numbers_w(const conv *c) { return c->kernel_height * c->kernel_width * c->ins * c->outs; }
 static int64_t numbers_y(const conv *c) { return c->high * c->wide * c->outs; }
 
-// The three kernels: results of images and weights,
+// results computes xlarun_conv_images: y from x and w.
 static bool results(const conv *c, const float *x, const float *w, float *y) {
   const xb_conv *k = choose();
   int64_t lines = c->kernel_height * c->kernel_width * c->ins;
@@ -127,7 +132,7 @@ static bool results(const conv *c, const float *x, const float *w, float *y) {
   return right;
 }
 
-// images of results and weights,
+// images computes xlarun_conv_images_input: x from y and w.
 static bool images(const conv *c, const float *y, const float *w, float *x) {
   const xb_conv *k = choose();
   int64_t row = c->kernel_width * c->ins;
@@ -151,7 +156,7 @@ static bool images(const conv *c, const float *y, const float *w, float *x) {
   return right;
 }
 
-// and weights of images and results.
+// weights computes xlarun_conv_images_weights: w from x and y.
 static bool weights(const conv *c, const float *x, const float *y, float *w) {
   const xb_conv *k = choose();
   int64_t lines = c->kernel_height * c->kernel_width * c->ins, sums = panels(k, lines, c->outs);
@@ -173,7 +178,7 @@ static bool weights(const conv *c, const float *x, const float *y, float *w) {
   return right;
 }
 
-// read_conv reads what x, w and y are together.
+// read_conv reads the convolution from the shapes and the config. It returns false if they do not fit together.
 static bool read_conv(const xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *y, conv *c) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);
@@ -198,7 +203,7 @@ static xf_error *finish(xf_frame *frame, bool read, bool done) {
   return done ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_conv_images has no memory for its windows");
 }
 
-// part is one of both inputs or the result; NULL: there are not as many.
+// part returns one of the two operands, or the result. It returns NULL if their number is wrong.
 static const xf_buffer *part(const xf_frame *frame, int which) {
   if (frame->args.size != 2 || frame->results.size != 1) return NULL;
   return which < 2 ? frame->args.values[which] : frame->results.values[0];

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-// A window is `rows` stretches of `row` numbers each, `pitch` apart; window q begins at x + at[q]. Matrices lie in panels: xb_conv.columns of their columns side by side, line by line, with zeros
-// behind the last.
+// A window has `rows` rows of `row` contiguous elements, `pitch` apart. Window q begins at x + at[q]. Matrices lie in
+// panels: xb_conv.columns of their columns side by side, line by line. The last panel is padded with zeros.
 typedef struct {
   int64_t windows, rows, row, pitch;
   const int64_t *at;
@@ -15,11 +15,13 @@ typedef struct {
 // A set of the functions of convimages_block.h for one kind of processor.
 typedef struct {
   int64_t columns;
-  // y[windows, outs] is what windows come to with the panels of w[rows * row, outs].
+  // y[windows, outs] is the product of the windows and the panels of w[rows * row, outs].
   void (*results)(const xb_windows *in, int64_t outs, const float *w, float *y);
-  // Adds to the windows what y[windows, outs] comes to with the panels of w[outs, row] of each of the rows, one behind the other. It adds zeros to up to `columns` numbers behind a row.
+  // Adds to each row of the windows the product of y[windows, outs] and the panels of that row's w[outs, row]. It adds
+  // zeros to up to `columns` elements after a row.
   void (*images)(const xb_windows *in, int64_t outs, const float *y, const float *w);
-  // Adds to the panels of w[rows * row, outs] the sums over windows of each of their numbers times those of y[windows, outs]. lines has room for a panel's columns of so many windows.
+  // Adds to the panels of w[rows * row, outs] the product of the transposed windows and y[windows, outs]. lines has room for
+  // a panel's columns of all windows.
   void (*weights)(const xb_windows *in, int64_t outs, const float *y, float *w, float *lines);
 } xb_conv;
 

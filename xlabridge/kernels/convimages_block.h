@@ -1,4 +1,5 @@
-// A file includes this with W, the numbers of a vector register, MOST, how many windows (or weights' lines) have sums side by side, twice W each, and NAME, that of the set of functions.
+// A file includes this with W, the numbers of a vector register, MOST, the number of windows (or lines of weights) whose
+// sums are in registers together, 2 W each, and NAME, the name of the set of functions.
 #include <string.h>
 
 #include "convimages.h"
@@ -8,7 +9,8 @@ typedef int32_t bits __attribute__((vector_size(4 * W)));
 
 enum { COLUMNS = 2 * W };
 
-// sums_of_results are those of `count` windows, `vectors` registers of columns of one panel. Both are constants where it is called, so that sums stay in registers.
+// sums_of_results computes `count` windows, `vectors` registers of columns of one panel. Both are constants at each call, so
+// that sums stay in registers.
 static inline __attribute__((always_inline)) void sums_of_results(const int count, const int vectors, const xb_windows *in, int64_t first, const float *w, float *y, int64_t outs, int64_t columns) {
   const float *x[MOST];
   vec sum[MOST][2];
@@ -42,7 +44,8 @@ static inline __attribute__((always_inline)) void sums_of_results(const int coun
   }
 }
 
-// sums_of_images adds to `count` windows, at one of their rows from x on, the columns of one panel: zeros behind the last, for those of the panel are NaN times what is.
+// sums_of_images adds to `count` windows, at one of their rows from x on, the columns of one panel. After the last column it
+// adds zeros: the panel's padding times NaN or Inf would be NaN.
 static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors, const xb_windows *in, int64_t first, float *x, const float *y, int64_t outs, const float *w, int64_t columns) {
   vec sum[MOST][2];
 #pragma GCC unroll 16
@@ -70,7 +73,7 @@ static inline __attribute__((always_inline)) void sums_of_images(const int count
   }
 }
 
-// sums_of_weights adds to `count` lines of a panel, each of a number of the windows that begins at x.
+// sums_of_weights adds to `count` lines of a panel. Line k belongs to element k of the windows from x on.
 static inline __attribute__((always_inline)) void sums_of_weights(const int count, const int vectors, const xb_windows *in, const float *x, const float *y, int64_t step, float *w) {
   vec sum[MOST][2];
 #pragma GCC unroll 16
@@ -112,7 +115,7 @@ static inline __attribute__((always_inline)) void sums_of_weights(const int coun
     else f(n, 2, __VA_ARGS__); \
     break;
 
-// share is the size of the next of the pieces that n are cut into, all of about the same size and none above MOST.
+// share divides n into pieces of about the same size, at most MOST, and returns the size of the first.
 static inline int64_t share(int64_t n) {
   int64_t pieces = (n + MOST - 1) / MOST;
   return (n + pieces - 1) / pieces;

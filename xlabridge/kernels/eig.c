@@ -335,22 +335,13 @@ static int ascending(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-static double get(const xf_buffer *b, int64_t i) { return b->dtype == XF_F32 ? ((const float *)b->data)[i] : ((const double *)b->data)[i]; }
-
-static void set(const xf_buffer *b, int64_t i, double x) {
-  if (b->dtype == XF_F32)
-    ((float *)b->data)[i] = (float)x;
-  else
-    ((double *)b->data)[i] = x;
-}
-
 // decompose reads matrix k and writes its results. A matrix with a number that is not finite has none.
 static void decompose(work *o, int64_t k, const xf_buffer *from, void *const *results, place *places) {
   int64_t n = o->n, low, high;
   double top = 0;
   bool finite = true;
   for (int64_t i = 0; i < n * n; i++) {
-    double e = get(from, k * n * n + i);
+    double e = xb_get_float(from, k * n * n + i);
     finite = finite && isfinite(e);
     o->v[i] = e;
     top = fmax(top, fabs(e));
@@ -381,11 +372,11 @@ static void decompose(work *o, int64_t k, const xf_buffer *from, void *const *re
   }
   for (int64_t j = 0; j < n; j++) {
     int64_t at = finite ? places[j].at : 0;
-    set(results[0], k * n + j, finite ? scale * o->wr[at] : NAN);
-    set(results[1], k * n + j, finite ? scale * o->wi[at] : NAN);
+    xb_set_float(results[0], k * n + j, finite ? scale * o->wr[at] : NAN);
+    xb_set_float(results[1], k * n + j, finite ? scale * o->wi[at] : NAN);
     for (int64_t i = 0; o->vectors && i < n; i++) {
-      set(results[2], (k * n + i) * n + j, finite ? o->v[at * n + i] : NAN);
-      set(results[3], (k * n + i) * n + j, finite ? o->vi[at * n + i] : NAN);
+      xb_set_float(results[2], (k * n + i) * n + j, finite ? o->v[at * n + i] : NAN);
+      xb_set_float(results[3], (k * n + i) * n + j, finite ? o->vi[at * n + i] : NAN);
     }
   }
 }

@@ -16,15 +16,6 @@ static xb_eigh_one *choose(void) {
   return xb_eigh_plain;
 }
 
-static double get(const xf_buffer *b, int64_t i) { return b->dtype == XF_F32 ? ((const float *)b->data)[i] : ((const double *)b->data)[i]; }
-
-static void set(const xf_buffer *b, int64_t i, double x) {
-  if (b->dtype == XF_F32)
-    ((float *)b->data)[i] = (float)x;
-  else
-    ((double *)b->data)[i] = x;
-}
-
 typedef struct {
   double value;
   int64_t row;
@@ -41,7 +32,7 @@ static void decompose(int64_t k, int64_t n, const xf_buffer *from, const xf_buff
   double *vectors = a + n * n, *values = vectors + n * n, *room = values + n, scale = 0;
   bool finite = true;
   for (int64_t i = 0; i < n * n; i++) {
-    a[i] = get(from, k * n * n + i);
+    a[i] = xb_get_float(from, k * n * n + i);
     finite = finite && isfinite(a[i]);
     scale = fmax(scale, fabs(a[i]));
   }
@@ -55,14 +46,14 @@ static void decompose(int64_t k, int64_t n, const xf_buffer *from, const xf_buff
   for (int64_t i = 0; i < n; i++) order[i] = (place){values[i], i};
   if (finite) qsort(order, (size_t)n, sizeof *order, ascending);
   for (int64_t j = 0; j < n; j++) {
-    set(w, k * n + j, finite ? order[j].value * scale : NAN);
+    xb_set_float(w, k * n + j, finite ? order[j].value * scale : NAN);
     const double *row = vectors + order[j].row * n;
     double most = 0;
     for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(row[i]));
     int64_t first = 0;
     while (first < n - 1 && fabs(row[first]) < most / 2) first++;
     double sign = row[first] < 0 ? -1 : 1;
-    for (int64_t i = 0; i < n; i++) set(v, k * n * n + i * n + j, finite ? sign * row[i] : NAN);
+    for (int64_t i = 0; i < n; i++) xb_set_float(v, k * n * n + i * n + j, finite ? sign * row[i] : NAN);
   }
 }
 

@@ -10,8 +10,9 @@
 
 typedef double vec __attribute__((vector_size(8 * W), may_alias, aligned(8)));
 
-// Turns for an eigenvalue, of which two are usual. What is beside the diagonal counts as zero beside its neighbours, so that small eigenvalues keep their digits;
-// after FEW_TURNS beside the whole matrix: where many eigenvalues are zero, all that is left of them is rounding, which never becomes small beside itself.
+// An eigenvalue usually takes two iterations. An element beside the diagonal counts as zero if it is small relative to its
+// neighbours, so that small eigenvalues keep their digits. After FEW_TURNS iterations it is compared with the whole matrix:
+// if many eigenvalues are zero, only rounding errors remain, which never become small relative to themselves.
 enum { FEW_TURNS = 8, MOST_TURNS = 60 };
 
 static inline double dot(const double *x, const double *y, int64_t n) {

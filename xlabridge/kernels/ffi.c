@@ -26,3 +26,16 @@ int64_t xb_elements(const xf_buffer *b) {
   for (int64_t i = 0; i < b->rank; i++) n *= b->dims[i];
   return n;
 }
+
+size_t xb_bytes(const xf_buffer *b) { return (size_t)(xb_width(b->dtype) * xb_elements(b)); }
+
+double xb_get_float(const xf_buffer *b, int64_t i) {
+  return b->dtype == XF_F32 ? ((const float *)b->data)[i] : ((const double *)b->data)[i];
+}
+
+void xb_set_float(const xf_buffer *b, int64_t i, double x) {
+  if (b->dtype == XF_F32)
+    ((float *)b->data)[i] = (float)x;
+  else
+    ((double *)b->data)[i] = x;
+}

@@ -1,6 +1,6 @@
 // The handlers of the kernels: C functions that compiled programs on the CPU call by name. kernels.go lists the names.
-// An array [a, b] is row-major. Arrays in are the call's operands, arrays out its results. The attribute config is a list of
-// whole numbers.
+// An array [a, b] is row-major. "In" are the call's operands, "Out" its results. The attribute config is a list of whole
+// numbers.
 #ifndef XLARUN_KERNELS_FFI_H
 #define XLARUN_KERNELS_FFI_H
 
@@ -15,11 +15,18 @@ int64_t xb_width(int dtype);
 // xb_elements returns the number of elements of an array.
 int64_t xb_elements(const xf_buffer *b);
 
+// xb_bytes returns the bytes of an array. 0: its type is unknown, or it is empty.
+size_t xb_bytes(const xf_buffer *b);
+
+// xb_get_float and xb_set_float read and write element i of an array of f32 or f64.
+double xb_get_float(const xf_buffer *b, int64_t i);
+void xb_set_float(const xf_buffer *b, int64_t i, double x);
+
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 
 // In: f32[a, b]. Out: its transpose f32[b, a].
-xf_error *xb_turn(xf_frame *frame);
+xf_error *xb_transpose(xf_frame *frame);
 
 // In: an array of f32, f64 or s32. Out: its cumulative values along an axis.
 // Config: the kind (0 sum, 1 product, 2 max, 3 min), the axis, whether it is reversed.
@@ -55,10 +62,10 @@ xf_error *xb_threefry(xf_frame *frame);
 // Config: the number of devices, the number of the place.
 xf_error *xb_gather(xf_frame *frame);
 
-// In: an array, and any arrays that must be computed before. Out: the first array, in place.
+// In: an array, and another one that must be computed before. Out: the first array, in place.
 xf_error *xb_after(xf_frame *frame);
 
-// In: nothing. Out: one array that is left as it is, or nothing.
+// In: nothing. Out: one array that is not set, or nothing.
 xf_error *xb_unset(xf_frame *frame);
 
 // In: an array, a block, and for each axis in config the block's first index along it. Out: the array with the block written.

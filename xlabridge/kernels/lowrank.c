@@ -1,5 +1,5 @@
-// The kernel xlarun_low_rank: y + scale (x a^T) b for every index of the leading axes. An array whose leading axis has size 1 is
-// the same for all indices of the others'.
+// The kernel xlarun_low_rank: y + scale (x a^T) b for every index of the leading axes. An array whose leading axis has size
+// 1 is broadcast along it.
 #include "lowrank.h"
 
 #include <stdbool.h>

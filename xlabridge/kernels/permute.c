@@ -1,5 +1,6 @@
-// The kernel xlarun_permute: for every index of the leading axes, n examples of some planes of cells, [n, planes, cells], become [n, cells, planes] with the
-// cells in the order of a row of a table, s32[count, cells]; which row it is for each example says s32[n]. What points outside is clipped.
+// The kernel xlarun_permute. For every index of the leading axes, n examples [n, planes, cells] become [n, cells, planes].
+// The cells of an example are in the order of a row of the table s32[count, cells]. s32[n] names the row of each example.
+// Indices outside of an array are clipped.
 #include <stdbool.h>
 
 #include "ffi.h"
@@ -8,7 +9,7 @@ enum { PLANES, TABLE, WHICH, INPUTS };
 
 static inline int64_t clipped(int32_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
-// permute is written for numbers of planes that the compiler knows.
+// The loop over planes is unrolled for 1 to 3 of them.
 #define PERMUTE(type)                                                                                                       \
   static inline void permute_##type(type *to, const type *from, const int32_t *order, int64_t cells, int64_t planes) {      \
     for (int64_t i = 0; i < cells; i++) {                                                                                   \

@@ -6,9 +6,10 @@
 #include "ffi.h"
 #include "vectors.h"
 
-// If there are at least as many elements as the list has, buckets of equal width come first: where in the list a bucket begins is found once for all elements.
-// An element then needs as many comparisons as the fullest bucket has members of the list, if these are few, else a binary search in its bucket. What decides is
-// comparisons alone: a bucket's number never falls when a value rises, so rounding moves members and elements alike.
+// If there are at least as many elements as members of the list, the list is divided into buckets of equal width, once for
+// all elements. An element is then compared with as many members as the fullest bucket has, if these are few. Otherwise a
+// binary search runs inside its bucket. Rounding cannot make the result wrong: the number of the bucket never falls when
+// the value rises, so members and elements move alike.
 
 enum { BUCKETS_OF_MEMBER = 2, MOST_COMPARED = 8 };
 
@@ -22,8 +23,8 @@ static inline int32_t bucket_of(const buckets *b, double value) {
   return (int32_t)(t < b->last ? t : b->last);
 }
 
-// SEARCH finds for each of m elements how many of n members, none of them NaN, stand before it. list has room for MOST_COMPARED more, begins for all buckets and one
-// more; of_nan is the answer for NaN.
+// SEARCH counts for each of m elements the members before it, of n that are not NaN. list has room for MOST_COMPARED more
+// members, begins for the number of buckets plus 1. nan_count is the answer for NaN.
 #define SEARCH(NAME, T, BEFORE, NOTHING, TARGET)                                                                                       \
   TARGET static inline int64_t find_##NAME(const T *list, int64_t n, T x) {                                                            \
     const T *from = list;                                                                                                              \
@@ -36,24 +37,24 @@ static inline int32_t bucket_of(const buckets *b, double value) {
     return from - list + (*from BEFORE x);                                                                                             \
   }                                                                                                                                    \
   TARGET static inline __attribute__((always_inline)) void compare_##NAME(const T *restrict list, int32_t n, const T *restrict x,      \
-                                                                          int64_t m, int32_t *restrict out, int32_t of_nan, buckets b, \
+                                                                          int64_t m, int32_t *restrict out, int32_t nan_count, buckets b, \
                                                                           const int32_t *restrict begins, int few) {                   \
     for (int64_t i = 0; i < m; i++) {                                                                                                  \
       T v = x[i];                                                                                                                      \
       int32_t from = begins[bucket_of(&b, (double)v)], at = from;                                                                      \
       for (int k = 0; k < few; k++) at += list[from + k] BEFORE v;                                                                     \
       at = at < n ? at : n;                                                                                                            \
-      out[i] = v != v ? of_nan : at;                                                                                                   \
+      out[i] = v != v ? nan_count : at;                                                                                                   \
     }                                                                                                                                  \
   }                                                                                                                                    \
-  TARGET static void NAME(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t of_nan, int32_t *begins) {  \
+  TARGET static void NAME(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count, int32_t *begins) {  \
     T *list = members;                                                                                                                 \
     const T *x = elements;                                                                                                             \
     double width = n > 1 ? (double)list[n - 1] - (double)list[0] : 0;                                                                  \
     int64_t count = BUCKETS_OF_MEMBER * n;                                                                                             \
     buckets b = {n > 0 ? (double)list[0] : 0, (double)count / width, (double)(count - 1)};                                             \
     if (begins == NULL || !(width > 0) || isinf(width) || isinf(b.scale)) {                                                            \
-      for (int64_t i = 0; i < m; i++) out[i] = x[i] != x[i] ? of_nan : (int32_t)find_##NAME(list, n, x[i]);                            \
+      for (int64_t i = 0; i < m; i++) out[i] = x[i] != x[i] ? nan_count : (int32_t)find_##NAME(list, n, x[i]);                            \
       return;                                                                                                                          \
     }                                                                                                                                  \
     for (int64_t k = 0; k <= count; k++) begins[k] = 0;                                                                                \
@@ -65,19 +66,19 @@ static inline int32_t bucket_of(const buckets *b, double value) {
     }                                                                                                                                  \
     for (int k = 0; k < MOST_COMPARED; k++) list[n + k] = NOTHING;                                                                     \
     if (most <= 1)                                                                                                                     \
-      compare_##NAME(list, (int32_t)n, x, m, out, of_nan, b, begins, 1);                                                               \
+      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 1);                                                               \
     else if (most == 2)                                                                                                                \
-      compare_##NAME(list, (int32_t)n, x, m, out, of_nan, b, begins, 2);                                                               \
+      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 2);                                                               \
     else if (most <= MOST_COMPARED)                                                                                                    \
-      compare_##NAME(list, (int32_t)n, x, m, out, of_nan, b, begins, most);                                                            \
+      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, most);                                                            \
     else                                                                                                                               \
       for (int64_t i = 0; i < m; i++) {                                                                                                \
         int32_t k = bucket_of(&b, (double)x[i]), from = begins[k];                                                                     \
-        out[i] = x[i] != x[i] ? of_nan : from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i]);                         \
+        out[i] = x[i] != x[i] ? nan_count : from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i]);                         \
       }                                                                                                                                \
   }
 
-typedef void (*search)(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t of_nan, int32_t *begins);
+typedef void (*search)(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count, int32_t *begins);
 
 #define KINDS(SET, TARGET)                                        \
   SEARCH(below_f32##SET, float, <, INFINITY, TARGET)              \
@@ -102,8 +103,8 @@ static search choose(int dtype, bool after) {
   return all[dtype][after];
 }
 
-// numbers is how many of the n members of a list stand before its NaNs.
-static int64_t numbers(const void *list, int64_t n, int dtype) {
+// before_nan counts the members of a list before its NaNs.
+static int64_t before_nan(const void *list, int64_t n, int dtype) {
   if (dtype == XF_F32)
     while (n > 0 && ((const float *)list)[n - 1] != ((const float *)list)[n - 1]) n--;
   if (dtype == XF_F64)
@@ -135,12 +136,12 @@ xf_error *xb_search_sorted(xf_frame *frame) {
     free(list), free(begins);
     return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_search_sorted got no memory for its buckets");
   }
-  search of_row = choose(dtype, config[0] != 0);
+  search search_row = choose(dtype, config[0] != 0);
   for (int64_t row = 0; row < rows; row++) {
-    const char *given = (const char *)lists->data + row * n * bytes;
-    int64_t k = numbers(given, n, dtype);
-    for (int64_t i = 0; i < k * bytes; i++) list[i] = given[i];
-    of_row(list, k, (const char *)x->data + row * m * bytes, m, (int32_t *)out->data + row * m, (int32_t)(config[0] ? n : k), begins);
+    const char *members = (const char *)lists->data + row * n * bytes;
+    int64_t k = before_nan(members, n, dtype);
+    for (int64_t i = 0; i < k * bytes; i++) list[i] = members[i];
+    search_row(list, k, (const char *)x->data + row * m * bytes, m, (int32_t *)out->data + row * m, (int32_t)(config[0] ? n : k), begins);
   }
   free(list), free(begins);
   return NULL;

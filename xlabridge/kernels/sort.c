@@ -1,12 +1,15 @@
-// Lines of arrays in the order of one of them: by digits of the key, from the last to the first, each pass keeping what was in order.
+// The kernel xlarun_sort: a radix sort of lines of arrays by the first array. It sorts by the digits of a key from the last
+// to the first, and each pass is stable.
 #include <stdlib.h>
 #include <string.h>
 
 #include "ffi.h"
 
-enum { MOST_ARRAYS = 16, FEW = 32, MANY = 2048 };  // arrays of a call; elements that are sorted by insertion; elements from which on wide digits pay
+// MOST_ARRAYS bounds the arrays of a call. Up to FEW elements are sorted by insertion. From MANY on, digits of 11 bits are
+// faster than digits of 8.
+enum { MOST_ARRAYS = 16, FEW = 32, MANY = 2048 };
 
-// item is a key above the place where its element was.
+// item has a key in the upper half and the element's index in the lower one.
 typedef uint64_t item;
 
 static inline uint32_t key_of(uint32_t bits, int dtype, uint32_t flip) {
@@ -14,7 +17,7 @@ static inline uint32_t key_of(uint32_t bits, int dtype, uint32_t flip) {
     case XF_S32:
       bits ^= 0x80000000u;
       break;
-    case XF_F32:  // both zeros as one, NaN behind all
+    case XF_F32:  // both zeros as one, NaN last
       if ((bits & 0x7fffffffu) == 0) bits = 0;
       bits = (bits & 0x7fffffffu) > 0x7f800000u ? UINT32_MAX : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
       break;
@@ -22,7 +25,7 @@ static inline uint32_t key_of(uint32_t bits, int dtype, uint32_t flip) {
   return bits ^ flip;
 }
 
-static void insert(item *a, int64_t n) {
+static void insertion_sort(item *a, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     item x = a[i];
     int64_t j = i;
@@ -31,8 +34,8 @@ static void insert(item *a, int64_t n) {
   }
 }
 
-// by_digits sorts n items by their keys, digits of so many bits at a time; b is room for as many. It returns where they are.
-static inline item *by_digits(item *a, item *b, int64_t n, const int bits) {
+// radix_sort sorts n items by their keys, by digits of some bits. It uses a and b, and returns the one with the result.
+static inline item *radix_sort(item *a, item *b, int64_t n, const int bits) {
   enum { MOST_DIGITS = 4, MOST_VALUES = 2048 };
   static _Thread_local uint32_t count[MOST_DIGITS][MOST_VALUES];
   const int digits = (32 + bits - 1) / bits;
@@ -42,7 +45,7 @@ static inline item *by_digits(item *a, item *b, int64_t n, const int bits) {
     for (int d = 0; d < digits; d++) count[d][(uint32_t)(a[i] >> (32 + d * bits)) & (values - 1)]++;
   for (int d = 0; d < digits; d++) {
     int shift = 32 + d * bits;
-    if (count[d][(uint32_t)(a[0] >> shift) & (values - 1)] == (uint64_t)n) continue;  // all alike
+    if (count[d][(uint32_t)(a[0] >> shift) & (values - 1)] == (uint64_t)n) continue;  // all items have the same digit
     uint32_t sum = 0;
     for (uint32_t v = 0; v < values; v++) {
       uint32_t k = count[d][v];
@@ -92,11 +95,11 @@ xf_error *xb_sort(xf_frame *frame) {
       item *a = room;
       for (int64_t i = 0; i < n; i++) a[i] = (item)key_of(from[0][first + i * inner], key->dtype, flip) << 32 | (uint32_t)i;
       if (n <= FEW)
-        insert(a, n);
+        insertion_sort(a, n);
       else if (n < MANY)
-        a = by_digits(a, room + n, n, 8);
+        a = radix_sort(a, room + n, n, 8);
       else
-        a = by_digits(a, room + n, n, 11);
+        a = radix_sort(a, room + n, n, 11);
       for (int64_t k = 0; k < arrays; k++)
         for (int64_t i = 0; i < n; i++) to[k][first + i * inner] = from[k][first + (int64_t)(uint32_t)a[i] * inner];
     }

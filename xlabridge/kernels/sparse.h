@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// XS_DEPTH is the largest number of layers.
+#define XS_DEPTH 16
+
 // A layer's n connections, in the order of their places: piece by piece of the inputs, row by row (an output unit) within
 // a piece, by input within a row. The numbers come from an index (xs_index); units are counted in UNIT bytes of a block.
 typedef struct {

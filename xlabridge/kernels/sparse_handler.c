@@ -1,8 +1,6 @@
 #include "ffi_abi.h"
 #include "sparse.h"
 
-#define DEPTH 16  // layers at most
-
 static int is(const xf_buffer *b, int dtype, int rank) { return b->dtype == dtype && b->rank == rank; }
 
 // xs_index_handler is the kernel xlarun_sparse_index as XLA calls it. Arguments: the layers' widths i32[layers + 1], then
@@ -29,7 +27,7 @@ static xf_error *step(xf_frame *frame, int bf16) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   xf_buffer **args = (xf_buffer **)frame->args.values, **results = (xf_buffer **)frame->results.values;
   int64_t count = (frame->args.size - 4) / 2;
-  if (frame->args.size < 6 || count > DEPTH || frame->args.size != 4 + 2 * count ||
+  if (frame->args.size < 6 || count > XS_DEPTH || frame->args.size != 4 + 2 * count ||
       (frame->results.size != 1 && frame->results.size != 1 + count))
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sparse got a wrong number of arrays");
   const xf_buffer *widths = args[0], *x = args[1], *labels = args[2], *number = args[3];
@@ -40,7 +38,7 @@ static xf_error *step(xf_frame *frame, int bf16) {
   int64_t inputs = x->dims[1], lanes = x->dims[2], t = *(const int32_t *)number->data;
   if (t < 0 || t >= x->dims[0] || inputs != width[0])
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sparse got a step or a width that the images do not have");
-  xs_layer layers[DEPTH];
+  xs_layer layers[XS_DEPTH];
   for (int64_t l = 0; l < count; l++) {
     const xf_buffer *index = args[4 + 2 * l], *w = args[5 + 2 * l];
     const xf_buffer *g = frame->results.size > 1 ? results[1 + l] : NULL;

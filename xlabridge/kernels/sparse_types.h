@@ -9,10 +9,10 @@
 // The work memory of a step. What units hold is LANES float32 each; or as many bfloat16, in words whose lower half is lane
 // i and whose upper one is lane LANES / 2 + i.
 typedef struct {
-  void *values[17];  // values[l] are the inputs of layer l
-  void *deltas[17];  // deltas[l] are the gradients by them; deltas[count] those by the logits
-  void *logits;      // float32
-  void *sums;        // float32; in bfloat16: the outputs of a layer before they are rounded
+  void *values[XS_DEPTH];      // values[l] are the inputs of layer l
+  void *deltas[XS_DEPTH + 1];  // deltas[l] are the gradients by them; deltas[count] those by the logits
+  void *logits;                // float32
+  void *sums;                  // float32; in bfloat16: the outputs of a layer before they are rounded
 } xs_work;
 
 // xs_block runs LANES examples from `at` on. fresh: g is not set yet.

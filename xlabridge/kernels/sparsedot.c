@@ -1,5 +1,5 @@
-// The kernels xlarun_sparse_dot, x w for every index of the leading axes, and xlarun_sparse_outer, sums of x y^T over those that the result does not
-// have. An array whose leading axis has size 1 is the same for all indices of the others'.
+// The kernels xlarun_sparse_dot, x w for every index of the leading axes, and xlarun_sparse_outer, sums of x y^T over the
+// leading axes that the result does not have. An array whose leading axis has size 1 is broadcast along it.
 #include "sparsedot.h"
 
 #include <stdbool.h>
@@ -24,8 +24,10 @@ static rows choose(void) {
   return (rows){xb_sparse_dot_plain, xb_sparse_outer_plain};
 }
 
-// walk calls a kernel's row for all indices of the leading axes of x, w and the other array; outer tells that w is the result.
-static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *other, bool outer, const char *wrong) {
+// walk calls a kernel's row for all indices of the leading axes of x, w and the other array; outer tells that w is the
+// result.
+static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *other, bool outer,
+                      const char *wrong) {
   const xf_buffer *all[3] = {x, w, other};
   static const int64_t more[3] = {1, 2, 1};  // axes behind the leading ones
   int64_t lead = x->rank - 1, dims[AXES];

@@ -1,5 +1,6 @@
-// A file includes this with W, the numbers of a vector register, NAME and OUTER, the functions' names, and PACK, that of what finds the numbers
-// of x[n] that are not zero: how many they are, at which places, and themselves. PACK_BYTES is that of the same for bytes, which are 1 then.
+// A file includes this with W, the numbers of a vector register, and NAME and OUTER, the functions' names. PACK names the
+// function that finds the numbers of x[n] that are not zero: it returns their count, and writes their indices and values.
+// PACK_BYTES is the same for bytes, whose values are 1.
 #include <stdbool.h>
 
 #include "sparsedot.h"
@@ -20,7 +21,7 @@ enum { SUMS = 8, BLOCK = 1024 };  // registers that sums stay in; inputs whose p
     for (int j = 0; j < (SUMS); j++) *(vec *)(out + o + j * W) = sum[j];                             \
   }
 
-// packed goes number by number, without branches, which nobody could foretell.
+// packed goes number by number, without branches, which would be mispredicted.
 static inline __attribute__((unused)) int packed(int n, const float *x, int32_t *at, float *value) {
   int found = 0;
   for (int i = 0; i < n; i++) {

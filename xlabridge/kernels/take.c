@@ -15,9 +15,9 @@ static xb_take_elements *choose(void) {
 
 xf_error *xb_take(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  int64_t given;
-  const int64_t *config = xb_numbers(frame, &given);
-  if (config == NULL || given != 1 || frame->args.size != 2 || frame->results.size != 1)
+  int64_t config_size;
+  const int64_t *config = xb_numbers(frame, &config_size);
+  if (config == NULL || config_size != 1 || frame->args.size != 2 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_take takes vectors and indices, and gives an array");
   const xf_buffer *x = frame->args.values[0], *index = frame->args.values[1], *y = frame->results.values[0];
   int64_t n = x->rank > 0 ? x->dims[x->rank - 1] : 0, indices = xb_elements(index);

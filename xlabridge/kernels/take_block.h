@@ -1,8 +1,8 @@
-// Gathers of single elements. Vector instructions clamp SOME indices at a time. Elements are then copied one by one, which
+// Gathers of single elements. Vector instructions clamp CHUNK indices at a time. Elements are then copied one by one, which
 // is as fast as the instructions that gather.
 #include "take.h"
 
-enum { SOME = 256 };
+enum { CHUNK = 256 };
 
 #define MOVE(T)                                                                                          \
   static void move_##T(const T *restrict x, const int32_t *restrict at, int64_t count, T *restrict y) { \
@@ -15,10 +15,10 @@ MOVE(uint32_t)
 MOVE(uint64_t)
 
 void NAME(const void *x, int64_t n, int64_t outer, const int32_t *index, int64_t count, int64_t width, void *y) {
-  int32_t at[SOME];
+  int32_t at[CHUNK];
   const int32_t last = (int32_t)(n - 1);
-  for (int64_t first = 0; first < count; first += SOME) {
-    int64_t part = count - first < SOME ? count - first : SOME;
+  for (int64_t first = 0; first < count; first += CHUNK) {
+    int64_t part = count - first < CHUNK ? count - first : CHUNK;
     for (int64_t i = 0; i < part; i++) {
       int32_t k = index[first + i];
       k = k < 0 ? 0 : k;

@@ -5,13 +5,14 @@
 #include "ffi.h"
 #include "vectors.h"
 
-// An element's rank among a row's is one number: its value, as a whole number in the same order, above its index from the end, so that of equal
-// values the first is the largest.
+// A rank orders the elements of a row by one number. Its upper half is the value, as an integer of the same order. Its lower
+// half is the index from the end, so that the first of equal values is the largest.
 typedef uint64_t rank;
 
 enum { LEAST_BLOCK = 8, MOST_BLOCK = 64, FEW = 32 };  // elements of a block; ranks that are sorted by insertion
 
-// ordered_f32 gives floats as whole numbers in their order: both zeros as one, NaN above all. It looks at bits, as programs run with denormals as zeros.
+// ordered_f32 maps floats to integers of the same order: both zeros to one, NaN above all. It works on bits, because
+// programs run with subnormal numbers as zeros.
 static inline int32_t ordered_f32(const void *x, int64_t i) {
   int32_t bits = ((const int32_t *)x)[i], size = bits & INT32_MAX;
   return size > 0x7f800000 ? 0x7fc00000 : bits < 0 ? -size : size;
@@ -66,10 +67,11 @@ static void sort(rank *a, int64_t n) {
   }
 }
 
-// LARGEST finds the k largest of n elements, in order at the front of room for n ranks. Where the elements are at least k blocks, k of them are no less than the
-// k-th of the blocks' largest: only what is no less either is ranked, and only blocks that have such elements are read again.
+// LARGEST writes the ranks of the k largest of n elements, in order, to the front of `ranks`, which has room for n. If there
+// are at least k blocks, the k-th largest maximum of a block is a lower bound of the k largest elements. Only elements from
+// that bound on are ranked, and only blocks that have such elements are read again.
 #define LARGEST(NAME, ORDERED, TARGET)                                                            \
-  TARGET static void NAME(const void *x, int64_t n, int64_t k, rank *found, int32_t *of_block) {  \
+  TARGET static void NAME(const void *x, int64_t n, int64_t k, rank *ranks, int32_t *maxima) {  \
     int64_t block = MOST_BLOCK, count = 0;                                                        \
     while (block > LEAST_BLOCK && n / block < 2 * k) block /= 2;                                  \
     int64_t blocks = n / block;                                                                   \
@@ -81,28 +83,28 @@ static void sort(rank *a, int64_t n) {
         int32_t v = ORDERED(x, i);                                                                \
         most = v > most ? v : most;                                                               \
       }                                                                                           \
-      of_block[b] = most;                                                                         \
-      found[b] = rank_of(most, b);                                                                \
+      maxima[b] = most;                                                                         \
+      ranks[b] = rank_of(most, b);                                                                \
     }                                                                                             \
     if (blocks > 0) {                                                                             \
-      if (blocks > k) partition(found, blocks, k);                                                \
-      rank last = found[0];                                                                       \
-      for (int64_t i = 1; i < k; i++) last = found[i] < last ? found[i] : last;                   \
+      if (blocks > k) partition(ranks, blocks, k);                                                \
+      rank last = ranks[0];                                                                       \
+      for (int64_t i = 1; i < k; i++) last = ranks[i] < last ? ranks[i] : last;                   \
       least = value_of(last);                                                                     \
     }                                                                                             \
     for (int64_t b = 0; b <= blocks; b++) {                                                       \
-      if (b < blocks && of_block[b] < least) continue;                                            \
+      if (b < blocks && maxima[b] < least) continue;                                            \
       for (int64_t i = b * block, to = b < blocks ? i + block : n; i < to; i++) {                 \
         int32_t v = ORDERED(x, i);                                                                \
-        found[count] = rank_of(v, i);                                                             \
+        ranks[count] = rank_of(v, i);                                                             \
         count += v >= least;                                                                      \
       }                                                                                           \
     }                                                                                             \
-    if (count > k) partition(found, count, k);                                                    \
-    sort(found, k);                                                                               \
+    if (count > k) partition(ranks, count, k);                                                    \
+    sort(ranks, k);                                                                               \
   }
 
-typedef void (*largest)(const void *x, int64_t n, int64_t k, rank *found, int32_t *blocks);
+typedef void (*largest)(const void *x, int64_t n, int64_t k, rank *ranks, int32_t *blocks);
 
 LARGEST(largest_f32, ordered_f32, )
 LARGEST(largest_s32, ordered_s32, )
@@ -136,22 +138,22 @@ xf_error *xb_top_k(xf_frame *frame) {
   }
   int64_t n = right ? x->dims[x->rank - 1] : 0, k = right ? values->dims[x->rank - 1] : 0;
   if (!right || k < 1 || k > n || k != config[0] || n > INT32_MAX) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_top_k got arrays of wrong shapes or types");
-  rank *found = malloc((size_t)(n + 1) * sizeof *found);
-  int32_t *of_block = malloc((size_t)(n / LEAST_BLOCK + 1) * sizeof *of_block);
-  if (found == NULL || of_block == NULL) {
-    free(found), free(of_block);
+  rank *ranks = malloc((size_t)(n + 1) * sizeof *ranks);
+  int32_t *maxima = malloc((size_t)(n / LEAST_BLOCK + 1) * sizeof *maxima);
+  if (ranks == NULL || maxima == NULL) {
+    free(ranks), free(maxima);
     return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_top_k got no memory for its candidates");
   }
-  largest of_row = choose(floats);
+  largest largest_of_row = choose(floats);
   for (int64_t row = 0; row < rows; row++) {
-    of_row((const char *)x->data + row * n * 4, n, k, found, of_block);
+    largest_of_row((const char *)x->data + row * n * 4, n, k, ranks, maxima);
     int32_t *v = (int32_t *)values->data + row * k, *at = (int32_t *)indices->data + row * k;
     for (int64_t i = 0; i < k; i++) {
-      int32_t bits = value_of(found[i]);
+      int32_t bits = value_of(ranks[i]);
       v[i] = floats && bits < 0 ? -bits | INT32_MIN : bits;
-      at[i] = (int32_t)(UINT32_MAX - (uint32_t)found[i]);
+      at[i] = (int32_t)(UINT32_MAX - (uint32_t)ranks[i]);
     }
   }
-  free(found), free(of_block);
+  free(ranks), free(maxima);
   return NULL;
 }

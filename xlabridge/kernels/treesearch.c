@@ -1,4 +1,4 @@
-// The kernel xlarun_tree_backup: for every index of the leading axes, a simulation's step taken into a search tree. The
+// The kernel xlarun_tree_backup: for every index of the leading axes, the backup of a simulation's step in a search tree. The
 // tree's rows come first and are changed in place where result and rows are the same memory.
 #include "treesearch.h"
 

@@ -24,7 +24,7 @@ typedef struct {
   float *scratch;                 // [padded]
 } xb_tree;
 
-// Takes a step into one tree.
+// Backs a step up in one tree.
 typedef void xb_tree_backup_one(const xb_tree *);
 
 extern xb_tree_backup_one xb_tree_backup_plain;

@@ -151,9 +151,9 @@ xf_error *xb_write(xf_frame *frame) {
 
 xf_error *xb_scatter(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  int64_t given;
-  const int64_t *config = xb_numbers(frame, &given);
-  if (config == NULL || given < 6 || frame->args.size != 3 || frame->results.size != 1)
+  int64_t config_size;
+  const int64_t *config = xb_numbers(frame, &config_size);
+  if (config == NULL || config_size < 6 || frame->args.size != 3 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter takes an array, indices and updates, and gives an array");
   const xf_buffer *array = frame->args.values[0], *indices = frame->args.values[1], *updates = frame->args.values[2], *out = frame->results.values[0];
   xb_combiner f = combine(config[0], array->dtype);
@@ -163,7 +163,7 @@ xf_error *xb_scatter(xf_frame *frame) {
   const int64_t *list[5];
   int64_t length[5], at = 1;
   for (int i = 0; i < 5; i++) {
-    if (at >= given || config[at] < 0 || config[at] > AXES || at + 1 + config[at] > given) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter got a broken config");
+    if (at >= config_size || config[at] < 0 || config[at] > AXES || at + 1 + config[at] > config_size) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter got a broken config");
     length[i] = config[at];
     list[i] = config + at + 1;
     at += 1 + length[i];

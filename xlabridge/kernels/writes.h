@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-// A run combines n elements of from with those of to; strides are in elements. A spray combines windows of one element: element i of from,
-// at stride fs, with the one at to + at[i]; a negative place is none. A direct spray reads the places itself: the one of element i is
-// i * step and scale times the index, which says none if it is above last, or negative.
+// A run combines n elements of from with those of to. Strides are in elements. A spray combines element i of from with
+// to[at[i]], unless at[i] is negative. A direct spray computes the places: element i goes to i * step + index[i] * scale,
+// unless index[i] is negative or above last.
 typedef void xb_run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
 typedef void xb_spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t from_stride);
 typedef void xb_direct(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index, uint32_t last, int64_t scale,
@@ -23,8 +23,8 @@ enum { SET, SUM, PROD, MAX, MIN };
 // The combiner of a kind and of an element type, which has a width in bytes; nulls: there is none.
 typedef xb_combiner xb_combine(int64_t kind, int dtype, int64_t width);
 
-// Columns combine count updates of eight lanes, from rows that lie from_stride apart, with eight rows of n elements. The
-// lanes share the indices; those outside of the rows say none. scratch has room for the rows.
+// Columns combine count updates of eight lanes, in rows from_stride apart, with eight rows of n elements. The lanes share
+// the indices; an index outside of the rows is skipped. scratch has room for the rows.
 typedef void xb_columns(void *restrict to, int64_t n, int64_t to_stride, const void *restrict from, int64_t count, int64_t from_stride,
                         const int32_t *restrict index, void *restrict scratch);
 

@@ -90,8 +90,7 @@ func (s *store) driverReady() error {
 		return err
 	}
 	return fmt.Errorf("backend cuda: the NVIDIA driver %s is too old: CUDA %d, which the plugin %s is built for, "+
-		"needs "+
-		"version %d or newer: install a newer driver, or use --backend cpu", d.Version, pin.Release, pin.Label(),
+		"needs version %d or newer: install a newer driver, or use --backend cpu", d.Version, pin.Release, pin.Label(),
 		pin.Driver)
 }
 

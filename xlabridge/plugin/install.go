@@ -105,27 +105,27 @@ func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel, ahe
 		found.SHA256 = m.sha256Of(pin.Library)
 	}
 	if len(support) > 0 && s.visible(pin.Backend) {
-		own := len(missing)
+		before := len(missing)
 		for _, w := range support {
 			if _, err := verify(ctx, site, w); err != nil {
 				missing, damages = append(missing, w), append(damages, err)
 			}
 		}
-		if len(missing) == own {
+		if len(missing) == before {
 			s.addCUDALibraries(&found, site, pin, support)
 		} else if libraries, dataDir, ok := s.systemCUDA(s, pin, support); ok {
 			found.setLibraries(libraries, dataDir)
-			missing = missing[:own]
+			missing, damages = missing[:before], damages[:before]
 		}
 	}
 	if ahead && found.CUDADataDir == "" {
-		own := len(missing)
+		before := len(missing)
 		for _, w := range support {
 			if _, err := verify(ctx, site, w); w.Compile && err != nil && !slices.Contains(missing, w) {
 				missing, damages = append(missing, w), append(damages, err)
 			}
 		}
-		if len(missing) == own {
+		if len(missing) == before {
 			s.addCUDATools(&found, site)
 		}
 	}

@@ -122,8 +122,8 @@ func Parse(name string) (Target, error) {
 		case d.Backend == "tpu" && slices.Contains(d.Slices, strings.TrimPrefix(rest, ":")):
 			t.slice, t.Devices = strings.TrimPrefix(rest, ":"), d.PerChip
 			for n := range strings.SplitSeq(t.slice, "x") {
-				of, _ := strconv.Atoi(n)
-				t.Devices *= of
+				chips, _ := strconv.Atoi(n)
+				t.Devices *= chips
 			}
 			return t, nil
 		case d.Backend == "tpu" && rest[0] == ':':
@@ -131,7 +131,7 @@ func Parse(name string) (Target, error) {
 				strings.Join(d.Slices, ", "))
 		case rest == "":
 			return t, nil
-		case rest[0] == 'x':
+		case d.Backend != "tpu" && rest[0] == 'x':
 			n, err := strconv.Atoi(rest[1:])
 			if err != nil || n < 1 || n > MostCards || strconv.Itoa(n) != rest[1:] {
 				return Target{}, fmt.Errorf("got %s, wants 1 to %d cards, such as %sx8", name, MostCards, d.Name)
@@ -206,6 +206,15 @@ func (t Target) Topology() (name string, options map[string]string) {
 	// slices x hosts x cards of a host
 	return t.device.Name, map[string]string{"topology": fmt.Sprintf("1x1x%d", t.Devices),
 		"target_config": t.device.config()}
+}
+
+// Capability returns the CUDA compute capability of a card without its point: 90 for 9.0; 0 for a TPU.
+func (t Target) Capability() int {
+	if t.Backend == "tpu" {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(t.device.Capability, ".", ""))
+	return n
 }
 
 // Config returns the text of XLA's GpuTargetConfigProto of a card; "" for a TPU.

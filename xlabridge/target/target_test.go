@@ -68,6 +68,7 @@ func TestParse(t *testing.T) {
 		"h100x999": "got h100x999, wants 1 to 64 cards",
 		"v5e":      "got the slice v5e without its shape, wants one such as v5e:2x2",
 		"v5e:3x3":  "got the shape 3x3 of v5e, wants one of 2x2, 2x4",
+		"v5ex2":    `got "v5ex2", wants a card`, // 28.222: a TPU has slices, no boxes
 		"v5e:":     "got the shape  of v5e, wants one of",
 		"H100":     `got "H100", wants a card`,
 		"ring":     `got "ring", wants a card`,

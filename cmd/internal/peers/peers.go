@@ -133,8 +133,9 @@ func environment(ctx context.Context, out io.Writer, file string) (string, error
 	if err := os.WriteFile(list, requirements, 0o644); err != nil {
 		return "", err
 	}
-	if _, err := Output(exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet",
-		"--disable-pip-version-check", "-r", list)); err != nil {
+	pip := exec.CommandContext(ctx, python, "-m", "pip", "install", "--progress-bar", "off", "--no-color",
+		"--disable-pip-version-check", "-r", list)
+	if err := saying(out, pip); err != nil {
 		return "", fmt.Errorf("the peers' packages cannot be installed (%w): %s", err, advice)
 	}
 	return python, os.WriteFile(whole, nil, 0o644)

@@ -99,6 +99,7 @@ const bbobFoot = `
   generation.
 - ` + "`maes`" + ` and ` + "`lmmaes`" + `: evosax weighs members for its matrix in their own order, not by fitness. In
   ` + "`lmmaes`" + ` rates are 1 at most. In evosax they exceed 2 with 32 members and 10 dimensions, and all is NaN.
+  Why ours is worse on schaffers f7 in 40 dimensions is not known.
 - ` + "`rmes`" + `: the step size follows the ranks of fitness. evosax ranks weights, so its step size always falls.
   Each member has its own numbers along the paths.
 - ` + "`iamalgam`" + ` and ` + "`iamalgamu`" + ` draw members with the covariance times the multiplier, as in the paper.

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"xlarun/rollout/qd"
@@ -16,6 +17,13 @@ func qdWorkloads(Options) []Workload {
 		eliteWorkload("rastrigin", "Rastrigin-v0", "vector:-5.12,5.12", "-5.12,5.12", 1024, 1024, 4),
 		eliteWorkload("cartpole-256", "CartPole-v1", "mlp:16,16", "", 1024, 256, 6),
 		eliteWorkload("cartpole-1024", "CartPole-v1", "mlp:16,16", "", 1024, 1024, 6),
+	}
+	for _, w := range all[1:3] { // a task of one step, and one of episodes
+		w.Name, w.Start, w.Work, w.Needed = "start-"+w.Name, warmStart, 0, 20
+		w.What = "from the start of a process to the first of: " + w.What + "; its programs are cached"
+		w.Peers = slices.Clone(w.Peers)
+		w.Peers[0].Args = append(slices.Clone(w.Peers[0].Args), "1") // of one generation
+		all = append(all, w)
 	}
 	// An insertion into many cells takes about as long as one into few.
 	const few = "cells-1024"

@@ -54,12 +54,13 @@ func openPageOf(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(
 
 func studyWatchCommand(a *cli.App) *cobra.Command {
 	access, name, listen := &accessFlags{}, "", ""
-	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run of islands, in the " +
-		"browser, while it runs or later",
+	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run, in the browser, while " +
+		"it runs or later",
 		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates " +
 			"until it is interrupted. It changes nothing.\n" +
-			"Of the folder of a run of xlarun islands it shows the islands' curves, what they have come to and where " +
-			"it comes from.\n" +
+			"Of the folder of a run it shows the curves, the best member's network or episode, and the map of an " +
+			"archive as of the\nlast checkpoint; of a run of xlarun islands the islands' curves, what they have come " +
+			"to and where it comes from.\n" +
 			"Where other machines can reach the address, a token or certificates are required. xlarun serve has the " +
 			"page, too, and workers on it.",
 		Args: oneFile,
@@ -76,11 +77,11 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 					return console.BadInput("--study got %s, but %s is a folder, which holds one run: leave it out",
 						name, args[0])
 				}
-				p, err := web.OpenIslands(l, args[0])
+				p, err := web.OpenRun(l, args[0])
 				if err != nil {
 					return console.BadInput("%w", err)
 				}
-				fmt.Fprintf(a.Out, "the islands are shown at %s%s\n", p.URL(), tokenNote(l))
+				fmt.Fprintf(a.Out, "the run is shown at %s%s\n", p.URL(), tokenNote(l))
 				<-cmd.Context().Done()
 				return p.Close()
 			}

@@ -156,8 +156,13 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
+	args, all := withoutAll(args)
 	a.args = backendFirst(args)
-	return console.Run(ctx, newRoot(a), joinBools(a.args), a.Streams)
+	root := newRoot(a)
+	if all {
+		showAll(root, args)
+	}
+	return console.Run(ctx, root, joinBools(a.args), a.Streams)
 }
 
 // joinBools lets users write a blank before the value of a boolean flag, as before any other value: --jit false.

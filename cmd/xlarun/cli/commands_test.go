@@ -94,6 +94,8 @@ func TestHelpOfParts(t *testing.T) {
 	require.Contains(t, b.err.String(), "did you mean pgpe?")
 	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))
 	require.Contains(t, b.err.String(), `there is no environment "CartPole", did you mean CartPole-v1? (there are A`)
+	require.Equal(t, StatusUsage, b.do("help", "envs"))
+	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`, "31.341")
 	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
 	require.Contains(t, b.err.String(), "did you mean strategies?")
 	require.Regexp(t, `(?m)^CartPole-v1 .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
@@ -117,6 +119,7 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 	for _, kind := range allKinds() {
 		short, all := shown(kind.Name, "--help"), shown("help", kind.Name, "--all")
 		require.NotContains(t, all, "More flags")
+		require.Equal(t, all, shown(kind.Name, "--help", "--all"), "31.340 --help --all of %s", kind.Name)
 		described, named, found := strings.Cut(short, "More flags")
 		require.True(t, found, "the help of %s", kind.Name)
 		session := defaultSessionSettings()

@@ -216,6 +216,23 @@ const advancedKey = "advanced"
 // allKey is the annotation of a command whose help shows every flag.
 const allKey = "all"
 
+// withoutAll takes --all out of "COMMAND --help --all", which is what "help COMMAND --all" is.
+func withoutAll(args []string) (rest []string, all bool) {
+	const flag = "--" + allKey
+	isHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
+	if !slices.Contains(args, flag) || !slices.ContainsFunc(args, isHelp) || args[0] == "help" {
+		return args, false
+	}
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == flag }), true
+}
+
+// showAll makes the help of the command that the arguments name show every flag.
+func showAll(root *cobra.Command, args []string) {
+	if command, _, err := root.Find(args); err == nil && command.Annotations[handoverKey] == "" {
+		command.Annotations = map[string]string{allKey: ""}
+	}
+}
+
 // addHelp makes the help of a command short. It leaves out the settings of parts, and only names the flags that are
 // seldom needed. If the command line chooses a part, the help shows the settings of that choice and nothing else.
 func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {

@@ -144,6 +144,9 @@ func (v values) pieces(r run.Row) []string {
 				continue
 			}
 			text = p.Before + number(x, p.Format) + p.Behind
+			if x == 1 && p.One != "" {
+				text = p.Before + number(x, p.Format) + p.One
+			}
 		}
 		if len(known) == 0 {
 			text = strings.TrimLeft(text, ", ")

@@ -60,9 +60,7 @@ func openCell(folder, which string) (*Saved, error) {
 	if err := s.read(); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(s.Metadata, func(key, _ string) bool {
-		return key == "episodes" || strings.HasSuffix(key, "mean_return") || strings.HasSuffix(key, "standard_error")
-	})
+	s.dropResults()
 	fitness, err := all.number("fitness", row)
 	if err != nil {
 		return nil, err
@@ -73,7 +71,7 @@ func openCell(folder, which string) (*Saved, error) {
 	}
 	s.Which, s.Path, s.Metadata["member"] = which, filepath.Join(folder, which+suffix), which
 	s.Metadata["fitness"] = strconv.FormatFloat(fitness, 'g', -1, 32)
-	s.Metadata["generation"] = strconv.Itoa(int(generation) + 1) // the array counts from 0
+	s.Metadata["generation"] = strconv.Itoa(int(generation))
 	s.Arrays = map[string]*graph.Array{}
 	for name, a := range all.Arrays {
 		if own, ok := strings.CutPrefix(name, "member."); ok {
@@ -83,6 +81,13 @@ func openCell(folder, which string) (*Saved, error) {
 		}
 	}
 	return s, nil
+}
+
+// dropResults removes how well the member did on fresh episodes: the parameters are not those that did so.
+func (s *Saved) dropResults() {
+	maps.DeleteFunc(s.Metadata, func(key, _ string) bool {
+		return key == "episodes" || strings.HasSuffix(key, "mean_return") || strings.HasSuffix(key, "standard_error")
+	})
 }
 
 // rowOf returns the row of an elite of a cell in an archive. The elites of a cell have the places 0, 1, … in its front.

@@ -26,7 +26,7 @@ func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 		members = graph.VMap(r.Policy.Init)(random.Split(random.New(4), len(cells)))
 		arrays["cell"] = graph.Int32s(cells)
 		arrays["fitness"] = graph.Iota(len(cells)).Convert(graph.Float32).Mul(.5)
-		arrays["generation"] = graph.Iota(len(cells)).Mul(10)
+		arrays["generation"] = graph.Iota(len(cells)).Mul(10).Add(1)
 		leaves, tree := graph.Flatten(members)
 		for i, leaf := range leaves {
 			arrays["member."+safetensors.Name(tree.Path(i))] = leaf

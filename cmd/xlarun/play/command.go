@@ -206,6 +206,7 @@ type Result struct {
 	Least      *float64 `json:"least_return"`
 	Greatest   *float64 `json:"greatest_return"`
 	MeanLength *float64 `json:"mean_length"`
+	Full       int      `json:"full_episodes"` // that have all steps
 	Failed     int      `json:"failed"`        // episodes whose return is not a number; the statistics leave them out
 	Gif        string   `json:"gif,omitempty"` // of the first episode
 	Length     int      `json:"gif_steps"`     // of the first episode
@@ -295,7 +296,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 
 // newResult returns the statistics of a judgement.
 func newResult(j episode.Judgement) Result {
-	r := Result{Failed: j.Failed, judgement: j}
+	r := Result{Failed: j.Failed, Full: j.Full, judgement: j}
 	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
 	if len(numbers) == 0 {
 		return r
@@ -357,7 +358,8 @@ func (o *options) print(streams console.Streams, r Result) {
 		fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std),
 			display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
 	}
-	fmt.Fprintf(out, "length       %s steps, mean\n", display.Fitness(j.Length))
+	fmt.Fprintf(out, "length       %s steps, mean; %d of %s all %d\n", display.Fitness(j.Length), j.Full,
+		quantity.Count(r.Episodes, "episode has", "episodes have"), r.Steps)
 }
 
 // figure formats a number of a member's metadata.

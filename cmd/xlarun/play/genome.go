@@ -96,7 +96,8 @@ func (s *Saved) addPolicy(d genome.Document) error {
 	return nil
 }
 
-// readGenome reads a genome in JSON, as encodeGenome writes it, as a member.
+// readGenome reads a genome in JSON, as encodeGenome writes it, as a member. It drops the results that the file names,
+// since the genome may have been edited.
 func (s *Saved) readGenome() error {
 	text, err := os.ReadFile(s.Path)
 	if err != nil {
@@ -110,6 +111,7 @@ func (s *Saved) readGenome() error {
 		return console.BadInput("%s names no environment in its metadata, as files of xlarun export do: its key env",
 			s.Path)
 	}
+	s.dropResults()
 	if s.Metadata["policy"] == "" { // of another program
 		if err := s.addPolicy(d); err != nil {
 			return err

@@ -2,6 +2,7 @@ package play
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,23 @@ func TestPlayOfNeatPython(t *testing.T) {
 	require.Contains(t, string(drawing), "0: 1 to 3, weight -1.5", "31.136: the second input has the number 1")
 	status, _, errs = b.run("export", "net.json", "--out", "net.safetensors")
 	require.Equal(t, console.StatusOK, status, errs)
+}
+
+// 31.344: a genome in a file may have been edited, so results that the file names are not its own.
+func TestPlayDropsResultsOfGenomes(t *testing.T) {
+	b := newBed(t)
+	saved := strings.Replace(pythonNetwork, `"steps":5`, `"steps":5,"mean_return":"7","standard_error":"1",
+"episodes":"100"`, 1)
+	require.NoError(t, os.WriteFile("net.json", []byte(saved), 0o644))
+	status, out, errs := b.run("play", "net.json", "--episodes", "2", "--gif", "none")
+	require.Equal(t, console.StatusOK, status, errs)
+	require.NotContains(t, out, "when saved")
+	status, _, errs = b.run("export", "net.json", "--out", "again.json")
+	require.Equal(t, console.StatusOK, status, errs)
+	text, err := os.ReadFile("again.json")
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "mean_return")
+	require.Contains(t, string(text), `"steps": "5"`)
 }
 
 func TestPlayWantsAnEnvironment(t *testing.T) {

@@ -153,12 +153,19 @@ func TestPlayIsALoop(t *testing.T) {
 			got.Greatest: slices.Max(returns), got.MeanLength: length, got.Return: returns[0]} {
 			require.InDelta(t, x, *name, 1e-3)
 		}
+		full := 0
+		for _, l := range lengths {
+			if int(l) == got.Steps {
+				full++
+			}
+		}
+		require.Equal(t, full, got.Full, "31.349")
 		require.Equal(t, lengths[0], float64(got.Length))
 		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve",
 			Env: c.env, Policy: "mlp:3", Backend: "reference", Actions: "greedy",
 			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Length: got.Length,
 			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest,
-			MeanLength: got.MeanLength, Return: got.Return}, got)
+			MeanLength: got.MeanLength, Full: got.Full, Return: got.Return}, got)
 		text := strings.Join(lines[:len(lines)-1], "\n")
 		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env,
 			"-12.2 over 64 episodes", "5 fresh episodes", "seed 3", "run/play.gif"} {

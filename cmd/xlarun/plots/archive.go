@@ -15,6 +15,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/chart"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run/runfolder"
 )
 
@@ -64,7 +65,8 @@ func archiveCharts(dir string) (charts []*chart.Chart, err error) {
 func (a *archive) mapChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.names[0], YLabel: a.names[1], X: &chart.Range{Min: a.low[0], Max: a.high[0]},
 		Y: &chart.Range{Min: a.low[1], Max: a.high[1]}}
-	c.Title = fmt.Sprintf("%s: elites in %d of the %d cells of %s", a.env, len(a.fitness), len(a.centres), a.division)
+	c.Title = fmt.Sprintf("%s: elites in %d of %s of %s", a.env, len(a.fitness),
+		quantity.Count(len(a.centres), "cell", "cells"), a.division)
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, f := range a.fitness {
 		least, greatest = min(least, f), max(greatest, f)
@@ -97,7 +99,8 @@ func (a *archive) frontChart() *chart.Chart {
 		points = append(points, chart.Point{X: o[0], Y: o[1]})
 	}
 	front := paretoFront(points)
-	c.Title = fmt.Sprintf("%s: %d elites, %d non-dominated", a.env, len(points), len(front))
+	c.Title = fmt.Sprintf("%s: %s, %d non-dominated", a.env, quantity.Count(len(points), "elite", "elites"),
+		len(front))
 	if k := len(a.objectiveNames); k > 2 {
 		c.Title += fmt.Sprintf(" by these two of %d objectives", k)
 	}

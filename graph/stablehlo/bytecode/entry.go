@@ -51,38 +51,34 @@ const (
 	builtinName   = 14 // a location that is a name
 )
 
-// attribute is the code of an attribute of VHLO, which must be one of those wanted, and its content.
-func (m *module) attribute(index uint64, want ...uint64) (code uint64, c *cursor) {
+// attribute returns the content of an attribute of VHLO, whose code must be the one wanted.
+func (m *module) attribute(index, want uint64) *cursor {
 	e := at(m.attributes, index, "attribute")
 	if e.dialect != "vhlo" || !e.coded {
 		refuse("it has an attribute of the dialect %s where VHLO's is wanted", name(e.dialect))
 	}
-	c = &cursor{"attribute section", e.data}
-	code = c.number()
-	for _, w := range want {
-		if code == w {
-			return code, c
-		}
+	c := &cursor{"attribute section", e.data}
+	if code := c.number(); code != want {
+		refuse("it has an attribute of code %d where code %d is wanted", code, want)
 	}
-	refuse("it has an attribute of code %d where code %d is wanted", code, want[0])
-	return 0, nil
+	return c
 }
 
 // text is the string of an attribute.
 func (m *module) text(index uint64) string {
-	_, c := m.attribute(index, stringAttribute)
+	c := m.attribute(index, stringAttribute)
 	return at(m.strings, c.number(), "string")
 }
 
 // word is an element of an enumeration.
 func (m *module) word(index, code uint64, words ...string) string {
-	_, c := m.attribute(index, code)
+	c := m.attribute(index, code)
 	return at(words, c.number(), "the element of an enumeration")
 }
 
 // integer is the number of an attribute, of at most 64 bits.
 func (m *module) integer(index uint64) int64 {
-	_, c := m.attribute(index, integerAttribute)
+	c := m.attribute(index, integerAttribute)
 	bits := map[string]int{"i8": 8, "ui8": 8, "i4": 4, "ui4": 4, "i2": 2, "ui2": 2}[m.element(c.number(), 0)]
 	if bits != 0 {
 		return int64(c.byte())
@@ -116,7 +112,7 @@ func (m *module) list(index uint64) []int64 {
 
 // tensor is an attribute with a tensor: its type and the bytes of its elements, or of one that stands for all.
 func (m *module) tensor(index uint64) (shape tensorType, raw []byte) {
-	_, c := m.attribute(index, tensorAttribute)
+	c := m.attribute(index, tensorAttribute)
 	shape = m.shape(c.number())
 	raw = c.take(c.number())
 	n := shape.size()
@@ -147,7 +143,7 @@ func unpack(packed []byte, n int) []byte {
 
 // function is an attribute with the type of a function: the numbers of the types of its inputs and outputs.
 func (m *module) function(index uint64) (inputs, outputs []uint64) {
-	_, c := m.attribute(index, typeAttribute)
+	c := m.attribute(index, typeAttribute)
 	e := at(m.types, c.number(), "type")
 	c = &cursor{"type section", e.data}
 	if e.dialect != "vhlo" || !e.coded || c.number() != functionType {

@@ -45,8 +45,8 @@ func (w *writer) attributesOf(o *operation, f form) attributes {
 	return a
 }
 
-// after is a form with one list after the operands.
-func after(attribute, word string) form {
+// withList is a form with one list after the operands.
+func withList(attribute, word string) form {
 	return form{attribute, func(w *writer, o *operation, a attributes) string {
 		return " " + w.operands(o) + ", " + word + " = " + a.brackets(attribute)
 	}}
@@ -64,10 +64,10 @@ var forms = map[string]form{
 		kind := w.word(a.at["compare_type"], comparisonAttribute, "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
 		return fmt.Sprintf(" %s, %s, %s", direction, w.operands(o), kind)
 	}},
-	"broadcast_in_dim_v1": after("broadcast_dimensions", "dims"),
-	"transpose_v1":        after("permutation", "dims"),
-	"reverse_v1":          after("dimensions", "dims"),
-	"dynamic_slice_v1":    after("slice_sizes", "sizes"),
+	"broadcast_in_dim_v1": withList("broadcast_dimensions", "dims"),
+	"transpose_v1":        withList("permutation", "dims"),
+	"reverse_v1":          withList("dimensions", "dims"),
+	"dynamic_slice_v1":    withList("slice_sizes", "sizes"),
 	"slice_v1":            {"limit_indices start_indices strides", sliceHead},
 	"concatenate_v1": {"dimension", func(w *writer, o *operation, a attributes) string {
 		return fmt.Sprintf(" %s, dim = %d", w.operands(o), a.integer("dimension"))

@@ -11,11 +11,11 @@ type operation struct {
 	regions    []*region
 }
 
-// value is what an op or a region's parameter makes.
+// value is a result of an op, or a parameter of a region.
 type value struct {
-	op, part int    // the number of what makes it, and which of its results
-	parts    int    // how many results that has
-	kind     uint64 // the number of its type
+	op, part int    // the number of the op or block, and which of its results or parameters
+	parts    int    // the number of its results or parameters
+	kind     uint64 // the number of the type
 	param    bool
 }
 
@@ -26,13 +26,13 @@ type region struct {
 	ops    []*operation
 }
 
-// reader reads ops. Its values are those that can be used at the place where it is, by the numbers of the file.
+// reader reads ops. Its values are those in scope, by their numbers in the file.
 type reader struct {
 	*module
 	values map[uint64]value
-	size   uint64 // how many numbers of the file are given out
-	next   uint64 // the number of the file of the next value
-	made   int    // ops and regions so far
+	size   uint64 // the numbers of the values of the open regions are below it
+	next   uint64 // the number of the next value
+	count  int    // of the ops and blocks so far
 	depth  int
 }
 
@@ -47,7 +47,7 @@ const (
 	hasProperties
 )
 
-// maxDepth bounds how deep regions lie in each other.
+// maxDepth bounds the nesting of regions.
 const maxDepth = 64
 
 // top reads the ops of the file: one module.
@@ -74,7 +74,7 @@ func (r *reader) block(c *cursor) *region {
 }
 
 func (r *reader) parameters(c *cursor, b *region) {
-	r.made++
+	r.count++
 	n := c.count()
 	for i := range n {
 		kind, located := c.flagged()
@@ -82,7 +82,7 @@ func (r *reader) parameters(c *cursor, b *region) {
 		if located {
 			label = r.label(c.number())
 		}
-		b.params = append(b.params, r.define(value{r.made, i, n, kind, true}))
+		b.params = append(b.params, r.define(value{r.count, i, n, kind, true}))
 		b.labels = append(b.labels, label)
 	}
 	if c.byte() != 0 {
@@ -120,21 +120,21 @@ func useOrders(c *cursor, n int) {
 
 func (r *reader) operation(c *cursor) *operation {
 	o := &operation{name: at(r.names, c.number(), "the name of an op")}
-	has := c.byte()
+	parts := c.byte()
 	c.number() // the location
-	if has&hasAttributes != 0 {
+	if parts&hasAttributes != 0 {
 		c.number()
 	}
-	if has&hasProperties != 0 {
+	if parts&hasProperties != 0 {
 		o.properties = at(r.properties, c.number(), "property")
 	}
 	var types []uint64
-	if has&hasResults != 0 {
+	if parts&hasResults != 0 {
 		for n := c.count(); n > 0; n-- {
 			types = append(types, c.number())
 		}
 	}
-	if has&hasOperands != 0 {
+	if parts&hasOperands != 0 {
 		for n := c.count(); n > 0; n-- {
 			v, ok := r.values[c.number()]
 			if !ok {
@@ -143,21 +143,21 @@ func (r *reader) operation(c *cursor) *operation {
 			o.operands = append(o.operands, v)
 		}
 	}
-	if has&hasSuccessors != 0 {
+	if parts&hasSuccessors != 0 {
 		refuse("%s has successors: jumps between blocks are not known here", o.what())
 	}
-	if has&hasUseOrders != 0 {
+	if parts&hasUseOrders != 0 {
 		useOrders(c, len(types))
 	}
 	regions, isolated := uint64(0), false
-	if has&hasRegions != 0 {
+	if parts&hasRegions != 0 {
 		regions, isolated = c.flagged()
 	}
-	r.made++
-	made := r.made
-	// The values of a region have the numbers after the op's own, so they are read after those are given out.
+	r.count++
+	id := r.count
+	// The values of a region have the numbers after the op's results, so the results are defined first.
 	for i, kind := range types {
-		o.results = append(o.results, r.define(value{made, i, len(types), kind, false}))
+		o.results = append(o.results, r.define(value{id, i, len(types), kind, false}))
 	}
 	if regions > 0 {
 		r.regions(c, o, regions, isolated)
@@ -186,7 +186,7 @@ func (r *reader) regions(c *cursor, o *operation, n uint64, isolated bool) {
 	r.values, r.size, r.next = outer.values, outer.size, outer.next
 }
 
-// region reads a region. Its values have numbers of their own, which are free again after it.
+// region reads a region. The numbers of its values are used again after it.
 func (r *reader) region(c *cursor, o *operation) *region {
 	switch blocks := c.number(); blocks {
 	case 0:
@@ -209,5 +209,5 @@ func (r *reader) region(c *cursor, o *operation) *region {
 	return b
 }
 
-// what is the name of an op for errors.
+// what returns the name of an op for errors.
 func (o *operation) what() string { return name(strings.TrimPrefix(o.name, "vhlo.")) }

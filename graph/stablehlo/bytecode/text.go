@@ -23,10 +23,13 @@ func Text(data []byte) (text string, err error) {
 		if !ok {
 			refuse("it is no MLIR bytecode")
 		}
+		if !whole(data) {
+			refuse("this file of Exported.serialize ends too early: a part of it is missing")
+		}
 		data = inner
 	}
 	m := read(data)
-	w := &writer{module: m, limit: maxGrowth*len(data) + 1<<16, aliases: map[int]int{}, same: map[value]value{}}
+	w := &writer{module: m, limit: maxGrowth*len(data) + 1<<16, aliases: map[int]int{}, forwarded: map[value]value{}}
 	for _, o := range m.top() {
 		w.top(o)
 	}
@@ -39,28 +42,28 @@ const maxGrowth = 64
 // writer writes ops as text.
 type writer struct {
 	*module
-	text    strings.Builder
-	part    int // bytes of the line that is being made
-	limit   int
-	aliases map[int]int     // numbers of parameters that have the names of others
-	same    map[value]value // results of ops that return their operand, and that operand
+	text      strings.Builder
+	lineBytes int // of the line that is being made
+	limit     int
+	aliases   map[int]int     // by a block's number, that of the block whose parameters have the same names
+	forwarded map[value]value // the operand of each op that returns it unchanged, by the op's result
 }
 
 func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.text, format+"\n", args...)
-	w.part = 0
+	w.lineBytes = 0
 	w.counted("")
 }
 
 // counted returns a part of the line that is being made. A line may have millions of parts, so each is counted.
 func (w *writer) counted(text string) string {
-	if w.part += len(text); w.text.Len()+w.part > w.limit {
+	if w.lineBytes += len(text); w.text.Len()+w.lineBytes > w.limit {
 		refuse("its text has more than %d times its size: one constant or type is used too often", maxGrowth)
 	}
 	return text
 }
 
-// typeText is a type as text, and is counted.
+// typeText returns a type as text, and counts it.
 func (w *writer) typeText(index uint64) string { return w.counted(w.module.typeText(index)) }
 
 // top writes an op outside of functions.
@@ -115,10 +118,10 @@ var plain = regexp.MustCompile(`^[ !#-$&-\[\]-~]+$`)
 
 var odd = regexp.MustCompile(`[^\w.]`)
 
-// word is a name without signs that have a meaning in the text.
+// word replaces the characters of a name that have a meaning in the text.
 func word(text string) string { return odd.ReplaceAllString(text, "_") }
 
-// symbol is the name of a function. Each has one of its own.
+// symbol returns the name of a function. Different functions have different names.
 func (w *writer) symbol(text string) string {
 	if !odd.MatchString(text) && text != "" {
 		return text
@@ -126,15 +129,15 @@ func (w *writer) symbol(text string) string {
 	return fmt.Sprintf("%s-%x", word(text), text)
 }
 
-// source is the value that a chain of ops returns as it is.
+// source returns the value that a chain of ops returns unchanged.
 func (w *writer) source(v value) value {
-	if s, ok := w.same[v]; ok {
+	if s, ok := w.forwarded[v]; ok {
 		return s
 	}
 	return v
 }
 
-// value is the name of a value, and is counted.
+// value returns the name of a value, and counts it.
 func (w *writer) value(v value) string {
 	v = w.source(v)
 	if alias, ok := w.aliases[v.op]; ok {
@@ -159,7 +162,7 @@ func (w *writer) values(all []value) string {
 
 func (w *writer) operands(o *operation) string { return w.values(o.operands) }
 
-// types are the types of values, with commas.
+// types returns the types of values, separated by commas.
 func (w *writer) types(all []value) string {
 	names := make([]string, len(all))
 	for i, v := range all {
@@ -176,7 +179,7 @@ func (w *writer) body(r *region) {
 
 var versioned = regexp.MustCompile(`^vhlo\.([a-z0-9_]+)_v([0-9]+)$`)
 
-// operation writes an op. Its version is checked: a later one may mean something else.
+// operation writes an op. It refuses unknown versions, which may mean something else.
 func (w *writer) operation(o *operation) {
 	switch o.name {
 	// A sharding says on which devices a value lies. The ops around one change the dialect of its type.
@@ -184,7 +187,7 @@ func (w *writer) operation(o *operation) {
 		if len(o.operands) != 1 || len(o.results) != 1 {
 			refuse("%s has %d operands and %d results, want one", o.what(), len(o.operands), len(o.results))
 		}
-		w.same[o.results[0]] = w.source(o.operands[0])
+		w.forwarded[o.results[0]] = w.source(o.operands[0])
 		return
 	}
 	parts := versioned.FindStringSubmatch(o.name)
@@ -193,9 +196,9 @@ func (w *writer) operation(o *operation) {
 			name(o.name))
 	}
 	base := parts[1]
-	f, formed := forms[base+"_v"+parts[2]]
+	f, ok := forms[base+"_v"+parts[2]]
 	_, first := forms[base+"_v1"]
-	if !formed && (first || parts[2] != "1" && parts[2] != "2") {
+	if !ok && (first || parts[2] != "1" && parts[2] != "2") {
 		refuse("it has the op %s, whose version is not known here", o.what())
 	}
 	text := "stablehlo." + base
@@ -203,9 +206,9 @@ func (w *writer) operation(o *operation) {
 		text = base
 	}
 	switch {
-	case formed && len(o.regions) > 0:
+	case ok && len(o.regions) > 0:
 		refuse("%s has regions, want none", o.what())
-	case formed:
+	case ok:
 		w.statement(o, text, f.head(w, o, w.attributesOf(o, f)))
 	case base == "return" && len(o.operands) == 0:
 		w.line("stablehlo.return")
@@ -222,7 +225,7 @@ func (w *writer) operation(o *operation) {
 	}
 }
 
-// results are the names of an op's results, with the sign of equality.
+// results returns the names of an op's results and an equals sign.
 func (w *writer) results(o *operation) string {
 	switch len(o.results) {
 	case 0:
@@ -233,7 +236,7 @@ func (w *writer) results(o *operation) string {
 	return fmt.Sprintf("%%v%d:%d = ", o.results[0].op, len(o.results))
 }
 
-// signature are the types of an op's operands and results.
+// signature returns the types of an op's operands and results.
 func (w *writer) signature(o *operation) string {
 	return "(" + w.types(o.operands) + ") -> (" + w.types(o.results) + ")"
 }
@@ -289,7 +292,7 @@ func (w *writer) reduce(o *operation) {
 	w.line("}")
 }
 
-// single tells if a region is one op of its two parameters, and which.
+// single returns the name of the only op of a region if that op takes the region's two parameters.
 func (r *region) single() (by string, ok bool) {
 	if len(r.params) != 2 || len(r.ops) != 2 || len(r.ops[0].results) != 1 {
 		return "", false

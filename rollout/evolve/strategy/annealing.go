@@ -46,7 +46,7 @@ func (e *SimulatedAnnealing) Member(state, draw any, side *graph.Array) any {
 // Tell moves to the best member if it is better, or by chance.
 func (e *SimulatedAnnealing) Tell(state any, v Evaluation, draws population.Draws) any {
 	s := state.(ClimberState)
-	found := e.found(s, v, zs{draws})
+	found := e.found(s, v, annealingNoise{draws})
 	cooling := e.Decay.Array().Pow(s.Generation.Convert(graph.Float32)).Max(float32(coldest))
 	temperature := e.Temperature.Array().Mul(cooling)
 	loss := found.Fitness.Sub(s.Fitness)
@@ -55,11 +55,11 @@ func (e *SimulatedAnnealing) Tell(state any, v Evaluation, draws population.Draw
 	return e.move(s, found, loss.Gt(0).Or(chance.Lt(loss.Div(temperature).Exp())))
 }
 
-// zs are the draws' Z.
-type zs struct{ population.Draws }
+// annealingNoise is the draws' Z.
+type annealingNoise struct{ population.Draws }
 
 // Sum sums Z.
-func (d zs) Sum(weights *graph.Array, _ func(any) any) any {
+func (d annealingNoise) Sum(weights *graph.Array, _ func(any) any) any {
 	return d.Draws.Sum(weights, func(draw any) any { return draw.(annealingDraw).Z })
 }
 

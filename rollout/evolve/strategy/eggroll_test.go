@@ -31,7 +31,7 @@ func TestEggroll(t *testing.T) {
 		require.Len(t, draws, 3)
 
 		fitness := []float32{1, 5, -2, 0, 2, 2}
-		told := tell(e, state, graph.Float32s(fitness), given{draws}).(EggrollState)
+		told := tell(e, state, graph.Float32s(fitness), fixedDraws{draws}).(EggrollState)
 		require.Equal(t, floatsOf(t, start.N), floatsOf(t, told.Mean.(genome).N))
 		sum := make([]float64, 35)
 		for g := range members / 2 {
@@ -69,7 +69,7 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 	state := e.Init(start, 6)
 	require.Empty(t, state.(EggrollState).Mu)
 	draws := drawn(e, state, 6, 3).([]factors)
-	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), given{draws}).(EggrollState)
+	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), fixedDraws{draws}).(EggrollState)
 	require.Empty(t, told.Nu)
 	noise := graph.VMap(func(leaves []factors) []*graph.Array {
 		return []*graph.Array{leaves[0].noise(), leaves[1].noise()}
@@ -98,7 +98,7 @@ func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 	for generation := range 3 {
 		noise := random.Normal(random.New(int64(generation)), graph.ShapeOf(graph.Float32, 4, 3))
 		fitness := graph.Float32s([]float32{3, 1, 4, 1, 5, 9, 2, 6})
-		es, os = tell(e, es, fitness, given{[]factors{{A: noise}}}), tell(o, os, fitness, given{noise})
+		es, os = tell(e, es, fitness, fixedDraws{[]factors{{A: noise}}}), tell(o, os, fitness, fixedDraws{noise})
 	}
 	require.Equal(t, floatsOf(t, o.Centre(os).(*graph.Array)), floatsOf(t, e.Centre(es).(*graph.Array)))
 }

@@ -263,7 +263,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 				})(graph.Iota(s.GroupSize())).(*graph.Array)
 				near(t, step["asked"], members.Reshape(step["asked"].Shape...), 1e-4, "population", i)
 				var err error
-				state, err = graph.Eval(tell(s, state, returns(step["told"]), given{noise}))
+				state, err = graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{noise}))
 				require.NoError(t, err)
 				for name, got := range c.names(state) {
 					want := step[name]
@@ -310,7 +310,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 		for i, step := range tr.Steps {
 			tested++
 			if tr.Strategy == "mr15ga" {
-				state = tell(s, state, returns(step["told"]), given{array(step["asked"])})
+				state = tell(s, state, returns(step["told"]), fixedDraws{array(step["asked"])})
 				next := state.(MR15GAState)
 				near(t, step["population"], next.Parents, 0, "population", i)
 				near(t, step["std"], next.Sigma, 0, "std", i)
@@ -321,7 +321,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 			pad := func(x *graph.Array) *graph.Array { return graph.Pad(x, 0, []int{0}, []int{5}) }
 			children := gesmrChild{array(step["asked"]), returns(step["before"]), pad(places.Add(.5).Div(2)),
 				pad(array(step["factors"]))}
-			state = tell(s, state, returns(step["told"]), given{children})
+			state = tell(s, state, returns(step["told"]), fixedDraws{children})
 			near(t, step["std"], state.(GESMRGAState).Sigma, 1e-6, "std", i)
 		}
 	}
@@ -367,7 +367,7 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 			})(
 				keys, graph.Iota(tr.Config.Population))
 			near(t, step["asked"], moves.(psoMove).Position, 1e-5, "population", i)
-			next, err := graph.Eval(tell(s, state, returns(step["told"]), given{moves}))
+			next, err := graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{moves}))
 			require.NoError(t, err)
 			state = next.(PSOState)
 			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
@@ -390,7 +390,7 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		var state any = DEState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Of(int32(1))}
 		for i, step := range tr.Steps {
 			tested++
-			next := tell(s, state, returns(step["told"]), given{array(step["asked"])}).(DEState)
+			next := tell(s, state, returns(step["told"]), fixedDraws{array(step["asked"])}).(DEState)
 			near(t, step["population"], next.Members, 0, "population", i)
 			state = next
 		}

@@ -74,7 +74,7 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)
 		}
-		state := tell(s, in.State, fitness, given{draws})
+		state := tell(s, in.State, fitness, fixedDraws{draws})
 		return reached{state, function(in.Number, graph.Flatten1D(s.Centre(state).(*graph.Array)))}
 	})
 	return func(number int32, seed int64) (start, end float64) {

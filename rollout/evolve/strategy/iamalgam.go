@@ -37,23 +37,23 @@ type AMaLGaMState struct {
 	Root       *graph.Array
 	Shift      *graph.Array // f32[n]: running mean of the mean's changes
 	Multiplier *graph.Array // f32[]
-	// Stalled is the number of generations without a better member in which the multiplier was at most 1, since the
-	// last generation with one, i32[].
-	Stalled *graph.Array
-	Best    *graph.Array // f32[]: highest fitness so far
-	Moved   *graph.Array // i32[]: members that are moved along the shift
+	// Stagnation is the number of generations without a better member in which the multiplier was at most 1, since
+	// the last generation with one, i32[].
+	Stagnation *graph.Array
+	Best       *graph.Array // f32[]: highest fitness so far
+	Shifts     *graph.Array // i32[]: members that are moved along the shift
 }
 
 // amalgamDraw is a member's noise, z, and 1 if the member is moved along the shift, else 0.
-type amalgamDraw struct{ Z, Moved *graph.Array }
+type amalgamDraw struct{ Z, Shift *graph.Array }
 
 // Constants of the paper, and those of evosax.
 const (
-	amalgamStep    = 2  // length of the anticipated shift
-	amalgamFar     = 1  // standard deviations beyond which better members raise the multiplier
-	amalgamFalls   = .9 // factor of the multiplier; it rises by the inverse
-	amalgamPatient = 50 // the count Stalled from which on the multiplier falls below 1
-	amalgamElites  = .5 // part of the members that the distribution follows
+	amalgamShiftLength = 2  // length of the anticipated shift
+	amalgamDistance    = 1  // standard deviations beyond which better members raise the multiplier
+	amalgamDecay       = .9 // factor of the multiplier; it rises by the inverse
+	amalgamPatience    = 50 // the count Stagnation from which on the multiplier falls below 1
+	amalgamElites      = .5 // part of the members that the distribution follows
 )
 
 // Init starts at the genome with Sigma in all directions.
@@ -78,7 +78,7 @@ func (e *amalgam) Sample(key random.Key, state any) any {
 // SampleAt draws for a member. The first ones are moved.
 func (*amalgam) SampleAt(key random.Key, state any, member *graph.Array) any {
 	s := state.(AMaLGaMState)
-	return amalgamDraw{random.Normal(key, s.Mean.Shape()), member.Lt(s.Moved).Convert(graph.Float32)}
+	return amalgamDraw{random.Normal(key, s.Mean.Shape()), member.Lt(s.Shifts).Convert(graph.Float32)}
 }
 
 // full says whether the covariance is a matrix.
@@ -86,7 +86,7 @@ func (s AMaLGaMState) full() bool { return s.Covariance.Rank() == 2 }
 
 // offset returns a member less the mean.
 func (s AMaLGaMState) offset(d amalgamDraw) *graph.Array {
-	shift := d.Moved.Mul(graph.Mul(float32(amalgamStep), s.Multiplier)).Mul(s.Shift)
+	shift := d.Shift.Mul(graph.Mul(float32(amalgamShiftLength), s.Multiplier)).Mul(s.Shift)
 	if s.full() {
 		return s.Root.Dot(d.Z).Add(shift)
 	}
@@ -151,14 +151,14 @@ func (s AMaLGaMState) deviation(offset *graph.Array) *graph.Array {
 // scale moves the multiplier, given whether there is a better member and how far such members lie from the mean.
 func (s *AMaLGaMState) scale(better, deviation *graph.Array) {
 	m := s.Multiplier
-	raised := m.Max(1)
-	raised = graph.Select(deviation.Gt(float32(amalgamFar)), raised.Div(float32(amalgamFalls)), raised)
-	stalled := graph.Select(m.Le(1), s.Stalled.Add(1), s.Stalled)
-	patient := stalled.Lt(amalgamPatient)
-	lowered := graph.Select(m.Gt(1).Or(patient.Not()), m.Mul(float32(amalgamFalls)), m)
-	lowered = graph.Select(patient, lowered.Max(1), lowered)
-	s.Multiplier = graph.Select(better, raised, lowered).Min(float32(cmaMost))
-	s.Stalled = graph.Select(better, graph.ZerosLike(stalled), stalled)
+	increase := m.Max(1)
+	increase = graph.Select(deviation.Gt(float32(amalgamDistance)), increase.Div(float32(amalgamDecay)), increase)
+	stagnation := graph.Select(m.Le(1), s.Stagnation.Add(1), s.Stagnation)
+	waits := stagnation.Lt(amalgamPatience)
+	decrease := graph.Select(m.Gt(1).Or(waits.Not()), m.Mul(float32(amalgamDecay)), m)
+	decrease = graph.Select(waits, decrease.Max(1), decrease)
+	s.Multiplier = graph.Select(better, increase, decrease).Min(float32(cmaMost))
+	s.Stagnation = graph.Select(better, graph.ZerosLike(stagnation), stagnation)
 }
 
 // root returns a root of the covariance times the multiplier. If rounding has made the covariance indefinite, it is

@@ -40,7 +40,7 @@ func TestImmigrantsAreMembers(t *testing.T) {
 			leaves[j] = graph.Stack(rows, 0)
 		}
 		fitness := graph.Float32s([]float32{3, 1, 4, 1.5, 9, 2.6, 5, 3.5})
-		state = tell(s, state, fitness, given{tree.Unflatten(leaves)})
+		state = tell(s, state, fitness, fixedDraws{tree.Unflatten(leaves)})
 		centre := s.Centre(state).(*graph.Array)
 		if several, ok := state.(SVCMAESState); ok { // side 0 belongs to the first search
 			centre = several.Searches.Mean.Index(0)

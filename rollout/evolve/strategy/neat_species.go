@@ -33,7 +33,7 @@ func (e *NEAT) noSpecies() NEATSpecies {
 // compared holds the connections of several representatives for distances from them.
 type compared struct {
 	Sorted  *graph.Array // i32[species·connections]: all their numbers, ascending, with repetitions
-	Weights *graph.Array // f32[species·connections, species]: the weight of the number there; NaN: it has none
+	Weights *graph.Array // f32[species, species·connections]: the weight of the number there; NaN: it has none
 	Numbers *graph.Array // i32[species, connections]
 	Last    *graph.Array // i32[species]: the largest number
 	Count   *graph.Array // i32[species]: connections
@@ -50,40 +50,46 @@ func compare(numbers, weights *graph.Array) compared {
 	exist := flat.Lt(genome.None)
 	place := graph.SearchSorted(sorted, flat, false) // of the first one among equal numbers
 	owner := graph.Quo(graph.Iota(species*c), c)
-	at := graph.Select(exist, place.Mul(species).Add(owner), int32(species*c*species))
+	at := graph.Select(exist, owner.Mul(species*c).Add(place), int32(species*c*species))
 	table := graph.ScatterSet(graph.Full(graph.ShapeOf(graph.Float32, species*c*species), math.NaN()), at,
 		graph.Flatten1D(weights))
 	count := exist.Convert(graph.Int32).Reshape(species, c).Sum(1)
 	last := graph.ReduceMax(graph.Select(numbers.Lt(genome.None), numbers, -1), 1)
-	return graph.Once(compared{sorted, table.Reshape(species*c, species), numbers, last, count})
+	return graph.Once(compared{sorted, table.Reshape(species, species*c), numbers, last, count})
 }
 
-// distances returns the compatibility distance of a member's connections from each representative, f32[species]:
+// distances returns the compatibility distances of a member's connections from the first count representatives,
+// f32[species]; the others are 0.
+func (e *NEAT) distances(c genome.Connections, r compared, count any) *graph.Array {
+	place, found := match(c.Number, r.Sorted)
+	return graph.ForiLoop(0, count, func(i, d *graph.Array) *graph.Array {
+		of := func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }
+		weights := graph.Take(of(r.Weights), place, 0) // of the same numbers
+		return graph.DynamicUpdateIndex(d, e.distance(c, weights, found.And(weights.IsNaN().Not()), of(r.Numbers),
+			of(r.Last), of(r.Count)), i, 0)
+	}, graph.Zeros(graph.ShapeOf(graph.Float32, r.Last.Dim(0))))
+}
+
+// distance returns the compatibility distance of a member's connections from a representative:
 //
 //	δ = c₁·E/N + c₂·D/N + c₃·W̄
 //
 // with E excess and D disjoint connections, W̄ the mean difference of matching weights, and N the connections of the
-// larger genome, or 1 if both are small (equation 1 of the paper).
-func (e *NEAT) distances(c genome.Connections, r compared) *graph.Array {
+// larger genome, or 1 if both are small (equation 1 of the paper). weights, f32[connections], are the representative's
+// where it matches; numbers, last and size are its numbers, the largest of them and how many there are.
+func (e *NEAT) distance(c genome.Connections, weights, matches, numbers, last, size *graph.Array) *graph.Array {
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
-	sum := func(a *graph.Array) *graph.Array { return a.Convert(graph.Int32).Sum(0) }
-	place, found := match(c.Number, r.Sorted)
-	weights := graph.Take(r.Weights, place, 0) // [connections, species]
-	matches := found.ExpandDims(1).And(weights.IsNaN().Not())
-	matching := sum(matches)
-	difference := graph.Select(matches, weights.Sub(c.Weight.ExpandDims(1)).Abs(), 0.).Sum(0)
+	number := func(is *graph.Array) *graph.Array { return is.Convert(graph.Int32).Sum() }
+	exist := c.Exist()
+	count, matching := c.Count(), number(matches)
+	beyond := number(exist.And(c.Number.Gt(last))) // the other's last one
+	own := graph.ReduceMax(graph.Select(exist, c.Number, -1))
+	excess := beyond.Add(number(numbers.Gt(own).And(numbers.Lt(genome.None))))
+	disjoint := count.Add(size).Sub(matching.Mul(2)).Sub(excess)
 
-	count := c.Count()
-	last := graph.ReduceMax(graph.Select(c.Exist(), c.Number, -1))
-	mine := count.Sub(graph.SearchSorted(c.Number, r.Last, true)) // beyond the other's last one
-	within := graph.VMap(func(numbers *graph.Array) *graph.Array {
-		return graph.SearchSorted(numbers, last.ExpandDims(0), true).Squeeze(0)
-	})(r.Numbers)
-	excess := mine.Add(r.Count.Sub(within.Min(r.Count)))
-	disjoint := count.Add(r.Count).Sub(matching.Mul(2)).Sub(excess)
-
-	larger := single(count.Max(r.Count))
+	larger := single(count.Max(size))
 	n := graph.Select(larger.Lt(e.Small.Array()), 1., larger)
+	difference := graph.Select(matches, weights.Sub(c.Weight).Abs(), 0.).Sum()
 	mean := difference.Div(single(matching.Max(1)))
 	return e.Excess.Array().Mul(single(excess)).Div(n).Add(e.Disjoint.Array().Mul(single(disjoint)).Div(n)).
 		Add(e.WeightDifference.Array().Mul(mean))
@@ -101,17 +107,17 @@ type placed struct {
 func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) placed {
 	species := e.MaxSpecies
 	reps := compare(s.Species.Numbers, s.Species.Weights)
-	distances := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-		return e.distances(e.genome(all, member).Connections, reps)
-	})
 	exist := s.Species.Number.Gt(0)
+	first := exist.Convert(graph.Int32).Sum()
+	distances := population.EachOf(draws, func(member *graph.Array) *graph.Array {
+		return e.distances(e.genome(all, member).Connections, reps, first)
+	})
 	near := distances.Le(s.Threshold).And(exist)
 	place := graph.Select(graph.Any(near, 1), near.Convert(graph.Int32).ArgMax(1), -1)
 	type loop struct {
 		Place, Distances, Count *graph.Array
 		Species                 NEATSpecies
 	}
-	first := exist.Convert(graph.Int32).Sum()
 	start := loop{place, graph.Select(exist, distances, math.Inf(1)), first, s.Species}
 	end := graph.While(func(l loop) *graph.Array {
 		return graph.Any(l.Place.Lt(0)).And(l.Count.Lt(species))
@@ -120,7 +126,7 @@ func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) p
 		c := e.genome(all, founder).Connections
 		own := compare(c.Number.ExpandDims(0), c.Weight.ExpandDims(0))
 		d := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-			return e.distances(e.genome(all, member).Connections, own)
+			return e.distances(e.genome(all, member).Connections, own, 1)
 		})
 		joins := l.Place.Lt(0).And(d.Squeeze(1).Le(s.Threshold).Or(graph.Iota(l.Place.Dim(0)).Eq(founder)))
 		isNew := graph.Iota(species).Eq(l.Count)

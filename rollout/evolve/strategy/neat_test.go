@@ -497,7 +497,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 		})(random.Split(key, members), graph.Iota(members))
 	})
 	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, d neatDraw) NEATState {
-		return e.Tell(s, Evaluation{Fitness: f}, given{d}).(NEATState)
+		return e.Tell(s, Evaluation{Fitness: f}, fixedDraws{d}).(NEATState)
 	})
 	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
 	require.NoError(t, err)
@@ -631,7 +631,7 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, key random.Key) NEATState {
 		children := graph.VMap2(func(key random.Key, i *graph.Array) any { return e.SampleAt(key, s, i) })(
 			random.Split(key, members), graph.Iota(members))
-		return e.Tell(s, Evaluation{Fitness: f}, given{children}).(NEATState)
+		return e.Tell(s, Evaluation{Fitness: f}, fixedDraws{children}).(NEATState)
 	})
 	for what, one := range map[string][]float32{"all failed": {nan}, "some failed": {nan, 1, 2},
 		"huge": {math.MaxFloat32, -math.MaxFloat32, 0}, "below zero": {-500, -499}, "equal": {7},

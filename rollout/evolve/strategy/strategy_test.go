@@ -74,16 +74,18 @@ func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what 
 	}
 }
 
-// given implements population.Draws with known draws, leaves [groups, …].
-type given struct{ noise any }
+// fixedDraws implements population.Draws with known draws, leaves [groups, …].
+type fixedDraws struct{ noise any }
 
-func (g given) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
-func (g given) All() any                        { return g.noise }
-func (g given) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
+func (g fixedDraws) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
+func (g fixedDraws) All() any                        { return g.noise }
+func (g fixedDraws) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
 
-func (g given) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(g.Items())) }
+func (g fixedDraws) Each(f func(item *graph.Array) any) any {
+	return graph.VMap(f)(graph.Iota(g.Items()))
+}
 
-func (g given) Sum(weights *graph.Array, term func(any) any) any {
+func (g fixedDraws) Sum(weights *graph.Array, term func(any) any) any {
 	z := g.noise
 	if term != nil {
 		z = g.Map(term)
@@ -91,7 +93,7 @@ func (g given) Sum(weights *graph.Array, term func(any) any) any {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Tensordot(weights, a, 1) }, z)
 }
 
-func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
+func (g fixedDraws) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
 	v := graph.VMap(term)(g.noise)
 	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
@@ -175,7 +177,7 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
 			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
-			state = tell(es, state, returns(s.Fitness), given{noise})
+			state = tell(es, state, returns(s.Fitness), fixedDraws{noise})
 			told := state.(GaussianState)
 			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
 			near(t, s.Adam.Mu, told.Adam.Mu.Neg(), 1e-6, "first moment", i) // evosax descends
@@ -204,7 +206,7 @@ func TestSigmaDecaysLikeEvosax(t *testing.T) {
 		es := tr.openES(tr.Config.SigmaDecay)
 		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
 		for i, s := range tr.Steps {
-			state = tell(es, state, returns(s.Fitness), given{array(s.Noise)})
+			state = tell(es, state, returns(s.Fitness), fixedDraws{array(s.Noise)})
 			sigma, err := graph.Float(state.(GaussianState).Sigma)
 			require.NoError(t, err)
 			for _, std := range s.Std.Floats() {
@@ -233,7 +235,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
 			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
-			state = tell(es, state, returns(s.Fitness), given{noise})
+			state = tell(es, state, returns(s.Fitness), fixedDraws{noise})
 			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
 			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
 		}
@@ -249,12 +251,12 @@ func TestSimpleGA(t *testing.T) {
 	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
 	children := graph.Float32s([]float32{0, 0, 1, 10, 2, 20, 3, 30, 4, 40}, 5, 2)
 	fitness := graph.Float32s([]float32{float32(math.NaN()), 5, 7, 5, -1})
-	state = tell(ga, state, fitness, given{children})
+	state = tell(ga, state, fitness, fixedDraws{children})
 	elites, err := graph.Floats(state.(SimpleGAState).Elites)
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, elites)
 	still := &SimpleGA{elitist: elitist{EliteRatio: .6}, SigmaDecay: settings.Num(1)}
-	state = tell(still, state, fitness, given{children}) // σ is 0 from here on
+	state = tell(still, state, fitness, fixedDraws{children}) // σ is 0 from here on
 	parents := map[float64]int{}
 	for seed := range int64(60) {
 		child, err := graph.Floats(still.Sample(random.New(seed), state).(*graph.Array))

@@ -7,22 +7,21 @@ import (
 	"xlarun/graph"
 )
 
-// fold is an aggregation as a reduction of a node's terms, weight · source.
+// fold is an aggregation as what each of a node's terms, weight · source, does to the terms before it.
 type fold struct {
-	start float64 // stands for a connection that is not there
-	// reduce reduces the last axis of terms.
-	reduce func(terms *graph.Array) *graph.Array
+	start float64
+	add   func(all, term *graph.Array) *graph.Array
 }
 
-// folds are the reductions that aggregations need.
+// folds are those that aggregations need.
 var folds = map[string]fold{
-	"sum":     {0, func(terms *graph.Array) *graph.Array { return terms.Sum(-1) }},
-	"product": {1, func(terms *graph.Array) *graph.Array { return graph.Prod(terms, -1) }},
-	"max":     {math.Inf(-1), func(terms *graph.Array) *graph.Array { return graph.ReduceMax(terms, -1) }},
-	"min":     {math.Inf(1), func(terms *graph.Array) *graph.Array { return graph.ReduceMin(terms, -1) }},
-	"maxabs": {0, func(terms *graph.Array) *graph.Array {
-		most, least := graph.ReduceMax(terms, -1), graph.ReduceMin(terms, -1)
-		return graph.Select(most.Abs().Ge(least.Abs()), most, least)
+	"sum":     {0, func(all, term *graph.Array) *graph.Array { return all.Add(term) }},
+	"product": {1, func(all, term *graph.Array) *graph.Array { return all.Mul(term) }},
+	"max":     {math.Inf(-1), func(all, term *graph.Array) *graph.Array { return all.Max(term) }},
+	"min":     {math.Inf(1), func(all, term *graph.Array) *graph.Array { return all.Min(term) }},
+	"maxabs": {0, func(all, term *graph.Array) *graph.Array {
+		a, b := all.Abs(), term.Abs()
+		return graph.Select(b.Gt(a).Or(b.Eq(a).And(term.Gt(all))), term, all)
 	}},
 }
 

@@ -28,38 +28,23 @@ func (n *Network) Depths(g Genome) *graph.Array {
 	inner := c.Enabled.And(c.From.Ge(n.Inputs))
 	at := graph.Select(inner, c.From.Sub(n.Inputs).Mul(m).Add(c.To.Sub(n.Inputs)), int32(m*m))
 	connected := graph.ScatterSet(graph.Zeros(graph.ShapeOf(graph.Bool, m*m)), at, inner).Reshape(m, m)
-	type loop struct{ Depth, Before *graph.Array }
-	zero := graph.Zeros(graph.ShapeOf(graph.Int32, m))
-	longer := func(depth *graph.Array) *graph.Array {
+	return graph.FixedPoint(func(depth *graph.Array) *graph.Array {
 		return graph.ReduceMax(graph.Select(connected, depth.Add(1).Min(m).ExpandDims(1), 0), 0)
-	}
-	changed := func(l loop) *graph.Array { return graph.Any(l.Depth.Ne(l.Before)).Convert(graph.Int32) }
-	return graph.While(func(l loop) *graph.Array { return graph.LanesMax(changed(l)).Gt(0) }, func(l loop) loop {
-		return loop{longer(l.Depth), l.Depth}
-	}, loop{longer(zero), zero}).Depth
+	}, graph.Zeros(graph.ShapeOf(graph.Int32, m)))
 }
 
 // FeedForward returns the outputs, f32[outputs], of a genome for inputs x, f32[inputs]. Nodes are computed in their
-// order, each from the values of all nodes before it.
+// order, each from the values of its sources.
 func (n *Network) FeedForward(r Ready, x *graph.Array) *graph.Array {
-	at := func(a, i *graph.Array) *graph.Array {
-		if a == nil {
-			return nil
-		}
-		return graph.DynamicIndex(a, i, 0)
-	}
 	type loop struct {
 		Values  *graph.Array // f32[nodes]
 		Outputs *graph.Array // f32[outputs]
 	}
 	start := loop{graph.Concatenate(0, x, graph.ZerosLike(r.Bias)),
 		graph.Zeros(graph.ShapeOf(graph.Float32, n.Outputs))}
-	end := graph.ForiLoop(0, graph.LanesMax(r.Count), func(i *graph.Array, l loop) loop {
-		own := Ready{Bias: at(r.Bias, i), Response: at(r.Response, i), Activation: at(r.Activation, i),
-			Aggregation: at(r.Aggregation, i), Degree: at(r.Degree, i)}
-		value := graph.Once(n.node(own, n.sums(at(r.Weights, i), at(r.Connected, i), l.Values)))
+	return graph.ForiLoop(0, r.Links.Rows, func(i *graph.Array, l loop) loop {
+		value := graph.Once(n.value(r, i, l.Values))
 		return loop{graph.DynamicUpdateIndex(l.Values, value, i.Add(n.Inputs), 0),
 			graph.Select(r.Outputs.Eq(i), value, l.Outputs)}
-	}, start)
-	return graph.Once(end.Outputs)
+	}, start).Outputs
 }

@@ -223,6 +223,32 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	})
 }
 
+// 31.316: a value that overflows reaches the nodes that are connected with it, and no others, whatever the other lanes
+// connect.
+func TestOverflowStaysOnItsPath(t *testing.T) {
+	n := Network{Inputs: 1, Outputs: 2, Nodes: 5, Connections: 4, Activations: []string{"square"},
+		Aggregations: []string{"sum"}}
+	one := func(from, to []int32) Genome {
+		const room = 4
+		g := n.First(random.New(0))
+		g.Nodes.Number = graph.Iota(n.Nodes)
+		place := graph.Iota(room)
+		exists := place.Lt(len(from))
+		pad := func(x []int32) *graph.Array { return graph.Int32s(append(x, make([]int32, room-len(x))...)) }
+		g.Connections = Connections{Number: graph.Select(exists, place, int32(None)), From: pad(from), To: pad(to),
+			Weight: graph.Full(graph.ShapeOf(graph.Float32, room), 1e30), Enabled: exists}
+		return g
+	}
+	// The first overflows in nodes 3 and 1 and has nothing at output 2, which the second connects with node 3.
+	genomes := []Genome{one([]int32{0, 3}, []int32{3, 1}), one([]int32{3}, []int32{2})}
+	stacked := graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Stack([]*graph.Array{a, b}, 0) },
+		genomes[0], genomes[1])
+	y := graph.VMap(func(g Genome) *graph.Array {
+		return n.FeedForward(n.Prepare(g), graph.Float32s([]float32{1}))
+	})(stacked)
+	require.Equal(t, []float64{math.Inf(1), 0, 0, 0}, floats(t, y))
+}
+
 // 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits.
 func TestWider(t *testing.T) {
 	client := xlatest.Open(t, 1)

@@ -5,15 +5,15 @@ import "xlarun/graph"
 // Ready is a genome as Prepare lays it out: all nodes but the inputs, in the order in which they are computed. The
 // matrices have a row for each target, and a column for each source, inputs first.
 type Ready struct {
-	Weights     *graph.Array // f32[nodes-inputs, nodes]; 0 where there is no connection
-	Connected   *graph.Array `tree:"optional"` // bool[nodes-inputs, nodes]; nil if all nodes add up
-	Degree      *graph.Array `tree:"optional"` // f32[nodes-inputs]: number of connections; nil as Connected
-	Bias        *graph.Array // f32[nodes-inputs], and so on
+	Weights     *graph.Array   // f32[nodes-inputs, nodes]; 0 where there is no connection
+	Links       graph.Sparsity // where there are connections; its rows are the nodes that exist
+	Connected   *graph.Array   `tree:"optional"` // bool[nodes-inputs, nodes]; nil if all nodes add up
+	Degree      *graph.Array   `tree:"optional"` // f32[nodes-inputs]: number of connections; nil as Connected
+	Bias        *graph.Array   // f32[nodes-inputs], and so on
 	Response    *graph.Array
 	Activation  *graph.Array
 	Aggregation *graph.Array
 	Outputs     *graph.Array // i32[outputs]: places of the outputs among the rows
-	Count       *graph.Array // i32[]: nodes that exist, which come first
 }
 
 // nodes returns the number of nodes of a genome except inputs, padding included. It is the genome's, so that a network
@@ -48,29 +48,45 @@ func (n *Network) Prepare(g Genome) Ready {
 	}
 	r := Ready{Weights: matrix(graph.Float32, c.Weight), Bias: moved(g.Nodes.Bias), Response: moved(g.Nodes.Response),
 		Activation: moved(g.Nodes.Activation), Aggregation: moved(g.Nodes.Aggregation),
-		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs), Count: g.Nodes.Count().Sub(n.Inputs)}
+		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs)}
+	connected := matrix(graph.Bool, c.Enabled)
+	r.Links = graph.SparsityOf(connected, g.Nodes.Count().Sub(n.Inputs))
 	if !n.onlySum() {
-		r.Connected = matrix(graph.Bool, c.Enabled)
+		r.Connected = connected
 		r.Degree = r.Connected.Convert(graph.Float32).Sum(1)
 	}
 	return graph.Once(r)
 }
 
-// node returns the value of nodes, given their sums by fold.
-func (n *Network) node(r Ready, sums []*graph.Array) *graph.Array {
-	in := n.aggregate(r.Aggregation, sums, r.Degree)
-	return n.activate(r.Activation, r.Bias.Add(r.Response.Mul(in)))
-}
-
-// sums folds the terms of nodes, given the rows of their connections, […, nodes], and the values of all nodes.
-func (n *Network) sums(weights, connected, values *graph.Array) (sums []*graph.Array) {
-	for _, name := range n.folds() {
-		if name == "sum" {
-			sums = append(sums, weights.Dot(values))
-			continue
+// value returns the value of a node, given its row, i32[], and the values of all nodes, f32[nodes].
+func (n *Network) value(r Ready, row, values *graph.Array) *graph.Array {
+	at := func(a, i *graph.Array) *graph.Array {
+		if a == nil {
+			return nil
 		}
-		f := folds[name]
-		sums = append(sums, f.reduce(graph.Select(connected, weights.Mul(values), f.start)))
+		return graph.DynamicIndex(a, i, 0)
 	}
-	return sums
+	weights, connected := graph.Flatten1D(r.Weights), r.Connected
+	if connected != nil {
+		connected = graph.Flatten1D(connected)
+	}
+	names := n.folds()
+	start := make([]*graph.Array, len(names))
+	for i, name := range names {
+		start[i] = graph.Full(graph.ShapeOf(graph.Float32), folds[name].start)
+	}
+	sums := graph.FoldRow(r.Links, row, start, func(sums []*graph.Array, place, source *graph.Array) []*graph.Array {
+		w := at(weights, place)
+		is := w.Ne(0)
+		if connected != nil {
+			is = at(connected, place)
+		}
+		term, next := w.Mul(at(values, source)), make([]*graph.Array, len(names))
+		for i, name := range names {
+			next[i] = graph.Select(is, folds[name].add(sums[i], term), sums[i])
+		}
+		return next
+	})
+	in := n.aggregate(at(r.Aggregation, row), sums, at(r.Degree, row))
+	return n.activate(at(r.Activation, row), at(r.Bias, row).Add(at(r.Response, row).Mul(in)))
 }

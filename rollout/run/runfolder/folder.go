@@ -26,6 +26,9 @@ import (
 	"time"
 )
 
+// MapFile is the picture of a run of qd as numbers, for the page in the browser.
+const MapFile = "map.json"
+
 // ArchiveFile is the file of the elites of a run of qd.
 const ArchiveFile = "archive.safetensors"
 

@@ -110,6 +110,9 @@ func (s *session) restore(context.Context) error {
 	if reason := s.profile.PlanNotice(); reason != "" {
 		s.Observer.Notice(reason)
 	}
+	if r, ok := s.Experiment.(run.Remarking); ok && r.Remark() != "" {
+		s.Observer.Notice(r.Remark())
+	}
 	var cost graph.Cost
 	cost, s.expected = estimateRound(s.run, s.Kind, s.backend)
 	s.announce(cost)

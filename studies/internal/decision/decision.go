@@ -1,14 +1,21 @@
 // Package decision shows tests each answer of a coordinator to a worker.
 package decision
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Decision is how a coordinator answered a request of a worker about a trial.
 type Decision struct {
-	Kind    string // of the request: claim, beat, keep, release, or result. A report counts as a beat
-	Trial   int64  // its ID in the database
+	// Kind is of the request: hello, claim, beat, keep, release, or result. A report counts as a beat.
+	Kind    string
+	Trial   int64 // its ID in the database; of a hello: -1
 	Worker  string
 	Granted bool // the worker has the trial; of a result: it is accepted
+	// Instant is when it was decided, by the coordinator's monotonic clock. A lease that is granted or renewed lasts
+	// from then.
+	Instant time.Time `json:"-"`
 }
 
 // observer is the key of the observer in a context.

@@ -61,15 +61,16 @@ function limits(values, best) {
   return [low - pad, high + pad];
 }
 
-// frame is an SVG with axes; it gives what draws in it. x counts trials, steps or generations, so its ticks are whole.
-function frame(width, height, [x0, x1], [y0, y1], xName, yName) {
+// frame is an SVG with axes; it gives what draws in it. x counts trials, steps or generations, so its ticks are whole:
+// apart or more from each other.
+function frame(width, height, [x0, x1], [y0, y1], xName, yName, apart = 1) {
   const left = 62, right = 14, top = 8, bottom = 34;
   const x = scale(x0, x1, left, width - right), y = scale(y0, y1, height - bottom, top);
   const root = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   for (const t of ticks(y0, y1, 5)) {
     root.append(el("line", { class: "axis", x1: left, x2: width - right, y1: y(t), y2: y(t) }), el("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, exact(t)));
   }
-  for (const t of ticks(x0, x1, width / 110, 1)) root.append(el("text", { x: x(t), y: height - bottom + 15, "text-anchor": "middle" }, exact(t)));
+  for (const t of ticks(x0, x1, width / 110, apart)) root.append(el("text", { x: x(t), y: height - bottom + 15, "text-anchor": "middle" }, exact(t)));
   root.append(el("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, xName),
     el("text", { x: 12, y: (height - bottom + top) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(height - bottom + top) / 2})` }, yName));
   return { root, x, y: v => Math.min(height - bottom, Math.max(top, y(v))), bottom: height - bottom, outside: v => v < y0 || v > y1 };

@@ -1,0 +1,31 @@
+package peers
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A line of pip that tells of progress becomes a line of ours, and what pip refuses is the error's text.
+func TestPipProgress(t *testing.T) {
+	for line, want := range map[string]string{
+		"  Downloading jaxlib-0.10.2-cp311-manylinux_2_27.whl (83.6 MB)": "downloading jaxlib 0.10.2 (83.6 MB)",
+		"Downloading jax-0.10.2-py3-none-any.whl.metadata (13 kB)":       "",
+		"Using cached gymnax-0.0.9-py3-none-any.whl (86 kB)":             "already downloaded: gymnax 0.0.9 (86 kB)",
+		"Using cached gymnax-0.0.9-py3-none-any.whl.metadata (2 kB)":     "",
+		"Downloading https://a.example/pool/six.tar.gz":                  "downloading six.tar.gz",
+		"Installing collected packages: six, numpy, jax":                 "installing 3 packages",
+		"Collecting six": "", "": "", "Downloading": "", "Requirement already satisfied: six": "",
+	} {
+		require.Equal(t, want, step(line), "29.121 %q", line)
+	}
+	var out strings.Builder
+	script := `echo "Collecting a"; echo "Installing collected packages: a"; echo "one" >&2
+		echo "no such package" >&2; exit 3`
+	err := saying(&out, exec.CommandContext(t.Context(), "sh", "-c", script))
+	require.EqualError(t, err, "no such package: exit status 3", "29.122")
+	require.Equal(t, "installing 1 package\n", out.String(), "29.122")
+	require.Error(t, saying(&out, exec.CommandContext(t.Context(), "/there/is/no/python")), "29.122")
+}

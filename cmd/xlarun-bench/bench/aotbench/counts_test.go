@@ -1,0 +1,58 @@
+package aotbench
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/target"
+)
+
+// reached are the kernels and the temporary bytes that rows have come down to: as docs/accelerators.md has them, bytes
+// rounded up. A change that needs more of them is seen here.
+var reached = []struct {
+	row, target string
+	kernels     float64
+	temporaries int64 // 0: not checked
+}{
+	{"play-1024", "h100", 6, 900_000},
+	{"play-1024", "v5e:2x2", 10, 300_000},
+	{"play-65536", "h100", 7, 10_000_000},
+	{"play-65536", "v5e:2x2", 12, 1_000_000},
+	{"ppo-cartpole", "h100", 1989, 0},
+	{"ppo-cartpole", "v5e:2x2", 4340, 0},
+	{"search", "h100", 42, 0},
+	{"search", "v5e:2x2", 129, 0},
+	{"generation-openes", "h100", 40, 0},
+	{"generation-openes", "v5e:2x2", 73, 0},
+}
+
+// No row needs more kernels or memory than it has come down to.
+func TestReachedCounts(t *testing.T) {
+	long.Only(t)
+	rows := Rows()
+	for _, c := range reached {
+		t.Run("29.133 "+c.row+" for "+c.target, func(t *testing.T) {
+			at := slices.IndexFunc(rows, func(r Row) bool { return r.Name == c.row })
+			require.GreaterOrEqual(t, at, 0)
+			on, err := target.Parse(c.target)
+			require.NoError(t, err)
+			o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
+			got, err := Measure(t.Context(), rows[at], on, o)
+			if errors.Is(err, fetch.ErrNotInstalled) {
+				t.Skip("the plugin is not installed: xlarun plugin install " + on.Backend)
+			}
+			require.NoError(t, err)
+			require.Positive(t, got.Kernels)
+			require.LessOrEqual(t, got.Kernels, c.kernels, "its kernels are %s", got.Parts)
+			if c.temporaries > 0 {
+				require.LessOrEqual(t, got.Temporaries, c.temporaries)
+			}
+		})
+	}
+}

@@ -1,0 +1,16 @@
+package graph
+
+// FixedPoint applies f to x, an array of whole numbers or bools, until nothing changes: the result y is f(y). f must
+// get there from x in a finite number of turns. VMap goes on until no lane changes, which leaves the lanes that are
+// through as they are.
+func FixedPoint(f func(x *Array) *Array, x *Array) *Array {
+	if !isInt(x.DType()) && x.DType() != Bool {
+		throw("FixedPoint", "got %s, want whole numbers or bools: rounding may keep others from ever standing still",
+			x.shape)
+	}
+	type loop struct{ X, Before *Array }
+	changed := func(l loop) *Array { return LanesMax(Convert(Any(Ne(l.X, l.Before)), Int32)) }
+	return While(func(l loop) *Array { return Gt(changed(l), 0) }, func(l loop) loop {
+		return loop{f(l.X), l.X}
+	}, loop{f(x), x}).X
+}

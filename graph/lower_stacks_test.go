@@ -1,0 +1,105 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// interpretLowered runs a program as a target gets it, with the reference interpreter.
+func interpretLowered(t *testing.T, target Target, p *Program, in ...*Tensor) []*Tensor {
+	t.Helper()
+	l, err := p.Lower(target)
+	require.NoError(t, err)
+	out, err := Interpret(l.Graph, in, nil)
+	require.NoError(t, err)
+	return out
+}
+
+// A product with a stack of a few numbers is a sum on accelerators, without the stack, and has the same results. Longer
+// stacks, stacks of longer parts and other dtypes stay.
+func TestStackedProducts(t *testing.T) {
+	stacked := func(parts, size int, d DType) *Program {
+		in := []any{Abstract(ShapeOf(d, parts, 3, size)), Abstract(ShapeOf(d, 3, parts*size, 5))}
+		p, err := TraceArgs("observe", in, TraceOptions{}, func(args []any) any {
+			x, w := args[0].(*Array), args[1].(*Array)
+			var all []*Array
+			for i := range parts {
+				all = append(all, Index(x, i).Mul(2))
+			}
+			return VMap(func(p [2]*Array) *Array { return p[0].Dot(p[1]) })([2]*Array{Concatenate(1, all...), w})
+		})
+		require.NoError(t, err)
+		return p
+	}
+	for _, c := range []struct {
+		what        string
+		parts, size int
+		dtype       DType
+		dots        int // that are left
+	}{
+		{"an observation", 4, 1, Float32, 0},
+		{"the most", mostSummed, 1, Float32, 0},
+		{"too many", mostSummed + 1, 1, Float32, 1},
+		{"longer parts", 2, 3, Float32, 1},
+		{"bfloat16", 4, 1, BFloat16, 1},
+	} {
+		p := stacked(c.parts, c.size, c.dtype)
+		for _, target := range []Target{TargetCUDA, TargetTPU} {
+			require.Equal(t, c.dots, opsOf(t, target, p)["dot_general"], "29.129 %s", c.what)
+		}
+		require.Equal(t, 1, opsOf(t, TargetCPU, p)["dot_general"], "29.129 CPUs")
+		var in []*Tensor
+		for i, a := range p.Inputs {
+			x := newTensor(a)
+			for k := range x.V {
+				x.SetF(k, float64((k*7+i)%11)-5)
+			}
+			in = append(in, x)
+		}
+		require.Equal(t, interpretLowered(t, TargetCPU, p, in...)[0].V, interpretLowered(t, TargetCUDA, p, in...)[0].V,
+			"29.130 %s", c.what)
+	}
+}
+
+// A scan's large constant that is a slice of a larger array is sliced in each turn on accelerators, with the same
+// results. Small ones, and those of CPUs, are sliced in front of the loop.
+func TestSlicesInLoops(t *testing.T) {
+	program := func(columns int) *Program {
+		p, err := TraceArgs("tile", []any{Abstract(ShapeOf(Float32, 3, 16, columns)), Abstract(ShapeOf(Int32))},
+			TraceOptions{}, func(args []any) any {
+				row := DynamicIndex(args[0].(*Array), args[1].(*Array), 0)
+				end, _ := Scan(func(c *Array, _ None) (*Array, None) {
+					return c.Mul(.5).Add(Sum(row, 1)), None{}
+				}, Zeros(ShapeOf(Float32, 16)), None{}, Length(37))
+				return end
+			})
+		require.NoError(t, err)
+		return p
+	}
+	large, small := program(leastSliced/4/16), program(leastSliced/4/16-1)
+	slicedInLoop := func(target Target, p *Program) bool {
+		l, err := p.Lower(target)
+		require.NoError(t, err)
+		for _, n := range l.Graph.Nodes {
+			if n.Op.Name == "while" && n.Bodies[1].Uses("dynamic_slice") {
+				return true
+			}
+		}
+		return false
+	}
+	for _, target := range []Target{TargetCUDA, TargetTPU} {
+		require.True(t, slicedInLoop(target, large), "29.131 %s", target)
+		require.False(t, slicedInLoop(target, small), "29.131 %s", target)
+	}
+	require.False(t, slicedInLoop(TargetCPU, large), "29.131 CPUs")
+	x, at := newTensor(large.Inputs[0]), newTensor(large.Inputs[1])
+	for k := range x.V {
+		x.SetF(k, float64(k%13)-6)
+	}
+	for _, place := range []float64{-1, 0, 2, 9} { // clamped to the array
+		at.SetF(0, place)
+		require.Equal(t, interpretLowered(t, TargetCPU, large, x, at)[0].V,
+			interpretLowered(t, TargetCUDA, large, x, at)[0].V, "29.132 at %g", place)
+	}
+}

@@ -1,0 +1,158 @@
+package evolve
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"reflect"
+
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// ExamSettings say what the centre of a search must reach on other episodes before the run ends at its target, as the
+// champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), must balance
+// two poles for 100,000 steps.
+type ExamSettings struct {
+	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" zero:"no exam"`
+	_          struct{} `help:"mean return that the centre must have in an exam, too, before the run ends at its"`
+	_          struct{} `help:"target; 0: no exam"`
+	// ExamEpisodes is the number of an exam's fresh episodes.
+	ExamEpisodes int      `set:"exam-episodes" needs:"exam-target=!0" program:"no" resume:"goal" min:"1" max:"65536"`
+	_            struct{} `help:"fresh episodes of an exam"`
+	ExamSteps    int      `set:"exam-steps" needs:"exam-target=!0" program:"no" resume:"goal" min:"0" max:"16777216"`
+	_            struct{} `zero:"as --steps"`
+	_            struct{} `help:"environment steps of an exam's episode; 0: as --steps"`
+	// ExamParam is added to the parameters of the environment.
+	ExamParam settings.Pairs `set:"exam-param" needs:"exam-target=!0" program:"no" resume:"goal"`
+	_         struct{}       `zero:"those of --env-param"`
+	_         struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
+	_         struct{}       `help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
+}
+
+// examReturn is the metric of the mean return of the centre in an exam. It is NaN where there was none.
+const examReturn = "exam_return"
+
+// examKey is folded into the seed's key for the episodes of exams. No training and no judge uses it.
+const examKey = 0x6578616d
+
+// exam plays the centre of a search on other episodes.
+type exam struct {
+	judge *episode.Judge
+	ways  []string // to act; see policy.WaysOf
+}
+
+// examined returns the config with the settings of an exam's episodes.
+func (c *Config) examined() Config {
+	other := c.clone()
+	other.Episodes = 1
+	if c.ExamSteps > 0 {
+		other.Steps = c.ExamSteps
+	}
+	if len(c.ExamParam) > 0 {
+		other.EnvParam = maps.Clone(c.EnvParam)
+		if other.EnvParam == nil {
+			other.EnvParam = settings.Pairs{}
+		}
+		maps.Copy(other.EnvParam, c.ExamParam)
+	}
+	return other
+}
+
+// checkExam refuses an exam that cannot be held.
+func (c *Config) checkExam() error {
+	if c.ExamTarget == 0 {
+		return nil
+	}
+	if c.Join != "" {
+		return settings.Wrong("exam-target", c.ExamTarget, "0 with --join: hosts hold no exams")
+	}
+	other := c.examined()
+	r, err := other.Rollout()
+	if wrong, ok := errors.AsType[*settings.Error](err); ok && wrong.Key == "env-param" {
+		return &settings.Error{Key: "exam-param", Got: wrong.Got, Wants: wrong.Wants}
+	}
+	if err != nil {
+		return err
+	}
+	trained, err := c.Rollout()
+	if err != nil {
+		return err
+	}
+	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
+		!reflect.DeepEqual(a.Action, b.Action) {
+		return settings.Wrong("exam-param", c.ExamParam.String(), "parameters that leave the observations %v and the "+
+			"actions %v as they are", b.Observation.Shape(), b.Action)
+	}
+	return nil
+}
+
+// newExam compiles the exam of members like one.
+func newExam(b xlabridge.Backend, c *Config, member any) (*exam, error) {
+	other := c.examined()
+	r, err := other.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	x := &exam{ways: policy.WaysOf(r.Policy)}
+	if len(x.ways) == 0 {
+		x.ways = []string{""}
+	}
+	x.judge, err = episode.NewJudge(b, r, policy.Acting(member, x.ways[0]), len(x.ways), c.ExamEpisodes,
+		c.Purpose()+", exam")
+	return x, err
+}
+
+// hold returns the mean return of a member, in the way to act in which it is higher. NaN says that an episode failed.
+func (x *exam) hold(member any, key random.Key) (mean float64, err error) {
+	var players []any
+	for _, way := range x.ways {
+		players = append(players, policy.Acting(member, way))
+	}
+	judgements, err := x.judge.Play(players, key)
+	if err != nil {
+		return 0, err
+	}
+	mean = math.Inf(-1)
+	for _, j := range judgements {
+		if j.Failed == 0 {
+			mean = max(mean, j.Mean)
+		}
+	}
+	return mean, nil
+}
+
+// examine holds an exam if the run has reached its target. The run goes on if the centre does not pass.
+func (e *Evolution) examine(m *run.Metrics) error {
+	if e.config.ExamTarget == 0 {
+		return nil
+	}
+	value := run.Value{Name: examReturn, Number: math.NaN()}
+	if m.Done {
+		s, err := e.Loop.Snapshot()
+		if err != nil {
+			return err
+		}
+		candidates, err := e.Candidates(s)
+		if err != nil {
+			return err
+		}
+		centre := candidates[0].Params
+		if e.exam == nil {
+			if e.exam, err = newExam(e.backend, &e.config, centre); err != nil {
+				return err
+			}
+		}
+		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
+		if value.Number, err = e.exam.hold(centre, key); err != nil {
+			return err
+		}
+		m.Done = value.Number >= e.config.ExamTarget
+	}
+	m.Values = append(m.Values, value)
+	return nil
+}

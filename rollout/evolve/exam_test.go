@@ -1,0 +1,74 @@
+package evolve
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// 31.346: a run that has reached its target goes on until its centre passes the exam. The exam's mean return is that of
+// episodes that are played one by one.
+func TestExam(t *testing.T) {
+	c := DefaultConfig()
+	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
+	c.ExamEpisodes, c.ExamSteps, c.ExamParam = 3, 30, settings.Pairs{"gravity": "20"}
+	exam := func(c Config) (m run.Metrics, mean float64) {
+		e := start(t, &xlabridge.Reference{}, c)
+		m = steps(t, e, 1)[0]
+		s, err := e.Snapshot()
+		require.NoError(t, err)
+		all, err := e.Candidates(s)
+		require.NoError(t, err)
+		other := c.examined()
+		r, err := other.Rollout()
+		require.NoError(t, err)
+		require.Equal(t, 30, r.Steps)
+		key := random.FoldIn(random.FoldIn(random.New(c.Seed), examKey), 1) // other episodes in each generation
+		for i := range c.ExamEpisodes {
+			got, err := graph.Eval(r.Episode(all[0].Params, random.FoldIn(key, i)))
+			require.NoError(t, err)
+			x, err := graph.Float(got.Return)
+			require.NoError(t, err)
+			mean += x / float64(c.ExamEpisodes)
+		}
+		return m, mean
+	}
+	c.ExamTarget = 1000
+	m, mean := exam(c)
+	require.False(t, m.Done)
+	require.InDelta(t, mean, of(t, m, examReturn), 1e-4)
+	require.Contains(t, c.Measures(), examReturn)
+
+	c.ExamTarget = mean - .01
+	m, _ = exam(c)
+	require.True(t, m.Done)
+
+	c.Target = "13" // which no episode reaches, so that there is no exam
+	m, _ = exam(c)
+	require.False(t, m.Done)
+	require.True(t, math.IsNaN(of(t, m, examReturn)))
+
+	for name, change := range map[string]func(c *Config){
+		"exam-param": func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
+		"exam-steps": func(c *Config) { c.ExamTarget = 0 },
+	} {
+		other := c.clone()
+		change(&other)
+		_, err := other.Start(&xlabridge.Reference{})
+		var wrong *settings.Error
+		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
+		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
+	}
+	other := c.clone()
+	other.Join = "nats://localhost"
+	require.ErrorContains(t, other.checkExam(), "hosts hold no exams", "31.347")
+	_, err := c.LaneCost()
+	require.ErrorContains(t, err, "lanes hold no exams", "31.348")
+}

@@ -1,0 +1,110 @@
+package evolve
+
+import (
+	"maps"
+	"sync"
+
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// replacing is a run that replaces its evolution by another one, with the layout of the first. Its snapshots say to
+// which evolution they belong.
+type replacing struct {
+	*Evolution // the current one
+	backend    xlabridge.Backend
+	first      Config // with the chosen layout
+	around
+
+	mu sync.Mutex
+	// evolutions has the newest evolution of each key. All except the current one are closed; they only read snapshots.
+	evolutions map[string]*Evolution
+}
+
+// around is what a run adds to the snapshots of its evolutions.
+type around struct {
+	prefix string // begins the names of the arrays that it adds
+	added  func() map[string]*graph.Array
+	// keyOf returns the key of the evolution that a snapshot belongs to. unknown is the error if the run has had none.
+	keyOf func(run.Snapshot) (key string, unknown, err error)
+}
+
+// init begins the run with an evolution. first is the config of the run, c that of the evolution.
+func (r *replacing) init(b xlabridge.Backend, first, c Config, key string, a around) error {
+	r.backend, r.first, r.around, r.evolutions = b, first.clone(), a, map[string]*Evolution{}
+	if err := r.put(c, key); err != nil {
+		return err
+	}
+	r.first.keepLayout(r.Evolution)
+	return nil
+}
+
+// put makes an evolution, at its first state, the current one.
+func (r *replacing) put(c Config, key string) error {
+	e, err := New(r.backend, c)
+	if err != nil {
+		return err
+	}
+	e.outer = r.prefix
+	r.mu.Lock()
+	r.Evolution, r.evolutions[key] = e, e
+	r.mu.Unlock()
+	return nil
+}
+
+// replace replaces the current evolution by another one, at its first state. It frees the old one first, since both may
+// not fit in memory.
+func (r *replacing) replace(c Config, key string) error {
+	if err := r.Evolution.Close(); err != nil {
+		return err
+	}
+	return r.put(c, key)
+}
+
+func (r *replacing) current() *Evolution { return r.Evolution }
+
+// Snapshot returns the evolution's snapshot with what the run adds.
+func (r *replacing) Snapshot() (run.Snapshot, error) { return r.with(r.Evolution.Snapshot()) }
+
+// InPlace returns the same, with the state where it is.
+func (r *replacing) InPlace() (run.Snapshot, error) { return r.with(r.Evolution.InPlace()) }
+
+func (r *replacing) with(s run.Snapshot, err error) (run.Snapshot, error) {
+	if err == nil {
+		maps.Copy(s.Arrays, r.added())
+	}
+	return s, err
+}
+
+// Candidates returns the candidates of a snapshot of any evolution that this run has had.
+func (r *replacing) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	e, err := r.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return e.Candidates(s)
+}
+
+// Fame returns the hall of fame of a snapshot of any evolution that this run has had.
+func (r *replacing) Fame(s run.Snapshot) ([]run.Famed, error) {
+	e, err := r.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return e.Fame(s)
+}
+
+// of returns the evolution that a snapshot belongs to.
+func (r *replacing) of(s run.Snapshot) (*Evolution, error) {
+	key, unknown, err := r.keyOf(s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.evolutions[key]; e != nil {
+		return e, nil
+	}
+	return nil, unknown
+}

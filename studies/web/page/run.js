@@ -1,0 +1,70 @@
+"use strict";
+// The page of a run of any kind: its curves, the map of an archive, and its best member.
+
+const timings = ["seconds", "steps_per_second", "env_steps"];
+const words = name => name.replaceAll("_", " ");
+
+// unit is the name of what a row is of: the first key of all rows, as the log writes them, is a count of it.
+const unit = () => ["generation", "update", "iteration", "step"].find(u => data.rows.some(r => u in r)) || "row";
+
+// names are the metrics that have a curve: those that change.
+function names() {
+  const all = new Set(data.rows.flatMap(r => Object.keys(r).filter(k => typeof r[k] === "number")));
+  return [...all].filter(n => n !== unit() && !timings.includes(n) && (data.rows.length < 2 || data.rows.some(r => r[n] !== data.rows[0][n]))).sort();
+}
+
+function curves() {
+  const steps = data.rows.map((r, i) => r[unit()] ?? i + 1);
+  const all = names().map(name => {
+    const values = data.rows.map(r => r[name]), y = limits(values, NaN);
+    const f = frame(420, 210, [Math.min(...steps), Math.max(...steps, steps[0] + 1)], y, unit(), words(name));
+    f.root.append(titled(el("path", { class: "best", d: trace(f, steps, values) }), words(name)));
+    return f.root;
+  });
+  if (all.length) $("curves").replaceChildren(...all);
+  else empty($("curves"), "Nothing was measured yet.");
+}
+
+// map draws the elites: a square for each point of the map, coloured by fitness.
+function map() {
+  const m = data.map;
+  $("map-section").hidden = !m;
+  if (!m) return;
+  const values = m.rows.flat().filter(finite), least = Math.min(...values), most = Math.max(...values);
+  const second = m.low.length > 1;
+  const f = frame(560, 480, [m.low[0], m.high[0]], second ? [m.low[1], m.high[1]] : [0, 1], words(m.names[0]), second ? words(m.names[1]) : "", 0);
+  const wide = (f.x(m.high[0]) - f.x(m.low[0])) / m.rows[0].length, low = second ? m.low[1] : 0, high = second ? m.high[1] : 1;
+  const tall = (f.y(low) - f.y(high)) / m.rows.length;
+  m.rows.forEach((row, j) => row.forEach((x, i) => {
+    if (!finite(x)) return;
+    f.root.append(titled(el("rect", { class: "cell", x: (f.x(m.low[0]) + i * wide).toFixed(1), y: (f.y(high) + j * tall).toFixed(1), width: (wide + .3).toFixed(1), height: (tall + .3).toFixed(1), fill: colour(most > least ? (x - least) / (most - least) : 1) }), short(x)));
+  }));
+  const square = share => el("rect", { width: 14, height: 12, fill: colour(share) });
+  const marks = !values.length ? [] : most > least ? [0, .5, 1].map(s => [square(s), short(least + s * (most - least))]) : [[square(1), short(most)]];
+  $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness in its cell.`));
+}
+
+function pictures() {
+  $("pictures-section").hidden = !data.pictures.length;
+  $("pictures").replaceChildren(...data.pictures.map(address => {
+    const i = document.createElement("img");
+    i.src = address;
+    i.alt = address.startsWith("best.svg") ? "the network of the best member" : "an episode of the best member";
+    return i;
+  }));
+}
+
+function tiles() {
+  const last = data.rows[data.rows.length - 1];
+  const shown = ["coverage", "qd_score", "hypervolume", "moqd_score", "elites", "best_fitness", "best_ever", "mean_fitness", "mean_return"];
+  showTiles(last ? [[last[unit()] ?? data.rows.length, unit() + "s"], ...shown.filter(n => finite(last[n])).map(n => [n === "coverage" ? `${short(100 * last[n])} %` : short(last[n]), words(n)])] : []);
+}
+
+function draw() {
+  document.title = data.name + " · xlarun";
+  $("name").textContent = data.name;
+  $("about").textContent = [data.kind, data.folder].join(" · ");
+  for (const part of [tiles, map, pictures, curves]) part();
+}
+
+poll(draw);

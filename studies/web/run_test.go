@@ -1,0 +1,60 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run/runfolder"
+)
+
+// The page of a run draws curves of what changes, the map of an archive and the pictures of the best member.
+func TestRunIsDrawn(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	put("config.toml", "kind = 'qd'\n")
+	open := func() *Page {
+		p, err := OpenRun(loopback, dir)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close()) })
+		return p
+	}
+	page := load(t, open()).good()
+	require.Equal(t, "Nothing was measured yet.", page.id(t, "curves").text(), "31.285 before the first row")
+	require.Contains(t, page.id(t, "map-section").Attrs, "hidden")
+
+	put("metrics.jsonl", `{"generation":1,"coverage":0.25,"qd_score":3,"dropped":0,"seconds":1}
+{"generation":2,"coverage":0.5,"qd_score":null,"dropped":0,"seconds":2}
+{"generation":3,"coverage":0.75,"qd_score":9,"dropped":0,"seconds":3}
+`)
+	put(runfolder.MapFile, `{"generation":3,"names":["distance","speed"],"low":[0,-1],"high":[2,1],
+		"rows":[[null,4,null],[1.5,null,2]]}`)
+	put("best.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>")
+	p := open()
+	page = load(t, p).good()
+	require.Equal(t, []string{"3generations", "75 %coverage", "9qd score"}, texts(page.class("tile")), "31.286")
+	require.Len(t, page.id(t, "curves").all("svg"), 2, "31.286 without what never changes, and timings")
+	cells := page.id(t, "map").class("cell")
+	require.Equal(t, []string{"4", "1.5", "2"}, texts(cells), "31.287 a square for each elite")
+	require.Equal(t, cells[1].Attrs["x"], page.id(t, "map").class("axis")[0].Attrs["x1"]+".0", "31.287 first column")
+	require.NotEqual(t, cells[0].Attrs["fill"], cells[1].Attrs["fill"])
+	images := page.id(t, "pictures").all("img")
+	require.Len(t, images, 1, "31.288")
+	status, text, _ := get(t, http.DefaultClient, p.URL()+"best.svg")
+	require.Equal(t, 200, status, "31.288")
+	require.Contains(t, text, "<svg")
+	for _, name := range []string{"config.toml", "metrics.jsonl", "best.gif", "best.svg/../config.toml"} {
+		status, _, _ = get(t, http.DefaultClient, p.URL()+name)
+		require.Equal(t, 404, status, "31.289 no other file: %s", name)
+	}
+	put(runfolder.MapFile, "{half")
+	data, err := runOf(dir, "qd")
+	require.NoError(t, err)
+	require.Equal(t, json.RawMessage(nil), data.Map, "31.290 a damaged map")
+}

@@ -1,0 +1,50 @@
+// The transpose of a matrix.
+#include "ffi.h"
+
+// Squares of 4 by 4 numbers are transposed in registers. The squares of a block of 16 by 16 numbers follow each other, so
+// that cache lines are read and written whole.
+enum { SQUARE = 4, BLOCK = 16 };
+
+typedef float four __attribute__((vector_size(16), aligned(4)));
+
+#ifdef __clang__
+#define MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+typedef int32_t places __attribute__((vector_size(16)));
+#define MIX(a, b, i, j, k, l) __builtin_shuffle(a, b, (places){i, j, k, l})
+#endif
+
+static inline void transpose_square(const float *from, int64_t columns, float *to, int64_t rows) {
+  four a = *(const four *)from, b = *(const four *)(from + columns);
+  four c = *(const four *)(from + 2 * columns), d = *(const four *)(from + 3 * columns);
+  four ab = MIX(a, b, 0, 4, 1, 5), AB = MIX(a, b, 2, 6, 3, 7), cd = MIX(c, d, 0, 4, 1, 5), CD = MIX(c, d, 2, 6, 3, 7);
+  *(four *)to = MIX(ab, cd, 0, 1, 4, 5);
+  *(four *)(to + rows) = MIX(ab, cd, 2, 3, 6, 7);
+  *(four *)(to + 2 * rows) = MIX(AB, CD, 0, 1, 4, 5);
+  *(four *)(to + 3 * rows) = MIX(AB, CD, 2, 3, 6, 7);
+}
+
+xf_error *xb_transpose(xf_frame *frame) {
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  if (frame->args.size != 1 || frame->results.size != 1)
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_transpose takes one matrix and gives one");
+  const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
+  if (in->dtype != XF_F32 || in->rank != 2 || out->dtype != XF_F32 || out->rank != 2 || in->dims[0] != out->dims[1] ||
+      in->dims[1] != out->dims[0])
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_transpose takes f32[a, b] and gives f32[b, a]");
+  int64_t rows = in->dims[0], columns = in->dims[1];
+  const float *from = in->data;
+  float *to = out->data;
+  for (int64_t i = 0; i < rows; i += BLOCK)
+    for (int64_t j = 0; j < columns; j += BLOCK) {
+      int64_t row_end = i + BLOCK < rows ? i + BLOCK : rows, column_end = j + BLOCK < columns ? j + BLOCK : columns;
+      // The ends of the rows and columns that whole squares cover.
+      int64_t square_rows = (row_end - i) / SQUARE * SQUARE + i, square_columns = (column_end - j) / SQUARE * SQUARE + j;
+      for (int64_t c = j; c < square_columns; c += SQUARE)
+        for (int64_t r = i; r < square_rows; r += SQUARE)
+          transpose_square(from + r * columns + c, columns, to + c * rows + r, rows);
+      for (int64_t c = j; c < column_end; c++)
+        for (int64_t r = c < square_columns ? square_rows : i; r < row_end; r++) to[c * rows + r] = from[r * columns + c];
+    }
+  return NULL;
+}

@@ -1,0 +1,140 @@
+package xlabridge
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/xlabridge/riegeli"
+)
+
+// A program that was compiled without its device is read back before it is stored, and when it is found in the cache.
+// Only the plugin's client, which needs a device, can load all of it. Without a device there is this:
+//   - TPU: the plugin reads the program's parts and gives the compiled module (its extension for executables). The
+//     module returns as many arrays as the program does.
+//   - CUDA: the plugin has no such function. The records are unpacked, and the machine code in them is whole and for
+//     the device's architecture.
+
+// readBack returns an error if a serialized program is not what the plugin loads. outputs is the number of arrays that
+// the program returns.
+func (c *Client) readBack(payload []byte, outputs int) error {
+	var err error
+	switch {
+	case !riegeli.Is(payload):
+		err = errors.New("it holds no program of a plugin")
+	case bool(C.xb_can_read(c.lib.slot)):
+		err = c.lib.readModule(payload, outputs)
+	case c.Backend() == "cuda":
+		err = checkCubins(payload, c.topology.Capability())
+	}
+	if err != nil {
+		return fmt.Errorf("entry is damaged: %w", err)
+	}
+	return nil
+}
+
+// Field numbers of HloModuleProtoWithConfig, HloModuleProto, ProgramShapeProto and ShapeProto.
+const (
+	fieldModule      = 1
+	fieldHostShape   = 4
+	fieldResult      = 2
+	fieldTupleShapes = 4
+)
+
+// readModule has the plugin read the program, and compares the number of its results.
+func (l *library) readModule(payload []byte, outputs int) error {
+	text := C.CBytes(payload)
+	defer C.free(text)
+	var args C.xp_tpu_read_args
+	if err := l.takeError(C.xb_read_module(l.slot, (*C.char)(text), C.size_t(len(payload)), &args)); err != nil {
+		return fmt.Errorf("the plugin cannot read it: %w", err)
+	}
+	defer C.xb_read_free(&args)
+	module := unsafe.Slice((*byte)(unsafe.Pointer(args.text)), int(args.text_size))
+	for _, field := range []protowire.Number{fieldModule, fieldHostShape, fieldResult} {
+		parts := submessages(module, field)
+		if len(parts) != 1 {
+			return errors.New("the plugin reads no whole module in it")
+		}
+		module = parts[0]
+	}
+	if got := max(1, len(submessages(module, fieldTupleShapes))); got != outputs {
+		return fmt.Errorf("the plugin reads a program with %d results in it, not %d", got, outputs)
+	}
+	return nil
+}
+
+// submessages returns the fields of a number that hold bytes. A message that ends too early has fewer of them.
+func submessages(message []byte, number protowire.Number) (all [][]byte) {
+	for len(message) > 0 {
+		field, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return all
+		}
+		size := protowire.ConsumeFieldValue(field, kind, message[n:])
+		if size < 0 {
+			return all
+		}
+		if field == number && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message[n:])
+			all = append(all, value)
+		}
+		message = message[n+size:]
+	}
+	return all
+}
+
+const (
+	cudaMachine = elf.Machine(190) // EM_CUDA of the ELF registry
+	flagsAt     = 48               // e_flags in the header of a 64-bit ELF file
+)
+
+// checkCubins looks for NVIDIA's machine code in a program's records. Each must be whole and for the device's compute
+// capability, such as 90.
+func checkCubins(payload []byte, capability int) error {
+	records, err := riegeli.Records(payload)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, record := range records {
+		for at := 0; ; at++ {
+			next := bytes.Index(record[at:], []byte(elf.ELFMAG))
+			if next < 0 {
+				break
+			}
+			at += next
+			code := record[at:]
+			file, err := elf.NewFile(bytes.NewReader(code))
+			if err != nil || file.Machine != cudaMachine {
+				continue // other bytes that look like the beginning
+			}
+			found++
+			for _, s := range file.Sections {
+				if s.Type != elf.SHT_NOBITS && s.Offset+s.FileSize > uint64(len(code)) {
+					return fmt.Errorf("its machine code ends within %s", s.Name)
+				}
+			}
+			// The architecture is in the lowest byte of the flags, and in the second one from CUDA 13 on.
+			flags := binary.LittleEndian.Uint32(code[flagsAt:])
+			if capability != 0 && int(flags&0xff) != capability && int(flags>>8&0xff) != capability {
+				return fmt.Errorf("its machine code is not for compute capability %d.%d", capability/10, capability%10)
+			}
+		}
+	}
+	if found == 0 {
+		return errors.New("it holds no machine code")
+	}
+	return nil
+}
