@@ -244,7 +244,7 @@ func (*fatalError) Debugf(string, ...any)            {}
 func (*fatalError) Tracef(string, ...any)            {}
 
 // createStreams makes the streams and buckets that do not exist.
-func (b *broker) make(lease time.Duration) (err error) {
+func (b *broker) createStreams(lease time.Duration) (err error) {
 	if b.js, err = jetstream.New(b.conn, jetstream.WithDefaultTimeout(b.limit)); err != nil {
 		return err
 	}

@@ -72,7 +72,8 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 		}
 	}
 	for kind, answer := range map[string]func(request) (reply, error){helloKind: s.hello, claimKind: s.claim,
-		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release, resultKind: s.result} {
+		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release,
+		resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: their commits are grouped
 		}); err != nil {
