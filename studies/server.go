@@ -72,7 +72,8 @@ func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) 
 		}
 	}
 	for kind, answer := range map[string]func(request) (reply, error){helloKind: s.hello, claimKind: s.claim,
-		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release, resultKind: s.result} {
+		beatKind: s.beat, reportKind: s.report, checkpointKind: s.recordCheckpoint, releaseKind: s.release,
+		resultKind: s.result} {
 		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: their commits are grouped
 		}); err != nil {
@@ -163,7 +164,7 @@ func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
 	}
 }
 
-// notifyObserver tells the observer how a request was answered, and when. s.mu is held.
+// notifyObserver tells the observer how and when a request was answered. s.mu is held.
 func (s *server) notifyObserver(kind string, q request, granted bool, at time.Time) {
 	s.observe(decision.Decision{Kind: kind, Trial: q.Trial, Worker: q.Worker, Granted: granted, Instant: at})
 }

@@ -129,7 +129,8 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), unreachable: j.Away,
-		reconnect: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+		reconnect: make(chan struct{}),
+		dial:      messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
