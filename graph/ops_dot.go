@@ -393,9 +393,10 @@ func productSizes(n *Node) (rows, inner, columns int) {
 const leastTransposed = 1 << 18
 
 // transposeOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient
-// does. XLA's CPU backend gives such a product to oneDNN, not to the library of other products. The first call of oneDNN
-// generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel transposes an
-// operand first (XLA would fold its own transpose into the product again), unless a convolution needs oneDNN anyway.
+// does. XLA's CPU backend gives such a product to oneDNN, not to the library of other products. The first call of
+// oneDNN generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel
+// transposes an operand first (XLA would fold its own transpose into the product again), unless a convolution needs
+// oneDNN anyway.
 func transposeOperand(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||

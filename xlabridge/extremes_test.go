@@ -118,7 +118,7 @@ func alike(want, got, tol float64) bool {
 }
 
 // The comparison that the derived tests are made of sees what is wrong.
-func TestAlike(t *testing.T) {
+func TestComparisonOfExtremes(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for i, c := range []struct {
 		description string

@@ -14,14 +14,14 @@ import (
 // that are added up in each turn.
 func trained(x *graph.Array, devices int) []*graph.Array {
 	type weights struct{ In, Out *graph.Array }
-	type given struct{ X, Unread *graph.Array }
+	type batch struct{ X, Unread *graph.Array }
 	cos := func(dims ...int) *graph.Array {
 		return graph.Mul(.3, graph.Cos(graph.Reshape(graph.Convert(graph.Iota(dims[0]*dims[1]), graph.Float32),
 			dims...)))
 	}
 	const turns = 4
 	order := random.Permutation(random.New(3), x.Dim(0))
-	loss := func(w weights, in given) *graph.Array {
+	loss := func(w weights, in batch) *graph.Array {
 		y := graph.Dot(graph.Tanh(graph.Dot(in.X, w.In)), w.Out)
 		return graph.Mean(graph.Square(graph.Sub(graph.Tanh(y), graph.Reshape(graph.Mean(in.X, 1), -1, 1))))
 	}
@@ -33,7 +33,7 @@ func trained(x *graph.Array, devices int) []*graph.Array {
 	}
 	w, losses := graph.Scan(func(w weights, rows *graph.Array) (weights, *graph.Array) {
 		in := graph.Take(x, rows, 0)
-		l, g := graph.ValueAndGrad2(loss)(w, given{in, graph.Mul(in, 0)})
+		l, g := graph.ValueAndGrad2(loss)(w, batch{in, graph.Mul(in, 0)})
 		g = graph.MapTree(all, g)
 		norm := graph.Sqrt(graph.Add(graph.Sum(graph.Square(g.In)), graph.Sum(graph.Square(g.Out))))
 		step := func(w, g *graph.Array) *graph.Array {

@@ -11,8 +11,8 @@ import (
 	"xlarun/graph"
 )
 
-// meetings are programs whose devices gather in all kinds of places.
-var meetings = []struct {
+// gathers are programs whose devices gather in all kinds of places.
+var gathers = []struct {
 	name string
 	f    func(x *graph.Array) *graph.Array // of a device's part, f32[4, 3]
 }{
@@ -91,11 +91,11 @@ func manyParts(n int) *graph.Array {
 	return graph.Sin(graph.Mul(graph.Reshape(graph.Convert(graph.Iota(n*12), graph.Float32), n*4, 3), 1.7))
 }
 
-// Devices that meet by the kernel come to what they come to in the interpreter, where they are lanes, call after call.
-func TestMeetings(t *testing.T) {
+// The gather kernel gives the results of the interpreter, in which devices are lanes, call after call.
+func TestGatherKernel(t *testing.T) {
 	client := open(t, Options{Devices: 8})
 	cut := graph.Spec{"d"}
-	for _, c := range meetings {
+	for _, c := range gathers {
 		for _, n := range []int{2, 3, 8} {
 			m := graph.Mesh{{Name: "d", Size: n}}
 			want, err := Jit1(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
@@ -110,8 +110,9 @@ func TestMeetings(t *testing.T) {
 	}
 }
 
-// Programs that other collectives are in are left to the compiler: an order with its own meetings cannot be had.
-func TestMeetingsAreAllOrNone(t *testing.T) {
+// A program with other collectives uses the compiler's all-gather: the kernel and XLA's collectives have no common
+// order.
+func TestGatherKernelIsAloneInAProgram(t *testing.T) {
 	text := func(devices int, f func(x *graph.Array) *graph.Array) string {
 		p, err := graph.TraceArgs("meet", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 4, 3))}, graph.TraceOptions{
 			Mesh: graph.Mesh{{Name: "d", Size: devices}}}, func(a []any) any {
@@ -122,7 +123,7 @@ func TestMeetingsAreAllOrNone(t *testing.T) {
 		require.NoError(t, err)
 		return l.StableHLO
 	}
-	for _, c := range meetings {
+	for _, c := range gathers {
 		all := text(4, c.f)
 		require.Contains(t, all, "xlarun_gather", c.name)
 		require.NotContains(t, all, "stablehlo.all_gather", c.name)
@@ -131,17 +132,17 @@ func TestMeetingsAreAllOrNone(t *testing.T) {
 		require.NotContains(t, mixed, "xlarun_gather", c.name)
 		require.Contains(t, mixed, "stablehlo.all_gather", c.name)
 	}
-	require.Equal(t, 1, strings.Count(text(2, meetings[3].f), "xlarun_after"),
+	require.Equal(t, 1, strings.Count(text(2, gathers[3].f), "xlarun_after"),
 		"the loop waits for what is gathered before it")
 }
 
-// Runs of several programs at a time, of one client and of two, do not meet each other.
-func TestConcurrentMeetings(t *testing.T) {
+// Runs of several programs at a time, of one client and of two, do not gather from each other.
+func TestConcurrentGathers(t *testing.T) {
 	cut := graph.Spec{"d"}
 	var all sync.WaitGroup
 	for k := range 2 {
 		client := open(t, Options{Devices: 3})
-		for i, c := range meetings[3:5] {
+		for i, c := range gathers[3:5] {
 			n := 2 + (k+i)%2
 			m := graph.Mesh{{Name: "d", Size: n}}
 			want, err := Jit1(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
@@ -164,8 +165,8 @@ func TestConcurrentMeetings(t *testing.T) {
 	all.Wait()
 }
 
-// Where one device fails, the others do not wait for it: the call returns with the reason, and so do the next ones.
-func TestFailedMeetings(t *testing.T) {
+// If one device fails, the others do not wait for it: the call returns with the reason, and so do the next ones.
+func TestGatherAfterAFailure(t *testing.T) {
 	client := open(t, Options{Devices: 3})
 	m := graph.Mesh{{Name: "d", Size: 3}}
 	cut := graph.Spec{"d"}

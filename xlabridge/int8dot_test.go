@@ -93,7 +93,7 @@ func TestInt8Dot(t *testing.T) {
 }
 
 // Where no kernel is called, for products of no elements and under VMap, results are the reference's, too.
-func TestInt8DotOtherwise(t *testing.T) {
+func TestInt8DotWithoutKernel(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 101))
 	dot := func(x, y *graph.Array) *graph.Array { return int8Dot("ij,jk->ik", x, y) }
 	for _, c := range []struct {

@@ -89,7 +89,7 @@ func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
 
 // Where more is held than collections can keep up with, those who add to it wait: what is held stays within bounds on a
 // machine that is busy with something else, too.
-func TestTooMuchHeldWaits(t *testing.T) {
+func TestAddWaitsForCollection(t *testing.T) {
 	for i, c := range []struct {
 		description        string
 		least, held, added int64
@@ -122,7 +122,7 @@ func TestTooMuchHeldWaits(t *testing.T) {
 }
 
 // Where there is no pool a result counts for the temporaries of its call, too.
-func TestResultsCountTheRoomBesideThem(t *testing.T) {
+func TestResultsCountTemporaries(t *testing.T) {
 	c := open(t, Options{NoCache: true})
 	x := graph.Zeros(graph.ShapeOf(graph.Float32, 1<<18))
 	f := Jit1(c, func(x *graph.Array) *graph.Array {

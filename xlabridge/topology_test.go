@@ -160,6 +160,7 @@ func TestOtherEntries(t *testing.T) {
 		{"damaged", h200, "b1", "", os.ErrInvalid},
 		{"cpu", "cpu\n1\ncpu", "b1", "", cache.ErrAbsent},
 	} {
-		require.Equal(t, c.want, other.similarEntry(&library{fingerprint: c.plugin}, c.platform, c.err), "29.40 %s", c.name)
+		got := other.similarEntry(&library{fingerprint: c.plugin}, c.platform, c.err)
+		require.Equal(t, c.want, got, "29.40 %s", c.name)
 	}
 }

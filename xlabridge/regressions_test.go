@@ -9,8 +9,8 @@ import (
 	"xlarun/graph"
 )
 
-// Results that once were wrong on XLA, and are what the reference interpreter gives. Numbers are never given twice.
-func TestOnceWrongOnXLA(t *testing.T) {
+// Results that were wrong on XLA equal those of the reference interpreter. A number is never used again.
+func TestRegressionsOnXLA(t *testing.T) {
 	client := open(t, Options{})
 	wave := func(dims ...int) *graph.Array {
 		return graph.Sin(graph.Convert(graph.Reshape(graph.Iota(graph.ShapeOf(graph.Float32, dims...).Size()), dims...),

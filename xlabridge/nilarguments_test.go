@@ -9,8 +9,9 @@ import (
 	"xlarun/graph"
 )
 
-// TestNothing (case 27.97) is graph's test of that name, compiled: a nil argument of an interface type has no arrays.
-func TestNothing(t *testing.T) {
+// TestNilArguments (case 27.97) is graphtest's TestNothing, compiled: a nil argument of an interface type has no
+// arrays.
+func TestNilArguments(t *testing.T) {
 	client := open(t, Options{})
 	one := graph.Scalar(1)
 	first := func(x any) *graph.Array { return graph.Add(x.(*graph.Array), 1) }
