@@ -71,7 +71,7 @@ func TestFrontChart(t *testing.T) {
 func TestArchiveMap(t *testing.T) {
 	arrays, metadata := gridFile()
 	c := mapOf(t, saveArchive(t, arrays, metadata))
-	require.Equal(t, "Arm-v0: elites in 2 of the 4 cells of grid:2", c.Title)
+	require.Equal(t, "Arm-v0: elites in 2 of 4 cells of grid:2", c.Title)
 	require.Equal(t, []string{"x", "y"}, []string{c.XLabel, c.YLabel})
 	require.Equal(t, [2]chart.Range{{Min: 0, Max: 2}, {Min: -1, Max: 1}}, [2]chart.Range{*c.X, *c.Y})
 	for _, legend := range []string{">1<", ">2<", ">3<", ">4<", ">5<"} {
