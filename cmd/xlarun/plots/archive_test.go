@@ -89,7 +89,7 @@ func TestArchiveMap(t *testing.T) {
 	delete(arrays, "cell")
 	delete(arrays, "fitness")
 	c = mapOf(t, saveArchive(t, arrays, metadata))
-	require.Contains(t, c.Title, "elites in 0 of the 4 cells")
+	require.Contains(t, c.Title, "elites in 0 of 4 cells")
 	require.NotContains(t, drawn(t, c), "#fde725")
 }
 
