@@ -414,8 +414,8 @@ func TestForJit(t *testing.T) {
 	}{
 		{1, "a large array", alone, sharedArray, scan(1), true},
 		{2, "a large array where each core is a device", pair, sharedArray, scan(1), false},
-		{3, "long work on a middle-sized array", alone, sharedGrain, scan(4000), true},
-		{4, "short work on it", alone, sharedGrain, scan(1500), false},
+		{3, "long work on a middle-sized array", alone, sharedGrain, scan(400), true},
+		{4, "short work on it", alone, sharedGrain, scan(150), false},
 		{5, "long work on a small one", alone, sharedGrain / 2, scan(12000), false},
 		{6, "a loop without known turns", alone, sharedGrain, while, false},
 		{7, "nothing", alone, 0, scan(1 << 20), false},
@@ -425,5 +425,11 @@ func TestForJit(t *testing.T) {
 		require.Equal(t, c.want, CompileOptions{}.ForJit(c.b, p).AllCores, "case %d: %s", c.number, c.what)
 		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it",
 			c.number)
+	}
+	// 28.211: what no user's call waits for needs more work.
+	for turns, want := range map[int]bool{400: false, 4000: true} {
+		p, err := graph.Trace("f", scan(turns), graph.Abstract(graph.ShapeOf(graph.Float32, sharedGrain)))
+		require.NoError(t, err)
+		require.Equal(t, want, CompileOptions{}.ForOne(p).AllCores, "28.211: %d turns", turns)
 	}
 }

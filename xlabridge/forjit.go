@@ -5,10 +5,13 @@ import "xlarun/graph"
 const (
 	// sharedArray is the smallest number of elements of an array for which Jit lets one CPU device use all cores.
 	sharedArray = 1 << 20
-	// sharedGrain and sharedWork are the smallest mean number of elements of an op, and of operations of a call, for
-	// which Jit uses all cores for smaller arrays too. Starting and joining other threads takes some microseconds.
-	// Smaller programs of bench jax take up to 1.5 times as long with all cores.
-	sharedGrain, sharedWork = 1 << 15, 1e8
+	// sharedGrain is the smallest mean number of elements of an op for which smaller arrays use all cores, too. Starting
+	// and joining other threads takes some microseconds.
+	sharedGrain = 1 << 15
+	// jitWork and sharedWork are the smallest number of operations of a call for that: of a program of Jit, and of
+	// others. Of 101 programs of bench generic, those of fewer operations took up to twice as long with all cores,
+	// those of more 0.64 to 1.05 of the time.
+	jitWork, sharedWork = 1e7, 1e8
 )
 
 // ForJit returns the options with which Jit compiles a program. It uses all cores if there is enough work for each, and
@@ -25,8 +28,12 @@ func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 // all cores if there is enough work for each. It changes no result.
 func (o CompileOptions) ForOne(p *graph.Program) CompileOptions {
 	if !o.AllCores {
+		least := sharedWork
+		if o.alone {
+			least = jitWork
+		}
 		grain, work := p.Graph.Grain()
-		o.AllCores = p.Graph.LargestArray() >= sharedArray || grain >= sharedGrain && work >= sharedWork
+		o.AllCores = p.Graph.LargestArray() >= sharedArray || grain >= sharedGrain && work >= least
 	}
 	return o
 }
