@@ -426,7 +426,7 @@ func TestForJit(t *testing.T) {
 		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it",
 			c.number)
 	}
-	// 28.211: what no user's call waits for needs more work.
+	// 28.211: a program that Jit does not compile needs more work.
 	for turns, want := range map[int]bool{400: false, 4000: true} {
 		p, err := graph.Trace("f", scan(turns), graph.Abstract(graph.ShapeOf(graph.Float32, sharedGrain)))
 		require.NoError(t, err)

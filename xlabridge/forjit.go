@@ -5,12 +5,12 @@ import "xlarun/graph"
 const (
 	// sharedArray is the smallest number of elements of an array for which Jit lets one CPU device use all cores.
 	sharedArray = 1 << 20
-	// sharedGrain is the smallest mean number of elements of an op for which smaller arrays use all cores, too. Starting
-	// and joining other threads takes some microseconds.
+	// sharedGrain is the smallest mean number of elements of an op for which smaller arrays use all cores, too.
+	// Starting and joining other threads takes some microseconds.
 	sharedGrain = 1 << 15
 	// jitWork and sharedWork are the smallest number of operations of a call for that: of a program of Jit, and of
-	// others. Of 101 programs of bench generic, those of fewer operations took up to twice as long with all cores,
-	// those of more 0.64 to 1.05 of the time.
+	// others. Of 101 programs of bench generic, those of fewer operations than jitWork took up to twice as long with
+	// all cores, those of more 0.64 to 1.05 of the time.
 	jitWork, sharedWork = 1e7, 1e8
 )
 
