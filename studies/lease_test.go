@@ -162,16 +162,42 @@ func TestHello(t *testing.T) {
 	d, _ := newTestServer(t, "lease = \"8s\"\n")
 	w := &worker{conn: d.broker.conn, id: "a", dial: messaging.NewDialer(time.Second, time.Second),
 		reconnect: make(chan struct{})}
-	w.hello(t.Context())
-	require.Equal(t, 8*time.Second, w.lease)
-	lastHello := w.lastHello
-	require.NotZero(t, lastHello)
-	w.hello(t.Context())
-	require.Equal(t, lastHello, w.lastHello, "a quarter of a lease has not passed")
+	lease, err := w.hello(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 8*time.Second, lease)
+	require.Equal(t, 4*time.Second, w.dial.Silence())
 	all := d.workerStatus()
 	require.Len(t, all, 1)
 	require.Equal(t, "a", all[0].ID)
 	require.EqualValues(t, -1, all[0].Trial)
+}
+
+// 32.221: workers that were not heard for two leases do not count. A hello that comes late leaves a worker its trial.
+func TestWorkersThatAreHeard(t *testing.T) {
+	t.Parallel()
+	d, trial := newTestServer(t, "lease = \"8s\"\n")
+	now := time.Now()
+	d.now = func() time.Time { return now }
+	for _, id := range []string{"a", "b"} {
+		_, err := d.hello(request{Trial: -1, Worker: id})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, d.working())
+	_, err := d.claim(request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"})
+	require.NoError(t, err)
+	_, err = d.hello(request{Trial: -1, Worker: "a"})
+	require.NoError(t, err)
+	runs := map[string]int64{}
+	for _, w := range d.workerStatus() {
+		runs[w.ID] = w.Trial
+	}
+	require.GreaterOrEqual(t, runs["a"], int64(0))
+	require.EqualValues(t, -1, runs["b"])
+	now = now.Add(16 * time.Second)
+	require.Zero(t, d.working())
+	_, err = d.hello(request{Trial: -1, Worker: "b"})
+	require.NoError(t, err)
+	require.Equal(t, 1, d.working())
 }
 
 // laterLeases are leases of which a write takes a time.

@@ -27,7 +27,7 @@ type Pool struct {
 	NoRestart bool
 
 	workers     map[int]*process
-	earlyDeaths int // workers that died earlyAge, one after the other
+	earlyDeaths int // workers in a row that died within earlyAge of their start
 	startAfter  time.Time
 }
 

@@ -212,7 +212,9 @@ func (s *server) hello(q request) (reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteWorker(q, -1)
-	s.noteIdle(q.Worker)
+	if !s.leased(q.Worker) { // else it has got a trial since it sent this
+		s.noteIdle(q.Worker)
+	}
 	s.notifyObserver(helloKind, q, false, s.now())
 	return reply{Lease: s.ttl}, nil
 }
@@ -272,6 +274,7 @@ func (s *server) claim(q request) (r reply, err error) {
 	if err := s.write(q.Trial, next); err != nil {
 		return reply{}, err
 	}
+	next.lastSeen = s.now()
 	s.leases[q.Trial] = next
 	delete(s.queued, q.Trial)
 	s.noteWorker(q, t.Number)

@@ -115,8 +115,7 @@ type worker struct {
 	mu        sync.Mutex
 	reconnect chan struct{} // closed when the worker is connected again
 
-	lease     time.Duration // how long one lasts; 0: it is not known yet
-	lastHello time.Time     // when the worker last said that it is there
+	waits atomic.Bool // for a trial
 
 	unreachable func(since time.Duration) // Join.Away
 	lastNotice  atomic.Int64              // when it was last called, nanoseconds after start
@@ -196,12 +195,15 @@ func (w *worker) orphaned() bool {
 
 // work takes trials from the queue and runs them, until ctx ends.
 func (w *worker) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.waits.Store(true)
+	go w.sayHello(ctx)
 	var from jetstream.Consumer
 	for ctx.Err() == nil {
 		if w.orphaned() {
 			return ErrNoCoordinator
 		}
-		w.hello(ctx)
 		var msg jetstream.Msg
 		var err error
 		if from == nil && w.conn.IsConnected() {
@@ -226,27 +228,40 @@ func (w *worker) work(ctx context.Context) error {
 			}
 			continue
 		}
+		w.waits.Store(false)
 		if err := w.runTrial(ctx, msg); err != nil {
 			return err
 		}
+		w.waits.Store(true)
 	}
 	return ctx.Err()
 }
 
-// hello tells the coordinator now and then that the worker waits for a trial, and learns how long a lease is. The lease
-// also says after which silence a connection ends.
-func (w *worker) hello(ctx context.Context) {
-	every := max(w.lease/4, pollQueue)
-	if time.Since(w.lastHello) < every || !w.conn.IsConnected() {
-		return
+// sayHello says hello as long as the worker waits for trials, until ctx ends.
+func (w *worker) sayHello(ctx context.Context) {
+	every := pollQueue
+	for ctx.Err() == nil {
+		if w.waits.Load() && w.conn.IsConnected() {
+			if lease, err := w.hello(ctx); err == nil {
+				every = max(lease/4, pollQueue)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(every):
+		}
 	}
-	w.lastHello = time.Now()
-	short, cancel := context.WithTimeout(ctx, every)
-	defer cancel()
-	if r, err := w.ask(short, helloKind, request{Trial: -1}); err == nil && r.Lease > 0 {
-		w.lease = r.Lease
-		w.dial.SetSilence(patience(r.Lease))
+}
+
+// hello tells the coordinator that the worker waits for a trial, and learns how long a lease is. The lease also says
+// after which silence a connection ends.
+func (w *worker) hello(ctx context.Context) (lease time.Duration, err error) {
+	r, err := w.ask(ctx, helloKind, request{Trial: -1})
+	if err != nil || r.Lease == 0 {
+		return 0, err
 	}
+	w.dial.SetSilence(patience(r.Lease))
+	return r.Lease, nil
 }
 
 // reconnected lets requests without an answer be sent again: the server of the former connection may have ended.

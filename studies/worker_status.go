@@ -60,9 +60,25 @@ func (s *server) noteIdle(worker string) {
 	}
 }
 
-// working returns the number of workers.
-func (s *server) working() int {
+// leased reports whether a worker has a lease that lasts. s.mu is held.
+func (s *server) leased(worker string) bool {
+	for _, l := range s.leases {
+		if l.Worker == worker && s.alive(l) {
+			return true
+		}
+	}
+	return false
+}
+
+// working returns the number of workers that were heard within two leases. One that waits for a trial is heard four
+// times in a lease.
+func (s *server) working() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.workers)
+	for _, w := range s.workers {
+		if s.now().Sub(w.LastSeen) < 2*s.ttl {
+			n++
+		}
+	}
+	return n
 }

@@ -2,28 +2,29 @@ package messaging
 
 import (
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Dialer makes TCP connections that end when the other machine has acknowledged nothing that was sent for a time. The
-// link is cut then, or that machine is gone. The kernel alone would wait twice as long after each attempt: a connection
-// whose link was cut for a while would stay silent for up to as long again. A server that is only slow keeps its
-// connections, since its kernel acknowledges what arrives. On other systems than Linux connections end as the kernel
-// has it.
+// Dialer makes TCP connections that close when the other machine has acknowledged nothing of what was sent for a time.
+// The link is cut then, or that machine is gone. The kernel doubles its waits between attempts. So after a cut, a
+// connection would stay silent for about as long again. On other systems than Linux connections end as the kernel has
+// it.
+//
+// The kernel of a server that is stopped or slow still acknowledges, so its connections stay. TCP_USER_TIMEOUT (RFC
+// 5482) would close them on Linux once the server's buffer is full.
 //
 // It implements nats.CustomDialer.
 type Dialer struct {
 	timeout time.Duration // of a connection that is made
-
-	mu      sync.Mutex
-	silence time.Duration
-	last    net.Conn
+	silence atomic.Int64  // nanoseconds
 }
 
-// NewDialer returns a dialer. A connection is made within timeout, and ends after a silence.
+// NewDialer returns a dialer. A connection is made within timeout, and closes after a silence.
 func NewDialer(timeout, silence time.Duration) *Dialer {
-	return &Dialer{timeout: timeout, silence: silence}
+	d := &Dialer{timeout: timeout}
+	d.SetSilence(silence)
+	return d
 }
 
 // Dial implements nats.CustomDialer.
@@ -32,22 +33,30 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last = conn
-	endAfter(conn, d.silence)
+	d.watch(conn)
 	return conn, nil
 }
 
-// SetSilence sets the silence after which connections end, also for the last one that was made.
-func (d *Dialer) SetSilence(silence time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.silence == silence {
-		return
+// SetSilence sets the silence after which connections close, also those that were made before.
+func (d *Dialer) SetSilence(silence time.Duration) { d.silence.Store(int64(silence)) }
+
+// Silence is the silence after which connections close.
+func (d *Dialer) Silence() time.Duration { return time.Duration(d.silence.Load()) }
+
+// unanswered is how long a connection has waited for an acknowledgement.
+type unanswered struct {
+	since time.Time // when it began to wait; zero: it does not wait
+}
+
+// after returns how long the connection has waited. waits says whether it waits now, and acknowledged is when the last
+// acknowledgement came.
+func (u *unanswered) after(now, acknowledged time.Time, waits bool) time.Duration {
+	switch {
+	case !waits:
+		u.since = time.Time{}
+		return 0
+	case u.since.IsZero() || acknowledged.After(u.since):
+		u.since = now
 	}
-	d.silence = silence
-	if d.last != nil {
-		endAfter(d.last, silence)
-	}
+	return now.Sub(u.since)
 }

@@ -7,8 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endAfter ends a connection when what was sent is not acknowledged for a time (RFC 5482).
-func endAfter(conn net.Conn, silence time.Duration) {
+// looks is how often a connection is looked at within a silence.
+const looks = 8
+
+// watch closes a connection after a silence. It ends when the connection is closed.
+func (d *Dialer) watch(conn net.Conn) {
 	c, ok := conn.(*net.TCPConn)
 	if !ok {
 		return
@@ -17,7 +20,25 @@ func endAfter(conn net.Conn, silence time.Duration) {
 	if err != nil {
 		return // it is closed
 	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence.Milliseconds()))
-	})
+	go func() {
+		var wait unanswered
+		for {
+			time.Sleep(max(d.Silence()/looks, time.Millisecond))
+			var info *unix.TCPInfo
+			var failure error
+			if err := raw.Control(func(fd uintptr) {
+				info, failure = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			}); err != nil || failure != nil {
+				return // it is closed
+			}
+			now := time.Now()
+			acknowledged := now.Add(-time.Duration(info.Last_ack_recv) * time.Millisecond)
+			// A full machine answers what is sent again, but takes none of it.
+			answered := info.Unacked == 0 || info.Last_ack_recv <= info.Last_data_sent
+			if wait.after(now, acknowledged, !answered) >= d.Silence() {
+				_ = conn.Close()
+				return
+			}
+		}
+	}()
 }

@@ -23,7 +23,7 @@ type Server struct {
 const (
 	// connectTimeout is how long the server may take.
 	connectTimeout = 5 * time.Second
-	// Silence is after which time a connection ends whose other machine acknowledges nothing.
+	// Silence is the time after which a connection closes if the other machine acknowledges nothing.
 	Silence = 2 * time.Second
 )
 
