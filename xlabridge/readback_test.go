@@ -43,3 +43,23 @@ func TestReadBack(t *testing.T) {
 		})
 	}
 }
+
+// 29.170: programs that only call libraries, or copy, are read back, too.
+func TestReadBackOfSmallPrograms(t *testing.T) {
+	for _, name := range []string{"h100", "v5e:2x2"} {
+		for what, f := range map[string]func(x *graph.Array) []*graph.Array{
+			"a product":   func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Dot(x, x)} },
+			"the input":   func(x *graph.Array) []*graph.Array { return []*graph.Array{x} },
+			"two results": func(x *graph.Array) []*graph.Array { return []*graph.Array{x, x.Neg()} },
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				c := openTopology(t, name, Options{CacheDir: t.TempDir()})
+				p, err := graph.Trace(what, f, graph.Abstract(graph.ShapeOf(graph.Float32, 1024, 1024)))
+				require.NoError(t, err)
+				x, err := c.Compile(p, CompileOptions{})
+				require.NoError(t, err)
+				require.True(t, x.Executable.Info().Stored, x.Executable.Info().Reason)
+			})
+		}
+	}
+}

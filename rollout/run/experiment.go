@@ -74,9 +74,9 @@ type Suggesting interface {
 	Suggested() settings.Values
 }
 
-// Remarking is an Experiment that knows what its user may not expect of the settings.
+// Remarking is an Experiment that tells its user how the settings may do something unexpected.
 type Remarking interface {
-	// Remark returns a line about that; "" for none.
+	// Remark returns a line about it; "" for none.
 	Remark() string
 }
 

@@ -7,8 +7,33 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"xlarun/rollout/run/runfolder"
+	"xlarun/studies"
 )
+
+// OpenRun serves a page of a run from the files in its folder, like Open for a study.
+func OpenRun(l studies.Listen, folder string) (*Page, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no folder of a run: it has no config.toml", folder)
+	}
+	var config struct{ Kind any }
+	err = toml.Unmarshal(text, &config)
+	name, ok := config.Kind.(string)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s is no folder of a run: its config.toml names no kind; give one, or a study", folder)
+	}
+	p := &Page{first: "run.html", folder: folder, see: func() (any, error) { return runOf(folder, name) }}
+	if name == "islands" {
+		p.first, p.see = "islands.html", func() (any, error) { return islandsOf(folder) }
+	}
+	if err := p.open(l); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
 
 // pictures are the files of a run's best member that the page shows: the network, and an episode.
 var pictures = []string{"best.svg", "best.gif"}
@@ -19,6 +44,7 @@ type pageOfRun struct {
 	Folder string           `json:"folder"`
 	Kind   string           `json:"kind"`
 	Rows   []map[string]any `json:"rows"` // as of islands
+	Unit   string           `json:"unit"` // what a row is of, such as "generation"
 	// Pictures are the addresses of those of pictures that there are. A changed file has another address.
 	Pictures []string `json:"pictures"`
 	// Map is runfolder.MapFile as of the last checkpoint; null of kinds without one.
@@ -29,7 +55,7 @@ type pageOfRun struct {
 func runOf(folder, kind string) (*pageOfRun, error) {
 	p := &pageOfRun{Name: filepath.Base(folder), Folder: folder, Kind: kind, Pictures: []string{}}
 	var err error
-	if p.Rows, err = rowsOf(folder); err != nil {
+	if p.Rows, p.Unit, err = rowsOf(folder); err != nil {
 		return nil, err
 	}
 	for _, name := range pictures {

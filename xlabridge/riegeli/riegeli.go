@@ -58,6 +58,8 @@ func Records(file []byte) ([][]byte, error) {
 			}
 			for _, r := range records {
 				all = append(all, r)
+				// The end of a file within a record is not known: other bytes follow it. So an error after its
+				// first record is no error of it.
 				if inner := bytes.Index(r, magic); inner >= 0 {
 					more, err := Records(r[inner:])
 					if err != nil && len(more) == 0 {

@@ -135,7 +135,7 @@ func environment(ctx context.Context, out io.Writer, file string) (string, error
 	}
 	pip := exec.CommandContext(ctx, python, "-m", "pip", "install", "--progress-bar", "off", "--no-color",
 		"--disable-pip-version-check", "-r", list)
-	if err := saying(out, pip); err != nil {
+	if err := runPip(out, pip); err != nil {
 		return "", fmt.Errorf("the peers' packages cannot be installed (%w): %s", err, advice)
 	}
 	return python, os.WriteFile(whole, nil, 0o644)

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"xlarun/internal/quantity"
 )
 
-// saying runs pip and writes a line for each package that it downloads, and one when it installs them. The error ends
-// with the last line of what pip wrote to stderr.
-func saying(out io.Writer, pip *exec.Cmd) error {
+// runPip runs pip and writes a line for each package that it downloads, and one when it installs them. The error has the
+// cause that pip wrote to stderr.
+func runPip(out io.Writer, pip *exec.Cmd) error {
 	text, err := pip.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	var failed strings.Builder
-	pip.Stderr = &failed
+	var stderr strings.Builder
+	pip.Stderr = &stderr
 	if err := pip.Start(); err != nil {
 		return err
 	}
@@ -30,10 +31,24 @@ func saying(out io.Writer, pip *exec.Cmd) error {
 	}
 	_, _ = io.Copy(io.Discard, text) // what follows a line that is too long
 	if err := pip.Wait(); err != nil {
-		said := strings.Split(strings.TrimSpace(failed.String()), "\n")
-		return fmt.Errorf("%s: %w", said[len(said)-1], err)
+		if cause := cause(stderr.String()); cause != "" {
+			return fmt.Errorf("%s: %w", cause, err)
+		}
+		return err
 	}
 	return nil
+}
+
+// cause is the last line of pip's stderr that begins with an error, else the last line. Hints follow errors.
+func cause(stderr string) (last string) {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for _, line := range slices.Backward(lines) {
+		line = strings.TrimSpace(line)
+		if lower := strings.ToLower(line); strings.HasPrefix(lower, "error") {
+			return line
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // step says what a line of pip's output tells of its progress; "": nothing.

@@ -156,12 +156,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	args, all := withoutAll(args)
 	a.args = backendFirst(args)
 	root := newRoot(a)
-	if all {
-		showAll(root, args)
-	}
+	a.args = showAll(root, a.args)
 	return console.Run(ctx, root, joinBools(a.args), a.Streams)
 }
 

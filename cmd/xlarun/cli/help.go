@@ -216,21 +216,21 @@ const advancedKey = "advanced"
 // allKey is the annotation of a command whose help shows every flag.
 const allKey = "all"
 
-// withoutAll takes --all out of "COMMAND --help --all", which is what "help COMMAND --all" is.
-func withoutAll(args []string) (rest []string, all bool) {
+// showAll makes "COMMAND --help --all" what "help COMMAND --all" is: the help shows every flag. It returns the arguments
+// without --all. Those of a command of another program stay as they are.
+func showAll(root *cobra.Command, args []string) []string {
 	const flag = "--" + allKey
 	isHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
 	if !slices.Contains(args, flag) || !slices.ContainsFunc(args, isHelp) || args[0] == "help" {
-		return args, false
+		return args
 	}
-	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == flag }), true
-}
-
-// showAll makes the help of the command that the arguments name show every flag.
-func showAll(root *cobra.Command, args []string) {
-	if command, _, err := root.Find(args); err == nil && command.Annotations[handoverKey] == "" {
-		command.Annotations = map[string]string{allKey: ""}
+	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == flag })
+	command, _, err := root.Find(rest)
+	if err != nil || command.Annotations[handoverKey] != "" {
+		return args
 	}
+	command.Annotations = map[string]string{allKey: ""}
+	return rest
 }
 
 // addHelp makes the help of a command short. It leaves out the settings of parts, and only names the flags that are

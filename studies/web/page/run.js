@@ -4,8 +4,8 @@
 const timings = ["seconds", "steps_per_second", "env_steps"];
 const words = name => name.replaceAll("_", " ");
 
-// unit is the name of what a row is of: the first key of all rows, as the log writes them, is a count of it.
-const unit = () => ["generation", "update", "iteration", "step"].find(u => data.rows.some(r => u in r)) || "row";
+// unit is what a row is of, such as "generation". The metric of this name counts the rows.
+const unit = () => data.unit || "row";
 
 // names are the metrics that have a curve: those that change.
 function names() {
