@@ -58,6 +58,7 @@ func TestExam(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"exam-param": func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
 		"exam-steps": func(c *Config) { c.ExamTarget = 0 },
+		"no target":  func(c *Config) { c.Target = "0" },
 	} {
 		other := c.clone()
 		change(&other)
@@ -67,6 +68,9 @@ func TestExam(t *testing.T) {
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
 	}
 	other := c.clone()
+	other.ExamSteps, other.ExamParam = 1000, nil
+	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are", "31.370")
+	other = c.clone()
 	other.Join = "nats://localhost"
 	require.ErrorContains(t, other.checkExam(), "hosts hold no exams", "31.347")
 	_, err := c.LaneCost()
