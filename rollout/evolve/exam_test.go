@@ -46,6 +46,11 @@ func TestExam(t *testing.T) {
 	require.InDelta(t, mean, of(t, m, examReturn), 1e-4)
 	require.Contains(t, c.Measures(), examReturn)
 
+	e := start(t, &xlabridge.Reference{}, c)
+	require.NotNil(t, e.exam, "31.374: it is compiled at the start")
+	m.Values = append(m.Values[:len(m.Values)-1], run.Value{Name: examReturn, Number: math.Inf(-1)})
+	require.Contains(t, e.Ending(m), "; the exam failed: returns of its episodes are not finite", "31.375")
+
 	c.ExamTarget = mean - .01
 	m, _ = exam(c)
 	require.True(t, m.Done)
