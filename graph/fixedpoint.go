@@ -1,11 +1,11 @@
 package graph
 
 // FixedPoint applies f to x, an array of whole numbers or bools, until nothing changes: the result y is f(y). f must
-// get there from x in a finite number of turns. VMap goes on until no lane changes, which leaves the lanes that are
-// through as they are.
+// converge from x in a finite number of iterations. VMap goes on until all lanes have converged. More iterations leave
+// a lane that has converged as it is.
 func FixedPoint(f func(x *Array) *Array, x *Array) *Array {
 	if !isInt(x.DType()) && x.DType() != Bool {
-		throw("FixedPoint", "got %s, want whole numbers or bools: rounding may keep others from ever standing still",
+		throw("FixedPoint", "got %s, want whole numbers or bools: rounding may prevent the convergence of others",
 			x.shape)
 	}
 	type loop struct{ X, Before *Array }

@@ -1,8 +1,8 @@
 package graph
 
 // Sparsity says where a matrix has elements, as compressed sparse rows. In VMap it is the union of all lanes' places,
-// the same in each lane: a place where a lane has no element must change nothing there. So a loop over the places takes
-// the same turns in all lanes, and reads the same places of their arrays.
+// the same in each lane: a place where a lane has no element must change nothing there. So a loop over the places has
+// the same number of iterations in all lanes, and reads the same places of their arrays.
 type Sparsity struct {
 	At      *Array // i32[rows·columns]: the places in row-major order, ascending; what follows the last one is 0
 	Columns *Array // i32[rows·columns]: the column of each place

@@ -46,6 +46,19 @@ func Leaves(v any) []*Array {
 	return leaves
 }
 
+// TreeBytes returns the bytes of a tree's arrays; 1<<62, more than any memory, where the sum is larger.
+func TreeBytes(v any) int64 {
+	const most = 1 << 62
+	sum := int64(0)
+	for _, leaf := range Leaves(v) {
+		if !leaf.shape.countable() || int64(leaf.shape.Bytes()) > most-sum {
+			return most
+		}
+		sum += int64(leaf.shape.Bytes())
+	}
+	return sum
+}
+
 // Len is the number of leaves.
 func (t *Tree) Len() int { return len(t.paths) }
 

@@ -315,19 +315,14 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 // hands to the next: the environment's state, its observation and the policy's carry. Nothing is computed; only shapes
 // matter.
 func (r *Rollout) Bytes() (params, carry int, err error) {
-	sum := func(tree any) (n int) {
-		for _, leaf := range graph.Leaves(tree) {
-			n += leaf.Shape().Bytes()
-		}
-		return n
-	}
 	err = graph.Try(func() {
 		member := r.Policy.Init(random.New(0))
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
 			member = prepare.Prepare(member)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
-		params, carry = sum(member), sum([]any{r.Policy.Start(member), state, observation})
+		params = int(graph.TreeBytes(member))
+		carry = int(graph.TreeBytes([]any{r.Policy.Start(member), state, observation}))
 		if reader, ok := policy.Unwrap(r.Policy).(policy.PartReader); ok {
 			params = reader.BytesRead()
 		}

@@ -55,7 +55,7 @@ type Evolution struct {
 	patience generation.Patience
 	last     generation.Summary // of the last generation
 	hall     generation.Hall    // without members
-	exam     *exam              // nil: none was held yet
+	exam     *exam              // nil: the run has none
 	chunk    *chunk             // nil: one host computes the whole population
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
@@ -81,6 +81,9 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	if err != nil {
 		x.Wait() // the caller may close the backend now
 		return nil, err
+	}
+	if err := e.prepareExam(); err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
@@ -251,7 +254,9 @@ func (e *Evolution) Ending(last run.Metrics) string {
 	} else if !math.IsNaN(e.target) {
 		text += ", the target is " + generation.Number(e.target)
 	}
-	if x, ok := last.Get(examReturn); ok && !math.IsNaN(x) {
+	if x, ok := last.Get(examReturn); ok && math.IsInf(x, -1) {
+		text += "; the exam failed: returns of its episodes are not finite"
+	} else if ok && !math.IsNaN(x) {
 		text += fmt.Sprintf("; %s in the exam, which wants %s", generation.Number(x),
 			generation.Number(e.config.ExamTarget))
 	}

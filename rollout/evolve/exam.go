@@ -2,7 +2,6 @@ package evolve
 
 import (
 	"errors"
-	"maps"
 	"math"
 	"reflect"
 
@@ -34,7 +33,8 @@ type ExamSettings struct {
 	_         struct{}       `help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
 }
 
-// examReturn is the metric of the mean return of the centre in an exam. It is NaN where there was none.
+// examReturn is the metric of the mean return of the centre in an exam: NaN where there was none, and -Inf where an
+// episode had a return that is not finite.
 const examReturn = "exam_return"
 
 // examKey is folded into the seed's key for the episodes of exams. No training and no judge uses it.
@@ -53,12 +53,8 @@ func (c *Config) examined() Config {
 	if c.ExamSteps > 0 {
 		other.Steps = c.ExamSteps
 	}
-	if len(c.ExamParam) > 0 {
-		other.EnvParam = maps.Clone(c.EnvParam)
-		if other.EnvParam == nil {
-			other.EnvParam = settings.Pairs{}
-		}
-		maps.Copy(other.EnvParam, c.ExamParam)
+	for name, text := range c.ExamParam {
+		other.EnvParam = other.EnvParam.With(name, text)
 	}
 	return other
 }
@@ -83,12 +79,30 @@ func (c *Config) checkExam() error {
 	if err != nil {
 		return err
 	}
+	if math.IsNaN(c.Goal(trained.Env.Spec())) {
+		return settings.Wrong("exam-target", c.ExamTarget, "0 without a target, since no run without one reaches an "+
+			"exam: set target, too")
+	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {
 		return settings.Wrong("exam-param", c.ExamParam.String(), "parameters that leave the observations %v and the "+
 			"actions %v as they are", b.Observation.Shape(), b.Action)
 	}
 	return nil
+}
+
+// Remark adds that of an exam's episodes.
+func (c *Config) Remark() string {
+	remark := c.Search.Remark()
+	if c.ExamTarget != 0 && c.ExamSteps > 0 {
+		other := c.examined()
+		if own := other.Search.StepsRemark("exam-steps"); own != "" && remark != "" {
+			return remark + "; " + own
+		} else if own != "" {
+			return own
+		}
+	}
+	return remark
 }
 
 // newExam compiles the exam of members like one.
@@ -107,7 +121,8 @@ func newExam(b xlabridge.Backend, c *Config, member any) (*exam, error) {
 	return x, err
 }
 
-// hold returns the mean return of a member, in the way to act in which it is higher. NaN says that an episode failed.
+// hold returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode
+// failed in each way.
 func (x *exam) hold(member any, key random.Key) (mean float64, err error) {
 	var players []any
 	for _, way := range x.ways {
@@ -126,6 +141,31 @@ func (x *exam) hold(member any, key random.Key) (mean float64, err error) {
 	return mean, nil
 }
 
+// centre returns the centre of the search.
+func (e *Evolution) centre() (member any, err error) {
+	s, err := e.Loop.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := e.Candidates(s)
+	if err != nil {
+		return nil, err
+	}
+	return candidates[0].Params, nil
+}
+
+// prepareExam compiles the exam, so that a run that cannot hold it fails at its start.
+func (e *Evolution) prepareExam() error {
+	if e.config.ExamTarget == 0 {
+		return nil
+	}
+	centre, err := e.centre()
+	if err == nil {
+		e.exam, err = newExam(e.backend, &e.config, centre)
+	}
+	return err
+}
+
 // examine holds an exam if the run has reached its target. The run goes on if the centre does not pass.
 func (e *Evolution) examine(m *run.Metrics) error {
 	if e.config.ExamTarget == 0 {
@@ -133,19 +173,9 @@ func (e *Evolution) examine(m *run.Metrics) error {
 	}
 	value := run.Value{Name: examReturn, Number: math.NaN()}
 	if m.Done {
-		s, err := e.Loop.Snapshot()
+		centre, err := e.centre()
 		if err != nil {
 			return err
-		}
-		candidates, err := e.Candidates(s)
-		if err != nil {
-			return err
-		}
-		centre := candidates[0].Params
-		if e.exam == nil {
-			if e.exam, err = newExam(e.backend, &e.config, centre); err != nil {
-				return err
-			}
 		}
 		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
 		if value.Number, err = e.exam.hold(centre, key); err != nil {

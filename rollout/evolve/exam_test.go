@@ -46,6 +46,11 @@ func TestExam(t *testing.T) {
 	require.InDelta(t, mean, of(t, m, examReturn), 1e-4)
 	require.Contains(t, c.Measures(), examReturn)
 
+	e := start(t, &xlabridge.Reference{}, c)
+	require.NotNil(t, e.exam, "31.374: it is compiled at the start")
+	m.Values = append(m.Values[:len(m.Values)-1], run.Value{Name: examReturn, Number: math.Inf(-1)})
+	require.Contains(t, e.Ending(m), "; the exam failed: returns of its episodes are not finite", "31.375")
+
 	c.ExamTarget = mean - .01
 	m, _ = exam(c)
 	require.True(t, m.Done)
@@ -58,6 +63,7 @@ func TestExam(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"exam-param": func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
 		"exam-steps": func(c *Config) { c.ExamTarget = 0 },
+		"no target":  func(c *Config) { c.Target = "0" },
 	} {
 		other := c.clone()
 		change(&other)
@@ -67,6 +73,9 @@ func TestExam(t *testing.T) {
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
 	}
 	other := c.clone()
+	other.ExamSteps, other.ExamParam = 1000, nil
+	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are", "31.370")
+	other = c.clone()
 	other.Join = "nats://localhost"
 	require.ErrorContains(t, other.checkExam(), "hosts hold no exams", "31.347")
 	_, err := c.LaneCost()

@@ -108,12 +108,14 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 
 func newGrowing(b xlabridge.Backend, c Config) (*growing, error) {
 	g := &growing{room: room{}}
-	err := g.init(b, c, c.withRoom(nil), g.room.String(), around{roomPrefix,
+	err := g.init(b, c, c.withRoom(nil), g.room.String(), snapshotExtra{roomPrefix,
 		func() map[string]*graph.Array { return g.room.arrays() },
-		func(s run.Snapshot) (key string, unknown, err error) {
+		func(s run.Snapshot) (string, error) {
 			r, err := readRoom(s)
-			unknown = settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", r)
-			return r.String(), unknown, err
+			return r.String(), err
+		},
+		func(room string) error {
+			return settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", room)
 		}})
 	if err != nil {
 		return nil, err

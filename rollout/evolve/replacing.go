@@ -15,24 +15,25 @@ type replacing struct {
 	*Evolution // the current one
 	backend    xlabridge.Backend
 	first      Config // with the chosen layout
-	around
+	snapshotExtra
 
 	mu sync.Mutex
 	// evolutions has the newest evolution of each key. All except the current one are closed; they only read snapshots.
 	evolutions map[string]*Evolution
 }
 
-// around is what a run adds to the snapshots of its evolutions.
-type around struct {
+// snapshotExtra is what a run adds to the snapshots of its evolutions.
+type snapshotExtra struct {
 	prefix string // begins the names of the arrays that it adds
-	added  func() map[string]*graph.Array
-	// keyOf returns the key of the evolution that a snapshot belongs to. unknown is the error if the run has had none.
-	keyOf func(run.Snapshot) (key string, unknown, err error)
+	arrays func() map[string]*graph.Array
+	key    func(run.Snapshot) (string, error) // of the evolution that a snapshot belongs to
+	// wrong returns the error of a snapshot with a key that no evolution of the run has had.
+	wrong func(key string) error
 }
 
 // init begins the run with an evolution. first is the config of the run, c that of the evolution.
-func (r *replacing) init(b xlabridge.Backend, first, c Config, key string, a around) error {
-	r.backend, r.first, r.around, r.evolutions = b, first.clone(), a, map[string]*Evolution{}
+func (r *replacing) init(b xlabridge.Backend, first, c Config, key string, extra snapshotExtra) error {
+	r.backend, r.first, r.snapshotExtra, r.evolutions = b, first.clone(), extra, map[string]*Evolution{}
 	if err := r.put(c, key); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (r *replacing) InPlace() (run.Snapshot, error) { return r.with(r.Evolution.
 
 func (r *replacing) with(s run.Snapshot, err error) (run.Snapshot, error) {
 	if err == nil {
-		maps.Copy(s.Arrays, r.added())
+		maps.Copy(s.Arrays, r.snapshotExtra.arrays())
 	}
 	return s, err
 }
@@ -97,7 +98,7 @@ func (r *replacing) Fame(s run.Snapshot) ([]run.Famed, error) {
 
 // of returns the evolution that a snapshot belongs to.
 func (r *replacing) of(s run.Snapshot) (*Evolution, error) {
-	key, unknown, err := r.keyOf(s)
+	key, err := r.snapshotExtra.key(s)
 	if err != nil {
 		return nil, err
 	}
@@ -106,5 +107,5 @@ func (r *replacing) of(s run.Snapshot) (*Evolution, error) {
 	if e := r.evolutions[key]; e != nil {
 		return e, nil
 	}
-	return nil, unknown
+	return nil, r.wrong(key)
 }

@@ -240,11 +240,13 @@ func readRestarts(s run.Snapshot) (r restarts, err error) {
 
 func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	r := &restarting{restarts: restarts{population: c.Population, sigma: 1}}
-	err := r.init(b, c, c, r.restarts.key(), around{restartsPrefix, r.arrays,
-		func(s run.Snapshot) (key string, unknown, err error) {
+	err := r.init(b, c, c, r.restarts.key(), snapshotExtra{restartsPrefix, r.arrays,
+		func(s run.Snapshot) (string, error) {
 			state, err := readRestarts(s)
-			return state.key(), settings.Wrong("restarts", state.population,
-				"a snapshot of a population that this run has had"), err
+			return state.key(), err
+		},
+		func(population string) error {
+			return settings.Wrong("restarts", population, "a snapshot of a population that this run has had")
 		}})
 	if err != nil {
 		return nil, err

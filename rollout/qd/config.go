@@ -68,7 +68,7 @@ type Config struct {
 	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
-	programs *programs
+	cache *programCache
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -83,7 +83,7 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, programs: &programs{}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, cache: &programCache{}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
@@ -310,7 +310,7 @@ const hostCopies = 2
 // among them.
 func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, err error) {
 	n := p.Genomes.Size()
-	if err = graph.Try(func() { archive = bytesOf(p.Container.Empty(n, p.Scoring)) }); err != nil {
+	if err = graph.Try(func() { archive = graph.TreeBytes(p.Container.Empty(n, p.Scoring)) }); err != nil {
 		return 0, 0, err
 	}
 	row := n + len(p.Objectives.names()) + 3
@@ -331,14 +331,6 @@ func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, 
 		device += w.Workspace(c.Batch, tile)
 	}
 	return archive, device, nil
-}
-
-// bytesOf returns the bytes of a tree of arrays.
-func bytesOf(tree any) (bytes int64) {
-	for _, leaf := range graph.Leaves(tree) {
-		bytes += int64(leaf.Shape().Bytes())
-	}
-	return bytes
 }
 
 // checkMemory refuses an archive that does not fit in the free memory. compiled are the bytes that the compiled
@@ -417,7 +409,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
-			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, bytesOf(in.Tables))
+			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, graph.TreeBytes(in.Tables))
 		}}, first, in, p.Run)
 	if err != nil {
 		return nil, err

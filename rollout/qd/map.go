@@ -97,7 +97,7 @@ func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
 	low, high := boundsOf(r.program.Space)
 	shown := min(2, len(low))
 	m := &mapFile{Generation: generation, Low: low[:shown], High: high[:shown],
-		Names: []string{"first", "second"}[:shown]}
+		Names: []string{"descriptor 1", "descriptor 2"}[:shown]}
 	if names := r.program.Play.Env.Spec().Descriptors; len(names) >= shown && r.config.Descriptor == "env" {
 		m.Names = names[:shown]
 	}

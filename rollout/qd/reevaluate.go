@@ -1,6 +1,7 @@
 package qd
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -93,13 +94,14 @@ var bestOfCell = Annealing{Rate: settings.Num(1)}
 // Reevaluates implements run.Reevaluating: all archives do.
 func (r *Run) Reevaluates() bool { return true }
 
-// Reevaluate plays all elites on as many fresh episodes as members are judged by.
-func (r *Run) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
+// Reevaluate plays all elites on as many fresh episodes as members are judged by. It stops between two parts of them.
+func (r *Run) Reevaluate(ctx context.Context, s run.Snapshot, progress func(share float64)) (
+	[]run.Fact, error) {
 	state, err := r.state(s)
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.replay(state.Archive.Places())
+	c, err := r.replay(ctx, state.Archive.Places(), progress)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (c *correction) facts() (facts []run.Fact) {
 }
 
 // replay plays the elites, and makes an archive of their means.
-func (r *Run) replay(places Places) (*correction, error) {
+func (r *Run) replay(ctx context.Context, places Places, progress func(share float64)) (*correction, error) {
 	p := *r.program
 	play, rollout := *p.Play, *p.Play.Rollout
 	rollout.Episodes, rollout.Plan.EpisodeBatch = r.config.Judge, 1
@@ -170,6 +172,9 @@ func (r *Run) replay(places Places) (*correction, error) {
 	defer func() { _ = loop.Close() }()
 	c := &correction{metrics: map[string]float64{}}
 	for first := 0; first == 0 || first < len(occupied); first += batch {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if first > 0 {
 			if err := fill(first); err != nil {
 				return nil, err
@@ -183,6 +188,7 @@ func (r *Run) replay(places Places) (*correction, error) {
 			return nil, err
 		}
 		c.add(numbers, batch, min(batch, len(occupied)-first), &p)
+		progress(min(1, float64(first+batch)/float64(max(1, len(occupied)))))
 	}
 	return c, nil
 }

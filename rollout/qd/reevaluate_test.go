@@ -2,6 +2,7 @@ package qd
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -27,7 +28,7 @@ func reevaluate(t *testing.T, b xlabridge.Backend, c Config, generations int) (*
 	}
 	snapshot, err := s.Snapshot()
 	require.NoError(t, err)
-	facts, err := s.Reevaluate(snapshot)
+	facts, err := s.Reevaluate(t.Context(), snapshot, func(float64) {})
 	require.NoError(t, err)
 	return s, snapshot, facts
 }
@@ -317,4 +318,22 @@ func TestNothingIsLeft(t *testing.T) {
 	s, _, facts = reevaluate(t, &xlabridge.Reference{}, c, 1)
 	require.Equal(t, 0., facts[0].Value)
 	require.Contains(t, s.Table()[0], "means that are not finite")
+}
+
+// 31.371: an interrupt stops a re-evaluation between two parts, and there are no corrected numbers.
+func TestReevaluationStops(t *testing.T) {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Batch, c.Judge = "Noisy-v0", "linear", 4, 2
+	s, snapshot, _ := reevaluate(t, &xlabridge.Reference{}, c, 3)
+	s.correction = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	parts := 0
+	_, err := s.Reevaluate(ctx, snapshot, func(share float64) {
+		parts++
+		require.Less(t, share, 1.)
+		cancel()
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, parts)
+	require.Nil(t, s.Table())
 }

@@ -198,8 +198,8 @@ func TestMemoryIsPredicted(t *testing.T) {
 		_, device, err := c.predicted(s.program, plan.Machine{CPU: true, Devices: 1})
 		require.NoError(t, err)
 		compiled := s.Profile().PeakMemoryBytes
-		t.Logf("%s: predicted %d, compiled %d", name, device+bytesOf(s.inputs.Tables), compiled)
-		require.InEpsilon(t, compiled, device+bytesOf(s.inputs.Tables), .1, name)
+		t.Logf("%s: predicted %d, compiled %d", name, device+graph.TreeBytes(s.inputs.Tables), compiled)
+		require.InEpsilon(t, compiled, device+graph.TreeBytes(s.inputs.Tables), .1, name)
 	}
 }
 

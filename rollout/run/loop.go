@@ -309,8 +309,11 @@ func (l *Loop) State() (any, error) {
 func (l *Loop) Counter() *PartCounter { return l.options.Counter }
 
 // SetInputs replaces the inputs by others with the same structure and shapes. Arrays that are among the inputs already
-// stay on the devices.
+// stay on the devices. The error is ErrGone after Close.
 func (l *Loop) SetInputs(inputs any) error {
+	if l.closed {
+		return ErrGone
+	}
 	arrays, err := l.inputPacking.PackHost(inputs)
 	if err != nil {
 		return err

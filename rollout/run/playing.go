@@ -111,13 +111,16 @@ func (p *Playing) Suggested() settings.Values {
 }
 
 // Remark says that the environment ends episodes before the last of their steps.
-func (p *Playing) Remark() string {
+func (p *Playing) Remark() string { return p.StepsRemark("steps") }
+
+// StepsRemark returns that remark, where another setting gives Steps.
+func (p *Playing) StepsRemark(setting string) string {
 	limit := p.limit()
 	if limit < 1 || limit >= p.Steps {
 		return ""
 	}
-	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --steps %d are computed and counted for "+
-		"nothing", p.Env, limit, p.Steps)
+	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --%s %d are computed and counted for "+
+		"nothing", p.Env, limit, setting, p.Steps)
 }
 
 // Sampled returns the number of members whose trajectories are written.

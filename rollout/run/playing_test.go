@@ -169,6 +169,7 @@ func TestSpread(t *testing.T) {
 		}
 		require.InDeltaSlice(t, want, got, 1e-5)
 		require.NoError(t, loop.Close())
+		require.ErrorIs(t, loop.SetInputs(in), ErrGone, "31.376")
 	}
 	_, err = x.Spread(&xlabridge.Reference{}, 2, 5)
 	require.ErrorContains(t, err, "devices: got 2, want at most the 1")

@@ -7,6 +7,8 @@
 package run
 
 import (
+	"context"
+
 	"xlarun/graph"
 	"xlarun/xlabridge"
 )
@@ -59,8 +61,10 @@ type Reevaluating interface {
 	// Reevaluates reports whether the run does so with its settings.
 	Reevaluates() bool
 	// Reevaluate plays what a snapshot of the run has found on fresh episodes, and returns numbers for the outcome's
-	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted.
-	Reevaluate(s Snapshot) ([]Fact, error)
+	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted. progress
+	// takes the share that is done, 0 … 1. When ctx ends, Reevaluate returns its error soon, and Results has no part of
+	// the numbers.
+	Reevaluate(ctx context.Context, s Snapshot, progress func(share float64)) ([]Fact, error)
 }
 
 // Mapper is a Run of which a picture is shown while it goes on, such as the cells of an archive.

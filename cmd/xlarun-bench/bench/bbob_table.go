@@ -74,7 +74,7 @@ func (b *bbobBench) command() string {
 
 const bbobHead = `# Strategies on BBOB, beside evosax's
 
-` + "`%s`" + ` writes this page. It runs the 24 noiseless functions of black-box
+` + "`%s`" + ` writes such a page. It runs the 24 noiseless functions of black-box
 optimisation benchmarking (Hansen et al., 2009) with evosax 0.3.2's formulas. Each strategy that both have runs beside
 evosax's:
 

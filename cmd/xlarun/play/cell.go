@@ -71,6 +71,9 @@ func openCell(folder, which string) (*Saved, error) {
 	}
 	s.Which, s.Path, s.Metadata["member"] = which, filepath.Join(folder, which+suffix), which
 	s.Metadata["fitness"] = strconv.FormatFloat(fitness, 'g', -1, 32)
+	if all.Metadata["format_version"] == "1" { // which counts generations from 0
+		generation++
+	}
 	s.Metadata["generation"] = strconv.Itoa(int(generation))
 	s.Arrays = map[string]*graph.Array{}
 	for name, a := range all.Arrays {

@@ -39,6 +39,24 @@ func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 	return r, members
 }
 
+// 31.373: an archive of format version 1 counts generations from 0, later ones from 1.
+func TestCellOfFirstFormat(t *testing.T) {
+	b := newBed(t)
+	b.saveElites("run", []int32{2, 7})
+	path := filepath.Join("run", runfolder.ArchiveFile)
+	for version, generation := range map[string]string{"1": "12", "2": "11"} {
+		old := &Saved{Path: path}
+		require.NoError(t, old.read())
+		metadata, err := safetensors.WithDigest(old.Arrays, map[string]string{"generation": "42",
+			"format": "xlarun archive", "format_version": version})
+		require.NoError(t, err)
+		require.NoError(t, safetensors.Save(path, old.Arrays, metadata))
+		s, err := openCell("run", "cell-7")
+		require.NoError(t, err)
+		require.Equal(t, generation, s.Metadata["generation"])
+	}
+}
+
 // 31.172: --cell 7.1 is the second elite of the front of cell 7.
 func TestCellOfFront(t *testing.T) {
 	b := newBed(t)

@@ -123,21 +123,8 @@ func (a *recorder) All() any {
 	return population.ZeroRows(a.items, a.draw)
 }
 
-// sizeOf returns the bytes of a tree's arrays, or on overflow a number larger than any memory.
-func sizeOf(tree any) uint64 {
-	sum := &plan.Tally{}
-	for _, leaf := range graph.Leaves(tree) {
-		factors := []uint64{uint64(graph.ItemSize(leaf.DType()))}
-		for _, n := range leaf.Dims() {
-			factors = append(factors, uint64(n))
-		}
-		sum.Add(factors...)
-	}
-	if n, ok := sum.Total(); ok {
-		return uint64(n)
-	}
-	return 1 << 62
-}
+// sizeOf returns the bytes of a tree's arrays.
+func sizeOf(tree any) uint64 { return uint64(graph.TreeBytes(tree)) }
 
 // Memory estimates the memory of the run in bytes, on all devices together. ok is false if it does not fit in an int64.
 func (x *Setup) Memory() (total int64, ok bool) {

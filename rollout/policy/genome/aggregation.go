@@ -7,26 +7,28 @@ import (
 	"xlarun/graph"
 )
 
-// fold is an aggregation as what each of a node's terms, weight · source, does to the terms before it.
+// fold adds one term of a node, weight · source, to an aggregate. start is the aggregate of no terms. A NaN among the
+// terms makes the aggregate NaN.
 type fold struct {
 	start float64
-	add   func(all, term *graph.Array) *graph.Array
+	add   func(aggregate, term *graph.Array) *graph.Array
 }
 
-// folds are those that aggregations need.
+// folds lists the folds by name.
 var folds = map[string]fold{
-	"sum":     {0, func(all, term *graph.Array) *graph.Array { return all.Add(term) }},
-	"product": {1, func(all, term *graph.Array) *graph.Array { return all.Mul(term) }},
-	"max":     {math.Inf(-1), func(all, term *graph.Array) *graph.Array { return all.Max(term) }},
-	"min":     {math.Inf(1), func(all, term *graph.Array) *graph.Array { return all.Min(term) }},
-	"maxabs": {0, func(all, term *graph.Array) *graph.Array {
-		a, b := all.Abs(), term.Abs()
-		return graph.Select(b.Gt(a).Or(b.Eq(a).And(term.Gt(all))), term, all)
+	"sum":     {0, func(aggregate, term *graph.Array) *graph.Array { return aggregate.Add(term) }},
+	"product": {1, func(aggregate, term *graph.Array) *graph.Array { return aggregate.Mul(term) }},
+	"max":     {math.Inf(-1), func(aggregate, term *graph.Array) *graph.Array { return aggregate.Max(term) }},
+	"min":     {math.Inf(1), func(aggregate, term *graph.Array) *graph.Array { return aggregate.Min(term) }},
+	"maxabs": {0, func(aggregate, term *graph.Array) *graph.Array {
+		a, b := aggregate.Abs(), term.Abs()
+		larger := b.Gt(a).Or(b.Eq(a).And(term.Gt(aggregate)))
+		return graph.Select(larger.Or(term.Ne(term)), term, aggregate) // a NaN is not equal to itself
 	}},
 }
 
-// aggregations name how a node joins its connections, and the fold of each. The aggregation of no connections is 0,
-// except the product, which is 1.
+// aggregations lists the functions that join the terms of a node's connections, and the fold of each. The aggregate of
+// no connections is 0, except the product, which is 1.
 var aggregations = []struct{ name, fold string }{
 	{"sum", "sum"}, {"product", "product"}, {"max", "max"}, {"min", "min"}, {"maxabs", "maxabs"}, {"mean", "sum"},
 }

@@ -281,3 +281,29 @@ func TestWider(t *testing.T) {
 		require.Equal(t, []int{40, 2}, reach.Dims())
 	}
 }
+
+// 31.372: a NaN among a node's terms makes the node NaN, whatever its aggregation is and wherever the term stands.
+func TestNaNStays(t *testing.T) {
+	for _, aggregation := range AggregationNames() {
+		n := Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},
+			Aggregations: []string{aggregation}}
+		zero := []int32{0, 0, 0}
+		g := Genome{Nodes{graph.Int32s([]int32{0, 1, 2}), graph.Float32s([]float32{0, 0, 0}),
+			graph.Float32s([]float32{1, 1, 1}), graph.Int32s(zero), graph.Int32s(zero)},
+			Connections{graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{2, 2}),
+				graph.Float32s([]float32{1, 1}), graph.Of([]bool{true, true})}}
+		nan := float32(math.NaN())
+		for _, x := range [][]float32{{nan, 2}, {2, nan}, {nan, nan}} {
+			y, err := graph.Eval(n.FeedForward(n.Prepare(g), graph.Float32s(x)))
+			require.NoError(t, err)
+			require.True(t, math.IsNaN(floats(t, y)[0]), "%s of %v", aggregation, x)
+			n := n
+			n.Recurrent = true
+			r := n.Prepare(g)
+			v := n.Step(r, n.Start(r), graph.Float32s(x)) // the inputs
+			y, err = graph.Eval(n.Step(r, v, graph.Float32s(x)))
+			require.NoError(t, err)
+			require.True(t, math.IsNaN(floats(t, y)[0]), "recurrent %s of %v", aggregation, x)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -175,14 +176,25 @@ func (s *session) result(ended bool, within time.Duration) error {
 	return nil
 }
 
-// reevaluate plays what the run has found on fresh episodes, if the run does that.
-func (s *session) reevaluate() error {
+// reevaluate plays what the run has found on fresh episodes, if the run does that, until ctx ends.
+func (s *session) reevaluate(ctx context.Context) error {
 	r, ok := s.run.(run.Reevaluating)
 	if !ok || !r.Reevaluates() || s.held == nil {
 		return nil
 	}
-	s.Observer.Phase("fresh episodes of all that was found")
-	facts, err := r.Reevaluate(run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays})
+	const phase = "fresh episodes of all that was found"
+	s.Observer.Phase(phase)
+	last := time.Now()
+	facts, err := r.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
+		if time.Since(last) >= progressAfter {
+			last = time.Now()
+			s.Observer.Phase(fmt.Sprintf("%s: %.0f %% done", phase, 100*share))
+		}
+	})
+	if err != nil && ctx.Err() != nil {
+		s.Observer.Notice("interrupted during the " + phase + ": there are no numbers of them; resume the run for them")
+		return nil
+	}
 	s.update(func(x *state) { x.facts = facts })
 	return err
 }

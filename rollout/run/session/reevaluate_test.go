@@ -34,7 +34,7 @@ type replayed struct {
 
 func (*replayed) Reevaluates() bool { return true }
 
-func (r *replayed) Reevaluate(s run.Snapshot) ([]run.Fact, error) {
+func (r *replayed) Reevaluate(_ context.Context, s run.Snapshot, _ func(float64)) ([]run.Fact, error) {
 	r.at = s.Step
 	return []run.Fact{{Name: "value_again", Value: r.Steps()}}, r.err
 }

@@ -281,9 +281,10 @@ func (s *session) end(ctx context.Context) error {
 		return err
 	}
 	if !interrupted {
-		if err := s.reevaluate(); err != nil {
+		if err := s.reevaluate(ctx); err != nil {
 			return err
 		}
+		interrupted = ctx.Err() != nil
 	}
 	if r, ok := s.run.(run.Results); ok {
 		lines := r.Table()
