@@ -60,8 +60,8 @@ var _ = register(&Op{
 		return tangents
 	},
 	NotLinear: "nonlinear",
-	// The backend calls a comparison for each pair. A kernel that sorts by digits takes a tenth of the time. It sorts by
-	// one key and keeps the order of equal ones, so it sorts by the last key first.
+	// The backend calls a comparison for each pair. A kernel that sorts by digits takes a tenth of the time. It sorts
+	// by one key and keeps the order of equal ones, so it sorts by the last key first.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(sortAttrs), in[0].shape
 		if !l.target.paysKernel(x.Size(), leastSort) || len(in) > mostSorted ||

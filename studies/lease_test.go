@@ -161,7 +161,7 @@ func TestHello(t *testing.T) {
 	t.Parallel()
 	d, _ := newTestServer(t, "lease = \"8s\"\n")
 	w := &worker{conn: d.broker.conn, id: "a", dial: messaging.NewDialer(time.Second, time.Second),
-		reconnect: make(chan struct{})}
+		reconnection: make(chan struct{})}
 	lease, err := w.hello(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 8*time.Second, lease)

@@ -112,13 +112,13 @@ type worker struct {
 	lastContact atomic.Int64 // when the coordinator was last there, nanoseconds after start
 	start       time.Time
 
-	mu        sync.Mutex
-	reconnect chan struct{} // closed when the worker is connected again
+	mu           sync.Mutex
+	reconnection chan struct{} // closed when the worker is connected again
 
 	waits atomic.Bool // for a trial
 
-	unreachable func(since time.Duration) // Join.Away
-	lastNotice  atomic.Int64              // when it was last called, nanoseconds after start
+	onUnreachable func(since time.Duration) // Join.Away
+	lastNotice    atomic.Int64              // when it was last called, nanoseconds after start
 }
 
 // awayEvery is the time between two calls of Join.Away.
@@ -127,9 +127,9 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), unreachable: j.Away,
-		reconnect: make(chan struct{}),
-		dial:      messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), onUnreachable: j.Away,
+		reconnection: make(chan struct{}),
+		dial:         messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
@@ -186,9 +186,9 @@ func (w *worker) orphaned() bool {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
-	if said := w.lastNotice.Load(); w.unreachable != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
+	if said := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
 		w.lastNotice.CompareAndSwap(said, now) {
-		w.unreachable(time.Duration(since))
+		w.onUnreachable(time.Duration(since))
 	}
 	return since > int64(w.wait)
 }
@@ -268,19 +268,19 @@ func (w *worker) hello(ctx context.Context) (lease time.Duration, err error) {
 func (w *worker) reconnected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	close(w.reconnect)
-	w.reconnect = make(chan struct{})
+	close(w.reconnection)
+	w.reconnection = make(chan struct{})
 }
 
 // untilReconnected returns a context that ends when the worker is connected again, or after a time.
 func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	w.mu.Lock()
-	anew := w.reconnect
+	reconnection := w.reconnection
 	w.mu.Unlock()
 	short, cancel := context.WithTimeout(ctx, after)
 	go func() {
 		select {
-		case <-anew:
+		case <-reconnection:
 			cancel()
 		case <-short.Done():
 		}

@@ -28,7 +28,7 @@ type Loop struct {
 	inputPacking *graph.Packing
 	state        []*graph.Array              // on the devices, packed; nil after Close or a call that consumed it
 	inputs       []*graph.Array              // packed
-	sent         []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
+	hostInputs   []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
 	names        []string
 	step         int64
 	closed       bool
@@ -318,20 +318,20 @@ func (l *Loop) SetInputs(inputs any) error {
 	if err != nil {
 		return err
 	}
-	put, sent := slices.Clone(l.inputs), slices.Clone(l.sent)
+	put, hostInputs := slices.Clone(l.inputs), slices.Clone(l.hostInputs)
 	var added, old []*graph.Array
 	for i, a := range arrays {
-		if weak.Make(a) == sent[i] {
+		if weak.Make(a) == hostInputs[i] {
 			continue
 		}
 		if put[i], err = xlabridge.Put(l.backend, l.devices, a); err != nil {
 			xlabridge.Free(added)
 			return err
 		}
-		added, old, sent[i] = append(added, put[i]), append(old, l.inputs[i]), weak.Make(a)
+		added, old, hostInputs[i] = append(added, put[i]), append(old, l.inputs[i]), weak.Make(a)
 	}
 	xlabridge.Free(old)
-	l.inputs, l.sent = put, sent
+	l.inputs, l.hostInputs = put, hostInputs
 	return nil
 }
 
@@ -345,7 +345,7 @@ func (l *Loop) putInputs(inputs any) error {
 		return err
 	}
 	for _, a := range arrays {
-		l.sent = append(l.sent, weak.Make(a))
+		l.hostInputs = append(l.hostInputs, weak.Make(a))
 	}
 	return nil
 }

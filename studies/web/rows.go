@@ -13,8 +13,8 @@ import (
 // mostRows is the highest number of generations that are sent; of more, every second, third, … is sent.
 const mostRows = 400
 
-// rowsOf returns at most mostRows rows of a run: metrics by name, null if they are not finite. unit is the first name of
-// a row, as "generation", which counts the rows; "": there is no row.
+// rowsOf returns at most mostRows rows of a run: metrics by name, null if they are not finite. unit is the first name
+// in a row, such as "generation", whose values count the rows; "": there is no row.
 func rowsOf(folder string) (rows []map[string]any, unit string, err error) {
 	rows = []map[string]any{}
 	text, err := os.ReadFile(filepath.Join(folder, "metrics.jsonl"))

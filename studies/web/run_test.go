@@ -54,7 +54,9 @@ func TestRunIsDrawn(t *testing.T) {
 		require.Equal(t, 404, status, "31.289 no other file: %s", name)
 	}
 	put(runfolder.MapFile, "{half")
+	put("metrics.jsonl", "{\"epoch\":1,\"loss\":2}\n{\"epoch\":2,\"loss\":1}\n")
 	data, err := runOf(dir, "qd")
 	require.NoError(t, err)
 	require.Equal(t, json.RawMessage(nil), data.Map, "31.290 a damaged map")
+	require.Equal(t, "epoch", data.Unit, "31.301 the unit of a kind of one's own")
 }

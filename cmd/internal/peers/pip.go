@@ -11,8 +11,8 @@ import (
 	"xlarun/internal/quantity"
 )
 
-// runPip runs pip and writes a line for each package that it downloads, and one when it installs them. The error has the
-// cause that pip wrote to stderr.
+// runPip runs pip and writes a line for each package that it downloads, and one when it installs them. The error has
+// the cause that pip wrote to stderr.
 func runPip(out io.Writer, pip *exec.Cmd) error {
 	text, err := pip.StdoutPipe()
 	if err != nil {

@@ -216,8 +216,8 @@ const advancedKey = "advanced"
 // allKey is the annotation of a command whose help shows every flag.
 const allKey = "all"
 
-// showAll makes "COMMAND --help --all" what "help COMMAND --all" is: the help shows every flag. It returns the arguments
-// without --all. Those of a command of another program stay as they are.
+// showAll makes "COMMAND --help --all" what "help COMMAND --all" is: the help shows every flag. It returns the
+// arguments without --all. Those of a command of another program stay as they are.
 func showAll(root *cobra.Command, args []string) []string {
 	const flag = "--" + allKey
 	isHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
