@@ -93,7 +93,7 @@ func TestExamplesRun(t *testing.T) {
 			}
 			// Some strategies need pairs, some an elite.
 			small := []string{"--backend", "reference", "--devices", "1", "--pop", "8", "--steps", "2",
-				"--generations", "2", "--judge", "1", "--target", "0"}
+				"--generations", "2", "--judge", "1", "--target", "1e9"}
 			if kindOf(c.head) == "islands" {
 				small = append(small, "--migrants", "2")
 			}
