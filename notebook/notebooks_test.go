@@ -39,7 +39,7 @@ func TestNotebooks(t *testing.T) {
 			{"mean return"}, {"data:image/gif"}}},
 		{"ppo-live", [][]string{{"xlarun from "},
 			{"<svg", "xlarun ppo: interrupted after update", "000", ".safetensors", "exit status 130"},
-			{"<svg", "stopped after 1000448 steps"}}},
+			{"<svg", "stopped after 2000384 steps"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

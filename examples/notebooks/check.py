@@ -17,10 +17,10 @@ from nbclient.exceptions import CellExecutionError
 
 
 async def interrupt(client, cell):
-    """Interrupts the kernel three seconds after the cell has shown a curve."""
+    """Interrupts the kernel half a second after the cell has shown a curve."""
     while not any("<svg" in o.get("data", {}).get("text/html", "") for o in cell.outputs):
         await asyncio.sleep(0.1)
-    await asyncio.sleep(3)
+    await asyncio.sleep(0.5)
     await client.km.interrupt_kernel()
 
 
