@@ -42,8 +42,10 @@ const dataFolder = "DATA"
 
 // Bounds beyond which a ratio of this tree to the other revision fails a check.
 const (
-	mostTime    = 1.03
-	mostCompile = 1.10 // a second at most: noise of few samples
+	mostTime = 1.03
+	// A second at most: noise of few samples. Entries of the cache without the bodies of fusions load in half of the
+	// time and take a tenth longer to make. The bound may be 1.10 again once both revisions have them.
+	mostCompile = 1.15
 	mostMemory  = 1.05
 )
 
