@@ -125,7 +125,7 @@ func TestLeaseLastsFromTheAnswer(t *testing.T) {
 }
 
 // 32.181: a lease that is granted lasts from the answer too, and so does one that is granted once more to a worker that
-// has not heard the answer. What an observer is told has the instant at which the lease begins.
+// has not heard the answer. The observer gets the instant at which the lease begins.
 func TestGrantedLeaseLastsFromTheAnswer(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"15s\"\n")

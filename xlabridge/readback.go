@@ -75,22 +75,12 @@ func (l *library) readModule(payload []byte, outputs int) error {
 	return nil
 }
 
-// submessages returns the fields of a number that hold bytes. A message that ends too early has fewer of them.
+// submessages returns the fields of a number that hold bytes.
 func submessages(message []byte, number protowire.Number) (all [][]byte) {
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return all
+	for _, f := range fieldsOf(message) {
+		if f.number == number && f.kind == protowire.BytesType {
+			all = append(all, f.data)
 		}
-		size := protowire.ConsumeFieldValue(field, kind, message[n:])
-		if size < 0 {
-			return all
-		}
-		if field == number && kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(message[n:])
-			all = append(all, value)
-		}
-		message = message[n+size:]
 	}
 	return all
 }

@@ -13,9 +13,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// ExamSettings say what the centre of a search must reach on other episodes before the run ends at its target, as the
-// champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), must balance
-// two poles for 100,000 steps.
+// ExamSettings say what the centre of a search must reach on other episodes before the run ends at its target. The
+// champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
+// balance two poles for 100,000 steps.
 type ExamSettings struct {
 	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" zero:"no exam"`
 	_          struct{} `help:"mean return that the centre must have in an exam, too, before the run ends at its"`
@@ -91,7 +91,7 @@ func (c *Config) checkExam() error {
 	return nil
 }
 
-// Remark adds that of an exam's episodes.
+// Remark implements run.Remarking. It adds a remark about the steps of an exam.
 func (c *Config) Remark() string {
 	remark := c.Search.Remark()
 	if c.ExamTarget != 0 && c.ExamSteps > 0 {
@@ -113,9 +113,6 @@ func newExam(b xlabridge.Backend, c *Config, member any) (*exam, error) {
 		return nil, err
 	}
 	x := &exam{ways: policy.WaysOf(r.Policy)}
-	if len(x.ways) == 0 {
-		x.ways = []string{""}
-	}
 	x.judge, err = episode.NewJudge(b, r, policy.Acting(member, x.ways[0]), len(x.ways), c.ExamEpisodes,
 		c.Purpose()+", exam")
 	return x, err

@@ -54,12 +54,12 @@ func NewSampling(inner Policy, actions string, space envs.Space) (*Sampling, err
 	return &Sampling{inner, actions, distribution.(noisy)}, nil
 }
 
-// WaysOf returns the ways to act that a policy has: Sampled and Greedy for a Sampling, nil for others.
+// WaysOf returns the ways to act that a policy has: Sampled and Greedy for a Sampling, and one, "", for others.
 func WaysOf(p Policy) []string {
 	if _, ok := p.(*Sampling); ok {
 		return []string{Sampled, Greedy}
 	}
-	return nil
+	return []string{""}
 }
 
 // Acting returns parameters with a way to act. Parameters of policies other than a Sampling stay as they are.

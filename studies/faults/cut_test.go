@@ -25,14 +25,7 @@ func TestCutLinks(t *testing.T) {
 	h := &history{bench: newBench(t), t: t, z: longForm, dir: t.TempDir(), links: map[[2]int][]network.Link{}}
 	h.open(false, variants[0])
 	defer h.close()
-	for i := range h.nodes {
-		h.start(i)
-	}
-	h.began = monotonic()
-	h.happen(cuts)
-	h.heal()
-	h.wait()
-	h.read()
+	h.play(cuts)
 	for i, w := range h.record.Workers {
 		first := slices.IndexFunc(h.record.Events, func(e event) bool {
 			return e.At > h.record.Healed && strings.Contains(e.Worker, w)

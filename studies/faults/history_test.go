@@ -253,14 +253,7 @@ func (b *bench) history(t *testing.T, z size, seed uint64) {
 	}
 	h.open(server, variant)
 	defer h.close()
-	for i := range h.nodes {
-		h.start(i)
-	}
-	h.began = monotonic()
-	h.happen(faults)
-	h.heal()
-	h.wait()
-	h.read()
+	h.play(faults)
 	if bad := h.record.violations(); len(bad) > 0 || t.Failed() {
 		for _, f := range faults {
 			t.Log(f)
@@ -366,6 +359,18 @@ func (h *history) kill(i int) {
 		<-n.over
 		n.over, n.suspended = nil, 0
 	}
+}
+
+// play starts the nodes, lets faults happen, heals the links, waits for the study's end and reads what happened.
+func (h *history) play(faults []fault) {
+	for i := range h.nodes {
+		h.start(i)
+	}
+	h.began = monotonic()
+	h.happen(faults)
+	h.heal()
+	h.wait()
+	h.read()
 }
 
 // happen lets faults happen.

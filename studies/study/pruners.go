@@ -58,7 +58,7 @@ type ASHA struct {
 	skip   int   // of the first steps
 }
 
-// check returns an error for a factor by which steps would not grow.
+// check refuses a factor with which steps would not grow.
 func (a ASHA) check() error { return checkFactor(a.Name(), a.Factor) }
 
 func checkFactor(pruner string, factor int64) error {

@@ -51,7 +51,7 @@ func cause(stderr string) (last string) {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// step says what a line of pip's output tells of its progress; "": nothing.
+// step returns our line about the progress that a line of pip's output shows; "": it shows none.
 func step(line string) string {
 	verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	file, size, _ := strings.Cut(rest, " ")

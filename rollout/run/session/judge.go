@@ -33,7 +33,7 @@ const drawShare = 500
 // Judge judges a run's candidates on fresh episodes, in all ways to act that their policy has, and records the best.
 type Judge struct {
 	*episode.Judge
-	ways     []string          // to act: policy.WaysOf, or one that is empty
+	ways     []string          // to act; see policy.WaysOf
 	together int               // members, times ways, that the program plays; 1 of large members
 	shapes   string            // of a member that the program plays
 	recorder *episode.Recorder // nil: nothing is drawn
@@ -54,9 +54,6 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 		return nil, err
 	}
 	j := &Judge{env: r.Env, policy: r.Policy, ways: policy.WaysOf(r.Policy)}
-	if len(j.ways) == 0 {
-		j.ways = []string{""}
-	}
 	j.together = len(candidates) * len(j.ways)
 	example := policy.Acting(candidates[0].Params, j.ways[0])
 	j.shapes = shapesOf(candidates[0])
