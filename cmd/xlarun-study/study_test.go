@@ -249,7 +249,7 @@ func pageData(t *testing.T, page, token string) string {
 // checkWatch checks the page of study watch, and ends it.
 func checkWatch(t *testing.T, s *shelltest.Shell, database, name string) {
 	t.Helper()
-	page, end := watched(t, s, database, "the study")
+	page, end := watch(t, s, database, "the study")
 	require.Contains(t, pageData(t, page, ""), `"study":"`+name+`"`)
 	// A browser's spare connection, on which nothing is ever asked, does not hold up the end.
 	spare, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/"))
@@ -260,9 +260,9 @@ func checkWatch(t *testing.T, s *shelltest.Shell, database, name string) {
 		"reached from other machines: give a token")
 }
 
-// watched starts study watch, which shows what is at path. It returns the page's address, and a function that interrupts
+// watch starts study watch, which shows what is at path. It returns the page's address, and a function that interrupts
 // the process and checks that it ends well.
-func watched(t *testing.T, s *shelltest.Shell, path, what string) (page string, end func()) {
+func watch(t *testing.T, s *shelltest.Shell, path, what string) (page string, end func()) {
 	t.Helper()
 	p := s.Command("study", "watch", path)
 	p.Stdout = nil
@@ -279,13 +279,13 @@ func watched(t *testing.T, s *shelltest.Shell, path, what string) (page string, 
 	}
 }
 
-// TestRunsInTheBrowser: study watch shows the folder of a run of islands and of evolve, and says where there is none.
+// TestRunsInTheBrowser: study watch shows the folders of runs of islands and of evolve, and says where there is none.
 func TestRunsInTheBrowser(t *testing.T) {
 	s := shelltest.New(t)
 	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
 		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
 		"--out", "run")
-	page, end := watched(t, s, "run", "the run")
+	page, end := watch(t, s, "run", "the run")
 	var shown struct {
 		Rows     []map[string]float64
 		Standing struct{ Islands []map[string]any }
@@ -303,7 +303,7 @@ func TestRunsInTheBrowser(t *testing.T) {
 	end()
 	s.Do(t, "evolve", "CartPole-v1", "--backend", "reference", "--pop", "8", "--policy", "linear", "--steps", "5",
 		"--judge", "2", "--target", "0", "--generations", "3", "--out", "evolve")
-	page, end = watched(t, s, "evolve", "the run")
+	page, end = watch(t, s, "evolve", "the run")
 	shown.Rows = nil
 	require.NoError(t, json.Unmarshal([]byte(pageData(t, page, "")), &shown))
 	require.Len(t, shown.Rows, 3)
