@@ -186,8 +186,8 @@ func (w *worker) orphaned() bool {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
-	if said := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-said > int64(awayEvery) &&
-		w.lastNotice.CompareAndSwap(said, now) {
+	if notice := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-notice > int64(awayEvery) &&
+		w.lastNotice.CompareAndSwap(notice, now) {
 		w.onUnreachable(time.Duration(since))
 	}
 	return since > int64(w.wait)
