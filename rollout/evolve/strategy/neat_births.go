@@ -26,14 +26,14 @@ var conceivedPacking = sync.OnceValue(func() *graph.Packing {
 
 // decide decides about the births of the next generation, and numbers their new nodes and connections.
 func (e *NEAT) decide(s NEATState, next *NEATState, t tribes, all neatDraw, draws population.Draws, f *graph.Array) {
-	counts := graph.Once(e.unpack(all.Genome).Connections.Exist().Convert(graph.Int32).Sum(1))
+	of := t.table(f, e.unpack(all.Genome).Connections.Exist().Convert(graph.Int32).Sum(1))
 	type child struct {
 		Packed *graph.Array // i32[…]: conceived
 		Reach  *graph.Array `tree:"optional"` // u32[nodes, words]
 	}
 	born := population.EachOf(draws, func(member *graph.Array) child {
 		u := random.Uniform(population.At(all.Key, member), graph.ShapeOf(graph.Float32, 10), 0, 1)
-		b := e.parents(member, t, u, counts, f)
+		b := e.parents(member, t, of, u)
 		g := e.genome(all.Genome, b.Parent)
 		var reach *graph.Array
 		if s.Reach != nil {
@@ -76,29 +76,43 @@ func innovations(splitNumber, from, to *graph.Array) (split, splits, link, links
 	return split, splits, link, links
 }
 
+// table holds what parents looks up, so that a lookup is that of a row.
+type table struct {
+	Species *graph.Array // i32[species, 4]: t.Starts, Size, t.Survivors, and where its children start
+	Members *graph.Array // f32[population, 2]: fitness, and the number of connections
+}
+
+func (t tribes) table(f, counts *graph.Array) table {
+	last := t.Ends.Dim(0) - 1
+	first := graph.Concatenate(0, graph.Zeros(graph.ShapeOf(graph.Int32, 1)), graph.SliceAxis(t.Ends, 0, 0, last))
+	return graph.Once(table{graph.Stack([]*graph.Array{t.Starts, t.Species.Size, t.Survivors, first}, 1),
+		graph.Stack([]*graph.Array{f, counts.Convert(graph.Float32)}, 1)})
+}
+
 // parents chooses the parents of a member by its place in the next generation.
-func (e *NEAT) parents(member *graph.Array, t tribes, u, counts, f *graph.Array) births {
+func (e *NEAT) parents(member *graph.Array, t tribes, of table, u *graph.Array) births {
 	last := e.MaxSpecies - 1
 	species := graph.SearchSorted(t.Ends, member.ExpandDims(0), true).Squeeze(0).Min(last)
 	at := func(a, i *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }
-	first := graph.Select(species.Gt(0), at(t.Ends, species.Sub(1).Max(0)), 0)
-	rank := member.Sub(first) // among the children of the species
+	own := at(of.Species, species)
+	start, size := own.Index(0), own.Index(1)
+	rank := member.Sub(own.Index(3)) // among the children of the species
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
-	size := at(t.Species.Size, species)
 	copied := single(rank).Lt(e.Elites.Array()).And(single(size).Gt(e.EliteSize.Array())).And(rank.Lt(size))
-	parent := func(species, lot *graph.Array) *graph.Array {
-		return at(t.Order, at(t.Starts, species).Add(choose(lot, at(t.Survivors, species))))
+	parent := func(of, lot *graph.Array) *graph.Array {
+		return at(t.Order, of.Index(0).Add(choose(lot, of.Index(2))))
 	}
-	one := parent(species, u.Index(0))
+	one := parent(own, u.Index(0))
 	foreign := choose(u.Index(1), t.Exist.Convert(graph.Int32).Sum())
 	mate := graph.Select(u.Index(2).Lt(e.InterspeciesRate.Array()), foreign, species)
-	two := graph.Select(u.Index(3).Lt(e.CrossoverRate.Array()), parent(mate, u.Index(4)), one)
+	two := graph.Select(u.Index(3).Lt(e.CrossoverRate.Array()), parent(at(of.Species, mate), u.Index(4)), one)
 
 	// The better one, of equal ones the smaller, then the earlier one.
-	f1, f2, c1, c2 := at(f, one), at(f, two), at(counts, one), at(counts, two)
+	of1, of2 := at(of.Members, one), at(of.Members, two)
+	f1, f2, c1, c2 := of1.Index(0), of2.Index(0), of1.Index(1), of2.Index(1)
 	tie := f1.Eq(f2).And(c2.Lt(c1).Or(c2.Eq(c1).And(two.Lt(one))))
 	swap := f2.Gt(f1).Or(tie)
-	champion := at(t.Order, at(t.Starts, species).Add(rank.Min(size.Sub(1))))
+	champion := at(t.Order, start.Add(rank.Min(size.Sub(1))))
 	return births{Copied: copied, Parent: graph.Select(copied, champion, graph.Select(swap, two, one)),
 		Other: graph.Select(copied, champion, graph.Select(swap, one, two))}
 }
