@@ -80,6 +80,8 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
+	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
+		what: "give concatenations another shape than the selects that could be written over them"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
@@ -98,6 +100,7 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
+	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
 	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
