@@ -80,6 +80,8 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
+	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
+		what: "compute random bits once that several others are made of"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
@@ -99,6 +101,8 @@ var passOrder = []struct {
 }{
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
+	{PhaseLowered, PhaseHashes, "a draw is a hash or a call of a kernel only then"},
+	{PhaseHashes, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
 	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
 	{PhaseLoops, PhaseWrites, "loops that are one function write parts in place and need no kernel"},
