@@ -83,7 +83,10 @@ func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[
 		for _, x := range chunks {
 			p.xs = append(p.xs, x.Index(at))
 		}
+		scan := l.scan
+		l.scan = n.Bodies[0]
 		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
+		l.scan = scan
 		state.carry = out.carry
 		for i, y := range out.ys {
 			outs[i][at] = y
