@@ -184,9 +184,10 @@ type lowering struct {
 	target  Target
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
-	done    map[*Node]bool // nodes whose rule returned nil and whose bodies are rewritten
-	loop    *Graph         // the body of the innermost loop around, before the pass
-	scan    *Graph         // the body of the scan that is being lowered, if it is inside of loop
+	done    map[*Node]bool      // nodes whose rule returned nil and whose bodies are rewritten
+	loop    *Graph              // the body of the innermost loop around, before the pass
+	scan    *Graph              // the body of the scan that is being lowered, if it is inside of loop
+	cut     map[cutKey][]*Array // constants of the scans around; see rowsApart
 	trace   *trace
 	unset   int   // see the op unset
 	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet
