@@ -187,6 +187,28 @@ func (g *Graph) ShortIntegerSums() float64 {
 	return short / max(1, all)
 }
 
+// longReduction is the length of the longest axis that XLA reduces in one go; longer ones it reduces in a tree.
+const longReduction = 32
+
+// ExactReductions counts a program's reductions along long axes whose results do not depend on the order: those of
+// whole numbers and bools, and maxima and minima. all counts the other ones, too. A loop counts as one step.
+func (g *Graph) ExactReductions() (exact, all int) {
+	g.eachOperation(func(n *Node) {
+		if n.Op.Name != "reduce" {
+			return
+		}
+		a, x := n.Attrs.(reduceAttrs), n.Inputs[0]
+		if !slices.ContainsFunc(a.axes, func(axis int) bool { return x.Dim(axis) > longReduction }) {
+			return
+		}
+		all++
+		if a.kind != "sum" && a.kind != "prod" || isInt(x.DType()) || x.DType() == Bool {
+			exact++
+		}
+	})
+	return exact, all
+}
+
 // Grain is the number of elements that one op works on, averaged over all operations of a call, and the number of these
 // operations; as in Cost a while turns once. Work of a coarse grain can be shared out.
 func (g *Graph) Grain() (elements, operations float64) {

@@ -181,3 +181,58 @@ func summedDot(l *lowering, n *Node, in []*Array) []*Array {
 	}
 	return []*Array{sum}
 }
+
+const (
+	// mostWritten is the most terms of a member's product that is written out.
+	mostWritten = 64
+	// fewOutputs is the most numbers of a product that are sums of their own, such as the outputs of a network. More
+	// are one sum of vectors.
+	fewOutputs = 4
+	// leastMembers is the least number of such products at once.
+	leastMembers = 32
+)
+
+// writtenOut writes the products of a matrix and a vector of each member of a population as a sum of terms, in the
+// steps of a loop on a GPU. The compiler makes a reduction of such a product, whose kernel takes no operations after
+// it. A sum is a part of the kernel that uses it: the activations of the layer, or the environment's step. On a TPU the
+// compiler cuts long sums into more kernels than the product takes. nil: it is no such product.
+func writtenOut(l *lowering, n *Node, in []*Array) []*Array {
+	a, out := n.Attrs.(dotAttrs), n.Outs[0].shape
+	batches := len(a.leftBatch)
+	if l.target != TargetCUDA || l.loop == nil && l.scan == nil || a.preferred != 0 || out.DType != Float32 ||
+		len(a.leftContract) != 1 || batches == 0 || product(out.Dims[:batches]) < leastMembers {
+		return nil
+	}
+	if terms := in[0].Dim(a.leftContract[0]); terms == 0 || terms > mostWritten {
+		return nil
+	}
+	left, right := a.free(in[0].Rank(), in[1].Rank())
+	if len(left)+len(right) != 1 {
+		return nil
+	}
+	matrix, vector, free := in[0], in[1], left
+	mBatch, vBatch, mContract, vContract := a.leftBatch, a.rightBatch, a.leftContract, a.rightContract
+	if len(left) == 0 {
+		matrix, vector, free = vector, matrix, right
+		mBatch, vBatch, mContract, vContract = vBatch, mBatch, vContract, mContract
+	}
+	batch, outputs := out.Dims[:batches], out.Dims[batches]
+	sum := func(rows *Array) (sum *Array) { // [batch, rows] of some rows of the matrix
+		shape := append(slices.Clone(batch), rows.Dim(free[0]))
+		for k := range vector.Dim(vContract[0]) {
+			x := Transpose(SliceAxis(vector, vContract[0], k, k+1), slices.Concat(vBatch, vContract)...)
+			column := Transpose(SliceAxis(rows, mContract[0], k, k+1), slices.Concat(mBatch, free, mContract)...)
+			sum = addTangents(sum, Mul(Reshape(column, shape...),
+				broadcastInDim(Reshape(x, batch...), shape, rangeInts(0, batches))))
+		}
+		return sum
+	}
+	if outputs > fewOutputs {
+		return []*Array{sum(matrix)}
+	}
+	sums := make([]*Array, outputs)
+	for i := range sums {
+		sums[i] = sum(SliceAxis(matrix, free[0], i, i+1))
+	}
+	return []*Array{Concatenate(batches, sums...)}
+}

@@ -103,3 +103,66 @@ func TestSlicesInLoops(t *testing.T) {
 			interpretLowered(t, TargetCUDA, large, x, at)[0].V, "29.132 at %g", place)
 	}
 }
+
+// The products of many members in a loop are sums on a GPU, with the same results, whichever operand is the vector.
+// They stay products outside of loops, of few members, of many terms, of two matrices, of other dtypes, and on TPUs and
+// CPUs.
+func TestWrittenOutProducts(t *testing.T) {
+	program := func(members, inputs, outputs int, d DType, loop bool, layer func(w, x *Array) *Array) *Program {
+		in := []any{Abstract(ShapeOf(d, members, inputs, outputs)), Abstract(ShapeOf(d, members, inputs))}
+		p, err := TraceArgs("layer", in, TraceOptions{}, func(args []any) any {
+			layers := VMap(func(p [2]*Array) *Array { return layer(p[0], p[1]) })
+			w, x := args[0].(*Array), args[1].(*Array)
+			if !loop {
+				return layers([2]*Array{w, x})
+			}
+			_, all := Scan(func(x *Array, _ None) (*Array, *Array) {
+				return x.Mul(2), layers([2]*Array{w, x})
+			}, x, None{}, Length(3))
+			return all
+		})
+		require.NoError(t, err)
+		return p
+	}
+	vectorFirst := func(w, x *Array) *Array { return x.Dot(w) }
+	matrixFirst := func(w, x *Array) *Array { return Transpose(w, 1, 0).Dot(x) }
+	for _, c := range []struct {
+		what                     string
+		members, inputs, outputs int
+		dtype                    DType
+		loop                     bool
+		layer                    func(w, x *Array) *Array
+		dots                     int // that are left on a GPU
+	}{
+		{"29.180 a layer", leastMembers, 7, 9, Float32, true, vectorFirst, 0},
+		{"29.181 a layer with its matrix first", leastMembers, 7, 9, Float32, true, matrixFirst, 0},
+		{"29.182 few outputs", leastMembers, 7, fewOutputs, Float32, true, vectorFirst, 0},
+		{"29.183 few outputs with the matrix first", leastMembers, 7, 2, Float32, true, matrixFirst, 0},
+		{"29.184 one input and one output", leastMembers, 1, 1, Float32, true, vectorFirst, 0},
+		{"29.185 the most terms", leastMembers, mostWritten, 2, Float32, true, vectorFirst, 0},
+		{"29.186 too many terms", leastMembers, mostWritten + 1, 2, Float32, true, vectorFirst, 1},
+		{"29.187 too few members", leastMembers - 1, 7, 9, Float32, true, vectorFirst, 1},
+		{"29.188 outside of a loop", leastMembers, 7, 9, Float32, false, vectorFirst, 1},
+		{"29.191 no terms", leastMembers, 0, 2, Float32, true, vectorFirst, 1},
+		{"29.189 bfloat16", leastMembers, 7, 9, BFloat16, true, vectorFirst, 1},
+		{"29.190 two matrices", leastMembers, 7, 9, Float32, true, func(w, _ *Array) *Array {
+			return Transpose(w, 1, 0).Dot(w)
+		}, 1},
+	} {
+		p := program(c.members, c.inputs, c.outputs, c.dtype, c.loop, c.layer)
+		require.Equal(t, c.dots, opsOf(t, TargetCUDA, p)["dot_general"], c.what)
+		for _, target := range []Target{TargetCPU, TargetTPU} {
+			require.Equal(t, 1, opsOf(t, target, p)["dot_general"], "%s on %s", c.what, target)
+		}
+		var in []*Tensor
+		for i, a := range p.Inputs {
+			x := newTensor(a)
+			for k := range x.V {
+				x.SetF(k, float64((k*7+i)%11)-4.5) // not 0: a sum of one term keeps the sign of a 0
+			}
+			in = append(in, x)
+		}
+		require.Equal(t, interpretLowered(t, TargetCPU, p, in...)[0].V, interpretLowered(t, TargetCUDA, p, in...)[0].V,
+			c.what)
+	}
+}

@@ -1,8 +1,10 @@
 package xlabridge
 
 import (
+	"fmt"
 	"maps"
 	"runtime"
+	"strings"
 
 	"xlarun/graph"
 )
@@ -81,6 +83,22 @@ const codegenSplit = "xla_cpu_parallel_codegen_split_count"
 
 const mostModules = 8
 
+// XLA reduces long axes in trees: three kernels, and three more for each level of the tree, where one would do. Only
+// sums of floats gain by it, since they lose fewer digits. Their pass is disabled for programs that have nearly nothing
+// but other reductions, and many of them: a generation of NEAT compiles in four fifths of the time. Its few sums of
+// floats are in the library, which has its own order.
+const (
+	treeReductions = "tree_reduction_rewriter"
+	manyReductions = 16
+	mostExact      = .8
+)
+
+// exact reports whether a program has many reductions, nearly all of which have the same result in any order.
+func exact(g *graph.Graph) bool {
+	exact, all := g.ExactReductions()
+	return exact >= manyReductions && float64(exact) >= mostExact*float64(all) && !g.TiledProducts()
+}
+
 // cudaDataDir is the option for the folder of CUDA's tools, ptxas and libdevice.
 const cudaDataDir = "xla_gpu_cuda_data_dir"
 
@@ -110,6 +128,9 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_REDUCE"
 	case l.Graph.Uses("conv"):
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+	}
+	if exact(l.Graph) {
+		options[disabledPasses] = strings.Trim(fmt.Sprint(options[disabledPasses], ",", treeReductions), ",")
 	}
 	if l.Graph.WholeLoops(l.Target) {
 		options[extraOptions] = emitters(l.Graph, o.alone)

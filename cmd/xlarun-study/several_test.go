@@ -87,7 +87,6 @@ pruner = "median"
 		`key "storage" got a, which is a folder: give the path of a file in it`)
 	require.Contains(t, s.Refused(t, "study", "show", "a"),
 		"a is a folder: give the file of a study that was run, or its database")
-	// 27.105: the folder of a run of another kind is none of islands.
-	require.Contains(t, s.Refused(t, "study", "watch", "a"), "it is one of evolve")
+	// 27.105: the folder of a run has no studies to choose from.
 	require.Contains(t, s.Refused(t, "study", "watch", "a", "--study", "one"), "--study got one, but a is a folder")
 }

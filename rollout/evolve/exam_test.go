@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// 31.346: a run that has reached its target goes on until its centre passes the exam. The exam's mean return is that of
-// episodes that are played one by one.
+// 31.346: a run that has reached its target goes on until its centre passes the exam. Its mean return
+// equals the mean over episodes that are played one by one.
 func TestExam(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
