@@ -120,6 +120,7 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 		short, all := shown(kind.Name, "--help"), shown("help", kind.Name, "--all")
 		require.NotContains(t, all, "More flags")
 		require.Equal(t, all, shown(kind.Name, "--help", "--all"), "31.340 --help --all of %s", kind.Name)
+		require.Contains(t, short, "xlarun "+kind.Name+" --help --all describes", "32.242 it is named")
 		described, named, found := strings.Cut(short, "More flags")
 		require.True(t, found, "the help of %s", kind.Name)
 		session := defaultSessionSettings()

@@ -211,7 +211,7 @@ func printParams(w io.Writer, e envs.Environment) error {
 const partKey = "part"
 
 // advancedKey is the annotation of a flag that is seldom needed. The help of a command only names it, and
-// "xlarun help COMMAND --all" describes it.
+// "xlarun COMMAND --help --all" describes it.
 const advancedKey = "advanced"
 
 // allKey is the annotation of a command whose help shows every flag.
