@@ -95,8 +95,8 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 
 // noticeLost says that a trial was given to another worker.
 func noticeLost(trial int64) {
-	fmt.Fprintf(os.Stderr, "trial %d was given to another worker, since the study had not heard of this one for as long "+
-		"as a lease: this worker takes the next trial\n", trial)
+	fmt.Fprintf(os.Stderr, "trial %d was given to another worker, since the study had not heard of this one for as "+
+		"long as a lease: this worker takes the next trial\n", trial)
 }
 
 // request returns a request about the trial.

@@ -186,8 +186,8 @@ func (w *worker) orphaned() bool {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
-	if notice := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-notice > int64(awayEvery) &&
-		w.lastNotice.CompareAndSwap(notice, now) {
+	if last := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-last > int64(awayEvery) &&
+		w.lastNotice.CompareAndSwap(last, now) {
 		w.onUnreachable(time.Duration(since))
 	}
 	return since > int64(w.wait)
