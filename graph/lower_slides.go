@@ -9,8 +9,9 @@ package graph
 // mostShifts is the longest window that is one maximum of shifted arrays.
 const mostShifts = 5
 
-// leastWindows is the least number of windows for that.
-const leastWindows = 1 << 10
+// leastWindows is the least number of windows for that, and leastSlide that of those along the last axis: LLVM writes
+// out shorter loops, and then makes no vectors of maxima.
+const leastWindows, leastSlide = 1 << 10, 32
 
 // lowerWindow is the Lower rule of reduce_window, for CPUs.
 func lowerWindow(l *lowering, n *Node, in []*Array) []*Array {
@@ -22,7 +23,8 @@ func lowerWindow(l *lowering, n *Node, in []*Array) []*Array {
 			return nil
 		}
 	}
-	if !slides || !l.target.paysKernel(out.Size(), leastWindows) || out.DType == Bool || isComplex(out.DType) {
+	if !slides || out.DType == Bool || isComplex(out.DType) || !l.target.paysKernel(out.Size(), leastWindows) ||
+		!l.target.paysKernel(out.Dims[out.Rank()-1], leastSlide) {
 		return nil
 	}
 	var extreme func(x, y *Array) *Array
