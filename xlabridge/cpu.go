@@ -44,17 +44,15 @@ const (
 	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
-// A program with more single floats that are gathered, with more operations in short inner loops, or with more sums of
-// whole numbers along short rows, is compiled another way. These are parts of all floats and operations.
-const mostGathered, mostShortRows, mostIntegerSums = .05, .4, .2
+// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled another
+// way. These are parts of all floats and operations.
+const mostGathered, mostShortRows = .05, .4
 
 // emitters returns the extra options for a program whose loops are functions. Programs that run alone are compiled
 // another way: others gain less than it costs, and programs of populations must keep their bytes.
 //
-// LLVM unrolls the loops of those that run alone. Sums along middle axes, shifted arrays, windows and small products
-// take a fifth to a half of the time with it, others as long as before. It costs a twentieth of the time to compile.
-// Sums of whole numbers along short last axes take three times as long with it: LLVM then writes out the sum before it
-// could use vectors. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
+// LLVM unrolls the loops of those that run alone and gain from it (graph.Unrolled): a fifth to a half of the time, in
+// loops with short axes, shifted arrays, windows and small products. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
 // emitters.
 func emitters(g *graph.Graph, alone bool) string {
 	switch {
@@ -64,7 +62,7 @@ func emitters(g *graph.Graph, alone bool) string {
 		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
 	case alone && g.Gathered() > mostGathered:
 		return "" // in loops that are one function, gathers take twice as long
-	case alone && g.ShortIntegerSums() <= mostIntegerSums:
+	case alone && g.Unrolled():
 		return olderEmitters + "," + wholeLoops
 	}
 	return olderEmitters + "," + noUnrolling + "," + wholeLoops
@@ -132,7 +130,10 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 	if exact(l.Graph) {
 		options[disabledPasses] = strings.Trim(fmt.Sprint(options[disabledPasses], ",", treeReductions), ",")
 	}
-	if l.Graph.WholeLoops(l.Target) {
+	// With LLVM's unrolling, which programs that run alone get, short loops are fast by the older emitters, too.
+	short := o.alone && c.HasKernels() && !l.Graph.WritesParts(l.Target) && !l.Graph.TiledProducts() &&
+		l.Graph.Unrolled()
+	if short || l.Graph.WholeLoops(l.Target) {
 		options[extraOptions] = emitters(l.Graph, o.alone)
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
 		if l.Graph.TiledProducts() {
