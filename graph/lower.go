@@ -80,6 +80,10 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
+	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
+		what: "give concatenations another shape than the selects that could be written over them"},
+	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
+		what: "compute random bits once that several others are made of"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
@@ -98,7 +102,10 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
+	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
+	{PhaseLowered, PhaseHashes, "a draw is a hash or a call of a kernel only then"},
+	{PhaseHashes, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
 	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
 	{PhaseLoops, PhaseWrites, "loops that are one function write parts in place and need no kernel"},

@@ -60,9 +60,10 @@ func (frontCells) Metrics() []string {
 
 // Summary says how many cells and elites there are.
 func (c frontCells) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %s filled by %s, hypervolume %.6g, of all cells together %.6g",
+	return fmt.Sprintf("%.0f of %s filled by %s, hypervolume %.6g, of all cells together %.6g%s",
 		metric("coverage")*float64(c.Cells()), quantity.Count(c.Cells(), "cell", "cells"),
-		quantity.Count(metric("elites"), "elite", "elites"), metric("hypervolume"), metric("moqd_score"))
+		quantity.Count(metric("elites"), "elite", "elites"), metric("hypervolume"), metric("moqd_score"),
+		c.of.remark(metric("hypervolume"), metric("elites")))
 }
 
 // Size returns the number of cells with an elite.

@@ -72,8 +72,9 @@ func (populationPlaces) Metrics() []string {
 
 // Summary says how many members are non-dominated.
 func (c populationPlaces) Summary(metric func(name string) float64) string {
-	return fmt.Sprintf("%.0f of %s non-dominated, hypervolume %.6g", metric("first_front"),
-		quantity.Count(metric("elites"), "member", "members"), metric("hypervolume"))
+	return fmt.Sprintf("%.0f of %s non-dominated, hypervolume %.6g%s", metric("first_front"),
+		quantity.Count(metric("elites"), "member", "members"), metric("hypervolume"),
+		c.of.remark(metric("hypervolume"), metric("elites")))
 }
 
 // Size returns the number of members.

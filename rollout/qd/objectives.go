@@ -79,10 +79,19 @@ func (o Objectives) selectObjectives(spec envs.Spec) (Objectives, error) {
 		}
 	}
 	if len(o.Reference) != len(names) {
-		return o, settings.Wrong("reference-point", fmt.Sprintf("%d numbers", len(o.Reference)), "%d, a value of each "+
-			"of %s that all good members exceed: hypervolumes begin there", len(names), strings.Join(names, ", "))
+		return o, settings.Wrong("reference-point", commas(o.Reference), "%d numbers with commas between, a value of "+
+			"each of %s that all good members exceed: hypervolumes begin there", len(names), strings.Join(names, ", "))
 	}
 	return o, nil
+}
+
+// remark says why a hypervolume is 0 although there are elites; else it is empty.
+func (o Objectives) remark(hypervolume, elites float64) string {
+	if hypervolume > 0 || elites == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (no member exceeds the reference point in all objectives: --reference-point %s)",
+		commas(o.Reference))
 }
 
 // mostReference returns how far from 0 a reference point of k objectives may be: hypervolumes of 2²⁴ cells together are

@@ -35,7 +35,8 @@ type playedElites struct {
 }
 
 // correctedMetrics are the metrics that sum an archive up, where it has them. A new archive by means corrects them.
-var correctedMetrics = []string{"coverage", "qd_score", "hypervolume", "moqd_score", "elites", "first_front"}
+var correctedMetrics = []string{"coverage", "qd_score", "hypervolume", "moqd_score", "elites", "first_front",
+	"best_fitness"}
 
 // reevaluateKey is folded into the seed's key for the episodes. Nothing else uses it.
 const reevaluateKey = 0x72656576
@@ -113,7 +114,7 @@ func (r *Run) Reevaluate(ctx context.Context, s run.Snapshot, progress func(shar
 // facts returns the corrected metrics.
 func (c *correction) facts() (facts []run.Fact) {
 	for _, name := range correctedMetrics {
-		if x, ok := c.metrics[name]; ok {
+		if x, ok := c.metrics[name]; ok && !math.IsInf(x, 0) { // the best of no elites is -Inf
 			facts = append(facts, run.Fact{Name: "corrected_" + name, Value: x})
 		}
 	}

@@ -171,6 +171,10 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 		}
 		want["corrected_coverage"] = float64(len(of)) / float64(p.Container.Cells())
 	}
+	kept := make([]float64, n) // the fitness of those that the new archive holds
+	for i := range kept {
+		kept[i] = fitness[i][0]
+	}
 	switch {
 	case c.Front > 0:
 		var all [][]float64
@@ -185,6 +189,12 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 			}
 			want["corrected_moqd_score"] += area(slices.Clone(front))
 			all = append(all, front...)
+		}
+		kept = nil
+		for i, x := range objectives {
+			if slices.ContainsFunc(all, func(y []float64) bool { return &y[0] == &x[0] }) {
+				kept = append(kept, fitness[i][0])
+			}
 		}
 		want["corrected_elites"], want["corrected_hypervolume"] = float64(len(all)), area(all)
 		require.Less(t, len(all), n)
@@ -217,12 +227,13 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 			})(m.Unit)
 			a, _ = a.Insert(m, graph.Of(int32(0)), s.program.Scoring)
 		}
-		kept := floats(t, a.Places().Fitness)[:int(floats(t, a.Size())[0])]
+		kept = floats(t, a.Places().Fitness)[:int(floats(t, a.Size())[0])]
 		for _, f := range kept {
 			want["corrected_qd_score"] += f + 100
 		}
 		want["corrected_elites"] = float64(len(kept))
 	}
+	want["corrected_best_fitness"] = slices.Max(kept) // 31.416
 	require.Len(t, got, len(want))
 	for name, x := range want {
 		require.InEpsilon(t, x, got[name], 1e-4, name)

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -45,6 +46,14 @@ func (r *Run) Step() (run.Metrics, error) {
 		m.Failed = func() error { return r.empty(m) }
 	}
 	return m, nil
+}
+
+// Profile says what was compiled, and the layout that was chosen for it.
+func (r *Run) Profile() run.Profile {
+	p, layout := r.Loop.Profile(), r.program.Play.Plan
+	p.Chosen = settings.Values{"tile": layout.Tile, "lanes-last": layout.LanesLast,
+		"unroll": layout.Unroll}
+	return p
 }
 
 // empty returns why the archive has no elite after the first generation.

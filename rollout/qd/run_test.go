@@ -289,7 +289,9 @@ func TestBadInput(t *testing.T) {
 			"of these: at_0, at_2.2, return"},
 		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},
 		{"31.178 one of the objectives", several(func(c *Config) { c.Names = "at_0" }), "two or more"},
-		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }), "want 2, a value"},
+		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }), "\"1\", want 2 numbers"},
+		{"31.415 no reference point", several(func(c *Config) { c.Reference = nil }), "want 2 numbers with commas"},
+
 		{"31.180 searches by one fitness", several(func(c *Config) { c.Emitter = "searches" }), "isoline or sbx"},
 		{"31.181 thresholds", several(func(c *Config) { c.Annealing.Rate.Value = .1 }), "here are several objectives"},
 		{"31.182 objectives of a plain archive", several(func(c *Config) { c.Front, c.Names = 0, "at_0" }),
@@ -355,4 +357,37 @@ func TestProgramIsMadeOnce(t *testing.T) {
 	copied.Archive = "grid:0"
 	_, err = copied.program()
 	require.Error(t, err, "31.300")
+}
+
+// The stored config has the layout that was chosen, and a run with it gives the same bytes.
+func TestChosenLayout(t *testing.T) {
+	c := small()
+	c.Tile, c.Unroll = 0, 0
+	r := start(t, &xlabridge.Reference{}, c)
+	chosen := r.Profile().Chosen
+	require.Positive(t, chosen["tile"], "31.420")
+	require.Equal(t, 1, chosen["unroll"], "31.421")
+	_, want := advance(t, r, 2)
+	require.NoError(t, chosen.Apply(&c, "the run", ""))
+	_, got := advance(t, start(t, &xlabridge.Reference{}, c), 2)
+	require.Equal(t, want, got, "31.422")
+}
+
+// A hypervolume of 0 says why.
+func TestNobodyExceedsTheReference(t *testing.T) {
+	o := Objectives{Reference: []float64{3, -2.5}}
+	require.Contains(t, o.remark(0, 4), "no member exceeds the reference point in all objectives: "+
+		"--reference-point 3,-2.5", "31.423")
+	require.Empty(t, o.remark(0, 0), "31.424 nobody at all")
+	require.Empty(t, o.remark(.5, 4), "31.425")
+	c := small()
+	several(func(c *Config) { c.Reference = []float64{1000, 1000} })(&c)
+	p, err := c.program()
+	require.NoError(t, err)
+	metric := func(name string) float64 { return map[string]float64{"elites": 3}[name] }
+	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000", "31.426")
+	c.Front, c.Archive = 0, "nsga2:20"
+	p, err = c.program()
+	require.NoError(t, err)
+	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000", "31.427")
 }

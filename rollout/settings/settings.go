@@ -375,7 +375,7 @@ func (f Field) parse(text string) error {
 		}
 		f.setFloat(x)
 	case "ints", "numbers":
-		list := reflect.MakeSlice(f.value.Type(), 0, 4)
+		list := reflect.Zero(f.value.Type()) // an empty list is none, as if it was not given
 		if strings.TrimSpace(text) != "" {
 			for _, part := range strings.Split(text, ",") {
 				part = strings.TrimSpace(part)

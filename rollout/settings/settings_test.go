@@ -149,7 +149,7 @@ func TestSet(t *testing.T) {
 		{"target", 3, "3", "3"},
 		{"target", false, nil, "target: got false, want a goal"},
 		{"sizes", "3, 4,5", []int{3, 4, 5}, "3,4,5"},
-		{"sizes", "", []int{}, ""},
+		{"sizes", "", []int(nil), ""},
 		{"sizes", 7, []int{7}, "7"},
 		{"sizes", []any{int64(1), int64(2)}, []int{1, 2}, "1,2"},
 		{"sizes", []any{1.5}, nil, `sizes: got "1.5"`},
@@ -371,4 +371,18 @@ func TestUnknown(t *testing.T) {
 	require.EqualError(t, err, `env: got "CartPol", want one of Acrobot, CartPole; did you mean CartPole?`)
 	require.EqualError(t, Unknown("env", "x", nil), `env: got "x", want one of `)
 	require.Equal(t, "env", errors.Join(err).(interface{ Unwrap() []error }).Unwrap()[0].(*Error).Key)
+}
+
+// A list that a file names as empty is the one that is not given: JSON has null for both.
+func TestEmptyList(t *testing.T) {
+	for name, value := range map[string]any{"31.417 of a file": []any{}, "31.418 of a command line": "",
+		"31.419 of spaces": " "} {
+		c := struct {
+			Parts []float64 `set:"parts" help:"numbers"`
+		}{[]float64{1}}
+		f, _ := Lookup(&c, "parts")
+		require.NoError(t, f.Set(value), name)
+		require.Nil(t, c.Parts, name)
+		require.Nil(t, f.Value(), name)
+	}
 }

@@ -155,6 +155,14 @@ func (v *View) rank(a, b *FrozenTrial) int {
 	return byValue(s*x.Value, s*y.Value)
 }
 
+// value returns the value of an objective; NaN if there is none, as in a trial of another program's.
+func (t *FrozenTrial) value(objective int) float64 {
+	if objective >= len(t.Values) {
+		return math.NaN()
+	}
+	return t.Values[objective]
+}
+
 // byValue compares numbers; NaN comes last.
 func byValue(a, b float64) int {
 	switch {

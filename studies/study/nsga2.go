@@ -119,11 +119,12 @@ func (s *NSGA2) child(v *View, r *rand.Rand, parents []*FrozenTrial) map[string]
 	return child
 }
 
-// dominates reports whether a is nowhere worse than b, and better in an objective. NaN is the worst value.
+// dominates reports whether a is nowhere worse than b, and better in an objective. NaN is the worst value, and so
+// is one that is missing.
 func (v *View) dominates(a, b *FrozenTrial) bool {
 	better := false
 	for i, d := range v.Directions {
-		c := byValue(d.sign()*a.Values[i], d.sign()*b.Values[i])
+		c := byValue(d.sign()*a.value(i), d.sign()*b.value(i))
 		if c > 0 {
 			return false
 		}
@@ -185,15 +186,15 @@ func (v *View) survivors(trials []*FrozenTrial, size int) (kept []*FrozenTrial) 
 func (v *View) sortByCrowding(front []*FrozenTrial) {
 	distance := map[*FrozenTrial]float64{}
 	for i := range v.Directions {
-		slices.SortStableFunc(front, func(a, b *FrozenTrial) int { return byValue(a.Values[i], b.Values[i]) })
+		slices.SortStableFunc(front, func(a, b *FrozenTrial) int { return byValue(a.value(i), b.value(i)) })
 		last := len(front) - 1
-		width := front[last].Values[i] - front[0].Values[i]
+		width := front[last].value(i) - front[0].value(i)
 		for j, t := range front {
 			switch {
 			case j == 0 || j == last:
 				distance[t] = math.Inf(1)
 			case width > 0 && !math.IsInf(width, 0):
-				distance[t] += (front[j+1].Values[i] - front[j-1].Values[i]) / width
+				distance[t] += (front[j+1].value(i) - front[j-1].value(i)) / width
 			}
 		}
 	}

@@ -151,6 +151,18 @@ func TestFrontsAreOptunas(t *testing.T) {
 	}
 }
 
+// A trial of another program's may have too few values. Those that are missing are the worst.
+func TestFrontsOfTooFewValues(t *testing.T) {
+	v := &View{Directions: []Direction{Minimize, Maximize}}
+	trials := []*FrozenTrial{{Number: 0, State: Complete, Values: []float64{1, 1}}, {Number: 1, State: Complete},
+		{Number: 2, State: Complete, Values: []float64{0}}, {Number: 3, State: Complete, Values: []float64{1, 0}}}
+	fronts := v.fronts(trials)
+	require.Equal(t, [][]*FrozenTrial{{trials[0], trials[2]}, {trials[3]}, {trials[1]}}, fronts, "31.428")
+	require.Equal(t, []*FrozenTrial{trials[0], trials[2], trials[3]}, v.survivors(trials, 3), "31.429")
+	require.Len(t, v.survivors(trials, 1), 1, "31.430")
+	require.Len(t, Best(trials, v.Directions), 2, "31.431")
+}
+
 // functions are the functions of the script. They are minimised.
 var functions = map[string]func(*Trial) float64{
 	"branin": func(t *Trial) float64 {
