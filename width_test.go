@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// widest is the number of columns that a line of Go or of Markdown prose may have. A tab counts as four.
+// widest is the number of columns that a line of Go, of C or of Markdown prose may have. A tab counts as four.
 const widest = 120
 
 // columns is the width of a line.
@@ -40,8 +40,8 @@ func wideProse(text string) (lines []int) {
 	return lines
 }
 
-// wideGo returns the numbers of the lines of Go that are too wide; none of a generated file.
-func wideGo(text string) (lines []int) {
+// wideCode returns the numbers of the lines of Go or C that are too wide; none of a generated file.
+func wideCode(text string) (lines []int) {
 	if strings.HasPrefix(text, "// Code generated ") {
 		return nil
 	}
@@ -58,13 +58,16 @@ func TestWide(t *testing.T) {
 	require.Equal(t, []int{2}, wideProse("short\n"+long+"\nshort"))
 	require.Empty(t, wideProse("| "+long+"|\n```sh\n"+long+"\n```\n"+strings.Repeat("x", 200)))
 	require.Empty(t, wideProse("see [this]("+strings.Repeat("x", 200)+") and that"))
-	require.Equal(t, []int{1}, wideGo("\t"+strings.Repeat("x", 117)))
-	require.Empty(t, wideGo("\t"+strings.Repeat("x", 116)))
+	require.Equal(t, []int{1}, wideCode("\t"+strings.Repeat("x", 117)))
+	require.Empty(t, wideCode("\t"+strings.Repeat("x", 116)))
 }
 
 func TestProseIsNotWide(t *testing.T) { checkWidths(t, "*.md", wideProse) }
 
-func TestGoIsNotWide(t *testing.T) { checkWidths(t, "*.go", wideGo) }
+func TestGoIsNotWide(t *testing.T) { checkWidths(t, "*.go", wideCode) }
+
+// 32.241: C is not wide either. `clang-format -i FILE` formats a file.
+func TestCIsNotWide(t *testing.T) { checkWidths(t, "*.[ch]", wideCode) }
 
 // checkWidths checks all files of the repository whose names match a pattern.
 func checkWidths(t *testing.T, pattern string, wide func(text string) (lines []int)) {

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Footprint is an estimate of the memory that a compiled program needs on one device, in bytes.
 type Footprint struct {
 	// Arguments and Results are the sizes of the arguments and of the results that reuse no donated argument.
@@ -13,8 +15,8 @@ func (f Footprint) Total() int64 { return f.Arguments + f.Results + f.Temporarie
 
 // Footprint estimates the memory of the program for a target. It follows the life of each value that a compiler keeps
 // in memory. Elementwise operations and those that only move data become part of the operations that read them, as in
-// XLA's fusion. A value takes the place of one that is read for the last time, where XLA allows that. Operations run in
-// the order of the program.
+// XLA's fusion. A value takes the place of one that is read for the last time, where XLA allows that: it must read each
+// element where it writes one. Operations run in the order of the program, except copies, which XLA makes early.
 func (p *Program) Footprint(t Target) (f Footprint, err error) {
 	defer catch(&err)
 	l, err := p.Lower(t)
@@ -60,15 +62,22 @@ type lives struct {
 	users   map[*Array][]int
 	inits   map[*Array]int // the number of loops whose carries begin with a value
 	virtual map[*Array]bool
-	at      map[*Array]*place   // of values in memory
-	reads   map[*Array][]*place // of virtual values: what computing them reads
+	at      map[*Array]*place    // of values in memory
+	copies  []*place             // of parameters that results replace
+	reads   map[*Array][]reading // of virtual values: what computing them reads
+}
+
+// reading is a place that computing a value reads.
+type reading struct {
+	*place
+	same bool // each element is computed from the element at the same position
 }
 
 // footprintOf returns the largest size of temporaries of a graph at one time. homes has, by the number of a result, the
 // number of the parameter in whose place it goes.
 func footprintOf(g *Graph, homes map[int]int) int64 {
 	v := &lives{graph: g, users: map[*Array][]int{}, inits: map[*Array]int{}, virtual: map[*Array]bool{},
-		at: map[*Array]*place{}, reads: map[*Array][]*place{}}
+		at: map[*Array]*place{}, reads: map[*Array][]reading{}}
 	for i, n := range g.Nodes {
 		for _, a := range n.Inputs {
 			v.users[a] = append(v.users[a], i)
@@ -106,22 +115,19 @@ func footprintOf(g *Graph, homes map[int]int) int64 {
 	for i, n := range g.Nodes {
 		if len(n.Outs) == 0 || !v.virtual[n.Outs[0]] {
 			for _, a := range n.Inputs {
-				v.read(a, i)
+				v.keep(a, i)
 			}
 		}
 	}
 	for _, r := range g.Results {
-		v.read(r, len(g.Nodes))
+		v.keep(r, len(g.Nodes))
 	}
 	nested := make([]int64, len(g.Nodes))
 	for i, n := range g.Nodes {
 		nested[i] = v.reuse(i, n)
 	}
 	for result, param := range homes {
-		r := v.at[g.Results[result]].end()
-		if h := home[param].end(); r != h && !r.outside && (h.last < r.begin || h.last == r.begin && v.inPlace(r, h)) {
-			r.into = h
-		}
+		v.home(g.Results[result], home[param])
 	}
 	for i, r := range g.Results {
 		if _, ok := homes[i]; !ok {
@@ -149,7 +155,9 @@ func (v *lives) fuses(n *Node, o *Array) bool {
 	distinct := map[int]bool{}
 	for _, i := range v.users[o] {
 		by := v.graph.Nodes[i]
-		if notFused[by.Op.Name] && !alone(by) {
+		// XLA's library reduces float32 with what makes it; reductions of other types are split in two before fusion.
+		reduces := by.Op.Name == "reduce" && o.shape.DType == Float32
+		if notFused[by.Op.Name] && !reduces && !alone(by) {
 			return false
 		}
 		distinct[i] = true
@@ -172,9 +180,7 @@ func (v *lives) lay(i int, n *Node) {
 	case len(n.Outs) == 0:
 		return
 	case v.virtual[n.Outs[0]]:
-		for _, a := range n.Inputs {
-			v.reads[n.Outs[0]] = append(v.reads[n.Outs[0]], v.sources(a)...)
-		}
+		v.reads[n.Outs[0]] = v.readings(n)
 		return
 	}
 	for k, o := range n.Outs {
@@ -195,16 +201,27 @@ func (v *lives) lay(i int, n *Node) {
 	}
 }
 
-// sources returns the places that reading a value reads.
-func (v *lives) sources(a *Array) []*place {
+// sources returns what reading a value reads.
+func (v *lives) sources(a *Array) []reading {
 	if p := v.at[a]; p != nil {
-		return []*place{p}
+		return []reading{{p, true}}
 	}
 	return v.reads[a]
 }
 
-// read notes that a value is read by node i.
-func (v *lives) read(a *Array, i int) {
+// readings returns what computing the result of a node reads.
+func (v *lives) readings(n *Node) (all []reading) {
+	same := elementwise(n) || n.Op.Name == "reshape"
+	for _, a := range n.Inputs {
+		for _, s := range v.sources(a) {
+			all = append(all, reading{s.place, s.same && same})
+		}
+	}
+	return all
+}
+
+// keep notes that a value is read by node i.
+func (v *lives) keep(a *Array, i int) {
 	for _, p := range v.sources(a) {
 		p.last = max(p.last, i)
 	}
@@ -229,8 +246,13 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 		for k, o := range n.Outs {
 			homes[k] = a.bodyConsts + k
 			in := n.Inputs[first+k]
-			if p := v.at[in]; p != nil && (p.outside || v.inits[in] == 1) { // the compiler copies one of several loops
+			switch p := v.at[in]; {
+			case p == nil:
+			case p.outside || v.inits[in] == 1:
 				take(o, p)
+			default: // the compiler makes a copy for each of several loops, all as soon as the value is there
+				to := v.at[o].end()
+				to.begin = min(to.begin, p.end().begin)
 			}
 		}
 		return footprintOf(n.Bodies[1], homes)
@@ -249,21 +271,65 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 		return 0
 	}
 	if len(n.Outs) == 1 && !v.virtual[n.Outs[0]] && !notFused[n.Op.Name] {
-		for _, a := range n.Inputs {
-			for _, p := range v.sources(a) {
-				if !p.end().outside && take(n.Outs[0], p) {
-					return 0
-				}
+		for _, s := range v.readings(n) {
+			if !s.end().outside && v.inPlace(v.at[n.Outs[0]], s.end()) && take(n.Outs[0], s.place) {
+				return 0
 			}
 		}
 	}
 	return 0
 }
 
-// inPlace reports whether the node that writes r may write into h, which it reads: it computes element by element.
+// home puts a result in the place of a parameter, where XLA allows that: the result depends on all that reads the
+// parameter. Otherwise XLA copies the parameter at the start, and the readers read the copy.
+func (v *lives) home(result *Array, h *place) {
+	r := v.at[result]
+	if h = h.end(); r.end() != r || r == h || r.outside || r.bytes != h.bytes {
+		return
+	}
+	needed := ancestors(result.node)
+	for i, n := range v.graph.Nodes {
+		if len(n.Outs) == 0 || v.virtual[n.Outs[0]] || needed[n] && i != r.begin || i == r.begin && v.inPlace(r, h) {
+			continue
+		}
+		if slices.ContainsFunc(v.readings(n), func(s reading) bool { return s.end() == h }) {
+			v.copies = append(v.copies, &place{bytes: h.bytes, last: h.last})
+			break
+		}
+	}
+	r.into = h
+}
+
+// ancestors returns a node and all that it depends on. The node may be nil.
+func ancestors(of *Node) map[*Node]bool {
+	all := map[*Node]bool{}
+	for todo := []*Node{of}; len(todo) > 0; {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if n == nil || all[n] {
+			continue
+		}
+		all[n] = true
+		for _, a := range n.Inputs {
+			todo = append(todo, a.node)
+		}
+	}
+	return all
+}
+
+// inPlace reports whether the node that writes r may write into h: all that it reads there, it reads at the position
+// that it writes.
 func (v *lives) inPlace(r, h *place) bool {
 	n := v.graph.Nodes[r.begin]
-	return !notFused[n.Op.Name] && r.bytes == h.bytes
+	if notFused[n.Op.Name] || r.bytes != h.bytes {
+		return false
+	}
+	for _, s := range v.readings(n) {
+		if s.end() == h && !s.same {
+			return false
+		}
+	}
+	return true
 }
 
 // most returns the largest size of all temporaries at one time.
@@ -283,6 +349,10 @@ func (v *lives) most(nested []int64) (most int64) {
 			change[p.begin] += p.bytes
 			change[p.last+1] -= p.bytes
 		}
+	}
+	for _, p := range v.copies {
+		change[p.begin] += p.bytes
+		change[p.last+1] -= p.bytes
 	}
 	now := int64(0)
 	for i, d := range change {

@@ -19,6 +19,8 @@ func TestFootprint(t *testing.T) {
 		{func(x *Array) any { return x.Add(1).Mul(2) }, []int{0}, kib, 0, 0},
 		{func(x *Array) any { return x.Dot(x).Dot(x).Sum() }, nil, kib, 0, 2 * kib},
 		{func(x *Array) any { return x.Dot(x) }, []int{0}, kib, 0, kib},
+		{func(x *Array) any { return x.Add(x.Transpose()) }, []int{0}, kib, 0, kib}, // a copy is read
+		{func(x *Array) any { return x.Square().Add(1).Sum() }, nil, kib, 0, 0},
 		{func(x *Array) any {
 			type loop struct{ I, X *Array }
 			return While(func(l loop) *Array { return l.I.Lt(x.Sum().Convert(Int32)) }, func(l loop) loop {

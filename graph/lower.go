@@ -80,6 +80,8 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
+	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
+		what: "give concatenations another shape than the selects that could be written over them"},
 	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
 		what: "compute random bits once that several others are made of"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
@@ -100,6 +102,7 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
+	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseHashes, "a draw is a hash or a call of a kernel only then"},
 	{PhaseHashes, PhaseLoops, "loops are laid out with the barriers in them"},
@@ -181,9 +184,10 @@ type lowering struct {
 	target  Target
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
-	done    map[*Node]bool // nodes whose rule returned nil and whose bodies are rewritten
-	loop    *Graph         // the body of the innermost loop around, before the pass
-	scan    *Graph         // the body of the scan that is being lowered, if it is inside of loop
+	done    map[*Node]bool      // nodes whose rule returned nil and whose bodies are rewritten
+	loop    *Graph              // the body of the innermost loop around, before the pass
+	scan    *Graph              // the body of the scan that is being lowered, if it is inside of loop
+	cut     map[cutKey][]*Array // constants of the scans around; see rowsApart
 	trace   *trace
 	unset   int   // see the op unset
 	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet

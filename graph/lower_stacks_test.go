@@ -103,3 +103,75 @@ func TestSlicesInLoops(t *testing.T) {
 			interpretLowered(t, TargetCUDA, large, x, at)[0].V, "29.132 at %g", place)
 	}
 }
+
+// The products of many members in a loop are sums on a GPU, and those with few results are a product for each on a TPU,
+// with the same results, whichever operand is the vector. They stay outside of loops, of few members, of many terms, of
+// two matrices, of other dtypes, and on CPUs.
+func TestWrittenOutProducts(t *testing.T) {
+	program := func(members, inputs, outputs int, d DType, unroll int, layer func(w, x *Array) *Array) *Program {
+		in := []any{Abstract(ShapeOf(d, members, inputs, outputs)), Abstract(ShapeOf(d, members, inputs))}
+		p, err := TraceArgs("layer", in, TraceOptions{}, func(args []any) any {
+			layers := VMap(func(p [2]*Array) *Array { return layer(p[0], p[1]) })
+			w, x := args[0].(*Array), args[1].(*Array)
+			if unroll == 0 {
+				return layers([2]*Array{w, x})
+			}
+			_, all := Scan(func(x *Array, _ None) (*Array, *Array) {
+				y := layers([2]*Array{w, x})
+				if y.Rank() == 2 && outputs > 1 { // as the head of a network
+					y = y.Add(Sum(w, 1))
+					y = Select(IndexAxis(y, 1, 0).Gt(IndexAxis(y, 1, 1)), 3., IndexAxis(y, 1, 1))
+				}
+				return x.Mul(2), y
+			}, x, None{}, Length(6), Unroll(unroll))
+			return all
+		})
+		require.NoError(t, err)
+		return p
+	}
+	vectorFirst := func(w, x *Array) *Array { return x.Dot(w) }
+	matrixFirst := func(w, x *Array) *Array { return Transpose(w, 1, 0).Dot(x) }
+	for _, c := range []struct {
+		what                     string
+		members, inputs, outputs int
+		dtype                    DType
+		unroll                   int // steps of a turn; 0: there is no loop
+		layer                    func(w, x *Array) *Array
+		dots, rows               int // that are left on a GPU, and on a TPU
+	}{
+		{"29.180 a layer", leastMembers, 7, 9, Float32, 1, vectorFirst, 0, 1},
+		{"29.181 a layer with its matrix first", leastMembers, 7, 9, Float32, 1, matrixFirst, 0, 1},
+		{"29.182 few outputs", leastMembers, 7, fewOutputs, Float32, 1, vectorFirst, 0, fewOutputs},
+		// On a TPU a matrix that is transposed inside the loop is not cut.
+		{"29.183 few outputs with the matrix first", leastMembers, 7, 2, Float32, 1, matrixFirst, 0, 1},
+		{"29.184 one input and one output", leastMembers, 1, 1, Float32, 1, vectorFirst, 0, 1},
+		{"29.185 the most terms", leastMembers, mostWritten, 2, Float32, 1, vectorFirst, 0, 2},
+		{"29.192 two steps in a turn", leastMembers, 7, 2, Float32, 2, vectorFirst, 0, 4},
+		{"29.193 a layer, two steps in a turn", leastMembers, 7, 9, Float32, 2, vectorFirst, 0, 2},
+		{"29.186 too many terms", leastMembers, mostWritten + 1, 2, Float32, 1, vectorFirst, 1, 1},
+		{"29.187 too few members", leastMembers - 1, 7, 9, Float32, 1, vectorFirst, 1, 1},
+		{"29.188 outside of a loop", leastMembers, 7, 9, Float32, 0, vectorFirst, 1, 1},
+		{"29.191 no terms", leastMembers, 0, 2, Float32, 1, vectorFirst, 1, 1},
+		{"29.189 bfloat16", leastMembers, 7, 9, BFloat16, 1, vectorFirst, 1, 1},
+		{"29.190 two matrices", leastMembers, 7, 9, Float32, 1, func(w, _ *Array) *Array {
+			return Transpose(w, 1, 0).Dot(w)
+		}, 1, 1},
+	} {
+		p := program(c.members, c.inputs, c.outputs, c.dtype, c.unroll, c.layer)
+		require.Equal(t, c.dots, opsOf(t, TargetCUDA, p)["dot_general"], c.what)
+		require.Equal(t, c.rows, opsOf(t, TargetTPU, p)["dot_general"], c.what)
+		require.Equal(t, max(1, c.unroll), opsOf(t, TargetCPU, p)["dot_general"], c.what)
+		var in []*Tensor
+		for i, a := range p.Inputs {
+			x := newTensor(a)
+			for k := range x.V {
+				x.SetF(k, float64((k*7+i)%11)-4.5) // not 0: a sum of one term keeps the sign of a 0
+			}
+			in = append(in, x)
+		}
+		want := interpretLowered(t, TargetCPU, p, in...)[0].V
+		for _, target := range []Target{TargetCUDA, TargetTPU} {
+			require.Equal(t, want, interpretLowered(t, target, p, in...)[0].V, "%s on %s", c.what, target)
+		}
+	}
+}

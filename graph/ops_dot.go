@@ -306,6 +306,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	if out := summedDot(l, n, in); out != nil {
 		return out
 	}
+	if out := writtenOut(l, n, in); out != nil {
+		return out
+	}
 	k := len(a.leftContract)
 	by := a.leftContract
 	if in[1].Size() > in[0].Size() {

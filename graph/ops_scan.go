@@ -126,6 +126,8 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	turns := a.length / unroll
 	outside := args.consts
 	if turns > 1 {
+		around := l.cut
+		l.rowsApart(n, outside)
 		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
 		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
 		// GPU need not ask the host after each.
@@ -147,6 +149,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		}, init)
 		state = splitScanResults(a, outs[1:])
 		args.consts = outside
+		l.cut = around
 	} else {
 		turns = 0
 	}

@@ -105,7 +105,10 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
-	Cost: costElements,
+	Lower: lowerWindow,
+	Cost: costOf(func(n *Node) float64 {
+		return resultElements(n) * float64(product(n.Attrs.(windowAttrs).window))
+	}),
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "prod", "max", "min"} {

@@ -72,6 +72,7 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	case limit != nil:
 		result = study.Result{State: study.Fail, Reason: limit.Error()}
 	case errors.Is(cause, errLost):
+		w.lost(trial)
 		return nil
 	default: // the worker has to end: another one gets the trial
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
@@ -80,6 +81,7 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 		return nil
 	}
 	if err := a.sendResult(ctx, result); errors.Is(err, errLost) {
+		w.lost(trial)
 		return nil
 	} else if err != nil {
 		return err
@@ -89,6 +91,13 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	}
 	_ = msg.Ack()
 	return nil
+}
+
+// lost tells that a trial is another worker's now.
+func (w *worker) lost(trial int64) {
+	if w.onLost != nil {
+		w.onLost(trial)
+	}
 }
 
 // request returns a request about the trial.

@@ -108,12 +108,12 @@ func TestLostBroker(t *testing.T) {
 	require.NoError(t, err)
 	store := workdir.broker(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
-	said := new(bytes.Buffer)
+	output := new(bytes.Buffer)
 	begin := func(trials int) *exec.Cmd { // until so many more have finished
 		until := trials + finished(t, s)
 		cmd := again(asCoordinator, path)
-		said.Reset()
-		cmd.Stdout, cmd.Stderr = said, said
+		output.Reset()
+		cmd.Stdout, cmd.Stderr = output, output
 		require.NoError(t, cmd.Start())
 		untilFinished(t, s, until)
 		return cmd
@@ -131,7 +131,7 @@ func TestLostBroker(t *testing.T) {
 		require.Eventually(t, func() bool {
 			made, err := filepath.Glob(filepath.Join(store, "*", "jetstream"))
 			return err == nil && len(made) > 0
-		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", said)
+		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", output)
 		time.Sleep(rand.N(100 * time.Millisecond))
 		kill(cmd)
 		kill(begin(2)) // it has the queue in its store, whatever the one before had time to write
@@ -182,18 +182,18 @@ func TestFullDisk(t *testing.T) {
 	more := "trials = 30\nlease = \"500ms\"\ncheckpoint-every = \"40ms\"\nattempts = 1000\n[run]\nwait = \"2ms\"\n"
 	_, s := written(t, "storage = \"sqlite:///"+disk+"/s.db\"\n"+more)
 	var mu sync.Mutex
-	said := ""
+	notices := ""
 	c := coordinator(s)
 	c.Notice = func(line string) {
 		mu.Lock()
-		said += line + "\n"
+		notices += line + "\n"
 		mu.Unlock()
 	}
 	has := func(text string) func() bool {
 		return func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return strings.Contains(said, text)
+			return strings.Contains(notices, text)
 		}
 	}
 	f, err := os.Create(filepath.Join(disk, "filler"))
@@ -218,15 +218,15 @@ func TestFullDisk(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		select {
 		case err := <-done:
-			require.Fail(t, "the study ended", "%v %s", err, said)
+			require.Fail(t, "the study ended", "%v %s", err, notices)
 		default:
 		}
 	}
-	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, said)
+	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, notices)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Remove(f.Name()))
 	require.Eventually(t, has("there is room again"), time.Minute, 10*time.Millisecond)
-	require.NoError(t, <-done, said)
+	require.NoError(t, <-done, notices)
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
@@ -412,14 +412,14 @@ func foreignTrials(t *testing.T, at string) {
 			Start: time.Now(), Complete: time.Now()}))
 	require.NoError(t, db.Close())
 	c := coordinator(s)
-	said, ended := "", 0
+	notices, ended := "", 0
 	var best *study.FrozenTrial
-	c.Notice = func(line string) { said += line }
+	c.Notice = func(line string) { notices += line }
 	c.Ended = func(_, b *study.FrozenTrial) { ended, best = ended+1, b }
 	require.NoError(t, c.Run(t.Context()))
 	require.Equal(t, 5, ended)
 	require.Equal(t, 2, c.Foreign())
-	require.Contains(t, said, "added by another program")
+	require.Contains(t, notices, "added by another program")
 	require.Equal(t, []float64{-7}, best.Values)
 	require.Positive(t, c.Threads())
 }

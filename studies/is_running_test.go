@@ -104,10 +104,10 @@ func TestEnqueuedWhatCannotBe(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, st.Enqueue(map[string]any{"x": 1e6}))
 		require.NoError(t, d.Close())
-		said := ""
+		notices := ""
 		c := coordinator(s)
-		c.Notice = func(line string) { said += line + "\n" }
+		c.Notice = func(line string) { notices += line + "\n" }
 		require.NoError(t, c.Run(t.Context()))
-		require.Contains(t, said, "trial 0: parameter x was enqueued as 1000000, want a number from ", as)
+		require.Contains(t, notices, "trial 0: parameter x was enqueued as 1000000, want a number from ", as)
 	}
 }

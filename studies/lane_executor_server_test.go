@@ -36,16 +36,16 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 			_, s := writtenAt(t, here(t, url), more(trace))
 			by := coordinator(s)
 			var mu sync.Mutex
-			said := ""
+			notices := ""
 			by.Notice = func(line string) {
 				mu.Lock()
 				defer mu.Unlock()
-				said += line + "\n"
+				notices += line + "\n"
 			}
 			heard := func(text string) int {
 				mu.Lock()
 				defer mu.Unlock()
-				return strings.Count(said, text)
+				return strings.Count(notices, text)
 			}
 			hold := func(n int) string { return fmt.Sprintf("%s.%d", trace, n) }
 			for n := range 2 {

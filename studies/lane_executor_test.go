@@ -187,10 +187,10 @@ func TestLanesThatFail(t *testing.T) {
 	_, s := written(t, more)
 	c := coordinator(s)
 	c.Runs = bowls{}
-	said := ""
-	c.Notice = func(line string) { said += line + "\n" }
+	notices := ""
+	c.Notice = func(line string) { notices += line + "\n" }
 	require.ErrorContains(t, c.Run(t.Context()), "all 3 trials have failed, the last as the run panicked: broken")
-	require.Contains(t, said, "lanes of one program cannot be run: they panicked: broken: trials go on in processes")
+	require.Contains(t, notices, "lanes of one program cannot be run: they panicked: broken: trials go on in processes")
 	require.False(t, c.Lanes())
 	for _, x := range trialsOf(t, s) {
 		require.Equal(t, study.Fail, x.State)

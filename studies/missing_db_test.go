@@ -13,6 +13,15 @@ import (
 	"xlarun/studies/study"
 )
 
+// longStudy returns a study of trials that are not over soon, the file of its database, and a channel for its end.
+func longStudy(t *testing.T, as string) (s *Spec, path string, ended chan error) {
+	_, s = written(t, "sampler = \"random\"\ntrials = 2000\nwindow = 2\ntrials-as = \""+as+
+		"\"\n[run]\nwait = \"2ms\"\n"+onlyX)
+	path, err := rdb.Path(s.Storage)
+	require.NoError(t, err)
+	return s, path, make(chan error, 1)
+}
+
 // Case 1: a study whose database was removed while it ran went on to its end in a file that nobody could open, and
 // ended as if all were well.
 func TestRemovedDatabase(t *testing.T) {
@@ -20,11 +29,7 @@ func TestRemovedDatabase(t *testing.T) {
 	for _, as := range []string{"lanes", "processes"} {
 		t.Run(as, func(t *testing.T) {
 			t.Parallel()
-			_, s := written(t, "sampler = \"random\"\ntrials = 2000\nwindow = 2\ntrials-as = \""+as+
-				"\"\n[run]\nwait = \"2ms\"\n"+onlyX)
-			path, err := rdb.Path(s.Storage)
-			require.NoError(t, err)
-			ended := make(chan error, 1)
+			s, path, ended := longStudy(t, as)
 			go func() { ended <- coordinator(s).Run(t.Context()) }()
 			require.Eventually(t, func() bool {
 				if _, err := os.Stat(path); err != nil {
@@ -33,7 +38,7 @@ func TestRemovedDatabase(t *testing.T) {
 				return finished(t, s) > 2
 			}, time.Minute, 20*time.Millisecond)
 			require.NoError(t, os.Remove(path))
-			err = <-ended
+			err := <-ended
 			require.ErrorIs(t, err, rdb.ErrGone)
 			require.Contains(t, err.Error(), filepath.Base(path)+
 				": the file was removed or replaced while it was in use")
@@ -47,11 +52,7 @@ func TestDeletedStudy(t *testing.T) {
 	for _, as := range []string{"lanes", "processes"} {
 		t.Run(as, func(t *testing.T) {
 			t.Parallel()
-			_, s := written(t, "sampler = \"random\"\ntrials = 2000\nwindow = 2\ntrials-as = \""+as+
-				"\"\n[run]\nwait = \"2ms\"\n"+onlyX)
-			path, err := rdb.Path(s.Storage)
-			require.NoError(t, err)
-			ended := make(chan error, 1)
+			s, path, ended := longStudy(t, as)
 			some := make(chan bool, 2000)
 			c := coordinator(s)
 			c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) { some <- true }

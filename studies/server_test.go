@@ -21,18 +21,18 @@ func TestServerThatEnds(t *testing.T) {
 	_, s := writtenAt(t, here(t, url), more)
 	c := coordinator(s)
 	var mu sync.Mutex
-	said := ""
+	notices := ""
 	heard := func() string {
 		mu.Lock()
 		defer mu.Unlock()
-		return said
+		return notices
 	}
 	// The server goes away while the coordinator waits here, so that the study cannot end before.
 	ended, down := 0, make(chan int)
 	c.Notice = func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
-		said += line + "\n"
+		notices += line + "\n"
 	}
 	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) {
 		if ended++; ended == 4 || ended == 8 {

@@ -87,9 +87,9 @@ func TestCompileWithoutCache(t *testing.T) {
 func TestCompileUnwritableCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	var said []string
+	var warnings []string
 	c := openAlone(t, Options{CacheDir: filepath.Join(file, "programs"), Warn: func(line string) {
-		said = append(said, line)
+		warnings = append(warnings, line)
 	}})
 	for range 2 {
 		e := compile(t, c, axpyText, CompileOptions{})
@@ -99,7 +99,7 @@ func TestCompileUnwritableCache(t *testing.T) {
 		runAxpy(t, c, e)
 	}
 	require.Equal(t, []string{"compiled programs are not kept, since " + filepath.Join(file, "programs") +
-		" cannot be written (not a directory): make it writable, or set XLARUN_CACHE to a folder that is"}, said,
+		" cannot be written (not a directory): make it writable, or set XLARUN_CACHE to a folder that is"}, warnings,
 		"said once")
 }
 
@@ -137,8 +137,8 @@ func TestCompileDamagedCache(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			var said []string
-			c := openAlone(t, Options{Warn: func(line string) { said = append(said, line) }})
+			var warnings []string
+			c := openAlone(t, Options{Warn: func(line string) { warnings = append(warnings, line) }})
 			first := compile(t, c, axpyText, CompileOptions{}).Info()
 			require.True(t, first.Stored)
 			require.Empty(t, first.Trouble)
@@ -153,7 +153,7 @@ func TestCompileDamagedCache(t *testing.T) {
 			require.Contains(t, e.Info().Reason, tc.reason)
 			require.Contains(t, e.Info().Trouble, tc.reason)
 			require.True(t, e.Info().Stored, "it is repaired")
-			require.Equal(t, []string{e.Info().Trouble}, said)
+			require.Equal(t, []string{e.Info().Trouble}, warnings)
 			runAxpy(t, c, e)
 			e = compile(t, c, axpyText, CompileOptions{})
 			require.Equal(t, CacheHit, e.Info().Cache, e.Info().Reason)

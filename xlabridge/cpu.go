@@ -1,8 +1,10 @@
 package xlabridge
 
 import (
+	"fmt"
 	"maps"
 	"runtime"
+	"strings"
 
 	"xlarun/graph"
 )
@@ -42,17 +44,15 @@ const (
 	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
-// A program with more single floats that are gathered, with more operations in short inner loops, or with more sums of
-// whole numbers along short rows, is compiled another way. These are parts of all floats and operations.
-const mostGathered, mostShortRows, mostIntegerSums = .05, .4, .2
+// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled another
+// way. These are parts of all floats and operations.
+const mostGathered, mostShortRows = .05, .4
 
 // emitters returns the extra options for a program whose loops are functions. Programs that run alone are compiled
 // another way: others gain less than it costs, and programs of populations must keep their bytes.
 //
-// LLVM unrolls the loops of those that run alone. Sums along middle axes, shifted arrays, windows and small products
-// take a fifth to a half of the time with it, others as long as before. It costs a twentieth of the time to compile.
-// Sums of whole numbers along short last axes take three times as long with it: LLVM then writes out the sum before it
-// could use vectors. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
+// LLVM unrolls the loops of those that run alone and gain from it (graph.Unrolled): a fifth to a half of the time, in
+// loops with short axes, shifted arrays, windows and small products. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
 // emitters.
 func emitters(g *graph.Graph, alone bool) string {
 	switch {
@@ -62,7 +62,7 @@ func emitters(g *graph.Graph, alone bool) string {
 		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
 	case alone && g.Gathered() > mostGathered:
 		return "" // in loops that are one function, gathers take twice as long
-	case alone && g.ShortIntegerSums() <= mostIntegerSums:
+	case alone && g.Unrolled():
 		return olderEmitters + "," + wholeLoops
 	}
 	return olderEmitters + "," + noUnrolling + "," + wholeLoops
@@ -80,6 +80,22 @@ const disabledPasses = "xla_disable_hlo_passes"
 const codegenSplit = "xla_cpu_parallel_codegen_split_count"
 
 const mostModules = 8
+
+// XLA reduces long axes in trees: three kernels, and three more for each level of the tree, where one would do. Only
+// sums of floats gain by it, since they lose fewer digits. Their pass is disabled for programs that have nearly nothing
+// but other reductions, and many of them: a generation of NEAT compiles in four fifths of the time. Its few sums of
+// floats are in the library, which has its own order.
+const (
+	treeReductions = "tree_reduction_rewriter"
+	manyReductions = 16
+	mostExact      = .8
+)
+
+// exact reports whether a program has many reductions, nearly all of which have the same result in any order.
+func exact(g *graph.Graph) bool {
+	exact, all := g.ExactReductions()
+	return exact >= manyReductions && float64(exact) >= mostExact*float64(all) && !g.TiledProducts()
+}
 
 // cudaDataDir is the option for the folder of CUDA's tools, ptxas and libdevice.
 const cudaDataDir = "xla_gpu_cuda_data_dir"
@@ -111,7 +127,13 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 	case l.Graph.Uses("conv"):
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 	}
-	if l.Graph.WholeLoops(l.Target) {
+	if exact(l.Graph) {
+		options[disabledPasses] = strings.Trim(fmt.Sprint(options[disabledPasses], ",", treeReductions), ",")
+	}
+	// With LLVM's unrolling, which programs that run alone get, short loops are fast by the older emitters, too.
+	short := o.alone && c.HasKernels() && !l.Graph.WritesParts(l.Target) && !l.Graph.TiledProducts() &&
+		l.Graph.Unrolled()
+	if short || l.Graph.WholeLoops(l.Target) {
 		options[extraOptions] = emitters(l.Graph, o.alone)
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
 		if l.Graph.TiledProducts() {

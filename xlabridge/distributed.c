@@ -9,11 +9,13 @@ static __thread uintptr_t thread_store;
 
 void xb_use_store(uintptr_t store) { thread_store = store; }
 
-static GO_CALLBACK(xp_error *, store_get, xp_kv_get_args, xlarun_store_get)
-static GO_CALLBACK(xp_error *, store_try_get, xp_kv_try_get_args, xlarun_store_try_get)
-static GO_CALLBACK(xp_error *, store_put, xp_kv_put_args, xlarun_store_put)
+static GO_CALLBACK(xp_error *, store_get, xp_kv_get_args,
+                   xlarun_store_get) static GO_CALLBACK(xp_error *, store_try_get, xp_kv_try_get_args,
+                                                        xlarun_store_try_get) static GO_CALLBACK(xp_error *, store_put,
+                                                                                                 xp_kv_put_args,
+                                                                                                 xlarun_store_put)
 
-void xb_add_store(xp_client_create_args *args) {
+    void xb_add_store(xp_client_create_args *args) {
   if (thread_store == 0) return;
   void *store = (void *)thread_store;
   args->kv_get_callback = (void *)store_get;

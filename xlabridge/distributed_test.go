@@ -72,8 +72,8 @@ static xp_error *error_code(xp_error_code_args *a) {
   a->code = a->error->code;
   return NULL;
 }
-static __thread char said[512];
-static void say(const char *text, size_t size) { strncat(said, text, size); }
+static __thread char message[512];
+static void say(const char *text, size_t size) { strncat(message, text, size); }
 static long option(xp_client_create_args *a, const char *name) {
   for (size_t i = 0; i < a->num_options; i++)
     if (strlen(name) == a->create_options[i].name_size && !memcmp(name, a->create_options[i].name, strlen(name)))
@@ -106,7 +106,7 @@ static void try_get(xp_client_create_args *c, const char *key) {
   a.value_deleter_callback(a.value);
 }
 static xp_error *create(xp_client_create_args *c) {
-  said[0] = 0;
+  message[0] = 0;
   if (c->kv_get_callback == NULL) return error_of(12, "no store", 8);
   long node = option(c, "node_id"), nodes = option(c, "num_nodes");
   char mine[32], other[32];
@@ -122,7 +122,7 @@ static xp_error *create(xp_client_create_args *c) {
   case 5: put(c, "panics", ""); break;
   case 6: put(c, "", ""); get(c, "", 1); put(c, "a", "b"); try_get(c, "a");
   }
-  return error_of(12, said, strlen(said));
+  return error_of(12, message, strlen(message));
 }
 static xp_error *nothing(void *args) { return NULL; }
 static struct { xp_api api; void *fn[200]; } table = {{ sizeof table, 0, { sizeof(xp_version), 0, 0, 104 } }};

@@ -2,9 +2,9 @@ package xlabridge
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
@@ -44,12 +44,7 @@ var ordered = []string{"conv_images_input", "cumulative", "dot_general", "integr
 // denormals and the ends of the dtypes too. XLA may take denormals for zeros.
 func TestExtremesAgainstXLA(t *testing.T) {
 	client := always(open(t, Options{}))
-	names := make([]string, 0, len(graph.Table))
-	for name := range graph.Table {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(graph.Table)) {
 		t.Run(name, func(t *testing.T) {
 			cases := graph.Table[name].Cases()
 			all := func(in [][]*graph.Array) []*graph.Array {

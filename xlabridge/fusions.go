@@ -4,30 +4,16 @@ import (
 	"bytes"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/xlabridge/hlo"
 )
 
 // A program that the CPU plugin serializes holds machine code and the optimized program as HLO. Loading makes objects
 // of the HLO again, which takes two thirds of the time. The bodies of fusions are most of it, and are machine code
 // already. So an entry of the cache has a stand-in for them: the parameters, and a result of the right shape.
 
-// The numbers of fields, of XLA's xla/service/hlo.proto and of what the plugin puts around it. A serialized program is
-// executableField{resultField{moduleField{HloModuleProto}}}.
-const (
-	executableField, resultField, moduleField protowire.Number = 1, 1, 1
-
-	moduleComputations      protowire.Number = 3
-	computationInstructions protowire.Number = 2
-	computationID           protowire.Number = 5
-	computationRoot         protowire.Number = 6
-
-	instructionName   protowire.Number = 1
-	instructionOpcode protowire.Number = 2
-	instructionShape  protowire.Number = 3
-	fusionKind        protowire.Number = 11
-	customCallTarget  protowire.Number = 28
-	instructionID     protowire.Number = 35
-	calledIDs         protowire.Number = 38
-)
+// A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: what the plugin puts around the HLO.
+const executableField, resultField, moduleField protowire.Number = 1, 1, 1
 
 // field is a field of a message: the number in data if it is one, else the bytes.
 type field struct {
@@ -112,29 +98,29 @@ func withoutBodies(module []byte) []byte {
 	}
 	fused := map[uint64]bool{}
 	for _, c := range all {
-		if c.number != moduleComputations {
+		if c.number != hlo.ModuleComputations {
 			continue
 		}
 		for _, i := range fieldsOf(c.data) {
-			if i.number != computationInstructions {
+			if i.number != hlo.ComputationInstructions {
 				continue
 			}
 			instruction := fieldsOf(i.data)
 			// Libraries read the bodies of custom fusions when the program runs.
-			if string(find(instruction, instructionOpcode).data) == "fusion" &&
-				!bytes.Equal(find(instruction, fusionKind).data, []byte("kCustom")) {
-				for _, id := range numbers(instruction, calledIDs) {
+			if string(find(instruction, hlo.InstructionOpcode).data) == "fusion" &&
+				!bytes.Equal(find(instruction, hlo.InstructionFusionKind).data, []byte("kCustom")) {
+				for _, id := range numbers(instruction, hlo.InstructionCalled) {
 					fused[id] = true
 				}
 			}
 		}
 	}
 	for k, c := range all {
-		if c.number != moduleComputations {
+		if c.number != hlo.ModuleComputations {
 			continue
 		}
 		computation := fieldsOf(c.data)
-		if computation != nil && fused[find(computation, computationID).value] {
+		if computation != nil && fused[find(computation, hlo.ComputationID).value] {
 			all[k].data = message(standIn(computation))
 		}
 	}
@@ -163,23 +149,23 @@ func numbers(all []field, number protowire.Number) (out []uint64) {
 
 // standIn returns a computation with the parameters only, and as its result a custom call of the same shape.
 func standIn(computation []field) (out []field) {
-	root := find(computation, computationRoot).value
+	root := find(computation, hlo.ComputationRoot).value
 	for _, f := range computation {
-		if f.number != computationInstructions {
+		if f.number != hlo.ComputationInstructions {
 			out = append(out, f)
 			continue
 		}
 		instruction := fieldsOf(f.data)
 		switch {
-		case string(find(instruction, instructionOpcode).data) == "parameter":
+		case string(find(instruction, hlo.InstructionOpcode).data) == "parameter":
 			out = append(out, f)
-		case find(instruction, instructionID).value == root:
+		case find(instruction, hlo.InstructionID).value == root:
 			f.data = message([]field{
-				find(instruction, instructionName),
-				{number: instructionOpcode, kind: protowire.BytesType, data: []byte("custom-call")},
-				find(instruction, instructionShape),
-				{number: customCallTarget, kind: protowire.BytesType, data: []byte("fused")},
-				find(instruction, instructionID),
+				find(instruction, hlo.InstructionName),
+				{number: hlo.InstructionOpcode, kind: protowire.BytesType, data: []byte("custom-call")},
+				find(instruction, hlo.InstructionShape),
+				{number: hlo.InstructionTarget, kind: protowire.BytesType, data: []byte("fused")},
+				find(instruction, hlo.InstructionID),
 			})
 			out = append(out, f)
 		}

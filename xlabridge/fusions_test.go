@@ -75,11 +75,11 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 	text := inside([]byte("no message"))
 	require.Equal(t, text, withoutFusions(text), "29.104 a string in place of the module")
 	// A fusion that calls the computation 0, which is what one without a number has.
-	fusion := message([]field{{number: instructionOpcode, kind: protowire.BytesType, data: []byte("fusion")},
-		{number: calledIDs, kind: protowire.VarintType, data: []byte{0}}})
-	caller := message([]field{{number: computationInstructions, kind: protowire.BytesType, data: fusion}})
-	damaged := inside(message([]field{{number: moduleComputations, kind: protowire.BytesType, data: caller},
-		{number: moduleComputations, kind: protowire.BytesType, data: []byte("no message")}}))
+	fusion := message([]field{{number: hlo.InstructionOpcode, kind: protowire.BytesType, data: []byte("fusion")},
+		{number: hlo.InstructionCalled, kind: protowire.VarintType, data: []byte{0}}})
+	caller := message([]field{{number: hlo.ComputationInstructions, kind: protowire.BytesType, data: fusion}})
+	damaged := inside(message([]field{{number: hlo.ModuleComputations, kind: protowire.BytesType, data: caller},
+		{number: hlo.ModuleComputations, kind: protowire.BytesType, data: []byte("no message")}}))
 	kept := string(withoutFusions(damaged))
 	require.Contains(t, kept, "no message", "29.105 a string in place of a computation")
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)

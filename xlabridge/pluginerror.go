@@ -129,7 +129,7 @@ var (
 // what it wrote meanwhile.
 func deviceError(backend, reason, chatter string) error {
 	reason = strings.TrimRight(reason, ".; \n")
-	said := func(words []string) string {
+	lineWith := func(words []string) string {
 		for _, w := range words {
 			for line := range strings.Lines(reason + "\n" + chatter) {
 				if strings.Contains(line, w) {
@@ -139,11 +139,11 @@ func deviceError(backend, reason, chatter string) error {
 		}
 		return ""
 	}
-	if line := said(wordsOfOldDriver); line != "" {
+	if line := lineWith(wordsOfOldDriver); line != "" {
 		return fmt.Errorf("backend %s: the device's driver is too old for the plugin, or another one than its library "+
 			"(%s): install a newer driver, restart after its update, or use --backend cpu", backend, line)
 	}
-	if line := said(wordsOfFullDevice); line != "" {
+	if line := lineWith(wordsOfFullDevice); line != "" {
 		less := ""
 		if limitsMemory(backend) {
 			less = ", or take less with --memory-fraction 0.3 or --preallocate=false"
@@ -151,11 +151,11 @@ func deviceError(backend, reason, chatter string) error {
 		return fmt.Errorf("backend %s: the device has too little free memory (%s): end other programs on it%s", backend,
 			line, less)
 	}
-	if line := said(wordsOfBusyDevice); line != "" {
+	if line := lineWith(wordsOfBusyDevice); line != "" {
 		return fmt.Errorf("backend %s: another program uses the device (%s): end that program, or use --backend cpu",
 			backend, line)
 	}
-	if line := said(wordsOfNoDevice); line != "" {
+	if line := lineWith(wordsOfNoDevice); line != "" {
 		return fmt.Errorf("backend %s: the plugin finds no device (%s): make one visible to this process, or use "+
 			"--backend cpu", backend, line)
 	}

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
-#include <stdlib.h> // tells whether the C library is glibc
+#include <stdlib.h>  // tells whether the C library is glibc
 
 #if defined(__linux__) && defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 
@@ -28,14 +28,14 @@
 
 static struct {
   pthread_mutex_t lock;
-  char *base;           // of the region; NULL: there is no pool
-  size_t allocated;     // units that blocks have; they lie before the others
-  uint8_t *class_of;    // of the block that begins at a unit
-  uint32_t *next;       // the next free block of its class, as the unit at which it begins, plus 1
+  char *base;         // of the region; NULL: there is no pool
+  size_t allocated;   // units that blocks have; they lie before the others
+  uint8_t *class_of;  // of the block that begins at a unit
+  uint32_t *next;     // the next free block of its class, as the unit at which it begins, plus 1
   uint32_t free[CLASSES];
-  uint32_t unmapped[CLASSES]; // free blocks whose memory the kernel has; they are used last
-  uint64_t last_use[CLASSES]; // the clock at the class's last allocation
-  uint64_t clock;             // counts allocations
+  uint32_t unmapped[CLASSES];  // free blocks whose memory the kernel has; they are used last
+  uint64_t last_use[CLASSES];  // the clock at the class's last allocation
+  uint64_t clock;              // counts allocations
   size_t blocks, used, kept;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -48,7 +48,7 @@ static size_t size_of(int class) {
 // class_for is the least class whose blocks have room.
 static int class_for(size_t size) {
   int class = 0;
-  while (size_of(class) < size) class++;
+  while (size_of(class) < size) class ++;
   return class;
 }
 
@@ -88,7 +88,7 @@ static int owns(const void *p) {
 // unmap_oldest gives the memory of a free block to the kernel: of the class whose last allocation is the oldest.
 static void unmap_oldest(void) {
   int oldest = -1;
-  for (int class = 0; class < CLASSES; class++) {
+  for (int class = 0; class < CLASSES; class ++) {
     if (pool.free[class] && (oldest < 0 || pool.last_use[class] < pool.last_use[oldest])) oldest = class;
   }
   size_t unit = pool.free[oldest] - 1, bytes = size_of(oldest);
@@ -139,10 +139,8 @@ static void *pool_aligned_alloc(size_t alignment, size_t size) {
 }
 
 static void pool_free(void *p) {
-  if (owns(p))
-    deallocate(p);
-  else
-    free(p);
+  if (owns(p)) deallocate(p);
+  else free(p);
 }
 
 static void *pool_realloc(void *p, size_t size) {
@@ -203,13 +201,13 @@ static int protection(const struct link_map *object, uintptr_t at) {
 
 // relocations are a table of an object: its entries say where the addresses of symbols are to be written.
 typedef struct {
-  const ElfW(Rela) *first;
+  const ElfW(Rela) * first;
   size_t count;
 } relocations;
 
 // redirect makes the entries of a table that hold functions of some kinds point to ours. It returns the kinds of all
 // entries, or -1 if an entry cannot be written. Without kinds it changes nothing.
-static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) *symbols, const char *names,
+static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) * symbols, const char *names,
                     int kinds) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   int present = 0;
@@ -239,22 +237,35 @@ int xb_pool_open(const void *address) {
   const ElfW(Sym) *symbols = NULL;
   const char *names = NULL;
   relocations slots = {0}, data = {0};
-  size_t relative = 0; // entries at the beginning that stand for no symbol
+  size_t relative = 0;  // entries at the beginning that stand for no symbol
   for (const ElfW(Dyn) *d = object->l_ld; d->d_tag != DT_NULL; d++) {
     const void *p = (const void *)d->d_un.d_ptr;
     size_t n = d->d_un.d_val;
     switch (d->d_tag) {
-    case DT_SYMTAB: symbols = p; break;
-    case DT_STRTAB: names = p; break;
-    case DT_JMPREL: slots.first = p; break;
-    case DT_PLTRELSZ: slots.count = n / sizeof(ElfW(Rela)); break;
-    case DT_RELA: data.first = p; break;
-    case DT_RELASZ: data.count = n / sizeof(ElfW(Rela)); break;
-    case DT_RELACOUNT: relative = n; break;
+    case DT_SYMTAB:
+      symbols = p;
+      break;
+    case DT_STRTAB:
+      names = p;
+      break;
+    case DT_JMPREL:
+      slots.first = p;
+      break;
+    case DT_PLTRELSZ:
+      slots.count = n / sizeof(ElfW(Rela));
+      break;
+    case DT_RELA:
+      data.first = p;
+      break;
+    case DT_RELASZ:
+      data.count = n / sizeof(ElfW(Rela));
+      break;
+    case DT_RELACOUNT:
+      relative = n;
+      break;
     }
   }
-  if (symbols == NULL || names == NULL || slots.first == NULL || data.first == NULL || relative > data.count)
-    return 0;
+  if (symbols == NULL || names == NULL || slots.first == NULL || data.first == NULL || relative > data.count) return 0;
   data.first += relative, data.count -= relative;
   int present = redirect(object, slots, symbols, names, 0) | redirect(object, data, symbols, names, 0);
   if (!(present & ALLOCATES) || !(present & FREES) || !open_pool()) return 0;

@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"xlarun/xlabridge/hlo"
 	"xlarun/xlabridge/riegeli"
 )
 
@@ -44,14 +45,6 @@ func (c *Client) readBack(payload []byte, outputs int) error {
 	return nil
 }
 
-// Field numbers of HloModuleProtoWithConfig, HloModuleProto, ProgramShapeProto and ShapeProto.
-const (
-	fieldModule      = 1
-	fieldHostShape   = 4
-	fieldResult      = 2
-	fieldTupleShapes = 4
-)
-
 // readModule has the plugin read the program, and compares the number of its results.
 func (l *library) readModule(payload []byte, outputs int) error {
 	text := C.CBytes(payload)
@@ -62,14 +55,14 @@ func (l *library) readModule(payload []byte, outputs int) error {
 	}
 	defer C.xb_read_free(&args)
 	module := unsafe.Slice((*byte)(unsafe.Pointer(args.text)), int(args.text_size))
-	for _, field := range []protowire.Number{fieldModule, fieldHostShape, fieldResult} {
+	for _, field := range []protowire.Number{hlo.WithConfigModule, hlo.ModuleShape, hlo.ProgramResult} {
 		parts := submessages(module, field)
 		if len(parts) != 1 {
 			return errors.New("the plugin reads no whole module in it")
 		}
 		module = parts[0]
 	}
-	if got := max(1, len(submessages(module, fieldTupleShapes))); got != outputs { // a single array is no tuple
+	if got := max(1, len(submessages(module, hlo.ShapeTuple))); got != outputs { // a single array is no tuple
 		return fmt.Errorf("the plugin reads a program with %d results in it, not %d", got, outputs)
 	}
 	return nil

@@ -32,9 +32,7 @@ const char *xb_open(const char *path, const xp_api **api, int *stage) {
   return NULL;
 }
 
-const char *xb_preload(const char *path) {
-  return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL ? dlerror() : NULL;
-}
+const char *xb_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL ? dlerror() : NULL; }
 
 // has says whether the table of the slot is long enough to hold an entry, and holds one.
 static int has(int slot, int fn) {
@@ -51,8 +49,8 @@ static xp_error *create(int slot, void *args) {
   return error;
 }
 
-#define TRAMPOLINES(n)                                                                         \
-  static xp_error *create_##n(void *args) { return create(n, args); }                          \
+#define TRAMPOLINES(n) \
+  static xp_error *create_##n(void *args) { return create(n, args); } \
   static xp_error *compile_##n(void *args) { return xlabridgeCompile(n, (xp_compile_args *)args); }
 TRAMPOLINES(0)
 TRAMPOLINES(1)
@@ -63,8 +61,7 @@ TRAMPOLINES(5)
 TRAMPOLINES(6)
 TRAMPOLINES(7)
 
-static const call creates[XB_SLOTS] = {create_0, create_1, create_2, create_3,
-                                       create_4, create_5, create_6, create_7};
+static const call creates[XB_SLOTS] = {create_0, create_1, create_2, create_3, create_4, create_5, create_6, create_7};
 static const call compiles[XB_SLOTS] = {compile_0, compile_1, compile_2, compile_3,
                                         compile_4, compile_5, compile_6, compile_7};
 
@@ -95,12 +92,12 @@ xp_error *xb_compile(int slot, xp_compile_args *args, const char *options, size_
 }
 
 #define ARGS(type, name) \
-  type name;             \
+  type name; \
   memset(&name, 0, sizeof name); \
   name.struct_size = sizeof name
 
-xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options, size_t options_size,
-                             xp_loaded **out) {
+xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options,
+                             size_t options_size, xp_loaded **out) {
   ARGS(xp_compile_args, args);
   args.client = client;
   args.program = program;

@@ -25,8 +25,8 @@ xp_client *xb_last_client(void);
 
 // Calls to the slot's original table.
 xp_error *xb_compile(int slot, xp_compile_args *args, const char *options, size_t options_size);
-xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options, size_t options_size,
-                             xp_loaded **out);
+xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options,
+                             size_t options_size, xp_loaded **out);
 xp_error *xb_deserialize(int slot, xp_client *client, const char *bytes, size_t size, xp_loaded **out);
 xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out);
 void xb_serialized_free(xp_serialize_args *args);

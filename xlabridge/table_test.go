@@ -2,8 +2,9 @@ package xlabridge
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,12 +16,7 @@ import (
 // program, so that the table costs one compilation an op.
 func TestTableAgainstXLA(t *testing.T) {
 	client := always(open(t, Options{}))
-	names := make([]string, 0, len(graph.Table))
-	for name := range graph.Table {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(graph.Table)) {
 		t.Run(name, func(t *testing.T) {
 			cases := graph.Table[name].Cases()
 			r := rand.New(rand.NewPCG(1, 2))

@@ -23,7 +23,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
 	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
 	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token")
-	out, err := os.Create(s.Path("said"))
+	out, err := os.Create(s.Path("output"))
 	require.NoError(t, err)
 	server.Stdout = out
 	require.NoError(t, server.Start())
@@ -32,11 +32,11 @@ func TestServeWithoutAStudy(t *testing.T) {
 		require.Equal(t, 0, server.Ended(), "%s", &server.Err)
 		require.NoError(t, out.Close())
 	}()
-	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "said")) }, 20*time.Second,
+	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "output")) }, 20*time.Second,
 		10*time.Millisecond)
 	require.Contains(t, s.Refused(t, "serve", "--listen", strings.TrimPrefix(joinsBy.FindStringSubmatch(
-		s.Read(t, "said"))[1], "nats://")), "address already in use: give another port")
-	address := joinsBy.FindStringSubmatch(s.Read(t, "said"))[1]
+		s.Read(t, "output"))[1], "nats://")), "address already in use: give another port")
+	address := joinsBy.FindStringSubmatch(s.Read(t, "output"))[1]
 	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
 		"2", "--steps", "5", "--generations", "3", "--target", "0", "--judge", "1"}
 	s.Do(t, append(args, "--out", "one")...)

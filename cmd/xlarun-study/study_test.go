@@ -249,41 +249,43 @@ func pageData(t *testing.T, page, token string) string {
 // checkWatch checks the page of study watch, and ends it.
 func checkWatch(t *testing.T, s *shelltest.Shell, database, name string) {
 	t.Helper()
-	p := s.Command("study", "watch", database)
-	p.Stdout = nil
-	out, err := p.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.Start())
-	lines := bufio.NewScanner(out)
-	require.True(t, lines.Scan())
-	_, page, ok := strings.Cut(lines.Text(), "the study is shown at ")
-	require.True(t, ok, lines.Text())
+	page, end := watch(t, s, database, "the study")
 	require.Contains(t, pageData(t, page, ""), `"study":"`+name+`"`)
 	// A browser's spare connection, on which nothing is ever asked, does not hold up the end.
 	spare, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/"))
 	require.NoError(t, err)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	require.Zero(t, p.Ended(), p.Err.String())
+	end()
 	require.NoError(t, spare.Close())
 	require.Contains(t, s.Refused(t, "study", "watch", database, "--web", "0.0.0.0:0"), "--web: 0.0.0.0:0 can be "+
 		"reached from other machines: give a token")
 }
 
-// TestIslandsInTheBrowser: study watch shows a run's folder, and says where there is none.
-func TestIslandsInTheBrowser(t *testing.T) {
-	s := shelltest.New(t)
-	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
-		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
-		"--out", "run")
-	p := s.Command("study", "watch", "run")
+// watch starts study watch, which shows what is at path. It returns the page's address, and a function that interrupts
+// the process and checks that it ends well.
+func watch(t *testing.T, s *shelltest.Shell, path, what string) (page string, end func()) {
+	t.Helper()
+	p := s.Command("study", "watch", path)
 	p.Stdout = nil
 	out, err := p.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.Start())
 	lines := bufio.NewScanner(out)
 	require.True(t, lines.Scan())
-	_, page, ok := strings.Cut(lines.Text(), "the run is shown at ")
+	_, page, ok := strings.Cut(lines.Text(), what+" is shown at ")
 	require.True(t, ok, lines.Text())
+	return page, func() {
+		require.NoError(t, p.Process.Signal(os.Interrupt))
+		require.Zero(t, p.Ended(), p.Err.String())
+	}
+}
+
+// TestRunsInTheBrowser: study watch shows the folders of runs of islands and of evolve, and says where there is none.
+func TestRunsInTheBrowser(t *testing.T) {
+	s := shelltest.New(t)
+	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
+		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
+		"--out", "run")
+	page, end := watch(t, s, "run", "the run")
 	var shown struct {
 		Rows     []map[string]float64
 		Standing struct{ Islands []map[string]any }
@@ -298,8 +300,14 @@ func TestIslandsInTheBrowser(t *testing.T) {
 		best = max(best, mean)
 	}
 	require.Equal(t, shown.Rows[3]["best_mean"], best)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	require.Zero(t, p.Ended(), p.Err.String())
+	end()
+	s.Do(t, "evolve", "CartPole-v1", "--backend", "reference", "--pop", "8", "--policy", "linear", "--steps", "5",
+		"--judge", "2", "--target", "0", "--generations", "3", "--out", "evolve")
+	page, end = watch(t, s, "evolve", "the run")
+	shown.Rows = nil
+	require.NoError(t, json.Unmarshal([]byte(pageData(t, page, "")), &shown))
+	require.Len(t, shown.Rows, 3)
+	end()
 	require.Contains(t, s.Refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
 }
 

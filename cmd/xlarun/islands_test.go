@@ -124,8 +124,8 @@ func TestIslandThatCannotLeave(t *testing.T) {
 	s := shelltest.New(t)
 	require.NoError(t, os.MkdirAll(s.Path("shared", "migration_pool"), 0o777))
 	require.NoError(t, os.WriteFile(s.Path("shared", "migration_pool", "island-01"), []byte("in the way"), 0o666))
-	said := s.Refused(t, "evolve", "CartPole-v1", "--backend", "reference", "--island", "01", "-p", "16", "-g", "9",
+	message := s.Refused(t, "evolve", "CartPole-v1", "--backend", "reference", "--island", "01", "-p", "16", "-g", "9",
 		"--migration-dir", "shared", "--migrate-every", "8", "--migrants", "3", "--policy", "linear", "--out", "run")
-	require.Contains(t, said, `--migration-dir got "shared", wants a folder in which the island can write: `)
+	require.Contains(t, message, `--migration-dir got "shared", wants a folder in which the island can write: `)
 	require.NoDirExists(t, s.Path("run"), "nothing was run")
 }

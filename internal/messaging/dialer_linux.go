@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// looks is how often a connection is looked at within a silence.
-const looks = 8
+// checksPerSilence is how often a connection is checked within a silence.
+const checksPerSilence = 8
 
 // watch closes a connection after a silence. It ends when the connection is closed.
 func (d *Dialer) watch(conn net.Conn) {
@@ -23,7 +23,7 @@ func (d *Dialer) watch(conn net.Conn) {
 	go func() {
 		var wait unanswered
 		for {
-			time.Sleep(max(d.Silence()/looks, time.Millisecond))
+			time.Sleep(max(d.Silence()/checksPerSilence, time.Millisecond))
 			var info *unix.TCPInfo
 			var failure error
 			if err := raw.Control(func(fd uintptr) {

@@ -77,11 +77,11 @@ func testLinks(t *testing.T, n Network) {
 		return cmd
 	}
 	server := command(asServer, net.JoinHostPort(n.Host(0), fmt.Sprint(p)))
-	said, err := server.StdoutPipe()
+	output, err := server.StdoutPipe()
 	require.NoError(t, err)
 	serverOver, err := n.Start(0, server)
 	require.NoError(t, err)
-	_, err = io.ReadFull(said, make([]byte, len("listens\n")))
+	_, err = io.ReadFull(output, make([]byte, len("listens\n")))
 	require.NoError(t, err)
 	at, err := n.Address(1, 0, p)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -70,6 +71,9 @@ func (r *report) add(e event, output map[string][]string, out io.Writer) {
 			fmt.Fprint(out, e.Output)
 		}
 	case "pass", "skip", "fail":
+		if e.Test == "" {
+			r.addUnfinished(e, output, out)
+		}
 		if e.Action == "fail" {
 			r.failed = append(r.failed, strings.TrimSpace(name))
 			fmt.Fprint(out, strings.Join(output[name], ""))
@@ -80,6 +84,18 @@ func (r *report) add(e event, output map[string][]string, out io.Writer) {
 		}
 	case "build-fail":
 		r.failed = append(r.failed, "a build")
+	}
+}
+
+// addUnfinished adds the tests of a package that began but did not end, because the package ran into its time limit or
+// its process died. They have no event of their own.
+func (r *report) addUnfinished(e event, output map[string][]string, out io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(output)) {
+		if strings.HasPrefix(name, e.Package+" ") {
+			r.failed = append(r.failed, name+" (did not end)")
+			fmt.Fprint(out, strings.Join(output[name], ""))
+			delete(output, name)
+		}
 	}
 }
 

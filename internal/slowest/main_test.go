@@ -33,3 +33,19 @@ the slowest 1 of 2 tests, which took 2 s together:
 FAIL: p TestBroken/case, p TestBroken, p
 `, out.String())
 }
+
+// 32.260: a test that never ended was not named, and the dump of its goroutines was not shown.
+func TestUnfinished(t *testing.T) {
+	in := `{"Action":"run","Package":"p","Test":"TestHangs"}
+{"Action":"output","Package":"p","Test":"TestHangs","Output":"=== RUN   TestHangs\n"}
+{"Action":"output","Package":"q","Test":"TestOther","Output":"of another package\n"}
+{"Action":"output","Package":"p","Test":"TestHangs","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t2.5s\n"}
+{"Action":"fail","Package":"p","Elapsed":2.5}
+`
+	var out strings.Builder
+	r, err := read(strings.NewReader(in), &out)
+	require.NoError(t, err)
+	require.Equal(t, "FAIL\tp\t2.5s\n=== RUN   TestHangs\npanic: test timed out\n", out.String())
+	require.Equal(t, []string{"p TestHangs (did not end)", "p"}, r.failed)
+}

@@ -12,13 +12,32 @@ import (
 
 // Judge plays members on fresh episodes, the same ones for all: a compiled program.
 type Judge struct {
+	// Progress is told during Play how many episodes of each member are done, of how many; nil: it is not told.
+	Progress func(done, total int)
+
 	backend  xlabridge.Backend
 	program  *xlabridge.Compiled
 	inputs   []*graph.Array // of the rollout
 	episodes int
+	batch    int // episodes of a call of the program
 	steps    int // of an episode at most
 	members  int
 	single   bool // the program takes a member as it is, not a stack of members
+}
+
+const (
+	// mostBatchSteps bounds the environment steps of one call of the program, so that a long judgement can tell how far
+	// it is. Tests change it.
+	defaultBatchSteps = 1 << 24
+	// leastBatch is the number of episodes that a call plays all the same: fewer would leave vectors unused.
+	leastBatch = 16
+)
+
+var mostBatchSteps = defaultBatchSteps
+
+// batchOf returns the number of episodes of a call.
+func batchOf(members, episodes, steps int) int {
+	return min(episodes, max(leastBatch, mostBatchSteps/(members*steps)))
 }
 
 // Judgement is the result of a member on a number of fresh episodes.
@@ -69,13 +88,15 @@ func (j *Judge) compile(r *Rollout, players any, purpose string) error {
 	if err != nil {
 		return err
 	}
-	p, err := graph.TraceArgs("judge", []any{players, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
-		one := one.Bound(args[2].(map[string]*graph.Array))
-		key := args[1].(random.Key)
+	j.batch = batchOf(j.members, j.episodes, j.steps)
+	args := []any{players, random.New(0), graph.Of(int32(0)), in}
+	p, err := graph.TraceArgs("judge", args, graph.TraceOptions{}, func(args []any) any {
+		one := one.Bound(args[3].(map[string]*graph.Array))
+		key, first := args[1].(random.Key), args[2].(*graph.Array)
 		play := func(params any) any {
 			s := graph.VMap(func(e *graph.Array) Summary {
 				return one.Episode(params, random.FoldIn(key, e))
-			})(graph.Iota(j.episodes))
+			})(graph.Iota(j.batch).Add(first))
 			return graph.Concatenate(
 				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},
 					rowsOf(s.Reports)...)...)
@@ -114,25 +135,44 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.program.Call(append(append(graph.Leaves(players), key.Data), j.inputs...))
+	rows := make([][][]float64, j.members) // of each member: returns, lengths and each report, by episode
+	for first := 0; first < j.episodes; first += j.batch {
+		n := min(j.batch, j.episodes-first) // the last call plays some more, which do not count
+		played, err := j.call(players, key, first)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			mine := played[i*len(played)/j.members : (i+1)*len(played)/j.members]
+			for k := 0; k*j.batch < len(mine); k++ {
+				if first == 0 {
+					rows[i] = append(rows[i], nil)
+				}
+				rows[i][k] = append(rows[i][k], mine[k*j.batch:k*j.batch+n]...)
+			}
+		}
+		if j.Progress != nil {
+			j.Progress(first+n, j.episodes)
+		}
+	}
+	all := make([]Judgement, j.members)
+	for i, r := range rows {
+		all[i] = judge(r[0], r[1], j.steps)
+		for _, report := range r[2:] {
+			all[i].Reports = append(all[i].Reports, MeanOfFinite(report))
+		}
+	}
+	return all, nil
+}
+
+// call plays a batch of episodes from the number first on.
+func (j *Judge) call(players any, key random.Key, first int) ([]float64, error) {
+	out, err := j.program.Call(append(append(graph.Leaves(players), key.Data, graph.Of(int32(first))), j.inputs...))
 	if err != nil {
 		return nil, err
 	}
 	defer xlabridge.Free(out)
-	v, err := graph.Floats(out[0])
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Judgement, j.members)
-	for i := range all {
-		n := j.episodes
-		mine := v[i*len(v)/j.members : (i+1)*len(v)/j.members]
-		all[i] = judge(mine[:n], mine[n:2*n], j.steps)
-		for at := 2 * n; at < len(mine); at += n {
-			all[i].Reports = append(all[i].Reports, MeanOfFinite(mine[at:at+n]))
-		}
-	}
-	return all, nil
+	return graph.Floats(out[0])
 }
 
 // players returns what the program takes for members: the only one, or their stack, on the host.

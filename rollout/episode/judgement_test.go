@@ -5,6 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/classic"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
 )
 
 func TestJudgement(t *testing.T) {
@@ -42,4 +48,36 @@ func TestJudgement(t *testing.T) {
 		}
 		require.Equal(t, c.failed, none, "case %d: %s", c.number, c.what)
 	}
+}
+
+// 32.236: a judgement of many steps takes several calls of the program, tells how far it is, and is the same.
+func TestJudgementInBatches(t *testing.T) {
+	env := envs.Erase(classic.CartPole{})
+	p, head, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)
+	require.NoError(t, err)
+	r := &Rollout{Env: env, Policy: p, Head: head, Steps: 4, Episodes: 1}
+	members := []any{p.Init(random.New(1)), p.Init(random.New(2)), p.Init(random.New(3))}
+	play := func() (all [][]Judgement, done []int) {
+		j, err := NewActingJudge(&xlabridge.Reference{}, r, members[0], 2, 37, math.MaxInt, "a test")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, j.Close()) }()
+		require.True(t, j.Fits(members[1]))
+		require.False(t, j.Fits(p))
+		j.Progress = func(n, total int) {
+			require.Equal(t, 37, total)
+			done = append(done, n)
+		}
+		all, err = j.PlayAll(members, random.New(5))
+		require.NoError(t, err)
+		return all, done
+	}
+	want, once := play()
+	require.Equal(t, []int{37, 37}, once, "three members, two at a time")
+	mostBatchSteps = 1
+	defer func() { mostBatchSteps = defaultBatchSteps }()
+	got, often := play()
+	require.Equal(t, []int{16, 32, 37, 16, 32, 37}, often)
+	require.Equal(t, want, got)
+	require.Len(t, got, 3)
+	require.Len(t, got[0][0].Return, 37)
 }

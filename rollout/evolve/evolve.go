@@ -45,25 +45,30 @@ func init() {
 // time, except the methods of run.Members.
 type Evolution struct {
 	*run.Loop
-	config   Config
-	target   float64 // NaN: none
-	backend  xlabridge.Backend
-	setup    *generation.Setup
-	program  *generation.Program
-	profile  run.Profile
-	bestEver float64
-	patience generation.Patience
-	last     generation.Summary // of the last generation
-	hall     generation.Hall    // without members
-	exam     *exam              // nil: the run has none
-	chunk    *chunk             // nil: one host computes the whole population
+	config     Config
+	target     float64 // NaN: none
+	backend    xlabridge.Backend
+	setup      *generation.Setup
+	program    *generation.Program
+	profile    run.Profile
+	bestEver   float64
+	patience   generation.Patience
+	last       generation.Summary   // of the last generation
+	hall       generation.Hall      // without members
+	counter    *run.PartCounter     // nil: nothing is counted
+	exam       *episode.ActingJudge // nil: the run has none
+	failedExam bool                 // the centre has not passed an exam
+	chunk      *chunk               // nil: one host computes the whole population
 	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
 	outer string
 }
 
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func New(b xlabridge.Backend, c Config) (*Evolution, error) {
+func New(b xlabridge.Backend, c Config) (*Evolution, error) { return newEvolution(b, c, nil) }
+
+// newEvolution is New after an evolution of the same run, whose exam it takes over; nil: there was none.
+func newEvolution(b xlabridge.Backend, c Config, exam *episode.ActingJudge) (*Evolution, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return nil, err
@@ -82,7 +87,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 		x.Wait() // the caller may close the backend now
 		return nil, err
 	}
-	if err := e.prepareExam(); err != nil {
+	if err := e.prepareExam(exam); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -131,6 +136,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		err = e.join(b, options, first, in)
 	} else {
 		options.Counter = x.Counter(x.Groups.Used(), x.Groups.Devices)
+		e.counter = options.Counter
 		in.Counter = options.Counter.Input()
 		e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
 	}
@@ -197,7 +203,7 @@ func (e *Evolution) Close() error {
 
 func (e *Evolution) closePrograms() error {
 	if e.exam != nil {
-		defer func() { _ = e.exam.judge.Close() }()
+		defer func() { _ = e.exam.Close() }()
 	}
 	if e.chunk != nil {
 		return errors.Join(e.chunk.Close(), e.Loop.Close())

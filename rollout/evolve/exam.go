@@ -2,12 +2,13 @@ package evolve
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
-	"xlarun/rollout/policy"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -17,7 +18,7 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ExamSettings struct {
-	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" zero:"no exam"`
+	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" max:"3e38" zero:"no exam"`
 	_          struct{} `help:"mean return that the centre must have in an exam, too, before the run ends at its"`
 	_          struct{} `help:"target; 0: no exam"`
 	// ExamEpisodes is the number of an exam's fresh episodes.
@@ -39,12 +40,6 @@ const examReturn = "exam_return"
 
 // examKey is folded into the seed's key for the episodes of exams. No training and no judge uses it.
 const examKey = 0x6578616d
-
-// exam plays the centre of a search on other episodes.
-type exam struct {
-	judge *episode.Judge
-	ways  []string // to act; see policy.WaysOf
-}
 
 // examined returns the config with the settings of an exam's episodes.
 func (c *Config) examined() Config {
@@ -83,6 +78,10 @@ func (c *Config) checkExam() error {
 		return settings.Wrong("exam-target", c.ExamTarget, "0 without a target, since no run without one reaches an "+
 			"exam: set target, too")
 	}
+	if most := r.Env.Spec().MaxReward * float64(r.Steps); most > 0 && c.ExamTarget > most {
+		return settings.Wrong("exam-target", c.ExamTarget, "at most %g, the largest return of an exam's %d steps of %s",
+			most, r.Steps, c.Env)
+	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {
 		return settings.Wrong("exam-param", c.ExamParam.String(), "parameters that leave the observations %v and the "+
@@ -106,31 +105,24 @@ func (c *Config) Remark() string {
 }
 
 // newExam compiles the exam of members like one.
-func newExam(b xlabridge.Backend, c *Config, member any) (*exam, error) {
+func newExam(b xlabridge.Backend, c *Config, member any) (*episode.ActingJudge, error) {
 	other := c.examined()
 	r, err := other.Rollout()
 	if err != nil {
 		return nil, err
 	}
-	x := &exam{ways: policy.WaysOf(r.Policy)}
-	x.judge, err = episode.NewJudge(b, r, policy.Acting(member, x.ways[0]), len(x.ways), c.ExamEpisodes,
-		c.Purpose()+", exam")
-	return x, err
+	return episode.NewActingJudge(b, r, member, 1, c.ExamEpisodes, math.MaxInt, c.Purpose()+", exam")
 }
 
-// hold returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode
-// failed in each way.
-func (x *exam) hold(member any, key random.Key) (mean float64, err error) {
-	var players []any
-	for _, way := range x.ways {
-		players = append(players, policy.Acting(member, way))
-	}
-	judgements, err := x.judge.Play(players, key)
+// examScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode failed in
+// each way.
+func examScore(exam *episode.ActingJudge, member any, key random.Key) (mean float64, err error) {
+	judgements, err := exam.PlayAll([]any{member}, key)
 	if err != nil {
 		return 0, err
 	}
 	mean = math.Inf(-1)
-	for _, j := range judgements {
+	for _, j := range judgements[0] {
 		if j.Failed == 0 {
 			mean = max(mean, j.Mean)
 		}
@@ -138,32 +130,44 @@ func (x *exam) hold(member any, key random.Key) (mean float64, err error) {
 	return mean, nil
 }
 
-// centre returns the centre of the search.
+// centre returns the centre of the search. Only the arrays that it depends on leave the devices.
 func (e *Evolution) centre() (member any, err error) {
-	s, err := e.Loop.Snapshot()
+	s, err := e.Loop.State()
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := e.Candidates(s)
-	if err != nil {
-		return nil, err
-	}
-	return candidates[0].Params, nil
+	return e.program.Centre(s.(generation.State))
 }
 
-// prepareExam compiles the exam, so that a run that cannot hold it fails at its start.
-func (e *Evolution) prepareExam() error {
+// prepareExam compiles the exam, so that a run that cannot hold it fails at its start. It takes an earlier one of the
+// same run, if that plays members of the same shapes; nil: there is none.
+func (e *Evolution) prepareExam(earlier *episode.ActingJudge) error {
 	if e.config.ExamTarget == 0 {
 		return nil
 	}
 	centre, err := e.centre()
-	if err == nil {
+	if err == nil && earlier != nil && earlier.Fits(centre) {
+		e.exam = earlier
+	} else if earlier != nil {
+		err = errors.Join(err, earlier.Close())
+	}
+	if err == nil && e.exam == nil {
 		e.exam, err = newExam(e.backend, &e.config, centre)
+	}
+	if err == nil {
+		if e.counter == nil {
+			e.counter = run.NewStageCounter()
+		}
+		e.exam.Progress = func(done, total int) { e.counter.Stage("episodes of the exam", done, total) }
 	}
 	return err
 }
 
-// examine holds an exam if the run has reached its target. The run goes on if the centre does not pass.
+// Counter implements run.Counting.
+func (e *Evolution) Counter() *run.PartCounter { return e.counter }
+
+// examine holds an exam if the run has reached its target. The run goes on if the centre does not pass. The first time
+// that is a notice.
 func (e *Evolution) examine(m *run.Metrics) error {
 	if e.config.ExamTarget == 0 {
 		return nil
@@ -174,11 +178,18 @@ func (e *Evolution) examine(m *run.Metrics) error {
 		if err != nil {
 			return err
 		}
+		e.exam.Progress(0, e.config.ExamEpisodes)
 		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
-		if value.Number, err = e.exam.hold(centre, key); err != nil {
+		if value.Number, err = examScore(e.exam, centre, key); err != nil {
 			return err
 		}
 		m.Done = value.Number >= e.config.ExamTarget
+		if !m.Done && !e.failedExam {
+			e.failedExam = true
+			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the centre has not passed the exam: "+
+				"%s of the %s wanted (--exam-target); the run goes on", generation.Number(value.Number),
+				generation.Number(e.config.ExamTarget)))
+		}
 	}
 	m.Values = append(m.Values, value)
 	return nil

@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// 31.346: a run that has reached its target goes on until its centre passes the exam. The exam's mean return is that of
-// episodes that are played one by one.
+// 31.346: a run that has reached its target goes on until its centre passes the exam. Its mean return
+// equals the mean over episodes that are played one by one.
 func TestExam(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
@@ -40,7 +40,7 @@ func TestExam(t *testing.T) {
 		}
 		return m, mean
 	}
-	c.ExamTarget = 1000
+	c.ExamTarget = 29.9
 	m, mean := exam(c)
 	require.False(t, m.Done)
 	require.InDelta(t, mean, of(t, m, examReturn), 1e-4)
@@ -61,11 +61,16 @@ func TestExam(t *testing.T) {
 	require.True(t, math.IsNaN(of(t, m, examReturn)))
 
 	for name, change := range map[string]func(c *Config){
-		"exam-param": func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
-		"exam-steps": func(c *Config) { c.ExamTarget = 0 },
-		"no target":  func(c *Config) { c.Target = "0" },
+		"exam-param":                     func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
+		"exam-steps":                     func(c *Config) { c.ExamTarget = 0 },
+		"no target":                      func(c *Config) { c.Target = "0" },
+		"32.230 CartPole gives 1 a step": func(c *Config) { c.ExamTarget = 31 },
+		"32.230 no float32":              func(c *Config) { c.ExamTarget, c.Env, c.Policy = 1e300, "Acrobot-v1", "mlp" },
 	} {
 		other := c.clone()
+		if name == "32.230 no float32" {
+			other.ExamParam = nil
+		}
 		change(&other)
 		_, err := other.Start(&xlabridge.Reference{})
 		var wrong *settings.Error
@@ -80,4 +85,47 @@ func TestExam(t *testing.T) {
 	require.ErrorContains(t, other.checkExam(), "hosts hold no exams", "31.347")
 	_, err := c.LaneCost()
 	require.ErrorContains(t, err, "lanes hold no exams", "31.348")
+}
+
+// 32.231: the first exam that is not passed is a notice, and the display has its return. While an exam runs, the round
+// tells how many of its episodes are done. 32.232: a search that starts again holds the same compiled exam.
+func TestExamIsShown(t *testing.T) {
+	c := DefaultConfig()
+	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
+	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 16
+	c.ExamTarget, c.ExamEpisodes, c.ExamSteps = 200, 5, 200 // the pole never falls within 3 steps
+	r, err := newRestarting(&xlabridge.Reference{}, c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	first := r.exam
+	tell := first.Progress
+	var told []int
+	notices := 0
+	for r.count == 0 {
+		r.exam.Progress = func(done, total int) {
+			tell(done, total)
+			n, of, name := r.Counter().Done()
+			require.Equal(t, []any{int64(done), int64(5), "episodes of the exam"}, []any{n, of, name})
+			told = append(told, done)
+		}
+		m, err := r.Step()
+		require.NoError(t, err)
+		if m.Done {
+			t.Fatal("the exam was passed")
+		}
+		notices += len(m.Notices)
+		if len(m.Notices) > 0 {
+			require.Contains(t, m.Notices[0], "of the 200 wanted (--exam-target); the run goes on")
+		}
+		require.Less(t, m.Step, int64(100))
+	}
+	require.Equal(t, 1, notices)
+	require.Equal(t, []int{0, 5, 0, 5}, told[:4])
+	require.Same(t, first, r.exam)
+	require.Greater(t, r.population, 8)
+	_, err = r.Step()
+	require.NoError(t, err)
+	rows := c.Board()
+	require.Equal(t, "exam", rows[len(rows)-1].Label)
+	require.Equal(t, " of 200", rows[len(rows)-1].Parts[0].Behind)
 }

@@ -17,6 +17,7 @@ import (
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -101,7 +102,9 @@ type hosted struct {
 	ready     bool
 	history   []roundMetrics // metrics of the newest rounds that this process knows
 	lastStats hosts.Stats
-	alive     []string // hosts that were alive in the last generation
+	shares    []float64 // of the chunks, in the newest generations; at most shareWindow
+	alive     []string  // hosts that were alive in the last generation
+	away      time.Time // when the server was found to be away; zero: it is there
 }
 
 // roundMetrics are the metrics of a round, as a message has them.
@@ -321,15 +324,46 @@ func (h *hosted) named(err error) error {
 // report adds what this host did in the last generation, and who has joined and left.
 func (h *hosted) report(m *run.Metrics) {
 	alive := h.process.Hosts()
+	m.Notices = append(m.Notices, h.connection(time.Now())...)
 	m.Notices = append(m.Notices, changes(h.alive, alive)...)
 	h.alive = alive
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
-	m.Timings = append(m.Timings, run.Value{Name: "hosts", Number: float64(len(alive))},
-		run.Value{Name: "share", Number: float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())},
+	share := float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())
+	h.shares = append(h.shares[max(0, len(h.shares)-shareWindow+1):], share)
+	m.Timings = append(m.Timings, run.Value{Name: "hosts_alive", Number: float64(len(alive))},
+		run.Value{Name: "share", Number: share}, run.Value{Name: "mean_share", Number: mean(h.shares)},
 		run.Value{Name: "chunks_twice", Number: float64(s.Duplicates - b.Duplicates)},
 		run.Value{Name: "seconds_waited", Number: (s.WaitTime - b.WaitTime).Seconds()},
 		run.Value{Name: "bytes_sent", Number: float64(s.Bytes - b.Bytes)})
+}
+
+// shareWindow is the number of generations over which the display takes the mean of a host's share: that of one
+// generation depends on which host was the first to begin its last chunks.
+const shareWindow = 32
+
+func mean(numbers []float64) (mean float64) {
+	for _, x := range numbers {
+		mean += x / float64(len(numbers))
+	}
+	return mean
+}
+
+// connection returns a line when the server is away, and one when it is back.
+func (h *hosted) connection(now time.Time) []string {
+	connected, began := h.process.Connected(), h.away
+	server, _, err := h.current().config.server()
+	switch {
+	case err != nil || connected == began.IsZero():
+		return nil
+	case connected:
+		h.away = time.Time{}
+		return []string{fmt.Sprintf("the server %s is back after %v: this host shares the population again", server.URL,
+			now.Sub(began).Round(time.Second))}
+	}
+	h.away = now
+	return []string{fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the population again "+
+		"when it is back", server.URL)}
 }
 
 // namedHosts is the number of hosts that a notice names, at most.
@@ -365,11 +399,16 @@ func changes(before, now []string) (lines []string) {
 // Board returns the rows of a display: those of the search, and what this host does.
 func (c *Config) Board() []run.Row {
 	rows := c.Search.Board()
+	if c.ExamTarget != 0 {
+		rows = append(rows, run.Row{Label: "exam", Plain: true, Gaps: true, Parts: []run.Part{{Metric: examReturn,
+			Behind: " of " + generation.Number(c.ExamTarget)}}})
+	}
 	if !c.hosted() {
 		return rows
 	}
-	return append(rows, run.Row{Label: "hosts", Plain: true, Parts: []run.Part{{Metric: "hosts", Format: run.Whole},
-		{Before: ", this one ", Metric: "share", Format: run.Percent, Behind: " of the chunks"}}},
+	return append(rows, run.Row{Label: "hosts", Plain: true, Parts: []run.Part{
+		{Metric: "hosts_alive", Format: run.Whole},
+		{Before: ", this one ", Metric: "mean_share", Format: run.Percent, Behind: " of the chunks"}}},
 		run.Row{Label: "chunks", Parts: []run.Part{{Metric: "chunks_twice", Format: run.Whole, Behind: " done twice"},
 			{Before: ", waited ", Metric: "seconds_waited", Format: run.Seconds},
 			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}})

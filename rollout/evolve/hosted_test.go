@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -243,6 +244,59 @@ func TestChangesOfHosts(t *testing.T) {
 		}
 		require.Equal(t, c.want, strings.Join(changes(before, strings.Fields(c.now)), " | "))
 	}
+}
+
+// 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are alive
+// has a name of its own. 32.235: the display has the mean share of the newest generations.
+func TestTheServerGoes(t *testing.T) {
+	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true}
+	serve := func() *natsserver.Server {
+		s, err := natsserver.NewServer(o)
+		require.NoError(t, err)
+		s.Start()
+		require.True(t, s.ReadyForConnections(10*time.Second))
+		return s
+	}
+	s := serve()
+	c := smallRun(func(c *Config) { c.Generations = 1000 })
+	c.Join, c.Devices = s.ClientURL()+"/goes", 1
+	o.Port = s.Addr().(*net.TCPAddr).Port // it comes back at the same address
+	r, err := c.Start(xlatest.Open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	h := r.(*hosted)
+	var notices []string
+	generations := func(n int) (m run.Metrics) {
+		for range n {
+			m, err = r.Step()
+			require.NoError(t, err)
+			notices = append(notices, m.Notices...)
+		}
+		return m
+	}
+	generations(2)
+	require.Empty(t, notices)
+	s.Shutdown()
+	require.Eventually(t, func() bool { return !h.process.Connected() }, 10*time.Second, 10*time.Millisecond)
+	generations(2)
+	require.Len(t, notices, 1)
+	require.Contains(t, notices[0], "does not answer: this host goes on alone")
+	s = serve()
+	defer s.Shutdown()
+	require.Eventually(t, h.process.Connected, 10*time.Second, 10*time.Millisecond)
+	m := generations(2)
+	require.Len(t, notices, 2)
+	require.Regexp(t, `is back after \d+s: this host shares`, notices[1])
+	timings := map[string]float64{}
+	for _, v := range m.Timings {
+		timings[v.Name] = v.Number
+	}
+	require.EqualValues(t, 1, timings["hosts_alive"])
+	require.NotContains(t, timings, "hosts")
+	require.InDelta(t, 1, timings["mean_share"], 1e-12)
+	h.shares = []float64{0, .5}
+	h.report(&m)
+	require.InDelta(t, .5/3, m.Timings[len(m.Timings)-4].Number, 1e-12, "no chunk since")
 }
 
 // 32.26: islands of two processes exchange members by a message server, and write the files of islands.

@@ -12,13 +12,14 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says: for
-// every strategy, and for policies of all kinds. XLA runs some operations in another order than the program's and
-// copies the mean for Adam, and keeps more arrays of a tile of eggroll's than are alive at a time: what is known to be
-// further off is listed with how far.
+// 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says, or
+// within 16 KiB: for every strategy, and for policies of all kinds. What is known to be further off is listed with how
+// far. XLA takes the 32 slices of lmmaes out of a loop and keeps them all, computes a matrix of svcmaes twice from its
+// parameter, which it copies for that, and cuts the many small arrays of neat another way. Where noise is drawn again,
+// XLA shares two arrays of the size of a member that the prediction counts apart.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
-	further := map[string]float64{"crfmnes": .15, "diffusion": .5, "eggroll": .3, "iamalgam": .15,
-		"lmmaes": .2, "mr15ga": .3, "neat": .4, "pes": .3, "svcmaes": .2}
+	further := map[string]float64{"lmmaes": .15, "neat": .25, "svcmaes": .18}
+	const drawnAgain = .2
 	check := func(b *xlabridge.Client, strategy, policy string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
@@ -31,9 +32,13 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 			change(&c)
 			within = .1
 		}
+		if c.Memory > 0 {
+			within = drawnAgain
+		}
 		p := start(t, b, c).Profile()
-		require.InEpsilon(t, float64(p.PeakMemoryBytes)*float64(p.Devices), float64(p.PlannedBytes), within,
-			"%s, %s, %d devices", strategy, policy, p.Devices)
+		peak := float64(p.PeakMemoryBytes) * float64(p.Devices)
+		require.InDelta(t, peak, float64(p.PlannedBytes), max(within*peak, 16<<10), "%s, %s, %d devices", strategy,
+			policy, p.Devices)
 	}
 	one := xlatest.Open(t, 1)
 	policies := []string{"mlp:128,128", "linear", "gru:64", "lstm:64", "spiking:64", "blockmlp:128,128"}
@@ -63,6 +68,6 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		c.Population = 16
 		*c = c.With("strategy.optimizer", "sgd")
 	})
-	check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 }) // noise is drawn again
+	check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 })
 	check(xlatest.Open(t, 2), "openes", "mlp:128,128", func(*Config) {})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"xlarun/graph"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -34,16 +35,16 @@ type snapshotExtra struct {
 // init begins the run with an evolution. first is the config of the run, c that of the evolution.
 func (r *replacing) init(b xlabridge.Backend, first, c Config, key string, extra snapshotExtra) error {
 	r.backend, r.first, r.snapshotExtra, r.evolutions = b, first.clone(), extra, map[string]*Evolution{}
-	if err := r.put(c, key); err != nil {
+	if err := r.put(c, key, nil); err != nil {
 		return err
 	}
 	r.first.keepLayout(r.Evolution)
 	return nil
 }
 
-// put makes an evolution, at its first state, the current one.
-func (r *replacing) put(c Config, key string) error {
-	e, err := New(r.backend, c)
+// put makes an evolution, at its first state, the current one. It takes over the exam of the one before.
+func (r *replacing) put(c Config, key string, exam *episode.ActingJudge) error {
+	e, err := newEvolution(r.backend, c, exam)
 	if err != nil {
 		return err
 	}
@@ -57,10 +58,16 @@ func (r *replacing) put(c Config, key string) error {
 // replace replaces the current evolution by another one, at its first state. It frees the old one first, since both may
 // not fit in memory.
 func (r *replacing) replace(c Config, key string) error {
+	exam, failed := r.exam, r.failedExam
+	r.exam = nil // Close leaves it to the next one
 	if err := r.Evolution.Close(); err != nil {
 		return err
 	}
-	return r.put(c, key)
+	if err := r.put(c, key, exam); err != nil {
+		return err
+	}
+	r.failedExam = failed
+	return nil
 }
 
 func (r *replacing) current() *Evolution { return r.Evolution }

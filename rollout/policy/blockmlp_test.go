@@ -137,9 +137,9 @@ func TestBlocksOfEachMember(t *testing.T) {
 		params any
 	}{{p, second}, {&Normalizing{Inner: p}, Normalized{Own: second}}} {
 		// what is exported is the member's own, however it sees
-		said, err := of.Describe(of.params)
+		description, err := of.Describe(of.params)
 		require.NoError(t, err)
-		reads := said["reads"].([][][]int32)
+		reads := description["reads"].([][][]int32)
 		var flat []float64
 		for _, r := range slices.Concat(reads[0]...) {
 			flat = append(flat, float64(r))

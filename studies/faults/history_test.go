@@ -217,7 +217,7 @@ func newBench(t *testing.T) *bench {
 type node struct {
 	args      nodeArgs
 	dir       string
-	said      *os.File // what its processes write
+	logFile   *os.File // what its processes write
 	cmd       *exec.Cmd
 	over      <-chan error // nil: it does not run
 	clock     *clock
@@ -259,8 +259,8 @@ func (b *bench) history(t *testing.T, z size, seed uint64) {
 			t.Log(f)
 		}
 		for i, n := range h.nodes {
-			if n.said != nil {
-				t.Logf("node %d said: %s", i, text(n.said))
+			if n.logFile != nil {
+				t.Logf("node %d said: %s", i, text(n.logFile))
 			}
 		}
 		kept := filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-faults-%d.json", seed))
@@ -303,7 +303,7 @@ func (h *history) open(server bool, variant string) {
 		if i == database {
 			continue
 		}
-		n.said, err = os.Create(filepath.Join(h.dir, fmt.Sprintf("node-%d.log", i)))
+		n.logFile, err = os.Create(filepath.Join(h.dir, fmt.Sprintf("node-%d.log", i)))
 		require.NoError(t, err)
 		n.clock, err = newClock(filepath.Join(h.dir, fmt.Sprintf("clock-%d", i)))
 		require.NoError(t, err)
@@ -343,7 +343,7 @@ func (h *history) start(i int) {
 	}
 	n.cmd = n.args.command()
 	n.cmd.Dir = n.dir
-	n.cmd.Stdout, n.cmd.Stderr = n.said, n.said
+	n.cmd.Stdout, n.cmd.Stderr = n.logFile, n.logFile
 	var err error
 	n.over, err = h.net.Start(i, n.cmd)
 	require.NoError(h.t, err)
@@ -503,7 +503,7 @@ func (h *history) supervise() {
 				n.done = true
 				continue
 			}
-			fmt.Fprintf(n.said, "-- it has ended: %v\n", err)
+			fmt.Fprintf(n.logFile, "-- it has ended: %v\n", err)
 			time.Sleep(50 * time.Millisecond)
 			h.start(i)
 		default:
@@ -544,7 +544,7 @@ func (h *history) wait() {
 			_ = c.cmd.Process.Signal(syscall.SIGQUIT)
 			<-c.over
 			c.over = nil
-			require.Fail(h.t, "the study hangs", "%s", text(c.said))
+			require.Fail(h.t, "the study hangs", "%s", text(c.logFile))
 		}
 	}
 	h.t.Logf("%v of faults, %v to the end", h.record.Healed-h.began, time.Since(began))

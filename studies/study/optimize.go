@@ -52,7 +52,7 @@ func (s *Study) runTrial(objective func(*Trial) ([]float64, error)) error {
 	case errors.Is(err, ErrPruned):
 		return s.TellPruned(t)
 	case err != nil:
-		return s.Failed(t, err.Error())
+		return s.TellFailed(t, err.Error())
 	}
 	return s.Tell(t, values...)
 }

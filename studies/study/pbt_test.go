@@ -57,7 +57,7 @@ func TestPBT(t *testing.T) {
 		// descends best at a rate of 0.01
 		states[n] = states[at.Parent] - math.Exp(-math.Pow(math.Log10(x.frozen.Params["rate"])+2, 2))
 		if n == 13 {
-			require.NoError(t, s.Failed(x, "broken"))
+			require.NoError(t, s.TellFailed(x, "broken"))
 			continue
 		}
 		require.NoError(t, s.Tell(x, states[n]))

@@ -35,7 +35,7 @@ func TestSettled(t *testing.T) {
 				delete(open, x.Number())
 				switch r.IntN(6) {
 				case 0:
-					require.NoError(t, s.Failed(x, "so"))
+					require.NoError(t, s.TellFailed(x, "so"))
 				case 1:
 					require.NoError(t, x.Report(3, r.Float64()))
 					require.NoError(t, s.TellPruned(x))

@@ -74,7 +74,7 @@ func asked(t *testing.T, sampler Sampler, space Space, trials, window int, order
 		open = append(open[:i], open[i+1:]...)
 		switch p := x.frozen.Params; {
 		case x.Number()%11 == 7:
-			require.NoError(t, s.Failed(x, "no"))
+			require.NoError(t, s.TellFailed(x, "no"))
 		case x.Number()%7 == 3:
 			require.NoError(t, x.Report(1, p["x"]))
 			require.NoError(t, s.TellPruned(x))

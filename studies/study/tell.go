@@ -13,7 +13,7 @@ func (s *Study) Tell(t *Trial, values ...float64) error {
 			len(s.options.Directions))
 	}
 	if slices.ContainsFunc(values, math.IsNaN) {
-		return s.Failed(t, fmt.Sprintf("the objective is not a number: %v", values))
+		return s.TellFailed(t, fmt.Sprintf("the objective is not a number: %v", values))
 	}
 	return s.finish(t, Result{State: Complete, Values: values})
 }
@@ -27,8 +27,8 @@ func (s *Study) TellPruned(t *Trial) error {
 	return s.finish(t, r)
 }
 
-// Failed ends a trial with a reason.
-func (s *Study) Failed(t *Trial, reason string) error {
+// TellFailed ends a trial that has failed, with the reason.
+func (s *Study) TellFailed(t *Trial, reason string) error {
 	return s.finish(t, Result{State: Fail, Reason: reason})
 }
 

@@ -73,16 +73,16 @@ func plain(e *element, indent string) string {
 		})
 		text += fmt.Sprintf(" %s=%q", name, value)
 	}
-	said := ""
+	content := ""
 	for _, node := range e.Nodes {
 		switch child := node.(type) {
 		case *element:
 			text += "\n" + plain(child, indent+" ")
 		case string:
-			said += strings.TrimSpace(child)
+			content += strings.TrimSpace(child)
 		}
 	}
-	return text + "\n" + indent + " " + strconv.Quote(said)
+	return text + "\n" + indent + " " + strconv.Quote(content)
 }
 
 // TestABrowserDrawsTheSame: what the other tests look at is what a browser shows.

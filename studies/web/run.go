@@ -25,9 +25,9 @@ func OpenRun(l studies.Listen, folder string) (*Page, error) {
 	if err != nil || !ok {
 		return nil, fmt.Errorf("%s is no folder of a run: its config.toml names no kind; give one, or a study", folder)
 	}
-	p := &Page{first: "run.html", folder: folder, see: func() (any, error) { return runOf(folder, name) }}
+	p := &Page{of: "run", folder: folder, see: func() (any, error) { return runOf(folder, name) }}
 	if name == "islands" {
-		p.first, p.see = "islands.html", func() (any, error) { return islandsOf(folder) }
+		p.of, p.see = "islands", func() (any, error) { return islandsOf(folder) }
 	}
 	if err := p.open(l); err != nil {
 		return nil, err

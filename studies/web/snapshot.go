@@ -2,9 +2,7 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -35,25 +33,25 @@ type snapshot struct {
 }
 
 type trial struct {
-	Number  int64          `json:"n"`
-	State   study.State    `json:"state"`
-	Values  []number       `json:"values"`
-	Params  map[string]any `json:"params"`
-	Start   int64          `json:"start,omitempty"`   // ms since 1970
-	Seconds float64        `json:"seconds,omitempty"` // that it took
-	Step    *int64         `json:"step,omitempty"`    // the last reported, of one that is not complete
-	Last    *number        `json:"last,omitempty"`    // the value of that
-	Reason  string         `json:"reason,omitempty"`
-	Foreign bool           `json:"foreign,omitempty"`
-	Left    bool           `json:"left,omitempty"`    // it runs by the database, and nobody runs it
-	Broken  bool           `json:"broken,omitempty"`  // it does not keep its constraints
-	Differs bool           `json:"differs,omitempty"` // two results that are not equal
+	Number  int64            `json:"n"`
+	State   study.State      `json:"state"`
+	Values  []studies.Number `json:"values"`
+	Params  map[string]any   `json:"params"`
+	Start   int64            `json:"start,omitempty"`   // ms since 1970
+	Seconds float64          `json:"seconds,omitempty"` // that it took
+	Step    *int64           `json:"step,omitempty"`    // the last reported, of one that is not complete
+	Last    *studies.Number  `json:"last,omitempty"`    // the value of that
+	Reason  string           `json:"reason,omitempty"`
+	Foreign bool             `json:"foreign,omitempty"`
+	Left    bool             `json:"left,omitempty"`    // it runs by the database, and nobody runs it
+	Broken  bool             `json:"broken,omitempty"`  // it does not keep its constraints
+	Differs bool             `json:"differs,omitempty"` // two results that are not equal
 }
 
 type curve struct {
-	Number int64    `json:"n"`
-	Steps  []int64  `json:"steps"`
-	Values []number `json:"values"`
+	Number int64            `json:"n"`
+	Steps  []int64          `json:"steps"`
+	Values []studies.Number `json:"values"`
 }
 
 type param struct {
@@ -77,37 +75,12 @@ type worker struct {
 	Silent  int     `json:"silent"` // seconds since it was heard of
 }
 
-// number is written as null if it is NaN, and as a text if it is infinite.
-type number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	switch x := float64(n); {
-	case math.IsNaN(x):
-		return []byte("null"), nil
-	case math.IsInf(x, 1):
-		return []byte(`"+inf"`), nil
-	case math.IsInf(x, -1):
-		return []byte(`"-inf"`), nil
-	default:
-		return json.Marshal(x)
-	}
-}
-
 // external returns the value of a parameter as JSON has it.
 func external(x any) any {
 	if f, ok := x.(float64); ok {
-		return number(f)
+		return studies.Number(f)
 	}
 	return x
-}
-
-func numbers(values []float64) []number {
-	out := make([]number, len(values))
-	for i, x := range values {
-		out[i] = number(x)
-	}
-	return out
 }
 
 // picture returns the snapshot of a study; spec may be nil. metrics are the names of the objectives.
@@ -139,7 +112,7 @@ func picture(st *study.Study, storage string, spec *studies.Spec, metrics []stri
 
 func pictured(t *study.FrozenTrial) trial {
 	_, differs := study.System[study.Conflict](t, study.ConflictAttr)
-	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{},
+	out := trial{Number: t.Number, State: t.State, Values: studies.Numbers(t.Values), Params: map[string]any{},
 		Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
 		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
 	for name, x := range t.External() {
@@ -152,7 +125,7 @@ func pictured(t *study.FrozenTrial) trial {
 		}
 	}
 	if n := len(t.Intermediate); n > 0 && t.State != study.Complete {
-		last := number(t.Intermediate[n-1].Value)
+		last := studies.Number(t.Intermediate[n-1].Value)
 		out.Step, out.Last = &t.Intermediate[n-1].Step, &last
 	}
 	return out
@@ -218,7 +191,7 @@ func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
 		n := len(t.Intermediate)
 		for i := range min(n, curvePoints) { // the first and the last stay
 			r := t.Intermediate[i*(n-1)/max(1, min(n, curvePoints)-1)]
-			c.Steps, c.Values = append(c.Steps, r.Step), append(c.Values, number(r.Value))
+			c.Steps, c.Values = append(c.Steps, r.Step), append(c.Values, studies.Number(r.Value))
 		}
 		all = append(all, c)
 	}

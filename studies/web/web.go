@@ -3,6 +3,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -12,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"net"
 	"net/http"
@@ -24,8 +26,29 @@ import (
 	"xlarun/studies/study"
 )
 
-//go:embed page
+// page holds the files that are served as they are, main the content of each page, and frame what is around it.
+//
+//go:embed page main
 var files embed.FS
+
+//go:embed frame.html
+var frameText string
+
+var frame = template.Must(template.New("frame").Parse(frameText))
+
+// render returns a page: of a study, a run or islands.
+func render(of string) ([]byte, error) {
+	main, err := files.ReadFile("main/" + of + ".html")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = frame.Execute(&b, struct {
+		Of   string
+		Main template.HTML
+	}{of, template.HTML(main)})
+	return b.Bytes(), err
+}
 
 // Page is the page of a study.
 type Page struct {
@@ -45,7 +68,7 @@ type Page struct {
 	etag    string
 	numbers map[int64]int64 // of the trials, by ID
 	see     func() (any, error)
-	first   string // the file that is the page
+	of      string // what the page is of: "study"
 	folder  string // of a run
 }
 
@@ -57,7 +80,7 @@ const fresh = 500 * time.Millisecond
 // from this machine need it too. workers returns the workers of the study; nil if they are not known. The caller closes
 // d after the page.
 func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.WorkerStatus) (*Page, error) {
-	p := &Page{db: d, study: st, workers: workers, numbers: map[int64]int64{}, first: "index.html"}
+	p := &Page{db: d, study: st, workers: workers, numbers: map[int64]int64{}, of: "study"}
 	p.see = p.trials
 	if err := p.open(l); err != nil {
 		return nil, err
@@ -119,9 +142,15 @@ func (p *Page) handler() http.Handler {
 	if err != nil {
 		panic(err) // it is in the program
 	}
+	whole, err := render(p.of)
+	if err != nil {
+		panic(err)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, p.first) })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, p.of+".html", time.Time{}, bytes.NewReader(whole))
+	})
 	mux.HandleFunc("GET /data", p.data)
 	mux.HandleFunc("GET /workers", p.working)
 	mux.HandleFunc("POST /token", p.enter)

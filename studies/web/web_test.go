@@ -115,7 +115,7 @@ func TestShowsAStudy(t *testing.T) {
 	_, text, _ = get(t, http.DefaultClient, p.URL()+"workers")
 	require.JSONEq(t, `[{"id":"host:6:1","trials":[],"threads":0,"done":0,"silent":0},
 		{"id":"host:7:1","trials":[4],"threads":3,"done":2,"silent":5}]`, text)
-	for file, want := range map[string]string{"": "<title>xlarun study</title>", "page.js": "poll(draw",
+	for file, want := range map[string]string{"": "<title>xlarun study</title>", "study.js": "poll(draw",
 		"plots.js": "svgNS", "live.js": "If-None-Match", "page.css": "color-scheme"} {
 		status, text, h = get(t, http.DefaultClient, p.URL()+file)
 		require.Equal(t, 200, status)
@@ -161,7 +161,7 @@ func TestWhoMayLook(t *testing.T) {
 	l := loopback
 	l.Token = "sesame"
 	p = shown(t, l, 1, nil)
-	for _, path := range []string{"", "data", "workers", "page.js", "index.html"} {
+	for _, path := range []string{"", "data", "workers", "study.js", "index.html"} {
 		for bearer, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer ": 401, "Bearer sesame": 200} {
 			status, text, _ := get(t, http.DefaultClient, p.URL()+path, "Authorization", bearer)
 			require.True(t, status == want || status == 301 || want == 200 && path == "index.html", "%s %q: %d", path,

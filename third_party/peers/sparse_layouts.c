@@ -1,6 +1,7 @@
-// Layouts of the connections of 200 sparse networks 784-128-64-10, each with kernels of its own: forward, backward, SGD.
-// All layouts hold the same networks: 98 % of the inputs of a unit are the same ones in all networks, the others are a
-// network's own. sparse_layouts LAYOUT SECONDS STEPS THREADS runs until the seconds or the steps (0: no bound) are over.
+// Layouts of the connections of 200 sparse networks 784-128-64-10, each with kernels of its own: forward, backward,
+// SGD. All layouts hold the same networks: 98 % of the inputs of a unit are the same ones in all networks, the others
+// are a network's own. sparse_layouts LAYOUT SECONDS STEPS THREADS runs until the seconds or the steps (0: no bound)
+// are over.
 //   aos      a struct of place and weight for each connection; one network and one example at a time
 //   groups   GROUP networks side by side in vectors; each has places of its own, so units are gathered
 //   aliased  the same, but the networks of a group alias one table of places for what they share
@@ -161,7 +162,7 @@ __attribute__((noinline)) double sparse_aos(network *net, int first) {
 // A group holds GROUP networks: number k of network j is at k * GROUP + j.
 typedef struct {
   float *w[LAYERS], *g[LAYERS];
-  int *at[LAYERS];  // of networks by themselves: where in the units
+  int *at[LAYERS];     // of networks by themselves: where in the units
   int *alias[LAYERS];  // where all networks of the group have the same input; NULL: nowhere
   int members;
 } group;
@@ -208,7 +209,8 @@ INLINE void forward(const group *p, int l, const float *in, float *out, int alia
   }
 }
 
-INLINE void backward(const group *p, int l, const float *in, const float *out, const float *delta, float *to, int aliased) {
+INLINE void backward(const group *p, int l, const float *in, const float *out, const float *delta, float *to,
+                     int aliased) {
   const float *w = p->w[l];
   float *g = p->g[l];
   const int *at = p->at[l];
@@ -320,11 +322,13 @@ int main(int count, char **words) {
     loss = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : loss)
     for (int i = 0; i < sets; i++)
-      loss += aos ? sparse_aos(&networks[i], first) : aliased ? sparse_aliased(&all[i], first) : sparse_groups(&all[i], first);
+      loss += aos       ? sparse_aos(&networks[i], first)
+              : aliased ? sparse_aliased(&all[i], first)
+                        : sparse_groups(&all[i], first);
   }
   seconds = now() - start;
 #pragma omp parallel reduction(+ : moved)
   moved += bytes;
-  printf("{\"steps\": %ld, \"seconds\": %.6f, \"loss\": %.6f, \"set\": %zu, \"moved\": %g, \"connections\": %d}\n", steps, seconds,
-         loss / BATCH / MEMBERS, set, moved / steps, off[0][128] + off[1][64] + off[2][10]);
+  printf("{\"steps\": %ld, \"seconds\": %.6f, \"loss\": %.6f, \"set\": %zu, \"moved\": %g, \"connections\": %d}\n",
+         steps, seconds, loss / BATCH / MEMBERS, set, moved / steps, off[0][128] + off[1][64] + off[2][10]);
 }

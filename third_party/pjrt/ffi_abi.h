@@ -1,7 +1,7 @@
 /*
  * The part of XLA's FFI ABI (major version 0) that kernels of our own touch, written down from the published interface:
- * how XLA calls a handler, and how a plugin's FFI extension takes one. Only names, order and sizes of fields are facts of
- * that ABI; see README.md.
+ * how XLA calls a handler, and how a plugin's FFI extension takes one. Only names, order and sizes of fields are facts
+ * of that ABI; see README.md.
  */
 #ifndef XLARUN_FFI_ABI_H
 #define XLARUN_FFI_ABI_H

@@ -15,6 +15,8 @@ import (
 type Entry struct {
 	// Key is the name of the entry in hexadecimal, 64 digits.
 	Key string `json:"key"`
+	// File is the path of the entry.
+	File string `json:"file"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
 	// LastUsed is the time of the last Put or Get, to the minute.
@@ -63,8 +65,9 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := Entry{Key: strings.TrimSuffix(file.Name(), c.suffix), Bytes: info.Size(), LastUsed: info.ModTime()}
-		found, err := read(filepath.Join(c.dir, file.Name()))
+		shown := Entry{Key: strings.TrimSuffix(file.Name(), c.suffix), File: filepath.Join(c.dir, file.Name()),
+			Bytes: info.Size(), LastUsed: info.ModTime()}
+		found, err := read(shown.File)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue

@@ -44,18 +44,6 @@ type Instruction struct {
 	config string
 }
 
-// Field numbers of the messages.
-const (
-	moduleName, moduleComputations, moduleEntry                                                = 1, 3, 6
-	computationName, computationInstructions, computationID                                    = 1, 2, 5
-	instructionName, instructionOpcode, instructionShape                                       = 1, 2, 3
-	instructionLiteral, instructionTarget, instructionID, instructionOperands                  = 8, 28, 35, 36
-	instructionCalled, instructionConfig                                                       = 38, 43
-	literalS32, literalS64, literalU32, literalU64                                             = 4, 5, 6, 7
-	shapeElement, shapeDimensions, shapeTuple                                                  = 2, 3, 4
-	withConfigModule                                                          protowire.Number = 1
-)
-
 // Parse reads a HloModuleProto, alone ("hlo") or as the first field of a HloModuleProtoWithConfig ("hlo_with_config").
 func Parse(format string, code []byte) (*Module, error) {
 	switch format {
@@ -63,7 +51,7 @@ func Parse(format string, code []byte) (*Module, error) {
 	case "hlo_with_config":
 		var module []byte
 		err := fields(code, func(number protowire.Number, _ uint64, bytes []byte) error {
-			if number == withConfigModule {
+			if number == WithConfigModule {
 				module = bytes
 			}
 			return nil
@@ -79,11 +67,11 @@ func Parse(format string, code []byte) (*Module, error) {
 	var entry int64
 	err := fields(code, func(number protowire.Number, value uint64, bytes []byte) error {
 		switch number {
-		case moduleName:
+		case ModuleName:
 			m.Name = string(bytes)
-		case moduleEntry:
+		case ModuleEntry:
 			entry = int64(value)
-		case moduleComputations:
+		case ModuleComputations:
 			c, err := parseComputation(bytes)
 			if err != nil {
 				return err
@@ -106,11 +94,11 @@ func parseComputation(message []byte) (*Computation, error) {
 	c := &Computation{}
 	return c, fields(message, func(number protowire.Number, value uint64, bytes []byte) error {
 		switch number {
-		case computationName:
+		case ComputationName:
 			c.Name = string(bytes)
-		case computationID:
+		case ComputationID:
 			c.id = int64(value)
-		case computationInstructions:
+		case ComputationInstructions:
 			x, err := parseInstruction(bytes)
 			if err != nil {
 				return err
@@ -125,23 +113,23 @@ func parseInstruction(message []byte) (*Instruction, error) {
 	x := &Instruction{}
 	return x, fields(message, func(number protowire.Number, value uint64, bytes []byte) (err error) {
 		switch number {
-		case instructionName:
+		case InstructionName:
 			x.Name = string(bytes)
-		case instructionOpcode:
+		case InstructionOpcode:
 			x.Opcode = string(bytes)
-		case instructionShape:
+		case InstructionShape:
 			x.Bytes, err = shapeBytes(bytes)
-		case instructionTarget:
+		case InstructionTarget:
 			x.Target = string(bytes)
-		case instructionConfig:
+		case InstructionConfig:
 			x.config = string(bytes)
-		case instructionLiteral:
+		case InstructionLiteral:
 			x.constant, x.hasConstant, err = integer(bytes)
-		case instructionID:
+		case InstructionID:
 			x.id = int64(value)
-		case instructionOperands:
+		case InstructionOperands:
 			x.operands, err = numbers(x.operands, value, bytes)
-		case instructionCalled:
+		case InstructionCalled:
 			x.called, err = numbers(x.called, value, bytes)
 		}
 		return err
@@ -159,11 +147,11 @@ func shapeBytes(message []byte) (int64, error) {
 	var tuple int64
 	err := fields(message, func(number protowire.Number, value uint64, bytes []byte) (err error) {
 		switch number {
-		case shapeElement:
+		case ShapeElement:
 			element = value
-		case shapeDimensions:
+		case ShapeDimensions:
 			dims, err = numbers(dims, value, bytes)
-		case shapeTuple:
+		case ShapeTuple:
 			var part int64
 			part, err = shapeBytes(bytes)
 			tuple += part
@@ -182,7 +170,7 @@ func integer(literal []byte) (value int64, ok bool, err error) {
 	var all []int64
 	err = fields(literal, func(number protowire.Number, value uint64, bytes []byte) (err error) {
 		switch number {
-		case literalS32, literalS64, literalU32, literalU64:
+		case LiteralS32, LiteralS64, LiteralU32, LiteralU64:
 			all, err = numbers(all, value, bytes)
 		}
 		return err

@@ -11,7 +11,10 @@ import (
 // message makes protobuf messages from pairs of a field's number and its value.
 func message(pairs ...any) (m []byte) {
 	for i := 0; i < len(pairs); i += 2 {
-		number := protowire.Number(pairs[i].(int))
+		number, ok := pairs[i].(protowire.Number)
+		if !ok { // a field that is not read
+			number = protowire.Number(pairs[i].(int))
+		}
 		switch v := pairs[i+1].(type) {
 		case int:
 			m = protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), uint64(v))
@@ -28,47 +31,47 @@ func message(pairs ...any) (m []byte) {
 
 // f32 is the shape of a matrix of floats, with its dimensions packed.
 func f32(rows, columns int) []byte {
-	return message(shapeElement, 11, shapeDimensions, []byte{byte(rows), byte(columns)})
+	return message(ShapeElement, 11, ShapeDimensions, []byte{byte(rows), byte(columns)})
 }
 
 func instruction(name, opcode string, pairs ...any) []byte {
-	return message(append([]any{instructionName, name, instructionOpcode, opcode, 99, 1.5}, pairs...)...)
+	return message(append([]any{InstructionName, name, InstructionOpcode, opcode, 99, 1.5}, pairs...)...)
 }
 
 func computation(id int, name string, instructions ...[]byte) []byte {
-	m := message(computationName, name, computationID, id)
+	m := message(ComputationName, name, ComputationID, id)
 	for _, x := range instructions {
-		m = append(m, message(computationInstructions, x)...)
+		m = append(m, message(ComputationInstructions, x)...)
 	}
 	return m
 }
 
 // testModule has an entry with two loops, one inside the other, a conditional and a collective.
 func testModule() []byte {
-	ten := message(literalS32, []byte{10})
-	return message(moduleName, "m", moduleEntry, 1,
-		moduleComputations, computation(1, "main",
-			instruction("p", "parameter", instructionShape, f32(4, 8), instructionID, 1),
-			instruction("f", "fusion", instructionShape, f32(4, 8), instructionCalled, 7, instructionID, 2,
-				instructionOperands, []byte{1},
-				instructionConfig, `{"reification_cost":[{"exec_time_us":2.5}]}`),
-			instruction("w", "while", instructionCalled, []byte{2, 3}),
-			instruction("ar", "all-reduce-start", instructionShape, f32(2, 2)),
+	ten := message(LiteralS32, []byte{10})
+	return message(ModuleName, "m", ModuleEntry, 1,
+		ModuleComputations, computation(1, "main",
+			instruction("p", "parameter", InstructionShape, f32(4, 8), InstructionID, 1),
+			instruction("f", "fusion", InstructionShape, f32(4, 8), InstructionCalled, 7, InstructionID, 2,
+				InstructionOperands, []byte{1},
+				InstructionConfig, `{"reification_cost":[{"exec_time_us":2.5}]}`),
+			instruction("w", "while", InstructionCalled, []byte{2, 3}),
+			instruction("ar", "all-reduce-start", InstructionShape, f32(2, 2)),
 			instruction("ard", "all-reduce-done"),
-			instruction("if", "conditional", instructionCalled, []byte{5, 6}),
-			instruction("buffer", "custom-call", instructionTarget, "AllocateBuffer")),
-		moduleComputations, computation(2, "body",
-			instruction("g", "custom-call", instructionTarget, "gemm", instructionShape,
-				message(shapeTuple, f32(2, 2), shapeTuple, f32(1, 1))),
-			instruction("c", "call", instructionCalled, 5),
-			instruction("w2", "while", instructionCalled, []byte{4, 3}, instructionConfig,
+			instruction("if", "conditional", InstructionCalled, []byte{5, 6}),
+			instruction("buffer", "custom-call", InstructionTarget, "AllocateBuffer")),
+		ModuleComputations, computation(2, "body",
+			instruction("g", "custom-call", InstructionTarget, "gemm", InstructionShape,
+				message(ShapeTuple, f32(2, 2), ShapeTuple, f32(1, 1))),
+			instruction("c", "call", InstructionCalled, 5),
+			instruction("w2", "while", InstructionCalled, []byte{4, 3}, InstructionConfig,
 				`{"known_trip_count":{"n":"500"}}`)),
-		moduleComputations, computation(3, "condition", instruction("p", "parameter"),
-			instruction("ten", "constant", instructionLiteral, ten), instruction("lt", "compare")),
-		moduleComputations, computation(4, "inner", instruction("copy", "copy", instructionShape, f32(1, 1))),
-		moduleComputations, computation(5, "one", instruction("t", "transpose")),
-		moduleComputations, computation(6, "two", instruction("s", "sort"), instruction("r", "reduce")),
-		moduleComputations, computation(7, "fused", instruction("x", "dot")),
+		ModuleComputations, computation(3, "condition", instruction("p", "parameter"),
+			instruction("ten", "constant", InstructionLiteral, ten), instruction("lt", "compare")),
+		ModuleComputations, computation(4, "inner", instruction("copy", "copy", InstructionShape, f32(1, 1))),
+		ModuleComputations, computation(5, "one", instruction("t", "transpose")),
+		ModuleComputations, computation(6, "two", instruction("s", "sort"), instruction("r", "reduce")),
+		ModuleComputations, computation(7, "fused", instruction("x", "dot")),
 	)
 }
 
@@ -107,14 +110,14 @@ func TestUnknownTurns(t *testing.T) {
 	for name, condition := range map[string][]byte{
 		"29.15 another input": computation(3, "c", instruction("p", "parameter"), instruction("lt", "compare")),
 		"29.16 an early end": computation(3, "c", instruction("p", "parameter"),
-			instruction("ten", "constant", instructionLiteral, message(literalS32, []byte{10})),
+			instruction("ten", "constant", InstructionLiteral, message(LiteralS32, []byte{10})),
 			instruction("lt", "compare"), instruction("and", "and")),
-		"29.17 a fraction": computation(3, "c", instruction("x", "constant", instructionLiteral, message(8, 1.5)),
+		"29.17 a fraction": computation(3, "c", instruction("x", "constant", InstructionLiteral, message(8, 1.5)),
 			instruction("lt", "compare")),
 	} {
-		m, err := Parse("hlo", message(moduleEntry, 1, moduleComputations, computation(1, "main",
-			instruction("w", "while", instructionCalled, []byte{2, 3})), moduleComputations, computation(2, "body",
-			instruction("k", "copy")), moduleComputations, condition))
+		m, err := Parse("hlo", message(ModuleEntry, 1, ModuleComputations, computation(1, "main",
+			instruction("w", "while", InstructionCalled, []byte{2, 3})), ModuleComputations, computation(2, "body",
+			instruction("k", "copy")), ModuleComputations, condition))
 		require.NoError(t, err, name)
 		loops := m.Loops()
 		require.Len(t, loops, 2, name)

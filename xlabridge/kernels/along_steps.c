@@ -5,8 +5,8 @@
 
 #include "vectors.h"
 
-// UNITS units run through all steps before the next: their states stay in the first-level cache, and all other data is read
-// and written once.
+// UNITS units run through all steps before the next: their states stay in the first-level cache, and all other data is
+// read and written once.
 
 xf_error *xb_recurrence(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
@@ -21,8 +21,8 @@ xf_error *xb_recurrence(xf_frame *frame) {
   if (right) {
     const int64_t *a = in[0]->dims + w.lead, *b = in[1]->dims + w.lead;
     steps = b[0], n = b[1];
-    right = (a[0] == 1 || a[0] == steps) && (a[1] == 1 || a[1] == n) && in[2]->dims[w.lead] == n && out[0]->dims[w.lead] == steps && out[0]->dims[w.lead + 1] == n &&
-            out[1]->dims[w.lead] == n;
+    right = (a[0] == 1 || a[0] == steps) && (a[1] == 1 || a[1] == n) && in[2]->dims[w.lead] == n &&
+            out[0]->dims[w.lead] == steps && out[0]->dims[w.lead + 1] == n && out[1]->dims[w.lead] == n;
     wide = a[1] > 1, long_a = a[0] > 1 ? a[1] : 0;
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_recurrence got arrays of wrong shapes or types");
@@ -53,7 +53,8 @@ xf_error *xb_integrate_fire(xf_frame *frame) {
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_integrate_fire takes four arrays and gives two or three");
   xf_buffer **in = (xf_buffer **)frame->args.values, **out = (xf_buffer **)frame->results.values;
   bool potentials = frame->results.size == 3;
-  xb_along w = {.arrays = 6 + potentials, .all = {in[0], in[1], in[2], in[3], out[0], out[1], potentials ? out[2] : NULL}};
+  xb_along w = {.arrays = 6 + potentials,
+                .all = {in[0], in[1], in[2], in[3], out[0], out[1], potentials ? out[2] : NULL}};
   bool right = xb_along_start(&w, 5, (const int64_t[]){1, 2, 1, 1, 1, 2, 2});
   int64_t steps = 0, n = 0;
   if (right) {
@@ -77,7 +78,8 @@ xf_error *xb_integrate_fire(xf_frame *frame) {
     for (int64_t u = 0; u < n; u += UNITS) {
       int64_t units = n - u < UNITS ? n - u : UNITS;
       for (int64_t t = 0; t < steps; t++)
-        row(units, x + t * n + u, beta + u, threshold + u, v + u, spikes + t * n + u, before ? before + t * n + u : NULL);
+        row(units, x + t * n + u, beta + u, threshold + u, v + u, spikes + t * n + u,
+            before ? before + t * n + u : NULL);
     }
   } while (xb_along_next(&w));
   return NULL;

@@ -1,5 +1,5 @@
-// Kernels that go step by step along the second to last axis, for each index of the leading axes. An array whose leading
-// axis has size 1 is broadcast along it.
+// Kernels that go step by step along the second to last axis, for each index of the leading axes. An array whose
+// leading axis has size 1 is broadcast along it.
 #ifndef XLARUN_ALONG_STEPS_H
 #define XLARUN_ALONG_STEPS_H
 
@@ -18,8 +18,8 @@ typedef struct {
   int64_t lead, dims[LEADING], index[LEADING], at[ARRAYS], steps[ARRAYS][LEADING];
 } xb_along;
 
-// xb_along_start begins at the first index. It returns false unless all arrays are f32, array i has own[i] axes after the
-// leading ones, and its leading axes broadcast to those of the array `first`.
+// xb_along_start begins at the first index. It returns false unless all arrays are f32, array i has own[i] axes after
+// the leading ones, and its leading axes broadcast to those of the array `first`.
 static inline bool xb_along_start(xb_along *w, int first, const int64_t *own) {
   w->lead = w->all[first]->rank - own[first];
   if (w->lead < 0 || w->lead > LEADING) return false;
@@ -55,7 +55,8 @@ static inline float *xb_along_data(const xb_along *w, int i) { return (float *)w
 
 // One step of n units. state and v are what goes from step to step.
 typedef void xb_recurrence_row(int64_t n, const float *a, int64_t wide, const float *b, float *state, float *before);
-typedef void xb_fire_row(int64_t n, const float *x, const float *beta, const float *threshold, float *v, float *spikes, float *before);
+typedef void xb_fire_row(int64_t n, const float *x, const float *beta, const float *threshold, float *v, float *spikes,
+                         float *before);
 
 extern xb_recurrence_row xb_recurrence_plain;
 extern xb_fire_row xb_fire_plain;

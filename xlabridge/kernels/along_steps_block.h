@@ -25,7 +25,8 @@ void RECURRENCE(int64_t n, const float *a, int64_t wide, const float *b, float *
 }
 
 // See graph.IntegrateFire; before may be NULL.
-void FIRE(int64_t n, const float *x, const float *beta, const float *threshold, float *v, float *spikes, float *before) {
+void FIRE(int64_t n, const float *x, const float *beta, const float *threshold, float *v, float *spikes,
+          float *before) {
   const vec one = (vec){0} + 1;
   int64_t i = 0;
   for (; i + W <= n; i += W) {

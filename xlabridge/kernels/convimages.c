@@ -1,8 +1,8 @@
 // The kernels xlarun_conv_images, a convolution of images, xlarun_conv_images_input, its gradient by the images, and
 // xlarun_conv_images_weights, its gradient by the weights.
 //
-// Images are processed in groups. If windows reach beyond an image, the group is copied into the kernel's own memory with
-// zeros around each image. The windows of a group are divided so that their sums stay in registers.
+// Images are processed in groups. If windows reach beyond an image, the group is copied into the kernel's own memory
+// with zeros around each image. The windows of a group are divided so that their sums stay in registers.
 #include "convimages.h"
 
 #include <stdbool.h>
@@ -38,11 +38,14 @@ typedef struct {
 
 enum { ENOUGH = 128 };  // windows of a group, if there are as many
 
-// open_group allocates memory for images and the zeros around them, and `more` elements after them. With as_is, images that
-// need no zeros are used without a copy.
+// open_group allocates memory for images and the zeros around them, and `more` elements after them. With as_is, images
+// that need no zeros are used without a copy.
 static bool open_group(group *g, const conv *c, bool as_is, int64_t more) {
   int64_t windows = c->high * c->wide;
-  *g = (group){.c = c, .most = (ENOUGH + windows - 1) / windows, .rows = (c->high - 1) * c->stride_height + c->kernel_height, .columns = (c->wide - 1) * c->stride_width + c->kernel_width};
+  *g = (group){.c = c,
+               .most = (ENOUGH + windows - 1) / windows,
+               .rows = (c->high - 1) * c->stride_height + c->kernel_height,
+               .columns = (c->wide - 1) * c->stride_width + c->kernel_width};
   if (g->most > c->images) g->most = c->images;
   as_is = as_is && c->top == 0 && c->left == 0 && g->rows <= c->height && g->columns <= c->width;
   if (as_is) g->rows = c->height, g->columns = c->width;
@@ -53,7 +56,8 @@ static bool open_group(group *g, const conv *c, bool as_is, int64_t more) {
   int64_t *at = g->at;
   for (int64_t i = 0; i < g->most; i++)
     for (int64_t y = 0; y < c->high; y++)
-      for (int64_t x = 0; x < c->wide; x++) *at++ = i * g->numbers + (y * c->stride_height * g->columns + x * c->stride_width) * c->ins;
+      for (int64_t x = 0; x < c->wide; x++)
+        *at++ = i * g->numbers + (y * c->stride_height * g->columns + x * c->stride_width) * c->ins;
   g->in = (xb_windows){0, c->kernel_height, c->kernel_width * c->ins, g->columns * c->ins, g->at, g->memory};
   return true;
 }
@@ -68,11 +72,13 @@ static inline __attribute__((always_inline)) void rows_of(const group *g, int64_
                                                           void (*copy)(float *placed, float *image, size_t size),
                                                           float *images) {
   const conv *c = g->c;
-  int64_t width = g->columns - c->left < c->width ? g->columns - c->left : c->width, height = g->rows - c->top < c->height ? g->rows - c->top : c->height;
+  int64_t width = g->columns - c->left < c->width ? g->columns - c->left : c->width,
+          height = g->rows - c->top < c->height ? g->rows - c->top : c->height;
   if (width <= 0) return;
   for (int64_t i = 0; i < n; i++)
     for (int64_t y = 0; y < height; y++)
-      copy(g->memory + i * g->numbers + ((y + c->top) * g->columns + c->left) * c->ins, images + (i * c->height + y) * c->width * c->ins, (size_t)(width * c->ins) * sizeof(float));
+      copy(g->memory + i * g->numbers + ((y + c->top) * g->columns + c->left) * c->ins,
+           images + (i * c->height + y) * c->width * c->ins, (size_t)(width * c->ins) * sizeof(float));
 }
 
 static inline void place(float *placed, float *image, size_t size) { memcpy(placed, image, size); }
@@ -87,10 +93,13 @@ static void put(group *g, const float *images, int64_t n) {
 }
 
 // panels is the size of a matrix in panels.
-static int64_t panels(const xb_conv *k, int64_t lines, int64_t columns) { return (columns + k->columns - 1) / k->columns * lines * k->columns; }
+static int64_t panels(const xb_conv *k, int64_t lines, int64_t columns) {
+  return (columns + k->columns - 1) / k->columns * lines * k->columns;
+}
 
 // to_panels gives the panels of a matrix whose number (i, j) is at w[i * line + j * column].
-static float *to_panels(const xb_conv *k, int64_t lines, int64_t columns, const float *w, int64_t line, int64_t column, float *to) {
+static float *to_panels(const xb_conv *k, int64_t lines, int64_t columns, const float *w, int64_t line, int64_t column,
+                        float *to) {
   for (int64_t first = 0; first < columns; first += k->columns) {
     int64_t n = columns - first < k->columns ? columns - first : k->columns;
     for (int64_t i = 0; i < lines; i++, to += k->columns) {
@@ -104,7 +113,9 @@ static float *to_panels(const xb_conv *k, int64_t lines, int64_t columns, const 
 
 static void of_panels(const xb_conv *k, int64_t lines, int64_t columns, const float *from, float *w) {
   for (int64_t first = 0; first < columns; first += k->columns)
-    for (int64_t i = 0; i < lines; i++, from += k->columns) memcpy(w + i * columns + first, from, (size_t)(columns - first < k->columns ? columns - first : k->columns) * sizeof(float));
+    for (int64_t i = 0; i < lines; i++, from += k->columns)
+      memcpy(w + i * columns + first, from,
+             (size_t)(columns - first < k->columns ? columns - first : k->columns) * sizeof(float));
 }
 
 // Sizes of an image, a set of weights and an image's results.
@@ -139,10 +150,12 @@ static bool images(const conv *c, const float *y, const float *w, float *x) {
   group g = {0};
   float *panel = malloc((size_t)(c->kernel_height * panels(k, c->outs, row)) * sizeof *panel);
   bool right = panel != NULL && open_group(&g, c, false, k->columns);
-  if (right && (g.rows - c->top < c->height || g.columns - c->left < c->width)) memset(x, 0, (size_t)(c->lead * c->images * numbers_x(c)) * sizeof *x);  // no window gets to some
+  if (right && (g.rows - c->top < c->height || g.columns - c->left < c->width))
+    memset(x, 0, (size_t)(c->lead * c->images * numbers_x(c)) * sizeof *x);  // no window gets to some
   for (int64_t l = 0; right && l < c->lead; l++, w += numbers_w(c)) {
     float *to = panel;
-    for (int64_t r = 0; r < c->kernel_height; r++) to = to_panels(k, c->outs, row, w + r * row * c->outs, 1, c->outs, to);
+    for (int64_t r = 0; r < c->kernel_height; r++)
+      to = to_panels(k, c->outs, row, w + r * row * c->outs, 1, c->outs, to);
     for (int64_t i = 0, n; i < c->images; i += n, x += n * numbers_x(c), y += n * numbers_y(c)) {
       n = c->images - i < g.most ? c->images - i : g.most;
       g.in.windows = n * c->high * c->wide;
@@ -182,10 +195,18 @@ static bool weights(const conv *c, const float *x, const float *y, float *w) {
 static bool read_conv(const xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *y, conv *c) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);
-  if (config == NULL || size != 5 || x == NULL || x->dtype != XF_F32 || w->dtype != XF_F32 || y->dtype != XF_F32) return false;
+  if (config == NULL || size != 5 || x == NULL || x->dtype != XF_F32 || w->dtype != XF_F32 || y->dtype != XF_F32)
+    return false;
   int64_t lead = config[4], front = x->rank - 3;
-  if (config[0] < 1 || config[1] < 1 || config[2] < 0 || config[3] < 0 || lead < 0 || front < lead || y->rank != x->rank || w->rank != lead + 4) return false;
-  *c = (conv){.lead = 1, .images = 1, .stride_height = config[0], .stride_width = config[1], .top = config[2], .left = config[3]};
+  if (config[0] < 1 || config[1] < 1 || config[2] < 0 || config[3] < 0 || lead < 0 || front < lead ||
+      y->rank != x->rank || w->rank != lead + 4)
+    return false;
+  *c = (conv){.lead = 1,
+              .images = 1,
+              .stride_height = config[0],
+              .stride_width = config[1],
+              .top = config[2],
+              .left = config[3]};
   for (int64_t i = 0; i < front; i++) {
     if (x->dims[i] != y->dims[i] || (i < lead && x->dims[i] != w->dims[i])) return false;
     *(i < lead ? &c->lead : &c->images) *= x->dims[i];
@@ -193,13 +214,16 @@ static bool read_conv(const xf_frame *frame, const xf_buffer *x, const xf_buffer
   c->height = x->dims[front], c->width = x->dims[front + 1], c->ins = x->dims[front + 2];
   c->kernel_height = w->dims[lead], c->kernel_width = w->dims[lead + 1], c->outs = w->dims[lead + 3];
   c->high = y->dims[front], c->wide = y->dims[front + 1];
-  bool some = c->lead > 0 && c->images > 0 && c->height > 0 && c->width > 0 && c->ins > 0 && c->kernel_height > 0 && c->kernel_width > 0 && c->outs > 0 && c->high > 0 && c->wide > 0;
+  bool some = c->lead > 0 && c->images > 0 && c->height > 0 && c->width > 0 && c->ins > 0 && c->kernel_height > 0 &&
+              c->kernel_width > 0 && c->outs > 0 && c->high > 0 && c->wide > 0;
   return some && w->dims[lead + 2] == c->ins && y->dims[front + 2] == c->outs;
 }
 
 static xf_error *finish(xf_frame *frame, bool read, bool done) {
   if (!read)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_conv_images and its gradients take f32 images [..., height, width, ins], weights [..., kernel height, kernel width, ins, outs] and results [..., high, wide, outs]");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_conv_images and its gradients take f32 images [..., height, width, ins], weights [..., "
+                   "kernel height, kernel width, ins, outs] and results [..., high, wide, outs]");
   return done ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_conv_images has no memory for its windows");
 }
 

@@ -20,8 +20,8 @@ typedef struct {
   // Adds to each row of the windows the product of y[windows, outs] and the panels of that row's w[outs, row]. It adds
   // zeros to up to `columns` elements after a row.
   void (*images)(const xb_windows *in, int64_t outs, const float *y, const float *w);
-  // Adds to the panels of w[rows * row, outs] the product of the transposed windows and y[windows, outs]. lines has room for
-  // a panel's columns of all windows.
+  // Adds to the panels of w[rows * row, outs] the product of the transposed windows and y[windows, outs]. lines has
+  // room for a panel's columns of all windows.
   void (*weights)(const xb_windows *in, int64_t outs, const float *y, float *w, float *lines);
 } xb_conv;
 

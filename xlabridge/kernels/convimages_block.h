@@ -1,5 +1,5 @@
-// A file includes this with W, the numbers of a vector register, MOST, the number of windows (or lines of weights) whose
-// sums are in registers together, 2 W each, and NAME, the name of the set of functions.
+// A file includes this with W, the numbers of a vector register, MOST, the number of windows (or lines of weights)
+// whose sums are in registers together, 2 W each, and NAME, the name of the set of functions.
 #include <string.h>
 
 #include "convimages.h"
@@ -9,9 +9,11 @@ typedef int32_t bits __attribute__((vector_size(4 * W)));
 
 enum { COLUMNS = 2 * W };
 
-// sums_of_results computes `count` windows, `vectors` registers of columns of one panel. Both are constants at each call, so
-// that sums stay in registers.
-static inline __attribute__((always_inline)) void sums_of_results(const int count, const int vectors, const xb_windows *in, int64_t first, const float *w, float *y, int64_t outs, int64_t columns) {
+// sums_of_results computes `count` windows, `vectors` registers of columns of one panel. Both are constants at each
+// call, so that sums stay in registers.
+static inline __attribute__((always_inline)) void sums_of_results(const int count, const int vectors,
+                                                                  const xb_windows *in, int64_t first, const float *w,
+                                                                  float *y, int64_t outs, int64_t columns) {
   const float *x[MOST];
   vec sum[MOST][2];
 #pragma GCC unroll 16
@@ -44,9 +46,12 @@ static inline __attribute__((always_inline)) void sums_of_results(const int coun
   }
 }
 
-// sums_of_images adds to `count` windows, at one of their rows from x on, the columns of one panel. After the last column it
-// adds zeros: the panel's padding times NaN or Inf would be NaN.
-static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors, const xb_windows *in, int64_t first, float *x, const float *y, int64_t outs, const float *w, int64_t columns) {
+// sums_of_images adds to `count` windows, at one of their rows from x on, the columns of one panel. After the last
+// column it adds zeros: the panel's padding times NaN or Inf would be NaN.
+static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors,
+                                                                 const xb_windows *in, int64_t first, float *x,
+                                                                 const float *y, int64_t outs, const float *w,
+                                                                 int64_t columns) {
   vec sum[MOST][2];
 #pragma GCC unroll 16
   for (int k = 0; k < count; k++)
@@ -74,7 +79,9 @@ static inline __attribute__((always_inline)) void sums_of_images(const int count
 }
 
 // sums_of_weights adds to `count` lines of a panel. Line k belongs to element k of the windows from x on.
-static inline __attribute__((always_inline)) void sums_of_weights(const int count, const int vectors, const xb_windows *in, const float *x, const float *y, int64_t step, float *w) {
+static inline __attribute__((always_inline)) void sums_of_weights(const int count, const int vectors,
+                                                                  const xb_windows *in, const float *x, const float *y,
+                                                                  int64_t step, float *w) {
   vec sum[MOST][2];
 #pragma GCC unroll 16
   for (int k = 0; k < count; k++) {
@@ -103,11 +110,19 @@ static inline __attribute__((always_inline)) void sums_of_weights(const int coun
 // EACH calls f with its first two arguments as constants.
 #if MOST == 8
 #define EACH(f, count, vectors, ...) \
-  switch (count) { ONE(f, 1, vectors, __VA_ARGS__) ONE(f, 2, vectors, __VA_ARGS__) ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) \
-    ONE(f, 6, vectors, __VA_ARGS__) ONE(f, 7, vectors, __VA_ARGS__) ONE(f, 8, vectors, __VA_ARGS__) }
+  switch (count) { \
+    ONE(f, 1, vectors, __VA_ARGS__) \
+    ONE(f, 2, vectors, __VA_ARGS__) \
+    ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) \
+        ONE(f, 6, vectors, __VA_ARGS__) ONE(f, 7, vectors, __VA_ARGS__) ONE(f, 8, vectors, __VA_ARGS__) \
+  }
 #else
 #define EACH(f, count, vectors, ...) \
-  switch (count) { ONE(f, 1, vectors, __VA_ARGS__) ONE(f, 2, vectors, __VA_ARGS__) ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) }
+  switch (count) { \
+    ONE(f, 1, vectors, __VA_ARGS__) \
+    ONE(f, 2, vectors, __VA_ARGS__) \
+    ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) \
+  }
 #endif
 #define ONE(f, n, vectors, ...) \
   case n: \

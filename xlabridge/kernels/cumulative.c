@@ -19,35 +19,35 @@ static inline double settle_prod(double acc, float s) { return __builtin_expect(
 #define MIN(a, x) ((x) < (a) || (x) != (x) ? (x) : (a))
 
 // A run of an array [outer, n, inner] along its middle axis; step is inner, or -inner where it is reversed.
-#define RUN(NAME, T, ACC, OP, SETTLE)                                                                       \
-  static void NAME(const void *xs, void *ys, int64_t n, int64_t inner, int64_t step) {                      \
-    const T *x = xs;                                                                                        \
-    T *y = ys;                                                                                              \
-    if (inner == 1) {                                                                                       \
-      ACC acc = y[0] = x[0];                                                                                \
-      for (int64_t k = 1; k < n; k++) {                                                                     \
-        x += step, y += step;                                                                               \
-        acc = OP(acc, (ACC)*x);                                                                             \
-        *y = (T)acc;                                                                                        \
-        acc = SETTLE(acc, *y);                                                                              \
-      }                                                                                                     \
-      return;                                                                                               \
-    }                                                                                                       \
-    for (int64_t i = 0; i < inner; i += LANES) {                                                            \
-      int64_t lanes = inner - i < LANES ? inner - i : LANES;                                                \
-      ACC acc[LANES];                                                                                       \
-      const T *from = x + i;                                                                                \
-      T *to = y + i;                                                                                        \
-      for (int64_t j = 0; j < lanes; j++) acc[j] = to[j] = from[j];                                         \
-      for (int64_t k = 1; k < n; k++) {                                                                     \
-        from += step, to += step;                                                                           \
-        for (int64_t j = 0; j < lanes; j++) {                                                               \
-          acc[j] = OP(acc[j], (ACC)from[j]);                                                                \
-          to[j] = (T)acc[j];                                                                                \
-          acc[j] = SETTLE(acc[j], to[j]);                                                                   \
-        }                                                                                                   \
-      }                                                                                                     \
-    }                                                                                                       \
+#define RUN(NAME, T, ACC, OP, SETTLE) \
+  static void NAME(const void *xs, void *ys, int64_t n, int64_t inner, int64_t step) { \
+    const T *x = xs; \
+    T *y = ys; \
+    if (inner == 1) { \
+      ACC acc = y[0] = x[0]; \
+      for (int64_t k = 1; k < n; k++) { \
+        x += step, y += step; \
+        acc = OP(acc, (ACC) * x); \
+        *y = (T)acc; \
+        acc = SETTLE(acc, *y); \
+      } \
+      return; \
+    } \
+    for (int64_t i = 0; i < inner; i += LANES) { \
+      int64_t lanes = inner - i < LANES ? inner - i : LANES; \
+      ACC acc[LANES]; \
+      const T *from = x + i; \
+      T *to = y + i; \
+      for (int64_t j = 0; j < lanes; j++) acc[j] = to[j] = from[j]; \
+      for (int64_t k = 1; k < n; k++) { \
+        from += step, to += step; \
+        for (int64_t j = 0; j < lanes; j++) { \
+          acc[j] = OP(acc[j], (ACC)from[j]); \
+          to[j] = (T)acc[j]; \
+          acc[j] = SETTLE(acc[j], to[j]); \
+        } \
+      } \
+    } \
   }
 
 RUN(sum_f32, float, double, SUM, settle_sum)
@@ -75,11 +75,13 @@ xf_error *xb_cumulative(xf_frame *frame) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);  // kind, axis, reverse
   if (frame->args.size != 1 || frame->results.size != 1 || size != 3)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_cumulative takes one array and three numbers and gives one array");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_cumulative takes one array and three numbers and gives one array");
   const xf_buffer *x = frame->args.values[0], *y = frame->results.values[0];
   const run *runs = x->dtype == XF_F32 ? f32 : x->dtype == XF_F64 ? f64 : x->dtype == XF_S32 ? s32 : NULL;
   int64_t width = x->dtype == XF_F64 ? 8 : 4, axis = config[1];
-  bool right = runs != NULL && y->dtype == x->dtype && y->rank == x->rank && axis >= 0 && axis < x->rank && config[0] >= 0 && config[0] < 4;
+  bool right = runs != NULL && y->dtype == x->dtype && y->rank == x->rank && axis >= 0 && axis < x->rank &&
+               config[0] >= 0 && config[0] < 4;
   for (int64_t i = 0; right && i < x->rank; i++) right = x->dims[i] == y->dims[i];
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_cumulative got arrays of wrong shapes or types");
   int64_t outer = 1, n = x->dims[axis], inner = 1;

@@ -1,5 +1,6 @@
-// The kernel xlarun_eig: eigenvalues and, if they are wanted, eigenvectors of every square matrix of an array. It computes in float64, step by step
-// as eigReference of graph does, which says where the method is from. Order and phases are those of graph.Eig.
+// The kernel xlarun_eig: eigenvalues and, if they are wanted, eigenvectors of every square matrix of an array. It
+// computes in float64, step by step as eigReference of graph does, which says where the method is from. Order and
+// phases are those of graph.Eig.
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -10,10 +11,11 @@
 
 // graph/linalg_eig_reference.go has these constants under the same names and says what they mean. They must agree.
 enum { EIG_MOST_TURNS = 60, EIG_MOST_ROUNDS = 20, EIG_MOST_BALANCE = 500 };
-static const double EIG_PHASE_SHARE = .45, EIG_GRID_SHARE = 0x1p-12, EIG_MOST_ELEMENT = 0x1p30, EIG_LEAST_GAP = 0x1p-1000;
+static const double EIG_PHASE_SHARE = .45, EIG_GRID_SHARE = 0x1p-12, EIG_MOST_ELEMENT = 0x1p30,
+                    EIG_LEAST_GAP = 0x1p-1000;
 
-// work is the memory for one matrix: blocks of n x n numbers, and of n. Names with i are imaginary parts. Without vectors
-// x and xi have n numbers only, and z, zi, mi and vi are NULL.
+// work is the memory for one matrix: blocks of n x n numbers, and of n. Names with i are imaginary parts. Without
+// vectors x and xi have n numbers only, and z, zi, mi and vi are NULL.
 typedef struct {
   int64_t n;
   bool vectors;
@@ -37,9 +39,10 @@ static double reflector(int64_t size, double *x, double *beta) {
   return (*beta - head) / *beta;
 }
 
-// reflect_rows reflects rows at to at + size - 1 of a in the columns from to to - 1, reflect_columns columns in the rows from to to - 1. dots has
-// room for n numbers.
-static void reflect_rows(int64_t n, double *a, int64_t at, int64_t size, const double *v, double tau, int64_t from, int64_t to, double *dots) {
+// reflect_rows reflects rows at to at + size - 1 of a in the columns from to to - 1, reflect_columns columns in the
+// rows from to to - 1. dots has room for n numbers.
+static void reflect_rows(int64_t n, double *a, int64_t at, int64_t size, const double *v, double tau, int64_t from,
+                         int64_t to, double *dots) {
   for (int64_t j = from; j < to; j++) dots[j] = 0;
   for (int64_t i = 0; i < size; i++)
     for (int64_t j = from; j < to; j++) dots[j] += v[i] * a[(at + i) * n + j];
@@ -47,7 +50,8 @@ static void reflect_rows(int64_t n, double *a, int64_t at, int64_t size, const d
     for (int64_t j = from; j < to; j++) a[(at + i) * n + j] -= tau * v[i] * dots[j];
 }
 
-static void reflect_columns(int64_t n, double *a, int64_t at, int64_t size, const double *v, double tau, int64_t from, int64_t to) {
+static void reflect_columns(int64_t n, double *a, int64_t at, int64_t size, const double *v, double tau, int64_t from,
+                            int64_t to) {
   for (int64_t i = from; i < to; i++) {
     double *row = a + i * n + at, dot = 0;
     for (int64_t j = 0; j < size; j++) dot += v[j] * row[j];
@@ -138,7 +142,8 @@ static void double_shift(work *o, int64_t low, int64_t high, int turn) {
   }
   x -= AT(low, low);
   y -= AT(low, low);
-  double v[3] = {(x * y - w) / AT(low + 1, low) + AT(low, low + 1), AT(low + 1, low + 1) - AT(low, low) - x - y, AT(low + 2, low + 1)};
+  double v[3] = {(x * y - w) / AT(low + 1, low) + AT(low, low + 1), AT(low + 1, low + 1) - AT(low, low) - x - y,
+                 AT(low + 2, low + 1)};
   // Without vectors the parts beside the block are of no use.
   int64_t left = o->vectors ? 0 : low, right = o->vectors ? n : high + 1;
   for (int64_t k = low; k < high; k++) {

@@ -1,5 +1,6 @@
-// The kernel xlarun_eigh: eigenvalues in ascending order and eigenvectors in columns, for every symmetric matrix of an array. It computes in float64.
-// The signs are those of graph.Eigh: the first element of an eigenvector that is at least half as large as its largest is positive.
+// The kernel xlarun_eigh: eigenvalues in ascending order and eigenvectors in columns, for every symmetric matrix of an
+// array. It computes in float64. The signs are those of graph.Eigh: the first element of an eigenvector that is at
+// least half as large as its largest is positive.
 #include "eigh.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ static int ascending(const void *a, const void *b) {
 }
 
 // decompose reads matrix k of a and writes the same of w and v. A matrix with a number that is not finite has none.
-static void decompose(int64_t k, int64_t n, const xf_buffer *from, const xf_buffer *w, const xf_buffer *v, double *a, place *order) {
+static void decompose(int64_t k, int64_t n, const xf_buffer *from, const xf_buffer *w, const xf_buffer *v, double *a,
+                      place *order) {
   double *vectors = a + n * n, *values = vectors + n * n, *room = values + n, scale = 0;
   bool finite = true;
   for (int64_t i = 0; i < n * n; i++) {
@@ -63,10 +65,11 @@ xf_error *xb_eigh(xf_frame *frame) {
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_eigh takes one array and gives two");
   const xf_buffer *a = frame->args.values[0], *w = frame->results.values[0], *v = frame->results.values[1];
   int64_t rank = a->rank;
-  bool right = rank >= 2 && (a->dtype == XF_F32 || a->dtype == XF_F64) && w->dtype == a->dtype && v->dtype == a->dtype && v->rank == rank && w->rank == rank - 1 &&
-               a->dims[rank - 2] == a->dims[rank - 1];
+  bool right = rank >= 2 && (a->dtype == XF_F32 || a->dtype == XF_F64) && w->dtype == a->dtype &&
+               v->dtype == a->dtype && v->rank == rank && w->rank == rank - 1 && a->dims[rank - 2] == a->dims[rank - 1];
   int64_t count = 1;
-  for (int64_t i = 0; right && i < rank; i++) right = v->dims[i] == a->dims[i] && (i == rank - 1 || w->dims[i] == a->dims[i]);
+  for (int64_t i = 0; right && i < rank; i++)
+    right = v->dims[i] == a->dims[i] && (i == rank - 1 || w->dims[i] == a->dims[i]);
   for (int64_t i = 0; right && i < rank - 2; i++) count *= a->dims[i];
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_eigh got arrays of wrong shapes or types");
   int64_t n = a->dims[rank - 1];

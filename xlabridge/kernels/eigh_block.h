@@ -1,8 +1,8 @@
 // A file includes this with W, the doubles of a vector register, and NAME, the name of the function.
 //
-// Householder's reflections make the matrix tridiagonal, the QL method with implicit shifts makes that diagonal (Golub and Van Loan,
-// algorithms 8.3.1 and 8.3.3, from the other end; Dubrulle, Martin and Wilkinson, "The implicit QL algorithm", 1968). All that is done
-// to the eigenvectors is done to whole rows.
+// Householder's reflections make the matrix tridiagonal, the QL method with implicit shifts makes that diagonal (Golub
+// and Van Loan, algorithms 8.3.1 and 8.3.3, from the other end; Dubrulle, Martin and Wilkinson, "The implicit QL
+// algorithm", 1968). All that is done to the eigenvectors is done to whole rows.
 #include <float.h>
 #include <math.h>
 
@@ -10,9 +10,9 @@
 
 typedef double vec __attribute__((vector_size(8 * W), may_alias, aligned(8)));
 
-// An eigenvalue usually takes two iterations. An element beside the diagonal counts as zero if it is small relative to its
-// neighbours, so that small eigenvalues keep their digits. After FEW_TURNS iterations it is compared with the whole matrix:
-// if many eigenvalues are zero, only rounding errors remain, which never become small relative to themselves.
+// An eigenvalue usually takes two iterations. An element beside the diagonal counts as zero if it is small relative to
+// its neighbours, so that small eigenvalues keep their digits. After FEW_TURNS iterations it is compared with the whole
+// matrix: if many eigenvalues are zero, only rounding errors remain, which never become small relative to themselves.
 enum { FEW_TURNS = 8, MOST_TURNS = 60 };
 
 static inline double dot(const double *x, const double *y, int64_t n) {
@@ -47,8 +47,8 @@ static inline void rotate(double *x, double *y, double c, double s, int64_t n) {
   }
 }
 
-// tridiagonal leaves the diagonal in d[n], what is beside it in e[n-1], in row k of a behind the diagonal the vector u of the k-th reflection
-// 1 - tau u u^T and its tau in tau[k].
+// tridiagonal leaves the diagonal in d[n], what is beside it in e[n-1], in row k of a behind the diagonal the vector u
+// of the k-th reflection 1 - tau u u^T and its tau in tau[k].
 static void tridiagonal(int64_t n, double *a, double *d, double *e, double *tau) {
   for (int64_t k = 0; k + 1 < n; k++) {
     double *u = a + k * n + k + 1;
@@ -64,7 +64,8 @@ static void tridiagonal(int64_t n, double *a, double *d, double *e, double *tau)
     e[k] = u[0] > 0 ? -size : size;
     u[0] -= e[k];
     tau[k] = 2 / dot(u, u, m);
-    // The rest is changed by w = p - tau/2 (p u) u with p = tau A u: A - u w^T - w u^T. w lies where tau and e have no numbers yet.
+    // The rest is changed by w = p - tau/2 (p u) u with p = tau A u: A - u w^T - w u^T. w lies where tau and e have no
+    // numbers yet.
     double *w = e + k + 1;
     for (int64_t i = 0; i < m; i++) w[i] = tau[k] * dot(a + (k + 1 + i) * n + k + 1, u, m);
     double half = tau[k] / 2 * dot(w, u, m);

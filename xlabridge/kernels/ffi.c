@@ -13,10 +13,24 @@ const int64_t *xb_numbers(const xf_frame *frame, int64_t *size) {
 
 int64_t xb_width(int dtype) {
   switch (dtype) {
-    case XF_PRED: case XF_S8: case XF_U8: return 1;
-    case XF_S16: case XF_U16: case XF_F16: case XF_BF16: return 2;
-    case XF_S32: case XF_U32: case XF_F32: return 4;
-    case XF_S64: case XF_U64: case XF_F64: case XF_C64: return 8;
+  case XF_PRED:
+  case XF_S8:
+  case XF_U8:
+    return 1;
+  case XF_S16:
+  case XF_U16:
+  case XF_F16:
+  case XF_BF16:
+    return 2;
+  case XF_S32:
+  case XF_U32:
+  case XF_F32:
+    return 4;
+  case XF_S64:
+  case XF_U64:
+  case XF_F64:
+  case XF_C64:
+    return 8;
   }
   return 0;
 }
@@ -34,8 +48,6 @@ double xb_get_float(const xf_buffer *b, int64_t i) {
 }
 
 void xb_set_float(const xf_buffer *b, int64_t i, double x) {
-  if (b->dtype == XF_F32)
-    ((float *)b->data)[i] = (float)x;
-  else
-    ((double *)b->data)[i] = x;
+  if (b->dtype == XF_F32) ((float *)b->data)[i] = (float)x;
+  else ((double *)b->data)[i] = x;
 }

@@ -16,8 +16,8 @@
 // number of failed runs that are remembered.
 enum { MOST_DEVICES = 256, MOST_RENDEZVOUS = 64, FAILURES = 64 };
 
-// A device polls for the others SPINS times, some hundred microseconds, before it sleeps. After TIMEOUT_SECONDS it gives
-// up.
+// A device polls for the others SPINS times, some hundred microseconds, before it sleeps. After TIMEOUT_SECONDS it
+// gives up.
 enum { SPINS = 10000, TIMEOUT_SECONDS = 3600 };
 
 // run identifies one run of a program on several devices. Each plugin numbers its own runs. The plugin's function table
@@ -32,9 +32,9 @@ typedef struct {
   run of;
   int64_t place;
   int in_use, arrived, waiting;
-  atomic_uint generation; // rises each time that all have arrived
+  atomic_uint generation;  // rises each time that all have arrived
   const void *parts[MOST_DEVICES];
-  int cores[MOST_DEVICES]; // the core of each device when it arrived
+  int cores[MOST_DEVICES];  // the core of each device when it arrived
   pthread_cond_t all;
 } rendezvous;
 
@@ -44,12 +44,12 @@ static struct {
   char reason[512];
 } failures[FAILURES];
 static int next_failure;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all variables above, except generation
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of all variables above, except generation
 
 static int same(run a, run b) { return a.plugin == b.plugin && a.number == b.number; }
 
-// current_run returns the run of a call. Its number is 0 if the plugin does not say it. Such a plugin must run one program
-// on several devices at a time.
+// current_run returns the run of a call. Its number is 0 if the plugin does not say it. Such a plugin must run one
+// program on several devices at a time.
 static run current_run(xf_frame *frame) {
   run of = {frame->api, 0};
   if (frame->api->struct_size < offsetof(xf_api, run_id_get) + sizeof frame->api->run_id_get ||
@@ -85,8 +85,8 @@ void xf_on_fail(xf_frame *frame, const char *message) {
   pthread_mutex_unlock(&lock);
 }
 
-// rendezvous_at returns the rendezvous of a run at a place. The first device to arrive reserves it. It returns NULL if all
-// are in use. The caller holds the lock.
+// rendezvous_at returns the rendezvous of a run at a place. The first device to arrive reserves it. It returns NULL if
+// all are in use. The caller holds the lock.
 static rendezvous *rendezvous_at(run of, int64_t place) {
   rendezvous *vacant = NULL;
   for (rendezvous *r = all_rendezvous; r < all_rendezvous + MOST_RENDEZVOUS; r++) {
@@ -110,9 +110,9 @@ static inline void spin_pause(void) {
 #endif
 }
 
-// leave_shared_core moves this thread, of the last device to arrive, to another core if a waiting device was on the same
-// one. Each of two such threads wakes the other on its own core, so they would take turns on it until the scheduler
-// separates them.
+// leave_shared_core moves this thread, of the last device to arrive, to another core if a waiting device was on the
+// same one. Each of two such threads wakes the other on its own core, so they would take turns on it until the
+// scheduler separates them.
 static void leave_shared_core(const rendezvous *r, int64_t devices, int64_t device) {
 #if defined(__linux__)
   int core = sched_getcpu(), shared = 0;
@@ -160,8 +160,8 @@ static int barrier(rendezvous *r, int64_t devices, int64_t device, int last) {
   pthread_mutex_lock(&lock);
   r->waiting++;
   // It waits a second at a time, so that the time for which a process is stopped does not count.
-  for (int seconds = 0;
-       atomic_load(&r->generation) == generation && seconds < TIMEOUT_SECONDS && !failure_of(r->of); seconds++) {
+  for (int seconds = 0; atomic_load(&r->generation) == generation && seconds < TIMEOUT_SECONDS && !failure_of(r->of);
+       seconds++) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec++;
@@ -199,7 +199,8 @@ xf_error *xb_gather(xf_frame *frame) {
   size_t bytes = xb_bytes(in);
   if (device->dtype != XF_S32 || device->rank != 0 || xb_width(in->dtype) == 0 ||
       xb_bytes(out) != bytes * (size_t)devices)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_gather got a device's number or a result of a wrong type or size");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_gather got a device's number or a result of a wrong type or size");
   int64_t index = *(const int32_t *)device->data;
   if (index < 0 || index >= devices)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_gather: there is no device of this number");

@@ -60,7 +60,7 @@ var All = []Kernel{
 	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
 	{"xlarun_bf16_dot", "narrowdot.c", tiles, unsafe.Pointer(C.xb_bf16_dot)},
 	{"xlarun_int8_dot", "narrowdot.c", tiles, unsafe.Pointer(C.xb_int8_dot)},
-	{"xlarun_bf16_conv", "narrowdot.c", tiles, unsafe.Pointer(C.xb_bf16_conv)},
+	{"xlarun_bf16_conv", "narrowdot_conv.c", nil, unsafe.Pointer(C.xb_bf16_conv)},
 	{"xlarun_recurrence", "along_steps.c", avx2, unsafe.Pointer(C.xb_recurrence)},
 	{"xlarun_integrate_fire", "along_steps.c", avx2, unsafe.Pointer(C.xb_integrate_fire)},
 	{"xlarun_conv_images", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images)},

@@ -12,7 +12,7 @@ import (
 
 // The list has every C file of the folder, with its instruction sets, and no name twice.
 func TestListMatchesTheFolder(t *testing.T) {
-	want, names := []string{"ffi.c", "sparse_handler.c"}, map[string]bool{}
+	want, names := []string{"ffi.c", "sparse_handler.c", "narrowdot_sets.c"}, map[string]bool{}
 	for _, k := range All {
 		require.False(t, names[k.Name], "%s is listed twice", k.Name)
 		require.NotNil(t, k.Handler, k.Name)

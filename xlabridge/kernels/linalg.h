@@ -4,15 +4,17 @@
 
 #include <stdint.h>
 
-// A set of the functions of linalg_block.h for one type of number and one kind of processor. Each takes count matrices and
-// returns 0 where it had no memory.
+// A set of the functions of linalg_block.h for one type of number and one kind of processor. Each takes count matrices
+// and returns 0 where it had no memory.
 typedef struct {
-  // l[n, n] is the lower Cholesky factor of a[n, n], of which the lower triangle is read; zero above the diagonal, and NaN
-  // below and on it where a is not positive definite.
+  // l[n, n] is the lower Cholesky factor of a[n, n], of which the lower triangle is read; zero above the diagonal, and
+  // NaN below and on it where a is not positive definite.
   int (*cholesky)(int64_t count, int64_t n, const void *a, void *l);
   // x[n, k] solves op(a) x = b, or, on the right, x[k, n] solves x op(a) = b, for a triangle of a[n, n].
-  int (*solve)(int64_t count, int64_t n, int64_t k, int right, int upper, int transposed, int unit, const void *a, const void *b, void *x);
-  // lu[m, n], m >= n, has both factors of a[m, n], pivots[n] the rows that were swapped, order[m] what became of the rows.
+  int (*solve)(int64_t count, int64_t n, int64_t k, int right, int upper, int transposed, int unit, const void *a,
+               const void *b, void *x);
+  // lu[m, n], m >= n, has both factors of a[m, n], pivots[n] the rows that were swapped, order[m] what became of the
+  // rows.
   int (*lu)(int64_t count, int64_t m, int64_t n, const void *a, void *lu, int32_t *pivots, int32_t *order);
 } xb_linalg;
 

@@ -1,5 +1,5 @@
-// A file includes this once for each type of number, with T the type, W the numbers of a vector register, and NAME(x) the
-// name of x for both.
+// A file includes this once for each type of number, with T the type, W the numbers of a vector register, and NAME(x)
+// the name of x for both.
 #include "linalg.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ typedef T NAME(vec) __attribute__((vector_size(sizeof(T) * W), may_alias, aligne
 #define VEC NAME(vec)
 #define TILE (VECTORS * W)
 
-// less takes from a tile of x, ROWS rows from row i on and TILE columns, the product of the same rows of t with rows from
-// to i of x: x[i+r] -= sum of t(i+r, j) x[j]. t(i, j) lies at i * ti + j * tj.
+// less takes from a tile of x, ROWS rows from row i on and TILE columns, the product of the same rows of t with rows
+// from to i of x: x[i+r] -= sum of t(i+r, j) x[j]. t(i, j) lies at i * ti + j * tj.
 LINALG_INLINE void NAME(less)(T *x, int64_t ld, int64_t i, int64_t from, const T *t, int64_t ti, int64_t tj) {
   VEC sum[ROWS][VECTORS];
   for (int r = 0; r < ROWS; r++)
@@ -90,7 +90,8 @@ static int NAME(cholesky)(int64_t count, int64_t n, const void *from, void *to) 
   return 1;
 }
 
-// one solves for a single contiguous right-hand side, in place: along rows of a where op is nothing, else along columns.
+// one solves for a single contiguous right-hand side, in place: along rows of a where op is nothing, else along
+// columns.
 LINALG_INLINE void NAME(one)(int64_t n, int upper, int transposed, int unit, const T *a, T *x) {
   int down = upper == transposed;  // from the first unknown to the last
   for (int64_t k = 0; k < n; k++) {
@@ -103,8 +104,8 @@ LINALG_INLINE void NAME(one)(int64_t n, int upper, int transposed, int unit, con
   }
 }
 
-// many solves for right-hand sides side by side, in place: rows of x are ld apart, which may be negative, as may ti and tj,
-// and stand in the order in which they are solved for. There is room for whole tiles.
+// many solves for right-hand sides side by side, in place: rows of x are ld apart, which may be negative, as may ti and
+// tj, and stand in the order in which they are solved for. There is room for whole tiles.
 LINALG_INLINE void NAME(many)(int64_t n, int64_t k, int unit, const T *t, int64_t ti, int64_t tj, T *x, int64_t ld) {
   for (int64_t c = 0; c < k; c += TILE)
     for (int64_t i = 0; i < n; i += ROWS) {
@@ -121,16 +122,19 @@ LINALG_INLINE void NAME(many)(int64_t n, int64_t k, int unit, const T *t, int64_
 
 enum { NAME(few) = 4 };  // right-hand sides that are solved for one by one
 
-static int NAME(solve)(int64_t count, int64_t n, int64_t k, int right, int upper, int transposed, int unit, const void *of, const void *from, void *to) {
+static int NAME(solve)(int64_t count, int64_t n, int64_t k, int right, int upper, int transposed, int unit,
+                       const void *of, const void *from, void *to) {
   if (right) {  // x op(a) = b: a row of x solves op(a)^T y = b
     memcpy(to, from, count * n * k * sizeof(T));
     for (int64_t m = 0; m < count; m++)
-      for (int64_t i = 0; i < k; i++) NAME(one)(n, upper, !transposed, unit, (const T *)of + m * n * n, (T *)to + (m * k + i) * n);
+      for (int64_t i = 0; i < k; i++)
+        NAME(one)(n, upper, !transposed, unit, (const T *)of + m * n * n, (T *)to + (m * k + i) * n);
     return 1;
   }
   if (k == 1) {
     memcpy(to, from, count * n * sizeof(T));
-    for (int64_t m = 0; m < count; m++) NAME(one)(n, upper, transposed, unit, (const T *)of + m * n * n, (T *)to + m * n);
+    for (int64_t m = 0; m < count; m++)
+      NAME(one)(n, upper, transposed, unit, (const T *)of + m * n * n, (T *)to + m * n);
     return 1;
   }
   int by_one = k <= NAME(few), down = upper == transposed;
@@ -150,10 +154,8 @@ static int NAME(solve)(int64_t count, int64_t n, int64_t k, int right, int upper
     }
     int64_t ti = transposed ? 1 : n, tj = transposed ? n : 1;
     for (int64_t i = 0; i < n; i++) memcpy(work + i * ld, b + i * k, k * sizeof(T));
-    if (down)
-      NAME(many)(n, k, unit, a, ti, tj, work, ld);
-    else
-      NAME(many)(n, k, unit, a + (n - 1) * (ti + tj), -ti, -tj, work + (n - 1) * ld, -ld);
+    if (down) NAME(many)(n, k, unit, a, ti, tj, work, ld);
+    else NAME(many)(n, k, unit, a + (n - 1) * (ti + tj), -ti, -tj, work + (n - 1) * ld, -ld);
     for (int64_t i = 0; i < n; i++) memcpy(x + i * k, work + i * ld, k * sizeof(T));
   }
   free(work);

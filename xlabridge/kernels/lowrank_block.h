@@ -18,7 +18,8 @@ static inline float dot(const float *x, const float *y, int64_t n) {
   return s;
 }
 
-void NAME(int64_t rank, int64_t ins, int64_t outs, const float *y, const float *x, const float *a, const float *b, float scale, float *out) {
+void NAME(int64_t rank, int64_t ins, int64_t outs, const float *y, const float *x, const float *a, const float *b,
+          float scale, float *out) {
   for (int64_t r = 0; r < rank; r++, a += ins, b += outs, y = out) {
     float t = scale * dot(x, a, ins);
     int64_t i = 0;

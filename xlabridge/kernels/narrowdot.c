@@ -1,10 +1,9 @@
 // Products of arrays of narrow numbers, as StableHLO's dot_general. xlarun_bf16_dot multiplies bfloat16 and sums in
-// float32. xlarun_int8_dot multiplies bytes and sums in int32. xlarun_bf16_conv is a convolution of bfloat16.
+// float32. xlarun_int8_dot multiplies bytes and sums in int32.
 //
 // A result is cut into blocks, which threads of XLA's pool compute. For each block a thread copies parts of both
 // operands into the order that the processor's instructions take, in pieces of INNER elements of the contracted axis.
 // The sums of a result depend on its operands alone, and not on blocks or threads.
-#define _GNU_SOURCE
 #include "narrowdot.h"
 
 #include <float.h>
@@ -12,137 +11,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 #include "ffi.h"
-#include "vectors.h"
+#include "narrowdot_job.h"
 
-enum { AXES = 24 };
-
-static const xb_dot *const sets[XB_NARROW_TYPES][3] = {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-    {&xb_bf16_dot_plain, &xb_bf16_dot_avx512, &xb_bf16_dot_amx},
-    {&xb_int8_dot_plain, &xb_int8_dot_avx512, &xb_int8_dot_amx},
-#else
-    {&xb_bf16_dot_plain},
-    {&xb_int8_dot_plain},
-#endif
-};
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-enum { AMX_BF16 = 1 << 22, AMX_TILES = 1 << 24, AMX_INT8 = 1 << 25 };
-
-// amx tells whether the processor has tiles and products of a type, and the system lets the process use them.
-static bool amx(unsigned type) {
-#ifdef __linux__
-  enum { ASK = 0x1023, TILE_DATA = 18 };
-  unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & type) || !(d & AMX_TILES)) return false;
-  return syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
-#else
-  return false;
-#endif
-}
-#endif
-
-static int widest[XB_NARROW_TYPES];
-
-static void find(void) {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() < XB_AVX512) return;
-  if (__builtin_cpu_supports("avx512bf16")) widest[XB_BF16] = amx(AMX_BF16) ? 2 : 1;
-  if (__builtin_cpu_supports("avx512vnni")) widest[XB_INT8] = amx(AMX_INT8) ? 2 : 1;
-#endif
-}
-
-int xb_narrow_sets(xb_narrow type) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, find);
-  return widest[type] + 1;
-}
-
-static atomic_int used[XB_NARROW_TYPES] = {-1, -1};
-
-void xb_narrow_use(xb_narrow type, int set) { used[type] = set < xb_narrow_sets(type) ? set : -1; }
-
-const char *xb_narrow_name(xb_narrow type, int set) { return sets[type][set]->name; }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Axes of an array that are gone through together, with the elements from one index of each to the next.
-typedef struct {
-  int n;
-  int64_t size, dims[AXES], steps[AXES];
-} axes;
-
-static void add_axis(axes *a, int64_t dim, int64_t step) {
-  a->size *= dim;
-  if (dim == 1) return;
-  if (a->n > 0 && a->steps[a->n - 1] == dim * step) {
-    a->dims[a->n - 1] *= dim, a->steps[a->n - 1] = step;
-    return;
-  }
-  a->dims[a->n] = dim, a->steps[a->n++] = step;
-}
-
-// offsets are where elements from `first` on lie.
-static void offsets(const axes *a, int64_t first, int64_t n, int64_t *at) {
-  int64_t index[AXES], place = 0;
-  int last = a->n - 1;
-  if (last < 0) {
-    at[0] = 0;
-    return;
-  }
-  for (int i = last; i >= 0; first /= a->dims[i--]) index[i] = first % a->dims[i], place += index[i] * a->steps[i];
-  for (int64_t k = 0, some; k < n; k += some) {
-    int64_t step = a->steps[last];
-    some = least(a->dims[last] - index[last], n - k);
-    for (int64_t i = 0; i < some; i++) at[k + i] = place + i * step;
-    place += (a->dims[last] - index[last]) * step, index[last] = a->dims[last];
-    for (int i = last; index[i] == a->dims[i] && i > 0; i--) place += a->steps[i - 1] - a->dims[i] * a->steps[i], index[i] = 0, index[i - 1]++;
-  }
-}
-
-static void places(const axes *a, int64_t first, int64_t n, xb_places *p) {
-  offsets(a, first, n, p->at);
-  p->n = n, p->pieces = 0;
-  for (int64_t k = 0; k < n; k++)
-    if (k == 0 || p->at[k] != p->at[k - 1] + 1) p->begin[p->pieces++] = k;
-  p->begin[p->pieces] = n;
-}
-
-// An operand: its free axes, rows of the left one and columns of the right one, and those that are contracted.
-typedef struct {
-  const char *x;
-  axes batch, free, inner;
-} operand;
-
-// What threads work on together. The last of them frees it.
-typedef struct {
-  xb_narrow type;
-  const xb_dot *set;
-  int bytes, group;  // bytes of an element, elements of a word
-  operand left, right;
-  axes results;  // from one row to the next
-  void *out;
-  bool half, no_sign;
-  int64_t rows, columns, inner, row_blocks, column_blocks, blocks, parts;
-  char *sums;  // of each block and part, [LINES][LINES]; NULL: a block has all parts
-  atomic_llong next, done;
-  atomic_int holders, failed;
-  pthread_mutex_t lock;
-  pthread_cond_t all;
-} job;
-
-enum { MOST_BYTES = 2, WORD = 4, BLOCK_BYTES = LINES * LINES * WORD };
+enum { MOST_BYTES = 2, BLOCK_BYTES = LINES * LINES * WORD };
 
 // Work memory of a thread, kept from call to call.
 typedef struct {
-  char left[(LINES + PANEL) * INNER * MOST_BYTES], right[(LINES + PANEL) * INNER * MOST_BYTES], turned[PANEL * INNER * MOST_BYTES];
+  char left[(LINES + PANEL) * INNER * MOST_BYTES], right[(LINES + PANEL) * INNER * MOST_BYTES],
+      turned[PANEL * INNER * MOST_BYTES];
   char sums[BLOCK_BYTES], part[BLOCK_BYTES], total[BLOCK_BYTES];  // float32 or int32
   int64_t rows[LINES], columns[LINES], results[LINES], own[LINES], piece_at[INNER], piece_size[INNER];
   xb_places left_inner, right_inner;
@@ -158,10 +36,12 @@ static int64_t run_of(const int64_t *at, int64_t n) {
 }
 
 // pack_lines copies n lines of an operand, each along the contracted axis, and fills them up with zeros.
-static void pack_lines(const job *j, const char *x, int64_t n, const int64_t *at, const xb_places *inner, int64_t filled, char *to) {
+static void pack_lines(const job *j, const char *x, int64_t n, const int64_t *at, const xb_places *inner,
+                       int64_t filled, char *to) {
   j->set->lines(x, n, at, inner, to);
   if (filled > inner->n)
-    for (int64_t i = 0; i < n; i++) memset(to + (i * INNER + inner->n) * j->bytes, 0, (size_t)((filled - inner->n) * j->bytes));
+    for (int64_t i = 0; i < n; i++)
+      memset(to + (i * INNER + inner->n) * j->bytes, 0, (size_t)((filled - inner->n) * j->bytes));
 }
 
 enum { TURNED = 16 };  // lines and groups that are turned at a time
@@ -179,7 +59,8 @@ static void pack_left(const job *j, work *w, const char *x, int64_t n, const xb_
     j->set->groups(x + w->rows[i] * j->bytes, some, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
       for (int64_t k = 0; k < filled / j->group; k += TURNED)
-        j->set->turn((uint32_t *)w->turned + k * PANEL + half, PANEL, (uint32_t *)(to + half * INNER * j->bytes) + k, INNER / j->group);
+        j->set->turn((uint32_t *)w->turned + k * PANEL + half, PANEL, (uint32_t *)(to + half * INNER * j->bytes) + k,
+                     INNER / j->group);
   }
 }
 
@@ -195,7 +76,8 @@ static void pack_right(const job *j, work *w, const char *x, int64_t n, const xb
     pack_lines(j, x, some, w->columns + i, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
       for (int64_t k = 0; k < filled / j->group; k += TURNED)
-        j->set->turn((uint32_t *)(w->turned + half * INNER * j->bytes) + k, INNER / j->group, (uint32_t *)to + k * PANEL + half, PANEL);
+        j->set->turn((uint32_t *)(w->turned + half * INNER * j->bytes) + k, INNER / j->group,
+                     (uint32_t *)to + k * PANEL + half, PANEL);
   }
 }
 
@@ -210,12 +92,15 @@ static bool take_left(const job *j, work *w, const char *x, xb_dot_block *b) {
     w->piece_at[p] = inner->at[inner->begin[p]], w->piece_size[p] = inner->begin[p + 1] - inner->begin[p];
     if (w->piece_size[p] % j->group != 0) return false;
   }
-  b->left = x, b->rows_at = w->rows, b->pieces = inner->pieces, b->piece_at = w->piece_at, b->piece_size = w->piece_size;
+  b->left = x, b->rows_at = w->rows, b->pieces = inner->pieces, b->piece_at = w->piece_at,
+  b->piece_size = w->piece_size;
   return true;
 }
 
 // cut is where part `which` of n, in units of `unit`, begins.
-static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) { return least(n, (n + unit - 1) / unit * which / parts * unit); }
+static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) {
+  return least(n, (n + unit - 1) / unit * which / parts * unit);
+}
 
 enum { MOST_PARTS = 16, LEAST_PIECES = 8 };
 
@@ -235,13 +120,17 @@ static place_in_results place_of(const job *j, int64_t number) {
   int64_t column_block = number % j->column_blocks, row_block = number / j->column_blocks % j->row_blocks;
   place_in_results p = {.batch = number / j->column_blocks / j->row_blocks};
   p.row = cut(j->rows, 1, j->row_blocks, row_block), p.rows = cut(j->rows, 1, j->row_blocks, row_block + 1) - p.row;
-  p.column = cut(j->columns, PANEL, j->column_blocks, column_block), p.columns = cut(j->columns, PANEL, j->column_blocks, column_block + 1) - p.column;
+  p.column = cut(j->columns, PANEL, j->column_blocks, column_block),
+  p.columns = cut(j->columns, PANEL, j->column_blocks, column_block + 1) - p.column;
   return p;
 }
 
-static void *results_of(const job *j, place_in_results p) { return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : WORD); }
+static void *results_of(const job *j, place_in_results p) {
+  return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : WORD);
+}
 
-static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row, int64_t column, int64_t begin, int64_t end) {
+static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row,
+                     int64_t column, int64_t begin, int64_t end) {
   for (int64_t k = begin, n; k < end; k += n) {
     n = least(INNER, end - k);
     b->inner = (n + j->set->inner - 1) / j->set->inner * j->set->inner;
@@ -249,7 +138,8 @@ static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, in
     places(&j->left.inner, k, n, &w->left_inner);
     places(&j->right.inner, k, n, &w->right_inner);
     offsets(&j->left.free, row, b->rows, w->rows);
-    if (!take_left(j, w, j->left.x + left_at * j->bytes, b)) pack_left(j, w, j->left.x + left_at * j->bytes, b->rows, &w->left_inner, b->inner);
+    if (!take_left(j, w, j->left.x + left_at * j->bytes, b))
+      pack_left(j, w, j->left.x + left_at * j->bytes, b->rows, &w->left_inner, b->inner);
     offsets(&j->right.free, column, b->columns, w->columns);
     pack_right(j, w, j->right.x + right_at * j->bytes, b->columns, &w->right_inner, b->inner);
     j->set->product(b);
@@ -282,8 +172,7 @@ static void put_total(const job *j, const char *total, int64_t rows, int64_t col
     const float *line = (const float *)total;
     if (j->half)
       for (int64_t k = 0; k < columns; k++) ((uint16_t *)out)[at[i] + k] = xb_rounded(line[k]);
-    else
-      memcpy((char *)out + at[i] * WORD, total, (size_t)columns * WORD);
+    else memcpy((char *)out + at[i] * WORD, total, (size_t)columns * WORD);
   }
 }
 
@@ -299,7 +188,14 @@ static bool run_block(const job *j, int64_t number) {
   int64_t row = at.row, rows = at.rows, column = at.column, columns = at.columns;
   offsets(&j->left.batch, at.batch, 1, &left_at);
   offsets(&j->right.batch, at.batch, 1, &right_at);
-  xb_dot_block b = {.rows = rows, .columns = columns, .left = w->left, .right = w->right, .sums = w->sums, .half = j->half, .no_sign = j->no_sign, .at = w->results};
+  xb_dot_block b = {.rows = rows,
+                    .columns = columns,
+                    .left = w->left,
+                    .right = w->right,
+                    .sums = w->sums,
+                    .half = j->half,
+                    .no_sign = j->no_sign,
+                    .at = w->results};
   void *out = results_of(j, at);
   b.out = out;
   offsets(&j->results, row, rows, w->results);
@@ -308,7 +204,8 @@ static bool run_block(const job *j, int64_t number) {
     b.half = false, b.at = w->own, b.out = own == NULL ? w->part : own;
   }
   for (int64_t part = first_part; part < first_part + parts; part++) {
-    run_part(j, w, &b, left_at, right_at, row, column, cut(j->inner, INNER, j->parts, part), cut(j->inner, INNER, j->parts, part + 1));
+    run_part(j, w, &b, left_at, right_at, row, column, cut(j->inner, INNER, j->parts, part),
+             cut(j->inner, INNER, j->parts, part + 1));
     if (j->parts > 1 && own == NULL) add_part(j, w->part, part == 0, rows, columns, w->total);
   }
   if (j->parts > 1 && own == NULL) put_total(j, w->total, rows, columns, w->results, out);
@@ -341,16 +238,29 @@ static void helper(void *data) {
 // threads is how many XLA's pool has; 1: it cannot be used.
 static int64_t threads(const xf_frame *frame) {
   const xf_api *api = frame->api;
-  if (api->struct_size < offsetof(xf_api, threads_count) + sizeof api->threads_count || api->threads_count == NULL || api->schedule == NULL) return 1;
+  if (api->struct_size < offsetof(xf_api, threads_count) + sizeof api->threads_count || api->threads_count == NULL ||
+      api->schedule == NULL)
+    return 1;
   int64_t n = 1;
-  xf_threads_args args = {.struct_size = offsetof(xf_threads_args, count) + sizeof args.count, .ctx = frame->ctx, .count = &n};
+  xf_threads_args args = {
+      .struct_size = offsetof(xf_threads_args, count) + sizeof args.count, .ctx = frame->ctx, .count = &n};
   return api->threads_count(&args) == NULL && n > 0 ? n : 1;
 }
 
-enum { LEAST_SHARED = 1 << 21, LEAST_LINES = 64 };  // products of numbers that are worth a second thread, and rows of a block then
+job *xb_narrow_start(xb_narrow type) {
+  job *j = calloc(1, sizeof *j);
+  if (j == NULL) return NULL;
+  j->type = type, j->set = xb_narrow_set(type);
+  j->bytes = type == XB_BF16 ? 2 : 1, j->group = WORD / j->bytes;
+  return j;
+}
 
-// run does all blocks and returns when they are done.
-static bool run(xf_frame *frame, job *j, int64_t batch) {
+enum {
+  LEAST_SHARED = 1 << 21,
+  LEAST_LINES = 64
+};  // products of numbers that are worth a second thread, and rows of a block then
+
+bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch) {
   j->row_blocks = (j->rows + LINES - 1) / LINES, j->column_blocks = (j->columns + LINES - 1) / LINES;
   int64_t n = batch * j->rows * j->columns * j->inner < LEAST_SHARED ? 1 : threads(frame);
   while (batch * j->row_blocks * j->column_blocks < n && j->rows / j->row_blocks >= 2 * LEAST_LINES) j->row_blocks *= 2;
@@ -365,7 +275,10 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
   pthread_cond_init(&j->all, NULL);
   j->holders = 1;
   for (int64_t i = 1; i < least(n, j->blocks); i++) {
-    xf_schedule_args args = {.struct_size = offsetof(xf_schedule_args, data) + sizeof args.data, .ctx = frame->ctx, .task = helper, .data = j};
+    xf_schedule_args args = {.struct_size = offsetof(xf_schedule_args, data) + sizeof args.data,
+                             .ctx = frame->ctx,
+                             .task = helper,
+                             .data = j};
     atomic_fetch_add(&j->holders, 1);
     if (frame->api->schedule(&args) != NULL) {
       atomic_fetch_sub(&j->holders, 1);
@@ -382,7 +295,8 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
     char *sums = j->sums + block * j->parts * BLOCK_BYTES;
     int64_t at[LINES];
     offsets(&j->results, p.row, p.rows, at);
-    for (int64_t part = 1; part < j->parts; part++) add_part(j, sums + part * BLOCK_BYTES, false, p.rows, p.columns, sums);
+    for (int64_t part = 1; part < j->parts; part++)
+      add_part(j, sums + part * BLOCK_BYTES, false, p.rows, p.columns, sums);
     put_total(j, sums, p.rows, p.columns, at, results_of(j, p));
   }
   free(j->sums);
@@ -391,7 +305,8 @@ static bool run(xf_frame *frame, job *j, int64_t batch) {
 }
 
 // read_operand puts the axes of an array where the lists say; the others are free.
-static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batches, const int64_t *inner, int64_t inners, operand *o) {
+static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batches, const int64_t *inner,
+                         int64_t inners, operand *o) {
   bool taken[AXES] = {false};
   int64_t steps[AXES], step = 1;
   if (b->rank > AXES) return false;
@@ -428,166 +343,35 @@ static bool read_job(const xf_frame *frame, job *j) {
   int64_t results = xb_elements(out);
   j->results.size = 1;
   add_axis(&j->results, j->rows, j->columns);
-  bool types = j->type == XB_BF16 ? left->dtype == XF_BF16 && right->dtype == XF_BF16 && (j->half || out->dtype == XF_F32)
-                                  : (left->dtype == XF_S8 || j->no_sign) && right->dtype == XF_S8 && out->dtype == XF_S32;
-  return types && j->right.inner.size == j->inner && j->right.batch.size == j->left.batch.size && j->left.batch.size > 0 && j->rows > 0 &&
-         j->columns > 0 && j->inner > 0 && results == j->left.batch.size * j->rows * j->columns;
-}
-
-// An axis of windows in memory: windows or their elements, and from one to the next in the left operand, the right one
-// and the result.
-typedef struct {
-  int64_t dim, left, right, result;
-} window_axis;
-
-// by_left sorts axes so that what lies side by side in the left operand comes last.
-static int by_left(const void *a, const void *b) {
-  int64_t x = ((const window_axis *)a)->left, y = ((const window_axis *)b)->left;
-  return (x < y) - (x > y);
-}
-
-// An array that is placed between zeros, axis by axis.
-typedef struct {
-  int rank, last;  // elements along the axis `last`, and what is behind them, lie side by side in both
-  int64_t dims[AXES], steps[AXES], placed[AXES], before[AXES], apart[AXES], room[AXES];
-} placement;
-
-static void place(const placement *p, int axis, const uint16_t *from, uint16_t *to) {
-  if (axis == p->rank) {
-    *to = *from;
-    return;
-  }
-  int64_t n = p->dims[axis];
-  if (p->before[axis] + (n - 1) * p->apart[axis] >= p->room[axis]) n = (p->room[axis] - p->before[axis] + p->apart[axis] - 1) / p->apart[axis];
-  to += p->before[axis] * p->placed[axis];
-  if (axis == p->last) {
-    if (n > 0) memcpy(to, from, (size_t)(n * p->steps[axis]) * sizeof *to);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) place(p, axis + 1, from + i * p->steps[axis], to + i * p->apart[axis] * p->placed[axis]);
-}
-
-// Memory of a thread for images between zeros, kept from call to call.
-static __thread uint16_t *images;
-static __thread size_t images_size;
-
-// read_conv makes a job of a convolution. config: the axes of images, weights and results, as batch, features, spatial
-// axes (of weights: features out, features in); then of each spatial axis the stride, the zeros before, the distance of
-// an image's elements and that of a window's. It gives what is wrong, or NULL.
-static const char *read_conv(const xf_frame *frame, job *j) {
-  static const char *const wrong = "xlarun_bf16_conv takes bf16 images and weights, none of them empty, and gives bf16 or f32 with features last";
-  int64_t size = 0;
-  const int64_t *config = xb_numbers(frame, &size);
-  if (config == NULL || frame->args.size != 2 || frame->results.size != 1) return wrong;
-  const xf_buffer *x = frame->args.values[0], *w = frame->args.values[1], *y = frame->results.values[0];
-  int64_t rank = x->rank, spatial = rank - 2;
-  if (spatial < 0 || rank > AXES || w->rank != rank || y->rank != rank || size != 3 * rank + 4 * spatial || x->dtype != XF_BF16 || w->dtype != XF_BF16 ||
-      (y->dtype != XF_BF16 && y->dtype != XF_F32))
-    return wrong;
-  const int64_t *of_x = config, *of_w = config + rank, *of_y = config + 2 * rank, *geometry = config + 3 * rank;
-  int64_t w_steps[AXES], y_steps[AXES], step = 1;
-  for (int64_t i = 0; i < 3 * rank; i++)
-    if (config[i] < 0 || config[i] >= rank) return wrong;
-  for (int64_t i = rank - 1; i >= 0; step *= w->dims[i--]) w_steps[i] = step;
-  if (step == 0) return wrong;
-  step = 1;
-  for (int64_t i = rank - 1; i >= 0; step *= y->dims[i--]) y_steps[i] = step;
-  if (step == 0 || y_steps[of_y[1]] != 1 || x->dims[of_x[0]] != y->dims[of_y[0]] || x->dims[of_x[1]] != w->dims[of_w[1]] || w->dims[of_w[0]] != y->dims[of_y[1]]) return wrong;
-
-  placement p = {.rank = (int)rank, .last = (int)rank};
-  bool as_is = true;
-  for (int64_t i = 0; i < rank; i++) p.dims[i] = p.room[i] = x->dims[i], p.before[i] = 0, p.apart[i] = 1;
-  for (int64_t i = 0; i < spatial; i++) {
-    const int64_t *g = geometry + 4 * i, axis = of_x[2 + i];
-    if (g[0] < 1 || g[1] < 0 || g[2] < 1 || g[3] < 1) return wrong;
-    p.before[axis] = g[1], p.apart[axis] = g[2];
-    p.room[axis] = (y->dims[of_y[2 + i]] - 1) * g[0] + (w->dims[of_w[2 + i]] - 1) * g[3] + 1;
-    as_is = as_is && g[1] == 0 && g[2] == 1 && p.room[axis] <= x->dims[axis];
-  }
-  if (as_is)
-    for (int64_t i = 0; i < rank; i++) p.room[i] = x->dims[i];
-  step = 1;
-  int64_t placed = 1;
-  bool whole = true;  // nothing lies between what is behind the axis
-  for (int64_t i = rank - 1; i >= 0; step *= x->dims[i], placed *= p.room[i], i--) {
-    p.steps[i] = step, p.placed[i] = placed;
-    if (whole && p.apart[i] == 1) p.last = (int)i;
-    whole = whole && p.apart[i] == 1 && p.before[i] == 0 && p.room[i] == p.dims[i];
-  }
-  if (step == 0) return wrong;
-  const uint16_t *from = x->data;
-  if (!as_is) {
-    if (images_size < (size_t)placed) {
-      free(images);
-      images = malloc((size_t)placed * sizeof *images);
-      images_size = images == NULL ? 0 : (size_t)placed;
-      if (images == NULL) return "xlarun_bf16_conv has no memory for its images";
-    }
-    memset(images, 0, (size_t)placed * sizeof *images);
-    place(&p, 0, x->data, images);
-    from = images;
-  }
-
-  window_axis rows[AXES], inner[AXES];
-  rows[0] = (window_axis){x->dims[of_x[0]], p.placed[of_x[0]], 0, y_steps[of_y[0]]};
-  inner[0] = (window_axis){x->dims[of_x[1]], p.placed[of_x[1]], w_steps[of_w[1]], 0};
-  for (int64_t i = 0; i < spatial; i++) {
-    rows[1 + i] = (window_axis){y->dims[of_y[2 + i]], geometry[4 * i] * p.placed[of_x[2 + i]], 0, y_steps[of_y[2 + i]]};
-    inner[1 + i] = (window_axis){w->dims[of_w[2 + i]], geometry[4 * i + 3] * p.placed[of_x[2 + i]], w_steps[of_w[2 + i]], 0};
-  }
-  qsort(rows, (size_t)rank - 1, sizeof *rows, by_left);
-  qsort(inner, (size_t)rank - 1, sizeof *inner, by_left);
-  axes one = {.size = 1};
-  j->left = (operand){(const char *)from, one, one, one}, j->right = (operand){w->data, one, one, one}, j->results = one;
-  for (int64_t i = 0; i < rank - 1; i++) {
-    add_axis(&j->left.free, rows[i].dim, rows[i].left);
-    add_axis(&j->results, rows[i].dim, rows[i].result);
-    add_axis(&j->left.inner, inner[i].dim, inner[i].left);
-    add_axis(&j->right.inner, inner[i].dim, inner[i].right);
-  }
-  add_axis(&j->right.free, w->dims[of_w[0]], w_steps[of_w[0]]);
-  j->rows = j->left.free.size, j->columns = j->right.free.size, j->inner = j->left.inner.size;
-  j->half = y->dtype == XF_BF16, j->out = y->data;
-  return NULL;
-}
-
-// start is a new job.
-static job *start(xb_narrow type) {
-  job *j = calloc(1, sizeof *j);
-  if (j == NULL) return NULL;
-  int set = used[type], count = xb_narrow_sets(type);
-  j->type = type, j->set = sets[type][set < 0 ? count - 1 : set];
-  j->bytes = type == XB_BF16 ? 2 : 1, j->group = WORD / j->bytes;
-  return j;
-}
-
-xf_error *xb_bf16_conv(xf_frame *frame) {
-  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = start(XB_BF16);
-  if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_conv has no memory");
-  const char *wrong = read_conv(frame, j);
-  if (wrong != NULL) {
-    free(j);
-    return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
-  }
-  return run(frame, j, 1) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_conv has no memory for its blocks");
+  bool types = j->type == XB_BF16
+                   ? left->dtype == XF_BF16 && right->dtype == XF_BF16 && (j->half || out->dtype == XF_F32)
+                   : (left->dtype == XF_S8 || j->no_sign) && right->dtype == XF_S8 && out->dtype == XF_S32;
+  return types && j->right.inner.size == j->inner && j->right.batch.size == j->left.batch.size &&
+         j->left.batch.size > 0 && j->rows > 0 && j->columns > 0 && j->inner > 0 &&
+         results == j->left.batch.size * j->rows * j->columns;
 }
 
 static xf_error *call(xf_frame *frame, xb_narrow type, const char *wrong) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = start(type);
+  job *j = xb_narrow_start(type);
   if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory");
   if (!read_job(frame, j)) {
     free(j);
     return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
   }
-  return run(frame, j, j->left.batch.size) ? NULL : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory for its blocks");
+  return xb_narrow_run(frame, j, j->left.batch.size)
+             ? NULL
+             : xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory for its blocks");
 }
 
 xf_error *xb_bf16_dot(xf_frame *frame) {
-  return call(frame, XB_BF16, "xlarun_bf16_dot takes two bf16 arrays whose batch axes and contracted axes are of one size, none of them empty, and gives bf16 or f32");
+  return call(frame, XB_BF16,
+              "xlarun_bf16_dot takes two bf16 arrays whose batch axes and contracted axes are of one size, none of "
+              "them empty, and gives bf16 or f32");
 }
 
 xf_error *xb_int8_dot(xf_frame *frame) {
-  return call(frame, XB_INT8, "xlarun_int8_dot takes an s8 or u8 and an s8 array whose batch axes and contracted axes are of one size, none of them empty, and gives s32");
+  return call(frame, XB_INT8,
+              "xlarun_int8_dot takes an s8 or u8 and an s8 array whose batch axes and contracted axes are of one size, "
+              "none of them empty, and gives s32");
 }

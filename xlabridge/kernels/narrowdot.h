@@ -6,26 +6,29 @@
 #include <stdint.h>
 #include <string.h>
 
-// A block has at most LINES rows and LINES columns, and INNER elements of the contracted axis. Results depend on INNER alone:
-// sums over the contracted axis are taken in pieces of INNER, in order. A word of 4 bytes has a group of elements: two of bfloat16
-// or four bytes.
+// A block has at most LINES rows and LINES columns, and INNER elements of the contracted axis. Results depend on INNER
+// alone: sums over the contracted axis are taken in pieces of INNER, in order. A word of 4 bytes has a group of
+// elements: two of bfloat16 or four bytes.
 enum { LINES = 256, INNER = 512, PANEL = 32 };
 
-// The left operand's block is left[rows][INNER]. The right one's is in panels of PANEL columns, right[columns / PANEL][inner / group][PANEL][group]: a
-// group of elements of the contracted axis side by side. Both have zeros where the axes are filled up.
+// The left operand's block is left[rows][INNER]. The right one's is in panels of PANEL columns, right[columns /
+// PANEL][inner / group][PANEL][group]: a group of elements of the contracted axis side by side. Both have zeros where
+// the axes are filled up.
 typedef struct {
   int64_t rows, columns, inner;
   const void *left, *right;
-  const int64_t *rows_at;   // NULL: left is packed. Else rows lie where the operand has them, row i at left + rows_at[i], and
+  const int64_t
+      *rows_at;  // NULL: left is packed. Else rows lie where the operand has them, row i at left + rows_at[i], and
   const int64_t *piece_at;  // elements of piece p from piece_at[p] on, as many as piece_size[p], a multiple of a group
   const int64_t *piece_size;
   int64_t pieces;
-  void *sums;        // [LINES][LINES], float32 or int32: sums of the pieces before; not used if this piece is the first and the last
-  bool first, last;  // of the pieces
-  bool half;         // whether results of bfloat16 are bfloat16
-  bool no_sign;      // whether bytes of the left operand have no sign; those of the right one have one
-  void *out;         // results of the last piece, float32, bfloat16 or int32
-  const int64_t *at; // of each row, where its results are
+  void *sums;  // [LINES][LINES], float32 or int32: sums of the pieces before; not used if this piece is the first and
+               // the last
+  bool first, last;   // of the pieces
+  bool half;          // whether results of bfloat16 are bfloat16
+  bool no_sign;       // whether bytes of the left operand have no sign; those of the right one have one
+  void *out;          // results of the last piece, float32, bfloat16 or int32
+  const int64_t *at;  // of each row, where its results are
 } xb_dot_block;
 
 // Where elements lie, by their number. Pieces lie side by side: piece p are the elements from begin[p] to begin[p + 1].
@@ -42,7 +45,8 @@ typedef struct {
   void (*product)(const xb_dot_block *b);
   // to[i][k] = x[rows[i] + inner[k]], in lines of INNER.
   void (*lines)(const void *x, int64_t n, const int64_t *rows, const xb_places *inner, void *to);
-  // to[k / group][i][k % group] = x[i + inner[k]] for i < n, in lines of PANEL groups, for k < filled: behind inner are zeros.
+  // to[k / group][i][k % group] = x[i + inner[k]] for i < n, in lines of PANEL groups, for k < filled: behind inner are
+  // zeros.
   void (*groups)(const void *x, int64_t n, const xb_places *inner, int64_t filled, void *to);
   // to[j][i] = from[i][j], 16 x 16 words; lines are so many words long.
   void (*turn)(const uint32_t *from, int64_t from_line, uint32_t *to, int64_t to_line);
@@ -61,11 +65,14 @@ static inline uint16_t xb_rounded(float f) {
   return (uint16_t)((word + 0x7fff + (word >> 16 & 1)) >> 16);
 }
 
-// The sets that this processor runs for a type of elements, the least first; the last is used. xb_narrow_use picks another one, for
-// tests: -1 goes back.
+// The sets that this processor runs for a type of elements, the least first; the last is used. xb_narrow_use picks
+// another one, for tests: -1 goes back.
 typedef enum { XB_BF16, XB_INT8, XB_NARROW_TYPES } xb_narrow;
 int xb_narrow_sets(xb_narrow type);
 void xb_narrow_use(xb_narrow type, int set);
 const char *xb_narrow_name(xb_narrow type, int set);
+
+// xb_narrow_set is the one that is used.
+const xb_dot *xb_narrow_set(xb_narrow type);
 
 #endif

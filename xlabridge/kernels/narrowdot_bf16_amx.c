@@ -10,10 +10,8 @@ static void results(const xb_dot_block *b, int64_t at, const float *sums, int64_
   for (int64_t i = 0; i < n; i += 16) {
     __mmask16 there = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
     __m512 sum = _mm512_maskz_loadu_ps(there, sums + i);
-    if (b->half)
-      _mm256_mask_storeu_epi16((uint16_t *)b->out + at + i, there, (__m256i)_mm512_cvtneps_pbh(sum));
-    else
-      _mm512_mask_storeu_ps((float *)b->out + at + i, there, sum);
+    if (b->half) _mm256_mask_storeu_epi16((uint16_t *)b->out + at + i, there, (__m256i)_mm512_cvtneps_pbh(sum));
+    else _mm512_mask_storeu_ps((float *)b->out + at + i, there, sum);
   }
 }
 

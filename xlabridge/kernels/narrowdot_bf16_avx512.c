@@ -24,10 +24,8 @@ static inline __m512 products(__m512 sum, int32_t group, __m512bh line, const in
 }
 
 static inline void put(const xb_dot_block *b, int64_t at, __mmask16 there, __m512 sum) {
-  if (b->half)
-    _mm256_mask_storeu_epi16((uint16_t *)b->out + at, there, (__m256i)_mm512_cvtneps_pbh(sum));
-  else
-    _mm512_mask_storeu_ps((float *)b->out + at, there, sum);
+  if (b->half) _mm256_mask_storeu_epi16((uint16_t *)b->out + at, there, (__m256i)_mm512_cvtneps_pbh(sum));
+  else _mm512_mask_storeu_ps((float *)b->out + at, there, sum);
 }
 
 #include "narrowdot_rows.h"

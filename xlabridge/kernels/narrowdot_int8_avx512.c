@@ -1,6 +1,6 @@
-// Products of bytes with VNNI. Its instruction multiplies bytes without a sign by bytes with one. If neither operand has bytes
-// without a sign, 128 is added to the right one's, and 128 times the sum of the left one's row is subtracted. The instruction adds
-// modulo 2^32 as int32 does, so results are exact in any order.
+// Products of bytes with VNNI. Its instruction multiplies bytes without a sign by bytes with one. If neither operand
+// has bytes without a sign, 128 is added to the right one's, and 128 times the sum of the left one's row is subtracted.
+// The instruction adds modulo 2^32 as int32 does, so results are exact in any order.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("arch=x86-64-v4,avx512vnni,prefer-vector-width=512")
 #include <immintrin.h>
@@ -26,7 +26,8 @@ static inline int32_t begin_row(const xb_dot_block *b, int64_t row, const int ki
   if (kind == NO_SIGN) return 0;
   if (b->rows_at == NULL) return -128 * sum_of((const int8_t *)b->left + row * INNER, b->inner);
   int32_t sum = 0;
-  for (int64_t p = 0; p < b->pieces; p++) sum += sum_of((const int8_t *)b->left + b->rows_at[row] + b->piece_at[p], b->piece_size[p]);
+  for (int64_t p = 0; p < b->pieces; p++)
+    sum += sum_of((const int8_t *)b->left + b->rows_at[row] + b->piece_at[p], b->piece_size[p]);
   return -128 * sum;
 }
 
@@ -45,7 +46,9 @@ static inline __m512i products(__m512i sum, int32_t group, __m512i line, const i
   return kind == NO_SIGN ? _mm512_dpbusd_epi32(sum, all, line) : _mm512_dpbusd_epi32(sum, line, all);
 }
 
-static inline void put(const xb_dot_block *b, int64_t at, __mmask16 there, __m512i sum) { _mm512_mask_storeu_epi32((int32_t *)b->out + at, there, sum); }
+static inline void put(const xb_dot_block *b, int64_t at, __mmask16 there, __m512i sum) {
+  _mm512_mask_storeu_epi32((int32_t *)b->out + at, there, sum);
+}
 
 #include "narrowdot_rows.h"
 

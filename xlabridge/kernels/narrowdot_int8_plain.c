@@ -2,7 +2,9 @@
 #define ELEMENT int8_t
 #include "narrowdot_plain.h"
 
-static void results(const xb_dot_block *b, int64_t at, const int32_t *sums, int64_t n) { memcpy((int32_t *)b->out + at, sums, (size_t)n * sizeof *sums); }
+static void results(const xb_dot_block *b, int64_t at, const int32_t *sums, int64_t n) {
+  memcpy((int32_t *)b->out + at, sums, (size_t)n * sizeof *sums);
+}
 
 static void dot(tile *c, const tile *a, const tile *b, bool no_sign) {
   for (int m = 0; m < 16; m++)

@@ -1,5 +1,5 @@
-// Tiles and copies of elements in plain C, so that what is done with tiles can be tested on every processor. A file includes this
-// with ELEMENT, the type of elements.
+// Tiles and copies of elements in plain C, so that what is done with tiles can be tested on every processor. A file
+// includes this with ELEMENT, the type of elements.
 #ifndef XLARUN_NARROWDOT_PLAIN_H
 #define XLARUN_NARROWDOT_PLAIN_H
 

@@ -15,9 +15,11 @@
 // Rows whose sums, and whose places, are in registers side by side; the numbers of a register.
 enum { MOST = 14, MOST_DIRECT = 8, W = 16 };
 
-// tile has the sums of `rows` rows and of a panel's first `vectors` registers of columns. Rows are packed, or lie as they
-// are. All but the places are constants where it is called, so that sums stay in registers. The first `there` rows exist.
-static inline __attribute__((always_inline)) void tile(const int rows, const int vectors, const int kind, const bool direct, const xb_dot_block *b, int64_t row, int there,
+// tile has the sums of `rows` rows and of a panel's first `vectors` registers of columns. Rows are packed, or lie as
+// they are. All but the places are constants where it is called, so that sums stay in registers. The first `there` rows
+// exist.
+static inline __attribute__((always_inline)) void tile(const int rows, const int vectors, const int kind,
+                                                       const bool direct, const xb_dot_block *b, int64_t row, int there,
                                                        int64_t column, const NUMBER *first) {
   const ELEMENT *left = b->left, *right = (const ELEMENT *)b->right + column * b->inner, *x[MOST];
   NUMBER *sums = (NUMBER *)b->sums + row * LINES + column;
@@ -25,7 +27,8 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
 #pragma GCC unroll 16
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; v++) sum[i][v] = begin_sums(b->first, first[i], sums + (i < there ? i : 0) * LINES + v * W);
+    for (int v = 0; v < vectors; v++)
+      sum[i][v] = begin_sums(b->first, first[i], sums + (i < there ? i : 0) * LINES + v * W);
   for (int64_t p = 0; p < (direct ? b->pieces : 1); p++) {
     int64_t n = direct ? b->piece_size[p] : b->inner;
 #pragma GCC unroll 16
@@ -59,12 +62,12 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
 }
 
 // An odd number of rows goes as one more: half as many functions to compile.
-#define ROWS(N)                                                                                \
-  case N - 1:                                                                                  \
-  case N:                                                                                      \
-    if (direct && N > MOST_DIRECT) __builtin_unreachable();                                    \
-    else if (vectors == 1) tile(N, 1, kind, direct, b, row, (int)(end - row), column, first);  \
-    else tile(N, 2, kind, direct, b, row, (int)(end - row), column, first);                    \
+#define ROWS(N) \
+  case N - 1: \
+  case N: \
+    if (direct && N > MOST_DIRECT) __builtin_unreachable(); \
+    else if (vectors == 1) tile(N, 1, kind, direct, b, row, (int)(end - row), column, first); \
+    else tile(N, 2, kind, direct, b, row, (int)(end - row), column, first); \
     break;
 
 static inline __attribute__((always_inline)) void strips(const int kind, const bool direct, const xb_dot_block *b) {
@@ -81,4 +84,5 @@ static inline __attribute__((always_inline)) void strips(const int kind, const b
 }
 
 // STRIPS defines one function for a kind: the compiler takes far longer for one with all of them.
-#define STRIPS(NAME, KIND, DIRECT) static __attribute__((noinline)) void NAME(const xb_dot_block *b) { strips(KIND, DIRECT, b); }
+#define STRIPS(NAME, KIND, DIRECT) \
+  static __attribute__((noinline)) void NAME(const xb_dot_block *b) { strips(KIND, DIRECT, b); }

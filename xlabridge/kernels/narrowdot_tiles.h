@@ -1,13 +1,18 @@
-// The product of a block with tiles of 16 rows of 64 bytes. A file includes this with NAME, the name of the set, LABEL, what users call it, TILES, what declares tiles, if anything, and the
-// operations on tiles, whose numbers are constants:
+// The product of a block with tiles of 16 rows of 64 bytes. A file includes this with NAME, the name of the set, LABEL,
+// what users call it, TILES, what declares tiles, if anything, and the operations on tiles, whose numbers are
+// constants:
 //   OPEN and CLOSE, before the first of them and behind the last,
 //   ZERO(t), LOAD(t, from, bytes), STORE(t, to, bytes), with the bytes from one row to the next,
 //   DOT(c, x, y): c[m][n] += the product of group k of x[m] and group n of y[k], for all k, of the block b;
-// with ELEMENT and SUM, the types of elements and of sums, with results, which writes n sums of a row, and with LINE_FUNCTIONS,
-// the other functions of the set.
+// with ELEMENT and SUM, the types of elements and of sums, with results, which writes n sums of a row, and with
+// LINE_FUNCTIONS, the other functions of the set.
 #include "narrowdot.h"
 
-enum { TILE = 16, WORD = 4, GROUP = WORD / sizeof(ELEMENT) };  // rows of a tile and words of a row, the bytes of a word, its elements
+enum {
+  TILE = 16,
+  WORD = 4,
+  GROUP = WORD / sizeof(ELEMENT)
+};  // rows of a tile and words of a row, the bytes of a word, its elements
 
 // Tiles 0 to 3 are sums, those of two rows of tiles; 4 and 5 of the left operand, 6 and 7 of the right one.
 static void product(const xb_dot_block *b) {
@@ -17,7 +22,8 @@ static void product(const xb_dot_block *b) {
     bool tall = b->rows - row > TILE;
     for (int64_t column = 0; column < b->columns; column += PANEL) {
       bool wide = b->columns - column > TILE;
-      const ELEMENT *left = (const ELEMENT *)b->left + row * INNER, *right = (const ELEMENT *)b->right + column * b->inner;
+      const ELEMENT *left = (const ELEMENT *)b->left + row * INNER,
+                    *right = (const ELEMENT *)b->right + column * b->inner;
       SUM *sums = (SUM *)b->sums + row * LINES + column, ends[2 * TILE][PANEL];
       if (b->first) {
         ZERO(0);
@@ -58,4 +64,4 @@ static void product(const xb_dot_block *b) {
   CLOSE;
 }
 
-const xb_dot NAME = {LABEL, GROUP * TILE, false, product, LINE_FUNCTIONS};
+const xb_dot NAME = {LABEL, GROUP *TILE, false, product, LINE_FUNCTIONS};

@@ -6,10 +6,10 @@
 #include "ffi.h"
 #include "vectors.h"
 
-// If there are at least as many elements as members of the list, the list is divided into buckets of equal width, once for
-// all elements. An element is then compared with as many members as the fullest bucket has, if these are few. Otherwise a
-// binary search runs inside its bucket. Rounding cannot make the result wrong: the number of the bucket never falls when
-// the value rises, so members and elements move alike.
+// If there are at least as many elements as members of the list, the list is divided into buckets of equal width, once
+// for all elements. An element is then compared with as many members as the fullest bucket has, if these are few.
+// Otherwise a binary search runs inside its bucket. Rounding cannot make the result wrong: the number of the bucket
+// never falls when the value rises, so members and elements move alike.
 
 enum { BUCKETS_OF_MEMBER = 2, MOST_COMPARED = 8 };
 
@@ -23,72 +23,72 @@ static inline int32_t bucket_of(const buckets *b, double value) {
   return (int32_t)(t < b->last ? t : b->last);
 }
 
-// SEARCH counts for each of m elements the members before it, of n that are not NaN. list has room for MOST_COMPARED more
-// members, begins for the number of buckets plus 1. nan_count is the answer for NaN.
-#define SEARCH(NAME, T, BEFORE, NOTHING, TARGET)                                                                                       \
-  TARGET static inline int64_t find_##NAME(const T *list, int64_t n, T x) {                                                            \
-    const T *from = list;                                                                                                              \
-    if (n == 0) return 0;                                                                                                              \
-    while (n > 1) {                                                                                                                    \
-      int64_t half = n / 2;                                                                                                            \
-      from += from[half - 1] BEFORE x ? half : 0;                                                                                      \
-      n -= half;                                                                                                                       \
-    }                                                                                                                                  \
-    return from - list + (*from BEFORE x);                                                                                             \
-  }                                                                                                                                    \
-  TARGET static inline __attribute__((always_inline)) void compare_##NAME(const T *restrict list, int32_t n, const T *restrict x,      \
-                                                                          int64_t m, int32_t *restrict out, int32_t nan_count, buckets b, \
-                                                                          const int32_t *restrict begins, int few) {                   \
-    for (int64_t i = 0; i < m; i++) {                                                                                                  \
-      T v = x[i];                                                                                                                      \
-      int32_t from = begins[bucket_of(&b, (double)v)], at = from;                                                                      \
-      for (int k = 0; k < few; k++) at += list[from + k] BEFORE v;                                                                     \
-      at = at < n ? at : n;                                                                                                            \
-      out[i] = v != v ? nan_count : at;                                                                                                   \
-    }                                                                                                                                  \
-  }                                                                                                                                    \
-  TARGET static void NAME(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count, int32_t *begins) {  \
-    T *list = members;                                                                                                                 \
-    const T *x = elements;                                                                                                             \
-    double width = n > 1 ? (double)list[n - 1] - (double)list[0] : 0;                                                                  \
-    int64_t count = BUCKETS_OF_MEMBER * n;                                                                                             \
-    buckets b = {n > 0 ? (double)list[0] : 0, (double)count / width, (double)(count - 1)};                                             \
-    if (begins == NULL || !(width > 0) || isinf(width) || isinf(b.scale)) {                                                            \
-      for (int64_t i = 0; i < m; i++) out[i] = x[i] != x[i] ? nan_count : (int32_t)find_##NAME(list, n, x[i]);                            \
-      return;                                                                                                                          \
-    }                                                                                                                                  \
-    for (int64_t k = 0; k <= count; k++) begins[k] = 0;                                                                                \
-    for (int64_t j = 0; j < n; j++) begins[bucket_of(&b, (double)list[j]) + 1]++;                                                      \
-    int32_t most = 0;                                                                                                                  \
-    for (int64_t k = 1; k <= count; k++) {                                                                                             \
-      most = begins[k] > most ? begins[k] : most;                                                                                      \
-      begins[k] += begins[k - 1];                                                                                                      \
-    }                                                                                                                                  \
-    for (int k = 0; k < MOST_COMPARED; k++) list[n + k] = NOTHING;                                                                     \
-    if (most <= 1)                                                                                                                     \
-      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 1);                                                               \
-    else if (most == 2)                                                                                                                \
-      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 2);                                                               \
-    else if (most <= MOST_COMPARED)                                                                                                    \
-      compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, most);                                                            \
-    else                                                                                                                               \
-      for (int64_t i = 0; i < m; i++) {                                                                                                \
-        int32_t k = bucket_of(&b, (double)x[i]), from = begins[k];                                                                     \
-        out[i] = x[i] != x[i] ? nan_count : from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i]);                         \
-      }                                                                                                                                \
+// SEARCH counts for each of m elements the members before it, of n that are not NaN. list has room for MOST_COMPARED
+// more members, begins for the number of buckets plus 1. nan_count is the answer for NaN.
+#define SEARCH(NAME, T, BEFORE, NOTHING, TARGET) \
+  TARGET static inline int64_t find_##NAME(const T *list, int64_t n, T x) { \
+    const T *from = list; \
+    if (n == 0) return 0; \
+    while (n > 1) { \
+      int64_t half = n / 2; \
+      from += from[half - 1] BEFORE x ? half : 0; \
+      n -= half; \
+    } \
+    return from - list + (*from BEFORE x); \
+  } \
+  TARGET static inline __attribute__((always_inline)) void compare_##NAME( \
+      const T *restrict list, int32_t n, const T *restrict x, int64_t m, int32_t *restrict out, int32_t nan_count, \
+      buckets b, const int32_t *restrict begins, int few) { \
+    for (int64_t i = 0; i < m; i++) { \
+      T v = x[i]; \
+      int32_t from = begins[bucket_of(&b, (double)v)], at = from; \
+      for (int k = 0; k < few; k++) at += list[from + k] BEFORE v; \
+      at = at < n ? at : n; \
+      out[i] = v != v ? nan_count : at; \
+    } \
+  } \
+  TARGET static void NAME(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count, \
+                          int32_t *begins) { \
+    T *list = members; \
+    const T *x = elements; \
+    double width = n > 1 ? (double)list[n - 1] - (double)list[0] : 0; \
+    int64_t count = BUCKETS_OF_MEMBER * n; \
+    buckets b = {n > 0 ? (double)list[0] : 0, (double)count / width, (double)(count - 1)}; \
+    if (begins == NULL || !(width > 0) || isinf(width) || isinf(b.scale)) { \
+      for (int64_t i = 0; i < m; i++) out[i] = x[i] != x[i] ? nan_count : (int32_t)find_##NAME(list, n, x[i]); \
+      return; \
+    } \
+    for (int64_t k = 0; k <= count; k++) begins[k] = 0; \
+    for (int64_t j = 0; j < n; j++) begins[bucket_of(&b, (double)list[j]) + 1]++; \
+    int32_t most = 0; \
+    for (int64_t k = 1; k <= count; k++) { \
+      most = begins[k] > most ? begins[k] : most; \
+      begins[k] += begins[k - 1]; \
+    } \
+    for (int k = 0; k < MOST_COMPARED; k++) list[n + k] = NOTHING; \
+    if (most <= 1) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 1); \
+    else if (most == 2) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 2); \
+    else if (most <= MOST_COMPARED) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, most); \
+    else \
+      for (int64_t i = 0; i < m; i++) { \
+        int32_t k = bucket_of(&b, (double)x[i]), from = begins[k]; \
+        out[i] = x[i] != x[i] ? nan_count : from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i]); \
+      } \
   }
 
-typedef void (*search)(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count, int32_t *begins);
+typedef void (*search)(void *members, int64_t n, const void *elements, int64_t m, int32_t *out, int32_t nan_count,
+                       int32_t *begins);
 
-#define KINDS(SET, TARGET)                                        \
-  SEARCH(below_f32##SET, float, <, INFINITY, TARGET)              \
-  SEARCH(up_to_f32##SET, float, <=, INFINITY, TARGET)             \
-  SEARCH(below_f64##SET, double, <, INFINITY, TARGET)             \
-  SEARCH(up_to_f64##SET, double, <=, INFINITY, TARGET)            \
-  SEARCH(below_s32##SET, int32_t, <, INT32_MAX, TARGET)           \
-  SEARCH(up_to_s32##SET, int32_t, <=, INT32_MAX, TARGET)          \
-  static const search all##SET[][2] = {                           \
-      [XF_F32] = {below_f32##SET, up_to_f32##SET}, [XF_F64] = {below_f64##SET, up_to_f64##SET}, [XF_S32] = {below_s32##SET, up_to_s32##SET}};
+#define KINDS(SET, TARGET) \
+  SEARCH(below_f32##SET, float, <, INFINITY, TARGET) \
+  SEARCH(up_to_f32##SET, float, <=, INFINITY, TARGET) \
+  SEARCH(below_f64##SET, double, <, INFINITY, TARGET) \
+  SEARCH(up_to_f64##SET, double, <=, INFINITY, TARGET) \
+  SEARCH(below_s32##SET, int32_t, <, INT32_MAX, TARGET) \
+  SEARCH(up_to_s32##SET, int32_t, <=, INT32_MAX, TARGET) \
+  static const search all##SET[][2] = {[XF_F32] = {below_f32##SET, up_to_f32##SET}, \
+                                       [XF_F64] = {below_f64##SET, up_to_f64##SET}, \
+                                       [XF_S32] = {below_s32##SET, up_to_s32##SET}};
 
 KINDS(, )
 
@@ -115,20 +115,23 @@ static int64_t before_nan(const void *list, int64_t n, int dtype) {
 xf_error *xb_search_sorted(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t size = 0;
-  const int64_t *config = xb_numbers(frame, &size);  // whether after equal members, and the number of axes that both share
+  const int64_t *config =
+      xb_numbers(frame, &size);  // whether after equal members, and the number of axes that both share
   if (config == NULL || size != 2 || frame->args.size != 2 || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_search_sorted takes two arrays and two numbers and gives one array");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_search_sorted takes two arrays and two numbers and gives one array");
   const xf_buffer *lists = frame->args.values[0], *x = frame->args.values[1], *out = frame->results.values[0];
   int dtype = lists->dtype;
-  bool right = (dtype == XF_F32 || dtype == XF_F64 || dtype == XF_S32) && x->dtype == dtype && out->dtype == XF_S32 && lists->rank == config[1] + 1 &&
-               x->rank >= config[1] && out->rank == x->rank;
+  bool right = (dtype == XF_F32 || dtype == XF_F64 || dtype == XF_S32) && x->dtype == dtype && out->dtype == XF_S32 &&
+               lists->rank == config[1] + 1 && x->rank >= config[1] && out->rank == x->rank;
   int64_t rows = 1, m = 1;
   for (int64_t i = 0; right && i < x->rank; i++) {
     right = out->dims[i] == x->dims[i] && (i >= config[1] || x->dims[i] == lists->dims[i]);
     *(i < config[1] ? &rows : &m) *= x->dims[i];
   }
   int64_t n = right ? lists->dims[config[1]] : 0;
-  if (!right || n > INT32_MAX / 4) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_search_sorted got arrays of wrong shapes or types");
+  if (!right || n > INT32_MAX / 4)
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_search_sorted got arrays of wrong shapes or types");
   int64_t bytes = dtype == XF_F64 ? 8 : 4;
   char *list = malloc((size_t)((n + MOST_COMPARED) * bytes));
   int32_t *begins = m >= n ? malloc((size_t)(BUCKETS_OF_MEMBER * n + 1) * sizeof *begins) : NULL;
@@ -141,7 +144,8 @@ xf_error *xb_search_sorted(xf_frame *frame) {
     const char *members = (const char *)lists->data + row * n * bytes;
     int64_t k = before_nan(members, n, dtype);
     for (int64_t i = 0; i < k * bytes; i++) list[i] = members[i];
-    search_row(list, k, (const char *)x->data + row * m * bytes, m, (int32_t *)out->data + row * m, (int32_t)(config[0] ? n : k), begins);
+    search_row(list, k, (const char *)x->data + row * m * bytes, m, (int32_t *)out->data + row * m,
+               (int32_t)(config[0] ? n : k), begins);
   }
   free(list), free(begins);
   return NULL;

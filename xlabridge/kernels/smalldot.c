@@ -18,15 +18,20 @@ xf_error *xb_small_dots_call(xf_frame *frame) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);
   if (config == NULL || size != 2 || frame->args.size != 2 || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_small_dots takes two arrays and two numbers and gives one array");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_small_dots takes two arrays and two numbers and gives one array");
   const xf_buffer *x = frame->args.values[0], *y = frame->args.values[1], *out = frame->results.values[0];
-  bool right = x->dtype == XF_F32 && y->dtype == XF_F32 && out->dtype == XF_F32 && x->rank == 3 && y->rank == 3 && out->rank == 3;
+  bool right = x->dtype == XF_F32 && y->dtype == XF_F32 && out->dtype == XF_F32 && x->rank == 3 && y->rank == 3 &&
+               out->rank == 3;
   xb_small_sizes s = {.x_transposed = config[0] != 0, .y_transposed = config[1] != 0};
   if (right) {
-    s.products = out->dims[0], s.rows = out->dims[1], s.columns = out->dims[2], s.inner = x->dims[s.x_transposed ? 1 : 2];
+    s.products = out->dims[0], s.rows = out->dims[1], s.columns = out->dims[2],
+    s.inner = x->dims[s.x_transposed ? 1 : 2];
     s.x_shared = x->dims[0] == 1;
-    right = (s.x_shared || x->dims[0] == s.products) && y->dims[0] == s.products && x->dims[s.x_transposed ? 2 : 1] == s.rows && y->dims[s.y_transposed ? 2 : 1] == s.inner &&
-            y->dims[s.y_transposed ? 1 : 2] == s.columns && s.rows <= XB_SMALL_SIDE && s.inner <= XB_SMALL_SIDE && s.columns <= XB_SMALL_SIDE;
+    right = (s.x_shared || x->dims[0] == s.products) && y->dims[0] == s.products &&
+            x->dims[s.x_transposed ? 2 : 1] == s.rows && y->dims[s.y_transposed ? 2 : 1] == s.inner &&
+            y->dims[s.y_transposed ? 1 : 2] == s.columns && s.rows <= XB_SMALL_SIDE && s.inner <= XB_SMALL_SIDE &&
+            s.columns <= XB_SMALL_SIDE;
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_small_dots got arrays of wrong shapes or types");
   choose(s.columns)(&s, x->data, y->data, out->data);

@@ -7,7 +7,8 @@
 
 enum { XB_SMALL_SIDE = 32 };  // the longest side of a matrix
 
-// sizes of the products out[rows, columns] = x[rows, inner] y[inner, columns]; x or y may lie transposed, and all products may share one x.
+// sizes of the products out[rows, columns] = x[rows, inner] y[inner, columns]; x or y may lie transposed, and all
+// products may share one x.
 typedef struct {
   int64_t products, rows, inner, columns;
   bool x_transposed, y_transposed, x_shared;

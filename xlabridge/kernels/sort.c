@@ -1,12 +1,12 @@
-// The kernel xlarun_sort: a radix sort of lines of arrays by the first array. It sorts by the digits of a key from the last
-// to the first, and each pass is stable.
+// The kernel xlarun_sort: a radix sort of lines of arrays by the first array. It sorts by the digits of a key from the
+// last to the first, and each pass is stable.
 #include <stdlib.h>
 #include <string.h>
 
 #include "ffi.h"
 
-// MOST_ARRAYS bounds the arrays of a call. Up to FEW elements are sorted by insertion. From MANY on, digits of 11 bits are
-// faster than digits of 8.
+// MOST_ARRAYS bounds the arrays of a call. Up to FEW elements are sorted by insertion. From MANY on, digits of 11 bits
+// are faster than digits of 8.
 enum { MOST_ARRAYS = 16, FEW = 32, MANY = 2048 };
 
 // item has a key in the upper half and the element's index in the lower one.
@@ -14,13 +14,13 @@ typedef uint64_t item;
 
 static inline uint32_t key_of(uint32_t bits, int dtype, uint32_t flip) {
   switch (dtype) {
-    case XF_S32:
-      bits ^= 0x80000000u;
-      break;
-    case XF_F32:  // both zeros as one, NaN last
-      if ((bits & 0x7fffffffu) == 0) bits = 0;
-      bits = (bits & 0x7fffffffu) > 0x7f800000u ? UINT32_MAX : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-      break;
+  case XF_S32:
+    bits ^= 0x80000000u;
+    break;
+  case XF_F32:  // both zeros as one, NaN last
+    if ((bits & 0x7fffffffu) == 0) bits = 0;
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? UINT32_MAX : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    break;
   }
   return bits ^ flip;
 }
@@ -64,28 +64,31 @@ xf_error *xb_sort(xf_frame *frame) {
   int64_t numbers, arrays = frame->args.size;
   const int64_t *config = xb_numbers(frame, &numbers);
   if (arrays < 1 || arrays > MOST_ARRAYS || frame->results.size != arrays || config == NULL || numbers != 2)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sort takes up to 16 arrays, an axis, and whether the largest come first, and gives as many arrays");
+    return xf_fail(
+        frame, XF_INVALID_ARGUMENT,
+        "xlarun_sort takes up to 16 arrays, an axis, and whether the largest come first, and gives as many arrays");
   const xf_buffer *key = frame->args.values[0];
   int64_t axis = config[0], n = 1, inner = 1, lines = 1;
   const uint32_t *from[MOST_ARRAYS];
   uint32_t *to[MOST_ARRAYS];
   for (int64_t k = 0; k < arrays; k++) {
     const xf_buffer *in = frame->args.values[k], *out = frame->results.values[k];
-    int same = in->rank == key->rank && out->rank == key->rank && (in->dtype == XF_F32 || in->dtype == XF_S32 || in->dtype == XF_U32);
+    int same = in->rank == key->rank && out->rank == key->rank &&
+               (in->dtype == XF_F32 || in->dtype == XF_S32 || in->dtype == XF_U32);
     for (int64_t i = 0; same && i < key->rank; i++) same = in->dims[i] == key->dims[i] && out->dims[i] == key->dims[i];
-    if (!same || axis < 0 || axis >= key->rank) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sort takes arrays of f32, s32 or u32, all of one shape, and one of their axes");
+    if (!same || axis < 0 || axis >= key->rank)
+      return xf_fail(frame, XF_INVALID_ARGUMENT,
+                     "xlarun_sort takes arrays of f32, s32 or u32, all of one shape, and one of their axes");
     from[k] = in->data, to[k] = out->data;
   }
   for (int64_t i = 0; i < key->rank; i++) {
-    if (i == axis)
-      n = key->dims[i];
-    else if (i > axis)
-      inner *= key->dims[i];
-    else
-      lines *= key->dims[i];
+    if (i == axis) n = key->dims[i];
+    else if (i > axis) inner *= key->dims[i];
+    else lines *= key->dims[i];
   }
   if (n == 0 || inner == 0 || lines == 0) return NULL;
-  if (n > UINT32_MAX) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sort takes at most 2^32 elements along the axis");
+  if (n > UINT32_MAX)
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sort takes at most 2^32 elements along the axis");
   item *room = malloc(2 * (size_t)n * sizeof *room);
   if (room == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_sort: no memory for the keys");
   uint32_t flip = config[1] ? UINT32_MAX : 0;
@@ -93,13 +96,11 @@ xf_error *xb_sort(xf_frame *frame) {
     for (int64_t j = 0; j < inner; j++) {
       int64_t first = line * n * inner + j;
       item *a = room;
-      for (int64_t i = 0; i < n; i++) a[i] = (item)key_of(from[0][first + i * inner], key->dtype, flip) << 32 | (uint32_t)i;
-      if (n <= FEW)
-        insertion_sort(a, n);
-      else if (n < MANY)
-        a = radix_sort(a, room + n, n, 8);
-      else
-        a = radix_sort(a, room + n, n, 11);
+      for (int64_t i = 0; i < n; i++)
+        a[i] = (item)key_of(from[0][first + i * inner], key->dtype, flip) << 32 | (uint32_t)i;
+      if (n <= FEW) insertion_sort(a, n);
+      else if (n < MANY) a = radix_sort(a, room + n, n, 8);
+      else a = radix_sort(a, room + n, n, 11);
       for (int64_t k = 0; k < arrays; k++)
         for (int64_t i = 0; i < n; i++) to[k][first + i * inner] = from[k][first + (int64_t)(uint32_t)a[i] * inner];
     }

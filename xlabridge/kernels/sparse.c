@@ -46,7 +46,8 @@ static void round16(const float *from, float *to, int n) {
   }
 }
 
-const char *xs_step(int count, xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int bf16, float *stats) {
+const char *xs_step(int count, xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int bf16,
+                    float *stats) {
   if (count < 1 || count > XS_DEPTH) return "xlarun_sparse takes 1 to 16 layers";
   if (lanes < LANES || lanes % LANES != 0) return "xlarun_sparse takes a multiple of 32 examples";
   size_t unit = bf16 ? UNIT : 2 * UNIT, need = 64, widest = 0;

@@ -1,7 +1,7 @@
-// The work on one block of examples. A file includes this once, with BLOCK set to the function's name, W to the lanes of
-// the processor's vectors (4, 8 or 16: wider ones than it has go through memory), BF16 defined where units hold bfloat16,
-// and, where the processor is to have more than the least, a target for the whole file: vectors are lowered to
-// instructions before a function's own target clones are made.
+// The work on one block of examples. A file includes this once, with BLOCK set to the function's name, W to the lanes
+// of the processor's vectors (4, 8 or 16: wider ones than it has go through memory), BF16 defined where units hold
+// bfloat16, and, where the processor is to have more than the least, a target for the whole file: vectors are lowered
+// to instructions before a function's own target clones are made.
 #include "sparse_types.h"
 
 #include <math.h>
@@ -67,18 +67,18 @@ INLINE block get(const void *base, uint32_t at) { return *(const block *)((const
 INLINE void put(void *base, int i, block b) { ((block *)base)[i] = b; }
 #endif
 
-#define ADD(s, weight, unit)                 \
-  do {                                       \
-    vec w_ = splat(weight);                  \
-    block x_ = unit;                         \
-    EACH s.v[I] += w_ * x_.v[I];             \
+#define ADD(s, weight, unit) \
+  do { \
+    vec w_ = splat(weight); \
+    block x_ = unit; \
+    EACH s.v[I] += w_ * x_.v[I]; \
   } while (0)
 
 // Sums are kept in as many chains as there are registers for.
 #define CHAINS (W == 16 ? 4 : W == 8 ? 2 : 1)
 
-// forward computes out = in * w, with negative values cut off where the layer is hidden. sums takes the outputs while they
-// are not whole; where the layer is not hidden, they stay there and out is not written.
+// forward computes out = in * w, with negative values cut off where the layer is hidden. sums takes the outputs while
+// they are not whole; where the layer is not hidden, they stay there and out is not written.
 INLINE void forward(const xs_layer *l, const void *in, block *sums, void *out, int hidden) {
   const uint32_t *col = l->col;
   const float *w = l->w;
@@ -112,17 +112,17 @@ INLINE void forward(const xs_layer *l, const void *in, block *sums, void *out, i
 // FOLDi(x, y) adds lanes i apart crosswise: pairs of x's, then pairs of y's, within groups of 2 * i lanes.
 #define SHUFFLE __builtin_shufflevector
 #if W == 16
-#define FOLD1(x, y)                                                                      \
-  (SHUFFLE(x, y, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +            \
+#define FOLD1(x, y) \
+  (SHUFFLE(x, y, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) + \
    SHUFFLE(x, y, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
-#define FOLD2(x, y)                                                                      \
-  (SHUFFLE(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +             \
+#define FOLD2(x, y) \
+  (SHUFFLE(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) + \
    SHUFFLE(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
-#define FOLD4(x, y)                                                                      \
-  (SHUFFLE(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) +             \
+#define FOLD4(x, y) \
+  (SHUFFLE(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) + \
    SHUFFLE(x, y, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
-#define FOLD8(x, y)                                                                      \
-  (SHUFFLE(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +               \
+#define FOLD8(x, y) \
+  (SHUFFLE(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) + \
    SHUFFLE(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
 #elif W == 8
 #define FOLD1(x, y) (SHUFFLE(x, y, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(x, y, 1, 9, 3, 11, 5, 13, 7, 15))
@@ -223,8 +223,8 @@ INLINE void softmax(vec *v, int classes, const int32_t *labels, float *stats) {
   }
 }
 
-// load turns pixels into what the inputs hold. Loops over lanes, which the compiler makes vectors of, are faster here than
-// what it makes of vectors of bytes.
+// load turns pixels into what the inputs hold. Loops over lanes, which the compiler makes vectors of, are faster here
+// than what it makes of vectors of bytes.
 INLINE void load(const uint8_t *x, int lanes, int at, int inputs, void *out) {
   for (int i = 0; i < inputs; i++) {
     const uint8_t *from = x + (size_t)i * lanes + at;

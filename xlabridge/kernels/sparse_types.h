@@ -6,8 +6,8 @@
 
 #define LANES 32  // examples of a block
 
-// The work memory of a step. What units hold is LANES float32 each; or as many bfloat16, in words whose lower half is lane
-// i and whose upper one is lane LANES / 2 + i.
+// The work memory of a step. What units hold is LANES float32 each; or as many bfloat16, in words whose lower half is
+// lane i and whose upper one is lane LANES / 2 + i.
 typedef struct {
   void *values[XS_DEPTH];      // values[l] are the inputs of layer l
   void *deltas[XS_DEPTH + 1];  // deltas[l] are the gradients by them; deltas[count] those by the logits
@@ -16,8 +16,8 @@ typedef struct {
 } xs_work;
 
 // xs_block runs LANES examples from `at` on. fresh: g is not set yet.
-typedef void xs_block(int count, const xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int at, int fresh,
-                      const xs_work *work, float *stats);
+typedef void xs_block(int count, const xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int at,
+                      int fresh, const xs_work *work, float *stats);
 
 xs_block xs_block_plain, xs_block_avx2, xs_block_avx512, xs_block_bf16_plain, xs_block_bf16_avx2, xs_block_bf16_avx512;
 

@@ -1,5 +1,5 @@
-// The kernels xlarun_sparse_dot, x w for every index of the leading axes, and xlarun_sparse_outer, sums of x y^T over the
-// leading axes that the result does not have. An array whose leading axis has size 1 is broadcast along it.
+// The kernels xlarun_sparse_dot, x w for every index of the leading axes, and xlarun_sparse_outer, sums of x y^T over
+// the leading axes that the result does not have; see walk.h.
 #include "sparsedot.h"
 
 #include <stdbool.h>
@@ -7,8 +7,7 @@
 
 #include "ffi.h"
 #include "vectors.h"
-
-enum { AXES = 8 };
+#include "walk.h"
 
 // rows are both for this processor.
 typedef struct {
@@ -24,16 +23,17 @@ static rows choose(void) {
   return (rows){xb_sparse_dot_plain, xb_sparse_outer_plain};
 }
 
-// walk calls a kernel's row for all indices of the leading axes of x, w and the other array; outer tells that w is the
+// run calls a kernel's row for all indices of the leading axes of x, w and the other array; outer tells that w is the
 // result.
-static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *other, bool outer,
-                      const char *wrong) {
+static xf_error *run(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, const xf_buffer *other, bool outer,
+                     const char *wrong) {
   const xf_buffer *all[3] = {x, w, other};
   static const int64_t more[3] = {1, 2, 1};  // axes behind the leading ones
-  int64_t lead = x->rank - 1, dims[AXES];
-  bool right = lead >= 0 && lead <= AXES;
+  int64_t lead = x->rank - 1, dims[XB_WALK_AXES];
+  bool right = lead >= 0 && lead <= XB_WALK_AXES;
   bool bytes = x->dtype == XF_PRED;
-  for (int i = 0; i < 3; i++) right = right && (all[i]->dtype == XF_F32 || (i == 0 && bytes)) && all[i]->rank == lead + more[i];
+  for (int i = 0; i < 3; i++)
+    right = right && (all[i]->dtype == XF_F32 || (i == 0 && bytes)) && all[i]->rank == lead + more[i];
   for (int64_t k = 0; right && k < lead; k++) {
     dims[k] = 1;
     for (int i = 0; i < 3; i++)
@@ -48,40 +48,19 @@ static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, c
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
 
-  // Axes along which the matrix stays the same run innermost: it is read from memory once.
-  int64_t axes[AXES], shared = 0, steps[3][AXES], last = 0;
-  for (int64_t k = 0; k < lead; k++) shared += w->dims[k] == 1;
-  for (int64_t k = 0, far = 0, near = lead - shared; k < lead; k++) {
-    if (w->dims[k] == 1) axes[near++] = k;
-    else axes[far++] = k;
-  }
-  bool empty = false;
-  for (int i = 0; i < 3; i++) {
-    const xf_buffer *b = all[i];
-    int64_t step = 1;
-    for (int64_t k = b->rank - 1; k >= 0; k--) {
-      if (k < lead) steps[i][k] = b->dims[k] == 1 ? 0 : step;
-      step *= b->dims[k];
-    }
-    if (outer && i == 1) memset(w->data, 0, (size_t)step * sizeof(float));
-    empty = empty || step == 0;
-  }
-  if (empty) return NULL;
+  if (outer) memset(w->data, 0, (size_t)xb_elements(w) * sizeof(float));
+  for (int i = 0; i < 3; i++)
+    if (xb_elements(all[i]) == 0) return NULL;
+  xb_walk steps;
+  xb_walk_begin(&steps, lead, dims, all, 3, 1);
   rows row = choose();
-  int64_t index[AXES] = {0}, at[3] = {0};
   do {
+    const int64_t *at = steps.at;
     const void *from = (const char *)x->data + at[0] * (bytes ? 1 : (int64_t)sizeof(float));
     float *matrix = (float *)w->data + at[1], *numbers = (float *)other->data + at[2];
     if (outer) row.outer(ins, outs, bytes, from, numbers, matrix);
     else row.dot(ins, outs, bytes, from, matrix, numbers);
-    for (last = lead - 1; last >= 0; last--) {
-      int64_t k = axes[last];
-      bool over = ++index[k] == dims[k];
-      for (int i = 0; i < 3; i++) at[i] += over ? -(dims[k] - 1) * steps[i][k] : steps[i][k];
-      if (!over) break;
-      index[k] = 0;
-    }
-  } while (last >= 0);
+  } while (xb_walk_next(&steps));
   return NULL;
 }
 
@@ -89,12 +68,14 @@ xf_error *xb_sparse_dot(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   if (frame->args.size != 2 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sparse_dot takes two arrays and gives one");
-  return walk(frame, frame->args.values[0], frame->args.values[1], frame->results.values[0], false, "xlarun_sparse_dot got arrays of wrong shapes or types");
+  return run(frame, frame->args.values[0], frame->args.values[1], frame->results.values[0], false,
+             "xlarun_sparse_dot got arrays of wrong shapes or types");
 }
 
 xf_error *xb_sparse_outer(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   if (frame->args.size != 2 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_sparse_outer takes two arrays and gives one");
-  return walk(frame, frame->args.values[0], frame->results.values[0], frame->args.values[1], true, "xlarun_sparse_outer got arrays of wrong shapes or types");
+  return run(frame, frame->args.values[0], frame->results.values[0], frame->args.values[1], true,
+             "xlarun_sparse_outer got arrays of wrong shapes or types");
 }

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// out[outs] = x[ins] w[ins, outs]. The elements of x that are not 0 are found once. x are numbers, or bytes that are 0 or 1.
+// out[outs] = x[ins] w[ins, outs]. The elements of x that are not 0 are found once. x are numbers, or bytes that are 0
+// or 1.
 typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, bool bytes, const void *x, const float *w, float *out);
 
 // out[ins, outs] += x[ins] y[outs]^T, likewise.

@@ -1,6 +1,6 @@
-// A file includes this with W, the numbers of a vector register, and NAME and OUTER, the functions' names. PACK names the
-// function that finds the numbers of x[n] that are not zero: it returns their count, and writes their indices and values.
-// PACK_BYTES is the same for bytes, whose values are 1.
+// A file includes this with W, the numbers of a vector register, and NAME and OUTER, the functions' names. PACK names
+// the function that finds the numbers of x[n] that are not zero: it returns their count, and writes their indices and
+// values. PACK_BYTES is the same for bytes, whose values are 1.
 #include <stdbool.h>
 
 #include "sparsedot.h"
@@ -10,15 +10,15 @@ typedef float vec __attribute__((vector_size(4 * W), may_alias, aligned(4)));
 enum { SUMS = 8, BLOCK = 1024 };  // registers that sums stay in; inputs whose places are found at a time
 
 // strip adds the rows at the places, times the values, to a strip of so many registers.
-#define STRIP(SUMS)                                                                                  \
-  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) {                                                  \
-    vec sum[SUMS];                                                                                   \
-    for (int j = 0; j < (SUMS); j++) sum[j] = first ? (vec){0} : *(const vec *)(out + o + j * W);    \
-    for (int k = 0; k < n; k++) {                                                                    \
-      const float *row = w + (begin + at[k]) * outs + o;                                                    \
-      for (int j = 0; j < (SUMS); j++) sum[j] += value[k] * *(const vec *)(row + j * W);             \
-    }                                                                                                \
-    for (int j = 0; j < (SUMS); j++) *(vec *)(out + o + j * W) = sum[j];                             \
+#define STRIP(SUMS) \
+  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) { \
+    vec sum[SUMS]; \
+    for (int j = 0; j < (SUMS); j++) sum[j] = first ? (vec){0} : *(const vec *)(out + o + j * W); \
+    for (int k = 0; k < n; k++) { \
+      const float *row = w + (begin + at[k]) * outs + o; \
+      for (int j = 0; j < (SUMS); j++) sum[j] += value[k] * *(const vec *)(row + j * W); \
+    } \
+    for (int j = 0; j < (SUMS); j++) *(vec *)(out + o + j * W) = sum[j]; \
   }
 
 // packed goes number by number, without branches, which would be mispredicted.
@@ -77,14 +77,14 @@ void NAME(int64_t ins, int64_t outs, bool bytes, const void *x, const float *w, 
 }
 
 // A strip of y stays in so many registers while it is added, times the values, to the rows at the places.
-#define OUTER_STRIP(SUMS)                                                                    \
-  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) {                                          \
-    vec part[SUMS];                                                                          \
-    for (int j = 0; j < (SUMS); j++) part[j] = *(const vec *)(y + o + j * W);                \
-    for (int k = 0; k < n; k++) {                                                            \
-      float *row = out + (begin + at[k]) * outs + o;                                         \
-      for (int j = 0; j < (SUMS); j++) *(vec *)(row + j * W) += value[k] * part[j];          \
-    }                                                                                        \
+#define OUTER_STRIP(SUMS) \
+  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) { \
+    vec part[SUMS]; \
+    for (int j = 0; j < (SUMS); j++) part[j] = *(const vec *)(y + o + j * W); \
+    for (int k = 0; k < n; k++) { \
+      float *row = out + (begin + at[k]) * outs + o; \
+      for (int j = 0; j < (SUMS); j++) *(vec *)(row + j * W) += value[k] * part[j]; \
+    } \
   }
 
 void OUTER(int64_t ins, int64_t outs, bool bytes, const void *x, const float *y, float *out) {

@@ -14,7 +14,8 @@ static xb_take_elements single;
 enum { LONGEST = 1 << 16 };
 
 // eight takes elements of four bytes of eight vectors. columns has room for the vectors.
-static void eight(const float *x, int64_t n, const int32_t *restrict index, int64_t count, float *restrict columns, float *restrict y) {
+static void eight(const float *x, int64_t n, const int32_t *restrict index, int64_t count, float *restrict columns,
+                  float *restrict y) {
   to_columns(x, n, n, columns);
   const __m256i last = _mm256_set1_epi32((int32_t)(n - 1));
   int64_t i = 0;
@@ -34,12 +35,14 @@ static void eight(const float *x, int64_t n, const int32_t *restrict index, int6
 }
 
 // Vectors that share their indices are transposed, eight at a time, if there are enough indices to pay for it.
-void xb_take_avx2(const void *x, int64_t n, int64_t outer, const int32_t *index, int64_t count, int64_t width, void *y) {
+void xb_take_avx2(const void *x, int64_t n, int64_t outer, const int32_t *index, int64_t count, int64_t width,
+                  void *y) {
   const float *from = x;
   float *to = y;
   bool transposed = width == sizeof(float) && outer >= LANES && n <= LONGEST && count >= n;
   float *columns = transposed ? malloc(n * LANES * sizeof(float)) : NULL;
-  for (; columns != NULL && outer >= LANES; outer -= LANES, from += LANES * n, to += LANES * count) eight(from, n, index, count, columns, to);
+  for (; columns != NULL && outer >= LANES; outer -= LANES, from += LANES * n, to += LANES * count)
+    eight(from, n, index, count, columns, to);
   free(columns);
   if (outer > 0) single(from, n, outer, index, count, width, to);
 }

@@ -9,8 +9,7 @@
 
 static xb_threefry_words *choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() == XB_AVX512)
-    return xb_threefry_avx512;
+  if (xb_widest_vectors() == XB_AVX512) return xb_threefry_avx512;
   if (xb_widest_vectors() == XB_AVX2) return xb_threefry_avx2;
 #endif
   return xb_threefry_plain;
@@ -21,7 +20,8 @@ xf_error *xb_threefry(xf_frame *frame) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);  // draws of a key, whether keys are last
   if (frame->args.size != 2 || frame->results.size < 1 || frame->results.size > 2 || size != 2 || config[0] < 0)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_threefry takes two arrays and two numbers and gives one array or two");
+    return xf_fail(frame, XF_INVALID_ARGUMENT,
+                   "xlarun_threefry takes two arrays and two numbers and gives one array or two");
   const xf_buffer *hi = frame->args.values[0], *lo = frame->args.values[1];
   int64_t keys = xb_elements(hi);
   bool right = hi->dtype == XF_U32 && lo->dtype == XF_U32 && xb_elements(lo) == keys;

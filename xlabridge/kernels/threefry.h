@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-// The words of the counters (0, 0) to (0, draws - 1) under each key: a and b [keys, draws], or [draws, keys] where keys are last;
-// where b is NULL, a has the exclusive or of both.
-typedef void xb_threefry_words(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last, uint32_t *a, uint32_t *b);
+// The words of the counters (0, 0) to (0, draws - 1) under each key: a and b [keys, draws], or [draws, keys] where keys
+// are last; where b is NULL, a has the exclusive or of both.
+typedef void xb_threefry_words(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last,
+                               uint32_t *a, uint32_t *b);
 
 xb_threefry_words xb_threefry_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

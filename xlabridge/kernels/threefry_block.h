@@ -1,4 +1,5 @@
-// Threefry-2x32 of 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in vectors of W words.
+// Threefry-2x32 of 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in vectors of W
+// words.
 #include <stdint.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static vec ramp(void) {
   return x;
 }
 
-void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last, uint32_t *a, uint32_t *b) {
+void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last, uint32_t *a,
+              uint32_t *b) {
   const int64_t step = TOGETHER * W;
   vec k0[TOGETHER], k1[TOGETHER], x0[TOGETHER], x1[TOGETHER];
   if (!keys_last && draws >= step) {

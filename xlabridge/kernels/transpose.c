@@ -1,8 +1,8 @@
 // The transpose of a matrix.
 #include "ffi.h"
 
-// Squares of 4 by 4 numbers are transposed in registers. The squares of a block of 16 by 16 numbers follow each other, so
-// that cache lines are read and written whole.
+// Squares of 4 by 4 numbers are transposed in registers. The squares of a block of 16 by 16 numbers follow each other,
+// so that cache lines are read and written whole.
 enum { SQUARE = 4, BLOCK = 16 };
 
 typedef float four __attribute__((vector_size(16), aligned(4)));
@@ -39,12 +39,14 @@ xf_error *xb_transpose(xf_frame *frame) {
     for (int64_t j = 0; j < columns; j += BLOCK) {
       int64_t row_end = i + BLOCK < rows ? i + BLOCK : rows, column_end = j + BLOCK < columns ? j + BLOCK : columns;
       // The ends of the rows and columns that whole squares cover.
-      int64_t square_rows = (row_end - i) / SQUARE * SQUARE + i, square_columns = (column_end - j) / SQUARE * SQUARE + j;
+      int64_t square_rows = (row_end - i) / SQUARE * SQUARE + i,
+              square_columns = (column_end - j) / SQUARE * SQUARE + j;
       for (int64_t c = j; c < square_columns; c += SQUARE)
         for (int64_t r = i; r < square_rows; r += SQUARE)
           transpose_square(from + r * columns + c, columns, to + c * rows + r, rows);
       for (int64_t c = j; c < column_end; c++)
-        for (int64_t r = c < square_columns ? square_rows : i; r < row_end; r++) to[c * rows + r] = from[r * columns + c];
+        for (int64_t r = c < square_columns ? square_rows : i; r < row_end; r++)
+          to[c * rows + r] = from[r * columns + c];
     }
   return NULL;
 }

@@ -1,5 +1,5 @@
-// The kernel xlarun_tree_backup: for every index of the leading axes, the backup of a simulation's step in a search tree. The
-// tree's rows come first and are changed in place where result and rows are the same memory.
+// The kernel xlarun_tree_backup: for every index of the leading axes, the backup of a simulation's step in a search
+// tree. The tree's rows come first and are changed in place where result and rows are the same memory.
 #include "treesearch.h"
 
 #include <stdbool.h>
@@ -36,10 +36,12 @@ xf_error *xb_tree_backup(xf_frame *frame) {
   }
   xb_tree t = {0};
   if (right) {
-    t.nodes = out->dims[lead], t.width = out->dims[lead + 1], t.actions = size[LOGITS], t.simulations = size[CONSIDERED];
+    t.nodes = out->dims[lead], t.width = out->dims[lead + 1], t.actions = size[LOGITS],
+    t.simulations = size[CONSIDERED];
     t.padded = (t.actions + XB_BLOCK_LANES - 1) / XB_BLOCK_LANES * XB_BLOCK_LANES;
-    right = size[ROWS] == t.nodes * t.width && t.width == XB_HEADS + XB_BLOCKS * t.padded && t.nodes > 0 && t.actions > 0 && t.simulations > 0 &&
-            size[SETTINGS] == XB_SETTINGS && size[NOISE] == t.actions && size[CLOSED] == t.actions && size[BEFORE] == t.actions;
+    right = size[ROWS] == t.nodes * t.width && t.width == XB_HEADS + XB_BLOCKS * t.padded && t.nodes > 0 &&
+            t.actions > 0 && t.simulations > 0 && size[SETTINGS] == XB_SETTINGS && size[NOISE] == t.actions &&
+            size[CLOSED] == t.actions && size[BEFORE] == t.actions;
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tree_backup got arrays of wrong shapes or types");
   if (trees == 0) return NULL;
@@ -54,7 +56,8 @@ xf_error *xb_tree_backup(xf_frame *frame) {
 #define OF(i) ((const float *)in[i]->data + k * size[i])
     t.rows = rows + k * size[ROWS];
     t.reward = *OF(REWARD), t.discount = *OF(DISCOUNT), t.value = *OF(VALUE);
-    t.logits = OF(LOGITS), t.settings = OF(SETTINGS), t.noise = OF(NOISE), t.closed = OF(CLOSED), t.before = OF(BEFORE), t.considered = OF(CONSIDERED);
+    t.logits = OF(LOGITS), t.settings = OF(SETTINGS), t.noise = OF(NOISE), t.closed = OF(CLOSED), t.before = OF(BEFORE),
+    t.considered = OF(CONSIDERED);
     backup(&t);
   }
   if (scratch != few) free(scratch);

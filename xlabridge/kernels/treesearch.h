@@ -5,7 +5,19 @@
 #include <stdint.h>
 
 enum {
-  XB_VISITS, XB_VALUE, XB_RAW, XB_REWARD, XB_DISCOUNT, XB_PARENT, XB_ACTION, XB_DEPTH, XB_LEAF, XB_LEAF_ACTION, XB_SLOT, XB_USED, XB_HEADS
+  XB_VISITS,
+  XB_VALUE,
+  XB_RAW,
+  XB_REWARD,
+  XB_DISCOUNT,
+  XB_PARENT,
+  XB_ACTION,
+  XB_DEPTH,
+  XB_LEAF,
+  XB_LEAF_ACTION,
+  XB_SLOT,
+  XB_USED,
+  XB_HEADS
 };
 enum { XB_LOGITS, XB_PRIOR, XB_COUNTS, XB_VALUES, XB_CHILDREN, XB_BLOCKS };
 enum { XB_BLOCK_LANES = 8 };  // that blocks are padded to a multiple of
@@ -21,7 +33,7 @@ typedef struct {
   const float *logits;            // [actions]
   const float *settings;          // [XB_SETTINGS]
   const float *noise, *closed, *before, *considered;
-  float *scratch;                 // [padded]
+  float *scratch;  // [padded]
 } xb_tree;
 
 // Backs a step up in one tree.

@@ -1,4 +1,5 @@
-// A file includes this with NAME, the name of the function. Actions are taken eight at a time; a block's padding counts for nothing.
+// A file includes this with NAME, the name of the function. Actions are taken eight at a time; a block's padding counts
+// for nothing.
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static inline float min_of(vec x) { return -max_of(-x); }
 static inline vec expv(vec x) {
   ints none = x < all(-87.3f);
   vec k = x * all(1.44269504f) - all(0.5f);
-  ints n = __builtin_convertvector(pick(none, all(0), k), ints);  // towards 0: the nearest whole number of a negative one
+  ints n =
+      __builtin_convertvector(pick(none, all(0), k), ints);  // towards 0: the nearest whole number of a negative one
   vec whole = __builtin_convertvector(n, vec);
   vec r = x - whole * all(0.693359375f) + whole * all(2.12194440e-4f);
   vec p = all(1.9875691500e-4f);
@@ -70,7 +72,8 @@ static void transformed(const xb_tree *t, float *row) {
   int kind = (int)t->settings[XB_TRANSFORM];
   if (kind == XB_BY_MIN_MAX) {
     vec low = all(t->settings[XB_LEAST]), by = all(t->settings[XB_GREATEST] - t->settings[XB_LEAST]);
-    for (int64_t i = 0; i < t->padded; i += W) *(vec *)(out + i) = (pick(at(counts, i) > all(0), at(values, i), low) - low) / by;
+    for (int64_t i = 0; i < t->padded; i += W)
+      *(vec *)(out + i) = (pick(at(counts, i) > all(0), at(values, i), low) - low) / by;
     return;
   }
   vec low = all(INFINITY), high = all(-INFINITY), visits = all(0), most = all(0), sum = all(0), expected = all(0);
@@ -106,20 +109,20 @@ static void transformed(const xb_tree *t, float *row) {
 }
 
 // The best of the scores that give computes for eight actions from i on; of equals the first.
-#define BEST(score)                                                     \
-  do {                                                                  \
-    vec top = all(-INFINITY);                                           \
-    ints where = lane;                                                  \
-    for (int64_t i = 0; i < t->padded; i += W) {                        \
-      vec s = (score);                                                  \
-      ints id = lane + (int32_t)i;                                      \
-      ints better = (s > top) & (id < (int32_t)t->actions);             \
-      top = pick(better, s, top);                                       \
-      where = (better & id) | (~better & where);                        \
-    }                                                                   \
-    best = where[0];                                                    \
-    float m = top[0];                                                   \
-    for (int k = 1; k < W; k++)                                         \
+#define BEST(score) \
+  do { \
+    vec top = all(-INFINITY); \
+    ints where = lane; \
+    for (int64_t i = 0; i < t->padded; i += W) { \
+      vec s = (score); \
+      ints id = lane + (int32_t)i; \
+      ints better = (s > top) & (id < (int32_t)t->actions); \
+      top = pick(better, s, top); \
+      where = (better & id) | (~better & where); \
+    } \
+    best = where[0]; \
+    float m = top[0]; \
+    for (int k = 1; k < W; k++) \
       if (top[k] > m || (top[k] == m && where[k] < best)) m = top[k], best = where[k]; \
   } while (0)
 
@@ -139,7 +142,8 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
   if (t->settings[XB_IS_GUMBEL] == 0) {
     float visits = row[XB_VISITS], base = t->settings[XB_BASE];
     float c = sqrtf(visits) * (t->settings[XB_INIT] + logf((visits + (base + 1)) / base));
-#define PUCT numbered(at(values, i) + all(c) * at(prior, i) / (at(counts, i) + all(1)) + all(1e-7f) * part(t, t->noise, i))
+#define PUCT \
+  numbered(at(values, i) + all(c) * at(prior, i) / (at(counts, i) + all(1)) + all(1e-7f) * part(t, t->noise, i))
     if (root) BEST(pick(part(t, t->closed, i) > all(0), all(-INFINITY), PUCT));
     else BEST(PUCT);
     return best;
@@ -148,7 +152,8 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
     vec sum = all(0);
     for (int64_t i = 0; i < t->padded; i += W) {
       sum += at(counts, i);
-      *(vec *)(values + i) = pick((lane + (int32_t)i) < (int32_t)t->actions, at(values, i) + at(logits, i), all(-INFINITY));
+      *(vec *)(values + i) =
+          pick((lane + (int32_t)i) < (int32_t)t->actions, at(values, i) + at(logits, i), all(-INFINITY));
     }
     softmax(t, values, values);
     vec by = all(1 + sum_of(sum));
@@ -165,7 +170,8 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
   turn = turn < 0 ? 0 : turn >= t->simulations ? t->simulations - 1 : turn;
   vec wanted = all(t->considered[turn]), highest = all(max_of(most));
   BEST(pick((at(counts, i) - part(t, t->before, i) == wanted) & ~(part(t, t->closed, i) > all(0)),
-            numbered(larger(part(t, t->noise, i) + (at(logits, i) - highest) + at(values, i), all(-1e9f))), all(-INFINITY)));
+            numbered(larger(part(t, t->noise, i) + (at(logits, i) - highest) + at(values, i), all(-1e9f))),
+            all(-INFINITY)));
   return best;
 }
 

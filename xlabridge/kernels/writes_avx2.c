@@ -18,23 +18,23 @@ static inline __m256 most(__m256 a, __m256 b) {
   return _mm256_xor_ps(least(_mm256_xor_ps(a, sign), _mm256_xor_ps(b, sign)), sign);
 }
 
-#define COLUMNS(NAME, VALUE)                                                                                                     \
-  static void NAME(void *restrict to, int64_t n, int64_t to_stride, const void *restrict from, int64_t count,                    \
-                   int64_t from_stride, const int32_t *restrict index, void *restrict columns) {                                 \
-    float *x = columns, y[BLOCK * LANES];                                                                                        \
-    to_columns(to, to_stride, n, x);                                                                                             \
-    for (int64_t i = 0; i < count; i += BLOCK) {                                                                                 \
-      int64_t part = count - i < BLOCK ? count - i : BLOCK;                                                                      \
-      to_columns((const float *)from + i, from_stride, part, y);                                                                 \
-      for (int64_t j = 0; j < part; j++) {                                                                                       \
-        if ((uint32_t)index[i + j] >= n) continue;                                                                               \
-        float *place = x + (int64_t)index[i + j] * LANES;                                                                        \
-        __m256 a = _mm256_loadu_ps(place), b = _mm256_loadu_ps(y + j * LANES);                                                   \
-        (void)a;                                                                                                                 \
-        _mm256_storeu_ps(place, VALUE);                                                                                          \
-      }                                                                                                                          \
-    }                                                                                                                            \
-    to_rows(x, n, to, to_stride);                                                                                                \
+#define COLUMNS(NAME, VALUE) \
+  static void NAME(void *restrict to, int64_t n, int64_t to_stride, const void *restrict from, int64_t count, \
+                   int64_t from_stride, const int32_t *restrict index, void *restrict columns) { \
+    float *x = columns, y[BLOCK * LANES]; \
+    to_columns(to, to_stride, n, x); \
+    for (int64_t i = 0; i < count; i += BLOCK) { \
+      int64_t part = count - i < BLOCK ? count - i : BLOCK; \
+      to_columns((const float *)from + i, from_stride, part, y); \
+      for (int64_t j = 0; j < part; j++) { \
+        if ((uint32_t)index[i + j] >= n) continue; \
+        float *place = x + (int64_t)index[i + j] * LANES; \
+        __m256 a = _mm256_loadu_ps(place), b = _mm256_loadu_ps(y + j * LANES); \
+        (void)a; \
+        _mm256_storeu_ps(place, VALUE); \
+      } \
+    } \
+    to_rows(x, n, to, to_stride); \
   }
 
 COLUMNS(set, b)
@@ -53,9 +53,12 @@ xb_columns *xb_columns_avx2(int64_t kind, int dtype, int64_t width) {
   if (kind == SET) return width == sizeof(float) ? set : NULL;
   if (kind < SET || kind > MIN) return NULL;
   switch (dtype) {
-    case XF_F32: return (xb_columns *[]){sum_f32, prod_f32, max_f32, min_f32}[kind - SUM];
-    case XF_S32: return (xb_columns *[]){sum_32, prod_32, max_s32, min_s32}[kind - SUM];
-    case XF_U32: return (xb_columns *[]){sum_32, prod_32, max_u32, min_u32}[kind - SUM];
+  case XF_F32:
+    return (xb_columns *[]){sum_f32, prod_f32, max_f32, min_f32}[kind - SUM];
+  case XF_S32:
+    return (xb_columns *[]){sum_32, prod_32, max_s32, min_s32}[kind - SUM];
+  case XF_U32:
+    return (xb_columns *[]){sum_32, prod_32, max_u32, min_u32}[kind - SUM];
   }
   return NULL;
 }

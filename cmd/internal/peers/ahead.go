@@ -22,8 +22,8 @@ type Program struct {
 	Loops                  []hlo.Loop // with the names of the kernels alone
 }
 
-// said is a program in the last line of aot_jax.py.
-type said struct {
+// programRecord is a program in the last line of aot_jax.py.
+type programRecord struct {
 	Name      string
 	Seconds   float64
 	Temporary int64
@@ -56,7 +56,7 @@ func (p *Python) Ahead(ctx context.Context, on target.Target, script string, arg
 // parseAhead reads the last line of aot_jax.py.
 func parseAhead(text string) ([]Program, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var last struct{ Programs []said }
+	var last struct{ Programs []programRecord }
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 		return nil, fmt.Errorf("its last line is not what aot_jax.py prints: %w", err)
 	}

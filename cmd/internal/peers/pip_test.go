@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A line of pip that tells of progress becomes a line of ours, and what pip refuses is the error's text.
+// A progress line of pip becomes a line of ours. What pip refuses is the text of the error.
 func TestPipProgress(t *testing.T) {
 	for line, want := range map[string]string{
 		"  Downloading jaxlib-0.10.2-cp311-manylinux_2_27.whl (83.6 MB)": "downloading jaxlib 0.10.2 (83.6 MB)",

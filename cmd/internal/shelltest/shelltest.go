@@ -4,6 +4,7 @@ package shelltest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -76,11 +77,19 @@ func EmptyCache(t *testing.T, dir string) {
 type Process struct {
 	*exec.Cmd
 	Out, Err bytes.Buffer
+	cancel   context.CancelFunc // of the time that it may take
 }
 
-// Command returns a process of the program that is not started yet.
+// longest is how long a process may take.
+const longest = 4 * time.Minute
+
+// Command returns a process of the program that is not started yet. One that takes longer than it may prints its
+// goroutines to stderr and ends with status 2, so that its test fails and says where the process waited.
 func (s *Shell) Command(args ...string) *Process {
-	p := &Process{Cmd: exec.Command(cmp.Or(s.Program, os.Args[0]), args...)}
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	p := &Process{Cmd: exec.CommandContext(ctx, cmp.Or(s.Program, os.Args[0]), args...), cancel: cancel}
+	p.Cancel = func() error { return p.Process.Signal(syscall.SIGQUIT) }
+	p.WaitDelay = 10 * time.Second
 	p.Dir, p.Env = s.Dir, append(os.Environ(), asProgram+"=1", fetch.EnvCache+"="+s.Cache)
 	p.Stdout, p.Stderr = &p.Out, &p.Err
 	return p
@@ -89,6 +98,7 @@ func (s *Shell) Command(args ...string) *Process {
 // Ended waits for the process and returns its exit status, -1 if a signal killed it.
 func (p *Process) Ended() int {
 	_ = p.Wait()
+	p.cancel()
 	return p.ProcessState.ExitCode()
 }
 

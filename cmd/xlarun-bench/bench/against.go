@@ -42,10 +42,8 @@ const dataFolder = "DATA"
 
 // Bounds beyond which a ratio of this tree to the other revision fails a check.
 const (
-	mostTime = 1.03
-	// A second at most: noise of few samples. Entries of the cache without the bodies of fusions load in half of the
-	// time and take a tenth longer to make. The bound may be 1.10 again once both revisions have them.
-	mostCompile = 1.15
+	mostTime    = 1.03
+	mostCompile = 1.10 // compiling takes a second at most, so samples are few and noisy
 	mostMemory  = 1.05
 )
 

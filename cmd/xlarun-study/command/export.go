@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -21,31 +20,16 @@ import (
 	"xlarun/studies/study"
 )
 
-// jsonFloat is a float64 in JSON. JSON cannot write NaN and infinities: they are the texts that CSV has.
-type jsonFloat float64
-
-// MarshalJSON writes the number, or "+Inf", "-Inf", "NaN".
-func (x jsonFloat) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-		return json.Marshal(fmt.Sprint(float64(x)))
-	}
-	return json.Marshal(float64(x))
-}
-
 // trialsJSON returns trials as lines of JSON.
 func trialsJSON(trials []*study.FrozenTrial) ([]byte, error) {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
 	for _, t := range trials {
-		values := []jsonFloat{}
-		for _, x := range t.Values {
-			values = append(values, jsonFloat(x))
-		}
 		reports := [][2]any{}
 		for _, r := range t.Intermediate {
-			reports = append(reports, [2]any{r.Step, jsonFloat(r.Value)})
+			reports = append(reports, [2]any{r.Step, studies.Number(r.Value)})
 		}
-		if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": values,
+		if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": studies.Numbers(t.Values),
 			"params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
 			return nil, err
 		}

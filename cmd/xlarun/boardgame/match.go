@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -20,21 +19,22 @@ import (
 
 // Result is the line that --json ends with.
 type Result struct {
-	File  string  `json:"file"`
-	Kind  string  `json:"kind"`
-	Game  string  `json:"game"`
-	Games int     `json:"games"`
-	Won   int     `json:"won"`
-	Drawn int     `json:"drawn"`
-	Lost  int     `json:"lost"`
-	Score float64 `json:"score"` // wins and half the draws, as a fraction; of a puzzle the mean coloured fraction
-	Gif   string  `json:"gif,omitempty"`
+	File  string `json:"file"`
+	Kind  string `json:"kind"`
+	Game  string `json:"game"`
+	Games int    `json:"games"`
+	Won   int    `json:"won"`
+	Drawn int    `json:"drawn"`
+	Lost  int    `json:"lost"`
+	// Score is wins and half the draws, as a fraction; of a puzzle the mean coloured fraction.
+	Score console.Number `json:"score"`
+	Gif   string         `json:"gif,omitempty"`
 }
 
 // addGame adds the score of a game for the first player. second means that the network was the second player.
 func (r *Result) addGame(score float64, puzzle, second bool) {
 	if puzzle {
-		r.Score += score / float64(r.Games)
+		r.Score += console.Number(score / float64(r.Games))
 		return
 	}
 	if second {
@@ -48,7 +48,7 @@ func (r *Result) addGame(score float64, puzzle, second bool) {
 	default:
 		r.Drawn++
 	}
-	r.Score += (1 + score) / 2 / float64(r.Games)
+	r.Score += console.Number((1 + score) / 2 / float64(r.Games))
 }
 
 // MatchCommand extends the command play or render to networks of selfplay runs. With draws, the command draws a game of
@@ -184,9 +184,6 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 		}
 		r.Gif = o.gif
 		fmt.Fprintf(streams.Out, "picture: %s\n", o.gif)
-	}
-	if math.IsNaN(r.Score) {
-		r.Score = 0
 	}
 	if o.json {
 		return streams.PrintJSON(r)

@@ -32,7 +32,7 @@ func TestMatchAgainstChance(t *testing.T) {
 	}
 	first, again := match("a.gif"), match("b.gif")
 	require.Equal(t, 6, first.Won+first.Drawn+first.Lost)
-	require.InDelta(t, (float64(first.Won)+float64(first.Drawn)/2)/6, first.Score, 1e-12)
+	require.InDelta(t, (float64(first.Won)+float64(first.Drawn)/2)/6, float64(first.Score), 1e-12)
 	require.Zero(t, first.Lost)
 	again.Gif = first.Gif
 	require.Equal(t, first, again)

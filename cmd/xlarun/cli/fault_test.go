@@ -247,9 +247,9 @@ func TestCommandOnAFullDisk(t *testing.T) {
 		}
 		require.Equal(t, StatusInterrupted, console.StatusOf(ctx, err), "room for %d bytes: %v", room, err)
 		require.ErrorContains(t, err, "and the disk is full: no space left on device", "room for %d bytes", room)
-		said := strings.Split(err.Error(), "; ")
-		slices.Sort(said)
-		require.Equal(t, slices.Compact(slices.Clone(said)), said, "each once, in one line")
+		clauses := strings.Split(err.Error(), "; ")
+		slices.Sort(clauses)
+		require.Equal(t, slices.Compact(slices.Clone(clauses)), clauses, "each once, in one line")
 		require.NotContains(t, err.Error(), "\n")
 		disk.SetRoom(0)
 		if err := (&count{disk: disk, resume: "/runs/a"}).run(t); err != nil {

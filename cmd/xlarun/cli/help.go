@@ -63,7 +63,8 @@ func helpCommand(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
 	cmd.Long = "Help shows the help of a command, or of one of the topics\n" +
 		strings.Join(slices.Sorted(maps.Keys(topics())), ", ") +
-		".\nA topic alone is a list. With names after it, it shows the settings of these."
+		".\nA topic alone is a list. With names after it, it shows the settings of these. With --all, as COMMAND --help " +
+		"--all does,\nthe help of a command describes every flag, also those that are seldom needed."
 	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes\n" +
 		"  xlarun help policies mlp gru\n  xlarun help environments CartPole-v1"
 	return cmd
@@ -210,7 +211,7 @@ func printParams(w io.Writer, e envs.Environment) error {
 const partKey = "part"
 
 // advancedKey is the annotation of a flag that is seldom needed. The help of a command only names it, and
-// "xlarun help COMMAND --all" describes it.
+// "xlarun COMMAND --help --all" describes it.
 const advancedKey = "advanced"
 
 // allKey is the annotation of a command whose help shows every flag.
@@ -295,7 +296,7 @@ func commandHelp(c *cobra.Command, parts []settings.Part, all bool) string {
 	})
 	fmt.Fprintf(&b, "\nFlags:\n%s", shown.FlagUsagesWrapped(helpWidth))
 	if len(named) > 0 {
-		fmt.Fprintf(&b, "\nMore flags, which xlarun help %s --all describes:\n", c.Name())
+		fmt.Fprintf(&b, "\nMore flags, which %s --help --all describes:\n", c.CommandPath())
 		for _, line := range console.Fill(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}

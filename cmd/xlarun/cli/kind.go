@@ -226,7 +226,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			return nil, changed(name, x.Text())
 		}
 	}
-	t.notice = notice
+	t.notice = strings.Trim(t.notice+"; "+notice, "; ")
 	return t, nil
 }
 

@@ -127,3 +127,25 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.NoError(t, err)
 }
+
+// 32.240: a flag that switches a part off leaves the settings that need it without effect, also those of a file. They
+// are the defaults again, and a line says so. It was an error that named only the file.
+func TestFlagsThatSwitchSettingsOff(t *testing.T) {
+	kind, ok := run.Lookup("evolve")
+	require.True(t, ok)
+	c, err := parseConfig("a.toml", []byte("env = 'CartPole-v1'\nexam-target = 60\nexam-episodes = 20\n"+
+		"exam-param = 'gravity=20'\n"))
+	require.NoError(t, err)
+	for flag, want := range map[string]string{"70": "20 gravity=20", "0": "100 "} {
+		k, err := (&flagValues{values: map[string]string{"exam-target": flag}}).resolve(kind, "", c)
+		require.NoError(t, err)
+		require.Equal(t, want, k.all()["exam-episodes"].Text()+" "+k.all()["exam-param"].Text())
+		if flag == "0" {
+			require.Contains(t, k.notice, "--exam-target 0 leaves exam-episodes of the file without effect: it is the "+
+				"default again")
+			require.NotContains(t, k.text, "exam-episodes = 20")
+		} else {
+			require.Empty(t, k.notice)
+		}
+	}
+}

@@ -171,6 +171,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if err := t.apply(values, path, inFile); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
+	if err := g.dropIdle(t, inFile); err != nil {
+		return nil, err
+	}
 	if err := g.idle(t.Experiment); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
@@ -270,6 +273,27 @@ func (t *task) lift() error {
 	}
 	t.unlimited = true
 	return f.Set(f.Max())
+}
+
+// dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --exam-target 0 of a
+// resumed run drops the exam's number of episodes. A setting that a resumed run may not change stays.
+func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
+	all, defaults := settings.Fields(t.Experiment), settings.Fields(t.Kind.New())
+	for i, f := range all {
+		_, stored := inFile[f.Name]
+		if !stored || f.Text() == defaults[i].Text() || g.resumed != "" && !f.MayChange() {
+			continue
+		}
+		other, _, missing := f.Needs(all)
+		if text, given := g.values[other]; missing && given {
+			if err := f.Set(defaults[i].Text()); err != nil {
+				return err
+			}
+			line := fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the default again", other, text, f.Name)
+			t.notice = strings.TrimPrefix(t.notice+"; "+line, "; ")
+		}
+	}
+	return nil
 }
 
 // idle refuses flags of settings that have no effect together with the others. A file may have them: the config of a

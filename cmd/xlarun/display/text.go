@@ -40,6 +40,28 @@ func Terminal(w io.Writer, env func(string) string) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// Width returns the number of columns of the terminal that w is; 0: it is none.
+func Width(w io.Writer, env func(string) string) int {
+	fd, ok := Terminal(w, env)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(fd)
+	if err != nil || width <= 0 {
+		return fallbackWidth
+	}
+	return width
+}
+
+// Cut returns a line of at most so many columns, with an ellipsis where it is cut; 0: any number.
+func Cut(text string, width int, s Style) string {
+	if width == 0 {
+		return text
+	}
+	s.Colour = false
+	return line{{text, plain}}.render(width, s)
+}
+
 // The colours of a span, as ANSI codes.
 const (
 	plain  = ""

@@ -111,7 +111,7 @@ func SortFame(all []run.Famed) {
 // Candidates returns the members that the run's end judges: the centre of the search, which was not played yet, and the
 // member with the highest fitness so far, which may have been lucky.
 func (p *Program) Candidates(s State) ([]run.Candidate, error) {
-	centre, err := onHost(func() any { return p.Member(p.Strategy.Centre(s.Strategy), s.Observed.Scale()) })
+	centre, err := p.Centre(s)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +120,11 @@ func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 		return nil, err
 	}
 	return []run.Candidate{{Name: "centre", Params: centre}, {Name: "best_ever", Params: best}}, nil
+}
+
+// Centre returns the centre of the search, on the host.
+func (p *Program) Centre(s State) (member any, err error) {
+	return onHost(func() any { return p.Member(p.Strategy.Centre(s.Strategy), s.Observed.Scale()) })
 }
 
 // onHost evaluates a tree outside of a program. An error that f throws is returned.

@@ -85,6 +85,8 @@ func (b *natsBus) Largest() int {
 	return headerRoom
 }
 
+func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
+
 func (b *natsBus) Close() {
 	_ = b.conn.FlushTimeout(time.Second)
 	b.conn.Close()

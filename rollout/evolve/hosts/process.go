@@ -13,6 +13,8 @@ type Bus interface {
 	Send(m Message) int
 	// Largest is the largest number of bytes of Message.Data.
 	Largest() int
+	// Connected reports whether messages reach the other hosts now, as far as the bus knows.
+	Connected() bool
 	// Close sends what is waiting and ends the connection.
 	Close()
 }
@@ -122,6 +124,9 @@ func (p *Process) Hosts() []string {
 	defer p.mu.Unlock()
 	return p.host.Alive(p.now())
 }
+
+// Connected reports whether the process reaches the other hosts; see Bus.
+func (p *Process) Connected() bool { return p.bus.Connected() }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
 // one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within

@@ -50,20 +50,21 @@ type lots struct {
 	Other                                                                   *graph.Array // [connections+nodes]
 	Off                                                                     *graph.Array // [connections]
 	Replaces, Moves                                                         *graph.Array // [connections+nodes]
+	Averages                                                                *graph.Array // []
 }
 
 // draw draws a child's lots.
 func (e *NEAT) draw(key random.Key) lots {
 	c, genes := e.network.Connections, e.network.Connections+e.network.Nodes
 	const scalars = 10
-	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scalars+3*genes+c), 0, 1)
+	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scalars+3*genes+c+1), 0, 1)
 	end := scalars
 	next := func(n int) *graph.Array {
 		end += n
 		return graph.SliceAxis(u, 0, end-n, end)
 	}
 	return lots{u.Index(0), u.Index(1), u.Index(2), u.Index(3), u.Index(4), u.Index(5), u.Index(6), u.Index(7),
-		u.Index(8), u.Index(9), next(genes), next(c), next(genes), next(genes)}
+		u.Index(8), u.Index(9), next(genes), next(c), next(genes), next(genes), next(1).Squeeze(0)}
 }
 
 // choose returns a whole number below n, i32[], by a lot.
@@ -102,14 +103,19 @@ func match(numbers, other *graph.Array) (place, found *graph.Array) {
 }
 
 // cross returns a child of two parents, or a copy of the first if there is no other: genes of the same number come from
-// either one, others from the first, which is the better one.
+// either one, others from the first, which is the better one. Common weights and biases may be the means of both, as
+// the function mate_multipoint_avg of Stanley's program makes them.
 func (e *NEAT) cross(first, other genome.Genome, both *graph.Array, l lots) genome.Genome {
 	c, n := e.network.Connections, e.network.Nodes
 	pick := graph.SliceAxis(l.Other, 0, 0, c).Lt(.5).And(both)
 	place, found := match(first.Connections.Number, other.Connections.Number)
+	averages := both.And(l.Averages.Lt(e.AverageRate.Array()))
+	either := func(a, b, isOther, common *graph.Array) *graph.Array {
+		return graph.Select(averages.And(common), a.Mul(.5).Add(b.Mul(.5)), graph.Select(isOther, b, a))
+	}
 	child := first
-	child.Connections.Weight = graph.Select(pick.And(found), graph.Take(other.Connections.Weight, place, 0),
-		first.Connections.Weight)
+	child.Connections.Weight = either(first.Connections.Weight, graph.Take(other.Connections.Weight, place, 0),
+		pick.And(found), found)
 	off := first.Connections.Enabled.Not().Or(found.And(graph.Take(other.Connections.Enabled, place, 0).Not()))
 	on := off.Not().Or(l.Off.Ge(e.DisableRate.Array())).And(first.Connections.Exist())
 	child.Connections.Enabled = graph.Select(both, on, first.Connections.Enabled)
@@ -117,7 +123,7 @@ func (e *NEAT) cross(first, other genome.Genome, both *graph.Array, l lots) geno
 	place, found = match(first.Nodes.Number, other.Nodes.Number)
 	take := graph.SliceAxis(l.Other, 0, c, c+n).Lt(.5).And(both).And(found)
 	from := func(a, b *graph.Array) *graph.Array { return graph.Select(take, graph.Take(b, place, 0), a) }
-	child.Nodes.Bias = from(first.Nodes.Bias, other.Nodes.Bias)
+	child.Nodes.Bias = either(first.Nodes.Bias, graph.Take(other.Nodes.Bias, place, 0), take, found)
 	child.Nodes.Response = from(first.Nodes.Response, other.Nodes.Response)
 	child.Nodes.Activation = from(first.Nodes.Activation, other.Nodes.Activation)
 	child.Nodes.Aggregation = from(first.Nodes.Aggregation, other.Nodes.Aggregation)

@@ -58,11 +58,11 @@ func compare(numbers, weights *graph.Array) compared {
 	return graph.Once(compared{sorted, table.Reshape(species, species*c), numbers, last, count})
 }
 
-// distances returns the compatibility distances of a member's connections from the first count representatives,
-// f32[species]; the others are 0.
-func (e *NEAT) distances(c genome.Connections, r compared, count any) *graph.Array {
+// distances returns the compatibility distances of a member's connections from the representatives with the numbers
+// from first on, below end: f32[species]; the others are 0.
+func (e *NEAT) distances(c genome.Connections, r compared, first, end any) *graph.Array {
 	place, found := match(c.Number, r.Sorted)
-	return graph.ForiLoop(0, count, func(i, d *graph.Array) *graph.Array {
+	return graph.ForiLoop(first, end, func(i, d *graph.Array) *graph.Array {
 		of := func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }
 		weights := graph.Take(of(r.Weights), place, 0) // of the same numbers
 		return graph.DynamicUpdateIndex(d, e.distance(c, weights, found.And(weights.IsNaN().Not()), of(r.Numbers),
@@ -104,42 +104,48 @@ type placed struct {
 
 // speciate puts each member into the first species from whose representative it is no further than the threshold. If
 // there is none, it is the representative of a new one. If there is no room for a new one, it joins the nearest.
+//
+// The first turn of the loop compares all members with the representatives that there are, each other one with the
+// representative of a new species.
 func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) placed {
-	species := e.MaxSpecies
-	reps := compare(s.Species.Numbers, s.Species.Weights)
-	exist := s.Species.Number.Gt(0)
-	first := exist.Convert(graph.Int32).Sum()
-	distances := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-		return e.distances(e.genome(all, member).Connections, reps, first)
-	})
-	near := distances.Le(s.Threshold).And(exist)
-	place := graph.Select(graph.Any(near, 1), near.Convert(graph.Int32).ArgMax(1), -1)
+	species, members := e.MaxSpecies, all.Dim(0)
+	old := s.Species.Number.Gt(0).Convert(graph.Int32).Sum()
 	type loop struct {
-		Place, Distances, Count *graph.Array
-		Species                 NEATSpecies
+		Place     *graph.Array // i32[population]: place of each member's species; -1: none yet
+		Distances *graph.Array // f32[population, species]
+		Turn      *graph.Array // i32[]
+		Count     *graph.Array // i32[]: species
+		Species   NEATSpecies
 	}
-	start := loop{place, graph.Select(exist, distances, math.Inf(1)), first, s.Species}
+	start := loop{graph.Full(graph.ShapeOf(graph.Int32, members), int32(-1)),
+		graph.Full(graph.ShapeOf(graph.Float32, members, species), math.Inf(1)), graph.ZerosLike(old), old, s.Species}
 	end := graph.While(func(l loop) *graph.Array {
-		return graph.Any(l.Place.Lt(0)).And(l.Count.Lt(species))
+		return l.Turn.Eq(0).Or(graph.Any(l.Place.Lt(0)).And(l.Count.Lt(species)))
 	}, func(l loop) loop {
-		founder := l.Place.Lt(0).Convert(graph.Int32).ArgMax(0)
-		c := e.genome(all, founder).Connections
-		own := compare(c.Number.ExpandDims(0), c.Weight.ExpandDims(0))
-		d := population.EachOf(draws, func(member *graph.Array) *graph.Array {
-			return e.distances(e.genome(all, member).Connections, own, 1)
-		})
-		joins := l.Place.Lt(0).And(d.Squeeze(1).Le(s.Threshold).Or(graph.Iota(l.Place.Dim(0)).Eq(founder)))
-		isNew := graph.Iota(species).Eq(l.Count)
-		sp := l.Species
-		sp.Number = graph.Select(isNew, s.Born.Add(l.Count.Sub(first)).Add(1), sp.Number)
+		founds := l.Turn.Gt(0)
+		founder := graph.Select(founds, l.Place.Lt(0).Convert(graph.Int32).ArgMax(0), -1)
+		c, sp := e.genome(all, founder.Max(0)).Connections, l.Species
+		isNew := graph.Iota(species).Eq(graph.Select(founds, l.Count, -1))
+		sp.Number = graph.Select(isNew, s.Born.Add(l.Count.Sub(old)).Add(1), sp.Number)
 		sp.Improved = graph.Select(isNew, s.Generation, sp.Improved)
 		sp.Best = graph.Select(isNew, math.Inf(-1), sp.Best)
-		sp.Numbers = graph.DynamicUpdateIndex(sp.Numbers, c.Number, l.Count, 0)
-		sp.Weights = graph.DynamicUpdateIndex(sp.Weights, c.Weight, l.Count, 0)
-		return loop{graph.Select(joins, l.Count, l.Place), graph.Select(isNew, d, l.Distances), l.Count.Add(1), sp}
+		sp.Numbers = graph.Select(isNew.ExpandDims(1), c.Number, sp.Numbers)
+		sp.Weights = graph.Select(isNew.ExpandDims(1), c.Weight, sp.Weights)
+
+		first := graph.Once(graph.Select(founds, l.Count, 0))
+		count := graph.Once(l.Count.Add(founds.Convert(graph.Int32)))
+		reps := compare(sp.Numbers, sp.Weights)
+		d := population.EachOf(draws, func(member *graph.Array) *graph.Array {
+			return e.distances(e.genome(all, member).Connections, reps, first, count)
+		})
+		now := graph.Iota(species).Ge(first).And(graph.Iota(species).Lt(count))
+		near := now.And(d.Le(s.Threshold).Or(graph.Iota(members).Eq(founder).ExpandDims(1)))
+		joins := l.Place.Lt(0).And(graph.Any(near, 1))
+		return loop{graph.Select(joins, near.Convert(graph.Int32).ArgMax(1), l.Place),
+			graph.Select(now, d, l.Distances), l.Turn.Add(1), count, sp}
 	}, start)
-	place = graph.Select(end.Place.Lt(0), end.Distances.ArgMin(1), end.Place)
-	return placed{place, end.Species, end.Count.Sub(first)}
+	place := graph.Select(end.Place.Lt(0), end.Distances.ArgMin(1), end.Place)
+	return placed{place, end.Species, end.Count.Sub(old)}
 }
 
 // tribes are the species of a generation that has been played, those without members left out.
@@ -152,8 +158,11 @@ type tribes struct {
 	Ends      *graph.Array // i32[species]: where the children of a species end in the next generation
 }
 
-// before returns the sum of the elements before each one, i32[n].
-func before(x *graph.Array) *graph.Array { return graph.CumSum(x, 0).Sub(x) }
+// before returns the sum of the elements before each one, i32[n], for short lists: n is squared.
+func before(x *graph.Array) *graph.Array {
+	i := graph.Iota(x.Dim(0))
+	return graph.Select(i.Lt(i.ExpandDims(1)), x, 0).Sum(1)
+}
 
 // offspring divides the next generation among the species, in proportion to the mean fitness of their members, which is
 // fitness sharing: each member's fitness is divided by the size of its species, and the species has the sum.

@@ -360,6 +360,7 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 	other, _ := p.genomes[b.other].byNumber()
 	within := func(i int) float64 { return float64(2*l["Moves"][i] - 1) }
 	fresh := p.generation == 0
+	averages := float64(l["Averages"][0]) < p.AverageRate.Value
 	change := func(x *float64, i int) {
 		switch {
 		case !fresh && float64(l["Changes"][0]) >= p.WeightRate.Value:
@@ -373,7 +374,10 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 		x := &g.genes[i]
 		if b.other != b.parent {
 			y, ok := other[x.number]
-			if ok && l["Other"][i] < .5 {
+			switch {
+			case ok && averages:
+				x.weight = (x.weight + y.weight) / 2
+			case ok && l["Other"][i] < .5:
 				x.weight = y.weight
 			}
 			off := !x.on || ok && !y.on
@@ -383,10 +387,19 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 	}
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		if b.other != b.parent && l["Other"][c+i] < .5 {
+		if b.other != b.parent {
 			for _, m := range p.genomes[b.other].nodes {
-				if m.number == n.number {
-					n.bias, n.activation = m.bias, m.activation
+				isOther := l["Other"][c+i] < .5
+				switch {
+				case m.number != n.number:
+					continue
+				case averages:
+					n.bias = (n.bias + m.bias) / 2
+				case isOther:
+					n.bias = m.bias
+				}
+				if isOther {
+					n.activation = m.activation
 				}
 			}
 		}
@@ -474,6 +487,8 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		{"31.113 no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30}},
 		{"31.114 few species", settings.Values{"node-rate": .3, "max-species": 3, "compatibility-threshold": .5},
 			settings.Values{"nodes": 33, "connections": 50}},
+		{"31.404 means of parents", settings.Values{"average-rate": .6, "node-rate": .2, "connection-rate": .3},
+			settings.Values{"nodes": 20, "connections": 40}},
 	} {
 		t.Run(c.name, func(t *testing.T) { generations(t, client, fitted(t, c.strategy, c.policy), 25) })
 	}
@@ -515,7 +530,8 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 		for name, a := range map[string]*graph.Array{"Changes": d.Lots.Changes, "Toggles": d.Lots.Toggles,
 			"Toggled": d.Lots.Toggled, "Functions": d.Lots.Functions, "Function": d.Lots.Function,
 			"Activation": d.Lots.Activation, "NewActivation": d.Lots.NewActivation, "NewWeight": d.Lots.NewWeight,
-			"Other": d.Lots.Other, "Off": d.Lots.Off, "Replaces": d.Lots.Replaces, "Moves": d.Lots.Moves} {
+			"Other": d.Lots.Other, "Off": d.Lots.Off, "Replaces": d.Lots.Replaces, "Moves": d.Lots.Moves,
+			"Averages": d.Lots.Averages} {
 			v := floatsOf(t, a)
 			lotRows[name] = slices.Collect(slices.Chunk(v, len(v)/members))
 		}

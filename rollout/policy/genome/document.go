@@ -101,11 +101,16 @@ func ReadDocument(text []byte) (d Document, err error) {
 	if json.Unmarshal(text, &other) == nil && other.Type != "" {
 		return readPython(text)
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		return d, fmt.Errorf("is no genome in JSON: %w", err)
+	if err := decode(text, &d, "a genome", true); err != nil {
+		return d, err
 	}
 	return d, d.check()
 }
+
+const wantsSingle = "a finite number that float32 holds"
+
+// single reports whether float32 holds a number, rounded.
+func single(x float64) bool { return !math.IsNaN(x) && !math.IsInf(float64(float32(x)), 0) }
 
 // check finds the first mistake.
 func (d Document) check() error {
@@ -126,8 +131,10 @@ func (d Document) check() error {
 		case at > 0 && !slices.Contains(AggregationNames(), n.Aggregation):
 			return fmt.Errorf("node %d has the aggregation %q, want one of %v", n.Number, n.Aggregation,
 				AggregationNames())
-		case math.IsNaN(n.Bias) || math.IsInf(n.Bias, 0):
-			return fmt.Errorf("node %d has the bias %g, want a finite number", n.Number, n.Bias)
+		case !single(n.Bias):
+			return fmt.Errorf("node %d has the bias %g, want %s", n.Number, n.Bias, wantsSingle)
+		case !single(n.Response):
+			return fmt.Errorf("node %d has the response %g, want %s", n.Number, n.Response, wantsSingle)
 		}
 		last, kinds[n.Number] = at, n.Kind
 	}
@@ -141,6 +148,8 @@ func (d Document) check() error {
 				c.From, c.To)
 		case kinds[c.To] == kindInput:
 			return fmt.Errorf("connection %d ends at the input %d", c.Innovation, c.To)
+		case !single(c.Weight):
+			return fmt.Errorf("connection %d has the weight %g, want %s", c.Innovation, c.Weight, wantsSingle)
 		}
 		seen[c.Innovation] = true
 	}

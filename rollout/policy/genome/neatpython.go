@@ -1,7 +1,6 @@
 package genome
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -48,8 +47,8 @@ var pythonActivations = map[string]struct {
 // order.
 func readPython(text []byte) (d Document, err error) {
 	var p pythonNetwork
-	if err := json.Unmarshal(text, &p); err != nil {
-		return d, fmt.Errorf("is no network of neat-python in JSON: %w", err)
+	if err := decode(text, &p, "a network of neat-python", false); err != nil {
+		return d, err
 	}
 	switch {
 	case p.Version != "1.0":

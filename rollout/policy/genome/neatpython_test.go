@@ -107,7 +107,8 @@ func TestFilesOfNeatPythonThatCannotBeRead(t *testing.T) {
 		{"31.125 own function", start + `"activation":{"name":"sin","custom":true},"aggregation":{"name":"sum"}}]}`,
 			"genomes do not have"},
 		{"31.126 aggregation", start + `"activation":{"name":"sin"},"aggregation":{"name":"median"}}]}`, "median"},
-		{"31.127 no numbers", start + `"bias":"much"}]}`, "no network of neat-python"},
+		{"31.127 no numbers", start + `"bias":"much"}]}`,
+			"not a network of neat-python in JSON: line 1: nodes.bias is of the type string, want a number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadDocument([]byte(c.text))

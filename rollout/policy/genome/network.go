@@ -49,12 +49,13 @@ func (n *Network) Prepare(g Genome) Ready {
 	r := Ready{Weights: matrix(graph.Float32, c.Weight), Bias: moved(g.Nodes.Bias), Response: moved(g.Nodes.Response),
 		Activation: moved(g.Nodes.Activation), Aggregation: moved(g.Nodes.Aggregation),
 		Outputs: graph.SliceAxis(place, 0, 0, n.Outputs)}
-	connected := matrix(graph.Bool, c.Enabled)
-	r.Links = graph.SparsityOf(connected, g.Nodes.Count().Sub(n.Inputs))
+	connected := r.Weights.Ne(0.) // a connection of weight 0 adds nothing
 	if !n.onlySum() {
+		connected = matrix(graph.Bool, c.Enabled)
 		r.Connected = connected
 		r.Degree = r.Connected.Convert(graph.Float32).Sum(1)
 	}
+	r.Links = graph.SparsityOf(connected, g.Nodes.Count().Sub(n.Inputs))
 	return graph.Once(r)
 }
 

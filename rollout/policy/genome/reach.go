@@ -46,10 +46,14 @@ func FirstReach(g Genome, inputs int) *graph.Array {
 	return padded.Mul(place).Sum(2)
 }
 
-// Connect returns Reach with a connection from a node to another, i32[]; nothing changes for from = -1.
+// Connect returns Reach with connections from nodes to others, i32[connections], one after the other; nothing changes
+// for from = -1.
 func Connect(reach, from, to *graph.Array) *graph.Array {
 	words := reach.Dim(1)
-	above := Reached(reach, from).Or(graph.Iota(reach.Dim(0)).Eq(from)).And(from.Ge(0))
-	row := graph.DynamicIndex(reach, to.Max(0), 0).Or(bit(to, words))
-	return graph.Select(above.ExpandDims(1), reach.Or(row), reach)
+	return graph.ForiLoop(0, from.Dim(0), func(i, reach *graph.Array) *graph.Array {
+		a, b := graph.DynamicIndex(from, i, 0), graph.DynamicIndex(to, i, 0)
+		above := Reached(reach, a).Or(graph.Iota(reach.Dim(0)).Eq(a)).And(a.Ge(0))
+		row := graph.DynamicIndex(reach, b.Max(0), 0).Or(bit(b, words))
+		return graph.Select(above.ExpandDims(1), reach.Or(row), reach)
+	}, reach)
 }

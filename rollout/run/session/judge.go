@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"xlarun/envs"
-	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -32,10 +29,7 @@ const drawShare = 500
 
 // Judge judges a run's candidates on fresh episodes, in all ways to act that their policy has, and records the best.
 type Judge struct {
-	*episode.Judge
-	ways     []string          // to act; see policy.WaysOf
-	together int               // members, times ways, that the program plays; 1 of large members
-	shapes   string            // of a member that the program plays
+	*episode.ActingJudge
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	policy   policy.Policy
@@ -53,38 +47,18 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{env: r.Env, policy: r.Policy, ways: policy.WaysOf(r.Policy)}
-	j.together = len(candidates) * len(j.ways)
-	example := policy.Acting(candidates[0].Params, j.ways[0])
-	j.shapes = shapesOf(candidates[0])
-	size := 0
-	for _, a := range graph.Leaves(example) {
-		size += a.Shape().Bytes()
-	}
-	if size >= largeMember {
-		j.together = 1
-		j.Judge, err = episode.NewSingleJudge(b, r, example, p.Judged(), purpose)
-	} else {
-		j.Judge, err = episode.NewJudge(b, r, example, j.together, p.Judged(), purpose)
-	}
+	j := &Judge{env: r.Env, policy: r.Policy}
+	example := candidates[0].Params
+	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged(), largeMember, purpose)
 	if err != nil {
 		return nil, err
 	}
 	if _, can := envs.DrawerOf(r.Env); can && draw {
-		if j.recorder, err = episode.NewRecorder(b, r, example); err != nil {
+		if j.recorder, err = episode.NewRecorder(b, r, policy.Acting(example, j.Ways[0])); err != nil {
 			return nil, errors.Join(err, j.Close())
 		}
 	}
 	return j, nil
-}
-
-// shapesOf returns the shapes of a member's parameters as a text.
-func shapesOf(c run.Candidate) string {
-	var b strings.Builder
-	for _, a := range graph.Leaves(c.Params) {
-		fmt.Fprint(&b, a.Shape(), " ")
-	}
-	return b.String()
 }
 
 // took returns how long the last judgement took.
@@ -97,7 +71,7 @@ func (j *Judge) draws(now time.Time, ended bool) bool {
 
 // Close frees the programs.
 func (j *Judge) Close() error {
-	err := j.Judge.Close()
+	err := j.ActingJudge.Close()
 	if j.recorder != nil {
 		err = errors.Join(err, j.recorder.Close())
 	}
@@ -142,7 +116,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	if s.judge != nil && s.judge.shapes != shapesOf(candidates[0]) { // the members have grown
+	if s.judge != nil && !s.judge.Fits(candidates[0].Params) { // the members have grown
 		if err := s.judge.Close(); err != nil {
 			return err
 		}
@@ -224,7 +198,7 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 			best = m
 		}
 	}
-	if len(members)*len(s.judge.ways)+len(fame) > 1 {
+	if len(members)*len(s.judge.Ways)+len(fame) > 1 {
 		again, err := s.judge.play([]run.Famed{best.Famed}, random.FoldIn(key, bestKey))
 		if err != nil {
 			return err
@@ -258,35 +232,25 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 // any episode.
 const bestKey = 1<<31 - 1
 
-// play judges members on fresh episodes, in all ways to act, as many together as the program plays. The last round is
-// filled up with its last member. A member acts in the way with the largest mean return.
+// play judges members on fresh episodes, in all ways to act. A member acts in the way with the largest mean return.
 func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
-	var players []any
-	for _, m := range famed {
-		for _, way := range j.ways {
-			players = append(players, policy.Acting(m.Params, way))
-		}
+	params := make([]any, len(famed))
+	for i, m := range famed {
+		params[i] = m.Params
 	}
-	var judgements []episode.Judgement
-	for len(players) > 0 {
-		n := min(j.together, len(players))
-		round := slices.Concat(players[:n], slices.Repeat(players[n-1:n], j.together-n))
-		played, err := j.Play(round, key)
-		if err != nil {
-			return nil, err
-		}
-		judgements, players = append(judgements, played[:n]...), players[n:]
+	judgements, err := j.PlayAll(params, key)
+	if err != nil {
+		return nil, err
 	}
-	var members []*Member
-	for i, f := range famed {
-		m := &Member{Famed: f, Judgement: judgements[i*len(j.ways)], Actions: j.ways[0]}
-		if len(j.ways) > 1 {
-			m.Other = &judgements[i*len(j.ways)+1]
-			if m.Other.Mean > m.Judgement.Mean {
-				m = m.as(j.ways[1])
+	members := make([]*Member, len(famed))
+	for i, ways := range judgements {
+		members[i] = &Member{Famed: famed[i], Judgement: ways[0], Actions: j.Ways[0]}
+		if len(ways) > 1 {
+			members[i].Other = &ways[1]
+			if ways[1].Mean > ways[0].Mean {
+				members[i] = members[i].as(j.Ways[1])
 			}
 		}
-		members = append(members, m)
 	}
 	return members, nil
 }

@@ -36,15 +36,15 @@ func TestTimeLeft(t *testing.T) {
 
 // A long round says how far it is until it ends, and nothing after that.
 func TestWatchRound(t *testing.T) {
-	said := make(chan Progress, 1000)
-	p := &progress{say: func(p Progress) { said <- p }, round: "update 3", expected: time.Hour, started: time.Now()}
+	reports := make(chan Progress, 1000)
+	p := &progress{say: func(p Progress) { reports <- p }, round: "update 3", expected: time.Hour, started: time.Now()}
 	p.timer = time.AfterFunc(time.Hour, p.tick)
 	p.tick()
-	got := <-said
+	got := <-reports
 	require.Equal(t, Progress{Round: "update 3", Taken: got.Taken, Left: time.Hour - got.Taken}, got)
 	p.ended = true
 	p.tick()
-	require.Empty(t, said)
+	require.Empty(t, reports)
 	p.timer.Stop()
 	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
 }

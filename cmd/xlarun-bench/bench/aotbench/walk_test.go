@@ -27,6 +27,9 @@ var walkTargets = []string{"h100", "h100x4", "v5e:2x2 one", "v5e:2x2"}
 // needFiles are policies that are made of a file of the user.
 var needFiles = []string{"nir", "program"}
 
+// oneAgent are kinds that train an agent on one accelerator, and on several an agent on each.
+var oneAgent = []string{"ppo", "pqn"}
+
 // merged returns settings with further ones, which win.
 func merged(given map[string]string, more ...string) map[string]string {
 	given = maps.Clone(given)
@@ -126,6 +129,9 @@ func TestEveryProgramCompilesAhead(t *testing.T) {
 				}
 				r := r
 				r.Settings = merged(r.Settings, "devices", strconv.Itoa(devices))
+				if devices > 1 && slices.Contains(oneAgent, r.Kind) {
+					r.Settings["agents"] = strconv.Itoa(devices)
+				}
 				o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
 				got, err := Measure(t.Context(), r, on, o)
 				if errors.Is(err, fetch.ErrNotInstalled) {

@@ -1,0 +1,56 @@
+package graph
+
+// XLA writes the result of elementwise operations over an operand of the same shape that is read for the last time. Its
+// older emitter then passes two pointers to the same place, and LLVM's check that arrays do not overlap fails: the code
+// computes one element at a time. It still joins sums and products into vectors, but not selects by arrays of bools.
+// Such operands are concatenations, as of a rolled array: they are arrays of their own, while other operations are part
+// of what reads them. So a concatenation that a select of the same shape may be written over gets another shape, with a
+// first axis of one element.
+
+// leastOverwrite is the least number of elements for that.
+const leastOverwrite = 1 << 10
+
+// lowerOverwrites gives concatenations another shape than the selects of their graph.
+func lowerOverwrites(g *Graph, t Target) *Graph {
+	over := map[*Node]bool{}
+	markOverwrites(g, over)
+	if len(over) == 0 {
+		return g
+	}
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if o.Name != "concatenate" {
+			return nil
+		}
+		return func(_ *lowering, n *Node, in []*Array) []*Array {
+			if !over[n] {
+				return nil
+			}
+			wide := make([]*Array, len(in))
+			for i, x := range in {
+				wide[i] = ExpandDims(x, 0)
+			}
+			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
+		}
+	}).graph(g)
+}
+
+// markOverwrites marks the concatenations of a graph and of its bodies that a select could be written over.
+func markOverwrites(g *Graph, over map[*Node]bool) {
+	var selects []*Node
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			markOverwrites(b, over)
+		}
+		if n.Op.Name == "select" {
+			selects = append(selects, n)
+		}
+	}
+	for _, n := range g.Nodes {
+		if n.Op.Name != "concatenate" || n.Outs[0].Size() < leastOverwrite {
+			continue
+		}
+		for _, s := range selects {
+			over[n] = over[n] || s.Outs[0].shape.Equal(n.Outs[0].shape)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package genome
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDocumentsThatCannotBeRead(t *testing.T) {
+	const good = `{"recurrent": false, "nodes": [{"number": 0, "kind": "input"},
+{"number": 1, "kind": "output", "bias": 0.5, "response": 1, "activation": "tanh", "aggregation": "sum"}],
+"connections": [{"innovation": 0, "from": 0, "to": 1, "weight": 2.5, "enabled": true}]}`
+	_, err := ReadDocument([]byte(good))
+	require.NoError(t, err)
+	for _, c := range []struct{ name, old, new, want string }{
+		{"31.390 misspelt key of a connection", `"weight"`, `"wieght"`,
+			`has the key "wieght", want only recurrent, nodes (number, kind, bias, response, activation, ` +
+				`aggregation), connections (innovation, from, to, weight, enabled) and metadata`},
+		{"31.391 misspelt key of a node", `"bias"`, `"baised"`, `has the key "baised", want only`},
+		{"31.392 weight beyond float32", `2.5`, `1e39`,
+			"connection 0 has the weight 1e+39, want a finite number that float32 holds"},
+		{"31.393 bias beyond float32", `0.5`, `-4e38`,
+			"node 1 has the bias -4e+38, want a finite number that float32 holds"},
+		{"31.394 response beyond float32", `"response": 1`, `"response": 1e300`,
+			"node 1 has the response 1e+300, want a finite number that float32 holds"},
+		{"31.395 number beyond float64", `2.5`, `1e400`,
+			"is not a genome in JSON: line 3: connections.weight is 1e400, want a number of at most 64 bits"},
+		{"31.396 string in place of a number", `2.5`, `"much"`,
+			"is not a genome in JSON: line 3: connections.weight is of the type string, want a number"},
+		{"31.397 fraction in place of a whole number", `"from": 0`, `"from": 0.5`,
+			"line 3: connections.from is 0.5, want a whole number"},
+		{"31.398 number in place of a bool", `true`, `1`, "connections.enabled is of the type number, want true or false"},
+		{"31.399 list in place of a genome", good, `[]`, "the whole is of the type array, want an object"},
+		{"31.400 no JSON", `2.5`, `2.5.5`, "is not a genome in JSON: line 3: invalid character '.'"},
+		{"31.401 half of a file", `"weight": 2.5, "enabled": true}]}`, ``, "ends in the middle of the JSON of a genome"},
+		{"31.402 two genomes", good, good + good, "has text after the JSON of a genome"},
+		{"31.403 empty", good, ``, "is empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ReadDocument([]byte(strings.Replace(good, c.old, c.new, 1)))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package xlabridge
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// The largest and the smallest elements of windows are maxima of shifted arrays, and equal the interpreter's.
+func TestSlidingExtremes(t *testing.T) {
+	c := always(open(t, Options{}))
+	x := graph.Sub(graph.Rem(graph.Mul(graph.Iota(7*23), 7919), 101), 50)
+	odd := graph.Reshape(x, 7, 23)
+	special := graph.Select(graph.Eq(graph.Rem(odd, 13), 0), math.NaN(), graph.Select(graph.Gt(odd, 45), math.Inf(1),
+		graph.Select(graph.Lt(odd, -45), math.Inf(-1), graph.Convert(odd, graph.Float32))))
+	for _, s := range []struct {
+		name    string
+		x       *array
+		window  []int
+		options []graph.WindowOption
+		windows int // reduce_window in the lowered program
+	}{
+		{"28.230 rows and columns", odd, []int{3, 5}, []graph.WindowOption{graph.SamePadding()}, 0},
+		{"28.231 NaN and infinities", special, []int{3, 5}, []graph.WindowOption{graph.SamePadding()}, 0},
+		{"28.232 a long window", odd, []int{1, 17}, nil, 0},
+		{"28.233 a window with holes", special, []int{2, 6}, []graph.WindowOption{graph.WindowDilation(2, 3)}, 0},
+		{"28.234 negative padding", odd, []int{2, 2}, []graph.WindowOption{graph.Padding([2]int{-1, 1}, [2]int{2, -3})},
+			0},
+		{"28.235 all of an axis", odd, []int{7, 1}, nil, 0},
+		{"28.236 no result", odd, []int{8, 1}, nil, 1},
+		{"28.237 windows that do not slide by one", odd, []int{3, 3}, []graph.WindowOption{graph.Strides(1, 2)}, 1},
+	} {
+		for _, d := range []graph.DType{graph.Float32, graph.Float64, graph.BFloat16, graph.Int8, graph.Int64} {
+			for _, kind := range []string{"max", "min"} {
+				x := s.x
+				if x == special && d != graph.Float32 && d != graph.Float64 && d != graph.BFloat16 {
+					continue
+				}
+				x = graph.Convert(x, d)
+				f := func(x *array) *array { return graph.ReduceWindow(x, kind, s.window, s.options...) }
+				p, err := graph.Trace(s.name, f, x)
+				require.NoError(t, err, s.name)
+				l, err := p.Lower(c.Target())
+				require.NoError(t, err, s.name)
+				require.Equal(t, s.windows, strings.Count(l.StableHLO, "stablehlo.reduce_window"), s.name)
+				got, err := Jit1(c, f)(x)
+				require.NoError(t, err, s.name)
+				have, want := parts(t, got), parts(t, f(x))
+				require.Len(t, have, len(want))
+				for i, w := range want {
+					require.True(t, w == have[i] || math.IsNaN(w) && math.IsNaN(have[i]), "%s of %s, %s: element %d is "+
+						"%g, want %g", s.name, d, kind, i, have[i], w)
+				}
+			}
+		}
+	}
+}
+
+// 28.238 A select is not written over a rolled array, and the program gives what the interpreter gives.
+func TestSelectsOverRolledArrays(t *testing.T) {
+	c := always(open(t, Options{}))
+	for _, dims := range [][]int{{64, 64}, {33, 65}, {1, 2048}, {2048}} {
+		for _, d := range []graph.DType{graph.Float32, graph.Int32} {
+			x := graph.Convert(graph.Rem(graph.Mul(graph.Reshape(graph.Iota(graph.ShapeOf(d, dims...).Size()), dims...), 7919), 101), d)
+			f := func(x *array) *array {
+				even := graph.Eq(graph.Rem(x, 2), 0)
+				last := len(dims) - 1
+				around := graph.Add(graph.Roll(x, 1, last), graph.Roll(x, -1, last))
+				return graph.Select(graph.And(even, graph.Gt(around, 100)), graph.Neg(x), around)
+			}
+			p, err := graph.Trace("rolled", f, x)
+			require.NoError(t, err)
+			l, err := p.Lower(c.Target())
+			require.NoError(t, err)
+			require.Equal(t, 2, strings.Count(l.StableHLO, "stablehlo.concatenate"))
+			for _, line := range strings.Split(l.StableHLO, "\n") {
+				if strings.Contains(line, "stablehlo.concatenate") {
+					require.Regexp(t, `-> \(tensor<1x`, line)
+				}
+			}
+			got, err := Jit1(c, f)(x)
+			require.NoError(t, err)
+			require.Equal(t, parts(t, f(x)), parts(t, got))
+		}
+	}
+}
