@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"sort"
 
-	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
 
@@ -37,8 +36,11 @@ func BytesText(n int64) string {
 	for v >= 1024 && i < len(units)-1 {
 		v, i = v/1024, i+1
 	}
-	if i == 0 {
-		return quantity.Count(n, "byte", "bytes")
+	switch {
+	case n == 1:
+		return "1 byte"
+	case i == 0:
+		return fmt.Sprintf("%d bytes", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[i])
 }
