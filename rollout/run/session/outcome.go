@@ -193,7 +193,7 @@ func (s *session) json(outcome *Outcome) Object {
 	for _, f := range s.facts {
 		add(f.Name, f.Value)
 	}
-	if s.fame != nil {
+	if len(s.fame) > 0 {
 		add("fame", s.fameJSON())
 	}
 	add("ended_by", outcome.EndedBy)
