@@ -44,16 +44,16 @@ const (
 	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
-// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled another
-// way. These are parts of all floats and operations.
+// A program with more single floats that are gathered, or with more operations in short inner loops, is compiled in
+// another way. These are parts of all floats and operations.
 const mostGathered, mostShortRows = .05, .4
 
 // emitters returns the extra options for a program whose loops are functions. Programs that run alone are compiled
 // another way: others gain less than it costs, and programs of populations must keep their bytes.
 //
 // LLVM unrolls the loops of those that run alone and gain from it (graph.Unrolled): a fifth to a half of the time, in
-// loops with short axes, shifted arrays, windows and small products. Gathers of single floats that no kernel makes take half to two thirds of the time with the newer
-// emitters.
+// loops with short axes, shifted arrays, windows and small products. Gathers of single floats that no kernel makes take
+// half to two thirds of the time with the newer emitters.
 func emitters(g *graph.Graph, alone bool) string {
 	switch {
 	case g.TiledProducts() && alone && g.ShortRows() > mostShortRows:

@@ -52,8 +52,8 @@ func TestSlidingExtremes(t *testing.T) {
 				have, want := parts(t, got), parts(t, f(x))
 				require.Len(t, have, len(want))
 				for i, w := range want {
-					require.True(t, w == have[i] || math.IsNaN(w) && math.IsNaN(have[i]), "%s of %s, %s: element %d is "+
-						"%g, want %g", s.name, d, kind, i, have[i], w)
+					same := w == have[i] || math.IsNaN(w) && math.IsNaN(have[i])
+					require.True(t, same, "%s of %s, %s: element %d is %g, want %g", s.name, d, kind, i, have[i], w)
 				}
 			}
 		}
@@ -65,7 +65,8 @@ func TestSelectsOverRolledArrays(t *testing.T) {
 	c := always(open(t, Options{}))
 	for _, dims := range [][]int{{64, 64}, {33, 65}, {1, 2048}, {2048}} {
 		for _, d := range []graph.DType{graph.Float32, graph.Int32} {
-			x := graph.Convert(graph.Rem(graph.Mul(graph.Reshape(graph.Iota(graph.ShapeOf(d, dims...).Size()), dims...), 7919), 101), d)
+			i := graph.Reshape(graph.Iota(graph.ShapeOf(d, dims...).Size()), dims...)
+			x := graph.Convert(graph.Rem(graph.Mul(i, 7919), 101), d)
 			f := func(x *array) *array {
 				even := graph.Eq(graph.Rem(x, 2), 0)
 				last := len(dims) - 1
