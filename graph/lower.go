@@ -173,7 +173,12 @@ func (g *Graph) any(f func(*Node) bool) bool {
 
 // lowerOps replaces nodes by what Op.Lower makes of them, until no rule returns anything.
 func lowerOps(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if t == TargetTPU && o.Name == "slice" {
+			return partOfStack
+		}
+		return o.Lower
+	}).graph(g)
 }
 
 // lowerRule returns a node's results, made by other ops in the open scope, or nil if the node stays as it is.

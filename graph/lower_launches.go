@@ -337,7 +337,7 @@ func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
 // stack, on a TPU, whose compiler would make it by a kernel of its own. nil: it is no such slice.
 func partOfStack(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(sliceAttrs)
-	if l.target != TargetTPU || l.cut == nil {
+	if l.cut == nil {
 		return nil
 	}
 	part := func(stack *Array) *Array {

@@ -227,7 +227,6 @@ type sliceAttrs struct{ start, limit, stride []int }
 var _ = register(&Op{
 	Name:    "slice",
 	Complex: true,
-	Lower:   partOfStack,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(sliceAttrs), c.in[0]
 		if len(a.start) != x.Rank() || len(a.limit) != x.Rank() || len(a.stride) != x.Rank() {

@@ -72,7 +72,7 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	case limit != nil:
 		result = study.Result{State: study.Fail, Reason: limit.Error()}
 	case errors.Is(cause, errLost):
-		w.lost(trial)
+		noticeLost(trial)
 		return nil
 	default: // the worker has to end: another one gets the trial
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
@@ -81,7 +81,7 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 		return nil
 	}
 	if err := a.sendResult(ctx, result); errors.Is(err, errLost) {
-		w.lost(trial)
+		noticeLost(trial)
 		return nil
 	} else if err != nil {
 		return err
@@ -93,11 +93,10 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	return nil
 }
 
-// lost tells that a trial is another worker's now.
-func (w *worker) lost(trial int64) {
-	if w.onLost != nil {
-		w.onLost(trial)
-	}
+// noticeLost says that a trial was given to another worker.
+func noticeLost(trial int64) {
+	fmt.Fprintf(os.Stderr, "trial %d was given to another worker, since the study had not heard of this one for as "+
+		"long as a lease: this worker takes the next trial\n", trial)
 }
 
 // request returns a request about the trial.

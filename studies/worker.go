@@ -40,9 +40,6 @@ type Join struct {
 	Wait  time.Duration // for a coordinator that is away
 	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
 	Away func(since time.Duration)
-	// Lost is called with the number of a trial that was given to another worker: its lease ended before this worker
-	// was heard again; nil: it is not called.
-	Lost func(trial int64)
 
 	socket string // of a worker of the coordinator's machine, in place of the URL
 }
@@ -121,7 +118,6 @@ type worker struct {
 	waits atomic.Bool // for a trial
 
 	onUnreachable func(since time.Duration) // Join.Away
-	onLost        func(trial int64)         // Join.Lost
 	lastNotice    atomic.Int64              // when it was last called, nanoseconds after start
 }
 
@@ -131,7 +127,7 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), onUnreachable: j.Away, onLost: j.Lost,
+	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), onUnreachable: j.Away,
 		reconnection: make(chan struct{}),
 		dial:         messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
@@ -190,8 +186,8 @@ func (w *worker) orphaned() bool {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
-	if notice := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-notice > int64(awayEvery) &&
-		w.lastNotice.CompareAndSwap(notice, now) {
+	if last := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-last > int64(awayEvery) &&
+		w.lastNotice.CompareAndSwap(last, now) {
 		w.onUnreachable(time.Duration(since))
 	}
 	return since > int64(w.wait)

@@ -2,6 +2,7 @@ package xlabridge
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"strings"
@@ -67,6 +68,44 @@ func TestEmitters(t *testing.T) {
 	}
 	_, isSet := c.defaultOptions(CompileOptions{})[extraOptions]
 	require.False(t, isSet, "of a text nothing is known")
+}
+
+// Reductions are trees unless nearly all of many long ones have the same result in any order.
+func TestTreesOfReductions(t *testing.T) {
+	c := open(t, Options{})
+	for _, s := range []struct {
+		name               string
+		whole, sums, short int
+		trees              bool
+	}{
+		{"31.405 many of whole numbers", 16, 0, 0, false},
+		{"31.406 few", 15, 0, 0, true},
+		{"31.407 a fifth of them are sums of floats", 16, 4, 0, false},
+		{"31.408 more sums of floats", 16, 5, 0, true},
+		{"31.409 short ones", 0, 0, 20, true},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			p, err := graph.Trace("reduce", func(x *array) *array {
+				y := graph.Scalar(0)
+				for i := range s.whole + s.sums + s.short {
+					of := graph.Mul(x, float32(i+1))
+					switch {
+					case i < s.whole:
+						of = graph.Convert(of, graph.Int32)
+					case i >= s.whole+s.sums:
+						of = graph.SliceAxis(of, 0, 0, 32)
+					}
+					y = graph.Add(y, graph.Convert(graph.Sum(of), graph.Float32))
+				}
+				return y
+			}, graph.Abstract(graph.ShapeOf(graph.Float32, 100)))
+			require.NoError(t, err)
+			l, err := p.Lower(c.Target())
+			require.NoError(t, err)
+			disabled := fmt.Sprint(c.programOptions(l, CompileOptions{})[disabledPasses])
+			require.Equal(t, s.trees, !strings.Contains(disabled, treeReductions), disabled)
+		})
+	}
 }
 
 // Blocks written by the kernel are those that the reference writes: of every type and shape, at places outside too, and

@@ -12,7 +12,7 @@ import (
 // of the HLO again, which takes two thirds of the time. The bodies of fusions are most of it, and are machine code
 // already. So an entry of the cache has a stand-in for them: the parameters, and a result of the right shape.
 
-// A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: what the plugin puts around the HLO.
+// A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: so the plugin wraps the HLO.
 const executableField, resultField, moduleField protowire.Number = 1, 1, 1
 
 // field is a field of a message: the number in data if it is one, else the bytes.

@@ -65,8 +65,8 @@ func TestSelectsOverRolledArrays(t *testing.T) {
 	c := always(open(t, Options{}))
 	for _, dims := range [][]int{{64, 64}, {33, 65}, {1, 2048}, {2048}} {
 		for _, d := range []graph.DType{graph.Float32, graph.Int32} {
-			i := graph.Reshape(graph.Iota(graph.ShapeOf(d, dims...).Size()), dims...)
-			x := graph.Convert(graph.Rem(graph.Mul(i, 7919), 101), d)
+			numbers := graph.Reshape(graph.Iota(graph.ShapeOf(d, dims...).Size()), dims...)
+			x := graph.Convert(graph.Rem(graph.Mul(numbers, 7919), 101), d)
 			f := func(x *array) *array {
 				even := graph.Eq(graph.Rem(x, 2), 0)
 				last := len(dims) - 1

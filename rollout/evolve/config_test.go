@@ -143,15 +143,15 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 	}{
 		{1 << 24, "mlp:16,16", 1 << 30,
 			`pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 1.5 ` +
-				`GiB and 1.0 GiB is free; the largest population that fits is 11182904`},
+				`GiB, which is more than the 1.0 GiB that is free; the largest population that fits is 11182904`},
 		{256, "mlp:65536,65536", 16 << 30,
 			`policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters ` +
-				`take about 1.7 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks ` +
-				`smaller`},
+				`take about 1.7 TiB, which is more than the 16.0 GiB that is free; no population fits: allow more, ` +
+				`or make the networks smaller`},
 		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 1 << 50,
 			`policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: ` +
-				`16777216 members of 1125900091392002 parameters take about 428.0 PiB and 1.0 PiB is free; no ` +
-				`population fits: allow more, or make the networks smaller`},
+				`16777216 members of 1125900091392002 parameters take about 428.0 PiB, which is more than ` +
+				`the 1.0 PiB that is free; no population fits: allow more, or make the networks smaller`},
 	} {
 		t.Run(fmt.Sprint(c.population, c.policy), func(t *testing.T) {
 			config := DefaultConfig()

@@ -362,8 +362,8 @@ func (h *hosted) connection(now time.Time) []string {
 			now.Sub(began).Round(time.Second))}
 	}
 	h.away = now
-	return []string{fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the population again "+
-		"when it is back", server.URL)}
+	return []string{fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the population "+
+		"again when it is back", server.URL)}
 }
 
 // namedHosts is the number of hosts that a notice names, at most.

@@ -246,8 +246,8 @@ func TestChangesOfHosts(t *testing.T) {
 	}
 }
 
-// 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are alive
-// has a name of its own. 32.235: the display has the mean share of the newest generations.
+// 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are
+// alive has a name of its own. 32.235: the display has the mean share of the newest generations.
 func TestTheServerGoes(t *testing.T) {
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true}
 	serve := func() *natsserver.Server {

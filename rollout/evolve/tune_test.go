@@ -106,7 +106,7 @@ func TestMemoryBudget(t *testing.T) {
 	require.Equal(t, 32, lean.Profile().Fact("tile"))
 	c.Memory = 1 << 20
 	_, err := New(b, c)
-	require.ErrorContains(t, err, "and 1.0 MiB is allowed; ")
+	require.ErrorContains(t, err, "more than the 1.0 MiB that --memory allows; ")
 }
 
 // Case 1: measurements that run past the deadline share nothing with the run, and Close waits for them.

@@ -36,7 +36,10 @@ func BytesText(n int64) string {
 	for v >= 1024 && i < len(units)-1 {
 		v, i = v/1024, i+1
 	}
-	if i == 0 {
+	switch {
+	case n == 1:
+		return "1 byte"
+	case i == 0:
 		return fmt.Sprintf("%d bytes", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[i])
@@ -51,10 +54,7 @@ func TooLarge(what string, need int64, ok bool, free int64, given bool, most int
 		size = "about " + BytesText(need)
 	}
 	if free > 0 {
-		room = " and " + BytesText(free) + " is free"
-		if given {
-			room = " and " + BytesText(free) + " is allowed"
-		}
+		room = MoreThan(free, given)
 		advice = "no population fits: allow more, or make the networks smaller"
 		if most > 0 {
 			advice = fmt.Sprintf("the largest population that fits is %d", most)
@@ -63,12 +63,20 @@ func TooLarge(what string, need int64, ok bool, free int64, given bool, most int
 	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
 }
 
+// MoreThan ends a sentence about a size: it is larger than what is free, or than what the user allows.
+func MoreThan(free int64, given bool) string {
+	if given {
+		return ", which is more than the " + BytesText(free) + " that --memory allows"
+	}
+	return ", which is more than the " + BytesText(free) + " that is free"
+}
+
 // TooLargeCompiled returns the text of an error for a program of total bytes with a smaller budget. need is the
 // estimate of its bytes, and largest returns the largest population whose estimate fits in free bytes.
 func TooLargeCompiled(total, budget, need int64, largest func(free int64) int) string {
 	most := largest(int64(float64(budget) * float64(need) / float64(total)))
-	return fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; the largest "+
-		"population that fits is about %d", BytesText(total), BytesText(budget), most)
+	return fmt.Sprintf("a run that fits in memory: the compiled program takes %s%s; the largest population that fits "+
+		"is about %d", BytesText(total), MoreThan(budget, true), most)
 }
 
 // Largest returns the largest n from 1 to most for which fits returns true, or 0. Because of rounding to tiles, fits

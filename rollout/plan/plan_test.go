@@ -13,3 +13,15 @@ func TestPlanInWords(t *testing.T) {
 	require.Empty(t, Plan{}.Compile().XLA)
 	require.Equal(t, map[string]any{"xla_cpu_prefer_vector_width": 256}, Plan{VectorWidth: 256}.Compile().XLA)
 }
+
+// 28.260: a size is larger than what is free or allowed, and one byte is one.
+func TestMoreThan(t *testing.T) {
+	require.Equal(t, ", which is more than the 1 byte that --memory allows", MoreThan(1, true))
+	require.Equal(t, ", which is more than the 1.5 GiB that is free", MoreThan(3<<29, false))
+	require.Equal(t, "a run that fits in memory: the compiled program takes 2.0 KiB, which is more than the 1.0 KiB "+
+		"that --memory allows; the largest population that fits is about 7",
+		TooLargeCompiled(2048, 1024, 2048, func(free int64) int {
+			require.EqualValues(t, 1024, free)
+			return 7
+		}))
+}

@@ -361,9 +361,9 @@ func (c *Config) checkMemory(p *Program, on plan.Machine, compiled, tables int64
 		need += tables + hostCopies*archive
 	}
 	if free > 0 && need > free {
-		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %s, "+
-			"and %s is free", c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need),
-			quantity.Count(devices, "device", "devices"), plan.BytesText(free))
+		return settings.Wrong("archive", c.Archive, "%s: %d of %d parameters and %d members take about %s on %s%s",
+			c.fewer(), p.Container.Most(), n, c.Batch, plan.BytesText(need),
+			quantity.Count(devices, "device", "devices"), plan.MoreThan(free, c.Memory > 0))
 	}
 	return nil
 }

@@ -289,7 +289,8 @@ func TestBadInput(t *testing.T) {
 			"of these: at_0, at_2.2, return"},
 		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},
 		{"31.178 one of the objectives", several(func(c *Config) { c.Names = "at_0" }), "two or more"},
-		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }), "\"1\", want 2 numbers"},
+		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }),
+			"\"1\", want 2 numbers"},
 		{"31.415 no reference point", several(func(c *Config) { c.Reference = nil }), "want 2 numbers with commas"},
 
 		{"31.180 searches by one fitness", several(func(c *Config) { c.Emitter = "searches" }), "isoline or sbx"},

@@ -61,9 +61,9 @@ func (p *program) tooLarge(l layout, need, free int64) error {
 	if l.replayBytes > bytes {
 		worst, got, wants = "num-episodes", c.NumEpisodes, "fewer games, or a smaller --replay"
 	}
-	return settings.Wrong(worst, got, "%s: the run takes about %s (trees %s, games %s, a training step %s) and %s is "+
-		"free", wants, plan.BytesText(need), plan.BytesText(l.treeBytes), plan.BytesText(l.replayBytes),
-		plan.BytesText(l.batchBytes), plan.BytesText(free))
+	return settings.Wrong(worst, got, "%s: the run takes about %s (trees %s, games %s, a training step %s)%s", wants,
+		plan.BytesText(need), plan.BytesText(l.treeBytes), plan.BytesText(l.replayBytes),
+		plan.BytesText(l.batchBytes), plan.MoreThan(free, c.Memory > 0))
 }
 
 // size splits the games of a layout with its number of lanes, and counts its bytes.

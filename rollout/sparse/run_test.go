@@ -261,8 +261,8 @@ func TestMemoryBudget(t *testing.T) {
 	require.True(t, errors.As(err, &e))
 	require.Equal(t, "pop", e.Key)
 	most := regexp.MustCompile(
-		`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB and 4.0 MiB is ` +
-			`allowed; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
+		`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB, which is more than the ` +
+			`4.0 MiB that --memory allows; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
 	require.Len(t, most, 2, e.Wants)
 	c.Population, _ = strconv.Atoi(most[1])
 	c.Population++

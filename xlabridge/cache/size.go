@@ -32,7 +32,7 @@ func checkedSize(x float64, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !(x >= 0 && x < 1<<62) {
+	if !(x == 0 || x >= 1 && x < 1<<62) {
 		return 0, strconv.ErrRange
 	}
 	return int64(x), nil

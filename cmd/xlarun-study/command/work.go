@@ -60,10 +60,6 @@ func workCommand(a *cli.App) *cobra.Command {
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)
 					}
-				},
-				Lost: func(trial int64) {
-					fmt.Fprintf(a.Out, "trial %d was given to another worker, since the server had not heard of this one "+
-						"for as long as a lease: this worker takes the next trial\n", trial)
 				}}, newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted

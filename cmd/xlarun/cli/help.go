@@ -63,8 +63,8 @@ func helpCommand(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
 	cmd.Long = "Help shows the help of a command, or of one of the topics\n" +
 		strings.Join(slices.Sorted(maps.Keys(topics())), ", ") +
-		".\nA topic alone is a list. With names after it, it shows the settings of these. With --all, as COMMAND --help " +
-		"--all does,\nthe help of a command describes every flag, also those that are seldom needed."
+		".\nA topic alone is a list. With names after it, it shows the settings of these. With --all, as COMMAND " +
+		"--help --all does,\nthe help of a command describes every flag, also those that are seldom needed."
 	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes\n" +
 		"  xlarun help policies mlp gru\n  xlarun help environments CartPole-v1"
 	return cmd

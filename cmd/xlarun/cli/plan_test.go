@@ -59,7 +59,7 @@ func TestBadPlanFlags(t *testing.T) {
 		require.EqualError(t, err, c.want)
 	}
 	_, err := resolve("--pop", "20000", "--policy", "mlp:64,64", "--memory", "3M")
-	require.ErrorContains(t, err, "2.9 MiB is allowed; the largest population that fits is ")
+	require.ErrorContains(t, err, "2.9 MiB that --memory allows; the largest population that fits is ")
 	x, err := resolve("--memory", "")
 	require.NoError(t, err, "nothing is what is free")
 	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)

@@ -133,7 +133,8 @@ func TestSparseTooLarge(t *testing.T) {
 	require.Regexp(
 		t,
 		`--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about `+
-			`.* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
+			`.* GiB, which is more than the 19.1 MiB `+
+			`that --memory allows; the largest population that fits is \d+\n`, b.err.String())
 	require.Equal(t, before, b.files(t))
 }
 

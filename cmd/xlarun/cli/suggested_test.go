@@ -122,7 +122,7 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 	require.Equal(t, 3, fronts)
 	three := map[string]string{"front": "5", "objectives": "at_0,at_2.2,return", "archive": "grid:8"}
 	_, err := (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
-	require.ErrorContains(t, err, "3, a value of each of at_0, at_2.2, return")
+	require.ErrorContains(t, err, "3 numbers with commas between, a value of each of at_0, at_2.2, return")
 	three["reference-point"] = "-4000,-4000,-4000"
 	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.NoError(t, err)

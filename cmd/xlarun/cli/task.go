@@ -289,7 +289,8 @@ func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
 			if err := f.Set(defaults[i].Text()); err != nil {
 				return err
 			}
-			line := fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the default again", other, text, f.Name)
+			line := fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the default again", other, text,
+				f.Name)
 			t.notice = strings.TrimPrefix(t.notice+"; "+line, "; ")
 		}
 	}

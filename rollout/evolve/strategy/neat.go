@@ -73,7 +73,7 @@ type NEATMating struct {
 	CrossoverRate    settings.Number `set:"crossover-rate" min:"0" max:"1"`
 	_                struct{}        `help:"part of the children that have two parents"`
 	AverageRate      settings.Number `set:"average-rate" min:"0" max:"1"`
-	_                struct{}        `help:"part of these whose common weights and biases are the means of both parents'"`
+	_                struct{}        `help:"part of these whose common weights and biases are means of the parents'"`
 	InterspeciesRate settings.Number `set:"interspecies-rate" min:"0" max:"1"`
 	_                struct{}        `help:"part of these whose second parent is of any species"`
 	DisableRate      settings.Number `set:"disable-rate" min:"0" max:"1"`
