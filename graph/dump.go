@@ -17,7 +17,7 @@ const (
 	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
 	PhaseLowered    Phase = "lowered"    // only ops that the target takes
 	PhaseExact      Phase = "exact"      // barriers after values that are compared with copies of themselves
-	PhaseOverwrites Phase = "overwrites" // concatenations that no select is written over
+	PhaseOverwrites Phase = "overwrites" // concatenations of another shape than selects
 	PhaseHashes     Phase = "hashes"     // barriers after random bits that several others are made of
 	PhaseGathers    Phase = "gathers"    // all_gathers that call a kernel numbered
 	PhaseLoops      Phase = "loops"      // loops marked that do not become one function

@@ -81,7 +81,7 @@ var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
 	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
-		what: "give concatenations another shape than the selects that could be written over them"},
+		what: "concatenations of another shape than selects"},
 	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
 		what: "compute random bits once that several others are made of"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
@@ -173,12 +173,7 @@ func (g *Graph) any(f func(*Node) bool) bool {
 
 // lowerOps replaces nodes by what Op.Lower makes of them, until no rule returns anything.
 func lowerOps(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if t == TargetTPU && o.Name == "slice" {
-			return partOfStack
-		}
-		return o.Lower
-	}).graph(g)
+	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
 }
 
 // lowerRule returns a node's results, made by other ops in the open scope, or nil if the node stays as it is.

@@ -36,21 +36,18 @@ func lowerOverwrites(g *Graph, t Target) *Graph {
 
 // markOverwrites marks the concatenations of a graph and of its bodies that a select could be written over.
 func markOverwrites(g *Graph, over map[*Node]bool) {
-	var selects []*Node
+	selects := map[string]bool{} // their shapes
 	for _, n := range g.Nodes {
 		for _, b := range n.Bodies {
 			markOverwrites(b, over)
 		}
 		if n.Op.Name == "select" {
-			selects = append(selects, n)
+			selects[n.Outs[0].shape.String()] = true
 		}
 	}
 	for _, n := range g.Nodes {
-		if n.Op.Name != "concatenate" || n.Outs[0].Size() < leastOverwrite {
-			continue
-		}
-		for _, s := range selects {
-			over[n] = over[n] || s.Outs[0].shape.Equal(n.Outs[0].shape)
+		if x := n.Outs; n.Op.Name == "concatenate" && x[0].Size() >= leastOverwrite && selects[x[0].shape.String()] {
+			over[n] = true
 		}
 	}
 }

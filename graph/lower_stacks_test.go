@@ -175,3 +175,34 @@ func TestWrittenOutProducts(t *testing.T) {
 		}
 	}
 }
+
+// 28.290 In a loop on a TPU a slice of a concatenation takes what lies there, whatever lengths are concatenated. Only a
+// stack, whose parts have length 1, goes away.
+func TestPartsOfStacks(t *testing.T) {
+	for _, c := range []struct {
+		lengths []int
+		left    int // concatenations in the lowered loop
+	}{
+		{[]int{1, 1, 1}, 0},
+		{[]int{0, 1, 2}, 1},
+		{[]int{2, 0, 1}, 1},
+	} {
+		p, err := Trace("parts", func(x *Array) *Array {
+			_, all := Scan(func(x *Array, _ None) (*Array, *Array) {
+				var parts []*Array
+				for i, length := range c.lengths {
+					parts = append(parts, SliceAxis(x.Mul(i+2), 1, 0, length))
+				}
+				stack := Concatenate(1, parts...)
+				return x.Add(1), SliceAxis(stack, 1, 1, 2)
+			}, x, None{}, Length(5))
+			return all
+		}, Abstract(ShapeOf(Float32, 3, 2)))
+		require.NoError(t, err)
+		require.Equal(t, c.left, opsOf(t, TargetTPU, p)["concatenate"], "%v", c.lengths)
+		x := tensorOf(t, Iota(6).Convert(Float32).Reshape(3, 2))
+		want, err := Interpret(p.Graph, []*Tensor{x}, nil)
+		require.NoError(t, err)
+		require.Equal(t, want[0].V, interpretLowered(t, TargetTPU, p, x)[0].V, "%v", c.lengths)
+	}
+}

@@ -259,6 +259,7 @@ var _ = register(&Op{
 		}
 		return []*Array{PadConfig(cts[0], 0, a.start, high, interior)}
 	},
+	Lower: partOfStack,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sliceAttrs)
 		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s",
