@@ -150,7 +150,7 @@ func largeSlice(c *Array) *Node {
 	return n
 }
 
-// stackOf returns the arrays that an array is a stack of, each of length 1 along an axis; nil: it is none along that axis.
+// stackOf returns the arrays that an array is a stack of, each of length 1 along an axis; nil: it is no such stack.
 func stackOf(x *Array, axis int) []*Array {
 	stack := x.node
 	if stack == nil || stack.Op.Name != "concatenate" || stack.Attrs.(axisAttrs).axis != axis ||

@@ -176,33 +176,42 @@ func TestWrittenOutProducts(t *testing.T) {
 	}
 }
 
-// 28.290 In a loop on a TPU a slice of a concatenation takes what lies there, whatever lengths are concatenated. Only a
-// stack, whose parts have length 1, goes away.
+// 28.290 In a loop whose constants are cut, a slice of a concatenation, or of its sum with another array, takes what
+// lies there, whatever lengths are concatenated. Only a stack, whose parts have length 1, goes away.
 func TestPartsOfStacks(t *testing.T) {
 	for _, c := range []struct {
 		lengths []int
-		left    int // concatenations in the lowered loop
+		stack   bool
 	}{
-		{[]int{1, 1, 1}, 0},
-		{[]int{0, 1, 2}, 1},
-		{[]int{2, 0, 1}, 1},
+		{[]int{1, 1, 1}, true},
+		{[]int{0, 1, 2}, false}, // as many arrays as elements
+		{[]int{2, 0, 1}, false},
+		{[]int{1, 1, 0}, false},
 	} {
-		p, err := Trace("parts", func(x *Array) *Array {
-			_, all := Scan(func(x *Array, _ None) (*Array, *Array) {
-				var parts []*Array
-				for i, length := range c.lengths {
-					parts = append(parts, SliceAxis(x.Mul(i+2), 1, 0, length))
-				}
-				stack := Concatenate(1, parts...)
-				return x.Add(1), SliceAxis(stack, 1, 1, 2)
-			}, x, None{}, Length(5))
-			return all
-		}, Abstract(ShapeOf(Float32, 3, 2)))
+		var shapes []Shape
+		var in []*Tensor
+		for i, length := range append(c.lengths, c.lengths[0]+c.lengths[1]+c.lengths[2]) {
+			shapes = append(shapes, ShapeOf(Float32, 4, length))
+			x := newTensor(shapes[i])
+			for k := range x.V {
+				x.SetF(k, float64(10*i+k+1))
+			}
+			in = append(in, x)
+		}
+		g := closedGraph("parts", shapes, func(p []*Array) []*Array {
+			whole, last := Concatenate(1, p[:3]...), len(p)-1
+			return []*Array{SliceAxis(whole, 1, 1, 2), SliceAxis(whole.Add(p[last]), 1, 1, 2)}
+		})
+		want, err := Interpret(g, in, nil)
 		require.NoError(t, err)
-		require.Equal(t, c.left, opsOf(t, TargetTPU, p)["concatenate"], "%v", c.lengths)
-		x := tensorOf(t, Iota(6).Convert(Float32).Reshape(3, 2))
-		want, err := Interpret(p.Graph, []*Tensor{x}, nil)
+		l := newLowering(g, TargetTPU, func(o *Op) lowerRule { return o.Lower })
+		l.cut = map[cutKey][]*Array{}
+		lowered := l.graph(g).Simplify()
+		require.Equal(t, !c.stack, lowered.Uses("concatenate"), "%v", c.lengths)
+		got, err := Interpret(lowered, in, nil)
 		require.NoError(t, err)
-		require.Equal(t, want[0].V, interpretLowered(t, TargetTPU, p, x)[0].V, "%v", c.lengths)
+		for i := range want {
+			require.Equal(t, want[i].V, got[i].V, "%v", c.lengths)
+		}
 	}
 }
