@@ -1,17 +1,21 @@
 package graph
 
-// XLA's CPU compiler makes a loop over the window of each element, one element after the other. The largest element of
-// windows that slide by one is that of rows of columns. So it is taken axis by axis, as elementwise maxima of shifted
-// arrays, in vectors: windows of 5 x 5 take eight maxima an element instead of 24. A barrier between the axes keeps the
-// compiler from computing the maxima along the first one again for each along the second. A window of many elements is
-// made of two smaller ones that overlap.
+// XLA's CPU compiler makes a loop over the window of each element, one element after the other. The maximum of a
+// rectangle is the maximum along one axis of the maxima along the other. So windows that slide by one are taken axis by
+// axis, as elementwise maxima of shifted arrays, in vectors: windows of 5 x 5 take eight maxima an element instead of
+// 24. A barrier between the axes keeps the compiler from computing the maxima along the first one again for each along
+// the second. A window of many elements is made of two smaller ones that overlap.
 
 // mostShifts is the longest window that is one maximum of shifted arrays.
 const mostShifts = 5
 
-// leastWindows is the least number of windows for that, and leastSlide that of those along the last axis: LLVM writes
-// out shorter loops, and then makes no vectors of maxima.
-const leastWindows, leastSlide = 1 << 10, 32
+const (
+	// leastWindows is the least number of windows that are maxima of shifted arrays.
+	leastWindows = 1 << 10
+	// leastSlide is the least length of the result's last axis. LLVM writes out shorter loops, and then makes no
+	// vectors of maxima.
+	leastSlide = 32
+)
 
 // lowerWindow is the Lower rule of reduce_window, for CPUs.
 func lowerWindow(l *lowering, n *Node, in []*Array) []*Array {
