@@ -37,9 +37,10 @@ func (g *Graph) ShortLoops() float64 {
 // way takes half as long again to compile.
 const mostShort = .25
 
-// WholeLoops reports whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
-// of the two ways in which XLA's CPU compiler writes code (xlabridge's cpu.go): where nothing large is written to in
-// part, for which that way copies it, and where loops are not short.
+// WholeLoops reports whether a lowered program is compiled such that loops are functions (lower_loops.go), whether it
+// runs alone or not, by the older of the two ways in which XLA's CPU compiler writes code: where nothing large is
+// written to in part, for which that way copies it, and where loops are not short. More programs that run alone are
+// (wholeLoops in xlabridge's cpu.go).
 func (g *Graph) WholeLoops(t Target) bool {
 	return t.kernels() && !g.WritesParts(t) && g.ShortLoops() < mostShort
 }
@@ -189,9 +190,14 @@ func (g *Graph) ShortIntegerSums() float64 {
 // longReduction is the length of the longest axis that XLA reduces in one go; longer ones it reduces in a tree.
 const longReduction = 32
 
-// ExactReductions counts a program's reductions along long axes whose results do not depend on the order: those of
-// whole numbers and bools, and maxima and minima. all counts the other ones, too. A loop counts as one step.
-func (g *Graph) ExactReductions() (exact, all int) {
+// plainSum is the most float32 that one loop adds up about as well as a tree.
+const plainSum = 128
+
+// OrderlessReductions counts a program's reductions along long axes whose results do not depend on the order: those of
+// whole numbers and bools, and maxima and minima. all counts the other ones, too. plain reports whether each of these
+// is a sum of at most 128 float32. A loop counts as one step.
+func (g *Graph) OrderlessReductions() (orderless, all int, plain bool) {
+	plain = true
 	g.eachOperation(func(n *Node) {
 		if n.Op.Name != "reduce" {
 			return
@@ -202,25 +208,33 @@ func (g *Graph) ExactReductions() (exact, all int) {
 		}
 		all++
 		if a.kind != "sum" && a.kind != "prod" || isInt(x.DType()) || x.DType() == Bool {
-			exact++
+			orderless++
+			return
 		}
+		terms := 1
+		for _, axis := range a.axes {
+			terms *= x.Dim(axis)
+		}
+		plain = plain && a.kind == "sum" && x.DType() == Float32 && terms <= plainSum
 	})
-	return exact, all
+	return orderless, all, plain
 }
 
-// mostColumns and leastShort are the parts of a program's operations that decide whether its loops are written out.
+// These parts of a program's operations decide whether its loops are written out.
 const (
 	mostColumns = .2
 	leastShort  = .05
+	// mostIntegerSums is the most that sums of whole numbers along short rows may be.
+	mostIntegerSums = .2
 )
 
 // Unrolled reports whether LLVM's unrolling pays for a program that runs alone. It writes out loops of a few turns and
 // the windows of shifted arrays, and joins reductions of whole numbers along other axes than the last into vectors. It
 // loses where it writes out sums of whole numbers along short rows, or loops around exponentials: reductions of floats
-// along other axes than the last, inside of loops. Other programs without loops are as fast without it, and take a
-// fifth to a half less time to compile.
+// along other axes than the last, inside of loops. Other programs without loops are as fast without it, and take less
+// time to compile (docs/notes/language-speed.md).
 func (g *Graph) Unrolled() bool {
-	integers := g.partOf(func(n *Node) bool { return reducesColumns(n) && !isFloat(n.Inputs[0].DType()) })
+	integers := g.partOf(func(n *Node) bool { return reducesColumns(n) && isInt(n.Inputs[0].DType()) })
 	switch {
 	case g.ShortIntegerSums() > mostIntegerSums:
 		return false
@@ -229,9 +243,6 @@ func (g *Graph) Unrolled() bool {
 	}
 	return g.any(func(n *Node) bool { return n.Op.Loop != nil }) && g.loopColumns() < mostColumns
 }
-
-// mostIntegerSums is the part of a program's operations from which on sums of whole numbers along short rows decide.
-const mostIntegerSums = .2
 
 // reducesColumns reports whether a node reduces along other axes than the last.
 func reducesColumns(n *Node) bool {

@@ -36,36 +36,43 @@ const mostSmall = .5
 // own kernels make the updates (graph's lowering inserts them) or no large array is updated, and not for short loops
 // (graph.WholeLoops).
 
-// Extra options. wholeLoops turns every loop, of any size, into one function, except the loops that graph's lowering
+// Extra options. loopThreshold turns every loop, of any size, into one function, except the loops that graph's lowering
 // keeps apart (graph/lower_loops.go).
 const (
 	olderEmitters = "xla_cpu_disable_new_fusion_emitters"
 	noUnrolling   = "xla_cpu_disable_loop_unrolling"
-	wholeLoops    = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+	loopThreshold = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 )
 
 // A program with more single floats that are gathered, or with more operations in short inner loops, is compiled in
 // another way. These are parts of all floats and operations.
 const mostGathered, mostShortRows = .05, .4
 
+// wholeLoops reports whether a lowered program is compiled with such options. With LLVM's unrolling, which unrolled says
+// it gets, short loops are fast by the older emitters, too.
+func (c *Client) wholeLoops(l *graph.Lowered, unrolled bool) bool {
+	return l.Graph.WholeLoops(l.Target) ||
+		unrolled && c.HasKernels() && !l.Graph.WritesParts(l.Target) && !l.Graph.TiledProducts()
+}
+
 // emitters returns the extra options for a program whose loops are functions. Programs that run alone are compiled
 // another way: others gain less than it costs, and programs of populations must keep their bytes.
 //
-// LLVM unrolls the loops of those that run alone and gain from it (graph.Unrolled): a fifth to a half of the time, in
-// loops with short axes, shifted arrays, windows and small products. Gathers of single floats that no kernel makes take
-// half to two thirds of the time with the newer emitters.
-func emitters(g *graph.Graph, alone bool) string {
+// LLVM unrolls the loops of those that run alone and gain from it (unrolled: graph.Unrolled), those with short axes,
+// shifted arrays, windows and small products. Gathers of single floats that no kernel makes are faster with the newer
+// emitters (docs/notes/language-speed.md).
+func emitters(g *graph.Graph, alone, unrolled bool) string {
 	switch {
 	case g.TiledProducts() && alone && g.ShortRows() > mostShortRows:
-		return olderEmitters + "," + wholeLoops + "," + tiledProducts
+		return olderEmitters + "," + loopThreshold + "," + tiledProducts
 	case g.TiledProducts():
-		return olderEmitters + "," + noUnrolling + "," + wholeLoops + "," + tiledProducts
+		return olderEmitters + "," + noUnrolling + "," + loopThreshold + "," + tiledProducts
 	case alone && g.Gathered() > mostGathered:
 		return "" // in loops that are one function, gathers take twice as long
-	case alone && g.Unrolled():
-		return olderEmitters + "," + wholeLoops
+	case unrolled:
+		return olderEmitters + "," + loopThreshold
 	}
-	return olderEmitters + "," + noUnrolling + "," + wholeLoops
+	return olderEmitters + "," + noUnrolling + "," + loopThreshold
 }
 
 // tiledProducts are the extra options with which the compiler writes its own code for matrix products inside loops that
@@ -83,18 +90,20 @@ const mostModules = 8
 
 // XLA reduces long axes in trees: three kernels, and three more for each level of the tree, where one would do. Only
 // sums of floats gain by it, since they lose fewer digits. Their pass is disabled for programs that have nearly nothing
-// but other reductions, and many of them: a generation of NEAT compiles in four fifths of the time. Its few sums of
-// floats are in the library, which has its own order.
+// but other reductions, and many of them, as a generation of NEAT (docs/notes/speed-on-cpu.md). Their long sums of
+// floats must be so short that the digits hardly differ. XLA's library takes sums from 32,768 elements on, but not all:
+// it depends on what they add up.
 const (
 	treeReductions = "tree_reduction_rewriter"
 	manyReductions = 16
-	mostExact      = .8
+	mostOrderless  = .8
 )
 
-// exact reports whether a program has many reductions, nearly all of which have the same result in any order.
-func exact(g *graph.Graph) bool {
-	exact, all := g.ExactReductions()
-	return exact >= manyReductions && float64(exact) >= mostExact*float64(all) && !g.TiledProducts()
+// orderless reports whether a program has many reductions, nearly all of which have the same result in any order.
+func orderless(g *graph.Graph) bool {
+	orderless, all, plain := g.OrderlessReductions()
+	return plain && orderless >= manyReductions && float64(orderless) >= mostOrderless*float64(all) &&
+		!g.TiledProducts()
 }
 
 // cudaDataDir is the option for the folder of CUDA's tools, ptxas and libdevice.
@@ -127,14 +136,12 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 	case l.Graph.Uses("conv"):
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 	}
-	if exact(l.Graph) {
+	if orderless(l.Graph) {
 		options[disabledPasses] = strings.Trim(fmt.Sprint(options[disabledPasses], ",", treeReductions), ",")
 	}
-	// With LLVM's unrolling, which programs that run alone get, short loops are fast by the older emitters, too.
-	short := o.alone && c.HasKernels() && !l.Graph.WritesParts(l.Target) && !l.Graph.TiledProducts() &&
-		l.Graph.Unrolled()
-	if short || l.Graph.WholeLoops(l.Target) {
-		options[extraOptions] = emitters(l.Graph, o.alone)
+	unrolled := o.alone && l.Graph.Unrolled()
+	if c.wholeLoops(l, unrolled) {
+		options[extraOptions] = emitters(l.Graph, o.alone, unrolled)
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
 		if l.Graph.TiledProducts() {
 			options[libraryFusions] = ""

@@ -70,19 +70,26 @@ func TestEmitters(t *testing.T) {
 	require.False(t, isSet, "of a text nothing is known")
 }
 
-// Reductions are trees unless nearly all of many long ones have the same result in any order.
+// Reductions are trees unless nearly all of many long ones have the same result in any order, and the others are short
+// sums of float32.
 func TestTreesOfReductions(t *testing.T) {
 	c := open(t, Options{})
 	for _, s := range []struct {
 		name               string
 		whole, sums, short int
+		dtype              graph.DType // of the sums
+		terms              int
 		trees              bool
 	}{
-		{"31.405 many of whole numbers", 16, 0, 0, false},
-		{"31.406 few", 15, 0, 0, true},
-		{"31.407 a fifth of them are sums of floats", 16, 4, 0, false},
-		{"31.408 more sums of floats", 16, 5, 0, true},
-		{"31.409 short ones", 0, 0, 20, true},
+		{"31.405 many of whole numbers", 16, 0, 0, graph.Float32, 100, false},
+		{"31.406 few", 15, 0, 0, graph.Float32, 100, true},
+		{"31.407 a fifth of them are sums of floats", 16, 4, 0, graph.Float32, 100, false},
+		{"31.408 more sums of floats", 16, 5, 0, graph.Float32, 100, true},
+		{"31.409 short ones", 0, 0, 20, graph.Float32, 100, true},
+		{"28.299 a sum in float64", 16, 1, 0, graph.Float64, 100, true},
+		{"28.300 a sum in bfloat16", 16, 1, 0, graph.BFloat16, 100, true},
+		{"28.301 the longest plain sum", 16, 1, 0, graph.Float32, 128, false},
+		{"28.302 a longer one", 16, 1, 0, graph.Float32, 129, true},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			p, err := graph.Trace("reduce", func(x *array) *array {
@@ -92,13 +99,15 @@ func TestTreesOfReductions(t *testing.T) {
 					switch {
 					case i < s.whole:
 						of = graph.Convert(of, graph.Int32)
-					case i >= s.whole+s.sums:
+					case i < s.whole+s.sums:
+						of = graph.Convert(of, s.dtype)
+					default:
 						of = graph.SliceAxis(of, 0, 0, 32)
 					}
 					y = graph.Add(y, graph.Convert(graph.Sum(of), graph.Float32))
 				}
 				return y
-			}, graph.Abstract(graph.ShapeOf(graph.Float32, 100)))
+			}, graph.Abstract(graph.ShapeOf(graph.Float32, s.terms)))
 			require.NoError(t, err)
 			l, err := p.Lower(c.Target())
 			require.NoError(t, err)
@@ -302,8 +311,8 @@ func TestTransposeKernel(t *testing.T) {
 // Programs that run alone are compiled another way if they gather numbers or have short inner loops. Programs of
 // populations are not.
 func TestEmittersOfProgramsAlone(t *testing.T) {
-	old := strings.Join([]string{olderEmitters, noUnrolling, wholeLoops}, ",")
-	unrolled := strings.Join([]string{olderEmitters, wholeLoops}, ",")
+	old := strings.Join([]string{olderEmitters, noUnrolling, loopThreshold}, ",")
+	unrolled := strings.Join([]string{olderEmitters, loopThreshold}, ",")
 	x := func(dims ...int) *array { return graph.Abstract(graph.ShapeOf(graph.Float32, dims...)) }
 	for name, c := range map[string]struct {
 		f    func(x *array) *array
@@ -351,8 +360,8 @@ func TestEmittersOfProgramsAlone(t *testing.T) {
 		require.NoError(t, err, name)
 		l, err := p.Lower(graph.TargetCPUKernels)
 		require.NoError(t, err, name)
-		require.Equal(t, c.want, emitters(l.Graph, true), name)
-		require.Equal(t, old, emitters(l.Graph, false), name)
+		require.Equal(t, c.want, emitters(l.Graph, true, l.Graph.Unrolled()), name)
+		require.Equal(t, old, emitters(l.Graph, false, false), name)
 	}
 }
 
