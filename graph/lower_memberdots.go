@@ -155,9 +155,8 @@ func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
 	return []*Array{Concatenate(batches, outs...)}
 }
 
-// partOfStack is the Lower rule of slice. In a loop whose constants are cut, the slice of a stack, or of its sum with
-// another array, that takes one part of the stack does without the stack, which would be a kernel of its own. nil: it is
-// no such slice.
+// partOfStack is the Lower rule of slice. In a loop whose constants are cut, a slice that takes one part of a stack, or
+// of its sum with another array, does without the stack, which would be a kernel of its own. nil: it is no such slice.
 func partOfStack(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(sliceAttrs)
 	if l.cut == nil {

@@ -48,8 +48,8 @@ const (
 // another way. These are parts of all floats and operations.
 const mostGathered, mostShortRows = .05, .4
 
-// wholeLoops reports whether a lowered program is compiled with such options. With LLVM's unrolling, which unrolled says
-// it gets, short loops are fast by the older emitters, too.
+// wholeLoops reports whether a lowered program is compiled with such options. unrolled: it is to get LLVM's unrolling,
+// with which short loops are fast by the older emitters, too.
 func (c *Client) wholeLoops(l *graph.Lowered, unrolled bool) bool {
 	return l.Graph.WholeLoops(l.Target) ||
 		unrolled && c.HasKernels() && !l.Graph.WritesParts(l.Target) && !l.Graph.TiledProducts()
