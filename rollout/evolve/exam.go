@@ -155,16 +155,10 @@ func (e *Evolution) prepareExam(earlier *episode.ActingJudge) error {
 		e.exam, err = newExam(e.backend, &e.config, centre)
 	}
 	if err == nil {
-		if e.counter == nil {
-			e.counter = run.NewStageCounter()
-		}
-		e.exam.Progress = func(done, total int) { e.counter.Stage("episodes of the exam", done, total) }
+		e.exam.Progress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
 	}
 	return err
 }
-
-// Counter implements run.Counting.
-func (e *Evolution) Counter() *run.PartCounter { return e.counter }
 
 // examine holds an exam if the run has reached its target. The run goes on if the centre does not pass. The first time
 // that is a notice.
