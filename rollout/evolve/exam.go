@@ -78,9 +78,12 @@ func (c *Config) checkExam() error {
 		return settings.Wrong("exam-target", c.ExamTarget, "0 without a target, since no run without one reaches an "+
 			"exam: set target, too")
 	}
-	if most := r.Env.Spec().MaxReward * float64(r.Steps); most > 0 && c.ExamTarget > most {
-		return settings.Wrong("exam-target", c.ExamTarget, "at most %g, the largest return of an exam's %d steps of %s",
-			most, r.Steps, c.Env)
+	if reward := r.Env.Spec().MaxReward; reward != nil {
+		// An episode has from one step to all.
+		if most := max(*reward, *reward*float64(r.Steps)); c.ExamTarget > most {
+			return settings.Wrong("exam-target", c.ExamTarget, "at most %g, the largest return of an exam's %d steps "+
+				"of %s", most, r.Steps, c.Env)
+		}
 	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {

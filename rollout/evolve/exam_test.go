@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -76,6 +77,13 @@ func TestExam(t *testing.T) {
 		var wrong *settings.Error
 		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
+	}
+	for env, most := range map[string]float64{"Pendulum-v1": 0, "MountainCar-v0": -1, "Reacher-misc-v1": 30} {
+		other := c.clone()
+		other.Env, other.ExamTarget, other.ExamParam = env, most+.5, nil
+		require.ErrorContains(t, other.checkExam(), fmt.Sprintf("at most %g, the largest return", most), "31.447")
+		other.ExamTarget = most - .5
+		require.NoError(t, other.checkExam(), "31.447 %s", env)
 	}
 	other := c.clone()
 	other.ExamSteps, other.ExamParam = 1000, nil
