@@ -142,8 +142,8 @@ func TestFlagsThatSwitchSettingsOff(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, k.all()["exam-episodes"].Text()+" "+k.all()["exam-param"].Text())
 		if flag == "0" {
-			require.Contains(t, k.notices, "--exam-target 0 leaves exam-episodes of the file without effect: it is the "+
-				"default again")
+			require.Contains(t, k.notices, "--exam-target 0 leaves exam-episodes of the file without effect: it is "+
+				"the default again")
 			require.NotContains(t, k.text, "exam-episodes = 20")
 		} else {
 			require.Empty(t, k.notices)
