@@ -47,9 +47,9 @@ type Spec struct {
 	MaxSteps int
 	// RewardThreshold is the mean return at which the environment counts as solved; 0 or NaN: none.
 	RewardThreshold float64
-	// MaxReward is the largest reward of a step, if it is above 0; 0: it is not known. No return of n steps is above
-	// n times it.
-	MaxReward float64
+	// MaxReward is what no reward of a step exceeds, with any parameters; nil: it is not known. It bounds the mean
+	// return that a run may want.
+	MaxReward *float64
 
 	Players int // 0 and 1: one player; 2 or more: a Game
 	// LegalMask is true if actions can be illegal: the environment is a Masker, and Action is Discrete or

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Footprint is an estimate of the memory that a compiled program needs on one device, in bytes.
 type Footprint struct {
@@ -35,7 +38,7 @@ func (p *Program) Footprint(t Target) (f Footprint, err error) {
 			f.Results += int64(s.Bytes())
 		}
 	}
-	f.Temporaries = footprintOf(l.Graph, homes)
+	f.Temporaries = footprintOf(l.Graph, t, homes)
 	return f, nil
 }
 
@@ -59,6 +62,7 @@ func (p *place) end() *place {
 // lives are the values of one graph.
 type lives struct {
 	graph   *Graph
+	target  Target
 	users   map[*Array][]int
 	inits   map[*Array]int // the number of loops whose carries begin with a value
 	virtual map[*Array]bool
@@ -74,9 +78,9 @@ type reading struct {
 }
 
 // footprintOf returns the largest size of temporaries of a graph at one time. homes has, by the number of a result, the
-// number of the parameter in whose place it goes.
-func footprintOf(g *Graph, homes map[int]int) int64 {
-	v := &lives{graph: g, users: map[*Array][]int{}, inits: map[*Array]int{}, virtual: map[*Array]bool{},
+// number of the parameter in whose place it goes. Each parameter is in it at most once.
+func footprintOf(g *Graph, t Target, homes map[int]int) int64 {
+	v := &lives{graph: g, target: t, users: map[*Array][]int{}, inits: map[*Array]int{}, virtual: map[*Array]bool{},
 		at: map[*Array]*place{}, reads: map[*Array][]reading{}}
 	for i, n := range g.Nodes {
 		for _, a := range n.Inputs {
@@ -115,19 +119,21 @@ func footprintOf(g *Graph, homes map[int]int) int64 {
 	for i, n := range g.Nodes {
 		if len(n.Outs) == 0 || !v.virtual[n.Outs[0]] {
 			for _, a := range n.Inputs {
-				v.keep(a, i)
+				v.noteRead(a, i)
 			}
 		}
 	}
 	for _, r := range g.Results {
-		v.keep(r, len(g.Nodes))
+		v.noteRead(r, len(g.Nodes))
 	}
 	nested := make([]int64, len(g.Nodes))
 	for i, n := range g.Nodes {
 		nested[i] = v.reuse(i, n)
 	}
-	for result, param := range homes {
-		v.home(g.Results[result], home[param])
+	readers := v.readers(home)
+	for _, result := range slices.Sorted(maps.Keys(homes)) {
+		h := home[homes[result]]
+		v.home(g.Results[result], h, readers[h])
 	}
 	for i, r := range g.Results {
 		if _, ok := homes[i]; !ok {
@@ -155,8 +161,9 @@ func (v *lives) fuses(n *Node, o *Array) bool {
 	distinct := map[int]bool{}
 	for _, i := range v.users[o] {
 		by := v.graph.Nodes[i]
-		// XLA's library reduces float32 with what makes it; reductions of other types are split in two before fusion.
-		reduces := by.Op.Name == "reduce" && o.shape.DType == Float32
+		// XLA's library for CPUs reduces float32 with what makes it, and splits reductions of other types in two before
+		// fusion. Accelerators fuse all of them.
+		reduces := by.Op.Name == "reduce" && (v.target.accelerator() || o.shape.DType == Float32)
 		if notFused[by.Op.Name] && !reduces && !alone(by) {
 			return false
 		}
@@ -209,19 +216,46 @@ func (v *lives) sources(a *Array) []reading {
 	return v.reads[a]
 }
 
-// readings returns what computing the result of a node reads.
+// readings returns what computing the result of a node reads, each place once.
 func (v *lives) readings(n *Node) (all []reading) {
 	same := elementwise(n) || n.Op.Name == "reshape"
+	number := map[*place]int{} // of a place in all
 	for _, a := range n.Inputs {
 		for _, s := range v.sources(a) {
-			all = append(all, reading{s.place, s.same && same})
+			i, known := number[s.place]
+			if !known {
+				i, number[s.place] = len(all), len(all)
+				all = append(all, reading{s.place, same})
+			}
+			all[i].same = all[i].same && s.same
 		}
 	}
 	return all
 }
 
-// keep notes that a value is read by node i.
-func (v *lives) keep(a *Array, i int) {
+// readers returns, for each place of a parameter, the numbers of the nodes that read it. It is called after reuse, as
+// values in the place of a parameter are read there too.
+func (v *lives) readers(home []*place) map[*place][]int {
+	all := map[*place][]int{}
+	for _, h := range home {
+		all[h] = nil
+	}
+	for i, n := range v.graph.Nodes {
+		if len(n.Outs) == 0 || v.virtual[n.Outs[0]] {
+			continue
+		}
+		for _, s := range v.readings(n) {
+			h := s.end()
+			if by, is := all[h]; is && (len(by) == 0 || by[len(by)-1] != i) {
+				all[h] = append(by, i)
+			}
+		}
+	}
+	return all
+}
+
+// noteRead notes that a value is read by node i.
+func (v *lives) noteRead(a *Array, i int) {
 	for _, p := range v.sources(a) {
 		p.last = max(p.last, i)
 	}
@@ -255,10 +289,10 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 				to.begin = min(to.begin, p.end().begin)
 			}
 		}
-		return footprintOf(n.Bodies[1], homes)
+		return footprintOf(n.Bodies[1], v.target, homes)
 	case "function", "switch":
 		for _, b := range n.Bodies {
-			nested = max(nested, footprintOf(b, nil))
+			nested = max(nested, footprintOf(b, v.target, nil))
 		}
 		return nested
 	case "dynamic_update_slice", "scatter", "custom_call":
@@ -280,22 +314,24 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 	return 0
 }
 
-// home puts a result in the place of a parameter, where XLA allows that: the result depends on all that reads the
-// parameter. Otherwise XLA copies the parameter at the start, and the readers read the copy.
-func (v *lives) home(result *Array, h *place) {
+// home puts a result in the place h of a parameter, where XLA allows that: the result depends on all readers, the nodes
+// that read h. Otherwise XLA copies the parameter at the start, and the readers read the copy.
+func (v *lives) home(result *Array, h *place, readers []int) {
 	r := v.at[result]
-	if h = h.end(); r.end() != r || r == h || r.outside || r.bytes != h.bytes {
+	if r.end() != r || r == h || r.outside || r.bytes != h.bytes {
 		return
 	}
-	needed := ancestors(result.node)
-	for i, n := range v.graph.Nodes {
-		if len(n.Outs) == 0 || v.virtual[n.Outs[0]] || needed[n] && i != r.begin || i == r.begin && v.inPlace(r, h) {
-			continue
+	var needed map[*Node]bool
+	if slices.ContainsFunc(readers, func(i int) bool { return i != r.begin }) {
+		needed = ancestors(result.node)
+	}
+	if slices.ContainsFunc(readers, func(i int) bool {
+		if i == r.begin {
+			return !v.inPlace(r, h)
 		}
-		if slices.ContainsFunc(v.readings(n), func(s reading) bool { return s.end() == h }) {
-			v.copies = append(v.copies, &place{bytes: h.bytes, last: h.last})
-			break
-		}
+		return !needed[v.graph.Nodes[i]]
+	}) {
+		v.copies = append(v.copies, &place{bytes: h.bytes, last: h.last})
 	}
 	r.into = h
 }

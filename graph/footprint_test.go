@@ -40,3 +40,55 @@ func TestFootprint(t *testing.T) {
 		require.Equal(t, got.Arguments+got.Results+got.Temporaries, got.Total())
 	}
 }
+
+// 31.443: a chain of 40 squares that are fused has 2^40 ways to its input, which is read once.
+func TestFootprintOfSquares(t *testing.T) {
+	p, err := TraceArgs("f", []any{Abstract(ShapeOf(Float32, 32, 32))}, TraceOptions{}, func(a []any) any {
+		x := a[0].(*Array)
+		for range 40 {
+			x = x.Mul(x)
+		}
+		return x
+	})
+	require.NoError(t, err)
+	got, err := p.Footprint(TargetCPU)
+	require.NoError(t, err)
+	require.Equal(t, Footprint{Arguments: 4096, Results: 4096}, got)
+}
+
+// 31.444: two results that are one value go in the places of two arguments. Only the first of them is read where the
+// result is written, and needs a copy.
+func TestFootprintOfOneValueTwice(t *testing.T) {
+	x := Abstract(ShapeOf(Float32, 32, 32))
+	for range 20 { // it does not depend on the order of a map
+		p, err := TraceArgs("f", []any{x, x}, TraceOptions{Donate: []int{0, 1}}, func(a []any) any {
+			y := a[0].(*Array)
+			y = y.Dot(y)
+			return []any{y, y}
+		})
+		require.NoError(t, err)
+		require.Len(t, p.Donated, 2)
+		got, err := p.Footprint(TargetCPU)
+		require.NoError(t, err)
+		require.Equal(t, Footprint{Arguments: 8192, Temporaries: 4096}, got)
+	}
+}
+
+// 31.445: a CPU computes an array of int32 before it sums it, and an accelerator computes each element where it sums
+// it.
+func TestFootprintOfReductions(t *testing.T) {
+	for _, d := range []DType{Float32, Int32} {
+		p, err := TraceArgs("f", []any{Abstract(ShapeOf(d, 32, 32))}, TraceOptions{}, func(a []any) any {
+			return a[0].(*Array).Mul(3).Add(1).Sum()
+		})
+		require.NoError(t, err)
+		for target, want := range map[Target]int64{TargetCPU: int64(d.Size()) * 1024, TargetCUDA: 0} {
+			if d == Float32 {
+				want = 0
+			}
+			got, err := p.Footprint(target)
+			require.NoError(t, err)
+			require.Equal(t, want, got.Temporaries, "%s, %s", d, target)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -392,4 +393,19 @@ func plainText(trials []*study.FrozenTrial) string {
 		text += fmt.Sprintf(" %x %s %s\n", x.Intermediate, Reason(x), x.SystemAttrs[study.DigestAttr])
 	}
 	return text
+}
+
+// stderrOf returns what f writes to os.Stderr, a few lines at most. Its test must not be parallel.
+func stderrOf(t *testing.T, f func()) string {
+	t.Helper()
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	stderr := os.Stderr
+	os.Stderr = write
+	defer func() { os.Stderr = stderr }()
+	f()
+	require.NoError(t, write.Close())
+	told, err := io.ReadAll(read)
+	require.NoError(t, err)
+	return string(told)
 }

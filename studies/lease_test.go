@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/messaging"
+	"xlarun/rollout/run"
 	"xlarun/studies/internal/decision"
 	"xlarun/studies/study"
+	"xlarun/xlabridge"
 )
 
 // slowLeases is a bucket whose answers to writes are lost. The writes are stored, or not.
@@ -216,4 +219,43 @@ func (l laterLeases) Update(ctx context.Context, key string, value []byte, last 
 	revision, err := l.KeyValue.Update(ctx, key, value, last)
 	l.pass()
 	return revision, err
+}
+
+// slowBowls are bowls of a worker that stands still before a trial's first round.
+type slowBowls struct {
+	bowls
+	still func()
+}
+
+func (s slowBowls) Backend(ctx context.Context, e run.Experiment) (xlabridge.Backend, error) {
+	s.still()
+	return s.bowls.Backend(ctx, e)
+}
+
+// 31.446: a worker stands still for longer than a lease, and another one gets its trial. The first one says so when its
+// next request is refused: a report, or the result of a trial without reports.
+func TestLostTrialIsTold(t *testing.T) {
+	for name, steps := range map[string]int{"report": 6, "result": 1} {
+		d, trial := newTestServer(t, fmt.Sprintf("lease = \"15s\"\n[run]\nsteps = %d\n", steps))
+		now := time.Now()
+		d.now = func() time.Time { return now }
+		var other reply
+		w := &worker{conn: d.broker.conn, js: d.broker.js, id: "a", start: time.Now(), wait: time.Minute,
+			reconnection: make(chan struct{}), runs: slowBowls{still: func() {
+				d.mu.Lock()
+				now = now.Add(16 * time.Second)
+				d.mu.Unlock()
+				var err error
+				other, err = d.claim(request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"})
+				require.NoError(t, err, name)
+			}}}
+		consumer, err := d.broker.js.Consumer(t.Context(), queueName, workersName)
+		require.NoError(t, err)
+		msg, err := consumer.Next()
+		require.NoError(t, err)
+		told := stderrOf(t, func() { require.NoError(t, w.runTrial(t.Context(), msg), name) })
+		require.NotNil(t, other.Job, "%s: the worker b has the trial", name)
+		require.Equal(t, fmt.Sprintf("trial %d was given to another worker, since the study had not heard of this one "+
+			"for as long as a lease: this worker takes the next trial\n", trial), told, name)
+	}
 }

@@ -3,7 +3,6 @@ package studies
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -162,15 +161,9 @@ func (withoutStore) ObjectStore(context.Context, string) (jetstream.ObjectStore,
 
 // Case 27.160: the notice had the name of a variable in place of a word.
 func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	stderr := os.Stderr
-	os.Stderr = write
-	(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})
-	os.Stderr = stderr
-	require.NoError(t, write.Close())
-	told, err := io.ReadAll(read)
-	require.NoError(t, err)
+	told := stderrOf(t, func() {
+		(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})
+	})
 	require.Equal(t, "the state at the end of trial 7 is not stored, so trials that go on from it compute it again: "+
-		"no space left\n", string(told))
+		"no space left\n", told)
 }

@@ -50,7 +50,7 @@ type AcrobotState struct {
 // Spec of Acrobot-v1.
 func (Acrobot) Spec() envs.Spec {
 	return envs.Spec{ID: "Acrobot-v1", Observation: envs.Symmetric(1, 1, 1, 1, 4*math.Pi, 9*math.Pi),
-		Action: envs.Discrete{N: 3}, MaxSteps: 500, RewardThreshold: -100}
+		Action: envs.Discrete{N: 3}, MaxSteps: 500, MaxReward: new(0.), RewardThreshold: -100}
 }
 
 // DefaultParams of Acrobot-v1.

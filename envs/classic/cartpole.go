@@ -52,7 +52,7 @@ const (
 func (CartPole) Spec() envs.Spec {
 	return envs.Spec{ID: "CartPole-v1", Observation: envs.Symmetric(2*cartPoleX, envs.Unbounded, 2*cartPoleTheta,
 		envs.Unbounded), Action: envs.Discrete{N: 2},
-		MaxSteps: 500, RewardThreshold: 475, MaxReward: 1,
+		MaxSteps: 500, RewardThreshold: 475, MaxReward: new(1.),
 		Descriptor:  envs.Positive(cartPoleX, cartPoleSpeed),
 		Descriptors: []string{"mean distance from the middle (m)", "mean speed (m/s)"}}
 }

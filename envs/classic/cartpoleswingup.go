@@ -57,7 +57,7 @@ func (e CartPoleSwingUp) Spec() envs.Spec {
 	}
 	free := envs.Unbounded
 	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1),
-		MaxSteps: 1000}
+		MaxSteps: 1000, MaxReward: new(1.)}
 }
 
 // DefaultParams are the constants of EvoJAX.

@@ -49,7 +49,7 @@ func trackSpace() envs.Box {
 // Spec of MountainCar-v0.
 func (MountainCar) Spec() envs.Spec {
 	return envs.Spec{ID: "MountainCar-v0", Observation: trackSpace(), Action: envs.Discrete{N: 3}, MaxSteps: 200,
-		RewardThreshold: -110}
+		RewardThreshold: -110, MaxReward: new(-1.)}
 }
 
 // DefaultParams of MountainCar-v0.

@@ -35,7 +35,7 @@ type MountainCarContinuousParams struct {
 // Spec of MountainCarContinuous-v0.
 func (MountainCarContinuous) Spec() envs.Spec {
 	return envs.Spec{ID: "MountainCarContinuous-v0", Observation: trackSpace(), Action: envs.Symmetric(1),
-		MaxSteps: 999, RewardThreshold: 90}
+		MaxSteps: 999, MaxReward: new(100.), RewardThreshold: 90}
 }
 
 // DefaultParams of MountainCarContinuous-v0.

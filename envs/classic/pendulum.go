@@ -40,7 +40,8 @@ type PendulumState struct {
 
 // Spec of Pendulum-v1.
 func (Pendulum) Spec() envs.Spec {
-	return envs.Spec{ID: "Pendulum-v1", Observation: envs.Symmetric(1, 1, 8), Action: envs.Symmetric(2), MaxSteps: 200}
+	return envs.Spec{ID: "Pendulum-v1", Observation: envs.Symmetric(1, 1, 8), Action: envs.Symmetric(2),
+		MaxSteps: 200, MaxReward: new(0.)}
 }
 
 // DefaultParams of Pendulum-v1.

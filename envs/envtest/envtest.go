@@ -28,7 +28,7 @@ const (
 // It checks
 //
 //   - shapes, dtypes and bounds of observations, actions, rewards, terminated, truncated, masks, players, descriptors
-//     and objectives;
+//     and objectives; Spec.MaxReward is the bound of rewards;
 //   - that Spec and Parts agree;
 //   - that equal keys give equal episodes: alone, as a lane of VMap, and with parameters for each lane;
 //   - that states can be the carry of a scan and can be drawn;

@@ -67,6 +67,8 @@ func (e nim) Spec() envs.Spec {
 		s.Observation = envs.Discrete{N: 8}
 	case "early end":
 		s.MaxSteps = 3
+	case "large reward":
+		s.MaxReward = new(.5)
 	}
 	return s
 }
@@ -240,6 +242,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"observe", "the observation that Observe gives is not that of Step"},
 		{"integer reward", "the reward: got i32[], want f32[]"},
 		{"nan reward", "the reward is NaN"},
+		{"large reward", "the reward is 1, want at most MaxReward, 0.5"}, // 31.448
 		{"integer end", "terminated: got i32[], want bool[]"},
 		{"no end", "truncated: got nil, want bool[]"},
 		{"truncated early", "step 2 of random play (lane 0): truncated is true, want it in step 8 (MaxSteps) alone"},

@@ -174,6 +174,8 @@ func (c *checker) transition(m transition, i int, over bool) error {
 		return fmt.Errorf("an action that Sample drew lies outside of %s", c.spec.Action)
 	case math.IsNaN(m.reward):
 		return fmt.Errorf("the reward is NaN")
+	case !over && c.spec.MaxReward != nil && m.reward > *c.spec.MaxReward:
+		return fmt.Errorf("the reward is %v, want at most MaxReward, %v", m.reward, *c.spec.MaxReward)
 	case !m.observed:
 		return fmt.Errorf("the observation that Observe gives is not that of Step")
 	// After its end a raw episode may leave the spaces.

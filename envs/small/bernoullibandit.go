@@ -31,7 +31,8 @@ type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Arr
 // Spec of BernoulliBandit-misc-v1.
 func (BernoulliBandit) Spec() envs.Spec {
 	box := envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32}
-	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: box, Action: envs.Discrete{N: 2}, MaxSteps: 100}
+	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: box, Action: envs.Discrete{N: 2},
+		MaxSteps: 100, MaxReward: new(1.)}
 }
 
 // DefaultParams of BernoulliBandit-misc-v1.

@@ -32,7 +32,7 @@ const catchRows, catchColumns = 10, 5
 // Spec of Catch-bsuite-v1.
 func (Catch) Spec() envs.Spec {
 	return envs.Spec{ID: "Catch-bsuite-v1", Observation: box(0, 1, catchRows, catchColumns), Action: envs.Discrete{
-		N: 3}, MaxSteps: 1000}
+		N: 3}, MaxSteps: 1000, MaxReward: new(1.)}
 }
 
 // DefaultParams of Catch-bsuite-v1.

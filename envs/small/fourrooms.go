@@ -63,7 +63,8 @@ var roomCells, roomRows = func() (cells [2][]int32, rows []int32) {
 
 // Spec of FourRooms-misc-v1.
 func (FourRooms) Spec() envs.Spec {
-	return envs.Spec{ID: "FourRooms-misc-v1", Observation: box(1, 11, 4), Action: envs.Discrete{N: 4}, MaxSteps: 500}
+	return envs.Spec{ID: "FourRooms-misc-v1", Observation: box(1, 11, 4), Action: envs.Discrete{N: 4},
+		MaxSteps: 500, MaxReward: new(1.)}
 }
 
 // DefaultParams of FourRooms-misc-v1.

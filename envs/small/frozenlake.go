@@ -37,7 +37,7 @@ const lakeGoal = lakeSide*lakeSide - 1
 // Spec of FrozenLake-misc-v1.
 func (FrozenLake) Spec() envs.Spec {
 	return envs.Spec{ID: "FrozenLake-misc-v1", Observation: envs.Discrete{N: lakeSide * lakeSide},
-		Action: envs.Discrete{N: 4}, MaxSteps: 100}
+		Action: envs.Discrete{N: 4}, MaxSteps: 100, MaxReward: new(1.)}
 }
 
 // DefaultParams of FrozenLake-misc-v1.

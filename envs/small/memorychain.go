@@ -33,7 +33,7 @@ type MemoryChainState struct{ Context, Time *graph.Array }
 func (MemoryChain) Spec() envs.Spec {
 	return envs.Spec{ID: "MemoryChain-bsuite-v1", Observation: envs.Box{Low: []float64{-envs.Unbounded, 0, -1},
 		High: []float64{1, 0, 1}, Dims: []int{3}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2}, MaxSteps: 1000}
+		Action: envs.Discrete{N: 2}, MaxSteps: 1000, MaxReward: new(1.)}
 }
 
 // DefaultParams of MemoryChain-bsuite-v1.

@@ -37,7 +37,7 @@ const pongRows, pongColumns, pongHalf = 30, 40, 2
 // Spec of Pong-misc-v1.
 func (Pong) Spec() envs.Spec {
 	return envs.Spec{ID: "Pong-misc-v1", Observation: box(0, 1, pongRows, pongColumns, 3), Action: envs.Discrete{N: 3},
-		MaxSteps: 1000}
+		MaxSteps: 1000, MaxReward: new(1.)}
 }
 
 // DefaultParams of Pong-misc-v1.

@@ -33,7 +33,7 @@ type ReacherState struct{ Angles, AngleVels, Goal, Time *graph.Array }
 // Spec of Reacher-misc-v1.
 func (Reacher) Spec() envs.Spec {
 	return envs.Spec{ID: "Reacher-misc-v1", Observation: envs.Symmetric(1, 1, 1, 1, envs.Unbounded, envs.Unbounded, 2,
-		2), Action: envs.Symmetric(1, 1), MaxSteps: 100}
+		2), Action: envs.Symmetric(1, 1), MaxSteps: 100, MaxReward: new(1.)}
 }
 
 // DefaultParams of Reacher-misc-v1.

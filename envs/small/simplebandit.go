@@ -29,7 +29,7 @@ const banditArms = 11
 // Spec of SimpleBandit-bsuite-v1.
 func (SimpleBandit) Spec() envs.Spec {
 	return envs.Spec{ID: "SimpleBandit-bsuite-v1", Observation: box(1, 1, 1, 1), Action: envs.Discrete{N: banditArms},
-		MaxSteps: 100}
+		MaxSteps: 100, MaxReward: new(1.)}
 }
 
 // DefaultParams of SimpleBandit-bsuite-v1.

@@ -33,7 +33,7 @@ const urchins = 5
 // Spec of Swimmer-misc-v1.
 func (Swimmer) Spec() envs.Spec {
 	return envs.Spec{ID: "Swimmer-misc-v1", Observation: box(-envs.Unbounded, envs.Unbounded, 2*urchins+6),
-		Action: envs.Symmetric(1, 1), MaxSteps: 500}
+		Action: envs.Symmetric(1, 1), MaxSteps: 500, MaxReward: new(1.)}
 }
 
 // DefaultParams of Swimmer-misc-v1.

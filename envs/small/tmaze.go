@@ -36,7 +36,8 @@ type TMazeState struct {
 
 // Spec of TMaze-v1.
 func (TMaze) Spec() envs.Spec {
-	return envs.Spec{ID: "TMaze-v1", Observation: box(0, 1, 3), Action: envs.Discrete{N: 4}, MaxSteps: 150}
+	return envs.Spec{ID: "TMaze-v1", Observation: box(0, 1, 3), Action: envs.Discrete{N: 4},
+		MaxSteps: 150, MaxReward: new(4.)}
 }
 
 // DefaultParams are a corridor of ten steps.

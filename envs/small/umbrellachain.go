@@ -32,7 +32,7 @@ type UmbrellaChainState struct{ Need, Has, Time *graph.Array }
 func (UmbrellaChain) Spec() envs.Spec {
 	return envs.Spec{ID: "UmbrellaChain-bsuite-v1", Observation: envs.Box{Low: []float64{0, 0, -envs.Unbounded},
 		High: []float64{1, 1, 1}, Dims: []int{3}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2}, MaxSteps: 100}
+		Action: envs.Discrete{N: 2}, MaxSteps: 100, MaxReward: new(1.)}
 }
 
 // DefaultParams of UmbrellaChain-bsuite-v1.

@@ -25,15 +25,12 @@ type Judge struct {
 	single   bool // the program takes a member as it is, not a stack of members
 }
 
-const (
-	// mostBatchSteps bounds the environment steps of one call of the program, so that a long judgement can tell how far
-	// it is. Tests change it.
-	defaultBatchSteps = 1 << 24
-	// leastBatch is the number of episodes that a call plays all the same: fewer would leave vectors unused.
-	leastBatch = 16
-)
+// mostBatchSteps bounds the environment steps of one call of the program, so that a long exam can tell how far it is.
+// Tests set it.
+var mostBatchSteps = 1 << 24
 
-var mostBatchSteps = defaultBatchSteps
+// leastBatch is the number of episodes that a call plays all the same: fewer would leave vectors unused.
+const leastBatch = 16
 
 // batchOf returns the number of episodes of a call.
 func batchOf(members, episodes, steps int) int {

@@ -73,8 +73,8 @@ func TestJudgementInBatches(t *testing.T) {
 	}
 	want, once := play()
 	require.Equal(t, []int{37, 37}, once, "three members, two at a time")
+	defer func(steps int) { mostBatchSteps = steps }(mostBatchSteps)
 	mostBatchSteps = 1
-	defer func() { mostBatchSteps = defaultBatchSteps }()
 	got, often := play()
 	require.Equal(t, []int{16, 32, 37, 16, 32, 37}, often)
 	require.Equal(t, want, got)

@@ -55,7 +55,6 @@ type Evolution struct {
 	patience   generation.Patience
 	last       generation.Summary   // of the last generation
 	hall       generation.Hall      // without members
-	counter    *run.PartCounter     // nil: nothing is counted
 	exam       *episode.ActingJudge // nil: the run has none
 	failedExam bool                 // the centre has not passed an exam
 	chunk      *chunk               // nil: one host computes the whole population
@@ -67,8 +66,24 @@ type Evolution struct {
 // first state on the devices.
 func New(b xlabridge.Backend, c Config) (*Evolution, error) { return newEvolution(b, c, nil) }
 
-// newEvolution is New after an evolution of the same run, whose exam it takes over; nil: there was none.
+// newEvolution is New after an evolution of the same run, whose exam it takes over, and closes after an error; nil:
+// there was none.
 func newEvolution(b xlabridge.Backend, c Config, exam *episode.ActingJudge) (*Evolution, error) {
+	e, err := c.prepare(b)
+	if err != nil {
+		if exam != nil {
+			err = errors.Join(err, exam.Close())
+		}
+		return nil, err
+	}
+	if err := e.prepareExam(exam); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// prepare is New without the exam.
+func (c Config) prepare(b xlabridge.Backend) (*Evolution, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return nil, err
@@ -86,9 +101,6 @@ func newEvolution(b xlabridge.Backend, c Config, exam *episode.ActingJudge) (*Ev
 	if err != nil {
 		x.Wait() // the caller may close the backend now
 		return nil, err
-	}
-	if err := e.prepareExam(exam); err != nil {
-		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
@@ -136,7 +148,9 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 		err = e.join(b, options, first, in)
 	} else {
 		options.Counter = x.Counter(x.Groups.Used(), x.Groups.Devices)
-		e.counter = options.Counter
+		if options.Counter == nil && c.ExamTarget != 0 {
+			options.Counter = run.NewStageCounter()
+		}
 		in.Counter = options.Counter.Input()
 		e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
 	}

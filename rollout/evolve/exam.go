@@ -78,9 +78,12 @@ func (c *Config) checkExam() error {
 		return settings.Wrong("exam-target", c.ExamTarget, "0 without a target, since no run without one reaches an "+
 			"exam: set target, too")
 	}
-	if most := r.Env.Spec().MaxReward * float64(r.Steps); most > 0 && c.ExamTarget > most {
-		return settings.Wrong("exam-target", c.ExamTarget, "at most %g, the largest return of an exam's %d steps of %s",
-			most, r.Steps, c.Env)
+	if reward := r.Env.Spec().MaxReward; reward != nil {
+		// An episode has from one step to all.
+		if most := max(*reward, *reward*float64(r.Steps)); c.ExamTarget > most {
+			return settings.Wrong("exam-target", c.ExamTarget, "at most %g, the largest return of an exam's %d steps "+
+				"of %s", most, r.Steps, c.Env)
+		}
 	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {
@@ -155,16 +158,10 @@ func (e *Evolution) prepareExam(earlier *episode.ActingJudge) error {
 		e.exam, err = newExam(e.backend, &e.config, centre)
 	}
 	if err == nil {
-		if e.counter == nil {
-			e.counter = run.NewStageCounter()
-		}
-		e.exam.Progress = func(done, total int) { e.counter.Stage("episodes of the exam", done, total) }
+		e.exam.Progress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
 	}
 	return err
 }
-
-// Counter implements run.Counting.
-func (e *Evolution) Counter() *run.PartCounter { return e.counter }
 
 // examine holds an exam if the run has reached its target. The run goes on if the centre does not pass. The first time
 // that is a notice.

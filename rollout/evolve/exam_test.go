@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -77,6 +78,13 @@ func TestExam(t *testing.T) {
 		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
 	}
+	for env, most := range map[string]float64{"Pendulum-v1": 0, "MountainCar-v0": -1, "Reacher-misc-v1": 30} {
+		other := c.clone()
+		other.Env, other.ExamTarget, other.ExamParam = env, most+.5, nil
+		require.ErrorContains(t, other.checkExam(), fmt.Sprintf("at most %g, the largest return", most), "31.447")
+		other.ExamTarget = most - .5
+		require.NoError(t, other.checkExam(), "31.447 %s", env)
+	}
 	other := c.clone()
 	other.ExamSteps, other.ExamParam = 1000, nil
 	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are", "31.370")
@@ -125,6 +133,15 @@ func TestExamIsShown(t *testing.T) {
 	require.Greater(t, r.population, 8)
 	_, err = r.Step()
 	require.NoError(t, err)
+	results, err := r.Advance()
+	require.NoError(t, err)
+	xlabridge.Free(results)
+	_, total, _ := r.Counter().Done()
+	require.Zero(t, total, "31.440: the exam of an earlier generation is not shown in the next one")
+	c.Env = "none"
+	require.Error(t, r.replace(c, "1"))
+	_, err = examScore(first, graph.Of(float32(0)), random.New(0))
+	require.ErrorContains(t, err, "closed", "31.442: a search that cannot start leaves no exam open")
 	rows := c.Board()
 	require.Equal(t, "exam", rows[len(rows)-1].Label)
 	require.Equal(t, " of 200", rows[len(rows)-1].Parts[0].Behind)

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -12,33 +13,36 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says, or
-// within 16 KiB: for every strategy, and for policies of all kinds. What is known to be further off is listed with how
-// far. XLA takes the 32 slices of lmmaes out of a loop and keeps them all, computes a matrix of svcmaes twice from its
-// parameter, which it copies for that, and cuts the many small arrays of neat another way. Where noise is drawn again,
-// XLA shares two arrays of the size of a member that the prediction counts apart.
+// 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says, or 2
+// KiB further off: for every strategy, and for policies of all kinds. Known errors are on one side. XLA takes the 32
+// slices of lmmaes out of a loop and keeps them all, computes a matrix of svcmaes twice from its parameter, which it
+// copies for that, and cuts the many small arrays of neat another way. Where noise is drawn again, XLA shares two
+// arrays of the size of a member that the prediction counts apart.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
-	further := map[string]float64{"lmmaes": .15, "neat": .25, "svcmaes": .18}
-	const drawnAgain = .2
+	const few = 2 << 10
+	type bounds [2]float64 // of the prediction, as parts of what the compiler says
+	known := map[string]bounds{"lmmaes": {.85, 1}, "neat": {.85, 1}, "svcmaes": {.82, 1}}
+	drawnAgain := bounds{1, 1.2}
 	check := func(b *xlabridge.Client, strategy, policy string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
 		c.Strategy, c.Policy, c.Population, c.Steps, c.Devices = strategy, policy, 256, 5, b.NumDevices()
-		within := .1
-		if more, ok := further[strategy]; ok {
-			within = more
-		}
 		if change != nil {
 			change(&c)
-			within = .1
-		}
-		if c.Memory > 0 {
-			within = drawnAgain
 		}
 		p := start(t, b, c).Profile()
-		peak := float64(p.PeakMemoryBytes) * float64(p.Devices)
-		require.InDelta(t, peak, float64(p.PlannedBytes), max(within*peak, 16<<10), "%s, %s, %d devices", strategy,
-			policy, p.Devices)
+		peak, planned := float64(p.PeakMemoryBytes)*float64(p.Devices), float64(p.PlannedBytes)
+		least, most := .9*peak-few, 1.1*peak+few
+		within, special := known[strategy]
+		if c.Memory > 0 {
+			within, special = drawnAgain, true
+		}
+		if special {
+			least, most = within[0]*peak, within[1]*peak
+		}
+		what := fmt.Sprintf("%s, %s, %d devices: %.0f bytes for %.0f", strategy, policy, p.Devices, planned, peak)
+		require.GreaterOrEqual(t, planned, least, what)
+		require.LessOrEqual(t, planned, most, what)
 	}
 	one := xlatest.Open(t, 1)
 	policies := []string{"mlp:128,128", "linear", "gru:64", "lstm:64", "spiking:64", "blockmlp:128,128"}

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"errors"
 	"maps"
 	"sync"
 
@@ -61,6 +62,9 @@ func (r *replacing) replace(c Config, key string) error {
 	exam, failed := r.exam, r.failedExam
 	r.exam = nil // Close leaves it to the next one
 	if err := r.Evolution.Close(); err != nil {
+		if exam != nil {
+			err = errors.Join(err, exam.Close())
+		}
 		return err
 	}
 	if err := r.put(c, key, exam); err != nil {

@@ -23,7 +23,7 @@ type PartCounter struct {
 	stage   atomic.Pointer[stage] // nil: the round computes its own parts
 }
 
-// stage is work on the host's side of a round, such as an exam after a generation.
+// stage is work of a round that another program does, such as an exam.
 type stage struct {
 	name        string
 	done, total int64

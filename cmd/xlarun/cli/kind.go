@@ -226,7 +226,9 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			return nil, changed(name, x.Text())
 		}
 	}
-	t.notice = strings.Trim(t.notice+"; "+notice, "; ")
+	if notice != "" {
+		t.notices = append(t.notices, notice)
+	}
 	return t, nil
 }
 

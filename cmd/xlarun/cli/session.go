@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -50,8 +51,8 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 		return err
 	}
 	left := screen.open(t, folder)
-	if t.notice != "" {
-		skipped = append(skipped, t.notice)
+	if len(t.notices) > 0 {
+		skipped = append(skipped, strings.Join(t.notices, "; "))
 	}
 	for _, line := range skipped {
 		screen.Notice(line)

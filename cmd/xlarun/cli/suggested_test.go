@@ -32,10 +32,11 @@ func TestSuggestedSettings(t *testing.T) {
 	}
 	get := func(k *task) string { return k.all()["gamma"].Text() + " " + k.all()["envs"].Text() }
 	require.Equal(t, "0.99 4", get(resolve("CartPole-v1", nil, "")))
-	require.Empty(t, resolve("CartPole-v1", nil, "").notice)
+	require.Empty(t, resolve("CartPole-v1", nil, "").notices)
 	k := resolve("Pendulum-v1", nil, "")
 	require.Equal(t, "0.95 16", get(k))
-	require.Contains(t, k.notice, "settings for Pendulum-v1: --entropy 0 --envs 16")
+	require.Len(t, k.notices, 1)
+	require.Contains(t, k.notices[0], "settings for Pendulum-v1: --entropy 0 --envs 16")
 	require.Equal(t, "0.95 16", get(resolve("", nil, "env = 'Pendulum-v1'\n")))
 	require.Equal(t, "0.96 16", get(resolve("Pendulum-v1", map[string]string{"gamma": ".96"}, "")))
 	require.Equal(t, "0.95 8", get(resolve("", nil, "env = 'Pendulum-v1'\nenvs = 8\n")))
@@ -141,11 +142,11 @@ func TestFlagsThatSwitchSettingsOff(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, k.all()["exam-episodes"].Text()+" "+k.all()["exam-param"].Text())
 		if flag == "0" {
-			require.Contains(t, k.notice, "--exam-target 0 leaves exam-episodes of the file without effect: it is the "+
-				"default again")
+			require.Contains(t, k.notices, "--exam-target 0 leaves exam-episodes of the file without effect: it is "+
+				"the default again")
 			require.NotContains(t, k.text, "exam-episodes = 20")
 		} else {
-			require.Empty(t, k.notice)
+			require.Empty(t, k.notices)
 		}
 	}
 }

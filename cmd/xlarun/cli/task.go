@@ -26,10 +26,10 @@ type task struct {
 	ends    session.Ends
 	// unlimited says that the run has no length of its own: one of ends ends it. Its config leaves the length out.
 	unlimited bool
-	source    string // the argument on the command line
-	text      string // the config file that repeats the task
-	notice    string // a line about the source of its settings
-	target    string // devices that it is compiled for without having them; "": it runs
+	source    string   // the argument on the command line
+	text      string   // the config file that repeats the task
+	notices   []string // about the source of its settings
+	target    string   // devices that it is compiled for without having them; "": it runs
 }
 
 // on returns the flags of its backend.
@@ -260,7 +260,7 @@ func (t *task) suggest(values map[string]any) error {
 		}
 	}
 	if len(words) > 0 {
-		t.notice = "settings for " + t.Title() + ": " + strings.Join(words, " ")
+		t.notices = append(t.notices, "settings for "+t.Title()+": "+strings.Join(words, " "))
 	}
 	return nil
 }
@@ -289,9 +289,8 @@ func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
 			if err := f.Set(defaults[i].Text()); err != nil {
 				return err
 			}
-			line := fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the default again", other, text,
-				f.Name)
-			t.notice = strings.TrimPrefix(t.notice+"; "+line, "; ")
+			t.notices = append(t.notices, fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the "+
+				"default again", other, text, f.Name))
 		}
 	}
 	return nil

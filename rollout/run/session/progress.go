@@ -29,8 +29,10 @@ type progress struct {
 	mu     sync.Mutex
 	ended  bool
 	timer  *time.Timer
+	parts  string        // what the parts are: tiles, and then perhaps the episodes of an exam
+	begun  time.Duration // from the start, when these parts began
 	done   int64         // parts at the last look
-	doneIn time.Duration // from the start, when they were done
+	doneIn time.Duration // from begun, when they were done
 }
 
 // watchRound begins to say how far a round is, and returns the function that ends it.
@@ -60,11 +62,17 @@ func (p *progress) tick() {
 // now returns how far the round is after a time.
 func (p *progress) now(taken time.Duration) Progress {
 	done, total, name := p.counter.Done()
+	if name != p.parts {
+		if p.parts != "" { // the first parts began with the round
+			p.begun = taken
+		}
+		p.parts, p.done, p.doneIn = name, 0, 0
+	}
 	if done != p.done {
-		p.done, p.doneIn = done, taken
+		p.done, p.doneIn = done, taken-p.begun
 	}
 	return Progress{Round: p.round, Done: done, Total: total, Parts: name, Taken: taken,
-		Left: timeLeft(done, total, p.doneIn, taken, p.expected)}
+		Left: timeLeft(done, total, p.doneIn, taken-p.begun, p.expected-p.begun)}
 }
 
 // timeLeft returns the time that a round still takes, if `done` of its parts took doneIn; without parts, if it takes

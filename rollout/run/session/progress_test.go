@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run"
 )
 
 func TestTimeLeft(t *testing.T) {
@@ -47,4 +49,26 @@ func TestWatchRound(t *testing.T) {
 	require.Empty(t, reports)
 	p.timer.Stop()
 	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
+}
+
+// 31.441: the time that an exam still takes counts from its start, not from that of the round.
+func TestTimeLeftOfAnExam(t *testing.T) {
+	const second = time.Second
+	counter := run.NewStageCounter()
+	p := &progress{counter: counter, expected: 100 * second}
+	require.Equal(t, 94*second, p.now(6*second).Left)
+	for _, c := range []struct {
+		name        string
+		done, total int
+		taken, left time.Duration
+	}{
+		{"tiles", 1, 4, 10 * second, 30 * second},
+		{"tiles", 4, 4, 40 * second, 0},
+		{"episodes of the exam", 0, 8, 41 * second, 59 * second},
+		{"episodes of the exam", 2, 8, 45 * second, 12 * second},
+		{"episodes of the exam", 2, 8, 46 * second, 11 * second},
+	} {
+		counter.Stage(c.name, c.done, c.total)
+		require.Equal(t, c.left, p.now(c.taken).Left, c)
+	}
 }
