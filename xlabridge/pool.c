@@ -48,7 +48,7 @@ static size_t size_of(int class) {
 // class_for is the least class whose blocks have room.
 static int class_for(size_t size) {
   int class = 0;
-  while (size_of(class) < size) class ++;
+  while (size_of(class) < size) class++;
   return class;
 }
 
@@ -88,7 +88,7 @@ static int owns(const void *p) {
 // unmap_oldest gives the memory of a free block to the kernel: of the class whose last allocation is the oldest.
 static void unmap_oldest(void) {
   int oldest = -1;
-  for (int class = 0; class < CLASSES; class ++) {
+  for (int class = 0; class < CLASSES; class++) {
     if (pool.free[class] && (oldest < 0 || pool.last_use[class] < pool.last_use[oldest])) oldest = class;
   }
   size_t unit = pool.free[oldest] - 1, bytes = size_of(oldest);
@@ -201,13 +201,13 @@ static int protection(const struct link_map *object, uintptr_t at) {
 
 // relocations are a table of an object: its entries say where the addresses of symbols are to be written.
 typedef struct {
-  const ElfW(Rela) * first;
+  const ElfW(Rela) *first;
   size_t count;
 } relocations;
 
 // redirect makes the entries of a table that hold functions of some kinds point to ours. It returns the kinds of all
 // entries, or -1 if an entry cannot be written. Without kinds it changes nothing.
-static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) * symbols, const char *names,
+static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) *symbols, const char *names,
                     int kinds) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   int present = 0;
