@@ -39,33 +39,33 @@ static struct {
   size_t blocks, used, kept;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-// size_of is the bytes of a class's blocks: whole units.
-static size_t size_of(int class) {
-  size_t size = (size_t)(4 + class % 4) << (class / 4) << 14;
+// size_of is the bytes of a size class's blocks: whole units.
+static size_t size_of(int size_class) {
+  size_t size = (size_t)(4 + size_class % 4) << (size_class / 4) << 14;
   return (size + UNIT - 1) / UNIT * UNIT;
 }
 
-// class_for is the least class whose blocks have room.
+// class_for is the least size class whose blocks have room.
 static int class_for(size_t size) {
-  int class = 0;
-  while (size_of(class) < size) class ++;
-  return class;
+  int size_class = 0;
+  while (size_of(size_class) < size) size_class++;
+  return size_class;
 }
 
 // allocate returns the block that was freed last, of the smallest class with room for size bytes. It returns NULL if no
 // more addresses are reserved.
 static void *allocate(size_t size) {
-  int class = class_for(size);
-  size_t bytes = size_of(class), unit;
+  int size_class = class_for(size);
+  size_t bytes = size_of(size_class), unit;
   pthread_mutex_lock(&pool.lock);
-  pool.last_use[class] = ++pool.clock;
-  if (pool.free[class]) {
-    unit = pool.free[class] - 1;
-    pool.free[class] = pool.next[unit];
+  pool.last_use[size_class] = ++pool.clock;
+  if (pool.free[size_class]) {
+    unit = pool.free[size_class] - 1;
+    pool.free[size_class] = pool.next[unit];
     pool.kept -= bytes;
-  } else if (pool.unmapped[class]) {
-    unit = pool.unmapped[class] - 1;
-    pool.unmapped[class] = pool.next[unit];
+  } else if (pool.unmapped[size_class]) {
+    unit = pool.unmapped[size_class] - 1;
+    pool.unmapped[size_class] = pool.next[unit];
   } else {
     unit = pool.allocated;
     if (unit + bytes / UNIT > UNITS || mprotect(pool.base + unit * UNIT, bytes, PROT_READ | PROT_WRITE) != 0) {
@@ -73,7 +73,7 @@ static void *allocate(size_t size) {
       return NULL;
     }
     pool.allocated += bytes / UNIT;
-    pool.class_of[unit] = (uint8_t)class;
+    pool.class_of[unit] = (uint8_t)size_class;
   }
   pool.blocks++;
   pool.used += bytes;
@@ -88,8 +88,8 @@ static int owns(const void *p) {
 // unmap_oldest gives the memory of a free block to the kernel: of the class whose last allocation is the oldest.
 static void unmap_oldest(void) {
   int oldest = -1;
-  for (int class = 0; class < CLASSES; class ++) {
-    if (pool.free[class] && (oldest < 0 || pool.last_use[class] < pool.last_use[oldest])) oldest = class;
+  for (int size_class = 0; size_class < CLASSES; size_class++) {
+    if (pool.free[size_class] && (oldest < 0 || pool.last_use[size_class] < pool.last_use[oldest])) oldest = size_class;
   }
   size_t unit = pool.free[oldest] - 1, bytes = size_of(oldest);
   pool.free[oldest] = pool.next[unit];
@@ -103,10 +103,10 @@ static void unmap_oldest(void) {
 static void deallocate(void *p) {
   size_t unit = (size_t)((char *)p - pool.base) / UNIT;
   pthread_mutex_lock(&pool.lock);
-  int class = pool.class_of[unit];
-  size_t bytes = size_of(class);
-  pool.next[unit] = pool.free[class];
-  pool.free[class] = (uint32_t)unit + 1;
+  int size_class = pool.class_of[unit];
+  size_t bytes = size_of(size_class);
+  pool.next[unit] = pool.free[size_class];
+  pool.free[size_class] = (uint32_t)unit + 1;
   pool.blocks--;
   pool.used -= bytes;
   for (pool.kept += bytes; pool.kept > KEPT;) unmap_oldest();
@@ -201,13 +201,13 @@ static int protection(const struct link_map *object, uintptr_t at) {
 
 // relocations are a table of an object: its entries say where the addresses of symbols are to be written.
 typedef struct {
-  const ElfW(Rela) * first;
+  const ElfW(Rela) *first;
   size_t count;
 } relocations;
 
 // redirect makes the entries of a table that hold functions of some kinds point to ours. It returns the kinds of all
 // entries, or -1 if an entry cannot be written. Without kinds it changes nothing.
-static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) * symbols, const char *names,
+static int redirect(const struct link_map *object, relocations table, const ElfW(Sym) *symbols, const char *names,
                     int kinds) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   int present = 0;

@@ -311,21 +311,21 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 	return summaries.Return, summaries
 }
 
-// Bytes returns the bytes of one member's parameters that a step reads, as the policy prepares them, and of what a step
-// hands to the next: the environment's state, its observation and the policy's carry. Nothing is computed; only shapes
-// matter.
-func (r *Rollout) Bytes() (params, carry int, err error) {
+// Reads returns what a step reads: the parameters of a member as the policy prepares them, what a step hands to the
+// next (the environment's state, its observation and the policy's carry), and lists that members share. Nothing is
+// computed; only shapes matter.
+func (r *Rollout) Reads() (reads plan.Reads, err error) {
 	err = graph.Try(func() {
 		member := r.Policy.Init(random.New(0))
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
 			member = prepare.Prepare(member)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
-		params = int(graph.TreeBytes(member))
-		carry = int(graph.TreeBytes([]any{r.Policy.Start(member), state, observation}))
+		reads.Params = int(graph.TreeBytes(member))
+		reads.Carry = int(graph.TreeBytes([]any{r.Policy.Start(member), state, observation}))
 		if reader, ok := policy.Unwrap(r.Policy).(policy.PartReader); ok {
-			params = reader.BytesRead()
+			reads.Params, reads.Shared = reader.BytesRead()
 		}
 	})
-	return params, carry, err
+	return reads, err
 }

@@ -174,12 +174,12 @@ func TestHooksSeeTheSteps(t *testing.T) {
 	require.Equal(t, []int{60, 4}, rows.Observation.Dims())
 }
 
-// Bytes counts padded layers, state and observation from shapes.
-func TestBytes(t *testing.T) {
+// Reads counts padded layers, state and observation from shapes.
+func TestReads(t *testing.T) {
 	for spec, params := range map[string]int{"mlp:16,16": 386, "mlp:60,60": 4610, "linear": 10} {
-		member, carry, err := newRollout(t, "CartPole-v1", spec, 1, 1).Bytes()
+		reads, err := newRollout(t, "CartPole-v1", spec, 1, 1).Reads()
 		require.NoError(t, err)
-		require.Equal(t, []int{4 * params, 4 * (5 + 4)}, []int{member, carry}, spec)
+		require.Equal(t, plan.Reads{Params: 4 * params, Carry: 4 * (5 + 4)}, reads, spec)
 	}
 }
 

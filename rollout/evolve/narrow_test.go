@@ -45,7 +45,7 @@ func TestRuleOfLanes(t *testing.T) {
 func TestTilesOfGenomes(t *testing.T) {
 	config := DefaultConfig()
 	config.Env, config.Policy, config.Strategy, config.Population = "CartPole-v1", "genome", "neat", 1000
-	for nodes, want := range map[string]int{"22": 128, "200": 50} {
+	for nodes, want := range map[string]int{"22": 128, "34": 128, "200": 72} {
 		sized := config.With("policy.nodes", nodes)
 		x, err := sized.setup(plan.Machine{Devices: 1, Cores: 1, CPU: true})
 		require.NoError(t, err)

@@ -178,11 +178,13 @@ func (p *Genomes) Prepare(params any) any {
 // PreparesAlways reports true: lists of connections are no form to compute with.
 func (p *Genomes) PreparesAlways() bool { return true }
 
-// BytesRead counts a weight for each connection that there is room for, and a node's numbers. The lists of places are
-// the same for all members of a tile.
-func (p *Genomes) BytesRead() int {
-	const number, ofNode = 4, 4 // bytes; bias, response, activation, aggregation
-	return number * (p.Network.Connections + ofNode*p.Network.Nodes)
+// BytesRead counts a weight for each connection that there is room for, and a node's numbers. The lanes of a tile are
+// last and share the list of connections (graph.Sparsity), so that a step reads a connection's place and its source
+// once for all of them.
+func (p *Genomes) BytesRead() (own, shared int) {
+	const number, ofNode, ofConnection = 4, 4, 2 // bytes; bias, response, activation, aggregation; place, source
+	connections := p.Network.Connections
+	return number * (connections + ofNode*p.Network.Nodes), number * ofConnection * connections
 }
 
 func (p *Genomes) ready(op string, params any) genome.Ready {

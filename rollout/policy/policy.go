@@ -45,8 +45,9 @@ type Preparer interface {
 // PartReader is a Preparer whose steps read less than Prepare returns.
 type PartReader interface {
 	Preparer
-	// BytesRead returns the bytes of one member's parameters that a step reads.
-	BytesRead() int
+	// BytesRead returns the bytes of one member's parameters that a step reads, and those of lists that it reads once
+	// for all members of a tile.
+	BytesRead() (own, shared int)
 }
 
 // Alike is a Preparer that may also pay if many lanes have the same parameters. Other Preparers are for members with

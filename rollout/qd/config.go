@@ -319,12 +319,12 @@ func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, 
 	}
 	device = archive + 2*4*int64(row)*int64(c.Batch)
 	if w, ok := p.Container.(Workspacer); ok {
-		params, carry, err := p.Play.Bytes()
+		reads, err := p.Play.Reads()
 		if err != nil {
 			return 0, 0, err
 		}
-		episodes := plan.EpisodeBatch(c.Episodes, params+carry, on.Accelerator)
-		tile := plan.TilingOf(c.Batch, 1, params+carry, episodes, on.Accelerator).Tile()
+		episodes := plan.EpisodeBatch(c.Episodes, reads.Member(), on.Accelerator)
+		tile := plan.TilingOf(c.Batch, 1, reads, episodes, on.Accelerator).Tile()
 		if c.Tile > 0 {
 			tile = c.Tile
 		}

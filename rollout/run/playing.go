@@ -235,12 +235,12 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	if devices == 0 {
 		devices = on.Devices
 	}
-	params, carry, err := r.Bytes()
+	reads, err := r.Reads()
 	if err != nil {
 		return nil, err
 	}
-	batch := plan.EpisodeBatch(p.Episodes, params+carry, on.Accelerator)
-	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, batch, on.Accelerator).Tile(),
+	batch := plan.EpisodeBatch(p.Episodes, reads.Member(), on.Accelerator)
+	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, reads, batch, on.Accelerator).Tile(),
 		Unroll: 1, EpisodeBatch: batch}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth

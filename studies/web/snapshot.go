@@ -33,25 +33,25 @@ type snapshot struct {
 }
 
 type trial struct {
-	Number  int64            `json:"n"`
-	State   study.State      `json:"state"`
-	Values  []studies.Number `json:"values"`
-	Params  map[string]any   `json:"params"`
-	Start   int64            `json:"start,omitempty"`   // ms since 1970
-	Seconds float64          `json:"seconds,omitempty"` // that it took
-	Step    *int64           `json:"step,omitempty"`    // the last reported, of one that is not complete
-	Last    *studies.Number  `json:"last,omitempty"`    // the value of that
-	Reason  string           `json:"reason,omitempty"`
-	Foreign bool             `json:"foreign,omitempty"`
-	Left    bool             `json:"left,omitempty"`    // it runs by the database, and nobody runs it
-	Broken  bool             `json:"broken,omitempty"`  // it does not keep its constraints
-	Differs bool             `json:"differs,omitempty"` // two results that are not equal
+	Number  int64           `json:"n"`
+	State   study.State     `json:"state"`
+	Values  []studies.Value `json:"values"`
+	Params  map[string]any  `json:"params"`
+	Start   int64           `json:"start,omitempty"`   // ms since 1970
+	Seconds float64         `json:"seconds,omitempty"` // that it took
+	Step    *int64          `json:"step,omitempty"`    // the last reported, of one that is not complete
+	Last    *studies.Value  `json:"last,omitempty"`    // the value of that
+	Reason  string          `json:"reason,omitempty"`
+	Foreign bool            `json:"foreign,omitempty"`
+	Left    bool            `json:"left,omitempty"`    // it runs by the database, and nobody runs it
+	Broken  bool            `json:"broken,omitempty"`  // it does not keep its constraints
+	Differs bool            `json:"differs,omitempty"` // two results that are not equal
 }
 
 type curve struct {
-	Number int64            `json:"n"`
-	Steps  []int64          `json:"steps"`
-	Values []studies.Number `json:"values"`
+	Number int64           `json:"n"`
+	Steps  []int64         `json:"steps"`
+	Values []studies.Value `json:"values"`
 }
 
 type param struct {
@@ -73,14 +73,6 @@ type worker struct {
 	Threads int     `json:"threads"`
 	Done    int     `json:"done"`
 	Silent  int     `json:"silent"` // seconds since it was heard of
-}
-
-// external returns the value of a parameter as JSON has it.
-func external(x any) any {
-	if f, ok := x.(float64); ok {
-		return studies.Number(f)
-	}
-	return x
 }
 
 // picture returns the snapshot of a study; spec may be nil. metrics are the names of the objectives.
@@ -112,11 +104,11 @@ func picture(st *study.Study, storage string, spec *studies.Spec, metrics []stri
 
 func pictured(t *study.FrozenTrial) trial {
 	_, differs := study.System[study.Conflict](t, study.ConflictAttr)
-	out := trial{Number: t.Number, State: t.State, Values: studies.Numbers(t.Values), Params: map[string]any{},
+	out := trial{Number: t.Number, State: t.State, Values: studies.Values(t.Values), Params: map[string]any{},
 		Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
 		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
 	for name, x := range t.External() {
-		out.Params[name] = external(x)
+		out.Params[name] = studies.ParamValue(x)
 	}
 	if !t.Start.IsZero() {
 		out.Start = t.Start.UnixMilli()
@@ -125,7 +117,7 @@ func pictured(t *study.FrozenTrial) trial {
 		}
 	}
 	if n := len(t.Intermediate); n > 0 && t.State != study.Complete {
-		last := studies.Number(t.Intermediate[n-1].Value)
+		last := studies.Value(t.Intermediate[n-1].Value)
 		out.Step, out.Last = &t.Intermediate[n-1].Step, &last
 	}
 	return out
@@ -141,7 +133,7 @@ func spaceOf(trials []*study.FrozenTrial) []param {
 			case d.Kind == study.Categorical && len(d.Choices) > len(p.Choices):
 				p = param{Name: name}
 				for i := range d.Choices {
-					p.Choices = append(p.Choices, external(d.Value(float64(i))))
+					p.Choices = append(p.Choices, studies.ParamValue(d.Value(float64(i))))
 				}
 			case d.Kind == study.Categorical:
 			case !has:
@@ -191,7 +183,7 @@ func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
 		n := len(t.Intermediate)
 		for i := range min(n, curvePoints) { // the first and the last stay
 			r := t.Intermediate[i*(n-1)/max(1, min(n, curvePoints)-1)]
-			c.Steps, c.Values = append(c.Steps, r.Step), append(c.Values, studies.Number(r.Value))
+			c.Steps, c.Values = append(c.Steps, r.Step), append(c.Values, studies.Value(r.Value))
 		}
 		all = append(all, c)
 	}

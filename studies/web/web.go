@@ -26,10 +26,11 @@ import (
 	"xlarun/studies/study"
 )
 
-// page holds the files that are served as they are, main the content of each page, and frame what is around it.
+// content has the folder page, whose files are served as they are, and the folder main, with what each page shows
+// inside of frame.html.
 //
 //go:embed page main
-var files embed.FS
+var content embed.FS
 
 //go:embed frame.html
 var frameText string
@@ -38,7 +39,7 @@ var frame = template.Must(template.New("frame").Parse(frameText))
 
 // render returns a page: of a study, a run or islands.
 func render(of string) ([]byte, error) {
-	main, err := files.ReadFile("main/" + of + ".html")
+	main, err := content.ReadFile("main/" + of + ".html")
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (p *Page) Close() error {
 }
 
 func (p *Page) handler() http.Handler {
-	page, err := fs.Sub(files, "page")
+	page, err := fs.Sub(content, "page")
 	if err != nil {
 		panic(err) // it is in the program
 	}

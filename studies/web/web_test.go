@@ -161,11 +161,10 @@ func TestWhoMayLook(t *testing.T) {
 	l := loopback
 	l.Token = "sesame"
 	p = shown(t, l, 1, nil)
-	for _, path := range []string{"", "data", "workers", "study.js", "index.html"} {
+	for _, path := range []string{"", "data", "workers", "study.js", "plots.js"} {
 		for bearer, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer ": 401, "Bearer sesame": 200} {
 			status, text, _ := get(t, http.DefaultClient, p.URL()+path, "Authorization", bearer)
-			require.True(t, status == want || status == 301 || want == 200 && path == "index.html", "%s %q: %d", path,
-				bearer, status)
+			require.Equal(t, want, status, "%s %q", path, bearer)
 			require.Equal(t, status == 401, strings.Contains(text, "Token <input"))
 		}
 	}

@@ -15,12 +15,13 @@
 #include "ffi.h"
 #include "narrowdot_job.h"
 
-enum { MOST_BYTES = 2, BLOCK_BYTES = LINES * LINES * WORD };
+enum { MOST_BYTES = 2, BLOCK_BYTES = LINES * LINES * XB_WORD };
 
 // Work memory of a thread, kept from call to call.
 typedef struct {
-  char left[(LINES + PANEL) * INNER * MOST_BYTES], right[(LINES + PANEL) * INNER * MOST_BYTES],
-      turned[PANEL * INNER * MOST_BYTES];
+  char left[(LINES + PANEL) * INNER * MOST_BYTES];
+  char right[(LINES + PANEL) * INNER * MOST_BYTES];
+  char turned[PANEL * INNER * MOST_BYTES];
   char sums[BLOCK_BYTES], part[BLOCK_BYTES], total[BLOCK_BYTES];  // float32 or int32
   int64_t rows[LINES], columns[LINES], results[LINES], own[LINES], piece_at[INNER], piece_size[INNER];
   xb_places left_inner, right_inner;
@@ -36,7 +37,7 @@ static int64_t run_of(const int64_t *at, int64_t n) {
 }
 
 // pack_lines copies n lines of an operand, each along the contracted axis, and fills them up with zeros.
-static void pack_lines(const job *j, const char *x, int64_t n, const int64_t *at, const xb_places *inner,
+static void pack_lines(const xb_job *j, const char *x, int64_t n, const int64_t *at, const xb_places *inner,
                        int64_t filled, char *to) {
   j->set->lines(x, n, at, inner, to);
   if (filled > inner->n)
@@ -48,13 +49,13 @@ enum { TURNED = 16 };  // lines and groups that are turned at a time
 
 // pack_left copies rows. If they lie across, groups of up to PANEL of them at a time are turned; what that writes
 // behind them is written over.
-static void pack_left(const job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
+static void pack_left(const xb_job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
   if (inner->pieces * 2 <= inner->n || n == 1) {
     pack_lines(j, x, n, w->rows, inner, filled, w->left);
     return;
   }
   for (int64_t i = 0, some; i < n; i += some) {
-    some = run_of(w->rows + i, least(PANEL, n - i));
+    some = run_of(w->rows + i, xb_least(PANEL, n - i));
     char *to = w->left + i * INNER * j->bytes;
     j->set->groups(x + w->rows[i] * j->bytes, some, inner, filled, w->turned);
     for (int64_t half = 0; half < some; half += TURNED)
@@ -65,9 +66,9 @@ static void pack_left(const job *j, work *w, const char *x, int64_t n, const xb_
 }
 
 // pack_right copies columns into panels. If they lie along the contracted axis, they are turned.
-static void pack_right(const job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
+static void pack_right(const xb_job *j, work *w, const char *x, int64_t n, const xb_places *inner, int64_t filled) {
   for (int64_t i = 0; i < n; i += PANEL) {
-    int64_t some = least(PANEL, n - i);
+    int64_t some = xb_least(PANEL, n - i);
     char *to = w->right + i * filled * j->bytes;
     if (run_of(w->columns + i, some) == some) {
       j->set->groups(x + w->columns[i] * j->bytes, some, inner, filled, to);
@@ -84,7 +85,7 @@ static void pack_right(const job *j, work *w, const char *x, int64_t n, const xb
 enum { LONG_PIECE = 8 };
 
 // take_left lets the product take rows as they lie, if it can and if they lie in long pieces.
-static bool take_left(const job *j, work *w, const char *x, xb_dot_block *b) {
+static bool take_left(const xb_job *j, work *w, const char *x, xb_dot_block *b) {
   const xb_places *inner = &w->left_inner;
   b->left = w->left, b->rows_at = NULL;
   if (!j->set->direct || inner->pieces * LONG_PIECE > inner->n) return false;
@@ -99,7 +100,7 @@ static bool take_left(const job *j, work *w, const char *x, xb_dot_block *b) {
 
 // cut is where part `which` of n, in units of `unit`, begins.
 static int64_t cut(int64_t n, int64_t unit, int64_t parts, int64_t which) {
-  return least(n, (n + unit - 1) / unit * which / parts * unit);
+  return xb_least(n, (n + unit - 1) / unit * which / parts * unit);
 }
 
 enum { MOST_PARTS = 16, LEAST_PIECES = 8 };
@@ -108,7 +109,7 @@ enum { MOST_PARTS = 16, LEAST_PIECES = 8 };
 // a few results of a long axis.
 static int64_t parts_of(int64_t inner) {
   int64_t parts = (inner + INNER - 1) / INNER / LEAST_PIECES;
-  return parts < 1 ? 1 : least(parts, MOST_PARTS);
+  return parts < 1 ? 1 : xb_least(parts, MOST_PARTS);
 }
 
 // Where the results of a block are.
@@ -116,7 +117,7 @@ typedef struct {
   int64_t batch, row, rows, column, columns;
 } place_in_results;
 
-static place_in_results place_of(const job *j, int64_t number) {
+static place_in_results place_of(const xb_job *j, int64_t number) {
   int64_t column_block = number % j->column_blocks, row_block = number / j->column_blocks % j->row_blocks;
   place_in_results p = {.batch = number / j->column_blocks / j->row_blocks};
   p.row = cut(j->rows, 1, j->row_blocks, row_block), p.rows = cut(j->rows, 1, j->row_blocks, row_block + 1) - p.row;
@@ -125,22 +126,22 @@ static place_in_results place_of(const job *j, int64_t number) {
   return p;
 }
 
-static void *results_of(const job *j, place_in_results p) {
-  return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : WORD);
+static void *results_of(const xb_job *j, place_in_results p) {
+  return (char *)j->out + (p.batch * j->rows * j->columns + p.column) * (j->half ? 2 : XB_WORD);
 }
 
-static void run_part(const job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row,
+static void run_part(const xb_job *j, work *w, xb_dot_block *b, int64_t left_at, int64_t right_at, int64_t row,
                      int64_t column, int64_t begin, int64_t end) {
   for (int64_t k = begin, n; k < end; k += n) {
-    n = least(INNER, end - k);
+    n = xb_least(INNER, end - k);
     b->inner = (n + j->set->inner - 1) / j->set->inner * j->set->inner;
     b->first = k == begin, b->last = k + n == end;
-    places(&j->left.inner, k, n, &w->left_inner);
-    places(&j->right.inner, k, n, &w->right_inner);
-    offsets(&j->left.free, row, b->rows, w->rows);
+    xb_places_of(&j->left.inner, k, n, &w->left_inner);
+    xb_places_of(&j->right.inner, k, n, &w->right_inner);
+    xb_offsets(&j->left.free, row, b->rows, w->rows);
     if (!take_left(j, w, j->left.x + left_at * j->bytes, b))
       pack_left(j, w, j->left.x + left_at * j->bytes, b->rows, &w->left_inner, b->inner);
-    offsets(&j->right.free, column, b->columns, w->columns);
+    xb_offsets(&j->right.free, column, b->columns, w->columns);
     pack_right(j, w, j->right.x + right_at * j->bytes, b->columns, &w->right_inner, b->inner);
     j->set->product(b);
   }
@@ -162,22 +163,22 @@ static void add_integers(const uint32_t *part, bool first, int64_t rows, int64_t
     for (int64_t k = 0; k < columns; k++) total[k] = first ? part[k] : total[k] + part[k];
 }
 
-static void add_part(const job *j, const void *part, bool first, int64_t rows, int64_t columns, void *total) {
+static void add_part(const xb_job *j, const void *part, bool first, int64_t rows, int64_t columns, void *total) {
   if (j->type == XB_BF16) add_floats(part, first, rows, columns, total);
   else add_integers(part, first, rows, columns, total);
 }
 
-static void put_total(const job *j, const char *total, int64_t rows, int64_t columns, const int64_t *at, void *out) {
-  for (int64_t i = 0; i < rows; i++, total += LINES * WORD) {
+static void put_total(const xb_job *j, const char *total, int64_t rows, int64_t columns, const int64_t *at, void *out) {
+  for (int64_t i = 0; i < rows; i++, total += LINES * XB_WORD) {
     const float *line = (const float *)total;
     if (j->half)
       for (int64_t k = 0; k < columns; k++) ((uint16_t *)out)[at[i] + k] = xb_rounded(line[k]);
-    else memcpy((char *)out + at[i] * WORD, total, (size_t)columns * WORD);
+    else memcpy((char *)out + at[i] * XB_WORD, total, (size_t)columns * XB_WORD);
   }
 }
 
 // run_block has the sums of a block, or of one part of it.
-static bool run_block(const job *j, int64_t number) {
+static bool run_block(const xb_job *j, int64_t number) {
   if (memory == NULL && (memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64)) == NULL) return false;
   work *w = memory;
   char *own = j->sums == NULL ? NULL : j->sums + number * BLOCK_BYTES;
@@ -186,8 +187,8 @@ static bool run_block(const job *j, int64_t number) {
   int64_t left_at, right_at;
   place_in_results at = place_of(j, number);
   int64_t row = at.row, rows = at.rows, column = at.column, columns = at.columns;
-  offsets(&j->left.batch, at.batch, 1, &left_at);
-  offsets(&j->right.batch, at.batch, 1, &right_at);
+  xb_offsets(&j->left.batch, at.batch, 1, &left_at);
+  xb_offsets(&j->right.batch, at.batch, 1, &right_at);
   xb_dot_block b = {.rows = rows,
                     .columns = columns,
                     .left = w->left,
@@ -198,7 +199,7 @@ static bool run_block(const job *j, int64_t number) {
                     .at = w->results};
   void *out = results_of(j, at);
   b.out = out;
-  offsets(&j->results, row, rows, w->results);
+  xb_offsets(&j->results, row, rows, w->results);
   if (j->parts > 1) {
     for (int64_t i = 0; i < rows; i++) w->own[i] = i * LINES;
     b.half = false, b.at = w->own, b.out = own == NULL ? w->part : own;
@@ -213,7 +214,7 @@ static bool run_block(const job *j, int64_t number) {
 }
 
 // help does blocks until none is left.
-static void help(job *j) {
+static void help(xb_job *j) {
   for (int64_t block; (block = atomic_fetch_add(&j->next, 1)) < j->blocks;) {
     if (!run_block(j, block)) j->failed = 1;
     if (atomic_fetch_add(&j->done, 1) + 1 < j->blocks) continue;
@@ -223,7 +224,7 @@ static void help(job *j) {
   }
 }
 
-static void leave(job *j) {
+static void leave(xb_job *j) {
   if (atomic_fetch_sub(&j->holders, 1) > 1) return;
   pthread_cond_destroy(&j->all);
   pthread_mutex_destroy(&j->lock);
@@ -247,20 +248,18 @@ static int64_t threads(const xf_frame *frame) {
   return api->threads_count(&args) == NULL && n > 0 ? n : 1;
 }
 
-job *xb_narrow_start(xb_narrow type) {
-  job *j = calloc(1, sizeof *j);
+xb_job *xb_narrow_start(xb_narrow type) {
+  xb_job *j = calloc(1, sizeof *j);
   if (j == NULL) return NULL;
   j->type = type, j->set = xb_narrow_set(type);
-  j->bytes = type == XB_BF16 ? 2 : 1, j->group = WORD / j->bytes;
+  j->bytes = type == XB_BF16 ? 2 : 1, j->group = XB_WORD / j->bytes;
   return j;
 }
 
-enum {
-  LEAST_SHARED = 1 << 21,
-  LEAST_LINES = 64
-};  // products of numbers that are worth a second thread, and rows of a block then
+// Products of numbers that are worth a second thread, and rows of a block then.
+enum { LEAST_SHARED = 1 << 21, LEAST_LINES = 64 };
 
-bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch) {
+bool xb_narrow_run(xf_frame *frame, xb_job *j, int64_t batch) {
   j->row_blocks = (j->rows + LINES - 1) / LINES, j->column_blocks = (j->columns + LINES - 1) / LINES;
   int64_t n = batch * j->rows * j->columns * j->inner < LEAST_SHARED ? 1 : threads(frame);
   while (batch * j->row_blocks * j->column_blocks < n && j->rows / j->row_blocks >= 2 * LEAST_LINES) j->row_blocks *= 2;
@@ -274,7 +273,7 @@ bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch) {
   pthread_mutex_init(&j->lock, NULL);
   pthread_cond_init(&j->all, NULL);
   j->holders = 1;
-  for (int64_t i = 1; i < least(n, j->blocks); i++) {
+  for (int64_t i = 1; i < xb_least(n, j->blocks); i++) {
     xf_schedule_args args = {.struct_size = offsetof(xf_schedule_args, data) + sizeof args.data,
                              .ctx = frame->ctx,
                              .task = helper,
@@ -294,7 +293,7 @@ bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch) {
     place_in_results p = place_of(j, block);
     char *sums = j->sums + block * j->parts * BLOCK_BYTES;
     int64_t at[LINES];
-    offsets(&j->results, p.row, p.rows, at);
+    xb_offsets(&j->results, p.row, p.rows, at);
     for (int64_t part = 1; part < j->parts; part++)
       add_part(j, sums + part * BLOCK_BYTES, false, p.rows, p.columns, sums);
     put_total(j, sums, p.rows, p.columns, at, results_of(j, p));
@@ -306,26 +305,26 @@ bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch) {
 
 // read_operand puts the axes of an array where the lists say; the others are free.
 static bool read_operand(const xf_buffer *b, const int64_t *batch, int64_t batches, const int64_t *inner,
-                         int64_t inners, operand *o) {
-  bool taken[AXES] = {false};
-  int64_t steps[AXES], step = 1;
-  if (b->rank > AXES) return false;
-  *o = (operand){b->data, {.size = 1}, {.size = 1}, {.size = 1}};
+                         int64_t inners, xb_operand *o) {
+  bool taken[XB_AXES] = {false};
+  int64_t steps[XB_AXES], step = 1;
+  if (b->rank > XB_AXES) return false;
+  *o = (xb_operand){b->data, {.size = 1}, {.size = 1}, {.size = 1}};
   for (int64_t i = b->rank - 1; i >= 0; step *= b->dims[i--]) steps[i] = step;
   for (int64_t i = 0; i < batches + inners; i++) {
     int64_t axis = i < batches ? batch[i] : inner[i - batches];
     if (axis < 0 || axis >= b->rank || taken[axis]) return false;
     taken[axis] = true;
-    add_axis(i < batches ? &o->batch : &o->inner, b->dims[axis], steps[axis]);
+    xb_add_axis(i < batches ? &o->batch : &o->inner, b->dims[axis], steps[axis]);
   }
   for (int64_t i = 0; i < b->rank; i++)
-    if (!taken[i]) add_axis(&o->free, b->dims[i], steps[i]);
+    if (!taken[i]) xb_add_axis(&o->free, b->dims[i], steps[i]);
   return true;
 }
 
 // read_job reads what a call is. config: how many batch axes there are, those of the left operand and of the right one,
 // and the same of contracted axes.
-static bool read_job(const xf_frame *frame, job *j) {
+static bool read_job(const xf_frame *frame, xb_job *j) {
   int64_t size = 0;
   const int64_t *config = xb_numbers(frame, &size);
   if (config == NULL || size < 2 || frame->args.size != 2 || frame->results.size != 1) return false;
@@ -342,7 +341,7 @@ static bool read_job(const xf_frame *frame, job *j) {
   j->half = out->dtype == XF_BF16, j->no_sign = left->dtype == XF_U8, j->out = out->data;
   int64_t results = xb_elements(out);
   j->results.size = 1;
-  add_axis(&j->results, j->rows, j->columns);
+  xb_add_axis(&j->results, j->rows, j->columns);
   bool types = j->type == XB_BF16
                    ? left->dtype == XF_BF16 && right->dtype == XF_BF16 && (j->half || out->dtype == XF_F32)
                    : (left->dtype == XF_S8 || j->no_sign) && right->dtype == XF_S8 && out->dtype == XF_S32;
@@ -353,7 +352,7 @@ static bool read_job(const xf_frame *frame, job *j) {
 
 static xf_error *call(xf_frame *frame, xb_narrow type, const char *wrong) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = xb_narrow_start(type);
+  xb_job *j = xb_narrow_start(type);
   if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "a product of narrow numbers has no memory");
   if (!read_job(frame, j)) {
     free(j);

@@ -11,24 +11,32 @@
 // elements: two of bfloat16 or four bytes.
 enum { LINES = 256, INNER = 512, PANEL = 32 };
 
-// The left operand's block is left[rows][INNER]. The right one's is in panels of PANEL columns, right[columns /
-// PANEL][inner / group][PANEL][group]: a group of elements of the contracted axis side by side. Both have zeros where
-// the axes are filled up.
+// The left operand's block is left[rows][INNER]. The right one's is in panels of PANEL columns:
+//
+//   right[columns / PANEL][inner / group][PANEL][group]
+//
+// A group of elements of the contracted axis lies side by side. Both have zeros where the axes are filled up.
 typedef struct {
   int64_t rows, columns, inner;
   const void *left, *right;
-  const int64_t
-      *rows_at;  // NULL: left is packed. Else rows lie where the operand has them, row i at left + rows_at[i], and
-  const int64_t *piece_at;  // elements of piece p from piece_at[p] on, as many as piece_size[p], a multiple of a group
+  // NULL: left is packed. Else row i begins at left + rows_at[i], where the operand has it. The elements of piece p of
+  // a row begin at piece_at[p], and are piece_size[p], a multiple of a group.
+  const int64_t *rows_at;
+  const int64_t *piece_at;
   const int64_t *piece_size;
   int64_t pieces;
-  void *sums;  // [LINES][LINES], float32 or int32: sums of the pieces before; not used if this piece is the first and
-               // the last
-  bool first, last;   // of the pieces
-  bool half;          // whether results of bfloat16 are bfloat16
-  bool no_sign;       // whether bytes of the left operand have no sign; those of the right one have one
-  void *out;          // results of the last piece, float32, bfloat16 or int32
-  const int64_t *at;  // of each row, where its results are
+  // [LINES][LINES], float32 or int32: sums of the pieces before. Not used if this piece is the first and the last.
+  void *sums;
+  // Whether this piece is the first, and the last.
+  bool first, last;
+  // Whether results of bfloat16 are bfloat16.
+  bool half;
+  // Whether bytes of the left operand have no sign. Those of the right one have one.
+  bool no_sign;
+  // Results of the last piece, float32, bfloat16 or int32.
+  void *out;
+  // Where the results of each row are.
+  const int64_t *at;
 } xb_dot_block;
 
 // Where elements lie, by their number. Pieces lie side by side: piece p are the elements from begin[p] to begin[p + 1].

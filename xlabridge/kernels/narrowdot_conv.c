@@ -20,7 +20,7 @@ static int by_left(const void *a, const void *b) {
 // An array that is placed between zeros, axis by axis.
 typedef struct {
   int rank, last;  // elements along the axis `last`, and what is behind them, lie side by side in both
-  int64_t dims[AXES], steps[AXES], placed[AXES], before[AXES], apart[AXES], room[AXES];
+  int64_t dims[XB_AXES], steps[XB_AXES], placed[XB_AXES], before[XB_AXES], apart[XB_AXES], room[XB_AXES];
 } placement;
 
 static void place(const placement *p, int axis, const uint16_t *from, uint16_t *to) {
@@ -47,7 +47,7 @@ static __thread size_t images_size;
 // read_conv makes a job of a convolution. config: the axes of images, weights and results, as batch, features, spatial
 // axes (of weights: features out, features in); then of each spatial axis the stride, the zeros before, the distance of
 // an image's elements and that of a window's. It gives what is wrong, or NULL.
-static const char *read_conv(const xf_frame *frame, job *j) {
+static const char *read_conv(const xf_frame *frame, xb_job *j) {
   static const char *const wrong =
       "xlarun_bf16_conv takes bf16 images and weights, none of them empty, and gives bf16 or f32 with features last";
   int64_t size = 0;
@@ -55,11 +55,11 @@ static const char *read_conv(const xf_frame *frame, job *j) {
   if (config == NULL || frame->args.size != 2 || frame->results.size != 1) return wrong;
   const xf_buffer *x = frame->args.values[0], *w = frame->args.values[1], *y = frame->results.values[0];
   int64_t rank = x->rank, spatial = rank - 2;
-  if (spatial < 0 || rank > AXES || w->rank != rank || y->rank != rank || size != 3 * rank + 4 * spatial ||
+  if (spatial < 0 || rank > XB_AXES || w->rank != rank || y->rank != rank || size != 3 * rank + 4 * spatial ||
       x->dtype != XF_BF16 || w->dtype != XF_BF16 || (y->dtype != XF_BF16 && y->dtype != XF_F32))
     return wrong;
   const int64_t *of_x = config, *of_w = config + rank, *of_y = config + 2 * rank, *geometry = config + 3 * rank;
-  int64_t w_steps[AXES], y_steps[AXES], step = 1;
+  int64_t w_steps[XB_AXES], y_steps[XB_AXES], step = 1;
   for (int64_t i = 0; i < 3 * rank; i++)
     if (config[i] < 0 || config[i] >= rank) return wrong;
   for (int64_t i = rank - 1; i >= 0; step *= w->dims[i--]) w_steps[i] = step;
@@ -104,7 +104,7 @@ static const char *read_conv(const xf_frame *frame, job *j) {
     from = images;
   }
 
-  window_axis rows[AXES], inner[AXES];
+  window_axis rows[XB_AXES], inner[XB_AXES];
   rows[0] = (window_axis){x->dims[of_x[0]], p.placed[of_x[0]], 0, y_steps[of_y[0]]};
   inner[0] = (window_axis){x->dims[of_x[1]], p.placed[of_x[1]], w_steps[of_w[1]], 0};
   for (int64_t i = 0; i < spatial; i++) {
@@ -114,16 +114,16 @@ static const char *read_conv(const xf_frame *frame, job *j) {
   }
   qsort(rows, (size_t)rank - 1, sizeof *rows, by_left);
   qsort(inner, (size_t)rank - 1, sizeof *inner, by_left);
-  axes one = {.size = 1};
-  j->left = (operand){(const char *)from, one, one, one}, j->right = (operand){w->data, one, one, one},
+  xb_axes one = {.size = 1};
+  j->left = (xb_operand){(const char *)from, one, one, one}, j->right = (xb_operand){w->data, one, one, one},
   j->results = one;
   for (int64_t i = 0; i < rank - 1; i++) {
-    add_axis(&j->left.free, rows[i].dim, rows[i].left);
-    add_axis(&j->results, rows[i].dim, rows[i].result);
-    add_axis(&j->left.inner, inner[i].dim, inner[i].left);
-    add_axis(&j->right.inner, inner[i].dim, inner[i].right);
+    xb_add_axis(&j->left.free, rows[i].dim, rows[i].left);
+    xb_add_axis(&j->results, rows[i].dim, rows[i].result);
+    xb_add_axis(&j->left.inner, inner[i].dim, inner[i].left);
+    xb_add_axis(&j->right.inner, inner[i].dim, inner[i].right);
   }
-  add_axis(&j->right.free, w->dims[of_w[0]], w_steps[of_w[0]]);
+  xb_add_axis(&j->right.free, w->dims[of_w[0]], w_steps[of_w[0]]);
   j->rows = j->left.free.size, j->columns = j->right.free.size, j->inner = j->left.inner.size;
   j->half = y->dtype == XF_BF16, j->out = y->data;
   return NULL;
@@ -131,7 +131,7 @@ static const char *read_conv(const xf_frame *frame, job *j) {
 
 xf_error *xb_bf16_conv(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  job *j = xb_narrow_start(XB_BF16);
+  xb_job *j = xb_narrow_start(XB_BF16);
   if (j == NULL) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_bf16_conv has no memory");
   const char *wrong = read_conv(frame, j);
   if (wrong != NULL) {

@@ -10,35 +10,39 @@
 #include "narrowdot.h"
 #include "narrowdot_axes.h"
 
-enum { WORD = 4 };  // bytes of a group of elements
+// Bytes of a group of elements.
+enum { XB_WORD = 4 };
 
 // An operand: its free axes, rows of the left one and columns of the right one, and those that are contracted.
 typedef struct {
   const char *x;
-  axes batch, free, inner;
-} operand;
+  xb_axes batch, free, inner;
+} xb_operand;
 
 // What threads work on together. The last of them frees it.
 typedef struct {
   xb_narrow type;
   const xb_dot *set;
-  int bytes, group;  // bytes of an element, elements of a word
-  operand left, right;
-  axes results;  // from one row to the next
+  // Bytes of an element, elements of a word.
+  int bytes, group;
+  xb_operand left, right;
+  // From one row of results to the next.
+  xb_axes results;
   void *out;
   bool half, no_sign;
   int64_t rows, columns, inner, row_blocks, column_blocks, blocks, parts;
-  char *sums;  // of each block and part, [LINES][LINES]; NULL: a block has all parts
+  // Of each block and part, [LINES][LINES]. NULL: a block has all parts.
+  char *sums;
   atomic_llong next, done;
   atomic_int holders, failed;
   pthread_mutex_t lock;
   pthread_cond_t all;
-} job;
+} xb_job;
 
 // xb_narrow_start is a new job; NULL: there is no memory.
-job *xb_narrow_start(xb_narrow type);
+xb_job *xb_narrow_start(xb_narrow type);
 
 // xb_narrow_run does all blocks of a job, for each index of its batch axes, and frees it. false: there is no memory.
-bool xb_narrow_run(xf_frame *frame, job *j, int64_t batch);
+bool xb_narrow_run(xf_frame *frame, xb_job *j, int64_t batch);
 
 #endif

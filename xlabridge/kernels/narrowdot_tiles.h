@@ -8,11 +8,8 @@
 // LINE_FUNCTIONS, the other functions of the set.
 #include "narrowdot.h"
 
-enum {
-  TILE = 16,
-  WORD = 4,
-  GROUP = WORD / sizeof(ELEMENT)
-};  // rows of a tile and words of a row, the bytes of a word, its elements
+// Rows of a tile and words of a row, the bytes of a word, its elements.
+enum { TILE = 16, WORD = 4, GROUP = WORD / sizeof(ELEMENT) };
 
 // Tiles 0 to 3 are sums, those of two rows of tiles; 4 and 5 of the left operand, 6 and 7 of the right one.
 static void product(const xb_dot_block *b) {

@@ -169,10 +169,17 @@ typedef struct {
   int64_t kind, bytes;
   loop window[AXES], inner;
   int windows, outer;
-  int64_t count[AXES], step_index[AXES], step_to[AXES],
-      step_from[AXES];  // turns of the outer loops, and what each goes on by
-  int64_t inner_index, coordinates, last[AXES],
-      scale[AXES];  // of each coordinate the last place, and the elements of a step
+  // Turns of each outer loop, and by how many elements a turn goes on in indices, array and updates.
+  int64_t count[AXES];
+  int64_t step_index[AXES];
+  int64_t step_to[AXES];
+  int64_t step_from[AXES];
+  // The same step of the inner loop in the indices.
+  int64_t inner_index;
+  int64_t coordinates;
+  // The last place of each coordinate, and the elements from one place to the next.
+  int64_t last[AXES];
+  int64_t scale[AXES];
 } scattering;
 
 enum { WINDOW, DROPPED, SHARED, SHARED_INDEX, COORDINATE, LISTS };
@@ -235,8 +242,8 @@ static const char *read_loops(scattering *s, const xf_buffer *array, const int64
   return NULL;
 }
 
-// plain tells that there is one s32 coordinate, and that they lie side by side.
-static bool plain(const scattering *s) {
+// single_coordinate tells that there is one s32 coordinate, and that those of the inner loop lie side by side.
+static bool single_coordinate(const scattering *s) {
   return s->coordinates == 1 && s->inner_index == 1 && s->indices->dtype == XF_S32;
 }
 
@@ -246,8 +253,8 @@ static int64_t scatter_columns(const scattering *s) {
   enum { EIGHT = 8, LONGEST = 1 << 16 };
   int64_t n = s->last[0] + 1, k = 0;
   const loop *lanes = s->window, *inner = &s->inner;
-  if (s->windows != 1 || s->outer != 0 || !plain(s) || inner->to != 0 || inner->from != 1 || s->scale[0] != 1 ||
-      n < 1 || n > LONGEST || inner->n < n || lanes->n < EIGHT)
+  if (s->windows != 1 || s->outer != 0 || !single_coordinate(s) || inner->to != 0 || inner->from != 1 ||
+      s->scale[0] != 1 || n < 1 || n > LONGEST || inner->n < n || lanes->n < EIGHT)
     return 0;
   xb_columns *eight = columns(s->kind, s->out->dtype);
   char *rows = eight != NULL ? malloc(n * EIGHT * s->bytes) : NULL;
@@ -268,7 +275,7 @@ static void scatter_inner(const scattering *s, int64_t first, int64_t source, in
   const int windows = s->windows;
   char *out = s->out->data;
   const char *updates = (const char *)s->updates->data + source * bytes;
-  if (windows == 0 && plain(s)) {
+  if (windows == 0 && single_coordinate(s)) {
     s->combiner.direct(out + base * bytes, updates, inner.n, (const int32_t *)s->indices->data + first,
                        (uint32_t)s->last[0], s->scale[0], inner.to, inner.from);
     return;

@@ -27,10 +27,14 @@ func trialsJSON(trials []*study.FrozenTrial) ([]byte, error) {
 	for _, t := range trials {
 		reports := [][2]any{}
 		for _, r := range t.Intermediate {
-			reports = append(reports, [2]any{r.Step, studies.Number(r.Value)})
+			reports = append(reports, [2]any{r.Step, studies.Value(r.Value)})
 		}
-		if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": studies.Numbers(t.Values),
-			"params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
+		params := map[string]any{}
+		for name, x := range t.External() {
+			params[name] = studies.ParamValue(x)
+		}
+		if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": studies.Values(t.Values),
+			"params": params, "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +66,7 @@ func trialsCSV(trials []*study.FrozenTrial) ([]byte, error) {
 		for i := range objectives {
 			cell := ""
 			if i < len(t.Values) {
-				cell = fmt.Sprint(t.Values[i])
+				cell = studies.Value(t.Values[i]).String()
 			}
 			row = append(row, cell)
 		}
@@ -70,7 +74,7 @@ func trialsCSV(trials []*study.FrozenTrial) ([]byte, error) {
 		for _, name := range names {
 			cell := ""
 			if v, ok := external[name]; ok {
-				cell = fmt.Sprint(v)
+				cell = fmt.Sprint(studies.ParamValue(v))
 			}
 			row = append(row, cell)
 		}

@@ -40,7 +40,7 @@ func Terminal(w io.Writer, env func(string) string) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// Width returns the number of columns of the terminal that w is; 0: it is none.
+// Width returns the number of columns of the terminal w, or 0 if w is no terminal.
 func Width(w io.Writer, env func(string) string) int {
 	fd, ok := Terminal(w, env)
 	if !ok {

@@ -33,14 +33,14 @@ func (x *Setup) tiling() plan.Tiling {
 	if x.shared && x.Machine.CPU {
 		return plan.SharedTiling(x.Search.Population, x.Strategy.GroupSize(), x.episodeBatch())
 	}
-	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.episodeBatch(), x.Machine.Accelerator)
+	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.reads, x.episodeBatch(), x.Machine.Accelerator)
 }
 
 func (x *Setup) episodeBatch() int {
 	if x.Search.EpisodeBatch > 0 {
 		return x.Search.EpisodeBatch
 	}
-	return plan.EpisodeBatch(x.Search.Episodes, x.read, x.Machine.Accelerator)
+	return plan.EpisodeBatch(x.Search.Episodes, x.reads.Member(), x.Machine.Accelerator)
 }
 
 // Lay sets the layout and cuts the population into tiles.

@@ -31,11 +31,10 @@ func (x *Setup) Count() {
 	n := 4 * uint64(x.Params)
 	_, keeps := x.Strategy.(strategy.Keeper)
 	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n, sum: n, all: keeps}
-	x.read = 4 * x.Params
-	if params, carry, err := x.Rollout.Bytes(); err == nil {
-		x.sizes.step, x.read = uint64(carry), params+carry
+	x.reads = plan.Reads{Params: 4 * x.Params}
+	if reads, err := x.Rollout.Reads(); err == nil {
+		x.sizes.step, x.reads = uint64(reads.Carry), reads
 	}
-	x.read = max(1, x.read)
 	x.narrow = sync.OnceValue(x.Rollout.Narrow)
 	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize()
 	p, err := x.Program()
@@ -48,7 +47,7 @@ func (x *Setup) Count() {
 		return
 	}
 	if x.shared = p.sharesMatrices(); x.shared { // a step reads shared matrices once for all members
-		x.read = max(1, int(sizeOf(p.draw)+x.sizes.step))
+		x.reads = plan.Reads{Params: int(sizeOf(p.draw)), Carry: int(x.sizes.step)}
 	}
 	err = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(p.draw)}

@@ -47,9 +47,9 @@ type Setup struct {
 	Layout   plan.Plan
 	// Regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
 	Regenerate     bool
-	Undivided      bool // one device plays the only tile, and the cores of the others help it
-	mustRegenerate bool // the compiled program with stored noise took more memory than allowed
-	read           int  // bytes that a step of an episode reads for each member
+	Undivided      bool       // one device plays the only tile, and the cores of the others help it
+	mustRegenerate bool       // the compiled program with stored noise took more memory than allowed
+	reads          plan.Reads // of a step of an episode
 	sizes          sizes
 	shared         bool            // members are played without forming their matrices
 	narrow         func() bool     // see episode.Rollout.Narrow; called where the rule needs it, since it traces

@@ -158,7 +158,7 @@ type tribes struct {
 	Ends      *graph.Array // i32[species]: where the children of a species end in the next generation
 }
 
-// before returns the sum of the elements before each one, i32[n], for short lists: n is squared.
+// before returns the sum of the elements before each one, i32[n]. It takes n² steps, so lists must be short.
 func before(x *graph.Array) *graph.Array {
 	i := graph.Iota(x.Dim(0))
 	return graph.Select(i.Lt(i.ExpandDims(1)), x, 0).Sum(1)
