@@ -6,9 +6,12 @@ package graph
 // grows much faster than such a loop: docs/qd.md has what NSGA-II's programs take to compile. Large draws call kernels,
 // whose inputs are stored in any case.
 //
-// If only one hash reads a key, both stay one loop.
+// Keys with few readers stay in the loops of these: stored keys are more kernels, which take more memory to compile.
 
-// lowerHashes puts a barrier after each hash that several hashes read, so that it is computed once.
+// leastReaders is the number of hashes that read a key from which on it is stored.
+const leastReaders = 4
+
+// lowerHashes puts a barrier after each hash that many hashes read, so that it is computed once.
 func lowerHashes(g *Graph, _ Target) *Graph {
 	shared := map[*Node]bool{}
 	markShared(g, shared)
@@ -30,10 +33,10 @@ func lowerHashes(g *Graph, _ Target) *Graph {
 
 func isHash(o *Op) bool { return o.Name == "threefry2x32" }
 
-// markShared marks the hashes of a graph and of its bodies that at least two hashes of the same graph read.
+// markShared marks the hashes of a graph and of its bodies that many hashes of the same graph read.
 func markShared(g *Graph, shared map[*Node]bool) {
 	known := map[*Array]sources{}
-	reader := map[*Node]*Node{} // the first one of each hash
+	readers, last := map[*Node]int{}, map[*Node]*Node{} // of each hash
 	for _, n := range g.Nodes {
 		for _, b := range n.Bodies {
 			markShared(b, shared)
@@ -47,9 +50,11 @@ func markShared(g *Graph, shared map[*Node]bool) {
 				if made == nil || !isHash(made.Op) {
 					continue
 				}
-				if first := reader[made]; first == nil {
-					reader[made] = n
-				} else if first != n {
+				if last[made] == n {
+					continue
+				}
+				last[made] = n
+				if readers[made]++; readers[made] >= leastReaders {
 					shared[made] = true
 				}
 			}

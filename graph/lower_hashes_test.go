@@ -6,11 +6,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key from which several keys are made is computed once, a key that one draw reads is part of the draw.
+// A key from which many keys are made is computed once. A key that few draws read is part of these.
 func TestHashesOnce(t *testing.T) {
 	hash := func(k [2]*Array, counter uint32) [2]*Array {
 		a, b := ThreeFry2x32(k[0], k[1], Zeros(ShapeOf(Uint32)), Of(counter))
 		return [2]*Array{a, b}
+	}
+	// draws is the sum of n draws with a key.
+	draws := func(k [2]*Array, n int) *Array {
+		sum := Zeros(ShapeOf(Uint32, 25))
+		for i := range n {
+			sum = Add(sum, hash(k, uint32(2+i))[0])
+		}
+		return sum
 	}
 	keys := []any{Abstract(ShapeOf(Uint32, 25)), Abstract(ShapeOf(Uint32, 25)), Abstract(ShapeOf(Int32))}
 	for _, c := range []struct {
@@ -19,10 +27,8 @@ func TestHashesOnce(t *testing.T) {
 		barriers, hashes int
 	}{
 		{"31.410 a chain", func(k [2]*Array, _ *Array) *Array { return hash(hash(hash(k, 1), 2), 3)[0] }, 0, 3},
-		{"31.411 a key for two draws", func(k [2]*Array, _ *Array) *Array {
-			k = hash(k, 1)
-			return Add(hash(k, 2)[0], hash(k, 3)[1])
-		}, 1, 3},
+		{"31.411 a key for four draws", func(k [2]*Array, _ *Array) *Array { return draws(hash(k, 1), 4) }, 1, 5},
+		{"31.432 a key for three draws", func(k [2]*Array, _ *Array) *Array { return draws(hash(k, 1), 3) }, 0, 4},
 		{"31.412 both words for one draw", func(k [2]*Array, _ *Array) *Array {
 			k = hash(k, 1)
 			k = hash([2]*Array{Add(k[0], Of(uint32(7))), k[1]}, 2)
@@ -32,15 +38,15 @@ func TestHashesOnce(t *testing.T) {
 			k = hash(k, 1)
 			both := Transpose(Stack([]*Array{k[0], k[1]}, 1), 1, 0)
 			k = [2]*Array{both.Index(0), both.Index(1)}
-			return Add(hash(k, 2)[0], hash(k, 3)[0])
-		}, 1, 3},
+			return draws(k, 4)
+		}, 1, 5},
 		{"31.414 inside of a loop", func(k [2]*Array, turns *Array) *Array {
 			type carry struct{ I, Sum *Array }
 			return While(func(c carry) *Array { return c.I.Lt(turns) }, func(c carry) carry {
 				k := hash([2]*Array{k[0].Add(c.I.Convert(Uint32)), k[1]}, 1)
-				return carry{c.I.Add(1), Add(c.Sum, Add(hash(k, 2)[0], hash(k, 3)[0]))}
+				return carry{c.I.Add(1), Add(c.Sum, draws(k, 4))}
 			}, carry{Zeros(ShapeOf(Int32)), Zeros(ShapeOf(Uint32, 25))}).Sum
-		}, 1, 3},
+		}, 1, 5},
 	} {
 		p, err := TraceArgs("draw", keys, TraceOptions{}, func(in []any) any {
 			return c.draw([2]*Array{in[0].(*Array), in[1].(*Array)}, in[2].(*Array))
