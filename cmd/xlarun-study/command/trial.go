@@ -19,7 +19,7 @@ func trialCount(n int) string { return quantity.Count(n, "trial", "trials") }
 func outcomeOf(t *study.FrozenTrial) string {
 	switch {
 	case t.State == study.Fail:
-		return "failed: " + console.ShortText(studies.Reason(t))
+		return strings.TrimSuffix("failed: "+console.ShortText(studies.Reason(t)), ": ")
 	case len(t.Values) == 0:
 		return strings.ToLower(string(t.State))
 	}

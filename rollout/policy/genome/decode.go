@@ -36,6 +36,37 @@ func decode(text []byte, value any, what string, strict bool) error {
 	}
 }
 
+// complete refuses a genome in JSON in which a node or a connection lacks a key. Inputs have only a number and a kind.
+func complete(text []byte) error {
+	var d struct{ Nodes, Connections []map[string]json.RawMessage }
+	if err := json.Unmarshal(text, &d); err != nil {
+		return wrong(text, err, "a genome")
+	}
+	lacks := func(what string, i int, value map[string]json.RawMessage, keys ...string) error {
+		for _, k := range keys {
+			if v, ok := value[k]; !ok || string(v) == "null" {
+				return fmt.Errorf("%s %d of its list has no %s", what, i+1, k)
+			}
+		}
+		return nil
+	}
+	for i, n := range d.Nodes {
+		keys := []string{"number", "kind", "bias", "response", "activation", "aggregation"}
+		if string(n["kind"]) == `"`+kindInput+`"` {
+			keys = keys[:2]
+		}
+		if err := lacks("node", i, n, keys...); err != nil {
+			return err
+		}
+	}
+	for i, c := range d.Connections {
+		if err := lacks("connection", i, c, "innovation", "from", "to", "weight", "enabled"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wrong says in one sentence what an error of encoding/json means.
 func wrong(text []byte, err error, what string) error {
 	line := func(offset int64) int { return 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n")) }

@@ -2,6 +2,7 @@ package genome
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -104,6 +105,9 @@ func ReadDocument(text []byte) (d Document, err error) {
 	if err := decode(text, &d, "a genome", true); err != nil {
 		return d, err
 	}
+	if err := complete(text); err != nil {
+		return d, err
+	}
 	return d, d.check()
 }
 
@@ -154,13 +158,13 @@ func (d Document) check() error {
 		seen[c.Innovation] = true
 	}
 	if _, cycle := d.layers(); cycle && !d.Recurrent {
-		return fmt.Errorf("its connections form a cycle, but it is not recurrent")
+		return errors.New("its connections form a cycle, but recurrent is false")
 	}
 	return nil
 }
 
-// layers returns the length of the longest path from any input, by node number, over connections that are on; outputs
-// are in the last layer. cycle reports whether there are cycles, whose nodes are where they were found.
+// layers returns the length of the longest path to each node, by its number, over connections that are on. cycle
+// reports whether there is a cycle: a path as long as the number of nodes passes one of them twice.
 func (d Document) layers() (layer map[int]int, cycle bool) {
 	layer = map[int]int{}
 	changed := true
@@ -169,10 +173,11 @@ func (d Document) layers() (layer map[int]int, cycle bool) {
 		for _, c := range d.Connections {
 			if c.Enabled && layer[c.To] <= layer[c.From] && layer[c.From] < len(d.Nodes) {
 				layer[c.To], changed = layer[c.From]+1, true
+				cycle = cycle || layer[c.To] >= len(d.Nodes)
 			}
 		}
 	}
-	return layer, changed
+	return layer, cycle
 }
 
 // Genome returns the arrays of a document. It wants the network's inputs and outputs, and room for the rest.
@@ -194,7 +199,7 @@ func (n *Network) Genome(d Document) (g Genome, err error) {
 		return g, fmt.Errorf("the genome has %d connections, and there is room for %d: --policy.connections",
 			len(d.Connections), n.Connections)
 	case d.Recurrent && !n.Recurrent:
-		return g, fmt.Errorf("the genome is recurrent: --policy.recurrent")
+		return g, errors.New("the genome is recurrent, and the policy is not: give its setting recurrent")
 	}
 	number, bias, response := make([]int32, n.Nodes), make([]float32, n.Nodes), make([]float32, n.Nodes)
 	activation, aggregation := make([]int32, n.Nodes), make([]int32, n.Nodes)

@@ -9,7 +9,8 @@ import (
 
 func TestDocumentsThatCannotBeRead(t *testing.T) {
 	const good = `{"recurrent": false, "nodes": [{"number": 0, "kind": "input"},
-{"number": 1, "kind": "output", "bias": 0.5, "response": 1, "activation": "tanh", "aggregation": "sum"}],
+{"number": 1, "kind": "output", "bias": 0.5, "response": 1, "activation": "tanh", "aggregation": "sum"},
+{"number": 2, "kind": "hidden", "bias": 0, "response": 1, "activation": "tanh", "aggregation": "sum"}],
 "connections": [{"innovation": 0, "from": 0, "to": 1, "weight": 2.5, "enabled": true}]}`
 	_, err := ReadDocument([]byte(good))
 	require.NoError(t, err)
@@ -25,20 +26,30 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 		{"31.394 response beyond float32", `"response": 1`, `"response": 1e300`,
 			"node 1 has the response 1e+300, want a finite number that float32 holds"},
 		{"31.395 number beyond float64", `2.5`, `1e400`,
-			"is not a genome in JSON: line 3: connections.weight is 1e400, want a number of at most 64 bits"},
+			"is not a genome in JSON: line 4: connections.weight is 1e400, want a number of at most 64 bits"},
 		{"31.396 string in place of a number", `2.5`, `"much"`,
-			"is not a genome in JSON: line 3: connections.weight is of the type string, want a number"},
+			"is not a genome in JSON: line 4: connections.weight is of the type string, want a number"},
 		{"31.397 fraction in place of a whole number", `"from": 0`, `"from": 0.5`,
-			"line 3: connections.from is 0.5, want a whole number"},
+			"line 4: connections.from is 0.5, want a whole number"},
 		{"31.398 number in place of a bool", `true`, `1`,
 			"connections.enabled is of the type number, want true or false"},
 		{"31.399 list in place of a genome", good, `[]`, "the whole is of the type array, want an object"},
-		{"31.400 no JSON", `2.5`, `2.5.5`, "is not a genome in JSON: line 3: invalid character '.'"},
+		{"31.400 no JSON", `2.5`, `2.5.5`, "is not a genome in JSON: line 4: invalid character '.'"},
 		{"31.401 half of a file", `"weight": 2.5, "enabled": true}]}`, ``,
 			"ends in the middle of the JSON of a genome"},
 		{"31.402 two genomes", good, good + good, "has text after the JSON of a genome"},
 		{"31.403 empty", good, ``, "is empty"},
+		{"31.460 connection from a node to itself", `"from": 0`, `"from": 1`, "form a cycle, but recurrent is false"},
+		{"31.461 cycle of two nodes", `"enabled": true}`, `"enabled": true},
+{"innovation": 1, "from": 1, "to": 2, "weight": 1, "enabled": true},
+{"innovation": 2, "from": 2, "to": 1, "weight": 1, "enabled": true}`, "form a cycle, but recurrent is false"},
+		{"31.462 no weight", `"weight": 2.5, `, ``, "connection 1 of its list has no weight"},
+		{"31.463 weight of null", `2.5`, `null`, "connection 1 of its list has no weight"},
+		{"31.464 no enabled", `, "enabled": true`, ``, "connection 1 of its list has no enabled"},
+		{"31.465 no bias", `"bias": 0.5, `, ``, "node 2 of its list has no bias"},
+		{"31.466 no number", `"number": 0, `, ``, "node 1 of its list has no number"},
 	} {
+		require.Contains(t, good, c.old, c.name)
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadDocument([]byte(strings.Replace(good, c.old, c.new, 1)))
 			require.ErrorContains(t, err, c.want)
