@@ -233,8 +233,8 @@ func (v *lives) readings(n *Node) (all []reading) {
 	return all
 }
 
-// readers returns, for each place of a parameter, the numbers of the nodes that read it. It is called after reuse, as
-// values in the place of a parameter are read there too.
+// readers returns, for each place of a parameter, the numbers of the nodes that read it. It is called after
+// reuse: a value that took the place of a parameter is read there, too.
 func (v *lives) readers(home []*place) map[*place][]int {
 	all := map[*place][]int{}
 	for _, h := range home {

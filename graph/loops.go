@@ -194,8 +194,8 @@ const longReduction = 32
 const plainSum = 128
 
 // OrderlessReductions counts a program's reductions along long axes whose results do not depend on the order: those of
-// whole numbers and bools, and maxima and minima. all counts the other ones, too. plain reports whether each of these
-// is a sum of at most 128 float32. A loop counts as one step.
+// whole numbers and bools, and maxima and minima. all counts all reductions along long axes. plain reports whether
+// those that depend on the order are sums of at most 128 float32. A loop counts as one step.
 func (g *Graph) OrderlessReductions() (orderless, all int, plain bool) {
 	plain = true
 	g.eachOperation(func(n *Node) {

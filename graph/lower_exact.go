@@ -25,12 +25,17 @@ import (
 func lowerExact(g *Graph, _ Target) *Graph {
 	marked := map[*Node]bool{}
 	markInexact(g, marked)
-	if len(marked) == 0 {
+	return withBarriers(g, marked)
+}
+
+// withBarriers puts a barrier after each of some nodes of a graph and of its bodies, so that they are computed once.
+func withBarriers(g *Graph, after map[*Node]bool) *Graph {
+	if len(after) == 0 {
 		return g
 	}
 	return newLowering(g, "", func(*Op) lowerRule {
 		return func(_ *lowering, n *Node, in []*Array) []*Array {
-			if !marked[n] {
+			if !after[n] {
 				return nil
 			}
 			return Barrier(apply(n.Op, n.Attrs, in)...)

@@ -6,7 +6,7 @@ package graph
 // grows much faster than such a loop: docs/qd.md has what NSGA-II's programs take to compile. Large draws call kernels,
 // whose inputs are stored in any case.
 //
-// Keys with few readers stay in the loops of these: stored keys are more kernels, which take more memory to compile.
+// A key with few readers stays in their loops: each stored key is a kernel more, and takes memory to compile.
 
 // leastReaders is the number of hashes that read a key from which on it is stored.
 const leastReaders = 4
@@ -15,20 +15,7 @@ const leastReaders = 4
 func lowerHashes(g *Graph, _ Target) *Graph {
 	shared := map[*Node]bool{}
 	markShared(g, shared)
-	if len(shared) == 0 {
-		return g
-	}
-	return newLowering(g, "", func(o *Op) lowerRule {
-		if !isHash(o) {
-			return nil
-		}
-		return func(_ *lowering, n *Node, in []*Array) []*Array {
-			if !shared[n] {
-				return nil
-			}
-			return Barrier(apply(n.Op, n.Attrs, in)...)
-		}
-	}).graph(g)
+	return withBarriers(g, shared)
 }
 
 func isHash(o *Op) bool { return o.Name == "threefry2x32" }
@@ -47,10 +34,7 @@ func markShared(g *Graph, shared map[*Node]bool) {
 		for _, in := range n.Inputs {
 			for s := range collect(in, moved, known) {
 				made := s.array.node
-				if made == nil || !isHash(made.Op) {
-					continue
-				}
-				if last[made] == n {
+				if made == nil || !isHash(made.Op) || last[made] == n {
 					continue
 				}
 				last[made] = n

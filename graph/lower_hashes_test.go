@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key from which many keys are made is computed once. A key that few draws read is part of these.
+// A key that many draws read is computed once. A key that few draws read is computed in each of them.
 func TestHashesOnce(t *testing.T) {
 	hash := func(k [2]*Array, counter uint32) [2]*Array {
 		a, b := ThreeFry2x32(k[0], k[1], Zeros(ShapeOf(Uint32)), Of(counter))

@@ -105,12 +105,16 @@ func (l *lowering) rowsApart(n *Node, consts []*Array) {
 		if at < 0 || largeSlice(consts[at]) != nil { // large slices are taken in the body (slicedInside)
 			return
 		}
+		key := cutKey{consts[at], fmt.Sprint(order)}
+		if cut[key] != nil {
+			return
+		}
 		var parts []*Array
 		first := Transpose(consts[at], order...)
 		for i := range first.Dim(0) {
 			parts = append(parts, Index(first, i))
 		}
-		cut[cutKey{consts[at], fmt.Sprint(order)}] = parts
+		cut[key] = parts
 	}
 	for _, x := range body.Nodes {
 		p, ok := memberProductOf(x)

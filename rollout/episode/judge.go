@@ -12,7 +12,8 @@ import (
 
 // Judge plays members on fresh episodes, the same ones for all: a compiled program.
 type Judge struct {
-	// Progress is told during Play how many episodes of each member are done, of how many; nil: it is not told.
+	// Progress is called during Play, with the number of episodes of each member that are done, and that of all. It may
+	// be nil.
 	Progress func(done, total int)
 
 	backend  xlabridge.Backend

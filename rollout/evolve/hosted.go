@@ -17,6 +17,7 @@ import (
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
@@ -332,7 +333,7 @@ func (h *hosted) report(m *run.Metrics) {
 	share := float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())
 	h.shares = append(h.shares[max(0, len(h.shares)-shareWindow+1):], share)
 	m.Timings = append(m.Timings, run.Value{Name: "hosts_alive", Number: float64(len(alive))},
-		run.Value{Name: "share", Number: share}, run.Value{Name: "mean_share", Number: mean(h.shares)},
+		run.Value{Name: "share", Number: share}, run.Value{Name: "mean_share", Number: episode.MeanOfFinite(h.shares)},
 		run.Value{Name: "chunks_twice", Number: float64(s.Duplicates - b.Duplicates)},
 		run.Value{Name: "seconds_waited", Number: (s.WaitTime - b.WaitTime).Seconds()},
 		run.Value{Name: "bytes_sent", Number: float64(s.Bytes - b.Bytes)})
@@ -342,21 +343,17 @@ func (h *hosted) report(m *run.Metrics) {
 // generation depends on which host was the first to begin its last chunks.
 const shareWindow = 32
 
-func mean(numbers []float64) (mean float64) {
-	for _, x := range numbers {
-		mean += x / float64(len(numbers))
-	}
-	return mean
-}
-
 // connection returns a line when the server is away, and one when it is back.
 func (h *hosted) connection(now time.Time) []string {
 	connected, began := h.process.Connected(), h.away
-	server, _, err := h.current().config.server()
-	switch {
-	case err != nil || connected == began.IsZero():
+	if connected == began.IsZero() {
 		return nil
-	case connected:
+	}
+	server, _, err := h.current().config.server()
+	if err != nil {
+		return nil
+	}
+	if connected {
 		h.away = time.Time{}
 		return []string{fmt.Sprintf("the server %s is back after %v: this host shares the population again", server.URL,
 			now.Sub(began).Round(time.Second))}

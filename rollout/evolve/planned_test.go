@@ -15,9 +15,9 @@ import (
 
 // 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says, or 2
 // KiB further off: for every strategy, and for policies of all kinds. Known errors are on one side. XLA takes the 32
-// slices of lmmaes out of a loop and keeps them all, computes a matrix of svcmaes twice from its parameter, which it
-// copies for that, and cuts the many small arrays of neat another way. Where noise is drawn again, XLA shares two
-// arrays of the size of a member that the prediction counts apart.
+// slices of lmmaes out of a loop and keeps them all. It copies a parameter of svcmaes, to compute a matrix from it
+// twice. It cuts the many small arrays of neat in another way. Where noise is drawn again, XLA shares two arrays of the
+// size of a member that the prediction counts apart.
 func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 	const few = 2 << 10
 	type bounds [2]float64 // of the prediction, as parts of what the compiler says

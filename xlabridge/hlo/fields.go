@@ -19,7 +19,7 @@ const (
 	ComputationID           protowire.Number = 5
 	ComputationRoot         protowire.Number = 6
 
-	// Of HloInstructionProto. The target is that of a custom call, the config the backend's.
+	// Of HloInstructionProto. Only custom calls have a target. The backend has written the config.
 	InstructionName       protowire.Number = 1
 	InstructionOpcode     protowire.Number = 2
 	InstructionShape      protowire.Number = 3

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // screen redraws a few lines in place on a terminal. Text above these lines stays, and so do the last lines. Only one
@@ -26,17 +24,9 @@ type screen struct {
 	top        bool // the lines are at the terminal's top, without text above them
 }
 
-const fallbackWidth, fallbackHeight = 80, 24
-
 func newScreen(w io.Writer, fd int, style Style) *screen {
-	s := &screen{w: w, style: style, foreground: func() bool { return inForeground(fd) }}
-	s.size = func() (int, int) {
-		if width, height, err := term.GetSize(fd); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
-		return fallbackWidth, fallbackHeight
-	}
-	return s
+	return &screen{w: w, style: style, size: func() (int, int) { return terminalSize(fd) },
+		foreground: func() bool { return inForeground(fd) }}
 }
 
 // ranked is a line with its rank. Lines of the highest rank are left out first.

@@ -46,11 +46,18 @@ func Width(w io.Writer, env func(string) string) int {
 	if !ok {
 		return 0
 	}
-	width, _, err := term.GetSize(fd)
-	if err != nil || width <= 0 {
-		return fallbackWidth
-	}
+	width, _ := terminalSize(fd)
 	return width
+}
+
+const fallbackWidth, fallbackHeight = 80, 24
+
+// terminalSize returns the columns and rows of a terminal.
+func terminalSize(fd int) (width, height int) {
+	if width, height, err := term.GetSize(fd); err == nil && width > 0 && height > 0 {
+		return width, height
+	}
+	return fallbackWidth, fallbackHeight
 }
 
 // Cut returns a line of at most so many columns, with an ellipsis where it is cut; 0: any number.

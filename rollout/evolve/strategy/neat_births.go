@@ -76,7 +76,7 @@ func innovations(splitNumber, from, to *graph.Array) (split, splits, link, links
 	return split, splits, link, links
 }
 
-// table holds what parents looks up, so that a lookup is that of a row.
+// table holds what parents looks up. One lookup reads a whole row.
 type table struct {
 	Species *graph.Array // i32[species, 4]: t.Starts, Size, t.Survivors, and where its children start
 	Members *graph.Array // f32[population, 2]: fitness, and the number of connections
