@@ -184,6 +184,10 @@ func (c *Config) makeProgram() (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, ok := s.(strategy.Fitting); ok { // its genomes are no vectors, which an archive keeps
+			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes of "+
+				"%s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
+		}
 		e.SetStrategy(s, c.Batch)
 		if p.Objectives.Names != "" {
 			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+

@@ -266,6 +266,8 @@ func TestBadInput(t *testing.T) {
 		}, "want a number"},
 		{"31.63 a game", func(c *Config) { c.Env = "TicTacToe-v1" }, "environment of one player"},
 		{"31.64 a strategy that nothing uses", func(c *Config) { c.Strategy = "snes" }, "isoline has no"},
+		{"31.507 a strategy that cannot emit", func(c *Config) { c.Emitter, c.Strategy = "searches", "neat" },
+			"one that searches vectors, such as sepcmaes: the genomes of neat"},
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
