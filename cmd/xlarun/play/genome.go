@@ -36,8 +36,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	}
 	g, ok := net.(policy.GenomePolicy)
 	if !ok {
-		return genome.Document{}, noGenome("only the policies genome and hyperneat have networks of nodes and " +
-			"connections, and this member has the policy " + s.Metadata["policy"])
+		return genome.Document{}, noGenome("only the policies genome, hyperneat and multispatial have networks of " +
+			"nodes and connections, and this member has the policy " + s.Metadata["policy"])
 	}
 	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
@@ -123,7 +123,7 @@ func (s *Saved) readGenome() error {
 	}
 	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome or hyperneat", s.Path, s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path, s.Metadata["policy"])
 	}
 	network := p.Genotype()
 	g, err := network.Genome(d)
