@@ -93,6 +93,8 @@ var policies = []described{
 		"[genomes.md](../genomes.md)", ""},
 	{"hyperneat", "perceptron whose weights a genome draws (Stanley, D'Ambrosio and Gauci, 2009): see " +
 		"[genomes.md](../genomes.md#hyperneat)", ""},
+	{"multispatial", "linear policy whose weights a genome draws by the places that an environment gives (Pugh and " +
+		"Stanley, 2013): see [genomes.md](../genomes.md#places)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
