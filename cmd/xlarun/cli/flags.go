@@ -88,7 +88,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, g *flagValues, kinds ...run.Kind) 
 	}
 	g.addSettings(cmd.Flags(), kinds...)
 	a.addValues(cmd, kinds...)
-	g.addHelp(cmd, kinds...)
+	g.addHelp(a, cmd, kinds...)
 	return true
 }
 
