@@ -79,7 +79,7 @@ func (g *flagValues) addHelp(a *App, cmd *cobra.Command, kinds ...run.Kind) {
 				fmt.Fprintln(out)
 			}
 			if choice, ok := p.Choices[settings.Choice(text)]; chosen && ok {
-				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice, a.columns(runHelpWidth)))
+				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice, a.columns(helpWidth)))
 				shown = true
 			} else if chosen {
 				console.FailHelp(c, noName(p.Name, settings.Choice(text), slices.Sorted(maps.Keys(p.Choices))))
