@@ -162,9 +162,10 @@ func (s *session) json(outcome *Outcome) Object {
 		add(name, value)
 	}
 	for _, f := range settings.Fields(s.Experiment) {
-		switch f.Name {
-		case "devices", "memory", kind.Unit + "s": // these are requests; the results are below
-		case "pop":
+		switch {
+		case f.Past:
+		case slices.Contains([]string{"devices", "memory", kind.Unit + "s"}, f.Name): // requests; the results are below
+		case f.Name == "pop":
 			set("population", f.Value())
 		default:
 			set(f.Name, f.Value())
