@@ -74,11 +74,12 @@ func indexAt(indices *Array, k int) *Array {
 	return Squeeze(SliceAxis(indices, last, k, k+1), last)
 }
 
-// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. The
-// index itself is not clamped: that would be a kernel of its own.
+// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. Indices
+// of short axes are not clamped, which would be a kernel of its own: the first and the last place take more of them.
 func clampedTo(at *Array, axis, n int) *Array {
-	if at.DType() != Int32 {
+	if at.DType() != Int32 || n > mostMask {
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
+		return Eq(IotaAxis(at.shape, axis), at)
 	}
 	from, to := newTensor(Shape{DType: Int32, Dims: []int{n}}), newTensor(Shape{DType: Int32, Dims: []int{n}})
 	for i := range n {
