@@ -381,7 +381,10 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 	if c.Tile > 0 {
 		s.Plan.Tile = c.Tile
 	}
-	s.Plan.LanesLast, s.Plan.Unroll = c.LanesLast, max(1, c.Unroll)
+	s.Plan.LanesLast = c.LanesLast
+	if c.Unroll > 0 {
+		s.Plan.Unroll = c.Unroll
+	}
 	s.Descriptor = p.Play.Descriptor
 	s.Tiles = population.CutTiles(c.Batch, s.Plan.Tile, s.Plan.Devices)
 	p.Play = s
