@@ -18,6 +18,7 @@ const (
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
 	PhaseExact          Phase = "exact"          // barriers after values that are compared with copies of themselves
+	PhaseRolls          Phase = "rolls"          // rolls of one array as slices of it with a border
 	PhaseOverwrites     Phase = "overwrites"     // concatenations of another shape than selects
 	PhaseHashes         Phase = "hashes"         // barriers after random bits that several others are made of
 	PhaseGathers        Phase = "gathers"        // all_gathers that call a kernel numbered
