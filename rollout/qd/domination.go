@@ -52,10 +52,10 @@ func crowding(points, front *graph.Array) *graph.Array {
 		inside := same(before).And(same(after))
 		gap := graph.Take(x, after, 0).Sub(graph.Take(x, before, 0))
 		width := widest(of, x, n)
-		distance := graph.Select(inside, graph.Select(width.Gt(0), gap.Div(width), 0.), math.Inf(1))
+		distance := graph.Select(inside, gap.Div(graph.Select(width.Gt(0), width, 1.)), math.Inf(1))
 		sum = sum.Add(graph.ScatterSet(graph.ZerosLike(sum), number, distance))
 	}
-	return sum
+	return graph.Select(sum.IsNaN(), 0., sum) // of differences that overflow
 }
 
 // widest returns for each of the sorted points the difference between the greatest and the least value of its front.

@@ -23,7 +23,8 @@ var taskSettings = map[string]settings.Values{
 }
 
 // Suggested returns settings for the environment that differ from the defaults. A reference point is among them if all
-// objectives of the run are the environment's. The emitter is the one that suits the archive, where genomes have bounds.
+// objectives of the run are the environment's. The emitter is the one that suits the archive, where genomes have
+// bounds.
 func (c *Config) Suggested() settings.Values {
 	values := c.Playing.Suggested()
 	maps.Copy(values, taskSettings[c.Env])
@@ -41,8 +42,8 @@ func (c *Config) Suggested() settings.Values {
 	return values
 }
 
-// referenceOf returns the numbers of a reference point of all objectives of the environment that belong to the run's. It
-// returns nil if the run has no objectives, or one that is not the environment's.
+// referenceOf returns the numbers of a reference point of all objectives of the environment that belong to the run's.
+// It returns nil if the run has no objectives, or one that is not the environment's.
 func (c *Config) referenceOf(all []float64) (point []float64) {
 	if !c.hasObjectives() {
 		return nil

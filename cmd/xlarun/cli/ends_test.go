@@ -148,14 +148,6 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
 }
 
-// Case 31.509: the interpreter, which stops at the first NaN, runs a population by objectives. The differences of places
-// without a member were NaN.
-func TestPopulationByObjectivesHasNoNaN(t *testing.T) {
-	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("qd", "ZDT1-v0", "--archive", "nsga2:8", "--batch", "4", "--backend", "reference",
-		"--env-param", "dimensions=4", "-g", "3", "--out", "none"), "%s", b.err)
-}
-
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)

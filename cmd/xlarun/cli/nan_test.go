@@ -34,3 +34,12 @@ func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 			`in member [0-7]; look at`, b.err.String())
 	require.NoDirExists(t, "runs")
 }
+
+// Case 31.509: the interpreter, which stops at the first NaN, runs a population by objectives. The differences of
+// places without a member were NaN.
+func TestPopulationByObjectivesHasNoNaN(t *testing.T) {
+	b := newBed(t)
+	b.App.OpenBackend = openBackend
+	require.Equal(t, StatusOK, b.do("qd", "ZDT1-v0", "--archive", "nsga2:8", "--batch", "4", "--backend", "reference",
+		"--env-param", "dimensions=4", "-g", "3", "--out", "none"), "%s", b.err)
+}
