@@ -226,17 +226,18 @@ func (a dotAttrs) eval(l, r, out *Tensor) {
 func (a dotAttrs) each(l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
 	lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
 	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-	nb := len(a.leftBatch)
+	left := offsets(out.Shape.Dims, slices.Concat(sizesAt(ls, a.leftBatch), sizesAt(ls, lf), make([]int, len(rf))))
+	right := offsets(out.Shape.Dims, slices.Concat(sizesAt(rs, a.rightBatch), make([]int, len(lf)), sizesAt(rs, rf)))
 	contract := sizesAt(l.Shape.Dims, a.leftContract)
-	forEach(out.Shape.Dims, func(i int, idx []int) {
-		batch, fl, fr := idx[:nb], idx[nb:nb+len(lf)], idx[nb+len(lf):]
-		lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
-		ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
-		lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
+	leftTerms := offsets(contract, sizesAt(ls, a.leftContract))
+	rightTerms := offsets(contract, sizesAt(rs, a.rightContract))
+	for i := range out.V {
 		f(i, func(f func(x, y int)) {
-			forEach(contract, func(_ int, k []int) { f(lo+dot(k, lc), ro+dot(k, rc)) })
+			for k := range leftTerms {
+				f(left[i]+leftTerms[k], right[i]+rightTerms[k])
+			}
 		})
-	})
+	}
 }
 
 // bilinearJVP is the rule of ops that are linear in each of their two operands.

@@ -181,8 +181,13 @@ var _ = register(&Op{
 		for i := range out.V {
 			out.V[i] = start.V[0]
 		}
-		st := strides(out.Shape.Dims)
-		forEach(in[0].Shape.Dims, func(i int, idx []int) { k.combine(out, dot(dropAxes(idx, a.axes), st), in[0], i) })
+		st, to := strides(out.Shape.Dims), make([]int, len(in[0].Shape.Dims))
+		for axis := range to {
+			if !slices.Contains(a.axes, axis) {
+				to[axis], st = st[0], st[1:]
+			}
+		}
+		forEachAt(in[0].Shape.Dims, 0, to, func(i, at int) { k.combine(out, at, in[0], i) })
 		return []*Tensor{out.rounded(n.Outs[0].shape.DType)}
 	},
 	Cost: costOf(inputElements),

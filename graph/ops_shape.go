@@ -14,6 +14,37 @@ func moveTensor(shape Shape, in *Tensor, from func(idx []int) int) *Tensor {
 	return out
 }
 
+// moveStrided builds a tensor whose element at an index is in's element number base plus the sum of index times strides.
+func moveStrided(shape Shape, in *Tensor, base int, strides []int) *Tensor {
+	out := newTensor(shape)
+	forEachAt(shape.Dims, base, strides, func(i, at int) { out.V[i] = in.V[at] })
+	return out
+}
+
+// forEachAt walks the indices of dims in row-major order. It gives base plus the sum of index times strides.
+func forEachAt(dims []int, base int, strides []int, f func(flat, at int)) {
+	last := len(dims) - 1
+	if last < 0 {
+		f(0, base)
+		return
+	}
+	idx, flat := make([]int, last), 0
+	for range product(dims[:last]) {
+		for i := range dims[last] {
+			f(flat, base+i*strides[last])
+			flat++
+		}
+		for a := last - 1; a >= 0; a-- {
+			base += strides[a]
+			if idx[a]++; idx[a] < dims[a] {
+				break
+			}
+			base -= dims[a] * strides[a]
+			idx[a] = 0
+		}
+	}
+}
+
 // forEach walks the indices of dims in row-major order.
 func forEach(dims []int, f func(flat int, idx []int)) {
 	idx := make([]int, len(dims))
@@ -26,6 +57,13 @@ func forEach(dims []int, f func(flat int, idx []int)) {
 			idx[a] = 0
 		}
 	}
+}
+
+// offsets is the sum of index times strides for each index of dims in row-major order.
+func offsets(dims, strides []int) []int {
+	out := make([]int, product(dims))
+	forEachAt(dims, 0, strides, func(i, at int) { out[i] = at })
+	return out
 }
 
 func dot(a, b []int) int {
@@ -193,16 +231,13 @@ var _ = register(&Op{
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(broadcastAttrs)
-		st := strides(in[0].Shape.Dims)
-		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int {
-			at := 0
-			for i, ax := range a.axes {
-				if in[0].Shape.Dims[i] != 1 {
-					at += idx[ax] * st[i]
-				}
+		st, to := strides(in[0].Shape.Dims), make([]int, len(n.Outs[0].shape.Dims))
+		for i, ax := range a.axes {
+			if in[0].Shape.Dims[i] != 1 {
+				to[ax] = st[i]
 			}
-			return at
-		})}
+		}
+		return []*Tensor{moveStrided(n.Outs[0].shape, in[0], 0, to)}
 	},
 	Cost: costFree,
 	Cases: func() []Case {
@@ -321,7 +356,7 @@ var _ = register(&Op{
 		p := n.Attrs.(permAttrs).perm
 		st := strides(in[0].Shape.Dims)
 		ps := mapInts(p, func(i int) int { return st[i] })
-		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int { return dot(idx, ps) })}
+		return []*Tensor{moveStrided(n.Outs[0].shape, in[0], 0, ps)}
 	},
 	Cost: costMove,
 	Cases: func() []Case {
@@ -374,17 +409,12 @@ var _ = register(&Op{
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		s := in[0].Shape
-		st := strides(s.Dims)
-		return []*Tensor{moveTensor(s, in[0], func(idx []int) int {
-			at := 0
-			for i, x := range idx {
-				if slices.Contains(n.Attrs.(axesAttrs).axes, i) {
-					x = s.Dims[i] - 1 - x
-				}
-				at += x * st[i]
-			}
-			return at
-		})}
+		st, base := strides(s.Dims), 0
+		for _, axis := range n.Attrs.(axesAttrs).axes {
+			base += (s.Dims[axis] - 1) * st[axis]
+			st[axis] *= -1
+		}
+		return []*Tensor{moveStrided(s, in[0], base, st)}
 	},
 	Cost: costMove,
 	Cases: func() []Case {

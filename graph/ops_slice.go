@@ -62,7 +62,7 @@ var _ = register(&Op{
 		st := strides(out.Shape.Dims)
 		start := 0
 		for _, t := range in {
-			forEach(t.Shape.Dims, func(i int, idx []int) { out.V[dot(idx, st)+start*st[axis]] = t.V[i] })
+			forEachAt(t.Shape.Dims, start*st[axis], st, func(i, at int) { out.V[at] = t.V[i] })
 			start += t.Shape.Dims[axis]
 		}
 		return []*Tensor{out}
@@ -268,13 +268,11 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(sliceAttrs)
 		st := strides(in[0].Shape.Dims)
-		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int {
-			at := 0
-			for i, x := range idx {
-				at += (a.start[i] + x*a.stride[i]) * st[i]
-			}
-			return at
-		})}
+		base := dot(a.start, st)
+		for i := range st {
+			st[i] *= a.stride[i]
+		}
+		return []*Tensor{moveStrided(n.Outs[0].shape, in[0], base, st)}
 	},
 	Cost: costMove,
 	Cases: func() []Case {
@@ -406,8 +404,7 @@ var _ = register(&Op{
 		x := in[0]
 		at := starts(in[1:], x.Shape.Dims, n.Attrs.(sizesAttrs).sizes)
 		st := strides(x.Shape.Dims)
-		base := dot(at, st)
-		return []*Tensor{moveTensor(n.Outs[0].shape, x, func(idx []int) int { return base + dot(idx, st) })}
+		return []*Tensor{moveStrided(n.Outs[0].shape, x, dot(at, st), st)}
 	},
 	Cost: costMove,
 	Cases: func() []Case {
@@ -502,7 +499,7 @@ func writeBlock(in []*Tensor) *Tensor {
 	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)
 	base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
-	forEach(in[1].Shape.Dims, func(i int, idx []int) { out.V[base+dot(idx, st)] = in[1].V[i] })
+	forEachAt(in[1].Shape.Dims, base, st, func(i, at int) { out.V[at] = in[1].V[i] })
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/hlo"
 )
 
@@ -15,58 +16,36 @@ import (
 // A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: so the plugin wraps the HLO.
 const executableField, resultField, moduleField protowire.Number = 1, 1, 1
 
-// field is a field of a message: the number in data if it is one, else the bytes.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	value  uint64
-	data   []byte
-}
-
 // fieldsOf splits a message, and returns nil if it is none.
-func fieldsOf(message []byte) (all []field) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil
-		}
-		size := protowire.ConsumeFieldValue(number, kind, message[n:])
-		if size < 0 {
-			return nil
-		}
-		f := field{number: number, kind: kind, data: message[n : n+size]}
-		switch kind {
-		case protowire.VarintType:
-			f.value, _ = protowire.ConsumeVarint(f.data)
-		case protowire.BytesType:
-			f.data, _ = protowire.ConsumeBytes(f.data)
-		}
-		all, message = append(all, f), message[n+size:]
+func fieldsOf(message []byte) []protobuf.Field {
+	all, err := protobuf.Fields(message)
+	if err != nil {
+		return nil
 	}
 	return all
 }
 
 // message is the reverse of fieldsOf.
-func message(all []field) (out []byte) {
+func message(all []protobuf.Field) (out []byte) {
 	for _, f := range all {
-		out = protowire.AppendTag(out, f.number, f.kind)
-		if f.kind == protowire.BytesType {
-			out = protowire.AppendBytes(out, f.data)
+		out = protowire.AppendTag(out, f.Number, f.Kind)
+		if f.Kind == protowire.BytesType {
+			out = protowire.AppendBytes(out, f.Bytes)
 		} else {
-			out = append(out, f.data...)
+			out = append(out, f.Bytes...)
 		}
 	}
 	return out
 }
 
 // find returns the first field of a number.
-func find(all []field, number protowire.Number) (f field) {
+func find(all []protobuf.Field, number protowire.Number) (f protobuf.Field) {
 	for _, f := range all {
-		if f.number == number {
+		if f.Number == number {
 			return f
 		}
 	}
-	return field{}
+	return protobuf.Field{}
 }
 
 // replace applies change to the message in the first field of the path's first number, and so on.
@@ -76,8 +55,8 @@ func replace(outer []byte, change func([]byte) []byte, path ...protowire.Number)
 	}
 	all := fieldsOf(outer)
 	for i, f := range all {
-		if f.number == path[0] && f.kind == protowire.BytesType {
-			all[i].data = replace(f.data, change, path[1:]...)
+		if f.Number == path[0] && f.Kind == protowire.BytesType {
+			all[i].Bytes = replace(f.Bytes, change, path[1:]...)
 			return message(all)
 		}
 	}
@@ -98,17 +77,17 @@ func withoutBodies(module []byte) []byte {
 	}
 	fused := map[uint64]bool{}
 	for _, c := range all {
-		if c.number != hlo.ModuleComputations {
+		if c.Number != hlo.ModuleComputations {
 			continue
 		}
-		for _, i := range fieldsOf(c.data) {
-			if i.number != hlo.ComputationInstructions {
+		for _, i := range fieldsOf(c.Bytes) {
+			if i.Number != hlo.ComputationInstructions {
 				continue
 			}
-			instruction := fieldsOf(i.data)
+			instruction := fieldsOf(i.Bytes)
 			// Libraries read the bodies of custom fusions when the program runs.
-			if string(find(instruction, hlo.InstructionOpcode).data) == "fusion" &&
-				!bytes.Equal(find(instruction, hlo.InstructionFusionKind).data, []byte("kCustom")) {
+			if string(find(instruction, hlo.InstructionOpcode).Bytes) == "fusion" &&
+				!bytes.Equal(find(instruction, hlo.InstructionFusionKind).Bytes, []byte("kCustom")) {
 				for _, id := range numbers(instruction, hlo.InstructionCalled) {
 					fused[id] = true
 				}
@@ -116,26 +95,26 @@ func withoutBodies(module []byte) []byte {
 		}
 	}
 	for k, c := range all {
-		if c.number != hlo.ModuleComputations {
+		if c.Number != hlo.ModuleComputations {
 			continue
 		}
-		computation := fieldsOf(c.data)
-		if computation != nil && fused[find(computation, hlo.ComputationID).value] {
-			all[k].data = message(standIn(computation))
+		computation := fieldsOf(c.Bytes)
+		if computation != nil && fused[find(computation, hlo.ComputationID).Value] {
+			all[k].Bytes = message(standIn(computation))
 		}
 	}
 	return message(all)
 }
 
 // numbers are a repeated field of whole numbers, packed or not.
-func numbers(all []field, number protowire.Number) (out []uint64) {
+func numbers(all []protobuf.Field, number protowire.Number) (out []uint64) {
 	for _, f := range all {
 		switch {
-		case f.number != number:
-		case f.kind == protowire.VarintType:
-			out = append(out, f.value)
-		case f.kind == protowire.BytesType:
-			for packed := f.data; len(packed) > 0; {
+		case f.Number != number:
+		case f.Kind == protowire.VarintType:
+			out = append(out, f.Value)
+		case f.Kind == protowire.BytesType:
+			for packed := f.Bytes; len(packed) > 0; {
 				v, n := protowire.ConsumeVarint(packed)
 				if n < 0 {
 					break
@@ -148,23 +127,23 @@ func numbers(all []field, number protowire.Number) (out []uint64) {
 }
 
 // standIn returns a computation with the parameters only, and as its result a custom call of the same shape.
-func standIn(computation []field) (out []field) {
-	root := find(computation, hlo.ComputationRoot).value
+func standIn(computation []protobuf.Field) (out []protobuf.Field) {
+	root := find(computation, hlo.ComputationRoot).Value
 	for _, f := range computation {
-		if f.number != hlo.ComputationInstructions {
+		if f.Number != hlo.ComputationInstructions {
 			out = append(out, f)
 			continue
 		}
-		instruction := fieldsOf(f.data)
+		instruction := fieldsOf(f.Bytes)
 		switch {
-		case string(find(instruction, hlo.InstructionOpcode).data) == "parameter":
+		case string(find(instruction, hlo.InstructionOpcode).Bytes) == "parameter":
 			out = append(out, f)
-		case find(instruction, hlo.InstructionID).value == root:
-			f.data = message([]field{
+		case find(instruction, hlo.InstructionID).Value == root:
+			f.Bytes = message([]protobuf.Field{
 				find(instruction, hlo.InstructionName),
-				{number: hlo.InstructionOpcode, kind: protowire.BytesType, data: []byte("custom-call")},
+				{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("custom-call")},
 				find(instruction, hlo.InstructionShape),
-				{number: hlo.InstructionTarget, kind: protowire.BytesType, data: []byte("fused")},
+				{Number: hlo.InstructionTarget, Kind: protowire.BytesType, Bytes: []byte("fused")},
 				find(instruction, hlo.InstructionID),
 			})
 			out = append(out, f)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"xlarun/graph"
+	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/hlo"
 )
 
@@ -68,18 +69,18 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 	// inside puts the bytes of a module where a program has them.
 	inside := func(module []byte) []byte {
 		for _, n := range []protowire.Number{moduleField, resultField, executableField} {
-			module = message([]field{{number: n, kind: protowire.BytesType, data: module}})
+			module = message([]protobuf.Field{{Number: n, Kind: protowire.BytesType, Bytes: module}})
 		}
 		return module
 	}
 	text := inside([]byte("no message"))
 	require.Equal(t, text, withoutFusions(text), "29.104 a string in place of the module")
 	// A fusion that calls the computation 0, which is what one without a number has.
-	fusion := message([]field{{number: hlo.InstructionOpcode, kind: protowire.BytesType, data: []byte("fusion")},
-		{number: hlo.InstructionCalled, kind: protowire.VarintType, data: []byte{0}}})
-	caller := message([]field{{number: hlo.ComputationInstructions, kind: protowire.BytesType, data: fusion}})
-	damaged := inside(message([]field{{number: hlo.ModuleComputations, kind: protowire.BytesType, data: caller},
-		{number: hlo.ModuleComputations, kind: protowire.BytesType, data: []byte("no message")}}))
+	fusion := message([]protobuf.Field{{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("fusion")},
+		{Number: hlo.InstructionCalled, Kind: protowire.VarintType, Bytes: []byte{0}}})
+	caller := message([]protobuf.Field{{Number: hlo.ComputationInstructions, Kind: protowire.BytesType, Bytes: fusion}})
+	damaged := inside(message([]protobuf.Field{{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: caller},
+		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: []byte("no message")}}))
 	kept := string(withoutFusions(damaged))
 	require.Contains(t, kept, "no message", "29.105 a string in place of a computation")
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)

@@ -71,8 +71,8 @@ func (l *library) readModule(payload []byte, outputs int) error {
 // submessages returns the fields of a number that hold bytes.
 func submessages(message []byte, number protowire.Number) (all [][]byte) {
 	for _, f := range fieldsOf(message) {
-		if f.number == number && f.kind == protowire.BytesType {
-			all = append(all, f.data)
+		if f.Number == number && f.Kind == protowire.BytesType {
+			all = append(all, f.Bytes)
 		}
 	}
 	return all

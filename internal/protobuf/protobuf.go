@@ -1,4 +1,5 @@
-// Package protobuf writes messages in protobuf's wire format, field by field, by the numbers of their .proto file.
+// Package protobuf writes and reads messages in protobuf's wire format, field by field, by the numbers of their .proto
+// file.
 package protobuf
 
 import (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -31,6 +32,9 @@ func TestTilesAreCounted(t *testing.T) {
 		{"27.123 noise that is drawn twice", 2, small(func(c *Config) { c.Strategy = "pgpe" })},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if row.devices == 1 { // several devices count as it does
+				long.Only(t)
+			}
 			b := xlatest.Open(t, row.devices)
 			e, other := start(t, b, row.config), start(t, b, row.config)
 			total := int64(e.program.Groups.Used())

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	_ "xlarun/envs/classic"
+	"xlarun/internal/long"
 	"xlarun/internal/messaging"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -110,7 +111,7 @@ func (w waiting) Step() (run.Metrics, error) {
 func TestHostsAreOneRun(t *testing.T) {
 	server := messageServer(t, "")
 	for name, change := range map[string]func(c *Config){
-		"openes":     nil,
+		"openes":     nil, // the long form only: TestHostsUnderFaults of the program has it
 		"eggroll":    func(c *Config) { c.Strategy, c.NormalizeObservations = "eggroll", true },
 		"population": func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 },
 		"restarts": func(c *Config) {
@@ -120,6 +121,9 @@ func TestHostsAreOneRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if change == nil {
+				long.Only(t)
+			}
 			want, err := metricsOf(t, smallRun(change), 1, nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, want)

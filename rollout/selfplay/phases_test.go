@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 )
 
@@ -14,7 +15,7 @@ func TestPhases(t *testing.T) {
 	all := []string{PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena}
 	for name, c := range map[string]struct {
 		change  func(c *Config)
-		devices int // 0: the interpreter
+		devices int // 0: the interpreter; 1 in the long form only, since 2 compile the same phases
 		phases  []string
 	}{
 		"one device":  {func(*Config) {}, 1, all},
@@ -31,6 +32,9 @@ func TestPhases(t *testing.T) {
 		}, 0, []string{PhaseGames, PhaseTraining, PhaseArena}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.devices == 1 {
+				long.Only(t)
+			}
 			s := small()
 			c.change(&s)
 			var b xlabridge.Backend = &xlabridge.Reference{}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/internal/protobuf"
 )
 
 // Module is a compiled program.
@@ -196,36 +198,22 @@ func numbers(all []int64, value uint64, packed []byte) ([]int64, error) {
 	return all, nil
 }
 
-// fields calls f with each field of a message: a number or bytes, which are not nil.
+// fields calls f with each field of a message that is a number or bytes, which are not nil.
 func fields(message []byte, f func(number protowire.Number, value uint64, bytes []byte) error) error {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return fmt.Errorf("hlo: the program is damaged: %w", protowire.ParseError(n))
-		}
-		message = message[n:]
-		var err error
-		switch kind {
+	all, err := protobuf.Fields(message)
+	if err != nil {
+		return fmt.Errorf("hlo: the program is damaged: %w", err)
+	}
+	for _, field := range all {
+		switch field.Kind {
 		case protowire.VarintType:
-			var v uint64
-			if v, n = protowire.ConsumeVarint(message); n >= 0 {
-				err = f(number, v, nil)
-			}
+			err = f(field.Number, field.Value, nil)
 		case protowire.BytesType:
-			var b []byte
-			if b, n = protowire.ConsumeBytes(message); n >= 0 {
-				err = f(number, 0, append([]byte{}, b...))
-			}
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, message)
-		}
-		if n < 0 {
-			return fmt.Errorf("hlo: the program is damaged: %w", protowire.ParseError(n))
+			err = f(field.Number, 0, field.Bytes)
 		}
 		if err != nil {
 			return err
 		}
-		message = message[n:]
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,16 +78,4 @@ func TestDoctorOnTheRealThing(t *testing.T) {
 	require.Regexp(t, `bf16     products of bfloat16 (by a kernel for (amx|avx512_bf16)|have no kernel)`,
 		stdout.String())
 	require.Empty(t, stderr.String())
-}
-
-// The command itself is a few lines; it builds, and passes its status on.
-func TestTheBinary(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "xlarun")
-	out, err := exec.Command("go", "build", "-o", file, "xlarun/cmd/xlarun").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	out, err = exec.Command(file, "version").CombinedOutput()
-	require.NoError(t, err)
-	require.Contains(t, string(out), "xlarun ")
-	err = exec.Command(file, "evolve", "--pop", "0").Run()
-	require.ErrorContains(t, err, "exit status 2")
 }

@@ -13,6 +13,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/settings"
@@ -479,18 +480,28 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		name     string
 		strategy settings.Values
 		policy   settings.Values
+		long     bool
 	}{
-		{"31.110 feed-forward", many, settings.Values{"nodes": 40, "connections": 60}},
+		{"31.110 feed-forward", many, settings.Values{"nodes": 40, "connections": 60}, false},
 		{"31.111 recurrent, several activations", many, settings.Values{"recurrent": true, "activations": "tanh,sin",
-			"nodes": 30, "connections": 60}},
-		{"31.112 little room", many, settings.Values{"nodes": 7, "connections": 9}},
-		{"31.113 no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30}},
+			"nodes": 30, "connections": 60}, false},
+		{"31.112 little room", many, settings.Values{"nodes": 7, "connections": 9}, false},
+		{"31.113 no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30},
+			true},
 		{"31.114 few species", settings.Values{"node-rate": .3, "max-species": 3, "compatibility-threshold": .5},
-			settings.Values{"nodes": 33, "connections": 50}},
+			settings.Values{"nodes": 33, "connections": 50}, true},
 		{"31.404 means of parents", settings.Values{"average-rate": .6, "node-rate": .2, "connection-rate": .3},
-			settings.Values{"nodes": 20, "connections": 40}},
+			settings.Values{"nodes": 20, "connections": 40}, true},
+		{"27.220 means of parents, few species", settings.Values{"average-rate": .6, "node-rate": .3,
+			"connection-rate": .3, "max-species": 3, "compatibility-threshold": .5},
+			settings.Values{"nodes": 33, "connections": 50}, false},
 	} {
-		t.Run(c.name, func(t *testing.T) { generations(t, client, fitted(t, c.strategy, c.policy), 25) })
+		t.Run(c.name, func(t *testing.T) {
+			if c.long {
+				long.Only(t)
+			}
+			generations(t, client, fitted(t, c.strategy, c.policy), 25)
+		})
 	}
 }
 
