@@ -10,7 +10,6 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -58,9 +57,8 @@ func (r *Run) Reached(metric func(name string) float64) bool {
 
 // Profile says what was compiled, and the layout that was chosen for it.
 func (r *Run) Profile() run.Profile {
-	p, layout := r.Loop.Profile(), r.program.Play.Plan
-	p.Chosen = settings.Values{"tile": layout.Tile, "lanes-last": layout.LanesLast,
-		"unroll": layout.Unroll}
+	p := r.Loop.Profile()
+	p.Chosen = r.program.Play.Plan.Settings(&r.config)
 	return p
 }
 

@@ -77,7 +77,9 @@ type topic func(w io.Writer, names []string, width int) error
 func topics() map[string]topic {
 	all := map[string]topic{"environments": printEnvironments}
 	for _, p := range partsOf(run.Kinds()...) {
-		all[plural(p.Name)] = func(w io.Writer, names []string, width int) error { return printPart(w, p, names, width) }
+		all[plural(p.Name)] = func(w io.Writer, names []string, width int) error {
+			return printPart(w, p, names, width)
+		}
 	}
 	return all
 }
