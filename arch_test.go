@@ -27,7 +27,7 @@ type room struct {
 
 // below are the rooms that all kinds of run stand on.
 var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population",
-	"rollout/policy"}
+	"rollout/policy", "internal/quantity"}
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
@@ -68,8 +68,8 @@ var rooms = []room{
 	{"rollout/run/runfolder", []string{"graph", "graph/safetensors", "rollout/run/runfolder", "internal/protobuf"},
 		[]string{"golang.org/x/sys/unix"}},
 	{"rollout/run/runfolder/...", []string{"rollout/run/runfolder"}, []string{}},
-	{"rollout/run/session", append(below, "rollout/episode", "rollout/run", "rollout/run/runfolder",
-		"internal/quantity"), []string{}},
+	{"rollout/run/session", append(below, "rollout/episode", "rollout/run", "rollout/run/runfolder"),
+		[]string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},
@@ -86,7 +86,7 @@ var rooms = []room{
 	{"rollout/islands", append(below, "rollout/run", "rollout/evolve/strategy", "rollout/evolve/generation",
 		"rollout/evolve/lanes"), []string{}},
 	{"rollout/qd", append(below, "rollout/episode", "rollout/run", "rollout/run/runfolder",
-		"rollout/evolve/strategy", "internal/quantity"), []string{}},
+		"rollout/evolve/strategy"), []string{}},
 	{"rollout/train", []string{"graph/...", "rollout/population"}, []string{}},
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset", "rollout/train",
 		"internal/credentials", "internal/messaging"), []string{}},

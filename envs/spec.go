@@ -78,6 +78,22 @@ func (s Spec) Check() error {
 	return nil
 }
 
+// DescriptorTexts returns the name and the bounds of each number of the descriptor, as "mean speed (m/s) 0 to 3".
+func (s Spec) DescriptorTexts() []string {
+	if len(s.Descriptor.Dims) == 0 {
+		return nil
+	}
+	all := make([]string, 0, s.Descriptor.Dims[0])
+	for i := range s.Descriptor.Dims[0] {
+		name, bound := fmt.Sprintf("number %d", i+1), min(i, len(s.Descriptor.Low)-1)
+		if len(s.Descriptors) > 0 {
+			name = s.Descriptors[i]
+		}
+		all = append(all, fmt.Sprintf("%s %g to %g", name, s.Descriptor.Low[bound], s.Descriptor.High[bound]))
+	}
+	return all
+}
+
 // Check returns the first error in a Box.
 func (b Box) Check() error {
 	if b.DType == 0 {

@@ -79,6 +79,8 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
+	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
+		what: "concatenations as selects"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
 	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
 		what: "concatenations of another shape than selects"},
@@ -101,6 +103,7 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
+	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"xlarun/internal/quantity"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -93,7 +94,8 @@ func (c *Coordinator) announceRest(p progress) error {
 // giveUp ends a study whose first trials have all failed. Its open trials fail too.
 func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
 	c.pool.Stop()
-	reason := fmt.Sprintf("the study was given up after %d trials that failed", c.failed)
+	reason := fmt.Sprintf("the study was given up after %s that failed",
+		quantity.Count(c.failed, "trial", "trials"))
 	var results []rdb.TrialResult
 	for _, t := range rest {
 		if isOurs(t) && !t.State.Finished() {

@@ -220,7 +220,7 @@ choices = ["well", "nan", "error", "panic", "die", "eat"]
 	for how, want := range map[string]string{
 		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start",
 		"panic": "FAIL: the run panicked: broken",
-		"die":   "FAIL: 2 workers died while they ran it: see their logs",
+		"die":   "FAIL: 2 workers died while running it: see the logs",
 		"eat":   "FAIL: its worker took more than 200000000 bytes of memory",
 	} {
 		require.Equal(t, want, got[how], how)

@@ -235,7 +235,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{15, "window = 2\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "2 at a time", ""},
 		{16, "window = 1\n", onlyX + "[run]\nsteps = 1000\n", false, lanes + "1 at a time", ""},
 		{17, "window = 1\nsampler = \"random\"\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "16 at a time", ""},
-		{13, "", onlyX, true, "trials in processes: 2 workers x 1 threads",
+		{13, "", onlyX, true, "trials in processes: 2 workers x 1 thread",
 			`key "trials-as" got lanes, but workers that join run trials as processes: give study run, or processes`},
 	} {
 		_, s := written(t, "pruner = \"none\"\n"+c.head+c.rest)
@@ -248,7 +248,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		require.Contains(t, coordinator.Description(), c.how, "case %d", c.number)
 		s.TrialsAs = trialsProcesses
 		require.NoError(t, coordinator.chooseLanes())
-		require.Equal(t, "trials in processes: 2 workers x 1 threads", coordinator.Description(), "case %d", c.number)
+		require.Equal(t, "trials in processes: 2 workers x 1 thread", coordinator.Description(), "case %d", c.number)
 		s.TrialsAs = trialsLanes
 		if err := coordinator.chooseLanes(); c.wrong != "" {
 			require.ErrorAs(t, err, new(*SpecError), "case %d", c.number)

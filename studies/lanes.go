@@ -2,6 +2,8 @@ package studies
 
 import (
 	"fmt"
+
+	"xlarun/internal/quantity"
 )
 
 // chooseLanes decides whether trials run as lanes or in processes. It returns a *SpecError if the spec asks for lanes
@@ -32,10 +34,11 @@ func (c *Coordinator) Description() string {
 	case c.Away:
 		return "trials in processes: workers elsewhere"
 	case c.lanes:
-		return fmt.Sprintf("trials as lanes of one program on %d devices, up to %d at a time", s.Workers*s.Threads,
-			c.batchSize())
+		return fmt.Sprintf("trials as lanes of one program on %s, up to %d at a time",
+			quantity.Count(s.Workers*s.Threads, "device", "devices"), c.batchSize())
 	}
-	text := fmt.Sprintf("trials in processes: %d workers x %d threads", s.Workers, s.Threads)
+	text := fmt.Sprintf("trials in processes: %s x %s", quantity.Count(s.Workers, "worker", "workers"),
+		quantity.Count(s.Threads, "thread", "threads"))
 	if c.notLanes != nil {
 		text += fmt.Sprintf(" (no lanes: %v)", c.notLanes)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"xlarun/internal/quantity"
 	"xlarun/studies/internal/decision"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -263,7 +264,8 @@ func (s *server) claim(q request) (r reply, err error) {
 		next.blamed = l.death
 	}
 	if next.Attempts >= s.spec.Attempts || next.Excused >= excusedFactor*s.spec.Attempts {
-		reason := fmt.Sprintf("%d workers died while they ran it: see their logs", next.Attempts+next.Excused)
+		reason := fmt.Sprintf("%s died while running it: see the logs",
+			quantity.Count(next.Attempts+next.Excused, "worker", "workers"))
 		if err := s.db.Finish(q.Trial, study.Result{State: study.Fail, Reason: reason}); err != nil {
 			return reply{}, err
 		}

@@ -107,10 +107,21 @@ func (c *Chart) leftOf(cell float64) float64 {
 	return margin + widest + 2*tickLength
 }
 
-// legendLines breaks the legend into lines of a width.
+// fitted shortens a text in its middle to a width.
+func fitted(text string, width float64) string {
+	runes := []rune(text)
+	for cut := 1; cut < len(runes) && textWidth(text) > width; cut++ {
+		start := (len(runes) - cut) / 2
+		text = string(runes[:start]) + "…" + string(runes[start+cut:])
+	}
+	return text
+}
+
+// legendLines breaks the legend into lines of a width. A text that is wider is shortened.
 func (c *Chart) legendLines(width float64) (lines [][]entry) {
 	room := 0.
 	for _, e := range c.legend {
+		e.text = fitted(e.text, width-2*margin-sampleWidth-6)
 		wide := sampleWidth + 6 + textWidth(e.text)
 		if room -= wide; room < 0 || len(lines) == 0 {
 			lines, room = append(lines, nil), width-2*margin-wide
@@ -141,7 +152,7 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	baseline := corner.Y + margin + lineHeight - 5
 	if c.Title != "" {
 		for line := range strings.SplitSeq(c.Title, "\n") {
-			out.text(label{line, Point{(low.X + high.X) / 2, baseline}, .5, false})
+			out.text(label{fitted(line, cell.X-2*margin), Point{(low.X + high.X) / 2, baseline}, .5, false})
 			baseline += lineHeight
 		}
 	}

@@ -212,3 +212,26 @@ func TestInline(t *testing.T) {
 	require.Contains(t, string(own), `fill="#282828"`)
 	require.NotContains(t, string(own), "currentColor")
 }
+
+// 28.347: a long text of the legend, or title, ran off the picture.
+func TestLongTexts(t *testing.T) {
+	const width = 300.
+	c := Chart{}
+	long := "first-" + strings.Repeat("x", 200) + "-last"
+	for _, text := range []string{"short", long, "ü" + long} {
+		c.Legend(text, Line{})
+	}
+	for _, line := range c.legendLines(width) {
+		wide := 0.
+		for _, e := range line {
+			wide += sampleWidth + 6 + textWidth(e.text)
+		}
+		require.LessOrEqual(t, wide, width-2*margin)
+	}
+	text := fitted(long, 200)
+	require.Regexp(t, `^first-x+…x+-last$`, text)
+	require.LessOrEqual(t, textWidth(text), 200.)
+	require.Equal(t, "short", fitted("short", 200))
+	require.Empty(t, fitted("", 0))
+	require.Equal(t, "…b", fitted("ab", 1), "no room at all")
+}

@@ -44,7 +44,23 @@ func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error)
 	return conn, nil
 }
 
-// Unreachable returns the error of a server that cannot be reached.
+// ConnectError is the error of a server that cannot be reached.
+type ConnectError struct {
+	URL   string
+	Cause error
+	Wants string // what to do
+}
+
+func (e *ConnectError) Error() string {
+	return fmt.Sprintf("%s cannot be reached (%v): %s", e.URL, e.Cause, e.Wants)
+}
+
+func (e *ConnectError) Unwrap() error { return e.Cause }
+
+// ErrorCode returns the code of a line of JSON.
+func (e *ConnectError) ErrorCode() string { return "no_server" }
+
+// Unreachable returns the error of a server that cannot be reached, a *ConnectError.
 func (s Server) Unreachable(err error) error {
 	wants := "start xlarun serve or nats-server -js there, or give its address"
 	switch {
@@ -54,7 +70,7 @@ func (s Server) Unreachable(err error) error {
 		errors.Is(err, nats.ErrSecureConnWanted):
 		wants = "give tls:// and the certificates that the server wants"
 	}
-	return fmt.Errorf("%s cannot be reached (%w): %s", s.URL, err, wants)
+	return &ConnectError{s.URL, err, wants}
 }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -27,12 +27,10 @@ type Config struct {
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
 
-	// Keys has one value. The setting stays because all config files of earlier versions have it. Keys that count
-	// members on each device are gone: results depended on the number of devices, so such runs could not move to other
-	// machines, could not be lanes or islands, and were no faster.
-	Keys string   `set:"keys" advanced:"" oneof:"global"`
-	_    struct{} `help:"random keys count members over the whole population, so that results do not depend on"`
-	_    struct{} `help:"--devices"`
+	// Keys is in all config files of earlier versions. Keys that count members on each device are gone: results
+	// depended on the number of devices, so such runs could not move to other machines, could not be lanes or islands,
+	// and were no faster.
+	Keys string `set:"keys" past:"" oneof:"global"`
 }
 
 // KeysGlobal is the value of Config.Keys.

@@ -9,6 +9,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
@@ -265,8 +266,8 @@ func (e *Evolution) Ending(last run.Metrics) string {
 		return fmt.Sprintf("nothing is %s: %s", of, b.Unreached())
 	}
 	if last.Stalled && !last.Done {
-		return fmt.Sprintf("%s %s, and no better best than %s for %d generations", of, generation.Number(reached),
-			generation.Number(e.patience.Best), e.config.Patience)
+		return fmt.Sprintf("%s %s, and no better best than %s for %s", of, generation.Number(reached),
+			generation.Number(e.patience.Best), quantity.Count(e.config.Patience, "generation", "generations"))
 	}
 	text := of + " " + generation.Number(reached)
 	if last.Done {

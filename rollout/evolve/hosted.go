@@ -326,8 +326,10 @@ func (h *hosted) named(err error) error {
 func (h *hosted) report(m *run.Metrics) {
 	alive := h.process.Hosts()
 	m.Notices = append(m.Notices, h.connection(time.Now())...)
-	m.Notices = append(m.Notices, changes(h.alive, alive)...)
-	h.alive = alive
+	if h.away.IsZero() { // else the others have not left
+		m.Notices = append(m.Notices, changes(h.alive, alive)...)
+		h.alive = alive
+	}
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
 	share := float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())

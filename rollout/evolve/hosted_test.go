@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	_ "xlarun/envs/classic"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
@@ -205,6 +206,9 @@ func TestHostsThatAreRefused(t *testing.T) {
 	c.Join = "nats://127.0.0.1:1/x"
 	_, err = c.Start(xlatest.Open(t, 1))
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
+	unreached, ok := errors.AsType[*messaging.ConnectError](err)
+	require.True(t, ok)
+	require.Equal(t, "no_server", unreached.ErrorCode(), "28.349 it was failed")
 }
 
 // 32.13: the error of a chunk with two results names the member.

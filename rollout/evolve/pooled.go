@@ -14,6 +14,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/policy"
@@ -380,9 +381,10 @@ func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
 
 // Ending sums the run up.
 func (p *pooled) Ending(last run.Metrics) string {
-	text := fmt.Sprintf("%s; %d members have come from other islands", p.Evolution.Ending(last), len(p.arrived))
+	text := fmt.Sprintf("%s; %s come from other islands", p.Evolution.Ending(last),
+		quantity.Count(len(p.arrived), "member has", "members have"))
 	if n := len(p.pool.Skipped); n > 0 {
-		text += fmt.Sprintf(", %d entries of the pool were skipped: %s", n, p.pool.Skipped[n-1])
+		text += fmt.Sprintf(", %s of the pool skipped: %s", quantity.Count(n, "entry", "entries"), p.pool.Skipped[n-1])
 	}
 	return text
 }

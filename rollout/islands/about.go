@@ -3,6 +3,7 @@ package islands
 import (
 	"fmt"
 
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -18,8 +19,8 @@ var (
 func (c *Islands) About() run.About {
 	one := c.one()
 	return run.About{
-		Setup: fmt.Sprintf("%d islands (%s, %d every %d generations), each %s", c.Islands, c.Topology, c.Migrants,
-			c.MigrateEvery, one.Setup()),
+		Setup: fmt.Sprintf("%d islands (%s, %d every %s), each %s", c.Islands, c.Topology, c.Migrants,
+			quantity.Count(c.MigrateEvery, "generation", "generations"), one.Setup()),
 		Purpose: c.Purpose(),
 		Programs: fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology,
 			c.Migrants, c.Explore, c.several()) + settings.Program(one),

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/lanes"
 	"xlarun/rollout/plan"
@@ -82,7 +83,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	}
 	a.profile = a.Loop.Profile()
 	a.profile.Choice = choice
-	a.profile.Choice.Plan = fmt.Sprintf("%s, %d islands a tile", x.Layout, l.Cut.Lanes)
+	a.profile.Choice.Plan = fmt.Sprintf("%s, %s a tile", x.Layout, quantity.Count(l.Cut.Lanes, "island", "islands"))
 	a.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "islands_tile", Value: l.Cut.Lanes},
 		{Name: "tiles", Value: x.Groups.Total()}, {Name: "lanes_last", Value: x.Layout.LanesLast},
 		{Name: "unroll", Value: x.Layout.Unroll}, {Name: "parameters", Value: x.Params}}

@@ -23,6 +23,7 @@
 //	each         a Number that may have several values
 //	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
 //	advanced     seldom needed: the help of a command only names it
+//	past         only config files of earlier versions have it
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	flag         why only a command line may give it, and no file: "names code to load"; see Field.FlagOnly
@@ -82,8 +83,10 @@ type Field struct {
 	Traced  bool   // the setting is a Number, an input of the compiled program
 	// Advanced reports that the setting is seldom needed, so that the help of a command only names it.
 	Advanced bool
-	tag      reflect.StructTag
-	value    reflect.Value
+	// Past reports that only config files of earlier versions have the setting: it has no flag, and is not written.
+	Past  bool
+	tag   reflect.StructTag
+	value reflect.Value
 }
 
 var numberType = reflect.TypeFor[Number]()
@@ -112,8 +115,9 @@ func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 		tag, help := tagOf(v.Type(), i)
 		tag = joined(tag, outer)
 		_, advanced := tag.Lookup("advanced")
+		_, past := tag.Lookup("past")
 		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
-			Advanced: advanced, tag: tag, value: v.Field(i)}
+			Advanced: advanced, Past: past, tag: tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)

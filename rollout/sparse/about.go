@@ -3,6 +3,7 @@ package sparse
 import (
 	"fmt"
 
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -18,8 +19,8 @@ func (e *Experiment) About() run.About {
 	density, _ := settings.Lookup(e, "density")
 	programs := e.Config.Programs()
 	return run.About{
-		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(),
-			e.Batch, e.Steps, e.DType, e.Seed),
+		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %s, %s, seed %d", e.Population, density.Text(),
+			e.Batch, quantity.Count(e.Steps, "step", "steps"), e.DType, e.Seed),
 		Purpose:  e.Purpose(),
 		Programs: e.Folder + settings.Program(&programs),
 		Measures: func() []string {

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/aotbench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge/plugin"
 	"xlarun/xlabridge/target"
@@ -161,7 +162,7 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 		}
 	}
 	if failed > 0 {
-		err = fmt.Errorf("%d programs were not compiled or not run", failed)
+		err = fmt.Errorf("%s not compiled or not run", quantity.Count(failed, "program was", "programs were"))
 	}
 	if o.json {
 		return h.EndJSON(map[string]any{"rows": rows}, err)

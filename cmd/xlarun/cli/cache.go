@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -131,30 +127,12 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 // printCache prints a table of the entries, and what is wrong with them. verified means that they were read whole. The
 // lines fit a terminal.
 func printCache(a *App, k cacheContent, verified bool) error {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	if len(k.Entries) > 0 {
-		fmt.Fprintln(w, "KIND\tNAME\tSIZE\tTOOK\tMADE\tLAST USED\tKEY\tFOR")
-	}
-	for _, e := range k.Entries {
-		name, took, made := e.Meta.Name, console.ShortTime(e.Meta.CompileSeconds), console.Ago(e.Age())
-		purpose := cmp.Or(e.Meta.Purpose, "-")
-		if e.Defect != "" {
-			name, purpose, took, made = "(damaged)", e.Defect, "-", "-"
-		}
-		if e.Foreign {
-			name, purpose, took, made = "(another user's)", "not run here", "-", "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.12s\t%s\n", e.Kind, name, display.Bytes(e.Bytes), took, made,
-			console.Ago(time.Since(e.LastUsed)), e.Key, purpose)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	width, style := display.Width(a.Out, a.Getenv), display.StyleOf(a.Getenv)
-	for line := range strings.Lines(table.String()) {
-		if _, err := fmt.Fprintln(a.Out, display.Cut(strings.TrimRight(line, " \n"), width, style)); err != nil {
-			return err
+		table := newCacheTable(k.Entries, display.StyleOf(a.Getenv))
+		for _, line := range table.lines(display.Width(a.Out, a.Getenv)) {
+			if _, err := fmt.Fprintln(a.Out, line); err != nil {
+				return err
+			}
 		}
 	}
 	for _, e := range k.Entries {

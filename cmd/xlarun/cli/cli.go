@@ -188,12 +188,13 @@ func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener
 
 func newRoot(a *App) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "xlarun",
+		Use:   "xlarun COMMAND",
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole " +
 			"population,\n" +
 			"which XLA compiles once. It runs on CPUs. Programs for GPUs and TPUs compile, but none has run yet.\n" +
-			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every flag.",
+			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every flag.\n" +
+			"xlarun help strategies, policies, environments and so on lists what exists.",
 		Example: "  xlarun evolve CartPole-v1\n" +
 			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, " +
 			"powershell",
@@ -201,7 +202,10 @@ func newRoot(a *App) *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		RunE:              groupCommand,
 		PersistentPreRunE: notEmpty,
+
+		DisableFlagsInUseLine: true,
 	}
+	root.SetHelpFunc(a.showHelp)
 	root.SetVersionTemplate(versionText())
 	root.SetHelpCommand(helpCommand(a))
 	for _, k := range allKinds() {

@@ -85,8 +85,9 @@ func AddTexts(f *pflag.FlagSet, values map[string]string, s any) {
 }
 
 // Group returns a command that only holds others.
-func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: groupCommand}
+func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " COMMAND", DisableFlagsInUseLine: true, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: groupCommand}
 	cmd.AddCommand(commands...)
 	return cmd
 }

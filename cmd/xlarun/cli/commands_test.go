@@ -98,9 +98,11 @@ func TestHelpOfParts(t *testing.T) {
 	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`, "31.341")
 	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
 	require.Contains(t, b.err.String(), "did you mean strategies?")
-	require.Regexp(t, `(?m)^CartPole-v1 .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
+	require.Regexp(t, `(?m)^CartPole-v1 .*\nDescriptor, .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
 		shown("help", "environments", "CartPole-v1"))
 	require.Contains(t, shown("help", "environments", "TicTacToe-v1"), "It has no parameters.")
+	require.Contains(t, shown("help", "environments", "MultiRastrigin-v0"), "Descriptor, for xlarun qd: x₁ -2 to 4, "+
+		"x₂ -2 to 4.\nObjectives, for xlarun qd --front 20: at_0, at_2.2.\n", "31.504")
 	b.err.b.Reset()
 	b.out.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--help", "--strategy", "pgp"))
@@ -130,6 +132,10 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 		}
 		for _, x := range fields {
 			line := regexp.MustCompile(`(?m)^  (-\w,|   ) --` + x.Name + `\b`)
+			if x.Past {
+				assert.NotRegexp(t, line, all, "28.344 --keys had one value: it did nothing")
+				continue
+			}
 			assert.Regexp(t, line, all, "the whole help of %s", kind.Name)
 			assert.Equal(t, !x.Advanced, line.MatchString(described), "--%s in the help of %s", x.Name, kind.Name)
 			assert.Equal(t, x.Advanced, regexp.MustCompile(`--`+x.Name+`(,|\n)`).MatchString(named),
@@ -326,8 +332,8 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 				if session, found := settings.Lookup(&x.session, name); found {
 					f = session
 				}
-				if f.FlagOnly() != "" {
-					require.NotContains(t, "\n"+head, "\n"+name+" = ", "only a command line has it")
+				if f.FlagOnly() != "" || f.Past {
+					require.NotContains(t, "\n"+head, "\n"+name+" = ", "only a command line has it, or an old file")
 					continue
 				}
 				if slices.Contains(parts, name) || f.Type == "pairs" {

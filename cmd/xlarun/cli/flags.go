@@ -88,7 +88,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, g *flagValues, kinds ...run.Kind) 
 	}
 	g.addSettings(cmd.Flags(), kinds...)
 	a.addValues(cmd, kinds...)
-	g.addHelp(cmd, kinds...)
+	g.addHelp(a, cmd, kinds...)
 	return true
 }
 
@@ -102,6 +102,9 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		for _, s := range []any{e, &session} {
 			parts := choices(s)
 			for _, x := range settings.Fields(s) {
+				if x.Past {
+					continue
+				}
 				help := x.Help
 				if names := parts[x.Name]; len(names) > manyChoices {
 					help += fmt.Sprintf(": one of %d that xlarun help %s lists", len(names), plural(x.Name))
@@ -246,6 +249,21 @@ func (g *flagValues) chooseTarget() error {
 		g.values["backend"] = t.Backend
 	}
 	return nil
+}
+
+// byDefault makes an error of a setting that nobody gave one that says so: the default does not fit what was given.
+func byDefault(err error, given map[string]any) error {
+	e, ok := asSetting(err)
+	if !ok {
+		return err
+	}
+	_, full := given[e.Key]
+	_, short := given[e.Key[strings.LastIndexByte(e.Key, '.')+1:]]
+	if full || short || e.Got == `""` {
+		return err
+	}
+	return console.BadInput("the default of --%s is %s, and the other settings want %s: give --%[1]s, too",
+		shortKey(e.Key), console.ShortText(e.Got), e.Wants)
 }
 
 // settingError makes an error of a setting one that names the flag, or the key if the value comes from the file.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -20,9 +19,6 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// helpWidth is the number of columns of the help of runs.
-const helpWidth = 120
-
 // helpCommand returns the command help. Unlike cobra's, it refuses commands that do not exist, and it has topics.
 func helpCommand(a *App) *cobra.Command {
 	var all bool
@@ -32,7 +28,7 @@ func helpCommand(a *App) *cobra.Command {
 			command := cmd.Root()
 			if len(args) > 0 {
 				if list := topics()[args[0]]; list != nil && !hasCommand(command, args[0]) {
-					return list(a.Out, args[1:])
+					return list(a.Out, args[1:], a.columns(helpWidth))
 				}
 			}
 			for _, name := range args {
@@ -61,10 +57,10 @@ func helpCommand(a *App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
-	cmd.Long = "Help shows the help of a command, or of one of the topics\n" +
+	cmd.Long = "Help shows the help of a command, or of one of the topics " +
 		strings.Join(slices.Sorted(maps.Keys(topics())), ", ") +
-		".\nA topic alone is a list. With names after it, it shows the settings of these. With --all, as COMMAND " +
-		"--help --all does,\nthe help of a command describes every flag, also those that are seldom needed."
+		". A topic alone is a list. With names after it, it shows the settings of these. With --all, as COMMAND " +
+		"--help --all does, the help of a command describes every flag, also those that are seldom needed."
 	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes\n" +
 		"  xlarun help policies mlp gru\n  xlarun help environments CartPole-v1"
 	return cmd
@@ -74,11 +70,14 @@ func hasCommand(root *cobra.Command, name string) bool {
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 }
 
-// topics returns what prints each topic of the help: the environments, and the parts that kinds of run have.
-func topics() map[string]func(w io.Writer, names []string) error {
-	all := map[string]func(io.Writer, []string) error{"environments": printEnvironments}
+// topic prints a topic of the help, or the things of the topic that are named, in so many columns.
+type topic func(w io.Writer, names []string, width int) error
+
+// topics returns the topics: the environments, and the parts that kinds of run have.
+func topics() map[string]topic {
+	all := map[string]topic{"environments": printEnvironments}
 	for _, p := range partsOf(run.Kinds()...) {
-		all[plural(p.Name)] = func(w io.Writer, names []string) error { return printPart(w, p, names) }
+		all[plural(p.Name)] = func(w io.Writer, names []string, width int) error { return printPart(w, p, names, width) }
 	}
 	return all
 }
@@ -109,7 +108,7 @@ func plural(name string) string {
 }
 
 // printPart lists the choices of a part with their settings, or the settings of the choices that are named.
-func printPart(w io.Writer, p settings.Part, names []string) error {
+func printPart(w io.Writer, p settings.Part, names []string, width int) error {
 	known := slices.Sorted(maps.Keys(p.Choices))
 	for i, name := range names {
 		choice, ok := p.Choices[settings.Choice(name)]
@@ -119,12 +118,12 @@ func printPart(w io.Writer, p settings.Part, names []string) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprint(w, choiceHelp(p.Name, settings.Choice(name), choice))
+		fmt.Fprint(w, choiceHelp(p.Name, settings.Choice(name), choice, width))
 	}
 	if len(names) > 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	var rows [][2]string
 	for _, name := range known {
 		var all []string
 		for _, f := range settings.Fields(p.Choices[name]) {
@@ -134,13 +133,14 @@ func printPart(w io.Writer, p settings.Part, names []string) error {
 		if len(all) > most {
 			all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
 		}
-		fmt.Fprintf(t, "%s\t%s\n", name, strings.Join(all, ", "))
+		rows = append(rows, [2]string{name, strings.Join(all, ", ")})
 	}
-	return t.Flush()
+	_, err := io.WriteString(w, console.List("", rows, width))
+	return err
 }
 
 // choiceHelp returns the settings of one choice of a part as the help shows flags.
-func choiceHelp(part, name string, choice any) string {
+func choiceHelp(part, name string, choice any, width int) string {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SortFlags = false
 	g := &flagValues{values: map[string]string{}}
@@ -150,14 +150,14 @@ func choiceHelp(part, name string, choice any) string {
 	if !f.HasAvailableFlags() {
 		return fmt.Sprintf("The %s %s has no settings.\n", part, name)
 	}
-	return fmt.Sprintf("Settings of the %s %s:\n%s", part, name, f.FlagUsagesWrapped(helpWidth))
+	return fmt.Sprintf("Settings of the %s %s:\n%s", part, name, f.FlagUsagesWrapped(width))
 }
 
 // unbroken joins the lines of a text.
 func unbroken(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 
 // printEnvironments lists the environments, or shows those that are named with their parameters.
-func printEnvironments(w io.Writer, names []string) error {
+func printEnvironments(w io.Writer, names []string, _ int) error {
 	shown := names
 	if len(names) == 0 {
 		shown = envs.IDs()
@@ -182,12 +182,25 @@ func printEnvironments(w io.Writer, names []string) error {
 		fmt.Fprintf(t, "%s\tobservations %v\tactions %v\t%d steps%s\n", id, s.Observation.Shape(), s.Action, s.MaxSteps,
 			solved)
 		if len(names) > 0 {
+			printMeasures(t, s)
 			if err := printParams(t, e); err != nil {
 				return err
 			}
 		}
 	}
 	return t.Flush()
+}
+
+// printMeasures prints what an environment measures beside the return.
+func printMeasures(w io.Writer, s envs.Spec) {
+	for _, m := range []struct {
+		name  string
+		texts []string
+	}{{"Descriptor, for xlarun qd", s.DescriptorTexts()}, {"Objectives, for xlarun qd --front 20", s.Objectives}} {
+		if len(m.texts) > 0 {
+			fmt.Fprintf(w, "%s: %s.\n", m.name, strings.Join(m.texts, ", "))
+		}
+	}
 }
 
 // printParams prints the parameters of an environment.
@@ -205,118 +218,4 @@ func printParams(w io.Writer, e envs.Environment) error {
 		fmt.Fprintf(w, "  %s\t%s\t(default %s)\n", p.Name, p.Wants, p.Default)
 	}
 	return nil
-}
-
-// partKey is the annotation of a flag that is a setting of a part.
-const partKey = "part"
-
-// advancedKey is the annotation of a flag that is seldom needed. The help of a command only names it, and
-// "xlarun COMMAND --help --all" describes it.
-const advancedKey = "advanced"
-
-// allKey is the annotation of a command whose help shows every flag.
-const allKey = "all"
-
-// showAll makes "COMMAND --help --all" what "help COMMAND --all" is: the help shows every flag. It returns the
-// arguments without --all. Those of a command of another program stay as they are.
-func showAll(root *cobra.Command, args []string) []string {
-	const flag = "--" + allKey
-	isHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
-	if !slices.Contains(args, flag) || !slices.ContainsFunc(args, isHelp) || args[0] == "help" {
-		return args
-	}
-	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == flag })
-	command, _, err := root.Find(rest)
-	if err != nil || command.Annotations[handoverKey] != "" {
-		return args
-	}
-	command.Annotations = map[string]string{allKey: ""}
-	return rest
-}
-
-// addHelp makes the help of a command short. It leaves out the settings of parts, and only names the flags that are
-// seldom needed. If the command line chooses a part, the help shows the settings of that choice and nothing else.
-func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
-	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
-		if c != cmd {
-			c.Root().HelpFunc()(c, args)
-			return
-		}
-		out, parts := c.OutOrStdout(), partsOf(kinds...)
-		shown := false
-		for _, p := range parts {
-			text, chosen := g.values[p.Name]
-			if chosen && shown {
-				fmt.Fprintln(out)
-			}
-			if choice, ok := p.Choices[settings.Choice(text)]; chosen && ok {
-				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice))
-				shown = true
-			} else if chosen {
-				console.FailHelp(c, noName(p.Name, settings.Choice(text), slices.Sorted(maps.Keys(p.Choices))))
-				shown = true
-			}
-		}
-		if !shown {
-			_, all := c.Annotations[allKey]
-			fmt.Fprint(out, commandHelp(c, parts, all))
-		}
-	})
-}
-
-// mostPartLines is the number of parts up to which the help of a command has a line for each.
-const mostPartLines = 6
-
-// commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
-func commandHelp(c *cobra.Command, parts []settings.Part, all bool) string {
-	var b strings.Builder
-	for _, line := range console.Fill(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
-		fmt.Fprintln(&b, line)
-	}
-	fmt.Fprintf(&b, "\nUsage:\n  %s\n", c.UseLine())
-	for _, below := range pages(c) {
-		fmt.Fprintf(&b, "  %-*s %s\n", len(c.UseLine()), below.CommandPath(), below.Short)
-	}
-	if c.HasExample() {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
-	}
-	shown := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
-	shown.SortFlags = false
-	var named []string
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		switch {
-		case f.Hidden || f.Annotations[partKey] != nil || f.Name == "help":
-		case !all && f.Annotations[advancedKey] != nil:
-			named = append(named, "--"+f.Name)
-		default:
-			line := *f
-			line.Usage = unbroken(f.Usage)
-			shown.AddFlag(&line)
-		}
-	})
-	fmt.Fprintf(&b, "\nFlags:\n%s", shown.FlagUsagesWrapped(helpWidth))
-	if len(named) > 0 {
-		fmt.Fprintf(&b, "\nMore flags, which %s --help --all describes:\n", c.CommandPath())
-		for _, line := range console.Fill(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
-	}
-	if len(parts) > mostPartLines {
-		var names []string
-		for _, p := range parts {
-			names = append(names, plural(p.Name))
-		}
-		last := len(names) - 1
-		fmt.Fprintf(&b, "\nSettings of one of the %s or %s:\nxlarun help PLURAL NAME, as in xlarun help %s NAME\n",
-			strings.Join(names[:last], ", "), names[last], names[last])
-		return b.String()
-	}
-	for i, p := range parts {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "Settings of one %s: xlarun help %s NAME, or %s --help --%s NAME\n", p.Name, plural(p.Name),
-			c.CommandPath(), p.Name)
-	}
-	return b.String()
 }

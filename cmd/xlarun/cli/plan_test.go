@@ -41,7 +41,6 @@ func TestBadPlanFlags(t *testing.T) {
 		{"--memory", "lots", `--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`},
 		{"--memory", "-1", `--memory got "-1", wants a number of bytes such as 2G, 500M or 1.5GiB`},
 		{"--tune", "fast", `--tune got "fast", wants one of auto, off, quick, full`},
-		{"--keys", "devices", `--keys got "devices", wants one of global`},
 		{"--unroll", "99", `--unroll got 99, wants a whole number from 1 to 64, 0 for the default`},
 		{"--vector-width", "5", `--vector-width got 5, wants a whole number from 128 to 4096, 0 for the default`},
 		{"--checkpoint-every", "often",
@@ -63,4 +62,31 @@ func TestBadPlanFlags(t *testing.T) {
 	x, err := resolve("--memory", "")
 	require.NoError(t, err, "nothing is what is free")
 	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
+}
+
+// 28.345: the setting of files of earlier versions is read, and wrong values of it are refused.
+func TestSettingsOfEarlierVersions(t *testing.T) {
+	kind, ok := run.Lookup("evolve")
+	require.True(t, ok)
+	for value, want := range map[string]string{"global": "",
+		"device": `old.toml: key "keys" got "device", wants one of global`} {
+		x, err := (&flagValues{}).resolve(kind, "", &configFile{path: "old.toml", values: map[string]any{"keys": value}})
+		if want != "" {
+			require.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		require.NotContains(t, x.text, "keys")
+	}
+}
+
+// 28.346: what did not fit was said of a setting that nobody gave.
+func TestDefaultsThatDoNotFit(t *testing.T) {
+	kind, ok := run.Lookup("islands")
+	require.True(t, ok)
+	_, err := (&flagValues{values: map[string]string{"pop": "4"}}).resolve(kind, "", nil)
+	require.EqualError(t, err, "the default of --migrants is 5, and the other settings want at most 1, half of the 2 "+
+		"groups of a population of 4: give --migrants, too")
+	_, err = (&flagValues{values: map[string]string{"pop": "4", "migrants": "5"}}).resolve(kind, "", nil)
+	require.EqualError(t, err, "--migrants got 5, wants at most 1, half of the 2 groups of a population of 4")
 }

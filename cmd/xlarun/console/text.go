@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // Number is a float64 that is null in JSON if it is not finite.
@@ -27,14 +28,77 @@ func ShortText(s string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:most], ""), len(s))
 }
 
-// Fill joins words into lines of at most so many columns.
+// Fill joins words into lines of at most so many columns. A longer word has a line of its own.
 func Fill(words []string, columns int) (lines []string) {
 	line := ""
 	for _, word := range words {
-		if line != "" && len(line)+1+len(word) > columns {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
 			lines, line = append(lines, line), ""
 		}
 		line = strings.TrimSpace(line + " " + word)
 	}
 	return append(lines, line)
+}
+
+// Paragraphs breaks a text into lines of at most so many columns. A line that ends with a full stop ends its paragraph,
+// and so does an empty line. An indented line stays apart; where it is too long, it goes on below the column
+// that follows its first gap of two blanks.
+func Paragraphs(text string, columns int) string {
+	var b strings.Builder
+	var words []string
+	flush := func() {
+		if len(words) > 0 {
+			fmt.Fprintln(&b, strings.Join(Fill(words, columns), "\n"))
+			words = nil
+		}
+	}
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		line = strings.TrimRight(line, " \n")
+		switch unindented := strings.TrimLeft(line, " \t"); {
+		case unindented != line:
+			flush()
+			indent := line[:len(line)-len(unindented)]
+			if head, tail, ok := strings.Cut(unindented, "  "); ok {
+				tail := strings.TrimLeft(tail, " ")
+				hang(&b, indent+head+unindented[len(head):len(unindented)-len(tail)], tail, columns)
+			} else {
+				hang(&b, indent, unindented, columns)
+			}
+		case line == "":
+			flush()
+			b.WriteString("\n")
+		default:
+			words = append(words, strings.Fields(line)...)
+			if strings.HasSuffix(line, ".") {
+				flush()
+			}
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// List returns a list of names and texts. The texts begin in one column and are broken into lines of at most so many
+// columns.
+func List(indent string, rows [][2]string, columns int) string {
+	widest := 0
+	for _, row := range rows {
+		widest = max(widest, utf8.RuneCountInString(row[0]))
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		hang(&b, fmt.Sprintf("%s%-*s  ", indent, widest, row[0]), row[1], columns)
+	}
+	return b.String()
+}
+
+// hang writes a text after a head. Lines after the first one begin below the text. If the head leaves little room, they
+// are long.
+func hang(b *strings.Builder, head, text string, columns int) {
+	const least = 20
+	width := utf8.RuneCountInString(head)
+	for _, line := range Fill(strings.Fields(text), max(columns-width, least)) {
+		fmt.Fprintln(b, strings.TrimRight(head+line, " "))
+		head = strings.Repeat(" ", width)
+	}
 }

@@ -29,7 +29,7 @@ const (
 func ExportCommand(streams console.Streams) *cobra.Command {
 	member, actions, out, force, critic := "", "", "", false, false
 	cmd := &cobra.Command{
-		Use:   "export RUN|FILE" + suffix + " --out FILE",
+		Use:   "export RUN|" + memberFile + " --out FILE",
 		Short: "Write a saved member for other programs",
 		Long: "Export writes the best member that a run saved (its centre where no best one was judged yet) as a " +
 			"safetensors file with all that\n" +

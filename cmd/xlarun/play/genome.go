@@ -25,6 +25,9 @@ const (
 	drawingSuffix = ".svg"
 )
 
+// memberFile is the argument of a command that reads one member's file.
+const memberFile = "FILE" + suffix + "|GENOME" + genomeSuffix
+
 // genome returns a member of the policy genome as a document.
 func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	if !s.Acts() {

@@ -47,7 +47,7 @@ type rendering struct {
 func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command {
 	o := rendering{policy: randomName, size: fmt.Sprintf("%dx%d", size.X, size.Y)}
 	cmd := &cobra.Command{
-		Use:   "render ENV|RUN|FILE" + suffix,
+		Use:   "render ENV|RUN|" + memberFile,
 		Short: "Draw an episode of an environment, or of a saved member, as a GIF and as PNG frames",
 		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member centre " +
 			"for the centre), of an\n" +

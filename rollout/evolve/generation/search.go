@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"xlarun/envs"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
@@ -101,7 +102,8 @@ func (c *Search) Last() int64 { return int64(c.Generations) }
 
 // Setup describes the run.
 func (c *Search) Setup() string {
-	return fmt.Sprintf("%d x %s, %s, %d steps, seed %d", c.Population, c.Policy, c.Strategy, c.Steps, c.Seed)
+	return fmt.Sprintf("%d x %s, %s, %s, seed %d", c.Population, c.Policy, c.Strategy,
+		quantity.Count(c.Steps, "step", "steps"), c.Seed)
 }
 
 // Purpose describes the program: all that its shapes depend on.

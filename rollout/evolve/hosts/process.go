@@ -118,10 +118,15 @@ func (p *Process) beat() {
 	}
 }
 
-// Hosts returns the names of the hosts that are alive, this one too, in order.
+// Hosts returns the names of the hosts that are alive, this one too, in order. While this host is not connected, that
+// is this one.
 func (p *Process) Hosts() []string {
+	connected := p.Connected()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !connected {
+		return []string{p.host.ID()}
+	}
 	return p.host.Alive(p.now())
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -105,9 +106,9 @@ func (s *session) announce(cost graph.Cost) {
 	if s.expected < time.Minute {
 		return
 	}
-	s.Observer.Notice(fmt.Sprintf("a %s has %.1e operations, which take about %s on %d devices of %.0f GFLOP/s each: "+
+	s.Observer.Notice(fmt.Sprintf("a %s has %.1e operations, which take about %s on %s of %.0f GFLOP/s each: "+
 		"fewer members, steps or parameters take less", s.Kind.Round, cost.FLOPs, longText(s.expected),
-		max(1, s.profile.Devices), estimateSpeed/1e9))
+		quantity.Count(max(1, s.profile.Devices), "device", "devices"), estimateSpeed/1e9))
 }
 
 // longText words a time of a minute or more.
