@@ -6,10 +6,11 @@
 #include "ffi.h"
 #include "vectors.h"
 
-// If there are at least as many elements as members of the list, the list is divided into buckets of equal width, once
-// for all elements. An element is then compared with as many members as the fullest bucket has, if these are few.
-// Otherwise a binary search runs inside its bucket. Rounding cannot make the result wrong: the number of the bucket
-// never falls when the value rises, so members and elements move alike.
+// If there are at least as many elements as members of the list, each value of the list stands once, with the place of
+// its first member. The values except the largest are divided into buckets of equal width, once for all elements. The
+// largest is left out since it may be padding, far from the others. An element is then compared with as many values as
+// the fullest bucket has, if these are few. Otherwise a binary search runs inside its bucket. Rounding cannot make the
+// result wrong: the number of the bucket never falls when the value rises, so values and elements move alike.
 
 enum { BUCKETS_OF_MEMBER = 2, MOST_COMPARED = 8 };
 
@@ -24,7 +25,8 @@ static inline int32_t bucket_of(const buckets *b, double value) {
 }
 
 // SEARCH counts for each of m elements the members before it, of n that are not NaN. list has room for MOST_COMPARED
-// more members, begins for the number of buckets plus 1. nan_count is the answer for NaN.
+// more members, begins for the number of buckets plus 1, and then for the places of n members and the end. nan_count is
+// the answer for NaN.
 #define SEARCH(NAME, T, BEFORE, NOTHING, TARGET) \
   TARGET static inline int64_t find_##NAME(const T *list, int64_t n, T x) { \
     const T *from = list; \
@@ -37,13 +39,15 @@ static inline int32_t bucket_of(const buckets *b, double value) {
     return from - list + (*from BEFORE x); \
   } \
   TARGET static inline __attribute__((always_inline)) void compare_##NAME( \
-      const T *restrict list, int32_t n, const T *restrict x, int64_t m, int32_t *restrict out, int32_t nan_count, \
-      buckets b, const int32_t *restrict begins, int few) { \
+      const T *restrict list, int32_t values, const int32_t *restrict places, int32_t n, T largest, \
+      const T *restrict x, int64_t m, int32_t *restrict out, int32_t nan_count, buckets b, \
+      const int32_t *restrict begins, int few) { \
     for (int64_t i = 0; i < m; i++) { \
       T v = x[i]; \
       int32_t from = begins[bucket_of(&b, (double)v)], at = from; \
       for (int k = 0; k < few; k++) at += list[from + k] BEFORE v; \
-      at = at < n ? at : n; \
+      at = places[at < values ? at : values]; \
+      at = largest BEFORE v ? n : at; \
       out[i] = v != v ? nan_count : at; \
     } \
   } \
@@ -51,28 +55,49 @@ static inline int32_t bucket_of(const buckets *b, double value) {
                           int32_t *begins) { \
     T *list = members; \
     const T *x = elements; \
-    double width = n > 1 ? (double)list[n - 1] - (double)list[0] : 0; \
-    int64_t count = BUCKETS_OF_MEMBER * n; \
-    buckets b = {n > 0 ? (double)list[0] : 0, (double)count / width, (double)(count - 1)}; \
-    if (begins == NULL || !(width > 0) || isinf(width) || isinf(b.scale)) { \
+    if (begins == NULL || n == 0) { \
       for (int64_t i = 0; i < m; i++) out[i] = x[i] != x[i] ? nan_count : (int32_t)find_##NAME(list, n, x[i]); \
       return; \
     } \
+    int32_t *places = begins + BUCKETS_OF_MEMBER * n + 1, values = -1; /* those before the largest */ \
+    T largest = list[n - 1], before = 0; \
+    for (int32_t j = 0; j < n; j++) { \
+      T v = list[j]; \
+      values += j == 0 || v != before; \
+      places[values] = j == 0 || v != before ? j : places[values]; \
+      list[values] = before = v; \
+    } \
+    double width = values > 1 ? (double)list[values - 1] - (double)list[0] : 0; \
+    int64_t count = BUCKETS_OF_MEMBER * (int64_t)values; \
+    buckets b = {(double)list[0], (double)count / width, (double)(count - 1)}; \
+    if (!(width > 0) || isinf(width) || isinf(b.scale)) { \
+      for (int64_t i = 0; i < m; i++) { \
+        int32_t at = largest BEFORE x[i] ? (int32_t)n : places[find_##NAME(list, values, x[i])]; \
+        out[i] = x[i] != x[i] ? nan_count : at; \
+      } \
+      return; \
+    } \
     for (int64_t k = 0; k <= count; k++) begins[k] = 0; \
-    for (int64_t j = 0; j < n; j++) begins[bucket_of(&b, (double)list[j]) + 1]++; \
+    for (int64_t j = 0; j < values; j++) begins[bucket_of(&b, (double)list[j]) + 1]++; \
     int32_t most = 0; \
     for (int64_t k = 1; k <= count; k++) { \
       most = begins[k] > most ? begins[k] : most; \
       begins[k] += begins[k - 1]; \
     } \
-    for (int k = 0; k < MOST_COMPARED; k++) list[n + k] = NOTHING; \
-    if (most <= 1) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 1); \
-    else if (most == 2) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, 2); \
-    else if (most <= MOST_COMPARED) compare_##NAME(list, (int32_t)n, x, m, out, nan_count, b, begins, most); \
+    for (int k = 0; k < MOST_COMPARED; k++) list[values + k] = NOTHING; \
+    const int few = most <= 1 ? 1 : most; \
+    if (few == 1) \
+      compare_##NAME(list, values, places, (int32_t)n, largest, x, m, out, nan_count, b, begins, 1); \
+    else if (few == 2) \
+      compare_##NAME(list, values, places, (int32_t)n, largest, x, m, out, nan_count, b, begins, 2); \
+    else if (few <= MOST_COMPARED) \
+      compare_##NAME(list, values, places, (int32_t)n, largest, x, m, out, nan_count, b, begins, few); \
     else \
       for (int64_t i = 0; i < m; i++) { \
         int32_t k = bucket_of(&b, (double)x[i]), from = begins[k]; \
-        out[i] = x[i] != x[i] ? nan_count : from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i]); \
+        int32_t at = places[from + (int32_t)find_##NAME(list + from, begins[k + 1] - from, x[i])]; \
+        at = largest BEFORE x[i] ? (int32_t)n : at; \
+        out[i] = x[i] != x[i] ? nan_count : at; \
       } \
   }
 
@@ -134,7 +159,7 @@ xf_error *xb_search_sorted(xf_frame *frame) {
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_search_sorted got arrays of wrong shapes or types");
   int64_t bytes = dtype == XF_F64 ? 8 : 4;
   char *list = malloc((size_t)((n + MOST_COMPARED) * bytes));
-  int32_t *begins = m >= n ? malloc((size_t)(BUCKETS_OF_MEMBER * n + 1) * sizeof *begins) : NULL;
+  int32_t *begins = m >= n ? malloc((size_t)((BUCKETS_OF_MEMBER + 1) * n + 2) * sizeof *begins) : NULL;
   if (list == NULL || (m >= n && begins == NULL)) {
     free(list), free(begins);
     return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_search_sorted got no memory for its buckets");

@@ -77,8 +77,10 @@ func walk() (rows []Row) {
 		case name == "vector":
 			add("policy vector", "qd", map[string]string{"env": "Rastrigin-v0", "policy": "vector:-5.12,5.12",
 				"steps": "1"})
-		case name == "genome":
-			add("policy genome", "evolve", merged(small, "policy", name, "strategy", "neat"))
+		case name == "genome", name == "hyperneat":
+			add("policy "+name, "evolve", merged(small, "policy", name, "strategy", "neat"))
+		case name == "multispatial":
+			add("policy multispatial", "evolve", merged(small, "policy", name, "strategy", "neat", "env", "Forage-L0-v1"))
 		default:
 			add("policy "+name, "evolve", merged(small, "policy", name))
 		}
