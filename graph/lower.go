@@ -81,6 +81,8 @@ var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
+	{name: PhaseEnded, run: lowerEnded, targets: func(t Target) bool { return t == TargetCUDA },
+		what: "writes of lanes that have ended are dropped"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
 	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
 		what: "concatenations of another shape than selects"},
@@ -104,6 +106,7 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
+	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
