@@ -50,8 +50,8 @@ func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows
 		kept[k] = graph.Select(first, withoutChildren(s.PriorLogits)[k], old.block(k))
 	}
 	visits := graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1)
-	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
-		discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
+	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value,
+		rewardField: s.Reward, discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
 		depth: parent.field(depth).Add(1), leafNode: selected.Next}, kept, s.PriorLogits)
 	node = r.selectLeaf(tree, node, selected.Next)
 	// A full tree has no row Next: the write is dropped.
