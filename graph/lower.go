@@ -81,6 +81,8 @@ var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
+	{name: PhaseEnded, run: lowerEnded, targets: func(t Target) bool { return t == TargetCUDA },
+		what: "writes of lanes that have ended are dropped"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
 	{name: PhaseRolls, run: lowerRolls, targets: Target.cpu,
 		what: "make rolls of one array slices of that array with a border"},
@@ -106,6 +108,7 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
+	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseRolls, "what an op becomes may roll"},
 	{PhaseRolls, PhaseOverwrites, "rolls that became slices are no concatenations"},

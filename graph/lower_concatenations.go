@@ -4,8 +4,8 @@ import "slices"
 
 // The compiler for TPUs makes a kernel of a concatenation, and one more for each part of it that is computed. Up to
 // three parts it writes as selects of padded parts, which are one kernel with the operations around them. Here more
-// parts are written so. Where a part begins is a constant array: what the compiler compares with the numbers of elements is
-// a kernel of its own.
+// parts are written so. The elements of a part are marked by a constant array: a comparison with the numbers of the
+// elements would be a kernel of its own.
 
 const (
 	// leastParts is the least number of parts that are worth it.

@@ -74,8 +74,9 @@ func indexAt(indices *Array, k int) *Array {
 	return Squeeze(SliceAxis(indices, last, k, k+1), last)
 }
 
-// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. Indices
-// of short axes are not clamped, which would be a kernel of its own: the first and the last place take more of them.
+// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place.
+// Indices of short axes are not clamped, which would be a kernel of its own: the first and the last place take all
+// indices beyond them.
 func clampedTo(at *Array, axis, n int) *Array {
 	if at.DType() != Int32 || n > mostMask {
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)

@@ -26,7 +26,8 @@ func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
 // backwardByOps is backward without the kernel.
 func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array {
 	tree := Tree[graph.None]{Rows: rows, Actions: actions}
-	root := tree.root()
+	// The rows that are read after the tree is written are stored: else a GPU copies the tree.
+	root := row{graph.Once(tree.root().all), actions}
 	selected := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
 	rows, isNew := r.writeNode(tree, selected, s)
 	used := root.field(usedNodes).Add(isNew.Convert(graph.Float32))
@@ -38,7 +39,7 @@ func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array
 // columns], and whether the node is new, bool[].
 func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows, isNew *graph.Array) {
 	actions := tree.Actions
-	parent := tree.row(selected.Parent)
+	parent := row{graph.Once(tree.row(selected.Parent).all), actions}
 	first := parent.child(selected.Action).Lt(0)
 	hasRow := selected.Next.Lt(tree.Rows.Dim(0))
 
@@ -49,8 +50,8 @@ func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows
 		kept[k] = graph.Select(first, withoutChildren(s.PriorLogits)[k], old.block(k))
 	}
 	visits := graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1)
-	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
-		discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
+	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value,
+		rewardField: s.Reward, discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
 		depth: parent.field(depth).Add(1), leafNode: selected.Next}, kept, s.PriorLogits)
 	node = r.selectLeaf(tree, node, selected.Next)
 	// A full tree has no row Next: the write is dropped.

@@ -139,7 +139,7 @@ func sparseWorkload(name, method string) Workload {
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
 		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := sparse.DefaultConfig()
-			c.Batch, c.Steps, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30, 0, method, o.Devices
+			c.Batch, c.Steps, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30-1, 0, method, o.Devices
 			p, err := sparse.New(b, c, randomPictures(sparseExamples))
 			if err != nil {
 				return nil, err

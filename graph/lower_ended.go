@@ -1,0 +1,35 @@
+package graph
+
+import "slices"
+
+// A loop that is mapped over lanes goes on until all have ended, and keeps the carry of those that have. Where a turn
+// writes into an array, that is a pass over the whole array, and a copy of it to read it from. On a GPU the lanes that
+// have ended write outside of the array instead, which drops the write.
+
+// lowerEnded drops the writes of lanes that have ended.
+func lowerEnded(g *Graph, t Target) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if o.Name == "select" {
+			return droppedWrites
+		}
+		return nil
+	}).graph(g)
+}
+
+// droppedWrites makes a choice between an array and the array with a window of each lane written, by lane, a write that
+// some lanes drop. nil: it is no such choice.
+func droppedWrites(_ *lowering, _ *Node, in []*Array) []*Array {
+	write, lanes := in[1].node, in[0].node
+	if write == nil || write.Op.Name != "scatter" || write.Inputs[0] != in[2] ||
+		lanes == nil || lanes.Op.Name != "broadcast_in_dim" {
+		return nil
+	}
+	a, indices := write.Attrs.(gatherAttrs), write.Inputs[1]
+	if a.kind != "set" || indices.DType() != Int32 || len(a.indexMap) == 0 || len(a.batch) == 0 ||
+		!slices.Equal(lanes.Attrs.(broadcastAttrs).axes, a.batch) || !slices.Equal(a.indexBatch, a.batch) {
+		return nil
+	}
+	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.indexBatch)
+	outside := Full(indices.shape, int32(slices.Max(in[2].Dims())))
+	return apply(write.Op, a, []*Array{in[2], Select(going, indices, outside), write.Inputs[2]})
+}
