@@ -53,8 +53,8 @@ import (
 // Opening maps 65 MB of the plugin's file, nearly all for what LLVM initialises once. Compiling maps as much, and
 // leaves free memory in the C library's heap, where arrays do not use it: they come from the pool. It takes a
 // millisecond or two, and the next compilation takes five to ten more, to map the pages again. Open calls it. After
-// compiling it is called when arrays begin to need the memory, or a second later. If the user has tuned glibc, it does
-// nothing.
+// compiling, the heap is given back at once, and the plugin's code when arrays begin to need the memory, or a second
+// later. If the user has tuned glibc, it does nothing.
 func (c *Client) ReturnMemory() { c.lib.returnMemory() }
 
 func (l *library) returnMemory() {
@@ -72,7 +72,7 @@ const (
 	returnBefore = 8 << 20
 )
 
-// leftover is the memory that compiling has left.
+// leftover is the code that compiling has left in memory.
 var leftover struct {
 	library atomic.Pointer[library] // the one that compiled; nil if nothing is left
 	limit   atomic.Int64            // bytes of all buffers from which on it is given back
@@ -81,8 +81,12 @@ var leftover struct {
 	timer *time.Timer
 }
 
-// returnLater gives the memory of a compilation back, but not between compilations that follow each other.
+// returnLater gives the heap of a compilation back, and the plugin's code later: the next compilation maps it again.
 func (l *library) returnLater() {
+	if l.inside == nil || !keptMemory() {
+		return
+	}
+	C.xb_return_memory()
 	leftover.Lock()
 	defer leftover.Unlock()
 	if leftover.timer != nil {

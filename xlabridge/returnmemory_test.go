@@ -50,8 +50,8 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 	require.NoError(t, x.Close())
 }
 
-// What compiling maps of the plugin's file stays until arrays need the memory. 28.317: a small program does not, 28.318:
-// a large array does, 28.319: so does a program with large results.
+// What compiling maps of the plugin's file stays until arrays need the memory. 28.317: a small program does not
+// need it. 28.318: a large array does. 28.319: so does a program with large results.
 func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 	if runtime.GOOS != "linux" || !keptMemory() {
 		t.Skip("the memory of the C library is not ours")
