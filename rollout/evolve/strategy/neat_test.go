@@ -113,7 +113,7 @@ func (p *plainNEAT) distance(a, b plainGenome) float64 {
 	if n < p.Small.Value {
 		n = 1
 	}
-	return p.Excess.Value*excess/n + p.Disjoint.Value*disjoint/n + p.WeightDifference.Value*difference/max(1, matching)
+	return (p.Excess.Value*excess+p.Disjoint.Value*disjoint)/n + p.WeightDifference.Value*difference/max(1, matching)
 }
 
 // speciate puts each genome into the first species that it is compatible with.
@@ -495,6 +495,8 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		{"27.220 means of parents, few species", settings.Values{"average-rate": .6, "node-rate": .3,
 			"connection-rate": .3, "max-species": 3, "compatibility-threshold": .5},
 			settings.Values{"nodes": 33, "connections": 50}, false},
+		{"31.482 recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
+			"activations": "tanh,sin", "initial": "none", "nodes": 30, "connections": 60}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long {
@@ -646,6 +648,43 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 			require.Equal(t, w.link, at(b.Link), "%s, member %d", what, i)
 		}
 	}
+}
+
+// 31.483: genomes without a common gene are exactly (E + D)/N apart, so that equally distant species tie, and the oldest
+// one is the nearest. Two quotients, E/N and D/N, would each be rounded.
+func TestNEATDistancesTie(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	e := fitted(t, nil, settings.Values{"connections": 60})
+	var own, other []int32
+	var want []float64
+	row := func(count, first int) (numbers []int32) {
+		for i := range e.network.Connections {
+			if numbers = append(numbers, genome.None); i < count {
+				numbers[i] = int32(first + 2*i)
+			}
+		}
+		return numbers
+	}
+	for larger := 20; larger <= e.network.Connections; larger += 4 {
+		smaller := larger - 7
+		for shift := range larger + 1 { // the more, the more genes of the smaller are excess
+			own, other = append(own, row(larger, 0)...), append(other, row(smaller, 1+2*shift)...)
+			want = append(want, float64(float32(larger+smaller)/float32(larger)))
+		}
+	}
+	of := func(numbers []int32) *graph.Array {
+		return graph.Int32s(numbers).Reshape(-1, e.network.Connections)
+	}
+	distances := xlabridge.Jit2(client, func(own, other *graph.Array) *graph.Array {
+		return graph.VMap2(func(own, other *graph.Array) *graph.Array {
+			weights := graph.Zeros(graph.ShapeOf(graph.Float32, e.network.Connections))
+			c := genome.Connections{Number: own, Weight: weights}
+			return e.distances(c, compare(other.ExpandDims(0), weights.ExpandDims(0)), 0, 1).Index(0)
+		})(own, other)
+	})
+	d, err := distances(of(own), of(other))
+	require.NoError(t, err)
+	require.Equal(t, want, floatsOf(t, d))
 }
 
 // 31.115: members that fail, or have a huge fitness, leave a state of whole species and valid parents. If all fail, all
