@@ -88,18 +88,19 @@ type plainBirth struct {
 	from, to, link int // numbers of the nodes, and of the new gene
 }
 
-// distance is δ, equation 1 of the paper.
-func (p *plainNEAT) distance(a, b plainGenome) float64 {
+// distance is δ, equation 1 of the paper. It adds up in the order of a's genes, and returns a float32, so that
+// distances which the strategy rounds to the same number tie.
+func (p *plainNEAT) distance(a, b plainGenome) float32 {
 	as, lastA := a.byNumber()
 	bs, lastB := b.byNumber()
 	excess, disjoint, matching, difference := 0., 0., 0., 0.
-	for number, x := range as {
-		y, ok := bs[number]
+	for _, x := range a.genes {
+		y, ok := bs[x.number]
 		switch {
 		case ok:
 			matching++
 			difference += math.Abs(x.weight - y.weight)
-		case number > lastB:
+		case x.number > lastB:
 			excess++
 		default:
 			disjoint++
@@ -113,10 +114,11 @@ func (p *plainNEAT) distance(a, b plainGenome) float64 {
 		}
 	}
 	n := float64(max(len(a.genes), len(b.genes)))
-	if n < p.Small.Value {
+	if n < max(1, p.Small.Value) { // genomes without genes are equal
 		n = 1
 	}
-	return (p.Excess.Value*excess+p.Disjoint.Value*disjoint)/n + p.WeightDifference.Value*difference/max(1, matching)
+	genes := p.Excess.Value*excess + p.Disjoint.Value*disjoint
+	return float32(genes/n + p.WeightDifference.Value*difference/max(1, matching))
 }
 
 // speciate puts each genome into the first species that it is compatible with.
@@ -125,10 +127,10 @@ func (p *plainNEAT) speciate() {
 		p.species[i].members = nil
 	}
 	for i, g := range p.genomes {
-		home, nearest := -1, math.Inf(1)
+		home, nearest := -1, float32(math.Inf(1))
 		for k, s := range p.species {
 			d := p.distance(g, s.representative)
-			if float32(d) <= p.threshold {
+			if d <= p.threshold {
 				home = k
 				break
 			}
@@ -510,9 +512,12 @@ func TestNEATEqualsThePaper(t *testing.T) {
 			settings.Values{"nodes": 33, "connections": 50}, false},
 		{"31.482 recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
 			"activations": "tanh,sin", "initial": "none", "nodes": 30, "connections": 60}, false},
-		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2, "connection-rate": .3,
-			"function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
+		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2,
+			"connection-rate": .3, "function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
 			settings.Values{"aggregations": "sum,max,mean", "nodes": 30, "connections": 50}, false},
+		{"31.486 no connections at first, no genome is small", settings.Values{"small-genome": 0,
+			"connection-rate": .1, "compatibility-threshold": 1.5, "max-species": 4}, settings.Values{"initial": "none",
+			"nodes": 9, "connections": 20}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long {
