@@ -88,18 +88,17 @@ type plainBirth struct {
 	from, to, link int // numbers of the nodes, and of the new gene
 }
 
-// distance is δ, equation 1 of the paper. It adds up in the order of a's genes, and returns a float32, so that
-// distances which the strategy rounds to the same number tie.
+// distance is δ, equation 1 of the paper. It rounds as the strategy does, so that the same distances tie.
 func (p *plainNEAT) distance(a, b plainGenome) float32 {
 	as, lastA := a.byNumber()
 	bs, lastB := b.byNumber()
-	excess, disjoint, matching, difference := 0., 0., 0., 0.
+	var excess, disjoint, matching, difference float32
 	for _, x := range a.genes {
 		y, ok := bs[x.number]
 		switch {
 		case ok:
 			matching++
-			difference += math.Abs(x.weight - y.weight)
+			difference += float32(math.Abs(x.weight - y.weight))
 		case x.number > lastB:
 			excess++
 		default:
@@ -113,12 +112,12 @@ func (p *plainNEAT) distance(a, b plainGenome) float32 {
 			disjoint++
 		}
 	}
-	n := float64(max(len(a.genes), len(b.genes)))
-	if n < max(1, p.Small.Value) { // genomes without genes are equal
+	n := float32(max(len(a.genes), len(b.genes)))
+	if n < max(1, float32(p.Small.Value)) { // genomes without genes are equal
 		n = 1
 	}
-	genes := p.Excess.Value*excess + p.Disjoint.Value*disjoint
-	return float32(genes/n + p.WeightDifference.Value*difference/max(1, matching))
+	genes := float32(p.Excess.Value)*excess + float32(p.Disjoint.Value)*disjoint
+	return genes/n + float32(p.WeightDifference.Value)*(difference/max(1, matching))
 }
 
 // speciate puts each genome into the first species that it is compatible with.
