@@ -527,7 +527,8 @@ func TestNEATEqualsThePaper(t *testing.T) {
 	}
 }
 
-// 31.485: so they do with random settings.
+// 31.485: so they do with random settings. A child with the means of its parents is half-way between them. If both stand
+// for species and there is no room for more, rounding decides which is the nearest; in these seeds nothing depends on it.
 func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 	long.Only(t)
 	client := xlatest.Open(t, 1)
