@@ -132,7 +132,8 @@ func (s *Saved) readGenome() error {
 	}
 	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path, s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path,
+			s.Metadata["policy"])
 	}
 	network := p.Genotype()
 	g, err := network.Genome(d)
