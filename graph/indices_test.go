@@ -374,7 +374,7 @@ func TestHistogramOnItsEdges(t *testing.T) {
 		for i := range x {
 			x[i] = float64(i)/20 - 1
 		}
-		values := graph.Convert(graph.Of(x), d)
+		values := graph.Convert(graph.Float64s(x), d)
 		want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(values)
 		require.NoError(t, err)
 		got, err := xlabridge.Jit1(client, all)(values)
@@ -386,6 +386,37 @@ func TestHistogramOnItsEdges(t *testing.T) {
 		for i := 0; i < len(want); i += 4 {
 			near(t, want[i+1], want[i+3], 0, d, i)
 		}
+	}
+}
+
+// 28.390: the counts of numbers that lie on the edges are those of jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types
+// on) of x = i / bins, rounded to the dtype, and of 2x - 1 between -1 and 1.
+func TestHistogramCountsAsJAX(t *testing.T) {
+	for _, c := range []struct {
+		d    graph.DType
+		bins int
+		low  float64
+		want []float64
+	}{
+		{graph.Float32, 10, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 1}},
+		{graph.Float32, 10, -1, []float64{2, 0, 1, 1, 2, 0, 2, 0, 2, 1}},
+		{graph.Float32, 20, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 1, 2, 0, 2}},
+		{graph.Float32, 20, -1, []float64{1, 2, 0, 1, 1, 1, 2, 0, 2, 1, 0, 1, 2, 1, 0, 1, 1, 2, 0, 2}},
+		{graph.Float64, 10, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 2}},
+		{graph.Float64, 20, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 1, 1, 2, 0, 2, 0, 1, 2, 0, 2, 1}},
+	} {
+		x := make([]float64, c.bins+1)
+		for i := range x {
+			x[i] = float64(i) / float64(c.bins)
+			if c.d == graph.Float32 {
+				x[i] = float64(float32(x[i]))
+			}
+			x[i] = c.low + x[i]*(1-c.low)
+		}
+		counts, _ := graph.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
+		got, err := graph.Floats(counts)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%s, %d intervals from %v", c.d, c.bins, c.low)
 	}
 }
 
