@@ -79,8 +79,9 @@ func indexOps() []indexOp {
 		{"unrolled DynamicIndex", func(i *graph.Array) *graph.Array { return graph.Map(at, i, graph.Unroll(8)) }, clip,
 			false},
 		{"DynamicUpdateIndex", func(i *graph.Array) *graph.Array { return graph.Sum(each(mark)(i), 0) }, clip, true},
-		{"VMap DynamicUpdateIndex", func(i *graph.Array) *graph.Array { return graph.Sum(graph.VMap(mark)(i), 0) }, clip,
-			true},
+		{"VMap DynamicUpdateIndex", func(i *graph.Array) *graph.Array {
+			return graph.Sum(graph.VMap(mark)(i), 0)
+		}, clip, true},
 		{"Take", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0) },
 			func(i int64) float64 { return clip(fromEnd(i)) }, false},
 		{"Take FillOrDrop", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0, graph.FillOrDrop) },
@@ -102,8 +103,9 @@ func indexOps() []indexOp {
 		{"OneHot", func(i *graph.Array) *graph.Array {
 			return graph.Sum(graph.OneHot(i, axisSize, graph.Float32), 0)
 		}, inside, true},
-		{"SearchSorted", func(i *graph.Array) *graph.Array { return graph.SearchSorted(graph.Iota(axisSize), i, false) },
-			func(i int64) float64 { return float64(min(max(i, 0), axisSize)) }, false},
+		{"SearchSorted", func(i *graph.Array) *graph.Array {
+			return graph.SearchSorted(graph.Iota(axisSize), i, false)
+		}, func(i int64) float64 { return float64(min(max(i, 0), axisSize)) }, false},
 		{"UnravelIndex", func(i *graph.Array) *graph.Array {
 			x := graph.UnravelIndex(i, 15, 20)
 			return graph.RavelMultiIndex(x, 15, 20)
