@@ -57,7 +57,8 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)}, Wait: orphanTimeout,
+	err = join(ctx, id, Join{Wait: orphanTimeout,
+		Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)},
 		socket: workdir.socket(name)}, runs)
 	if errors.Is(err, ErrNoCoordinator) {
 		return nil

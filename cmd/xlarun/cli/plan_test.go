@@ -70,7 +70,8 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 	require.True(t, ok)
 	for value, want := range map[string]string{"global": "",
 		"device": `old.toml: key "keys" got "device", wants one of global`} {
-		x, err := (&flagValues{}).resolve(kind, "", &configFile{path: "old.toml", values: map[string]any{"keys": value}})
+		file := &configFile{path: "old.toml", values: map[string]any{"keys": value}}
+		x, err := (&flagValues{}).resolve(kind, "", file)
 		if want != "" {
 			require.EqualError(t, err, want)
 			continue
@@ -85,8 +86,8 @@ func TestDefaultsThatDoNotFit(t *testing.T) {
 	kind, ok := run.Lookup("islands")
 	require.True(t, ok)
 	wrong := settings.Wrong("migrants", 5, "at most 1")
-	require.EqualError(t, byDefault(wrong, map[string]any{"pop": "4"}), "the default of --migrants is 5, and the other "+
-		"settings want at most 1: give --migrants, too")
+	require.EqualError(t, byDefault(wrong, map[string]any{"pop": "4"}), "the default of --migrants is 5, and the "+
+		"other settings want at most 1: give --migrants, too")
 	_, err := (&flagValues{values: map[string]string{"pop": "4", "migrants": "5"}}).resolve(kind, "", nil)
 	require.EqualError(t, err, "--migrants got 5, wants at most 1, half of the 2 groups of a population of 4")
 }

@@ -60,8 +60,8 @@ func profileCommand(a *App) *cobra.Command {
 // oneExperiment refuses more than one experiment.
 func oneExperiment(_ *cobra.Command, args []string) error {
 	if n := len(experiments(args)); n > 1 {
-		return console.BadInput("got %d experiments (%s), wants one config file, environment or kind of run, or a kind "+
-			"and one of the others", n, strings.Join(args, ", "))
+		return console.BadInput("got %d experiments (%s), wants one config file, environment or kind of run, or a "+
+			"kind and one of the others", n, strings.Join(args, ", "))
 	}
 	return nil
 }
