@@ -72,11 +72,12 @@ func (e *NEAT) distances(c genome.Connections, r compared, first, end any) *grap
 
 // distance returns the compatibility distance of a member's connections from a representative:
 //
-//	δ = c₁·E/N + c₂·D/N + c₃·W̄
+//	δ = (c₁·E + c₂·D)/N + c₃·W̄
 //
 // with E excess and D disjoint connections, W̄ the mean difference of matching weights, and N the connections of the
-// larger genome, or 1 if both are small (equation 1 of the paper). weights, f32[connections], are the representative's
-// where it matches; numbers, last and size are its numbers, the largest of them and how many there are.
+// larger genome, or 1 if both are small (equation 1 of the paper). It divides once: the quotients E/N and D/N would be
+// rounded, each on its own, and species that are equally far away would not tie. weights, f32[connections], are the
+// representative's where it matches; numbers, last and size are its numbers, the largest of them and how many there are.
 func (e *NEAT) distance(c genome.Connections, weights, matches, numbers, last, size *graph.Array) *graph.Array {
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
 	number := func(is *graph.Array) *graph.Array { return is.Convert(graph.Int32).Sum() }
@@ -91,8 +92,8 @@ func (e *NEAT) distance(c genome.Connections, weights, matches, numbers, last, s
 	n := graph.Select(larger.Lt(e.Small.Array()), 1., larger)
 	difference := graph.Select(matches, weights.Sub(c.Weight).Abs(), 0.).Sum()
 	mean := difference.Div(single(matching.Max(1)))
-	return e.Excess.Array().Mul(single(excess)).Div(n).Add(e.Disjoint.Array().Mul(single(disjoint)).Div(n)).
-		Add(e.WeightDifference.Array().Mul(mean))
+	genes := e.Excess.Array().Mul(single(excess)).Add(e.Disjoint.Array().Mul(single(disjoint)))
+	return genes.Div(n).Add(e.WeightDifference.Array().Mul(mean))
 }
 
 // placed are the members of a generation in their species.

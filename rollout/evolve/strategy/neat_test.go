@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,12 +38,13 @@ type plainNEAT struct {
 	improved    int
 	refused     int
 	champion    int
+	threshold   float32 // of compatibility
 	confirmed   float64 // moving mean of the fitness of champions in the next generation
 }
 
 type plainNode struct {
-	number, activation int
-	bias               float64
+	number, activation, aggregation int
+	bias                            float64
 }
 
 // plainGene is a connection between nodes with these numbers.
@@ -113,7 +116,7 @@ func (p *plainNEAT) distance(a, b plainGenome) float64 {
 	if n < p.Small.Value {
 		n = 1
 	}
-	return p.Excess.Value*excess/n + p.Disjoint.Value*disjoint/n + p.WeightDifference.Value*difference/max(1, matching)
+	return (p.Excess.Value*excess+p.Disjoint.Value*disjoint)/n + p.WeightDifference.Value*difference/max(1, matching)
 }
 
 // speciate puts each genome into the first species that it is compatible with.
@@ -125,7 +128,7 @@ func (p *plainNEAT) speciate() {
 		home, nearest := -1, math.Inf(1)
 		for k, s := range p.species {
 			d := p.distance(g, s.representative)
-			if d <= p.Threshold.Value {
+			if float32(d) <= p.threshold {
 				home = k
 				break
 			}
@@ -141,6 +144,9 @@ func (p *plainNEAT) speciate() {
 		p.species[home].members = append(p.species[home].members, i)
 	}
 	p.species = slices.DeleteFunc(p.species, func(s plainSpecies) bool { return len(s.members) == 0 })
+	if step := float32(p.ThresholdStep.Value); p.TargetSpecies > 0 {
+		p.threshold = max(step, p.threshold+step*float32(cmp.Compare(len(p.species), p.TargetSpecies)))
+	}
 }
 
 // tell is a generation of the paper: species, their offspring, and who is born to whom. u are each member's lots, and
@@ -239,7 +245,7 @@ func (p *plainNEAT) offspring(fitness []float64) []int {
 func (p *plainNEAT) birth(k, rank int, fitness []float64, u []float32) plainBirth {
 	none := plainBirth{split: -1, node: -1, halves: -1, from: -1, to: -1, link: -1}
 	members := p.species[k].members
-	if float64(rank) < p.Elites.Value && float64(len(members)) > p.EliteSize.Value {
+	if float64(rank) < p.Elites.Value && float64(len(members)) > p.EliteSize.Value && rank < len(members) {
 		none.parent, none.other, none.copied = members[rank], members[rank], true
 		return none
 	}
@@ -400,7 +406,7 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 					n.bias = m.bias
 				}
 				if isOther {
-					n.activation = m.activation
+					n.activation, n.aggregation = m.activation, m.aggregation
 				}
 			}
 		}
@@ -409,9 +415,12 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 		}
 	}
 	ends := p.network.Inputs + p.network.Outputs
-	if hidden := len(g.nodes) - ends; hidden > 0 && p.network.Hidden > 1 &&
-		float64(l["Functions"][0]) < p.FunctionRate.Value {
-		g.nodes[ends+lotOf(l["Function"][0], hidden)].activation = lotOf(l["Activation"][0], p.network.Hidden)
+	function := func(n *plainNode, what string) {
+		n.activation = lotOf(l[what+"Activation"][0], p.network.Hidden)
+		n.aggregation = lotOf(l[what+"Aggregation"][0], len(p.network.Aggregations))
+	}
+	if hidden := len(g.nodes) - ends; hidden > 0 && float64(l["Functions"][0]) < p.FunctionRate.Value {
+		function(&g.nodes[ends+lotOf(l["Function"][0], hidden)], "")
 	}
 	if len(g.genes) > 0 && float64(l["Toggles"][0]) < p.ToggleRate.Value {
 		x := &g.genes[lotOf(l["Toggled"][0], len(g.genes))]
@@ -421,7 +430,9 @@ func (p *plainNEAT) breed(b plainBirth, l map[string][]float32) plainGenome {
 		i := slices.IndexFunc(g.genes, func(x plainGene) bool { return x.number == b.split })
 		x := &g.genes[i]
 		x.on = false
-		g.nodes = append(g.nodes, plainNode{b.node, lotOf(l["NewActivation"][0], p.network.Hidden), 0})
+		n := plainNode{number: b.node}
+		function(&n, "New")
+		g.nodes = append(g.nodes, n)
 		g.genes = append(g.genes, plainGene{b.halves, x.from, b.node, 1, true},
 			plainGene{b.halves + 1, b.node, x.to, x.weight, true})
 	}
@@ -439,14 +450,16 @@ func plainOf(t *testing.T, g genome.Genome) []plainGenome {
 		return slices.Collect(slices.Chunk(floatsOf(t, a.Convert(graph.Float32)), a.Dim(1)))
 	}
 	ints := func(a *graph.Array) [][]float64 { return rows(a) } // numbers below 2^24 are exact
-	number, bias, activation := ints(g.Nodes.Number), rows(g.Nodes.Bias), ints(g.Nodes.Activation)
+	number, bias := ints(g.Nodes.Number), rows(g.Nodes.Bias)
+	activation, aggregation := ints(g.Nodes.Activation), ints(g.Nodes.Aggregation)
 	c := g.Connections
 	genes, from, to, weight, on := ints(c.Number), ints(c.From), ints(c.To), rows(c.Weight), rows(c.Enabled)
 	all := make([]plainGenome, len(number))
 	for i := range all {
 		for k, n := range number[i] {
 			if n < 1<<24 {
-				all[i].nodes = append(all[i].nodes, plainNode{int(n), int(activation[i][k]), bias[i][k]})
+				all[i].nodes = append(all[i].nodes, plainNode{int(n), int(activation[i][k]), int(aggregation[i][k]),
+					bias[i][k]})
 			}
 		}
 		for k, n := range genes[i] {
@@ -495,12 +508,54 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		{"27.220 means of parents, few species", settings.Values{"average-rate": .6, "node-rate": .3,
 			"connection-rate": .3, "max-species": 3, "compatibility-threshold": .5},
 			settings.Values{"nodes": 33, "connections": 50}, false},
+		{"31.482 recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
+			"activations": "tanh,sin", "initial": "none", "nodes": 30, "connections": 60}, false},
+		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2, "connection-rate": .3,
+			"function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
+			settings.Values{"aggregations": "sum,max,mean", "nodes": 30, "connections": 50}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long {
 				long.Only(t)
 			}
 			generations(t, client, fitted(t, c.strategy, c.policy), 25)
+		})
+	}
+}
+
+// 31.485: so they do with random settings.
+func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
+	long.Only(t)
+	client := xlatest.Open(t, 1)
+	for seed := range 5 {
+		draw := rand.New(rand.NewPCG(uint64(seed), 0))
+		// Whole parts of 64, so that float32 holds each setting exactly.
+		part := func(low, high float64) float64 { return math.Round(64*(low+draw.Float64()*(high-low))) / 64 }
+		whole := func(low, high int) int { return low + draw.IntN(high-low+1) }
+		several := func(names []string) string {
+			draw.Shuffle(len(names), func(i, k int) { names[i], names[k] = names[k], names[i] })
+			return strings.Join(names[:whole(1, 4)], ",")
+		}
+		s := settings.Values{"average-rate": part(0, 1), "max-species": whole(1, 20), "elites": whole(0, 4),
+			"elite-size": whole(0, 9), "small-genome": whole(0, 30), "stagnation": whole(1, 9), "refocus": whole(1, 12),
+			"target-species": draw.IntN(2) * whole(1, 12), "weight-limit": part(1, 9)}
+		for _, name := range []string{"weight-rate", "replace-rate", "node-rate", "connection-rate", "toggle-rate",
+			"function-rate", "crossover-rate", "interspecies-rate", "disable-rate", "survival-rate"} {
+			s[name] = part(.02, 1)
+		}
+		for _, name := range []string{"compatibility-threshold", "threshold-step", "weight-power", "weight-range",
+			"excess-weight", "disjoint-weight", "difference-weight"} {
+			s[name] = part(.02, 3)
+		}
+		if s["target-species"] == 0 {
+			delete(s, "threshold-step")
+		}
+		network := settings.Values{"nodes": whole(9, 50), "connections": whole(10, 120), "recurrent": draw.IntN(2) == 0,
+			"initial": []string{"full", "none"}[draw.IntN(2)], "activations": several(genome.ActivationNames()),
+			"aggregations": several(genome.AggregationNames())}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Logf("strategy %v, policy %v", s, network)
+			generations(t, client, fitted(t, s, network), 25)
 		})
 	}
 }
@@ -528,7 +583,8 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
 	require.NoError(t, err)
 	p := &plainNEAT{NEAT: e, genomes: plainOf(t, e.unpack(s.Genomes)), nodes: e.network.Inputs + e.network.Outputs,
-		innovations: e.network.FirstConnections(), best: math.Inf(-1), confirmed: math.Inf(-1)}
+		innovations: e.network.FirstConnections(), best: math.Inf(-1), confirmed: math.Inf(-1),
+		threshold: float32(e.Threshold.Value)}
 	for i := range members {
 		p.births = append(p.births, plainBirth{i, i, false, -1, -1, -1, -1, -1, -1})
 	}
@@ -541,6 +597,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 		for name, a := range map[string]*graph.Array{"Changes": d.Lots.Changes, "Toggles": d.Lots.Toggles,
 			"Toggled": d.Lots.Toggled, "Functions": d.Lots.Functions, "Function": d.Lots.Function,
 			"Activation": d.Lots.Activation, "NewActivation": d.Lots.NewActivation, "NewWeight": d.Lots.NewWeight,
+			"Aggregation": d.Lots.Aggregation, "NewAggregation": d.Lots.NewAggregation,
 			"Other": d.Lots.Other, "Off": d.Lots.Off, "Replaces": d.Lots.Replaces, "Moves": d.Lots.Moves,
 			"Averages": d.Lots.Averages} {
 			v := floatsOf(t, a)
@@ -620,6 +677,7 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 		require.Equal(t, []int{w.number, len(w.members), w.improved}, []int{number[k], size[k], improved[k]},
 			"%s, species %d of %d", what, k, len(p.species))
 	}
+	require.Equal(t, float64(p.threshold), floatsOf(t, s.Threshold)[0], what)
 	require.Equal(t, []int{p.nodes, p.innovations, p.refused}, []int{ints(s.Nodes)[0], ints(s.Innovations)[0],
 		ints(s.Refused)[0]}, what)
 	if confirmed := floatsOf(t, s.Confirmed)[0]; math.IsInf(p.confirmed, 0) {
@@ -646,6 +704,43 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 			require.Equal(t, w.link, at(b.Link), "%s, member %d", what, i)
 		}
 	}
+}
+
+// 31.483: genomes without a common gene are exactly (E + D)/N apart, so that equally distant species tie, and the
+// oldest one is the nearest. Two quotients, E/N and D/N, would each be rounded.
+func TestNEATDistancesTie(t *testing.T) {
+	client := xlatest.Open(t, 1)
+	e := fitted(t, nil, settings.Values{"connections": 60})
+	var own, other []int32
+	var want []float64
+	row := func(count, first int) (numbers []int32) {
+		for i := range e.network.Connections {
+			if numbers = append(numbers, genome.None); i < count {
+				numbers[i] = int32(first + 2*i)
+			}
+		}
+		return numbers
+	}
+	for larger := 20; larger <= e.network.Connections; larger += 4 {
+		smaller := larger - 7
+		for shift := range larger + 1 { // the more, the more genes of the smaller are excess
+			own, other = append(own, row(larger, 0)...), append(other, row(smaller, 1+2*shift)...)
+			want = append(want, float64(float32(larger+smaller)/float32(larger)))
+		}
+	}
+	of := func(numbers []int32) *graph.Array {
+		return graph.Int32s(numbers).Reshape(-1, e.network.Connections)
+	}
+	distances := xlabridge.Jit2(client, func(own, other *graph.Array) *graph.Array {
+		return graph.VMap2(func(own, other *graph.Array) *graph.Array {
+			weights := graph.Zeros(graph.ShapeOf(graph.Float32, e.network.Connections))
+			c := genome.Connections{Number: own, Weight: weights}
+			return e.distances(c, compare(other.ExpandDims(0), weights.ExpandDims(0)), 0, 1).Index(0)
+		})(own, other)
+	})
+	d, err := distances(of(own), of(other))
+	require.NoError(t, err)
+	require.Equal(t, want, floatsOf(t, d))
 }
 
 // 31.115: members that fail, or have a huge fitness, leave a state of whole species and valid parents. If all fail, all
