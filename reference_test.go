@@ -93,6 +93,8 @@ var policies = []described{
 		"[genomes.md](../genomes.md)", ""},
 	{"hyperneat", "perceptron whose weights a genome draws (Stanley, D'Ambrosio and Gauci, 2009): see " +
 		"[genomes.md](../genomes.md#hyperneat)", ""},
+	{"multispatial", "linear policy whose weights a genome draws by the places that an environment gives (Pugh and " +
+		"Stanley, 2013): see [genomes.md](../genomes.md#places)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
@@ -395,6 +397,32 @@ return.
 		}
 	}
 	require.ElementsMatch(t, envs.IDs(), ids, "each environment belongs to one family of this page")
+	return b.String() + measuresOf(t, ids)
+}
+
+// measuresOf returns the section of what environments measure beside the return.
+func measuresOf(t *testing.T, ids []string) string {
+	var b strings.Builder
+	b.WriteString(ticks(`
+## Descriptors and objectives
+
+´xlarun qd´ puts members into an archive by the descriptor of their behaviour, whose numbers lie within bounds, or by
+several objectives ([qd.md](../qd.md)). An environment that is not listed has neither. ´--descriptor observations´
+describes members in any environment whose observation is a Box. ´--objectives´ names some of the objectives. ´return´,
+the mean return, is one of them in every environment.
+
+| environment | descriptor | objectives |
+| --- | --- | --- |
+`))
+	for _, id := range ids {
+		e, err := envs.Make(id)
+		require.NoError(t, err)
+		s := e.Spec()
+		if len(s.Descriptor.Dims) > 0 || len(s.Objectives) > 0 {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", id, strings.Join(s.DescriptorTexts(), ", "),
+				strings.Join(s.Objectives, ", "))
+		}
+	}
 	return b.String()
 }
 

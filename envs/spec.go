@@ -47,6 +47,21 @@ func (s Spec) Check() error {
 		return wrong("LegalMask", fmt.Sprintf("true beside the actions %s", s.Action), "actions that are Discrete or "+
 			"MultiDiscrete, or no LegalMask")
 	}
+	if box, ok := s.Observation.(Box); ok && box.Layout != nil {
+		actions, places := 1, len(box.Layout.Outputs)
+		switch a := s.Action.(type) {
+		case Discrete:
+			actions = a.N
+		case Box:
+			for _, d := range a.Dims {
+				actions *= d
+			}
+		}
+		if places != actions {
+			return wrong("Observation", fmt.Sprintf("a Layout of %d outputs", places), "%d: one for each choice, or "+
+				"each element, of the actions %s", actions, s.Action)
+		}
+	}
 	if len(s.Descriptor.Dims) == 0 {
 		return nil
 	}
@@ -61,6 +76,22 @@ func (s Spec) Check() error {
 		return fmt.Errorf("the Spec of %q: Descriptor: %w", s.ID, err)
 	}
 	return nil
+}
+
+// DescriptorTexts returns the name and the bounds of each number of the descriptor, as "mean speed (m/s) 0 to 3".
+func (s Spec) DescriptorTexts() []string {
+	if len(s.Descriptor.Dims) == 0 {
+		return nil
+	}
+	all := make([]string, 0, s.Descriptor.Dims[0])
+	for i := range s.Descriptor.Dims[0] {
+		name, bound := fmt.Sprintf("number %d", i+1), min(i, len(s.Descriptor.Low)-1)
+		if len(s.Descriptors) > 0 {
+			name = s.Descriptors[i]
+		}
+		all = append(all, fmt.Sprintf("%s %g to %g", name, s.Descriptor.Low[bound], s.Descriptor.High[bound]))
+	}
+	return all
 }
 
 // Check returns the first error in a Box.
@@ -84,6 +115,9 @@ func (b Box) Check() error {
 			return fmt.Errorf("got the bounds %g and %g of element %d, want the lower one first and no NaN", low,
 				b.High[i], i)
 		}
+	}
+	if b.Layout != nil {
+		return b.Layout.check(n)
 	}
 	return nil
 }

@@ -10,6 +10,15 @@ import (
 	"xlarun/graph"
 )
 
+// placed gives the observation a layout.
+func placed(l envs.Layout) func(*envs.Spec) {
+	return func(s *envs.Spec) {
+		box := envs.Symmetric(1)
+		box.Layout = &l
+		s.Observation = box
+	}
+}
+
 // What a Spec lacks is said in one sentence.
 func TestSpecCheck(t *testing.T) {
 	for _, c := range []struct {
@@ -45,6 +54,16 @@ func TestSpecCheck(t *testing.T) {
 		{func(s *envs.Spec) {
 			s.Action, s.LegalMask = envs.Symmetric(1), true
 		}, "LegalMask: got true beside the actions Box(-1, 1, [1], f32)"},
+		{placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)}), ""},
+		{placed(envs.Layout{}), "Observation: got a Layout of 0 elements, want the places of all 1 elements"},
+		{placed(envs.Layout{Elements: []envs.Place{{X: math.NaN()}}}),
+			"got the place (NaN, 0) in Elements[0] of the Layout, want coordinates from -1 to 1"},
+		{placed(envs.Layout{Elements: []envs.Place{{Sheet: 1}}}), "got sheet 1 in Elements[0] of the Layout, want 0 to 0"},
+		{placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: []envs.Place{{Y: 2}, {}}}),
+			"got the place (0, 2) in Outputs[0] of the Layout"},
+		{placed(envs.Layout{Elements: make([]envs.Place, 1)}),
+			"Observation: got a Layout of 0 outputs, want 2: one for each choice, or each element, of the actions " +
+				"Discrete(2)"},
 		{func(s *envs.Spec) { s.Descriptor.Dims = []int{1} }, "Descriptor: got Box(none, none, [1], "},
 	} {
 		s := envs.Spec{ID: "Bare-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 1}

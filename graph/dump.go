@@ -13,18 +13,20 @@ type Phase string
 // The phases of a Program, in order. Those from PhaseLowered on depend on the target and, except the last, are the
 // names of the passes (see passes).
 const (
-	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it
-	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
-	PhaseLowered    Phase = "lowered"    // only ops that the target takes
-	PhaseExact      Phase = "exact"      // barriers after values that are compared with copies of themselves
-	PhaseOverwrites Phase = "overwrites" // concatenations of another shape than selects
-	PhaseHashes     Phase = "hashes"     // barriers after random bits that several others are made of
-	PhaseGathers    Phase = "gathers"    // all_gathers that call a kernel numbered
-	PhaseLoops      Phase = "loops"      // loops marked that do not become one function
-	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels
-	PhaseCounts     Phase = "counts"     // what counts as calls of kernels
-	PhaseFunctions  Phase = "functions"  // ops between calls of kernels made functions
-	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
+	PhaseTraced         Phase = "traced"         // as the function and its transforms recorded it
+	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
+	PhaseLowered        Phase = "lowered"        // only ops that the target takes
+	PhaseConcatenations Phase = "concatenations" // concatenations as selects
+	PhaseExact          Phase = "exact"          // barriers after values that are compared with copies of themselves
+	PhaseRolls          Phase = "rolls"          // rolls of one array as slices of it with a border
+	PhaseOverwrites     Phase = "overwrites"     // concatenations of another shape than selects
+	PhaseHashes         Phase = "hashes"         // barriers after random bits that several others are made of
+	PhaseGathers        Phase = "gathers"        // all_gathers that call a kernel numbered
+	PhaseLoops          Phase = "loops"          // loops marked that do not become one function
+	PhaseWrites         Phase = "writes"         // writes into parts of arrays as calls of kernels
+	PhaseCounts         Phase = "counts"         // what counts as calls of kernels
+	PhaseFunctions      Phase = "functions"      // ops between calls of kernels made functions
+	PhaseStableHLO      Phase = "stablehlo"      // what the compiler gets
 )
 
 // Phases lists them.

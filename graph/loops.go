@@ -229,12 +229,12 @@ const (
 )
 
 // Unrolled reports whether LLVM's unrolling pays for a program that runs alone. It writes out loops of a few turns and
-// the windows of shifted arrays, and joins reductions of whole numbers along other axes than the last into vectors. It
-// loses where it writes out sums of whole numbers along short rows, or loops around exponentials: reductions of floats
-// along other axes than the last, inside of loops. Other programs without loops are as fast without it, and take less
-// time to compile (docs/notes/language-speed.md).
+// the windows of shifted arrays, and joins reductions of whole numbers along other axes than the last into vectors, if
+// they are trees. It loses where it writes out sums of whole numbers along short rows, or loops around exponentials:
+// other reductions along other axes than the last, inside of loops. Other programs without loops are as fast without
+// it, and take less time to compile (docs/notes/language-speed.md).
 func (g *Graph) Unrolled() bool {
-	integers := g.partOf(func(n *Node) bool { return reducesColumns(n) && isInt(n.Inputs[0].DType()) })
+	integers := g.partOf(func(n *Node) bool { return reducesColumns(n) && isTreeOfIntegers(n) })
 	switch {
 	case g.ShortIntegerSums() > mostIntegerSums:
 		return false
@@ -250,15 +250,23 @@ func reducesColumns(n *Node) bool {
 	return ok && n.Op.Name == "reduce" && !slices.Contains(a.axes, n.Inputs[0].Rank()-1)
 }
 
-// loopColumns is the part, 0 to 1, of the elements that the bodies of loops compute by reductions of floats along other
-// axes than the last.
+// isTreeOfIntegers reports whether a reduction is of whole numbers along an axis that XLA reduces in a tree.
+func isTreeOfIntegers(n *Node) bool {
+	x := n.Inputs[0]
+	return isInt(x.DType()) && slices.ContainsFunc(n.Attrs.(reduceAttrs).axes, func(axis int) bool {
+		return x.Dim(axis) > longReduction
+	})
+}
+
+// loopColumns is the part, 0 to 1, of the elements that the bodies of loops compute by reductions along other axes than
+// the last, of floats or of whole numbers along short axes.
 func (g *Graph) loopColumns() float64 {
 	columns := 0.
 	for _, n := range g.Nodes {
 		for _, b := range n.Bodies {
 			if n.Op.Loop != nil {
 				columns = max(columns, b.partOf(func(n *Node) bool {
-					return reducesColumns(n) && isFloat(n.Inputs[0].DType())
+					return reducesColumns(n) && n.Inputs[0].DType() != Bool && !isTreeOfIntegers(n)
 				}))
 			}
 			columns = max(columns, b.loopColumns())

@@ -79,7 +79,11 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
+	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
+		what: "concatenations as selects"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
+	{name: PhaseRolls, run: lowerRolls, targets: Target.cpu,
+		what: "make rolls of one array slices of that array with a border"},
 	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
 		what: "concatenations of another shape than selects"},
 	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
@@ -101,7 +105,10 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
+	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
+	{PhaseLowered, PhaseRolls, "what an op becomes may roll"},
+	{PhaseRolls, PhaseOverwrites, "rolls that became slices are no concatenations"},
 	{PhaseLowered, PhaseOverwrites, "what an op becomes may select, or concatenate"},
 	{PhaseExact, PhaseLoops, "loops are laid out with the barriers in them"},
 	{PhaseLowered, PhaseHashes, "a draw is a hash or a call of a kernel only then"},

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // The compiler for TPUs makes several kernels of a gather, which pack the indices and move the array into another
 // layout, and a loop over the lanes of a scatter. A pass over a small array takes less time than these launches. So a
@@ -42,8 +45,7 @@ func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
 	}
 	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.indexMap))...)
 	for k, axis := range a.indexMap {
-		at := broadcastInDim(Convert(Squeeze(SliceAxis(rows, lanes, k, k+1), lanes), place), x.Dims(),
-			rangeInts(0, lanes))
+		at := broadcastInDim(Convert(indexAt(rows, k), place), x.Dims(), rangeInts(0, lanes))
 		if a.sizes[axis] == 1 {
 			written = And(written, Eq(IotaAxis(x.shape.with(place), axis), at))
 		} else {
@@ -57,6 +59,37 @@ func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
 		}
 	}
 	return []*Array{Select(written, BroadcastTo(Reshape(in[2], block...), x.Dims()...), x)}
+}
+
+// indexAt returns one of the indices of places, which lie along the last axis. Of a stack of clamped indices it takes
+// the one from which the stack was made: the stack would be a kernel, and each part of it another one.
+func indexAt(indices *Array, k int) *Array {
+	last := indices.Rank() - 1
+	if n := indices.node; n != nil && n.Op.Name == "clamp" && stackOf(n.Inputs[1], last) != nil {
+		return Clamp(indexAt(n.Inputs[0], k), indexAt(n.Inputs[1], k), indexAt(n.Inputs[2], k))
+	}
+	if stack := stackOf(indices, last); stack != nil {
+		return Squeeze(stack[k], last)
+	}
+	return Squeeze(SliceAxis(indices, last, k, k+1), last)
+}
+
+// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. Indices
+// of short axes are not clamped, which would be a kernel of its own: the first and the last place take more of them.
+func clampedTo(at *Array, axis, n int) *Array {
+	if at.DType() != Int32 || n > mostMask {
+		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
+		return Eq(IotaAxis(at.shape, axis), at)
+	}
+	from, to := newTensor(Shape{DType: Int32, Dims: []int{n}}), newTensor(Shape{DType: Int32, Dims: []int{n}})
+	for i := range n {
+		from.SetI(i, int64(i))
+		to.SetI(i, int64(i))
+	}
+	from.SetI(0, math.MinInt32)
+	to.SetI(n-1, math.MaxInt32)
+	bound := func(t *Tensor) *Array { return broadcastInDim(constant(t), at.Dims(), []int{axis}) }
+	return And(Ge(at, bound(from)), Le(at, bound(to)))
 }
 
 // lowerGather reads windows by a maximum. Along an axis where a window has one element, all elements except the wanted
@@ -87,10 +120,8 @@ func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
 		switch {
 		case slices.Contains(a.batch, axis):
 		case a.one(axis, x.shape):
-			at := Squeeze(SliceAxis(indices, len(outer), k, k+1), len(outer))
-			at = Convert(Clamp(ZerosLike(at), at, FullLike(at, x.Dim(axis)-1)), Int32)
-			read = And(read, Eq(IotaAxis(over.with(Int32), place[axis]), broadcastInDim(at, dims,
-				rangeInts(0, len(outer)))))
+			at := broadcastInDim(indexAt(indices, k), dims, rangeInts(0, len(outer)))
+			read = And(read, clampedTo(at, place[axis], x.Dim(axis)))
 			reduced = append(reduced, place[axis])
 		case a.sizes[axis] < x.Dim(axis): // at 0 always
 			return nil

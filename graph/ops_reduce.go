@@ -413,6 +413,7 @@ var _ = register(&Op{
 		return []*Array{apply1(n.Op, argAttrs{a.kind, axis}, in[0])}, []int{out}
 	},
 	NotDifferentiable: "", JVP: zeroJVP, NotLinear: "its result is discrete",
+	Lower: lowerArgReduce,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(argAttrs)
 		x := n.Inputs[0]

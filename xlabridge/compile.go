@@ -96,7 +96,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	c.tell(r.info.Trouble)
 	if r.info.Cache != CacheHit {
-		c.lib.returnMemory()
+		c.lib.returnLater()
 	}
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
 }

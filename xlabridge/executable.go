@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gomlx/go-xla/pjrt"
@@ -25,6 +26,9 @@ type Executable struct {
 	outputs  int
 	ahead    *ahead                  // of a topology's program; nil for one that is loaded on devices
 	sizes    atomic.Pointer[[]int64] // see resultSizes
+
+	needsOnce sync.Once
+	needs     int64 // bytes of the results and temporaries of a run, on all devices; see returnForRun
 }
 
 // newExecutable wraps go-xla's executable.

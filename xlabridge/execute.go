@@ -33,6 +33,7 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 	if err := c.hold(inputs, donate); err != nil {
 		return nil, err
 	}
+	e.returnForRun()
 	results, err := c.run()
 	runtime.KeepAlive(inputs)
 	if p := callbackPanicOf(err); p != nil {

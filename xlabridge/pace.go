@@ -39,6 +39,7 @@ var buffers = pace{started: time.Now()}
 // add counts a new buffer, and starts a collection if it is time for one.
 func (p *pace) add(bytes int64) {
 	held, least := p.held.Add(bytes), p.least.Load()
+	returnFor(held)
 	limit := least + min(max(least, leastGrowth), mostGrowth)
 	if bytes == 0 || held < limit || held < limit+slack && int64(time.Since(p.started)) < p.next.Load() {
 		return

@@ -2,10 +2,12 @@ package xlabridge
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,24 @@ import (
 
 	"xlarun/graph"
 )
+
+// largePages reports whether the kernel is asked to map an address by large pages.
+func largePages(t *testing.T, address uintptr) bool {
+	text, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &from, &to); n == 2 {
+			inside = from <= address && address < to
+		}
+		if inside && strings.HasPrefix(line, "VmFlags:") {
+			return slices.Contains(strings.Fields(line), "hg")
+		}
+	}
+	require.Fail(t, "no mapping has the address")
+	return false
+}
 
 // Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into
 // them, while others come and go on all threads. The pool counts for the whole process, so the test has one of its own,
@@ -69,6 +89,10 @@ func TestPool(t *testing.T) {
 			_, more, _ := pooled()
 			require.GreaterOrEqual(t, more-used, int64(size), "%d bytes", size)
 			require.LessOrEqual(t, more-used, int64(size)*5/4+64<<10, "%d bytes", size)
+			_, without := os.Stat("/sys/kernel/mm/transparent_hugepage")
+			if p, err := b.inner.UnsafePointer(); err == nil && without == nil {
+				require.Equal(t, size >= 8<<20, largePages(t, uintptr(p)), "31.506: %d bytes", size)
+			}
 		} else {
 			settled(blocks, used, "%d bytes", size)
 		}

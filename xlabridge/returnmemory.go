@@ -43,10 +43,18 @@ static void xb_unmap_code(const void *address) {
 */
 import "C"
 
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
 // ReturnMemory gives memory back to the kernel that opening the plugin, compiling or loading a program needed once.
 // Opening maps 65 MB of the plugin's file, nearly all for what LLVM initialises once. Compiling maps as much, and
 // leaves free memory in the C library's heap, where arrays do not use it: they come from the pool. It takes a
-// millisecond or two. Open calls it, and so does compiling. If the user has tuned glibc, it does nothing.
+// millisecond or two, and the next compilation takes five to ten more, to map the pages again. Open calls it. After
+// compiling it is called when arrays begin to need the memory, or a second later. If the user has tuned glibc, it does
+// nothing.
 func (c *Client) ReturnMemory() { c.lib.returnMemory() }
 
 func (l *library) returnMemory() {
@@ -55,4 +63,61 @@ func (l *library) returnMemory() {
 	}
 	C.xb_return_memory()
 	C.xb_unmap_code(l.inside)
+}
+
+const (
+	// returnAfter is the time from the last compilation until its memory is given back.
+	returnAfter = time.Second
+	// returnBefore is the growth of arrays and temporaries, in bytes, before which it is given back.
+	returnBefore = 8 << 20
+)
+
+// leftover is the memory that compiling has left.
+var leftover struct {
+	library atomic.Pointer[library] // the one that compiled; nil if nothing is left
+	limit   atomic.Int64            // bytes of all buffers from which on it is given back
+
+	sync.Mutex
+	timer *time.Timer
+}
+
+// returnLater gives the memory of a compilation back, but not between compilations that follow each other.
+func (l *library) returnLater() {
+	leftover.Lock()
+	defer leftover.Unlock()
+	if leftover.timer != nil {
+		leftover.timer.Stop()
+	}
+	leftover.limit.Store(buffers.held.Load() + returnBefore)
+	if other := leftover.library.Swap(l); other != nil && other != l {
+		other.returnMemory()
+	}
+	leftover.timer = time.AfterFunc(returnAfter, returnLeftover)
+}
+
+// returnLeftover gives back what compiling has left, if anything.
+func returnLeftover() {
+	if l := leftover.library.Swap(nil); l != nil {
+		l.returnMemory()
+	}
+}
+
+// returnFor calls returnLeftover if buffers of so many bytes in all need the memory.
+func returnFor(held int64) {
+	if leftover.library.Load() != nil && held >= leftover.limit.Load() {
+		returnLeftover()
+	}
+}
+
+// returnForRun is returnFor before a run of a program.
+func (e *Executable) returnForRun() {
+	if leftover.library.Load() == nil {
+		return
+	}
+	e.needsOnce.Do(func() {
+		if m, err := e.client.lib.memoryOf(e.raw); err == nil {
+			e.needs = (m.Outputs + m.Temporaries) * int64(e.replicas)
+		}
+	})
+	returnFor(buffers.held.Load() + e.needs)
 }

@@ -2,12 +2,15 @@ package xlabridge
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
 )
 
 // mapped returns the bytes of a file's mappings that are in memory.
@@ -45,4 +48,42 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, make([]byte, 4), b)
 	require.NoError(t, x.Close())
+}
+
+// What compiling maps of the plugin's file stays until arrays need the memory. 28.317: a small program does not, 28.318:
+// a large array does, 28.319: so does a program with large results.
+func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
+	if runtime.GOOS != "linux" || !keptMemory() {
+		t.Skip("the memory of the C library is not ours")
+	}
+	c, err := Open(context.Background(), Options{Backend: "cpu", NoCache: true})
+	require.NoError(t, err)
+	defer c.Close()
+	run := func(elements int) {
+		x, err := c.CompileText("iota", fmt.Sprintf(`module @iota {
+  func.func @main() -> tensor<%[1]dxf32> {
+    %%0 = stablehlo.iota dim = 0 : tensor<%[1]dxf32>
+    return %%0 : tensor<%[1]dxf32>
+  }
+}`, elements), CompileOptions{})
+		require.NoError(t, err)
+		require.NotNil(t, leftover.library.Load())
+		leftover.timer.Stop() // this test is about memory, not time
+		out, err := x.Execute(nil, nil)
+		require.NoError(t, err)
+		b, err := out[0][0].Bytes()
+		require.NoError(t, err)
+		require.Len(t, b, 4*elements)
+		require.NoError(t, out[0][0].Close())
+		require.NoError(t, x.Close())
+	}
+	run(3)
+	require.NotNil(t, leftover.library.Load())
+	_, err = Put(c, 1, graph.Zeros(graph.ShapeOf(graph.Float32, returnBefore)))
+	require.NoError(t, err)
+	require.Nil(t, leftover.library.Load())
+	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
+	run(returnBefore / 4)
+	require.Nil(t, leftover.library.Load())
+	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
 }

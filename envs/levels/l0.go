@@ -42,8 +42,8 @@ var l0Size = size{side: 8, reach: 2}
 
 // Spec of Forage-L0-v1.
 func (ForageL0) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L0-v1", Observation: zeroOne(25), Action: envs.Discrete{N: 4}, MaxSteps: l0Steps,
-		RewardThreshold: 45, MaxReward: new(1.), Descriptor: envs.Positive(1, 1),
+	return envs.Spec{ID: "Forage-L0-v1", Observation: l0Size.space(1, 0, 4), Action: envs.Discrete{N: 4},
+		MaxSteps: l0Steps, RewardThreshold: 45, MaxReward: new(1.), Descriptor: envs.Positive(1, 1),
 		Descriptors: []string{"share of steps to the north", "share of steps to the east"}}
 }
 

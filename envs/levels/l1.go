@@ -48,8 +48,8 @@ var l1Size = size{side: 16, reach: 2}
 
 // Spec of Forage-L1-v1.
 func (ForageL1) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L1-v1", Observation: zeroOne(76), Action: envs.Discrete{N: 5}, MaxSteps: l1Steps,
-		RewardThreshold: 45, Descriptor: envs.Positive(.5, .5),
+	return envs.Spec{ID: "Forage-L1-v1", Observation: l1Size.space(3, 1, 5), Action: envs.Discrete{N: 5},
+		MaxSteps: l1Steps, RewardThreshold: 45, Descriptor: envs.Positive(.5, .5),
 		Descriptors: []string{"food a step", "poison a step"}}
 }
 

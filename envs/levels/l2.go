@@ -67,8 +67,8 @@ var l2Size = size{side: l2Side, reach: 2}
 
 // Spec of Forage-L2-v1.
 func (ForageL2) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L2-v1", Observation: zeroOne(102), Action: envs.Discrete{N: 5}, MaxSteps: l2Steps,
-		RewardThreshold: 40}
+	return envs.Spec{ID: "Forage-L2-v1", Observation: l2Size.space(4, 2, 5), Action: envs.Discrete{N: 5},
+		MaxSteps: l2Steps, RewardThreshold: 40}
 }
 
 // DefaultParams of Forage-L2-v1.

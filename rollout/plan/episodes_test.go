@@ -22,3 +22,11 @@ func TestEpisodeBatch(t *testing.T) {
 		assert.Equal(t, want, EpisodeBatches(episodes))
 	}
 }
+
+// An accelerator takes two steps of an episode in a turn, if they are even; a CPU takes one.
+func TestStepsInTurn(t *testing.T) {
+	for steps, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 499: 1, 500: 2} {
+		assert.Equal(t, want, StepsInTurn(steps, true), "29.200 %d steps", steps)
+		assert.Equal(t, 1, StepsInTurn(steps, false), "29.200 %d steps", steps)
+	}
+}

@@ -4,8 +4,10 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 
 	"xlarun/graph"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -47,6 +49,18 @@ func (p Plan) Layout() string {
 		text += fmt.Sprintf(", %d-bit vectors", p.VectorWidth)
 	}
 	return text
+}
+
+// Settings returns the layout as settings of an experiment, by name: those that the experiment has. It is a pointer to
+// a struct of settings.
+func (p Plan) Settings(experiment any) settings.Values {
+	all := settings.Values{"tile": p.Tile, "lanes-last": p.LanesLast, "unroll": p.Unroll,
+		"episode-batch": p.EpisodeBatch, "vector-width": p.VectorWidth}
+	maps.DeleteFunc(all, func(name string, _ any) bool {
+		_, has := settings.Lookup(experiment, name)
+		return !has
+	})
+	return all
 }
 
 // VMap returns the options of the vmap over the members.

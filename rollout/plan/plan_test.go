@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/settings"
 )
 
 func TestPlanInWords(t *testing.T) {
@@ -24,4 +26,15 @@ func TestMoreThan(t *testing.T) {
 			require.EqualValues(t, 1024, free)
 			return 7
 		}))
+}
+
+// A kind of run gets the settings of the layout that it has.
+func TestPlanSettings(t *testing.T) {
+	var experiment struct {
+		Tile      int  `set:"tile"`
+		LanesLast bool `set:"lanes-last"`
+		Seed      int  `set:"seed"`
+	}
+	p := Plan{Devices: 2, Tile: 48, LanesLast: true, Unroll: 4, VectorWidth: 512}
+	require.Equal(t, settings.Values{"tile": 48, "lanes-last": true}, p.Settings(&experiment))
 }

@@ -12,8 +12,9 @@ import (
 func init() {
 	MustRegister("hyperneat", func() Maker {
 		return &HyperNEATSettings{MLPSettings: MLPSettings{Hidden: []int{16}, Between: Between{Activation: "tanh"}},
-			HyperNEATNumbers: HyperNEATNumbers{Threshold: settings.Num(.2), Largest: settings.Num(3)},
-			CPPN:             CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"}}
+			HyperNEATNumbers: HyperNEATNumbers{Expression: Expression{Threshold: settings.Num(.2)},
+				Largest: settings.Num(3)},
+			CPPN: CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"}}
 	})
 }
 
@@ -26,9 +27,14 @@ type HyperNEATSettings struct {
 
 // HyperNEATNumbers say how the network's weights follow from the outputs of the genome.
 type HyperNEATNumbers struct {
+	Expression
+	Largest settings.Number `set:"largest-weight" above:"0" help:"weight for an output of 1"`
+}
+
+// Expression is the setting of which connections there are.
+type Expression struct {
 	Threshold settings.Number `set:"threshold" min:"0" max:"0.99"`
 	_         struct{}        `help:"output of the genome up to which there is no connection"`
-	Largest   settings.Number `set:"largest-weight" above:"0" help:"weight for an output of 1"`
 }
 
 // CPPN are the settings of the genome, a compositional pattern-producing network.
@@ -51,33 +57,39 @@ func (s *HyperNEATSettings) Make(observation envs.Space, outputs int) (Policy, e
 	if err != nil {
 		return nil, err
 	}
-	pattern := GenomeSettings{Nodes: s.Nodes, Connections: s.Connections, Initial: initialFull,
-		Activations: s.CPPN.Activations, Output: "tanh", Aggregations: "sum"}
-	network, err := pattern.network(cppnInputs, cppnOutputs)
+	const inputs, outputsOfGenome = 4, 2
+	pattern, err := s.network(inputs, outputsOfGenome)
 	if err != nil {
 		return nil, err
 	}
-	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: network}, nil
+	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern,
+		questions: rows(substrate.Sizes)}, nil
 }
 
-// The genome gets the places of two nodes, x and y of each, and gives the weight of the connection from the first to
-// the second, and the bias of the second.
-const (
-	cppnInputs  = 4
-	cppnOutputs = 2
-)
+// network is the genome's network.
+func (s *CPPN) network(inputs, outputs int) (*genome.Network, error) {
+	settings := GenomeSettings{Nodes: s.Nodes, Connections: s.Connections, Initial: initialFull,
+		Activations: s.Activations, Output: "tanh", Aggregations: "sum"}
+	return settings.network(inputs, outputs)
+}
 
 // HyperNEAT is a perceptron whose weights a genome draws: Stanley, D'Ambrosio and Gauci, "A hypercube-based encoding
-// for evolving large-scale neural networks" (2009). Its nodes lie in the square from -1 to 1: each layer in a row, from
-// the observation below (y = -1) to the outputs above (y = 1), and evenly from left to right. The genome is asked for
-// each pair of nodes of layers that follow each other. An output w beyond the threshold t gives the weight
-// sign(w) · (|w| - t) / (1 - t) · largest weight, others give 0. Biases are the second output for the source (0, 0), by
-// the same rule.
+// for evolving large-scale neural networks" (2009). Its nodes have places. The genome is asked for each pair of nodes
+// of layers that follow each other, and for the bias of each node. An answer w beyond the threshold t gives the weight
+// or the bias sign(w) · (|w| - t) / (1 - t) · largest weight, others give 0.
 type HyperNEAT struct {
 	HyperNEATNumbers
 	Stateless
 	substrate *MLP
 	pattern   *genome.Network
+	// questions are layer by layer those for the weights, row by row, and then those for the biases.
+	questions []question
+}
+
+// question is what the genome is asked for a weight or a bias.
+type question struct {
+	inputs []float32
+	output int // of the genome: the one that answers
 }
 
 // Genotype returns the network that draws the weights.
@@ -118,23 +130,25 @@ func even(n int) []float32 {
 	return at
 }
 
-// questions returns what the genome is asked, f32[questions, 4]: for each layer of the perceptron its weights, row by
-// row, and then its biases.
-func (p *HyperNEAT) questions() *graph.Array {
-	var all []float32
-	rows := even(len(p.substrate.Sizes))
-	for l := range len(p.substrate.Sizes) - 1 {
-		sources, targets := even(p.substrate.Sizes[l]), even(p.substrate.Sizes[l+1])
+// rows places the nodes of a perceptron in the square from -1 to 1: each layer in a row, from the observation below
+// (y = -1) to the outputs above (y = 1), and evenly from left to right. The genome gets x and y of two nodes. Its first
+// output is for the weight of the connection from the first node to the second. Its second output is for the bias of
+// the second node, if the first place is (0, 0).
+func rows(sizes []int) (all []question) {
+	const weight, bias = 0, 1
+	height := even(len(sizes))
+	for l := range len(sizes) - 1 {
+		sources, targets := even(sizes[l]), even(sizes[l+1])
 		for _, x := range sources {
 			for _, to := range targets {
-				all = append(all, x, rows[l], to, rows[l+1])
+				all = append(all, question{[]float32{x, height[l], to, height[l+1]}, weight})
 			}
 		}
 		for _, to := range targets {
-			all = append(all, 0, 0, to, rows[l+1])
+			all = append(all, question{[]float32{0, 0, to, height[l+1]}, bias})
 		}
 	}
-	return graph.Float32s(all, len(all)/cppnInputs, cppnInputs)
+	return all
 }
 
 // Prepare draws the perceptron.
@@ -149,22 +163,26 @@ func (p *HyperNEAT) Prepare(params any) any {
 // draw returns the parameters of the perceptron.
 func (p *HyperNEAT) draw(g genome.Genome) Params {
 	ready := p.pattern.Prepare(g)
-	answers := graph.VMap(func(question *graph.Array) *graph.Array { return p.pattern.FeedForward(ready, question) })(
-		p.questions())
+	var inputs []float32
+	place := make([]int32, len(p.questions)) // of the answer among all outputs for all questions
+	for i, q := range p.questions {
+		inputs, place[i] = append(inputs, q.inputs...), int32(i*p.pattern.Outputs+q.output)
+	}
+	all := graph.VMap(func(question *graph.Array) *graph.Array { return p.pattern.FeedForward(ready, question) })(
+		graph.Float32s(inputs, len(p.questions), p.pattern.Inputs))
+	answers := graph.Take(graph.Flatten1D(all), graph.Int32s(place), 0)
 	t := p.Threshold.Array()
 	size := answers.Abs().Sub(t).Div(graph.Sub(1, t)).Mul(p.Largest.Array())
 	answers = graph.Once(graph.Select(answers.Abs().Gt(t), size.Mul(answers.Sign()), 0.))
-	column := func(output, from, to int) *graph.Array {
-		return graph.SliceAxis(graph.IndexAxis(answers, 1, output), 0, from, to)
-	}
 	var drawn Params
-	from := 0
+	end := 0
+	next := func(n int) *graph.Array {
+		end += n
+		return graph.SliceAxis(answers, 0, end-n, end)
+	}
 	for l := range len(p.substrate.Sizes) - 1 {
 		in, out := p.substrate.Sizes[l], p.substrate.Sizes[l+1]
-		w := column(0, from, from+in*out).Reshape(in, out)
-		from += in * out
-		drawn.Layers = append(drawn.Layers, nn.Dense{W: w, B: column(1, from, from+out)})
-		from += out
+		drawn.Layers = append(drawn.Layers, nn.Dense{W: next(in*out).Reshape(in, out), B: next(out)})
 	}
 	return drawn
 }

@@ -269,10 +269,10 @@ func TestBadSpecs(t *testing.T) {
 	}{
 		{"mlpp:16", envs.Discrete{N: 2},
 			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, genome, gru, hyperneat, linear, lstm, ` +
-				`mingru, mlp, nir, normedmlp, program, spiking, transformer, vector; did you mean mlp?`},
+				`mingru, mlp, multispatial, nir, normedmlp, program, spiking, transformer, vector; did you mean mlp?`},
 		{"", envs.Discrete{N: 2},
 			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, genome, gru, hyperneat, linear, lstm, ` +
-				`mingru, mlp, nir, normedmlp, program, spiking, transformer, vector`},
+				`mingru, mlp, multispatial, nir, normedmlp, program, spiking, transformer, vector`},
 		{"mlp:a", envs.Discrete{N: 2},
 			`policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as ` +
 				`in "mlp:16,16"`},

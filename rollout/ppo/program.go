@@ -25,8 +25,6 @@ type program struct {
 	// costlyReset: environments are reset only in steps in which an episode ended, else in each step in advance.
 	costlyReset bool
 	shards      shards
-	// apart: a rollout writes the arrays of a transition one by one, not packed into a row; see scanPacked.
-	apart bool
 	algorithm
 }
 

@@ -53,14 +53,8 @@ func mapEnvs[A, B any](t population.Tiles, perDevice *graph.Array, f func(tile e
 	return graph.Once(graph.PairOf(ends, rollouts)).Unpack()
 }
 
-// scanPacked is graph.Scan of a step that returns a tree with leaves [n, …]. Where leaves are written apart, they are
-// not packed: a TPU takes a kernel for each part of a row to bring it into the row's layout. A GPU takes fewer kernels
-// with rows.
-func scanPacked[C, X, Y any](apart bool, f func(carry C, x X) (C, Y), carry C, xs X,
-	options ...graph.ScanOption) (C, Y) {
-	if apart {
-		return graph.Scan(f, carry, xs, options...)
-	}
+// scanPacked is graph.Scan of a step that returns a tree with leaves [n, …], which are written as rows.
+func scanPacked[C, X, Y any](f func(carry C, x X) (C, Y), carry C, xs X, options ...graph.ScanOption) (C, Y) {
 	carry, all := graph.Scan(func(carry C, x X) (C, packed[Y]) {
 		carry, y := f(carry, x)
 		return carry, pack(y)

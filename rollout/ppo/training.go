@@ -68,7 +68,6 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 	}
 	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, tiles.Devices), Computed: true,
 		Packed: c.Agents == 1}
-	g.apart = b.Backend() == "tpu"
 	if c.Agents == 1 {
 		if g.shards, err = c.shards(b, g.rows); err != nil {
 			return nil, err

@@ -67,7 +67,7 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 // rollout plays the steps of all environments. states have the environments on axis 0, keys the steps.
 func (u *update) rollout(p Params, states EnvState, keys stepKeys) (EnvState, transition) {
 	actor := preparedOnce(u.actor, p.Actor)
-	return scanPacked(u.apart, func(states EnvState, keys stepKeys) (EnvState, transition) {
+	return scanPacked(func(states EnvState, keys stepKeys) (EnvState, transition) {
 		next, t := graph.VMap2(func(s EnvState, keys stepKeys) graph.Pair[EnvState, transition] {
 			return graph.PairOf(u.envStep(p, actor, s, keys))
 		})(states, keys).Unpack()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
 var (
@@ -14,6 +15,7 @@ var (
 
 	_ run.Reevaluating = (*Run)(nil)
 	_ run.Mapper       = (*Run)(nil)
+	_ run.GoalReacher  = (*Run)(nil)
 )
 
 // About describes the experiment.
@@ -21,10 +23,24 @@ func (c *Config) About() run.About {
 	return run.About{
 		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %d steps, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
 			c.Steps, c.Seed),
+		Purpose:  "qd " + settings.Words(c, c.unused()...),
 		Measures: c.measures,
 		Check:    c.Check,
 		Size:     "batch",
 	}
+}
+
+// unused returns the names of settings that choose a part for which the run has no use.
+func (c *Config) unused() (names []string) {
+	if e, err := emitters.Choose(c.Emitter, nil); err == nil {
+		if _, ok := e.(StrategyEmitter); !ok {
+			names = append(names, "strategy")
+		}
+	}
+	if a, err := archives.Choose(c.Archive, nil); err == nil && !a.Needs().Descriptor {
+		names = append(names, "descriptor")
+	}
+	return names
 }
 
 // measures returns the names of all metrics, of mistaken settings those of an archive with one elite in each cell.

@@ -96,24 +96,46 @@ func (b *buckets) ring(at []int, r int, f func(point int)) {
 	walk(0, 0, r == 0)
 }
 
-// nearest returns the point nearest to x.
-func (b *buckets) nearest(x []float32) (best int) {
+// nearest returns the point nearest to x, of equally near ones the first. near is a point that is likely to be near, or
+// -1: a good one makes the search short.
+func (b *buckets) nearest(x []float32, near int) int {
+	if near < 0 {
+		near = b.someNear(x)
+	}
+	best, least := near, b.squareTo(near, x)
+	// A nearer point lies in the cube around x that reaches to the one found. The margin is for rounding.
+	reach := float32(math.Sqrt(least)*(1+1e-6) + 1e-6)
+	last := b.d - 1
+	low, high := b.part(x[last]-reach), b.part(x[last]+reach)
+	var walk func(axis, k int)
+	walk = func(axis, k int) {
+		if axis < last {
+			for part := b.part(x[axis] - reach); part <= b.part(x[axis]+reach); part++ {
+				walk(axis+1, (k+part)*b.side)
+			}
+			return
+		}
+		for _, p := range b.list[b.first[k+low]:b.first[k+high+1]] { // buckets along the last axis follow each other
+			if s := b.squareTo(int(p), x); s < least || s == least && int(p) < best {
+				best, least = int(p), s
+			}
+		}
+	}
+	walk(0, 0)
+	return best
+}
+
+// someNear returns a point of the first ring around x that has one.
+func (b *buckets) someNear(x []float32) int {
 	at := make([]int, b.d)
 	for i, v := range x {
 		at[i] = b.part(v)
 	}
-	least := math.Inf(1)
-	for r := range b.side + 1 {
-		if reach := float64(r-1) / float64(b.side); r > 0 && reach > 0 && least <= reach*reach {
-			break
-		}
-		b.ring(at, r, func(p int) {
-			if s := b.squareTo(p, x); s < least || s == least && p < best {
-				best, least = p, s
-			}
-		})
+	found := -1
+	for r := 0; found < 0; r++ {
+		b.ring(at, r, func(p int) { found = p })
 	}
-	return best
+	return found
 }
 
 // candidates returns for each bucket all points that are the nearest one for some place in it, by rising number, and
@@ -133,7 +155,8 @@ func (b *buckets) candidates() (near [][]int32, most int) {
 		reach := func(p int) (least, greatest float64) {
 			for i, v := range b.at(p) {
 				e := math.Abs(float64(v) - float64(centre[i]))
-				least += math.Pow(max(0, e-half), 2)
+				gap := max(0, e-half)
+				least += gap * gap
 				greatest += (e + half) * (e + half)
 			}
 			return least, greatest

@@ -184,6 +184,10 @@ func (c *Config) makeProgram() (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, ok := s.(strategy.Fitting); ok { // its genomes are no vectors, which an archive keeps
+			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes of "+
+				"%s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
+		}
 		e.SetStrategy(s, c.Batch)
 		if p.Objectives.Names != "" {
 			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+
@@ -377,7 +381,10 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 	if c.Tile > 0 {
 		s.Plan.Tile = c.Tile
 	}
-	s.Plan.LanesLast, s.Plan.Unroll = c.LanesLast, max(1, c.Unroll)
+	s.Plan.LanesLast = c.LanesLast
+	if c.Unroll > 0 {
+		s.Plan.Unroll = c.Unroll
+	}
 	s.Descriptor = p.Play.Descriptor
 	s.Tiles = population.CutTiles(c.Batch, s.Plan.Tile, s.Plan.Devices)
 	p.Play = s

@@ -165,10 +165,13 @@ func kMeans(cells, d int, seed uint64) points {
 		samples.flat[i] = random.Float32()
 	}
 	centroids := points{append([]float32(nil), samples.flat[:cells*d]...), d}
-	of := make([]int32, samples.len())
+	of := make([]int32, samples.len()) // the centroid of each sample
+	for i := range of {
+		of[i] = -1
+	}
 	for range turns {
 		b := newBuckets(centroids, sideOf(centroids, 2))
-		inParallel(samples.len(), func(i int) { of[i] = int32(b.nearest(samples.at(i))) })
+		inParallel(samples.len(), func(i int) { of[i] = int32(b.nearest(samples.at(i), int(of[i]))) })
 		sums, counts := make([]float64, cells*d), make([]float64, cells)
 		for i, c := range of {
 			counts[c]++

@@ -42,7 +42,7 @@ func TestCellIsTheNearestCentroid(t *testing.T) {
 				least = min(least, points.squareTo(p, mine))
 			}
 			require.InDelta(t, least, points.squareTo(int(got[i]), mine), 1e-6, "%+v", c)
-			host := newBuckets(points, sideOf(points, 2)).nearest(mine)
+			host := newBuckets(points, sideOf(points, 2)).nearest(mine, i%3-1)
 			require.InDelta(t, least, points.squareTo(host, mine), 1e-12, "%+v", c)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCentroidsAreMeans(t *testing.T) {
 	const samples = 100_000
 	for range samples {
 		x := []float32{rng.Float32(), rng.Float32()}
-		c := b.nearest(x)
+		c := b.nearest(x, -1)
 		counts[c]++
 		sums[2*c] += float64(x[0])
 		sums[2*c+1] += float64(x[1])

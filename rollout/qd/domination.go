@@ -45,6 +45,7 @@ func crowding(points, front *graph.Array) *graph.Array {
 		value := graph.SliceAxis(points, 1, i, i+1).Squeeze(1)
 		sorted := graph.SortKV([]*graph.Array{front, value, graph.Iota(n)}, 0, 2)
 		of, x, number := sorted[0], sorted[1], sorted[2]
+		x = graph.Select(x.IsFinite(), x, 0.) // places without a member: their differences would be NaN
 		place := graph.Iota(n)
 		before, after := place.Sub(1).Max(0), place.Add(1).Min(n-1)
 		same := func(at *graph.Array) *graph.Array { return graph.Take(of, at, 0).Eq(of).And(at.Ne(place)) }
@@ -54,7 +55,7 @@ func crowding(points, front *graph.Array) *graph.Array {
 		distance := graph.Select(inside, graph.Select(width.Gt(0), gap.Div(width), 0.), math.Inf(1))
 		sum = sum.Add(graph.ScatterSet(graph.ZerosLike(sum), number, distance))
 	}
-	return graph.Select(sum.IsNaN(), 0., sum) // of points that are not finite
+	return sum
 }
 
 // widest returns for each of the sorted points the difference between the greatest and the least value of its front.

@@ -16,24 +16,73 @@ type mapPlaces struct {
 
 // Map returns the fitness of the elites by the first two numbers of their descriptors, as rows from top to bottom. Each
 // point shows the cell that it lies in or, if descriptors have more numbers or an archive has no cells, the best of the
-// elites that lie in it. It is nil without descriptors.
+// elites that lie in it. Without descriptors it is a map of the first two objectives.
 func (r *Run) Map(width, height int) ([][]float64, error) {
-	if len(r.program.Space.Dims) == 0 {
-		return nil, nil
-	}
 	state, err := r.Loop.State()
 	if err != nil {
 		return nil, err
 	}
-	return r.mapOf(state.(State).Archive, width, height)
+	rows, _, err := r.mapOf(state.(State).Archive, width, height)
+	return rows, err
 }
 
-// mapOf returns the Map of an archive.
-func (r *Run) mapOf(a Archive, width, height int) ([][]float64, error) {
+// axes are what a map shows: numbers of all places, and the names and bounds of the one or two numbers that are shown.
+type axes struct {
+	numbers   *graph.Array // f32[places, k]
+	names     []string
+	low, high []float32
+}
+
+// axesOf returns the axes of a map of the places: those of the descriptors, or objectives within the bounds of those
+// of the elites. fitness is -Inf where there is no elite.
+func (r *Run) axesOf(places Places, fitness []float64) (axes, error) {
+	if len(r.program.Space.Dims) > 0 {
+		low, high := boundsOf(r.program.Space)
+		shown := min(2, len(low))
+		x := axes{places.Descriptor, []string{"descriptor 1", "descriptor 2"}[:shown], low[:shown], high[:shown]}
+		if names := r.program.Play.Env.Spec().Descriptors; len(names) >= shown && r.config.Descriptor == "env" {
+			x.names = names[:shown]
+		}
+		return x, nil
+	}
+	names := r.program.Objectives.names()
+	x := axes{places.Objectives, names[:2], make([]float32, 2), make([]float32, 2)}
+	values, err := graph.Floats(places.Objectives)
+	if err != nil {
+		return x, err
+	}
+	first := true
+	for i, f := range fitness {
+		if math.IsInf(f, -1) {
+			continue
+		}
+		for j := range 2 {
+			v := float32(values[i*len(names)+j])
+			if first {
+				x.low[j], x.high[j] = v, v
+			}
+			x.low[j], x.high[j] = min(x.low[j], v), max(x.high[j], v)
+		}
+		first = false
+	}
+	for j := range 2 {
+		if x.low[j] == x.high[j] {
+			x.low[j], x.high[j] = x.low[j]-.5, x.high[j]+.5
+		}
+	}
+	return x, nil
+}
+
+// mapOf returns the Map of an archive, and its axes.
+func (r *Run) mapOf(a Archive, width, height int) ([][]float64, axes, error) {
 	places := a.Places()
 	fitness, err := graph.Floats(places.Fitness)
 	if err != nil {
-		return nil, err
+		return nil, axes{}, err
+	}
+	shown, err := r.axesOf(places, fitness)
+	if err != nil {
+		return nil, shown, err
 	}
 	rows := make([][]float64, height)
 	for y := range rows {
@@ -42,25 +91,24 @@ func (r *Run) mapOf(a Archive, width, height int) ([][]float64, error) {
 			rows[y][x] = math.NaN()
 		}
 	}
-	if r.program.Space.Dims[0] == 2 && r.program.Needs.Cells {
-		return rows, r.fillCells(rows, fitness)
+	if r.program.Needs.Cells && r.program.Space.Dims[0] == 2 {
+		return rows, shown, r.fillCells(rows, fitness)
 	}
-	descriptors, err := graph.Floats(places.Descriptor)
+	numbers, err := graph.Floats(shown.numbers)
 	if err != nil {
-		return nil, err
+		return nil, shown, err
 	}
-	low, high := boundsOf(r.program.Space)
-	d := len(low)
+	k := shown.numbers.Dim(1)
 	at := func(i, axis, n int) int {
-		unit := (descriptors[i*d+axis] - float64(low[axis])) / float64(high[axis]-low[axis])
-		return max(0, min(n-1, int(unit*float64(n))))
+		low, high := float64(shown.low[axis]), float64(shown.high[axis])
+		return max(0, min(n-1, int((numbers[i*k+axis]-low)/(high-low)*float64(n))))
 	}
 	for i, f := range fitness {
 		if math.IsInf(f, -1) {
 			continue
 		}
 		x, from, to := at(i, 0, width), 0, height
-		if d > 1 {
+		if len(shown.low) > 1 {
 			from = height - 1 - at(i, 1, height)
 			to = from + 1
 		}
@@ -70,7 +118,7 @@ func (r *Run) mapOf(a Archive, width, height int) ([][]float64, error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows, shown, nil
 }
 
 // mapSide is the number of rows and columns of MapFile.
@@ -79,28 +127,19 @@ const mapSide = 64
 // mapFile is the content of runfolder.MapFile.
 type mapFile struct {
 	Generation int64        `json:"generation"`
-	Names      []string     `json:"names"` // of the two numbers of the descriptor, or of the one
+	Names      []string     `json:"names"` // of the two numbers of the descriptor, of the one, or of two objectives
 	Low        []float32    `json:"low"`   // bounds of these numbers
 	High       []float32    `json:"high"`
 	Rows       [][]*float64 `json:"rows"` // fitness from top to bottom; null where there is no elite
 }
 
-// picture returns runfolder.MapFile; nil without descriptors.
+// picture returns runfolder.MapFile.
 func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
-	if len(r.program.Space.Dims) == 0 {
-		return nil, nil
-	}
-	rows, err := r.mapOf(a, mapSide, mapSide)
+	rows, shown, err := r.mapOf(a, mapSide, mapSide)
 	if err != nil {
 		return nil, err
 	}
-	low, high := boundsOf(r.program.Space)
-	shown := min(2, len(low))
-	m := &mapFile{Generation: generation, Low: low[:shown], High: high[:shown],
-		Names: []string{"descriptor 1", "descriptor 2"}[:shown]}
-	if names := r.program.Play.Env.Spec().Descriptors; len(names) >= shown && r.config.Descriptor == "env" {
-		m.Names = names[:shown]
-	}
+	m := &mapFile{Generation: generation, Low: shown.low, High: shown.high, Names: shown.names}
 	for _, row := range rows {
 		var numbers []*float64
 		for _, x := range row {

@@ -92,3 +92,52 @@ func TestMapOfManyCells(t *testing.T) {
 	require.Equal(t, []float64{512*4096 + 3072, 1536*4096 + 3072, 2560*4096 + 3072, 3584*4096 + 3072, 512*4096 + 1024,
 		1536*4096 + 1024, 2560*4096 + 1024, 3584*4096 + 1024}, cells)
 }
+
+// Case 31.501: without descriptors a map shows the first two objectives, within the bounds of those of the elites. It
+// was empty, so that the page of such a run had only curves.
+func TestMapOfObjectives(t *testing.T) {
+	c := small()
+	several(func(c *Config) { c.Archive, c.Front = "nsga2:20", 0 })(&c)
+	s := start(t, &xlabridge.Reference{}, c)
+	before, err := s.Map(8, 8)
+	require.NoError(t, err)
+	require.NotContains(t, before[0], 0., "there is no elite yet")
+	advance(t, s, 2)
+	snapshot, err := s.Snapshot()
+	require.NoError(t, err)
+	files, err := s.Files(snapshot, false)
+	require.NoError(t, err)
+	m := files[1].JSON.(*mapFile)
+	require.Equal(t, []string{"at_0", "at_2.2"}, m.Names)
+	state, err := s.state(snapshot)
+	require.NoError(t, err)
+	places := state.Archive.Places()
+	fitness, objectives := floats(t, places.Fitness), floats(t, places.Objectives)
+	least := []float64{math.Inf(1), math.Inf(1)}
+	want := map[[2]int]float64{}
+	for i, f := range fitness {
+		if math.IsInf(f, -1) {
+			continue
+		}
+		at := [2]int{}
+		for j := range 2 {
+			low, high := float64(m.Low[j]), float64(m.High[j])
+			least[j] = min(least[j], objectives[2*i+j])
+			at[j] = min(mapSide-1, int((objectives[2*i+j]-low)/(high-low)*mapSide))
+		}
+		if before, ok := want[at]; !ok || f > before {
+			want[at] = f
+		}
+	}
+	require.Equal(t, least, []float64{float64(m.Low[0]), float64(m.Low[1])})
+	shown := 0
+	for y, row := range m.Rows {
+		for x, f := range row {
+			if f != nil {
+				shown++
+				require.Equal(t, want[[2]int{x, mapSide - 1 - y}], *f)
+			}
+		}
+	}
+	require.Len(t, want, shown)
+}

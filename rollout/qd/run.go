@@ -10,7 +10,6 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -35,7 +34,7 @@ func (r *Run) Step() (run.Metrics, error) {
 		return m, err
 	}
 	best, _ := m.Get("best_fitness")
-	m.Done = best >= r.target
+	m.Done = r.reaches(best)
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(m.Step) * m.Work})
 	for _, name := range slices.Sorted(maps.Keys(r.rare)) {
 		if n, _ := m.Get(name); n > 0 {
@@ -48,11 +47,18 @@ func (r *Run) Step() (run.Metrics, error) {
 	return m, nil
 }
 
+// reaches reports whether the best fitness of an elite is the goal.
+func (r *Run) reaches(best float64) bool { return best >= r.target }
+
+// Reached implements run.GoalReacher.
+func (r *Run) Reached(metric func(name string) float64) bool {
+	return r.reaches(metric("best_fitness"))
+}
+
 // Profile says what was compiled, and the layout that was chosen for it.
 func (r *Run) Profile() run.Profile {
-	p, layout := r.Loop.Profile(), r.program.Play.Plan
-	p.Chosen = settings.Values{"tile": layout.Tile, "lanes-last": layout.LanesLast,
-		"unroll": layout.Unroll}
+	p := r.Loop.Profile()
+	p.Chosen = r.program.Play.Plan.Settings(&r.config)
 	return p
 }
 
@@ -181,8 +187,5 @@ func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if picture != nil {
-		files = append(files, run.File{Name: runfolder.MapFile, JSON: picture})
-	}
-	return files, nil
+	return append(files, run.File{Name: runfolder.MapFile, JSON: picture}), nil
 }

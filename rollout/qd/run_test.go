@@ -266,6 +266,8 @@ func TestBadInput(t *testing.T) {
 		}, "want a number"},
 		{"31.63 a game", func(c *Config) { c.Env = "TicTacToe-v1" }, "environment of one player"},
 		{"31.64 a strategy that nothing uses", func(c *Config) { c.Strategy = "snes" }, "isoline has no"},
+		{"31.507 a strategy that cannot emit", func(c *Config) { c.Emitter, c.Strategy = "searches", "neat" },
+			"one that searches vectors, such as sepcmaes: the genomes of neat"},
 		{"31.65 cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
@@ -372,6 +374,32 @@ func TestChosenLayout(t *testing.T) {
 	require.NoError(t, chosen.Apply(&c, "the run", ""))
 	_, got := advance(t, start(t, &xlabridge.Reference{}, c), 2)
 	require.Equal(t, want, got, "31.422")
+}
+
+// Case 31.500: an environment suggests a reference point for those of its objectives that a run names, too.
+func TestReferenceOfNamedObjectives(t *testing.T) {
+	c := small()
+	several(func(c *Config) { c.Reference = nil })(&c)
+	for names, want := range map[string][]float64{"": {1, 2}, "at_0,at_2.2": {1, 2}, "at_2.2,at_0": {2, 1},
+		"at_0,return": nil, "at_0,at_1": nil} {
+		c.Names = names
+		require.Equal(t, want, c.referenceOf([]float64{1, 2}), names)
+	}
+	c.Names = "at_2.2,at_0"
+	require.Equal(t, []float64{-2000, -2000}, c.Suggested()["reference-point"])
+	c.Front = 0
+	require.NotContains(t, c.Suggested(), "reference-point", "one elite in a cell")
+}
+
+// Case 31.505: what a program is for names no strategy and no descriptor that the run does not use.
+func TestPurposeNamesWhatIsUsed(t *testing.T) {
+	c := small()
+	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
+		"isoline, descriptor env, tile 8, lanes-last false", c.About().Purpose)
+	c.Emitter = "searches"
+	require.Contains(t, c.About().Purpose, "strategy sepcmaes")
+	several(func(c *Config) { c.Archive, c.Front = "nsga2", 0 })(&c)
+	require.NotContains(t, c.About().Purpose, "descriptor")
 }
 
 // A hypervolume of 0 says why.

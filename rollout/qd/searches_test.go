@@ -90,3 +90,18 @@ func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "0.25", sigma.Text())
 }
+
+// Case 31.508: every other strategy searches for the archive.
+func TestAllStrategiesEmit(t *testing.T) {
+	for _, name := range strategy.Names() {
+		if name == "neat" {
+			continue
+		}
+		c := small()
+		c.Emitter, c.Strategy, c.Batch, c.Tile = "searches", name, 32, 0
+		c.Parted = c.Parted.With("emitter.searches", "2")
+		r, err := c.Start(&xlabridge.Reference{})
+		require.NoError(t, err, name)
+		require.NoError(t, r.Close(), name)
+	}
+}

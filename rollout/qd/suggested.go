@@ -2,7 +2,9 @@ package qd
 
 import (
 	"maps"
+	"slices"
 
+	"xlarun/envs"
 	"xlarun/rollout/settings"
 )
 
@@ -20,14 +22,16 @@ var taskSettings = map[string]settings.Values{
 	"Gather-v1": {"reference-point": []float64{0, 0}},
 }
 
-// Suggested returns settings for the environment that differ from the defaults. A reference point is among them only if
-// the run has all objectives of the environment. The emitter is the one that suits the archive, where genomes have
-// bounds.
+// Suggested returns settings for the environment that differ from the defaults. A reference point is among them if all
+// objectives of the run are the environment's. The emitter is the one that suits the archive, where genomes have bounds.
 func (c *Config) Suggested() settings.Values {
 	values := c.Playing.Suggested()
 	maps.Copy(values, taskSettings[c.Env])
-	if !c.hasObjectives() || c.Names != "" {
+	if point, ok := values["reference-point"].([]float64); ok {
 		delete(values, "reference-point")
+		if point = c.referenceOf(point); point != nil {
+			values["reference-point"] = point
+		}
 	}
 	if maker, err := archives.Choose(c.Archive, nil); err == nil && values["emitter.bounds"] != nil {
 		if m, ok := maker.(EmitterSuggester); ok {
@@ -35,6 +39,30 @@ func (c *Config) Suggested() settings.Values {
 		}
 	}
 	return values
+}
+
+// referenceOf returns the numbers of a reference point of all objectives of the environment that belong to the run's. It
+// returns nil if the run has no objectives, or one that is not the environment's.
+func (c *Config) referenceOf(all []float64) (point []float64) {
+	if !c.hasObjectives() {
+		return nil
+	}
+	names := c.names()
+	if len(names) == 0 {
+		return all
+	}
+	env, err := envs.Make(c.Env)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		i := slices.Index(env.Spec().Objectives, name)
+		if i < 0 || i >= len(all) {
+			return nil
+		}
+		point = append(point, all[i])
+	}
+	return point
 }
 
 // hasObjectives reports whether the archive keeps members by several objectives.

@@ -67,6 +67,13 @@ type Reevaluating interface {
 	Reevaluate(ctx context.Context, s Snapshot, progress func(share float64)) ([]Fact, error)
 }
 
+// GoalReacher is a Run that knows by the metrics of a round, as the log has them, whether its goal was reached then. A
+// run that is resumed with another goal may have reached that before.
+type GoalReacher interface {
+	// Reached reports whether the goal was reached. metric returns a metric of the round; NaN if it is not known.
+	Reached(metric func(name string) float64) bool
+}
+
 // Mapper is a Run of which a picture is shown while it goes on, such as the cells of an archive.
 type Mapper interface {
 	// Map returns numbers as rows of a picture, from top to bottom; NaN where there is nothing. nil: there is no

@@ -44,13 +44,14 @@ func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows
 
 	// A node at the largest depth is evaluated again: it keeps its children.
 	old := tree.row(selected.Next)
-	node := newRow(map[int]*graph.Array{nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
-		discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
-		depth: parent.field(depth).Add(1), leafNode: selected.Next}, s.PriorLogits)
+	kept := map[int]*graph.Array{}
 	for _, k := range []int{childVisits, childQValues, childNodes} {
-		node = node.withBlock(k, graph.Select(first, node.block(k), old.block(k)))
+		kept[k] = graph.Select(first, withoutChildren(s.PriorLogits)[k], old.block(k))
 	}
-	node = node.withField(nodeVisits, graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1))
+	visits := graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1)
+	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
+		discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
+		depth: parent.field(depth).Add(1), leafNode: selected.Next}, kept, s.PriorLogits)
 	node = r.selectLeaf(tree, node, selected.Next)
 	// A full tree has no row Next: the write is dropped.
 	rows = graph.ScatterSet(tree.Rows, selected.Next.Reshape(1), node.all.ExpandDims(0))
@@ -85,13 +86,15 @@ func (r rule) propagate(rows *graph.Array, actions int, selected selection, s St
 		mean := n.field(nodeValue).Mul(visits).Add(leafValue).Div(visits.Add(1))
 		here := graph.Iota(actions).Eq(s.Action)
 		qValue := s.Reward.Add(s.Discount.Mul(s.Value))
+		// All parts are read from the row as it was: a compiler makes one operation of the changes.
+		before := n
 		n = n.withField(nodeValue, mean).withField(nodeVisits, visits.Add(1))
-		n = n.withBlock(childVisits, n.block(childVisits).Add(here.Convert(graph.Float32)))
-		n = n.withBlock(childQValues, graph.Select(here, qValue, n.block(childQValues)))
+		n = n.withBlock(childVisits, before.block(childVisits).Add(here.Convert(graph.Float32)))
+		n = n.withBlock(childQValues, graph.Select(here, qValue, before.block(childQValues)))
 		n = r.selectLeaf(tree, n, s.Node)
 		rows := graph.DynamicUpdateIndex(s.Rows, n.all, s.Node, 0)
-		return backwardState{rows, index(n.field(parentNode)), index(n.field(parentAction)), leafValue,
-			n.field(rewardField), n.field(discountField), mean, s.Node.Eq(0)}
+		return backwardState{rows, index(before.field(parentNode)), index(before.field(parentAction)), leafValue,
+			before.field(rewardField), before.field(discountField), mean, s.Node.Eq(0)}
 	}, start).Rows
 }
 

@@ -156,7 +156,7 @@ func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array
 func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []Reused[E]) nodes {
 	embedding := s.packing.Pack(root.Embedding)
 	node := newRow(map[int]*graph.Array{nodeVisits: graph.Scalar(1), nodeValue: root.Value, rawValue: root.Value},
-		logits)
+		nil, logits)
 	t := nodes{Rows: graph.Zeros(graph.ShapeOf(graph.Float32, s.options.Nodes, columns(s.actions)))}
 	used := graph.Scalar(1)
 	for _, x := range embedding {

@@ -102,10 +102,10 @@ func (r row) withField(column int, x any) row {
 
 // withBlock returns the row with one block replaced by x, f32[A].
 func (r row) withBlock(k int, x *graph.Array) row {
-	from := fields + k*padded(r.actions)
-	before := graph.SliceAxis(r.all, 0, 0, from)
-	after := graph.SliceAxis(r.all, 0, from+padded(r.actions), r.all.Size())
-	return row{graph.Concatenate(0, before, pad(k, x), after), r.actions}
+	from, to := fields+k*padded(r.actions), fields+(k+1)*padded(r.actions)
+	column := graph.Iota(r.all.Size())
+	here := column.Ge(from).And(column.Lt(to))
+	return row{graph.Select(here, graph.Pad(pad(k, x), 0, []int{from}, []int{r.all.Size() - to}), r.all), r.actions}
 }
 
 // pad pads block k from f32[A] to f32[P].
@@ -114,8 +114,9 @@ func pad(k int, x *graph.Array) *graph.Array {
 	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow returns the row of a node without children. set has some of its fields; the others are 0.
-func newRow(set map[int]*graph.Array, logits *graph.Array) row {
+// newRow returns the row of a node. set has some of its fields and blocks f32[A]; other fields are 0, and other blocks
+// are those of a node without children.
+func newRow(set map[int]*graph.Array, blocksSet map[int]*graph.Array, logits *graph.Array) row {
 	numbers := make([]*graph.Array, fields)
 	for i := range numbers {
 		numbers[i] = graph.Scalar(0)
@@ -123,10 +124,20 @@ func newRow(set map[int]*graph.Array, logits *graph.Array) row {
 			numbers[i] = x.Convert(graph.Float32)
 		}
 	}
-	zeros := graph.ZerosLike(logits)
-	all := []*graph.Array{graph.Stack(numbers, 0), pad(priorLogits, logits), pad(priorProbs, graph.Softmax(logits, 0)),
-		pad(childVisits, zeros), pad(childQValues, zeros), pad(childNodes, zeros.Sub(1))}
+	all := []*graph.Array{graph.Stack(numbers, 0)}
+	for k, x := range withoutChildren(logits) {
+		if blocksSet[k] != nil {
+			x = blocksSet[k]
+		}
+		all = append(all, pad(k, x))
+	}
 	return row{graph.Concatenate(0, all...), logits.Size()}
+}
+
+// withoutChildren returns the blocks of a node without children, f32[A].
+func withoutChildren(logits *graph.Array) []*graph.Array {
+	zeros := graph.ZerosLike(logits)
+	return []*graph.Array{logits, graph.Softmax(logits, 0), zeros, zeros, zeros.Sub(1)}
 }
 
 // child returns the row number of an action's child, f32[]; -1 for none. action is i32[].

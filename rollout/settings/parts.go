@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"xlarun/envs"
@@ -102,11 +103,12 @@ func Program(ptr any) string {
 }
 
 // Words describes the settings that the compiled program depends on: "env CartPole-v1, policy mlp:16,16". It leaves out
-// settings whose 0 stands for a default, and default settings of parts.
-func Words(ptr any) string {
+// settings whose 0 stands for a default, default settings of parts, and the settings of the names in without.
+func Words(ptr any, without ...string) string {
 	var all []string
 	for _, f := range Fields(ptr) {
-		if _, chosen := f.tag.Lookup("zero"); chosen && f.value.IsZero() || f.tag.Get("program") == "no" || f.Traced {
+		if _, chosen := f.tag.Lookup("zero"); chosen && f.value.IsZero() || f.tag.Get("program") == "no" || f.Traced ||
+			slices.Contains(without, f.Name) {
 			continue
 		}
 		all = append(all, f.Name+" "+f.Text())

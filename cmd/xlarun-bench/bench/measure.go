@@ -35,7 +35,8 @@ type side struct {
 	last    answer
 	seconds, processor,
 	compile []float64 // of each turn
-	err error // the side failed
+	all []float64 // seconds of each run of all turns
+	err error     // the side failed
 }
 
 // measure times a workload, all sides in turn, and returns a row for each peer. A peer that fails costs its row.
@@ -146,7 +147,7 @@ func (b *bench) turn(ctx context.Context, w Workload, s *side) error {
 	}
 	s.last = a
 	s.seconds, s.processor = append(s.seconds, machine.Median(a.Seconds)), append(s.processor, a.Processor)
-	s.compile = []float64{s.ready.Compile}
+	s.compile, s.all = []float64{s.ready.Compile}, append(s.all, a.Seconds...)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -21,10 +22,13 @@ type row struct {
 	Peer        *string  `json:"peer"`
 	PeerSeconds *float64 `json:"peer_seconds"`
 	Ratio       *float64 `json:"ratio"`
-	Needed      float64  `json:"needed"` // ratio; 0: none is needed
-	Aim         float64  `json:"aim,omitempty"`
-	Rate        float64  `json:"rate,omitempty"` // units of work in a second
-	Unit        string   `json:"unit,omitempty"`
+	// P99 is the time that 99 of 100 of our runs take at most; 0: there are too few. The unit is that of Ours, which is
+	// the median.
+	P99    float64 `json:"ours_seconds_p99,omitempty"`
+	Needed float64 `json:"needed"` // ratio; 0: none is needed
+	Aim    float64 `json:"aim,omitempty"`
+	Rate   float64 `json:"rate,omitempty"` // units of work in a second
+	Unit   string  `json:"unit,omitempty"`
 	// ProcessorRatio is the ratio of processor times, which other work on the machine disturbs less.
 	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
 	Processor      float64 `json:"ours_processor_seconds,omitempty"`
@@ -46,6 +50,7 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	r := row{Name: w.Name, What: w.What, Ours: machine.Median(ours.seconds), Unit: w.Unit,
 		Compile: machine.Median(ours.compile), PeakBytes: ours.last.Peak, Result: ours.last.Result,
 		Plan: ours.ready.Plan}
+	r.P99 = p99(ours.all)
 	if len(ours.processor) > 0 {
 		r.Processor = machine.Median(ours.processor)
 	}
@@ -82,6 +87,15 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
+// p99 returns the 99th of a hundred of times in order, or 0 for fewer than a hundred.
+func p99(seconds []float64) float64 {
+	const least = 100
+	if len(seconds) < least {
+		return 0
+	}
+	return slices.Sorted(slices.Values(seconds))[(99*len(seconds)-1)/100]
+}
+
 // ratioOf returns the median of the ratios of turns, 0 if there are none. A machine that is busy for a while changes it
 // less than the ratio of the medians.
 func ratioOf(theirs, ours []float64) float64 {
@@ -106,6 +120,7 @@ type column struct {
 var columns = []column{
 	{"WORKLOAD", func(r row) string { return r.Name }},
 	{"OURS", func(r row) string { return console.ShortTime(r.Ours) }},
+	{"P99", func(r row) string { return timeText(r.P99) }},
 	{"A SECOND", func(r row) string {
 		if r.Rate == 0 {
 			return ""

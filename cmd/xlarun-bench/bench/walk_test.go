@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	_ "xlarun/envs/all"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"

@@ -193,7 +193,8 @@ func newRoot(a *App) *cobra.Command {
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole " +
 			"population,\n" +
 			"which XLA compiles once. It runs on CPUs. Programs for GPUs and TPUs compile, but none has run yet.\n" +
-			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every flag.\n" +
+			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every " +
+			"flag.\n" +
 			"xlarun help strategies, policies, environments and so on lists what exists.",
 		Example: "  xlarun evolve CartPole-v1\n" +
 			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, " +

@@ -98,9 +98,11 @@ func TestHelpOfParts(t *testing.T) {
 	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`, "31.341")
 	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
 	require.Contains(t, b.err.String(), "did you mean strategies?")
-	require.Regexp(t, `(?m)^CartPole-v1 .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
+	require.Regexp(t, `(?m)^CartPole-v1 .*\nDescriptor, .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
 		shown("help", "environments", "CartPole-v1"))
 	require.Contains(t, shown("help", "environments", "TicTacToe-v1"), "It has no parameters.")
+	require.Contains(t, shown("help", "environments", "MultiRastrigin-v0"), "Descriptor, for xlarun qd: x₁ -2 to 4, "+
+		"x₂ -2 to 4.\nObjectives, for xlarun qd --front 20: at_0, at_2.2.\n", "31.504")
 	b.err.b.Reset()
 	b.out.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--help", "--strategy", "pgp"))

@@ -129,6 +129,33 @@ func TestResumeWithEnds(t *testing.T) {
 	require.Contains(t, read(t, "rounds", "config.toml"), "total-steps = 0")
 }
 
+// Cases 31.502: a run of qd that has reached the goal it is resumed with has nothing to do; it once computed one more
+// generation. 31.503: what was not measured then is null in the JSON; it was 0.
+func TestResumeWithAGoalThatIsReached(t *testing.T) {
+	b := onInterpreter(t)
+	require.Equal(t, StatusOK, b.do("qd", "CartPole-v1", "--archive", "grid:4", "--batch", "8", "--policy", "linear",
+		"--steps", "20", "--judge", "1", "--backend", "reference", "-g", "2", "--out", "a"), "%s", b.err)
+	rows := read(t, "a", "metrics.jsonl")
+	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "2", "--json"), "%s", b.err)
+	require.Equal(t, rows, read(t, "a", "metrics.jsonl"))
+	r := result(t, b)
+	require.Equal(t, "goal", r["ended_by"])
+	for _, name := range []string{"steps_per_second", "time_to_first_generation_seconds", "generation_seconds_p50"} {
+		require.Contains(t, r, name)
+		require.Nil(t, r[name], name)
+	}
+	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "400", "--json"), "%s", b.err)
+	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
+}
+
+// Case 31.509: the interpreter, which stops at the first NaN, runs a population by objectives. The differences of places
+// without a member were NaN.
+func TestPopulationByObjectivesHasNoNaN(t *testing.T) {
+	b := onInterpreter(t)
+	require.Equal(t, StatusOK, b.do("qd", "ZDT1-v0", "--archive", "nsga2:8", "--batch", "4", "--backend", "reference",
+		"--env-param", "dimensions=4", "-g", "3", "--out", "none"), "%s", b.err)
+}
+
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)

@@ -77,7 +77,9 @@ type topic func(w io.Writer, names []string, width int) error
 func topics() map[string]topic {
 	all := map[string]topic{"environments": printEnvironments}
 	for _, p := range partsOf(run.Kinds()...) {
-		all[plural(p.Name)] = func(w io.Writer, names []string, width int) error { return printPart(w, p, names, width) }
+		all[plural(p.Name)] = func(w io.Writer, names []string, width int) error {
+			return printPart(w, p, names, width)
+		}
 	}
 	return all
 }
@@ -182,12 +184,25 @@ func printEnvironments(w io.Writer, names []string, _ int) error {
 		fmt.Fprintf(t, "%s\tobservations %v\tactions %v\t%d steps%s\n", id, s.Observation.Shape(), s.Action, s.MaxSteps,
 			solved)
 		if len(names) > 0 {
+			printMeasures(t, s)
 			if err := printParams(t, e); err != nil {
 				return err
 			}
 		}
 	}
 	return t.Flush()
+}
+
+// printMeasures prints what an environment measures beside the return.
+func printMeasures(w io.Writer, s envs.Spec) {
+	for _, m := range []struct {
+		name  string
+		texts []string
+	}{{"Descriptor, for xlarun qd", s.DescriptorTexts()}, {"Objectives, for xlarun qd --front 20", s.Objectives}} {
+		if len(m.texts) > 0 {
+			fmt.Fprintf(w, "%s: %s.\n", m.name, strings.Join(m.texts, ", "))
+		}
+	}
 }
 
 // printParams prints the parameters of an environment.

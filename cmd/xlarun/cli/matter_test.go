@@ -240,6 +240,9 @@ func TestEverySettingMatters(t *testing.T) {
 		case "hyperneat":
 			add(4, "policy.", "policy", name, "strategy", "neat", "strategy.node-rate", "1", "strategy.connection-rate",
 				"1", "policy.nodes", "8", "policy.connections", "10", "policy.hidden", "4")
+		case "multispatial":
+			add(4, "policy.", "policy", name, "env", "Forage-L0-v1", "strategy", "neat", "strategy.node-rate", "1",
+				"strategy.connection-rate", "1", "policy.nodes", "10", "policy.connections", "16")
 		case "nir":
 			add(2, "policy.", "policy", "nir:"+spikingFile(t))
 		case "program":

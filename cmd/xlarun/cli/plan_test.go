@@ -70,8 +70,8 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 	require.True(t, ok)
 	for value, want := range map[string]string{"global": "",
 		"device": `old.toml: key "keys" got "device", wants one of global`} {
-		file := &configFile{path: "old.toml", values: map[string]any{"keys": value}}
-		x, err := (&flagValues{}).resolve(kind, "", file)
+		x, err := (&flagValues{}).resolve(kind, "",
+			&configFile{path: "old.toml", values: map[string]any{"keys": value}})
 		if want != "" {
 			require.EqualError(t, err, want)
 			continue

@@ -65,7 +65,8 @@ func (p *profiler) print(json bool) error {
 	}
 	predicted := "not predicted by this backend"
 	if r.PredictedBytes > 0 {
-		predicted = display.Bytes(r.PredictedBytes) + " a device predicted by the compiler"
+		predicted = fmt.Sprintf("%s a device predicted by the compiler for the %s, without judges and exams",
+			display.Bytes(r.PredictedBytes), p.Unit)
 	}
 	fmt.Fprintf(p.Out, "memory: %s; peak measured %s\n", predicted, display.Bytes(r.PeakBytes))
 	if f := r.Roofline; f != nil {

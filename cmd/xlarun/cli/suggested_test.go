@@ -124,6 +124,9 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 	three := map[string]string{"front": "5", "objectives": "at_0,at_2.2,return", "archive": "grid:8"}
 	_, err := (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.ErrorContains(t, err, "wants 3 numbers with commas between, a value of each of at_0, at_2.2, return")
+	named := map[string]string{"front": "5", "objectives": "at_2.2,at_0", "archive": "grid:8"}
+	_, err = (&flagValues{values: named}).resolve(kind, "MultiRastrigin-v0", nil)
+	require.NoError(t, err, "31.500: the environment suggests a point for objectives that are named, too")
 	three["reference-point"] = "-4000,-4000,-4000"
 	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.NoError(t, err)

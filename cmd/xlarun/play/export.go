@@ -2,7 +2,6 @@ package play
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -202,33 +201,46 @@ func (s *Saved) describe() (map[string]string, error) {
 
 func describeMember(m *episode.Member, metadata map[string]string) error {
 	spec := m.Env.Spec()
-	var err error
-	put := func(key string, value any) {
-		text, e := json.Marshal(value)
-		if err == nil {
-			err = e
+	for key, s := range map[string]envs.Space{"observation_space": spec.Observation, "action_space": spec.Action} {
+		text, err := json.Marshal(spaceOf(s))
+		if err != nil {
+			return err
 		}
 		metadata[key] = string(text)
 	}
-	put("observation_space", spaceOf(spec.Observation))
-	put("action_space", spaceOf(spec.Action))
 	metadata["head"] = "tanh"
 	switch spec.Action.(type) {
 	case envs.Discrete, envs.MultiDiscrete:
 		metadata["head"] = "argmax"
 	}
-	if d, ok := m.Policy.(policy.Describer); ok {
-		more, wrong := d.Describe(m.Params)
-		err = errors.Join(err, wrong)
-		for key, value := range more {
-			if text, ok := value.(string); ok {
-				metadata[key] = text
-			} else {
-				put(key, value)
-			}
-		}
-	}
+	more, err := describePolicy(m.Policy, m.Params)
+	maps.Copy(metadata, more)
 	return err
+}
+
+// describePolicy returns what the numbers in a policy's parameters stand for, as metadata.
+func describePolicy(p policy.Policy, params any) (map[string]string, error) {
+	metadata := map[string]string{}
+	d, ok := p.(policy.Describer)
+	if !ok {
+		return metadata, nil
+	}
+	values, err := d.Describe(params)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			b, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			text = string(b)
+		}
+		metadata[key] = text
+	}
+	return metadata, nil
 }
 
 // space is the JSON form of a space.

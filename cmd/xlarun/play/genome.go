@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
@@ -14,6 +15,9 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
 )
+
+// digestKey is the key of a safetensors file's digest, which a genome in JSON does not have: people edit it.
+const digestKey = "digest"
 
 // The endings of files of genomes.
 const (
@@ -36,8 +40,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	_, normalized := net.(*policy.Normalizing)
 	g, ok := policy.Unwrap(net).(policy.GenomePolicy)
 	if !ok {
-		return genome.Document{}, noGenome("only the policies genome and hyperneat have networks of nodes and " +
-			"connections, and this member has the policy " + s.Metadata["policy"])
+		return genome.Document{}, noGenome("only the policies genome, hyperneat and multispatial have networks of " +
+			"nodes and connections, and this member has the policy " + s.Metadata["policy"])
 	}
 	if normalized {
 		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
@@ -45,7 +49,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	}
 	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
-	d.Metadata = metadata
+	d.Metadata = maps.Clone(metadata)
+	delete(d.Metadata, digestKey)
 	return d, err
 }
 
@@ -101,7 +106,7 @@ func (s *Saved) addPolicy(d genome.Document) error {
 }
 
 // readGenome reads a genome in JSON, as encodeGenome writes it, as a member. It drops the results that the file names,
-// since the genome may have been edited.
+// since the genome may have been edited, and refuses metadata that do not fit the genome.
 func (s *Saved) readGenome() error {
 	text, err := os.ReadFile(s.Path)
 	if err != nil {
@@ -116,6 +121,7 @@ func (s *Saved) readGenome() error {
 			s.Path)
 	}
 	s.dropResults()
+	delete(s.Metadata, digestKey)
 	if s.Metadata["policy"] == "" { // of another program
 		if err := s.addPolicy(d); err != nil {
 			return err
@@ -127,12 +133,22 @@ func (s *Saved) readGenome() error {
 	}
 	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome or hyperneat", s.Path, s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path, s.Metadata["policy"])
 	}
 	network := p.Genotype()
 	g, err := network.Genome(d)
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
+	}
+	described, err := describePolicy(p, g)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(described)) {
+		if got, ok := s.Metadata[key]; ok && got != described[key] {
+			return console.BadInput("%s contradicts itself: its metadata say %s %s, and its policy %s has %s", s.Path,
+				key, got, s.Metadata["policy"], described[key])
+		}
 	}
 	s.setParams(g)
 	return nil

@@ -55,3 +55,39 @@ func TestPlayWantsAnEnvironment(t *testing.T) {
 	require.Equal(t, console.StatusUsage, status, "31.137")
 	require.Contains(t, errs, "names no environment in its metadata")
 }
+
+// Metadata that contradict the genome or each other are refused with one sentence.
+func TestPlayRefusesContradictions(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, os.WriteFile("net.json", []byte(pythonNetwork), 0o644))
+	status, _, errs := b.run("export", "net.json", "--out", "net.safetensors")
+	require.Equal(t, console.StatusOK, status, errs)
+	status, _, errs = b.run("export", "net.safetensors", "--out", "good.json")
+	require.Equal(t, console.StatusOK, status, errs)
+	text, err := os.ReadFile("good.json")
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "digest", "31.473: a file that people edit has none")
+	for _, c := range []struct{ name, old, new, want string }{
+		{"31.474 not recurrent, as its policy is", `"recurrent": true,
+  "nodes"`, `"recurrent": false,
+  "nodes"`, "its connections form a cycle, but recurrent is false"},
+		{"31.475 recurrent, as its policy is not", `\"recurrent\":true`, `\"recurrent\":false`,
+			"the genome is recurrent, and the policy is not"},
+		{"31.476 described as not recurrent", `"recurrent": "true"`, `"recurrent": "false"`,
+			"bad.json contradicts itself: its metadata say recurrent false, and its policy genome has true"},
+		{"31.477 other inputs", `"inputs": "3"`, `"inputs": "4"`, "its metadata say inputs 4, and its policy genome has 3"},
+		{"31.478 another environment", `"env": "Pendulum-v1"`, `"env": "CartPole-v1"`, "want at least 6: 4 inputs and 2 outputs"},
+		{"31.479 a format to come", `"format_version": "1"`, `"format_version": "7"`,
+			`bad.json has the format_version "7" of an xlarun member, want "1": another version of xlarun wrote it`},
+		{"31.480 no room", `\"nodes\":4`, `\"nodes\":3`, "policy.nodes: got 3, want at least 4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Contains(t, string(text), c.old)
+			require.NoError(t, os.WriteFile("bad.json", []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o644))
+			status, _, errs := b.run("play", "bad.json", "--episodes", "1", "--gif", "none")
+			require.Equal(t, console.StatusUsage, status, errs)
+			require.Contains(t, errs, c.want)
+			require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		})
+	}
+}

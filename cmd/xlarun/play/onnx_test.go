@@ -45,7 +45,7 @@ func TestModelsAreVerified(t *testing.T) {
 		seen[name] = true
 	}
 	for _, name := range policy.Names() {
-		missing := []string{"spiking", "nir", "vector", "genome", "hyperneat", "program"}
+		missing := []string{"spiking", "nir", "vector", "genome", "hyperneat", "multispatial", "program"}
 		require.True(t, seen[name] != slices.Contains(missing, name), name)
 	}
 }

@@ -148,6 +148,9 @@ func (s *Saved) Member() (*episode.Member, error) {
 	switch {
 	case strings.HasSuffix(s.Metadata["format"], "checkpoint"):
 		return nil, console.BadInput("%s is a checkpoint, the state of a whole run: give the run's folder", s.Path)
+	case s.Metadata["format"] == exportFormat && s.Metadata["format_version"] != exportVersion:
+		return nil, console.BadInput("%s has the format_version %q of an %s, want %q: another version of xlarun wrote "+
+			"it", s.Path, s.Metadata["format_version"], exportFormat, exportVersion)
 	case !s.Acts() && kind != "":
 		return nil, console.BadInput("%s is a member of a run of %s, which acts in no environment and so cannot be "+
 			"played; xlarun export writes it for other programs", s.Path, kind)

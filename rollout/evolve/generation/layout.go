@@ -12,8 +12,11 @@ import (
 // search come first.
 func (x *Setup) rule() plan.Plan {
 	c := x.Search
-	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll),
+	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: c.Unroll,
 		EpisodeBatch: x.episodeBatch()}
+	if c.Unroll == 0 {
+		layout.Unroll = plan.StepsInTurn(c.Steps, x.Machine.Accelerator)
+	}
 	if x.Machine.CPU {
 		layout.VectorWidth = plan.VectorWidth
 		if c.VectorWidth > 0 {

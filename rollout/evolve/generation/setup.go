@@ -155,7 +155,7 @@ func (x *Setup) checkGenome() error {
 		return nil
 	}
 	return settings.Wrong("policy", x.Search.Policy, "a policy whose parameters are all float32 (its %s is %s): %s "+
-		"searches among vectors; --strategy neat takes genome and hyperneat, and eggroll takes any policy",
+		"searches among vectors; --strategy neat takes genome, hyperneat and multispatial, and eggroll takes any policy",
 		strings.TrimPrefix(path, "."),
 		shape, x.Search.Strategy)
 }
@@ -190,10 +190,7 @@ func Purpose(c *Search, o Options) string {
 func (x *Setup) Wait() { x.late.Wait() }
 
 // Chosen returns the settings of the chosen layout, by name.
-func (x *Setup) Chosen() settings.Values {
-	return settings.Values{"tile": x.Layout.Tile, "lanes-last": x.Layout.LanesLast, "unroll": x.Layout.Unroll,
-		"episode-batch": x.Layout.EpisodeBatch, "vector-width": x.Layout.VectorWidth}
-}
+func (x *Setup) Chosen() settings.Values { return x.Layout.Settings(&x.Search) }
 
 // Program returns the generation of the search, ready to be traced.
 func (x *Setup) Program() (*Program, error) {

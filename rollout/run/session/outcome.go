@@ -204,7 +204,7 @@ func (s *session) json(outcome *Outcome) Object {
 	add("trace_seconds", s.profile.TraceSeconds)
 	add("compile_seconds", s.profile.CompileSeconds)
 	add("cache", s.profile.Cache)
-	add("time_to_first_"+kind.Round+"_seconds", s.firstEnd.Seconds())
+	add("time_to_first_"+kind.Round+"_seconds", s.firstSeconds())
 	add("wall_seconds", time.Since(s.Start).Seconds())
 	add("peak_memory_bytes", s.peak)
 	add("devices", s.profile.Devices)
@@ -212,11 +212,20 @@ func (s *session) json(outcome *Outcome) Object {
 	return slices.Concat(o, s.pace.facts(kind.Round), s.profile.Facts)
 }
 
-// stepsPerSecond returns the speed of all rounds except the first, or of the first if it is the only one.
+// firstSeconds returns the time to the end of the first round as a value for JSON: nil if there was none.
+func (s *session) firstSeconds() any {
+	if s.rounds == 0 {
+		return nil
+	}
+	return s.firstEnd.Seconds()
+}
+
+// stepsPerSecond returns the speed of all rounds except the first, of the first if it is the only one, and NaN if there
+// was none.
 func (s *session) stepsPerSecond() float64 {
 	switch {
 	case s.rounds == 0:
-		return 0
+		return math.NaN()
 	case s.rounds == 1 || s.steady == 0:
 		return s.work0 / s.first
 	}
@@ -343,7 +352,7 @@ func (s *session) writeProfile() error {
 	}
 	p["steady_steps_per_second"] = finite(s.stepsPerSecond())
 	p["steps_per_second_counts"] = s.Kind.Work
-	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstEnd.Seconds()
+	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstSeconds()
 	p["wall_seconds"] = time.Since(s.Start).Seconds()
 	p["process_peak_memory_bytes"] = s.peak
 	p["backend"] = s.backend.Backend()

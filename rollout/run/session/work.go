@@ -163,7 +163,19 @@ func (s *session) resumeLogs() error {
 	if err := s.openLogs(from.Step); err != nil {
 		return err
 	}
-	return s.lastRow()
+	if err := s.lastRow(); err != nil {
+		return err
+	}
+	if r, ok := s.run.(run.GoalReacher); ok && from.Info[InfoDone] == "" { // the goal is another one now
+		reached := r.Reached(func(name string) float64 {
+			if x, ok := s.values[name]; ok {
+				return x
+			}
+			return math.NaN()
+		})
+		s.update(func(x *state) { x.last.Done = reached })
+	}
+	return nil
 }
 
 // Done returns how many rounds a run had done at a checkpoint, and their work. The work is 0 in a checkpoint of an

@@ -41,7 +41,7 @@ function map() {
   }));
   const square = share => el("rect", { width: 14, height: 12, fill: colour(share) });
   const marks = !values.length ? [] : most > least ? [0, .5, 1].map(s => [square(s), short(least + s * (most - least))]) : [[square(1), short(most)]];
-  $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness in its cell.`));
+  $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness there.`));
 }
 
 function pictures() {

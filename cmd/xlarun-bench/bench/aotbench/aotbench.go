@@ -303,6 +303,11 @@ func Rows() []Row {
 			Aim:  .5, Without: 500,
 			Settings: map[string]string{"env": "CartPole-v1", "strategy": strategy, "steps": "500"}}
 	}
+	whole := func(r Row) Row {
+		r.Name, r.What, r.Without = "whole-"+strings.TrimPrefix(r.Name, "generation-"),
+			strings.Replace(r.What, "without", "with", 1), 0
+		return r
+	}
 	ppo := func(name, what, script, args string, turns int64, given map[string]string) Row {
 		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns,
 			Aim: .5}
@@ -327,6 +332,8 @@ func Rows() []Row {
 		generation("openes", "evosax_cartpole.py", "256 16"),
 		generation("cmaes", "evosax_cartpole.py", "256 16 cmaes"),
 		generation("eggroll", "", ""),
+		whole(generation("openes", "evosax_cartpole.py", "256 16")),
+		whole(generation("cmaes", "evosax_cartpole.py", "256 16 cmaes")),
 		{Name: "eight-openes", What: "collectives of a generation of openes on 8 devices", Kind: "evolve", Eight: true,
 			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500"}},
 		{Name: "eight-cmaes", What: "collectives of a generation of cmaes on 8 devices", Kind: "evolve", Eight: true,

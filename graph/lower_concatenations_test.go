@@ -1,0 +1,99 @@
+package graph
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A TPU puts together several parts by selects, bit by bit the same. Few parts, many parts, large results and complex
+// numbers are left to the compiler, and so are other targets.
+func TestSelectedParts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		dtype DType
+		axis  int
+		sizes []int
+		left  int // concatenations
+	}{
+		{"29.201 rows of different lengths", Float32, 0, []int{1, 3, 1, 2}, 0},
+		{"29.202 the last axis, and an empty part", Float32, 1, []int{2, 0, 1, 1, 5}, 0},
+		{"29.203 conditions", Bool, 0, []int{1, 1, 1, 1}, 0},
+		{"29.204 bytes", Uint8, 1, []int{2, 2, 2, 2}, 0},
+		{"29.205 half precision", BFloat16, 0, []int{3, 1, 1, 3}, 0},
+		{"29.206 three parts", Float32, 0, []int{1, 1, 1}, 1},
+		{"29.207 many parts", Float32, 0, make([]int, mostParts+1), 1},
+		{"29.208 a large result", Float32, 0, []int{1, 1, 1, mostConcatenated / 4 / 4}, 1},
+		{"29.209 complex numbers", Complex64, 0, []int{1, 1, 1, 1}, 1},
+	} {
+		var args []any
+		var in []*Tensor
+		for k, size := range c.sizes {
+			dims := []int{4, 4}
+			dims[c.axis] = size
+			x := Mul(Add(IotaAxis(ShapeOf(Float32, dims...), 1-c.axis), float32(k)), -.5).Convert(c.dtype)
+			args, in = append(args, x), append(in, tensorOf(t, x))
+		}
+		if c.dtype == Float32 && len(in[0].V) > 3 {
+			in[0].SetF(0, math.NaN())
+			in[0].SetF(1, math.Inf(-1))
+			in[0].SetF(2, math.Copysign(0, -1))
+		}
+		p, err := TraceArgs("join", args, TraceOptions{}, func(args []any) any {
+			parts := make([]*Array, len(args))
+			for i, a := range args {
+				parts[i] = a.(*Array)
+			}
+			return Concatenate(c.axis, parts...)
+		})
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.left, opsOf(t, TargetTPU, p)["concatenate"], c.name)
+		require.Equal(t, 1, opsOf(t, TargetCUDA, p)["concatenate"], c.name)
+		require.Equal(t, interpretLowered(t, TargetCPU, p, in...)[0].bytes(),
+			interpretLowered(t, TargetTPU, p, in...)[0].bytes(), c.name)
+	}
+}
+
+// A condition of constants and numbers of elements is a constant for a TPU.
+func TestConstantConditions(t *testing.T) {
+	f := func(size int) *Program {
+		p, err := Trace("mask", func(x *Array) *Array { return Select(Iota(size).Ge(3), x, 0.) },
+			Abstract(ShapeOf(Float32, size)))
+		require.NoError(t, err)
+		return p
+	}
+	require.Zero(t, opsOf(t, TargetTPU, f(92))["compare"], "29.210")
+	require.Equal(t, 1, opsOf(t, TargetTPU, f(mostMask+1))["compare"], "29.211 a long one")
+	require.Equal(t, 1, opsOf(t, TargetCUDA, f(92))["compare"], "29.212")
+	x := tensorOf(t, Add(Iota(92), 1).Convert(Float32))
+	require.Equal(t, interpretLowered(t, TargetCPU, f(92), x)[0].V, interpretLowered(t, TargetTPU, f(92), x)[0].V)
+}
+
+// Indices that are outside of an array are moved into it, in every dtype, without a clamp of their own.
+func TestSelectedReadsOutside(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		index  *Array
+		rows   int
+		clamps int
+	}{
+		{"29.213", Of([]int32{-1, 0, 4, 5, math.MinInt32, math.MaxInt32}), 5, 0},
+		{"29.214 one row", Of([]int32{-1, 0, 1, 5, math.MinInt32, math.MaxInt32}), 1, 0},
+		{"29.215 bytes", Of([]int8{-128, -1, 0, 4, 5, 127}), 5, 1},
+		{"29.216 a long axis", Of([]int32{-1, 0, mostMask, mostMask + 1, mostMask + 2, 5}), mostMask + 1, 1},
+	} {
+		x := Mul(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 1), 3).Add(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 2))
+		p, err := TraceArgs("read", []any{x, c.index}, TraceOptions{}, func(in []any) any {
+			return VMap2(func(x, i *Array) *Array { return DynamicIndex(x, i, 0) })(in[0].(*Array), in[1].(*Array))
+		})
+		require.NoError(t, err, c.name)
+		in := []*Tensor{tensorOf(t, x), tensorOf(t, c.index)}
+		require.Equal(t, interpretLowered(t, TargetCPU, p, in...)[0].V, interpretLowered(t, TargetTPU, p, in...)[0].V,
+			c.name)
+		if c.rows > 1 {
+			require.Zero(t, opsOf(t, TargetTPU, p)["gather"], c.name)
+		}
+		require.Equal(t, c.clamps, opsOf(t, TargetTPU, p)["clamp"], c.name)
+	}
+}

@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"math"
+
+	"xlarun/envs"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("multispatial", func() Maker {
+		return &MultispatialSettings{Expression: Expression{Threshold: settings.Num(.2)},
+			CPPN: CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"}}
+	})
+}
+
+// MultispatialSettings are the settings of the policy "multispatial".
+type MultispatialSettings struct {
+	Expression
+	CPPN
+}
+
+// Make makes a linear policy whose weights a genome draws by the places of the environment (envs.Layout). It is
+// HyperNEAT with a multi-spatial substrate (Pugh and Stanley, "Evolving multimodal controllers with HyperNEAT", 2013):
+// things of different kinds lie on different sheets, and for each sheet the genome has an output of its own. So it need
+// not tell kinds apart by a coordinate.
+func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
+	box, _ := observation.(envs.Box)
+	if box.Layout == nil {
+		return nil, settings.Wrong("policy", "multispatial", "an environment that says where the elements of its "+
+			"observations lie (envs.Box.Layout), such as Forage-L1-v1: use hyperneat here")
+	}
+	if n := len(box.Layout.Outputs); n != outputs {
+		return nil, settings.Wrong("policy", "multispatial", "%d outputs, one for each place in the "+
+			"environment's layout: its actions need %d", n, outputs)
+	}
+	substrate, err := NewMLP(nil, "", observation, outputs)
+	if err != nil {
+		return nil, err
+	}
+	questions := sheets(box.Layout)
+	pattern, err := s.network(len(questions[0].inputs), box.Layout.Sheets()+1)
+	if err != nil {
+		return nil, err
+	}
+	// All outputs scale with the largest weight, so the largest of them stays the largest.
+	const largest = 3
+	return &HyperNEAT{HyperNEATNumbers: HyperNEATNumbers{Expression: s.Expression, Largest: settings.Num(largest)},
+		substrate: substrate, pattern: pattern, questions: questions}, nil
+}
+
+// sheets asks for the weights and biases of a linear policy. The genome gets the place of an element, that of an
+// output, the difference between them and its length. It has an output for each sheet of elements. Its last output is
+// for biases, with the middle in place of an element.
+func sheets(l *envs.Layout) (all []question) {
+	ask := func(from, to envs.Place, output int) {
+		x, y := to.X-from.X, to.Y-from.Y
+		var inputs []float32
+		for _, v := range []float64{from.X, from.Y, to.X, to.Y, x, y, math.Hypot(x, y)} {
+			inputs = append(inputs, float32(v))
+		}
+		all = append(all, question{inputs, output})
+	}
+	for _, from := range l.Elements {
+		for _, to := range l.Outputs {
+			ask(from, to, from.Sheet)
+		}
+	}
+	for _, to := range l.Outputs {
+		ask(envs.Place{}, to, l.Sheets())
+	}
+	return all
+}

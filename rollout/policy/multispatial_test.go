@@ -1,0 +1,97 @@
+package policy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// twoSheets is an observation of three elements on two sheets, and two outputs.
+func twoSheets() envs.Box {
+	box := envs.Symmetric(1, 1, 1)
+	box.Layout = &envs.Layout{Elements: []envs.Place{{X: .5, Y: -.25}, {X: -1, Y: .75}, {Sheet: 1, X: .25}},
+		Outputs: []envs.Place{{Y: 1}, {X: -.5}}}
+	return box
+}
+
+// 31.470: the weights that a genome draws, in plain Go: tanh(1.2·x2 - .9·y1) for elements of the first sheet,
+// tanh(1.1·distance + .4·dx - .3·dy) for those of the second, and biases tanh(.8·y2).
+func TestMultispatialDraws(t *testing.T) {
+	p, _, err := Make("multispatial", settings.Values{"threshold": .25}, twoSheets(),
+		envs.Discrete{N: 2})
+	require.NoError(t, err)
+	h := p.(*HyperNEAT)
+	d := genome.Document{}
+	for i := range 10 {
+		node := genome.NodeDocument{Number: i, Kind: "input", Response: 1, Activation: "tanh", Aggregation: "sum"}
+		if i >= 7 {
+			node.Kind = "output"
+		}
+		d.Nodes = append(d.Nodes, node)
+	}
+	for i, c := range []struct {
+		from, to int
+		weight   float64
+	}{{2, 7, 1.2}, {1, 7, -.9}, {6, 8, 1.1}, {4, 8, .4}, {5, 8, -.3}, {3, 9, .8}} {
+		d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: i, From: c.from, To: c.to,
+			Weight: c.weight, Enabled: true})
+	}
+	g, err := h.pattern.Genome(d)
+	require.NoError(t, err)
+	number := func(w float64) float64 {
+		if w = math.Tanh(w); math.Abs(w) <= .25 {
+			return 0
+		}
+		return math.Copysign((math.Abs(w)-.25)/.75*3, w)
+	}
+	x, layout := []float64{.6, -.9, .3}, twoSheets().Layout
+	var want []float64
+	for _, to := range layout.Outputs {
+		sum := number(.8 * to.Y)
+		for i, from := range layout.Elements {
+			dx, dy := to.X-from.X, to.Y-from.Y
+			w := 1.2*to.X - .9*from.Y
+			if from.Sheet == 1 {
+				w = 1.1*math.Sqrt(dx*dx+dy*dy) + .4*dx - .3*dy
+			}
+			sum += number(w) * x[i]
+		}
+		want = append(want, sum)
+	}
+	run := xlabridge.Jit2(xlatest.Open(t, 1), func(g genome.Genome, x *graph.Array) *graph.Array {
+		_, out := p.Act(h.Prepare(g), graph.None{}, x, random.New(0))
+		return out.Action
+	})
+	out, err := run(g, graph.Of(x).Convert(graph.Float32))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, want, floats(t, out), 1e-5)
+}
+
+// 31.471: an observation without places, other outputs than places, and too little room.
+func TestMultispatialRefuses(t *testing.T) {
+	for _, c := range []struct {
+		observation envs.Space
+		outputs     int
+		values      settings.Values
+		want        string
+	}{
+		{envs.Symmetric(1), 2, nil, `policy: got "multispatial", want an environment that says where the elements of ` +
+			"its observations lie (envs.Box.Layout), such as Forage-L1-v1: use hyperneat here"},
+		{envs.Discrete{N: 3}, 2, nil, "want an environment that says where"},
+		{twoSheets(), 3, nil, "want 2 outputs, one for each place in the environment's layout: its actions need 3"},
+		{twoSheets(), 2, settings.Values{"nodes": 9}, "policy.nodes: got 9, want at least 10: 7 inputs and 3 outputs"},
+		{twoSheets(), 2, settings.Values{"connections": 20}, "policy.connections: got 20, want at least 21"},
+	} {
+		_, _, err := Make("multispatial", c.values, c.observation, envs.Discrete{N: c.outputs})
+		require.ErrorContains(t, err, c.want)
+	}
+}
