@@ -510,8 +510,8 @@ func TestNEATEqualsThePaper(t *testing.T) {
 			settings.Values{"nodes": 33, "connections": 50}, false},
 		{"31.482 recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
 			"activations": "tanh,sin", "initial": "none", "nodes": 30, "connections": 60}, false},
-		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2, "connection-rate": .3,
-			"function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
+		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2,
+			"connection-rate": .3, "function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
 			settings.Values{"aggregations": "sum,max,mean", "nodes": 30, "connections": 50}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
