@@ -25,7 +25,7 @@ type vmapConfig struct {
 	in   []int // one per argument; nil: all 0
 	at   []leafAxis
 	out  int
-	size int
+	size int // -1: not given
 	last bool
 }
 
@@ -42,8 +42,13 @@ func OutAxis(axis int) VMapOption { return func(c *vmapConfig) { c.out = axis } 
 // AxisName names the mapped axis for collectives (PSum, AllGather, AxisIndex …) inside the function.
 func AxisName(name string) VMapOption { return func(c *vmapConfig) { c.name = name } }
 
-// AxisSize gives the number of lanes where no argument is mapped.
-func AxisSize(n int) VMapOption { return func(c *vmapConfig) { c.size = n } }
+// AxisSize gives the number of lanes, at least 0, where no argument is mapped.
+func AxisSize(n int) VMapOption {
+	if n < 0 {
+		throw("AxisSize", "got %d lanes, want at least 0", n)
+	}
+	return func(c *vmapConfig) { c.size = n }
+}
 
 // LanesLast keeps the lanes on the last axis of what is computed inside, and writes small matrix products as sums of
 // products of lanes: faster for narrow networks on CPUs, where lanes then fill vector registers. Results are the same
@@ -73,7 +78,7 @@ func VMap3[A, B, C, R any](f func(A, B, C) R, opts ...VMapOption) func(A, B, C) 
 }
 
 func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
-	var c vmapConfig
+	c := vmapConfig{size: -1}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -85,7 +90,7 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	dims := make([]int, len(leaves))
 	shapes := make([]Shape, len(leaves))
 	size := c.size
-	sized := c.size > 0
+	sized := c.size >= 0
 	axes := c.leafAxes(tree, perArg, len(args))
 	for i, l := range leaves {
 		axis := axes[i]

@@ -41,9 +41,30 @@ func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 	}
 	same := Eq(ends[0], ends[1]) // one value: an interval around it
 	low, high := Select(same, Sub(ends[0], .5), ends[0]), Select(same, Add(ends[1], .5), ends[1])
-	step := Div(Convert(Iota(bins+1), x.DType()), bins)
-	edges = Add(Mul(low, Sub(1, step)), Mul(high, step))
+	edges = Concatenate(0, histogramEdges(low, high, bins), ExpandDims(high, 0))
 	return HistogramOf(x, edges), edges
+}
+
+// histogramEdges are the edges of equal intervals from low to high, scalars of one dtype, except the last. They are
+// low·(1-s) + high·s for steps s, as in jax.numpy.histogram. In float32 they are rounded where XLA for CPUs rounds
+// JAX's: high·s is not, before it is added. An ordinary multiplication and addition would be rounded once or twice, as
+// the compiler likes, and what is on an edge would be counted on either side of it.
+func histogramEdges(low, high *Array, bins int) *Array {
+	d := low.DType()
+	width := Convert(Div(1, Full(Shape{DType: d}, bins)), d)
+	perBin := Mul(high, width)
+	if d == Float64 {
+		place := Convert(Iota(bins), d)
+		below := Mul(low, Sub(1, Barrier(Mul(place, width))[0]))
+		both := Barrier(below, Mul(perBin, place))
+		return Add(both[0], both[1])
+	}
+	// A float64 holds the product of two float32, so that only conversions round.
+	wide := func(x *Array) *Array { return Convert(x, Float64) }
+	place := wide(Iota(bins))
+	below := Mul(low, Sub(1, Convert(Mul(place, wide(width)), d)))
+	rounded := Barrier(below, perBin)
+	return Convert(Add(wide(rounded[0]), Mul(wide(rounded[1]), place)), d)
 }
 
 // HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with

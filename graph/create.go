@@ -56,10 +56,17 @@ func Linspace(start, stop float64, n int) *Array {
 	return Float32s(v)
 }
 
-// OneHot marks index x (any integer shape) along a new last axis of size n; indices out of range give zeros.
+// OneHot marks index x (any integer shape) along a new last axis of size n; indices out of range give zeros. A bool is
+// index 0 or 1.
 func OneHot(x *Array, n int, d DType) *Array {
 	if n < 0 {
 		throw("OneHot", "got the size %d for %s; want at least 0", n, x.shape)
+	}
+	switch { // a dtype that holds all of 0, …, n-1
+	case isFloat(x.DType()) && ItemSize(x.DType()) == 2:
+		x = Convert(x, Float32)
+	case ItemSize(x.DType()) < 4:
+		x = Convert(x, Int32)
 	}
 	return Convert(Eq(ExpandDims(x, -1), Convert(Iota(n), x.DType())), d)
 }

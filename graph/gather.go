@@ -67,13 +67,19 @@ func fillOutside(x, inside *Array, axes []int) *Array {
 	return Select(broadcastInDim(inside, x.Dims(), axes), x, fill)
 }
 
-// takeNone takes from an empty axis, which only no indices can do. dims are the result's.
-func takeNone(name string, x *Array, axis int, indices *Array, dims []int) *Array {
-	if indices.Size() > 0 {
-		throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take", axis, x.shape,
-			indices.shape)
+// takeNone takes from an empty axis: nothing, or values that fill it. dims are the result's.
+func takeNone(name string, x *Array, axis int, indices *Array, dims []int, mode IndexMode) *Array {
+	indexArray(name, indices)
+	none := Zeros(x.shape.dims(dims...))
+	switch {
+	case none.Size() == 0:
+		return none
+	case mode == FillOrDrop:
+		return fillOutside(none, Full(Shape{DType: Bool}, false), nil)
 	}
-	return Zeros(x.shape.dims(dims...))
+	throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take; FillOrDrop would fill the "+
+		"result", axis, x.shape, indices.shape)
+	return nil
 }
 
 // Take gathers the slices of x at indices along an axis: the axis is replaced by the axes of indices. Negative indices
@@ -83,7 +89,7 @@ func Take(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	m := oneMode("Take", mode, ClipIndex)
 	n := x.shape.Dims[axis]
 	if n == 0 {
-		return takeNone("Take", x, axis, indices, slices.Concat(x.Dims()[:axis], indices.Dims(), x.Dims()[axis+1:]))
+		return takeNone("Take", x, axis, indices, slices.Concat(x.Dims()[:axis], indices.Dims(), x.Dims()[axis+1:]), m)
 	}
 	idx := rowIndices("Take", indices, n, m)
 	sizes := slices.Clone(x.Dims())
@@ -115,10 +121,11 @@ func TakeAlongAxis(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	n := x.shape.Dims[axis]
 	dims := slices.Clone(x.Dims())
 	dims[axis] = indices.shape.Dims[axis]
-	if n == 0 {
-		return takeNone("TakeAlongAxis", x, axis, indices, dims)
+	indices = BroadcastTo(indices, dims...)
+	if n == 0 || product(dims) == 0 {
+		return takeNone("TakeAlongAxis", x, axis, indices, dims, m)
 	}
-	idx := rowIndices("TakeAlongAxis", BroadcastTo(indices, dims...), n, m)
+	idx := rowIndices("TakeAlongAxis", indices, n, m)
 	others := dropAxes(rangeInts(0, x.Rank()), []int{axis})
 	a := gatherAttrs{collapsed: []int{axis}, batch: others, indexBatch: others, indexMap: []int{axis},
 		sizes: slices.Repeat([]int{1}, x.Rank())}

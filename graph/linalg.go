@@ -59,6 +59,15 @@ func checkSquare(c *call, s Shape) {
 	}
 }
 
+// emptyResults are the results of a factorisation of matrices without elements, whose last axes have the given dims.
+func emptyResults(x *Array, dims ...[]int) []*Array {
+	outs := make([]*Array, len(dims))
+	for i, d := range dims {
+		outs[i] = Zeros(matrixDims(x.shape, d...))
+	}
+	return outs
+}
+
 // matrixDims is s with other dims for its last two axes (or fewer, or more).
 func matrixDims(s Shape, dims ...int) Shape {
 	return s.dims(append(slices.Clone(s.Dims[:s.Rank()-2]), dims...)...)
@@ -83,6 +92,13 @@ func eachMatrix(leading int, in []*Array, f func(in []*Array) []*Array) []*Array
 
 // batchMatrices is the vmap rule of ops that leave leading axes alone.
 func batchMatrices(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+	if b.size == 0 {
+		outs := make([]*Array, len(n.Outs))
+		for i, o := range n.Outs {
+			outs[i] = Zeros(o.shape.insert(0, 0))
+		}
+		return outs, make([]int, len(outs))
+	}
 	return apply(n.Op, n.Attrs, b.front(in, dims)), make([]int, len(n.Outs))
 }
 

@@ -35,6 +35,8 @@ func Det(x *Array) *Array {
 		return Sub(Mul(element(i, j), element(k, l)), Mul(element(i, l), element(k, j)))
 	}
 	switch x.Dim(0) {
+	case 0:
+		return Full(Shape{DType: x.DType()}, 1)
 	case 1:
 		return element(0, 0)
 	case 2:

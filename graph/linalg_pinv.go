@@ -6,6 +6,9 @@ package graph
 // the default is 10 max(m, n) epsilon. As jax.numpy.linalg.pinv.
 func Pinv(x *Array, rcond ...float64) *Array {
 	x = matrix("Pinv", x)
+	if x.Size() == 0 {
+		return MatrixTranspose(x)
+	}
 	if x.Rank() > 2 {
 		return VMap(func(x *Array) *Array { return Pinv(x, rcond...) })(x)
 	}

@@ -80,7 +80,8 @@ func TestSelectedReadsOutside(t *testing.T) {
 	}{
 		{"29.213", Of([]int32{-1, 0, 4, 5, math.MinInt32, math.MaxInt32}), 5, 0},
 		{"29.214 one row", Of([]int32{-1, 0, 1, 5, math.MinInt32, math.MaxInt32}), 1, 0},
-		{"29.215 bytes", Of([]int8{-128, -1, 0, 4, 5, 127}), 5, 1},
+		{"29.215 bytes, which are widened", Of([]int8{-128, -1, 0, 4, 5, 127}), 5, 0},
+		{"28.391 64 bits", Of([]int64{math.MinInt64, -1, 0, 4, 5, math.MaxInt64}), 5, 1},
 		{"29.216 a long axis", Of([]int32{-1, 0, mostMask, mostMask + 1, mostMask + 2, 5}), mostMask + 1, 1},
 	} {
 		x := Mul(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 1), 3).Add(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 2))

@@ -110,7 +110,12 @@ func (m dense) lower() dense {
 // Cholesky is the lower triangular L [n, n] with positive diagonal and L L^T = x, for a symmetric positive definite x
 // [n, n]; its symmetric part is taken. Where x is not positive definite the lower triangle is NaN. As
 // jax.numpy.linalg.cholesky.
-func Cholesky(x *Array) *Array { return apply1(op("cholesky"), nil, symmetric(square("Cholesky", x))) }
+func Cholesky(x *Array) *Array {
+	if x = square("Cholesky", x); x.Size() == 0 {
+		return x
+	}
+	return apply1(op("cholesky"), nil, symmetric(x))
+}
 
 // CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].
 func CholeskySolve(l, b *Array) *Array {

@@ -138,6 +138,9 @@ func number(b bool) int {
 // solveLanes folds the lane axis, at place at of the last input, into its neighbour behind, applies n, and unfolds.
 func solveLanes(b *batching, n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {
 	dims := rhs.Dims()
+	if rhs.Size() == 0 {
+		return []*Array{Zeros(rhs.shape)}, []int{at}
+	}
 	folded := slices.Concat(dims[:at], []int{dims[at] * dims[at+1]}, dims[at+2:])
 	out := apply1(n.Op, n.Attrs, append(slices.Clone(in[:len(in)-1]), Reshape(rhs, folded...))...)
 	return []*Array{Reshape(out, dims...)}, []int{at}
@@ -203,6 +206,11 @@ func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 		})[0]
 	}
 	a, b, vector := system("TriangularSolve", a, b, t.right)
+	if b.Size() == 0 && vector {
+		return Reshape(b, 0)
+	} else if b.Size() == 0 {
+		return b
+	}
 	x := apply1(op("triangular_solve"), t, a, b)
 	if vector {
 		return Reshape(x, x.Size())

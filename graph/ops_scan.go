@@ -17,8 +17,13 @@ type scanAttrs struct {
 // ScanOption changes how Scan runs.
 type ScanOption func(*scanAttrs)
 
-// Length gives the number of steps where no input is scanned.
-func Length(n int) ScanOption { return func(a *scanAttrs) { a.length = n } }
+// Length gives the number of steps, at least 0, where no input is scanned.
+func Length(n int) ScanOption {
+	if n < 0 {
+		throw("Length", "got %d steps, want at least 0", n)
+	}
+	return func(a *scanAttrs) { a.length = n }
+}
 
 // ReverseScan goes from the last step to the first; outputs stay in the inputs' order.
 func ReverseScan() ScanOption { return func(a *scanAttrs) { a.reverse = true } }

@@ -14,7 +14,8 @@ func moveTensor(shape Shape, in *Tensor, from func(idx []int) int) *Tensor {
 	return out
 }
 
-// moveStrided builds a tensor whose element at an index is in's element number base plus the sum of index times strides.
+// moveStrided builds a tensor whose element at an index is in's element number base plus the sum of index times
+// strides.
 func moveStrided(shape Shape, in *Tensor, base int, strides []int) *Tensor {
 	out := newTensor(shape)
 	forEachAt(shape.Dims, base, strides, func(i, at int) { out.V[i] = in.V[at] })

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"xlarun/graph/internal/stablehlo"
@@ -413,18 +414,31 @@ var _ = register(&Op{
 	},
 })
 
-// DynamicSlice takes a block of the given sizes at start indices that are computed: one integer scalar an axis. Blocks
-// that would leave the array are moved inside.
+// DynamicSlice takes a block of the given sizes at start indices that are computed: one integer scalar an axis, of any
+// integer dtypes. Blocks that would leave the array are moved inside.
 func DynamicSlice(x *Array, start []*Array, sizes []int) *Array {
-	return apply1(op("dynamic_slice"), sizesAttrs{slices.Clone(sizes)}, append([]*Array{x}, sameIndexType(start)...)...)
+	return apply1(op("dynamic_slice"), sizesAttrs{slices.Clone(sizes)}, append([]*Array{x}, startIndices(start)...)...)
 }
 
-func sameIndexType(start []*Array) []*Array {
+// startIndices converts start indices to one dtype that holds all of them: int32, or int64 where one of them may be
+// larger. XLA takes a constant of an unsigned dtype for a signed number, and the limit of an axis need not fit in a
+// narrow dtype.
+func startIndices(start []*Array) []*Array {
+	d := Int32
+	for _, s := range start {
+		if ItemSize(s.DType()) == 8 || s.DType() == Uint32 {
+			d = Int64
+		}
+	}
 	out := slices.Clone(start)
 	for i, s := range out {
-		if s.DType() != out[0].DType() {
-			out[i] = Convert(s, out[0].DType())
+		if !isInt(s.DType()) {
+			return start // the op refuses it
 		}
+		if s.DType() == Uint64 {
+			s = Min(s, math.MaxInt64) // larger ones would become negative
+		}
+		out[i] = Convert(s, d)
 	}
 	return out
 }
@@ -432,6 +446,7 @@ func sameIndexType(start []*Array) []*Array {
 // DynamicIndex takes element i (an integer scalar, moved into range) along an axis, which goes away.
 func DynamicIndex(x, i *Array, axis int) *Array {
 	axis = checkAxis("DynamicIndex", axis, x.Rank())
+	i = startIndices([]*Array{i})[0]
 	at := make([]*Array, x.Rank())
 	sizes := slices.Clone(x.Dims())
 	for k := range at {
@@ -507,12 +522,13 @@ func writeBlock(in []*Tensor) *Tensor {
 // inside.
 func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {
 	return apply1(op("dynamic_update_slice"), nil, append([]*Array{x, Convert(update, x.DType())},
-		sameIndexType(start)...)...)
+		startIndices(start)...)...)
 }
 
 // DynamicUpdateIndex writes element i (an integer scalar, moved into range) along an axis.
 func DynamicUpdateIndex(x, update, i *Array, axis int) *Array {
 	axis = checkAxis("DynamicUpdateIndex", axis, x.Rank())
+	i = startIndices([]*Array{i})[0]
 	at := make([]*Array, x.Rank())
 	for k := range at {
 		at[k] = Zeros(i.shape)

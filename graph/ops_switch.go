@@ -159,8 +159,9 @@ func Switch[R any](index *Array, branches ...func() R) R {
 		throw("Switch", "the index is %s, want an integer scalar", index.shape)
 	}
 	if index.DType() != Bool {
-		// In the index's own dtype: a large one would wrap. 127 is the most that every integer dtype holds.
-		if last := len(branches) - 1; last < 127 {
+		// In the index's own dtype, or in one that holds it: a large one would wrap. 127 is the most that every integer
+		// dtype holds.
+		if last := len(branches) - 1; last < 127 || index.DType() == Uint64 {
 			index = Clamp(0, index, last)
 		} else {
 			index = Clamp(0, Convert(index, Int64), last)

@@ -20,7 +20,7 @@ var _ = register(&Op{
 		}
 		last := x.Rank() - 1
 		if k < 1 || k > x.Dims[last] {
-			c.fail("k is %d for %s; want from 1 to %d, the size of the last axis", k, x, x.Dims[last])
+			c.fail("k is %d for %s; want from 0 to %d, the size of the last axis", k, x, x.Dims[last])
 		}
 		dims := append(slices.Clone(x.Dims[:last]), k)
 		return []Shape{x.dims(dims...), x.with(Int32).dims(dims...)}

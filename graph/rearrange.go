@@ -95,7 +95,12 @@ func Quantile(x *Array, q float64, axis int) *Array {
 	low := int(at)
 	value := index(s, axis, low)
 	if w := at - float64(low); w > 0 {
-		value = Add(Mul(value, 1-w), Mul(index(s, axis, low+1), w))
+		first, second := Mul(value, 1-w), Mul(index(s, axis, low+1), w)
+		if w == 1-w {
+			// XLA would make (a+b)·w of a·w + b·w, which overflows.
+			first = Barrier(first)[0]
+		}
+		value = Add(first, second)
 	}
 	last := index(s, axis, n-1) // NaN sorts last
 	return Select(IsNaN(last), last, value)

@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 		{"window size", "reduce_window: window [1 0 2 1]; want at least 1 along each axis", func() *Array {
 			return ReduceWindow(x, "sum", []int{1, 0, 2, 1})
 		}},
-		{"top k", "top_k: k is 4 for f32[2,5,5,3]; want from 1 to 3", func() *Array { return first(TopK(x, 4)) }},
+		{"top k", "top_k: k is 4 for f32[2,5,5,3]; want from 0 to 3", func() *Array { return first(TopK(x, 4)) }},
 		{"sort nothing", "Sort: got no arrays", func() *Array { return SortKV(nil, 0, 1)[0] }},
 		{"sort keys", "sort: got 1 operands and 2 keys", func() *Array { return SortKV([]*Array{x}, 0, 2)[0] }},
 		{"sort axis", "Sort: axis 4 of an array of rank 4", func() *Array { return Sort(x, 4) }},

@@ -1,5 +1,10 @@
 package graph
 
+import (
+	"math"
+	"slices"
+)
+
 // Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of
 // which the first element counts not: vectors [m] and [n] give [m, n].
 func Toeplitz(c *Array, r ...*Array) *Array {
@@ -68,14 +73,28 @@ func Rot90(x *Array, turns int) *Array {
 }
 
 // RavelMultiIndex is the place of an element in an array of the given dims that is laid out row by row, of its index
-// along each axis: int32 arrays that broadcast. Indices out of range are moved into it. It inverts UnravelIndex.
+// along each axis: integer arrays that broadcast. Indices out of range are moved into it. It inverts UnravelIndex. The
+// result is int32, or int64 where an index is a 64-bit one or the product of the dims needs it.
 func RavelMultiIndex(indices []*Array, dims ...int) *Array {
+	const name = "RavelMultiIndex"
 	if len(indices) != len(dims) || len(dims) == 0 {
-		throw("RavelMultiIndex", "got %d indices and %d dims, want as many, at least one", len(indices), len(dims))
+		throw(name, "got %d indices and %d dims, want as many, at least one", len(indices), len(dims))
 	}
-	at := Full(Shape{DType: Int32}, 0)
+	if whole := (Shape{DType: Int8, Dims: dims}); slices.Min(dims) < 0 || !whole.countable() {
+		throw(name, "got dims %v, want sizes of at least 0 whose product an int64 holds", dims)
+	}
+	d := Int32
+	if product(dims) > math.MaxInt32 ||
+		slices.ContainsFunc(indices, func(x *Array) bool { return ItemSize(x.DType()) == 8 }) {
+		d = Int64
+	}
+	at := Full(Shape{DType: d}, 0)
 	for i, x := range indices {
-		at = Add(Mul(at, dims[i]), Clamp(0, x, dims[i]-1))
+		x = indexArray(name, x)
+		if ItemSize(x.DType()) < ItemSize(d) {
+			x = Convert(x, d)
+		}
+		at = Add(Mul(at, dims[i]), Convert(Clamp(0, x, max(dims[i]-1, 0)), d))
 	}
 	return at
 }

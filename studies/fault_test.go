@@ -250,7 +250,8 @@ func TestServed(t *testing.T) {
 	}
 	out, err := guest("wrong").CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), "refuses this worker")
+	require.Contains(t, string(out), "the worker is refused: the server at "+url+
+		" refuses the token of the variable XLARUN_TOKEN: ")
 	killed := guest("right")
 	require.NoError(t, killed.Start())
 	require.Eventually(t, func() bool { // it runs a trial

@@ -19,6 +19,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/internal/long"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
@@ -213,8 +214,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if url := os.Getenv(asGuest); url != "" {
-		if err := JoinStudy(context.Background(), Join{URL: url, Token: os.Getenv(TokenVariable), Wait: 10 *
-			time.Second}, bowls{}); err != nil {
+		if err := JoinStudy(context.Background(), Join{Wait: 10 * time.Second,
+			Server: messaging.Server{URL: url, Token: os.Getenv(TokenVariable)}}, bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

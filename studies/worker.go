@@ -2,7 +2,6 @@ package studies
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -34,10 +33,8 @@ const (
 
 // Join says how a worker finds its study.
 type Join struct {
-	URL   string        // nats://HOST:PORT, or tls://
-	Token string        // "" for none
-	TLS   *tls.Config   // nil for none
-	Wait  time.Duration // for a coordinator that is away
+	messaging.Server
+	Wait time.Duration // for a coordinator that is away
 	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
 	Away func(since time.Duration)
 
@@ -60,7 +57,8 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{URL: "nats://here", Token: os.Getenv(TokenVariable), Wait: orphanTimeout,
+	err = join(ctx, id, Join{Wait: orphanTimeout,
+		Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)},
 		socket: workdir.socket(name)}, runs)
 	if errors.Is(err, ErrNoCoordinator) {
 		return nil
@@ -83,7 +81,7 @@ func newID() string {
 // ErrNoCoordinator and ErrRefused end a worker. Another worker in its place would end in the same way.
 var (
 	ErrNoCoordinator = errors.New("there is no coordinator: the study may be over, or it is not served there")
-	ErrRefused       = errors.New("the server refuses this worker")
+	ErrRefused       = errors.New("the worker is refused")
 )
 
 // Errors that end a worker or its trial.
@@ -136,14 +134,8 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
 		nats.SetCustomDialer(w.dial)}
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
-		switch {
-		case errors.Is(err, nats.ErrAuthorization):
-			cancel(fmt.Errorf("%s: %w (%w): give the study's token by --token-file or %s", j.URL, ErrRefused, err,
-				TokenVariable))
-		case errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, nats.ErrSecureConnRequired) ||
-			errors.Is(err, nats.ErrSecureConnWanted):
-			cancel(fmt.Errorf("%s: %w (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL,
-				ErrRefused, err))
+		if refusal := j.Refusal(err); refusal != nil {
+			cancel(fmt.Errorf("%w: %w", ErrRefused, refusal))
 		}
 	}))
 	if j.Token != "" {

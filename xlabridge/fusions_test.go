@@ -76,10 +76,12 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 	text := inside([]byte("no message"))
 	require.Equal(t, text, withoutFusions(text), "29.104 a string in place of the module")
 	// A fusion that calls the computation 0, which is what one without a number has.
-	fusion := message([]protobuf.Field{{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("fusion")},
+	fusion := message([]protobuf.Field{
+		{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("fusion")},
 		{Number: hlo.InstructionCalled, Kind: protowire.VarintType, Bytes: []byte{0}}})
 	caller := message([]protobuf.Field{{Number: hlo.ComputationInstructions, Kind: protowire.BytesType, Bytes: fusion}})
-	damaged := inside(message([]protobuf.Field{{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: caller},
+	damaged := inside(message([]protobuf.Field{
+		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: caller},
 		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: []byte("no message")}}))
 	kept := string(withoutFusions(damaged))
 	require.Contains(t, kept, "no message", "29.105 a string in place of a computation")

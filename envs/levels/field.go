@@ -181,7 +181,8 @@ func (z size) space(layers, further, actions int) envs.Box {
 	for sheet := range layers {
 		for c := range z.viewSide() * z.viewSide() {
 			east, south := c%z.viewSide()-z.reach, c/z.viewSide()-z.reach
-			l.Elements = append(l.Elements, envs.Place{Sheet: sheet, X: float64(east) / reach, Y: -float64(south) / reach})
+			l.Elements = append(l.Elements,
+				envs.Place{Sheet: sheet, X: float64(east) / reach, Y: -float64(south) / reach})
 		}
 	}
 	for i := range further {
@@ -189,7 +190,8 @@ func (z size) space(layers, further, actions int) envs.Box {
 	}
 	l.Outputs = []envs.Place{north: {Y: 1 / reach}, east: {X: 1 / reach}, south: {Y: -1 / reach}, west: {X: -1 / reach},
 		stay: {}}[:actions]
-	return envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{len(l.Elements)}, DType: graph.Float32, Layout: l}
+	return envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{len(l.Elements)}, DType: graph.Float32,
+		Layout: l}
 }
 
 // picture is a canvas for a map.

@@ -2,6 +2,7 @@
 package messaging
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,13 +12,18 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"xlarun/internal/credentials"
 )
 
 // Server says how to reach a NATS server.
 type Server struct {
 	URL   string // nats://HOST:PORT or tls://HOST:PORT
 	Token string // "": none
-	TLS   *tls.Config
+	// TokenSource names the flag or the variable that the token comes from, or may come from; "": the variable
+	// XLARUN_TOKEN.
+	TokenSource string
+	TLS         *tls.Config
 }
 
 const (
@@ -44,16 +50,13 @@ func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error)
 	return conn, nil
 }
 
-// ConnectError is the error of a server that cannot be reached.
+// ConnectError is the error of a server that cannot be reached, or that refuses the connection.
 type ConnectError struct {
-	URL   string
 	Cause error
-	Wants string // what to do
+	text  string
 }
 
-func (e *ConnectError) Error() string {
-	return fmt.Sprintf("%s cannot be reached (%v): %s", e.URL, e.Cause, e.Wants)
-}
+func (e *ConnectError) Error() string { return e.text }
 
 func (e *ConnectError) Unwrap() error { return e.Cause }
 
@@ -62,15 +65,31 @@ func (e *ConnectError) ErrorCode() string { return "no_server" }
 
 // Unreachable returns the error of a server that cannot be reached, a *ConnectError.
 func (s Server) Unreachable(err error) error {
-	wants := "start xlarun serve or nats-server -js there, or give its address"
+	if refusal := s.Refusal(err); refusal != nil {
+		return refusal
+	}
+	return &ConnectError{err, fmt.Sprintf("%s cannot be reached (%v): start xlarun serve or nats-server -js there, "+
+		"or give its address", s.URL, err)}
+}
+
+// Refusal returns the error of a server that refuses the token or the certificates, a *ConnectError. It returns nil for
+// other errors.
+func (s Server) Refusal(err error) error {
+	text, source := "", cmp.Or(s.TokenSource, "the variable "+credentials.TokenVariable)
 	switch {
+	case errors.Is(err, nats.ErrAuthorization) && s.Token == "":
+		text = fmt.Sprintf("the server at %s wants a token: give it by %s", s.URL, source)
 	case errors.Is(err, nats.ErrAuthorization):
-		wants = "give the server's token by XLARUN_TOKEN"
+		text = fmt.Sprintf("the server at %s refuses the token of %s: give the one that the server was started with",
+			s.URL, source)
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.Is(err, nats.ErrSecureConnRequired),
 		errors.Is(err, nats.ErrSecureConnWanted):
-		wants = "give tls:// and the certificates that the server wants"
+		text = fmt.Sprintf("the server at %s does not connect (%v): give tls:// and the --tls-ca, --tls-cert and "+
+			"--tls-key that it wants", s.URL, err)
+	default:
+		return nil
 	}
-	return &ConnectError{s.URL, err, wants}
+	return &ConnectError{err, text}
 }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -83,8 +102,8 @@ func ParseAddress(text string) (server, name string, err error) {
 		return "", "", errors.New("nats://HOST:PORT/NAME or tls://HOST:PORT/NAME")
 	}
 	if u.User != nil {
-		return "", "", errors.New("an address without a password, which others could read: give the token by the " +
-			"variable XLARUN_TOKEN")
+		return "", "", errors.New("an address without a password, which others could read: give the token by " +
+			"--token-file or the variable XLARUN_TOKEN")
 	}
 	server = u.Scheme + "://" + u.Host
 	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {

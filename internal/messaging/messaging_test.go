@@ -38,7 +38,7 @@ func TestUnreachable(t *testing.T) {
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	require.ErrorContains(t, err, "start xlarun serve or nats-server -js there")
 	for cause, want := range map[error]string{
-		nats.ErrAuthorization:         "XLARUN_TOKEN",
+		nats.ErrAuthorization:         "the server at nats://a wants a token: give it by the variable XLARUN_TOKEN",
 		nats.ErrSecureConnRequired:    "tls://",
 		errors.New("no such machine"): "start xlarun serve",
 	} {

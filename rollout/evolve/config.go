@@ -65,6 +65,15 @@ func (c *Config) options() generation.Options {
 	return o
 }
 
+// Suggested returns settings for the environment, and of an island as many migrants as the population allows.
+func (c *Config) Suggested() settings.Values {
+	values := c.Playing.Suggested()
+	if c.Island != "" {
+		c.SuggestMigrants(values, c.MigrationSettings)
+	}
+	return values
+}
+
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled: unknown names,
 // numbers out of range, more memory than the machine has free.
 func (c *Config) Check(on plan.Machine) error {

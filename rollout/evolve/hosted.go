@@ -49,12 +49,19 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server and the name of HostSettings.Join.
+// server returns the server of HostSettings.Join, what to show it, and the name. Errors are *settings.Error and
+// *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.URL, name, err = messaging.ParseAddress(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
 	}
-	return s, name, nil
+	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
+	s.TokenSource = files.TokenSource()
+	if s.Token, err = files.Secret(); err != nil {
+		return s, "", err
+	}
+	s.TLS, err = files.TLS()
+	return s, name, err
 }
 
 // checkHosts checks the settings of a run that is a host.
@@ -71,13 +78,6 @@ func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	server, name, err := h.server()
 	if err != nil {
 		return nil, err
-	}
-	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
-	if server.Token, err = files.Secret(); err != nil {
-		return nil, settings.Wrong("join", h.Join, "a server with a token that can be read: %v", err)
-	}
-	if server.TLS, err = files.TLS(); err != nil {
-		return nil, settings.Wrong("join", h.Join, "a server with certificates that can be read: %v", err)
 	}
 	return hosts.On(server, name+suffix), nil
 }

@@ -206,7 +206,14 @@ func TestHostsThatAreRefused(t *testing.T) {
 	}
 	t.Setenv("XLARUN_TOKEN", "")
 	_, err = c.Start(xlatest.Open(t, 1))
-	require.ErrorContains(t, err, "give the server's token by XLARUN_TOKEN")
+	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
+		"XLARUN_TOKEN", "32.270")
+	c.TokenFile = filepath.Join(t.TempDir(), "token2")
+	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
+	_, err = c.Start(xlatest.Open(t, 1))
+	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
+		": give the one that the server was started with", "32.271 it cannot be reached")
+	c.TokenFile = ""
 	c.Join = "nats://127.0.0.1:1/x"
 	_, err = c.Start(xlatest.Open(t, 1))
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")

@@ -129,6 +129,13 @@ func ofIsland(one generation.Search, each map[string][]float64, island int) gene
 	return one
 }
 
+// Suggested returns settings for the environment, and as many migrants as the population allows.
+func (c *Islands) Suggested() settings.Values {
+	values := c.Playing.Suggested()
+	c.SuggestMigrants(values, c.MigrationSettings)
+	return values
+}
+
 // Check returns the first mistake in the config, a *settings.Error, before anything is traced or compiled.
 func (c *Islands) Check(on plan.Machine) error {
 	_, _, err := c.setup(on)

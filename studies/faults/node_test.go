@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies"
@@ -136,7 +137,8 @@ func (a nodeArgs) run() error {
 	defer stop()
 	switch {
 	case a.Join != "":
-		return studies.JoinStudy(ctx, studies.Join{URL: a.Join, Token: "secret", Wait: time.Minute}, waves{})
+		return studies.JoinStudy(ctx, studies.Join{Wait: time.Minute,
+			Server: messaging.Server{URL: a.Join, Token: "secret"}}, waves{})
 	case a.Storage != "":
 		return studies.Worker(ctx, a.Storage, a.Study, 0, waves{})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/messaging"
 	"xlarun/studies"
 )
 
@@ -41,19 +42,18 @@ func workCommand(a *cli.App) *cobra.Command {
 			if count, err = workerCount(count, threads, runtime.NumCPU()); err != nil {
 				return err
 			}
-			token, err := access.secret()
-			if err != nil {
+			server := messaging.Server{URL: args[0], TokenSource: access.files().TokenSource()}
+			if server.Token, err = access.secret(); err != nil {
 				return err
 			}
-			secure, err := access.tls()
-			if err != nil {
+			if server.TLS, err = access.tls(); err != nil {
 				return err
 			}
 			if count > 1 {
 				return superviseWorkers(cmd.Context(), a, count, threads, os.Args[1:])
 			}
 			runtime.GOMAXPROCS(threads)
-			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait,
+			err = studies.JoinStudy(cmd.Context(), studies.Join{Server: server, Wait: wait,
 				Away: func(since time.Duration) {
 					if os.Getenv(envQuiet) == "" {
 						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+

@@ -114,6 +114,12 @@ func TestBadInput(t *testing.T) {
 				"give --join on the command line"}},
 		{"27.184 a token in a file", "evolve --config file.toml", "token-file = 'id_rsa'",
 			[]string{`file.toml: key "token-file" got id_rsa`, "and a file must not"}},
+		{"32.272 no token file", "evolve --join nats://h:1/x --token-file nosuch", "",
+			[]string{"xlarun evolve: --token-file nosuch cannot be read (no such file or directory)"}},
+		{"32.273 a token file that others read", "evolve --join nats://h:1/x --token-file open", "",
+			[]string{"--token-file open has the permissions -rw-r--r--", "run chmod 600 open"}},
+		{"32.274 a short token", "evolve --join nats://h:1/x --token-file short", "",
+			[]string{"--token-file short has a token of 5 characters, wants 16 or more, as from head -c 24"}},
 		{"27.185 a folder elsewhere", "evolve --config file.toml", "island = 'a'\nmigration-dir = '/home/x'",
 			[]string{`key "migration-dir" got /home/x`, "only a path below the working directory"}},
 		{"27.186 a folder above", "evolve --config file.toml", "island = 'a'\nmigration-dir = 'a/../../x'",
@@ -124,7 +130,9 @@ func TestBadInput(t *testing.T) {
 		{"out where nothing can be", "evolve --out /proc/nothing/here", "",
 			[]string{"--out /proc/nothing/here cannot be written"}},
 		{"profile of two", "profile CartPole-v1 Acrobot-v1", "",
-			[]string{"got 2 arguments", "wants one config file, environment or kind of run"}},
+			[]string{"got 2 experiments", "wants one config file, environment or kind of run"}},
+		{"32.276 inspect of two", "inspect ppo CartPole-v1 Acrobot-v1", "",
+			[]string{"got 2 experiments (ppo, CartPole-v1"}},
 		{"profile environment", "profile CartPol-v1", "", []string{"CartPol-v1", "did you mean CartPole-v1?"}},
 		{"profile repeats", "profile --repeats 0", "", []string{"--repeats got 0, wants 1 or more"}},
 		{"profile folder", "profile --out x", "", []string{"there is no flag --out; see xlarun profile --help"}},
@@ -183,6 +191,10 @@ func requireBadInput(t *testing.T, args, toml string, want []string) {
 	if toml != "" {
 		b.write(t, "file.toml", toml)
 	}
+	b.write(t, "open", "a token of 16 or more")
+	b.write(t, "short", "12345")
+	require.NoError(t, os.Chmod("open", 0o644))
+	require.NoError(t, os.Chmod("short", 0o600))
 	before := b.files(t)
 	require.Equal(t, StatusUsage, b.do(strings.Fields(args)...), "%s%s", b.err, b.out)
 	require.Zero(t, b.opened, "nothing may be opened")

@@ -50,6 +50,38 @@ func TestReadTask(t *testing.T) {
 	}
 }
 
+// TestExperimentsOfArguments (case 32.275): "warmup ppo Acrobot-v1" compiled ppo on CartPole-v1 and evolve on
+// Acrobot-v1, and "inspect evolve CartPole-v1" was refused.
+func TestExperimentsOfArguments(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, os.Mkdir("drift", 0o755)) // a folder without a config is none of a run
+	b.write(t, "s.toml", "kind = 'sparse'\n")
+	b.write(t, "e.toml", "kind = 'evolve'\n")
+	b.write(t, "plain.toml", "pop = 64\n")
+	for args, want := range map[string]string{
+		"":                                  "",
+		"CartPole-v1":                       "CartPole-v1",
+		"evolve CartPole-v1":                "evolve CartPole-v1",
+		"ppo CartPole-v1 Acrobot-v1":        "ppo CartPole-v1|ppo Acrobot-v1",
+		"Acrobot-v1 ppo CartPole-v1 evolve": "Acrobot-v1|ppo CartPole-v1|evolve",
+		"sparse CartPole-v1":                "sparse|CartPole-v1",
+		"sparse s.toml e.toml plain.toml":   "sparse s.toml|e.toml|plain.toml",
+		"evolve plain.toml e.toml s.toml":   "evolve plain.toml|evolve e.toml|s.toml",
+		"drift ppo":                         "drift|ppo",
+		"ppo nowhere.toml":                  "ppo nowhere.toml",
+	} {
+		var got []string
+		for _, group := range experiments(strings.Fields(args)) {
+			got = append(got, strings.Join(group, " "))
+		}
+		require.Equal(t, want, strings.Join(got, "|"), args)
+	}
+	x, err := new(flagValues).readTask("ppo", "Acrobot-v1")
+	require.NoError(t, err)
+	require.Equal(t, "ppo", x.Name)
+	require.Contains(t, x.text, "env = 'Acrobot-v1'\n")
+}
+
 func TestExperimentsAreRefused(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "both.toml", "kind = 'sparse'\nbatch = 3\nsigma = 0.1\n")
@@ -69,7 +101,7 @@ func TestExperimentsAreRefused(t *testing.T) {
 		"profile s.toml --sigma 1":         "an experiment of sparse has no --sigma: leave it out",
 		"profile bad.toml":                 `bad.toml: key "batch" got -1`,
 		"profile --config both.toml":       `there is no key "sigma"`,
-		"inspect s.toml s.toml": "got 2 arguments (s.toml, s.toml), wants one config file, environment or " +
+		"inspect s.toml s.toml": "got 2 experiments (s.toml, s.toml), wants one config file, environment or " +
 			"kind of run",
 		"evolve s.toml": "s.toml is a config of sparse: run xlarun sparse --config s.toml",
 	} {

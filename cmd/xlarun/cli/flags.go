@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge/target"
@@ -270,6 +272,9 @@ func byDefault(err error, given map[string]any) error {
 func settingError(err error, file string, fromFile map[string]any) error {
 	e, ok := asSetting(err)
 	if !ok {
+		if _, named := errors.AsType[*credentials.Error](err); named { // its text names the flag
+			return console.UsageError{Err: err}
+		}
 		return err
 	}
 	if _, found := fromFile[e.Key]; found && file != "" {

@@ -32,15 +32,14 @@ func inspectCommand(a *App) *cobra.Command {
 	}
 	phases = append(phases, phaseOptimized)
 	cmd := &cobra.Command{
-		Use:   "inspect [CONFIG|ENV|KIND]",
+		Use:   "inspect [KIND] [CONFIG|ENV]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one round of an experiment (a config file, an environment, or the name of a kind) " +
-			"and shows its ops,\n" +
-			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
-			"With --topology\n" +
-			"it compiles for a device that need not be there, and lists the kernels of each loop.",
+		Long: "Inspect compiles one round of an experiment, of evolve if no kind is named, and shows its ops, work " +
+			"and memory. With\n" +
+			"--phase it prints the program. With --topology it compiles for absent devices, and lists the kernels " +
+			"of each loop.",
 		Example: "  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
-			"  xlarun inspect CartPole-v1 --phase traced | less",
+			"  xlarun inspect ppo CartPole-v1 --phase traced | less",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
@@ -50,7 +49,7 @@ func inspectCommand(a *App) *cobra.Command {
 			if err := g.chooseTarget(); err != nil {
 				return err
 			}
-			t, err := g.readTask(strings.Join(args, ""))
+			t, err := g.readTask(args...)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 	}
 	server := coordination.Server{URL: address}
 	if server.Token, err = (credentials.Files{}).Secret(); err != nil {
-		return nil, nil, err
+		return nil, nil, console.BadInput("%w", err)
 	}
 	store, err := coordination.Join(server, name)
 	if err != nil {

@@ -70,8 +70,8 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 	require.True(t, ok)
 	for value, want := range map[string]string{"global": "",
 		"device": `old.toml: key "keys" got "device", wants one of global`} {
-		x, err := (&flagValues{}).resolve(kind, "",
-			&configFile{path: "old.toml", values: map[string]any{"keys": value}})
+		file := &configFile{path: "old.toml", values: map[string]any{"keys": value}}
+		x, err := (&flagValues{}).resolve(kind, "", file)
 		if want != "" {
 			require.EqualError(t, err, want)
 			continue
@@ -85,9 +85,30 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 func TestDefaultsThatDoNotFit(t *testing.T) {
 	kind, ok := run.Lookup("islands")
 	require.True(t, ok)
-	_, err := (&flagValues{values: map[string]string{"pop": "4"}}).resolve(kind, "", nil)
-	require.EqualError(t, err, "the default of --migrants is 5, and the other settings want at most 1, half of the 2 "+
-		"groups of a population of 4: give --migrants, too")
-	_, err = (&flagValues{values: map[string]string{"pop": "4", "migrants": "5"}}).resolve(kind, "", nil)
+	wrong := settings.Wrong("migrants", 5, "at most 1")
+	require.EqualError(t, byDefault(wrong, map[string]any{"pop": "4"}), "the default of --migrants is 5, and the "+
+		"other settings want at most 1: give --migrants, too")
+	_, err := (&flagValues{values: map[string]string{"pop": "4", "migrants": "5"}}).resolve(kind, "", nil)
 	require.EqualError(t, err, "--migrants got 5, wants at most 1, half of the 2 groups of a population of 4")
+}
+
+// 32.277: the default of 5 migrants was refused for small populations.
+func TestMigrantsFitThePopulation(t *testing.T) {
+	for pop, want := range map[string]string{"4": "1", "16": "4", "20": "5", "64": "5"} {
+		for _, name := range []string{"islands", "evolve"} {
+			kind, ok := run.Lookup(name)
+			require.True(t, ok)
+			values := map[string]string{"pop": pop}
+			if name == "evolve" {
+				values["island"], values["migration-dir"] = "a", "shared"
+			}
+			x, err := (&flagValues{values: values}).resolve(kind, "", nil)
+			require.NoError(t, err)
+			require.Contains(t, x.text, "\nmigrants = "+want+"\n", "%s of %s", name, pop)
+			require.Equal(t, want != "5", strings.Contains(strings.Join(x.notices, ""), "--migrants "+want))
+		}
+	}
+	kind, _ := run.Lookup("islands")
+	_, err := (&flagValues{values: map[string]string{"pop": "2"}}).resolve(kind, "", nil)
+	require.EqualError(t, err, "--pop got 2, wants 4 or more: half of a population can leave, in groups of 2")
 }

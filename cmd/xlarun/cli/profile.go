@@ -20,11 +20,11 @@ func profileCommand(a *App) *cobra.Command {
 	g := &flagValues{}
 	repeats := 20
 	cmd := &cobra.Command{
-		Use:   "profile [CONFIG|ENV|KIND]",
+		Use:   "profile [KIND] [CONFIG|ENV]",
 		Short: "Show where the time and memory of an experiment go",
-		Long: "Profile traces, compiles and runs an experiment (a config file of any kind of run, an environment and " +
-			"flags as for evolve, or the\n" +
-			"name of a kind) for a few rounds, and shows the time of each part, the steady speed, the memory that " +
+		Long: "Profile traces, compiles and runs an experiment (a config file, or an environment and flags; without " +
+			"the name of a kind of\n" +
+			"run, evolve) for a few rounds, and shows the time of each part, the steady speed, the memory that " +
 			"the compiler predicts and\n" +
 			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same " +
 			"run, the program reaches.\n" +
@@ -32,13 +32,13 @@ func profileCommand(a *App) *cobra.Command {
 			"timed as programs of\n" +
 			"their own; in the whole program they share work.",
 		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun " +
-			"profile sparse --pop 50",
+			"profile sparse --pop 50\n  xlarun profile ppo Acrobot-v1",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {
 				return console.BadInput("--repeats got %d, wants 1 or more", repeats)
 			}
-			t, err := g.readTask(strings.Join(args, ""))
+			t, err := g.readTask(args...)
 			if err != nil {
 				return err
 			}
@@ -57,11 +57,11 @@ func profileCommand(a *App) *cobra.Command {
 	return cmd
 }
 
-// oneExperiment refuses more than one argument.
+// oneExperiment refuses more than one experiment.
 func oneExperiment(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return console.BadInput("got %d arguments (%s), wants one config file, environment or kind of run", len(args),
-			strings.Join(args, ", "))
+	if n := len(experiments(args)); n > 1 {
+		return console.BadInput("got %d experiments (%s), wants one config file, environment or kind of run, or a "+
+			"kind and one of the others", n, strings.Join(args, ", "))
 	}
 	return nil
 }

@@ -54,18 +54,68 @@ func (t *task) programs() string {
 // defaultKind is the kind if neither the argument nor the file names one.
 const defaultKind = "evolve"
 
-// readTask resolves one argument of a command on experiments: a config file (a name that ends in .toml, or a file that
-// exists), the folder of a run, the name of a kind of run, or the argument of the default kind. The flags of the
-// command line apply to every argument.
-func (g *flagValues) readTask(arg string) (*task, error) {
+// experiments groups the arguments of a command on experiments, each group one experiment: a config file (a name that
+// ends in .toml, or a file that exists), the folder of a run, an environment, the name of a kind of run, or a kind and
+// one of the others. A kind holds for all environments and files after it, except files of another kind.
+func experiments(args []string) (groups [][]string) {
+	kind, alone := "", false // alone: the kind has nothing after it
+	end := func() {
+		if alone {
+			groups = append(groups, []string{kind})
+		}
+		kind, alone = "", false
+	}
+	for _, arg := range args {
+		_, file := configOf(arg)
+		_, named := run.Lookup(arg)
+		switch {
+		case named && !file:
+			end()
+			kind, alone = arg, true
+		case kind != "" && ofKind(kind, arg):
+			groups = append(groups, []string{kind, arg})
+			alone = false
+		default:
+			end()
+			groups = append(groups, []string{arg})
+		}
+	}
+	end()
+	return groups
+}
+
+// ofKind reports whether a kind that stands before an argument holds for it.
+func ofKind(name, arg string) bool {
+	path, file := configOf(arg)
+	if !file {
+		kind, _ := run.Lookup(name)
+		return kind.Argument != ""
+	}
+	c, err := readConfig(path)
+	if err != nil {
+		return true
+	}
+	of, err := c.kind()
+	return err != nil || of == "" || of == name
+}
+
+// readTask resolves one of experiments, or the default one: without arguments. The flags of the command line apply.
+func (g *flagValues) readTask(args ...string) (*task, error) {
+	arg := ""
+	if n := len(args); n > 0 {
+		arg = args[n-1]
+	}
 	file, arg, err := g.splitArgument(arg)
 	if err != nil {
 		return nil, err
 	}
 	kind, named := run.Lookup(arg)
-	if named {
+	switch {
+	case len(args) == 2:
+		kind, named = run.Lookup(args[0])
+	case named:
 		arg = ""
-	} else {
+	default:
 		kind, _ = run.Lookup(defaultKind)
 	}
 	if file != "" {

@@ -29,12 +29,11 @@ func warmupCommand(a *App) *cobra.Command {
 	g := &flagValues{}
 	jobs := runtime.NumCPU()
 	cmd := &cobra.Command{
-		Use:   "warmup CONFIG|ENV|KIND...",
+		Use:   "warmup [KIND] CONFIG|ENV...",
 		Short: "Compile every program that the given experiments will need",
-		Long: "Warmup takes config files of any kind of run, environments (flags, as for evolve, hold for all of " +
-			"them) and names of kinds\n" +
-			"(sparse), and makes the programs for each set of conditions that change shapes (environment, network, " +
-			"population, steps, ...):\n" +
+		Long: "Warmup takes config files and environments. A kind of run (else evolve) holds for those after it, or " +
+			"stands alone. Flags hold for\n" +
+			"all. It makes the programs for each set of conditions that change shapes (environment, network, ...): " +
 			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up " +
 			"to 3 s an experiment, one\n" +
 			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
@@ -43,7 +42,7 @@ func warmupCommand(a *App) *cobra.Command {
 			"machine that has\n" +
 			"the devices and this cache (XLARUN_CACHE), and plans are chosen by the compiler's numbers.",
 		Example: "  xlarun warmup small.toml wide.toml --topology h100x8\n  xlarun warmup CartPole-v1 " +
-			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
+			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup ppo CartPole-v1 Acrobot-v1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no experiment, wants config files, environments or kinds of run")
@@ -58,13 +57,14 @@ func warmupCommand(a *App) *cobra.Command {
 				return err
 			}
 			w := &warmup{App: a, jobs: jobs, json: g.own.json}
-			for _, arg := range args {
-				t, err := g.readTask(arg)
+			for _, group := range experiments(args) {
+				t, err := g.readTask(group...)
 				if err != nil {
 					return err
 				}
 				if t.on().Backend == console.Reference {
-					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg,
+					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend",
+						strings.Join(group, " "),
 						console.Reference)
 				}
 				// a run with auto later finds the plan that is stored here

@@ -37,14 +37,15 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	if err != nil {
 		return genome.Document{}, err
 	}
-	if _, ok := net.(*policy.Normalizing); ok {
-		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
-			"no part of a genome")
-	}
-	g, ok := net.(policy.GenomePolicy)
+	_, normalized := net.(*policy.Normalizing)
+	g, ok := policy.Unwrap(net).(policy.GenomePolicy)
 	if !ok {
 		return genome.Document{}, noGenome("only the policies genome, hyperneat and multispatial have networks of " +
 			"nodes and connections, and this member has the policy " + s.Metadata["policy"])
+	}
+	if normalized {
+		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
+			"no part of a genome")
 	}
 	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
@@ -132,7 +133,8 @@ func (s *Saved) readGenome() error {
 	}
 	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path, s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path,
+			s.Metadata["policy"])
 	}
 	network := p.Genotype()
 	g, err := network.Genome(d)

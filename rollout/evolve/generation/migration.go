@@ -60,11 +60,26 @@ func (x *Setup) checkMigration() error {
 			strings.Join(Receiving(), ", "))
 	}
 	groups := x.Search.Population / x.Strategy.GroupSize()
+	if groups < 2 {
+		return settings.Wrong("pop", x.Search.Population, "%d or more: half of a population can leave, in groups of %d",
+			2*x.Strategy.GroupSize(), x.Strategy.GroupSize())
+	}
 	if x.Options.Migrants > groups/2 {
 		return settings.Wrong("migrants", x.Options.Migrants, "at most %d, half of the %d groups of a population of %d",
 			groups/2, groups, x.Search.Population)
 	}
 	return nil
+}
+
+// SuggestMigrants lowers the number of migrants to what the population allows.
+func (c *Search) SuggestMigrants(values settings.Values, m MigrationSettings) {
+	s, err := strategy.Make(c.Strategy, nil)
+	if err != nil {
+		return // the check of the settings says so
+	}
+	if most := c.Population / s.GroupSize() / 2; most >= 1 && most < m.Migrants {
+		values["migrants"] = most
+	}
 }
 
 // Receiving lists the strategies that take immigrants.

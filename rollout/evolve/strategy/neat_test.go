@@ -527,8 +527,9 @@ func TestNEATEqualsThePaper(t *testing.T) {
 	}
 }
 
-// 31.485: so they do with random settings. A child with the means of its parents is half-way between them. If both stand
-// for species and there is no room for more, rounding decides which is the nearest; in these seeds nothing depends on it.
+// 31.485: so they do with random settings. A child with the means of its parents is half-way between them. If both
+// stand for species and there is no room for more, rounding decides which is the nearest; in these seeds nothing
+// depends on it.
 func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 	long.Only(t)
 	client := xlatest.Open(t, 1)
@@ -542,8 +543,8 @@ func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 			return strings.Join(names[:whole(1, 4)], ",")
 		}
 		s := settings.Values{"average-rate": part(0, 1), "max-species": whole(1, 20), "elites": whole(0, 4),
-			"elite-size": whole(0, 9), "small-genome": whole(0, 30), "stagnation": whole(1, 9), "refocus": whole(1, 12),
-			"target-species": draw.IntN(2) * whole(1, 12), "weight-limit": part(1, 9)}
+			"elite-size": whole(0, 9), "small-genome": whole(0, 30), "stagnation": whole(1, 9),
+			"refocus": whole(1, 12), "target-species": draw.IntN(2) * whole(1, 12), "weight-limit": part(1, 9)}
 		for _, name := range []string{"weight-rate", "replace-rate", "node-rate", "connection-rate", "toggle-rate",
 			"function-rate", "crossover-rate", "interspecies-rate", "disable-rate", "survival-rate"} {
 			s[name] = part(.02, 1)
@@ -555,8 +556,9 @@ func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 		if s["target-species"] == 0 {
 			delete(s, "threshold-step")
 		}
-		network := settings.Values{"nodes": whole(9, 50), "connections": whole(10, 120), "recurrent": draw.IntN(2) == 0,
-			"initial": []string{"full", "none"}[draw.IntN(2)], "activations": several(genome.ActivationNames()),
+		network := settings.Values{"nodes": whole(9, 50), "connections": whole(10, 120),
+			"recurrent": draw.IntN(2) == 0, "initial": []string{"full", "none"}[draw.IntN(2)],
+			"activations": several(genome.ActivationNames()),
 			"aggregations": several(genome.AggregationNames())}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Logf("strategy %v, policy %v", s, network)
@@ -797,6 +799,6 @@ func TestNEATWantsGenomes(t *testing.T) {
 	s, err := Make("neat", nil)
 	require.NoError(t, err)
 	_, err = s.(*NEAT).Fit(p)
-	require.EqualError(t, err, "policy: got a *policy.MLP, want genome, hyperneat or multispatial: neat changes the structure of "+
-		"networks; --policy genome")
+	require.EqualError(t, err, "policy: got a *policy.MLP, want genome, hyperneat or multispatial: neat changes the "+
+		"structure of networks; --policy genome")
 }

@@ -201,8 +201,8 @@ func (n *Network) Genome(d Document) (g Genome, err error) {
 	case d.Recurrent && !n.Recurrent:
 		return g, errors.New("the genome is recurrent, and the policy is not: give its setting recurrent")
 	case !d.Recurrent && n.Recurrent:
-		return g, errors.New("the genome is not recurrent, and the policy is: a node would read the values of the step " +
-			"before")
+		return g, errors.New("the genome is not recurrent, and the policy is: a node would read the values of the " +
+			"step before")
 	}
 	number, bias, response := make([]int32, n.Nodes), make([]float32, n.Nodes), make([]float32, n.Nodes)
 	activation, aggregation := make([]int32, n.Nodes), make([]int32, n.Nodes)

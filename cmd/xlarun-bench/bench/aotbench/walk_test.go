@@ -80,7 +80,8 @@ func walk() (rows []Row) {
 		case name == "genome", name == "hyperneat":
 			add("policy "+name, "evolve", merged(small, "policy", name, "strategy", "neat"))
 		case name == "multispatial":
-			add("policy multispatial", "evolve", merged(small, "policy", name, "strategy", "neat", "env", "Forage-L0-v1"))
+			add("policy multispatial", "evolve",
+				merged(small, "policy", name, "strategy", "neat", "env", "Forage-L0-v1"))
 		default:
 			add("policy "+name, "evolve", merged(small, "policy", name))
 		}

@@ -1,0 +1,500 @@
+package graph_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// indexCases are index vectors of every integer dtype, with what they say as int64: math.MaxInt64 stands for all larger
+// numbers.
+var indexCases = []struct {
+	indices *graph.Array
+	values  []int64
+}{
+	{graph.Of([]int8{7, 100, -1, -128}), []int64{7, 100, -1, -128}},
+	{graph.Of([]int16{7, 299, -1, math.MinInt16}), []int64{7, 299, -1, math.MinInt16}},
+	{graph.Of([]int32{7, 299, -1, math.MinInt32, 300}), []int64{7, 299, -1, math.MinInt32, 300}},
+	{graph.Of([]int64{7, 200, 1 << 32, -1}), []int64{7, 200, 1 << 32, -1}},
+	{graph.Of([]uint8{7, 200, 255, 0}), []int64{7, 200, 255, 0}},
+	{graph.Of([]uint16{7, 299, math.MaxUint16, 1 << 15}), []int64{7, 299, math.MaxUint16, 1 << 15}},
+	{graph.Of([]uint32{7, 200, math.MaxUint32, 1 << 31}), []int64{7, 200, math.MaxUint32, 1 << 31}},
+	{graph.Of([]uint64{7, 1 << 32, math.MaxUint64, 1 << 63}), []int64{7, 1 << 32, math.MaxInt64, math.MaxInt64}},
+}
+
+// axisSize is the size of the axis that indices are of: more than narrow dtypes hold.
+const axisSize = 300
+
+// indexOp is an op of a vector of indices. want is its result for one of them: a number for each, or for vector the
+// places of the ones in the sum of all.
+type indexOp struct {
+	name string
+	f    func(i *graph.Array) *graph.Array
+	want func(i int64) float64
+	// count: the result counts the places that want gives, [axisSize], in place of listing them.
+	count bool
+}
+
+func indexOps() []indexOp {
+	line := graph.Convert(graph.Iota(axisSize), graph.Float32)
+	zeros := graph.Zeros(graph.ShapeOf(graph.Float32, axisSize))
+	ones := func(i *graph.Array) *graph.Array { return graph.Ones(graph.ShapeOf(graph.Float32, i.Size())) }
+	clip := func(i int64) float64 { return float64(min(max(i, 0), axisSize-1)) }
+	fromEnd := func(i int64) int64 {
+		if i < 0 {
+			return i + axisSize
+		}
+		return i
+	}
+	inside := func(i int64) float64 {
+		if i < 0 || i >= axisSize {
+			return math.NaN()
+		}
+		return float64(i)
+	}
+	branches := make([]func() *graph.Array, 150)
+	for k := range branches {
+		branches[k] = func() *graph.Array { return graph.Scalar(float64(k)) }
+	}
+	each := func(f func(i *graph.Array) *graph.Array) func(i *graph.Array) *graph.Array {
+		return func(i *graph.Array) *graph.Array {
+			var out []*graph.Array
+			for k := range i.Size() {
+				out = append(out, f(graph.Index(i, k)))
+			}
+			return graph.Stack(out, 0)
+		}
+	}
+	at := func(i *graph.Array) *graph.Array { return graph.DynamicIndex(line, i, 0) }
+	mark := func(i *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(zeros, graph.Scalar(1), i, 0) }
+	return []indexOp{
+		{"DynamicIndex", each(at), clip, false},
+		{"VMap DynamicIndex", graph.VMap(at), clip, false},
+		{"Scan DynamicIndex", func(i *graph.Array) *graph.Array { return graph.Map(at, i) }, clip, false},
+		{"unrolled DynamicIndex", func(i *graph.Array) *graph.Array { return graph.Map(at, i, graph.Unroll(8)) }, clip,
+			false},
+		{"DynamicUpdateIndex", func(i *graph.Array) *graph.Array { return graph.Sum(each(mark)(i), 0) }, clip, true},
+		{"VMap DynamicUpdateIndex", func(i *graph.Array) *graph.Array {
+			return graph.Sum(graph.VMap(mark)(i), 0)
+		}, clip, true},
+		{"Take", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0) },
+			func(i int64) float64 { return clip(fromEnd(i)) }, false},
+		{"Take FillOrDrop", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0, graph.FillOrDrop) },
+			func(i int64) float64 { return inside(fromEnd(i)) }, false},
+		{"TakeAlongAxis", func(i *graph.Array) *graph.Array { return graph.TakeAlongAxis(line, i, 0) },
+			func(i int64) float64 { return clip(fromEnd(i)) }, false},
+		{"Gather", func(i *graph.Array) *graph.Array {
+			return graph.Gather(line, graph.ExpandDims(i, 1), graph.GatherDims{Collapsed: []int{0},
+				Coordinates: []int{0}, Sizes: []int{1}})
+		}, clip, false},
+		{"ScatterAdd", func(i *graph.Array) *graph.Array { return graph.ScatterAdd(zeros, i, ones(i)) },
+			func(i int64) float64 { return inside(fromEnd(i)) }, true},
+		{"ScatterAdd ClipIndex", func(i *graph.Array) *graph.Array {
+			return graph.ScatterAdd(zeros, i, ones(i), graph.ClipIndex)
+		}, func(i int64) float64 { return clip(fromEnd(i)) }, true},
+		{"SegmentSum", func(i *graph.Array) *graph.Array { return graph.SegmentSum(ones(i), i, axisSize) }, inside,
+			true},
+		{"Bincount", func(i *graph.Array) *graph.Array { return graph.Bincount(i, axisSize) }, inside, true},
+		{"OneHot", func(i *graph.Array) *graph.Array {
+			return graph.Sum(graph.OneHot(i, axisSize, graph.Float32), 0)
+		}, inside, true},
+		{"SearchSorted", func(i *graph.Array) *graph.Array {
+			return graph.SearchSorted(graph.Iota(axisSize), i, false)
+		}, func(i int64) float64 { return float64(min(max(i, 0), axisSize)) }, false},
+		{"UnravelIndex", func(i *graph.Array) *graph.Array {
+			x := graph.UnravelIndex(i, 15, 20)
+			return graph.RavelMultiIndex(x, 15, 20)
+		}, func(i int64) float64 { return clip(fromEnd(i)) }, false},
+		{"RavelMultiIndex", func(i *graph.Array) *graph.Array {
+			return graph.RavelMultiIndex([]*graph.Array{i, i}, 20, 200)
+		}, func(i int64) float64 { return float64(min(max(i, 0), 19)*200 + min(max(i, 0), 199)) }, false},
+		{"Switch", each(func(i *graph.Array) *graph.Array { return graph.Switch(i, branches[:3]...) }),
+			func(i int64) float64 { return float64(min(max(i, 0), 2)) }, false},
+		{"VMap Switch", graph.VMap(func(i *graph.Array) *graph.Array { return graph.Switch(i, branches...) }),
+			func(i int64) float64 { return float64(min(max(i, 0), 149)) }, false},
+		{"Clamp", func(i *graph.Array) *graph.Array { return graph.Clamp(0, i, 100) },
+			func(i int64) float64 { return float64(min(max(i, 0), 100)) }, false},
+		{"Max", func(i *graph.Array) *graph.Array { return graph.Min(graph.Max(i, 50), 100) },
+			func(i int64) float64 { return float64(min(max(i, 50), 100)) }, false},
+		{"Lt", func(i *graph.Array) *graph.Array { return graph.Lt(i, 100) }, func(i int64) float64 {
+			return map[bool]float64{true: 1}[i < 100]
+		}, false},
+		{"Convert", func(i *graph.Array) *graph.Array {
+			return graph.Min(graph.Convert(i, graph.Float32), 0x1p63)
+		}, func(i int64) float64 { return float64(float32(i)) }, false},
+	}
+}
+
+// 28.380: every op that reads indices, with indices of every integer dtype as arguments and as constants, gives what
+// its definition says, on the reference interpreter and on XLA: beyond what narrow dtypes hold, with the top bit of
+// unsigned ones set, and under VMap and Scan.
+func TestIndicesOfAllDTypes(t *testing.T) {
+	ops := indexOps()
+	var arguments []*graph.Array
+	for _, c := range indexCases {
+		arguments = append(arguments, c.indices)
+	}
+	all := func(in []*graph.Array) (out []*graph.Array) {
+		for _, indices := range [][]*graph.Array{in, arguments} {
+			for _, i := range indices {
+				for _, o := range ops {
+					out = append(out, o.f(i))
+				}
+			}
+		}
+		return out
+	}
+	for _, b := range []struct {
+		name    string
+		backend xlabridge.Backend
+	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", openCPU(t)}} {
+		t.Run(b.name, func(t *testing.T) {
+			out, err := xlabridge.Jit1(b.backend, all)(arguments)
+			require.NoError(t, err)
+			for k, kind := range []string{"argument", "constant"} {
+				for i, c := range indexCases {
+					for j, o := range ops {
+						what := fmt.Sprint(o.name, " with ", c.indices.Shape(), " as ", kind)
+						got, err := graph.Floats(out[(k*len(indexCases)+i)*len(ops)+j])
+						require.NoError(t, err, what)
+						requireIndexed(t, o, c.values, got, what)
+					}
+				}
+			}
+		})
+	}
+}
+
+func requireIndexed(t *testing.T, o indexOp, values []int64, got []float64, what string) {
+	t.Helper()
+	var want []float64
+	if o.count {
+		want = make([]float64, axisSize)
+	}
+	for _, v := range values {
+		switch x := o.want(v); {
+		case !o.count:
+			want = append(want, x)
+		case !math.IsNaN(x):
+			want[int(x)]++
+		}
+	}
+	require.Len(t, got, len(want), what)
+	for i, w := range want {
+		if math.IsNaN(w) && math.IsNaN(got[i]) {
+			continue
+		}
+		// 2^63 rounds differently from the number that stands for it.
+		require.InDelta(t, w, got[i], 1e-6*(1+math.Abs(w)), fmt.Sprint(what, ": element ", i))
+	}
+}
+
+// 28.382: start indices of different dtypes keep their values.
+func TestStartIndicesOfDifferentDTypes(t *testing.T) {
+	x := graph.Reshape(graph.Iota(4*500), 4, 500)
+	type start struct{ row, column any }
+	cases := []struct {
+		start
+		want int
+	}{
+		{start{uint8(1), int32(300)}, 800}, {start{uint32(1), int32(-1)}, 500}, {start{int32(1), int64(1 << 32)}, 999},
+		{start{int8(-1), uint16(400)}, 400}, {start{uint64(math.MaxUint64), int8(3)}, 1503},
+		{start{int64(2), uint64(1 << 63)}, 1499}, {start{uint8(255), uint8(200)}, 1700},
+		{start{int16(3), uint32(math.MaxUint32)}, 1999},
+	}
+	var rows, columns []*graph.Array
+	for _, c := range cases {
+		row, column := graph.Of(c.row), graph.Of(c.column)
+		rows, columns = append(rows, row), append(columns, column)
+	}
+	read := func(row, column *graph.Array) *graph.Array {
+		return graph.Reshape(graph.DynamicSlice(x, []*graph.Array{row, column}, []int{1, 1}))
+	}
+	write := func(row, column *graph.Array) *graph.Array {
+		one := graph.Ones(graph.ShapeOf(graph.Int32, 1, 1))
+		y := graph.DynamicUpdateSlice(graph.ZerosLike(x), one, []*graph.Array{row, column})
+		return graph.ArgMax(graph.Flatten1D(y), 0)
+	}
+	all := func(in [2][]*graph.Array) (out []*graph.Array) {
+		for _, f := range []func(row, column *graph.Array) *graph.Array{read, write} {
+			for _, pair := range [][2][]*graph.Array{in, {rows, columns}} {
+				for i := range cases {
+					row, column := pair[0][i], pair[1][i]
+					lanes := func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, 2) }
+					out = append(out, f(row, column),
+						graph.Index(graph.VMap2(f)(lanes(row), lanes(column)), 1),
+						graph.Index(graph.VMap2(f, graph.InAxes(0, graph.Unmapped))(lanes(row), column), 1),
+						graph.Index(graph.Map(func(row *graph.Array) *graph.Array { return f(row, column) },
+							lanes(row)), 1))
+				}
+			}
+		}
+		return out
+	}
+	for _, b := range []struct {
+		name    string
+		backend xlabridge.Backend
+	}{{"28.382 interpreted", &xlabridge.Reference{}}, {"28.383 compiled", openCPU(t)}} {
+		t.Run(b.name, func(t *testing.T) {
+			out, err := xlabridge.Jit1(b.backend, all)([2][]*graph.Array{rows, columns})
+			require.NoError(t, err)
+			for i, o := range out {
+				c := cases[i/4%len(cases)]
+				v, err := graph.Floats(o)
+				require.NoError(t, err)
+				require.Equal(t, float64(c.want), v[0], "%T(%v), %T(%v), way %d", c.row, c.row, c.column, c.column, i)
+			}
+		})
+	}
+}
+
+// 28.384: what only wide values of 64-bit indices show, and the dtypes of results.
+func TestWideIndices(t *testing.T) {
+	wide := graph.Of([]int64{1 << 40, math.MinInt64, 3})
+	unsigned := graph.Of([]uint64{1 << 63, math.MaxUint64, 3})
+	for _, i := range []*graph.Array{wide, unsigned} {
+		hot := graph.OneHot(i, 5, graph.Int32)
+		got, err := graph.Floats(hot)
+		require.NoError(t, err)
+		require.Equal(t, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}, got)
+	}
+	hot, err := graph.Floats(graph.OneHot(graph.Of([]bool{true, false}), 3, graph.Float32))
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1, 0, 1, 0, 0}, hot)
+
+	at := graph.RavelMultiIndex([]*graph.Array{graph.Of(int32(1 << 20)), graph.Of(uint8(7))}, 1<<21, 1<<21)
+	require.Equal(t, "i64[]", at.Shape().String())
+	place, err := graph.Floats(at)
+	require.NoError(t, err)
+	require.Equal(t, []float64{1<<41 + 7}, place)
+	require.Equal(t, "i32[]", graph.RavelMultiIndex([]*graph.Array{graph.Of(int8(3))}, 200).Shape().String())
+	for _, c := range []struct {
+		want string
+		call func() *graph.Array
+	}{
+		{"RavelMultiIndex: indices are f32[], want integers", func() *graph.Array {
+			return graph.RavelMultiIndex([]*graph.Array{graph.Scalar(1)}, 3)
+		}},
+		{"RavelMultiIndex: got dims [-1], want sizes of at least 0", func() *graph.Array {
+			return graph.RavelMultiIndex([]*graph.Array{graph.Of(int8(3))}, -1)
+		}},
+		{"start index 1 is f32[], want an integer scalar", func() *graph.Array {
+			return graph.DynamicSlice(graph.Iota(4).Reshape(2, 2), []*graph.Array{graph.Of(int8(3)), graph.Scalar(1)},
+				[]int{1, 1})
+		}},
+	} {
+		require.ErrorContains(t, graph.Try(func() { c.call() }), c.want)
+	}
+}
+
+// 28.385: no lanes and no steps are sizes as others are; negative ones are refused by name.
+func TestSizesOfZeroAreGiven(t *testing.T) {
+	x := graph.Scalar(2)
+	y := graph.VMap(func(x *graph.Array) *graph.Array { return graph.Sin(x) }, graph.InAxes(graph.Unmapped),
+		graph.AxisSize(0))(x)
+	require.Equal(t, "f32[0]", y.Shape().String())
+	_, ys := graph.Scan(func(c *graph.Array, _ graph.None) (*graph.Array, *graph.Array) { return c, c }, x,
+		graph.None{}, graph.Length(0))
+	require.Equal(t, "f32[0]", ys.Shape().String())
+	require.ErrorContains(t, graph.Try(func() { graph.AxisSize(-1) }), "AxisSize: got -1 lanes, want at least 0")
+	require.ErrorContains(t, graph.Try(func() { graph.Length(-1) }), "Length: got -1 steps, want at least 0")
+	require.ErrorContains(t, graph.Try(func() {
+		graph.VMap(func(x *graph.Array) *graph.Array { return x }, graph.AxisSize(0))(graph.Iota(3))
+	}), "has 3 lanes along axis 0, others have 0")
+}
+
+// 28.386: taking from arrays without elements, as JAX does.
+func TestTakeOfEmptyArrays(t *testing.T) {
+	empty := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
+	zeros := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32, dims...)) }
+	for _, c := range []struct {
+		x, indices *graph.Array
+		axis       int
+		want       string
+	}{
+		{empty(3, 0), zeros(3, 0), 0, "f32[3,0]"}, {empty(8, 3, 0), zeros(8, 2, 0), 1, "f32[8,2,0]"},
+		{empty(1, 8, 0), zeros(1, 8, 1), 1, "f32[1,8,0]"}, {empty(2, 0, 8), zeros(2, 0, 3), 2, "f32[2,0,3]"},
+		{empty(0, 3), zeros(0, 3), 0, "f32[0,3]"}, {empty(0, 3), zeros(0, 2), 1, "f32[0,2]"},
+	} {
+		require.Equal(t, c.want, graph.TakeAlongAxis(c.x, c.indices, c.axis).Shape().String())
+	}
+	for _, x := range []*graph.Array{
+		graph.Take(empty(0, 2), graph.Iota(2), 0, graph.FillOrDrop),
+		graph.TakeAlongAxis(empty(0, 2), zeros(2, 2), 0, graph.FillOrDrop),
+	} {
+		require.Equal(t, "f32[2,2]", x.Shape().String())
+		v, err := graph.Floats(x)
+		require.NoError(t, err)
+		for _, v := range v {
+			require.True(t, math.IsNaN(v))
+		}
+	}
+	require.ErrorContains(t, graph.Try(func() { graph.TakeAlongAxis(empty(0, 2), zeros(2, 2), 0) }),
+		"TakeAlongAxis: axis 0 of f32[0,2] is empty, so there is nothing for the indices i32[2,2] to take")
+}
+
+// 28.387: compiled and interpreted give the same middle of two large numbers.
+func TestMedianOfLargeNumbers(t *testing.T) {
+	f := func(x *graph.Array) []*graph.Array {
+		return []*graph.Array{graph.Median(x, 0), graph.Quantile(x, .5, 0), graph.NanMedian(x, 0),
+			graph.VMap(func(x *graph.Array) *graph.Array { return graph.Median(x, 0) })(graph.ExpandDims(x, 0))}
+	}
+	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, openCPU(t)} {
+		for _, c := range []struct{ a, b, want float64 }{{3e38, 3.2e38, 3.1e38}, {-3e38, 3e38, 0}, {1, 2, 1.5}} {
+			out, err := xlabridge.Jit1(b, f)(graph.Float32s([]float32{float32(c.a), float32(c.b)}))
+			require.NoError(t, err)
+			for i, o := range out {
+				v, err := graph.Floats(o)
+				require.NoError(t, err)
+				require.InDelta(t, c.want, v[0], 1e-6*math.Abs(c.want), "way %d of %v", i, c)
+			}
+		}
+	}
+}
+
+// 28.388: the edges of a histogram, and so the counts, are the same compiled and interpreted.
+func TestHistogramOnItsEdges(t *testing.T) {
+	client := openCPU(t)
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		all := func(x *graph.Array) (out []*graph.Array) {
+			for _, bins := range []int{1, 3, 10, 20, 30} {
+				for _, ends := range [][2]float64{{0, 1}, {-1, 1}, {-3, 7.5}, {2, 2}} {
+					low := graph.Add(graph.Mul(graph.Index(x, 0), 0), ends[0])
+					counts, edges := graph.Histogram(x, bins, ends[0], ends[1])
+					counts2, edges2 := graph.Histogram(x, bins, low, ends[1])
+					out = append(out, counts, edges, counts2, edges2)
+				}
+			}
+			return out
+		}
+		x := make([]float64, 41)
+		for i := range x {
+			x[i] = float64(i)/20 - 1
+		}
+		values := graph.Convert(graph.Float64s(x), d)
+		want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(values)
+		require.NoError(t, err)
+		got, err := xlabridge.Jit1(client, all)(values)
+		require.NoError(t, err)
+		for i := range want {
+			near(t, want[i], got[i], 0, d, i)
+		}
+		// Numbers and arrays as limits.
+		for i := 0; i < len(want); i += 4 {
+			near(t, want[i+1], want[i+3], 0, d, i)
+		}
+	}
+}
+
+// 28.390: the counts of numbers that lie on the edges are those of jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types
+// on) of x = i / bins, rounded to the dtype, and of 2x - 1 between -1 and 1.
+func TestHistogramCountsAsJAX(t *testing.T) {
+	for _, c := range []struct {
+		d    graph.DType
+		bins int
+		low  float64
+		want []float64
+	}{
+		{graph.Float32, 10, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 1}},
+		{graph.Float32, 10, -1, []float64{2, 0, 1, 1, 2, 0, 2, 0, 2, 1}},
+		{graph.Float32, 20, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 1, 2, 0, 2}},
+		{graph.Float32, 20, -1, []float64{1, 2, 0, 1, 1, 1, 2, 0, 2, 1, 0, 1, 2, 1, 0, 1, 1, 2, 0, 2}},
+		{graph.Float64, 10, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 2}},
+		{graph.Float64, 20, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 1, 1, 2, 0, 2, 0, 1, 2, 0, 2, 1}},
+	} {
+		x := make([]float64, c.bins+1)
+		for i := range x {
+			x[i] = float64(i) / float64(c.bins)
+			if c.d == graph.Float32 {
+				x[i] = float64(float32(x[i]))
+			}
+			x[i] = c.low + x[i]*(1-c.low)
+		}
+		counts, _ := graph.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
+		got, err := graph.Floats(counts)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%s, %d intervals from %v", c.d, c.bins, c.low)
+	}
+}
+
+// 28.389: linear algebra of matrices without elements, as JAX does it, also under VMap over no lanes.
+func TestEmptyMatrices(t *testing.T) {
+	empty := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
+	square := []struct {
+		name string
+		f    func(x *graph.Array) []*graph.Array
+		one  []string // the shapes' dims for one matrix [0, 0]
+		many []string // for [0, 3, 3]
+	}{
+		{"Cholesky", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Cholesky(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Eigh", func(x *graph.Array) []*graph.Array {
+			w, v := graph.Eigh(x)
+			return []*graph.Array{w, v}
+		}, []string{"f32[0]", "f32[0,0]"}, []string{"f32[0,3]", "f32[0,3,3]"}},
+		{"LU", func(x *graph.Array) []*graph.Array {
+			lu, pivots, order := graph.LU(x)
+			return []*graph.Array{lu, pivots, order}
+		}, []string{"f32[0,0]", "i32[0]", "i32[0]"}, []string{"f32[0,3,3]", "i32[0,3]", "i32[0,3]"}},
+		{"QR", func(x *graph.Array) []*graph.Array {
+			q, r := graph.QR(x)
+			return []*graph.Array{q, r}
+		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
+		{"SVD", func(x *graph.Array) []*graph.Array {
+			u, s, vt := graph.SVD(x)
+			return []*graph.Array{u, s, vt}
+		}, []string{"f32[0,0]", "f32[0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3]", "f32[0,3,3]"}},
+		{"Det", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Det(x)} }, []string{"f32[]"},
+			[]string{"f32[0]"}},
+		{"SlogDet", func(x *graph.Array) []*graph.Array {
+			sign, log := graph.SlogDet(x)
+			return []*graph.Array{sign, log}
+		}, []string{"f32[]", "f32[]"}, []string{"f32[0]", "f32[0]"}},
+		{"Inverse", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Inverse(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Pinv", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Pinv(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Solve", func(x *graph.Array) []*graph.Array {
+			return []*graph.Array{graph.Solve(x, empty(x.Dims()...)), graph.TriangularSolve(x, empty(x.Dims()...))}
+		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
+	}
+	for _, c := range square {
+		t.Run("28.389 "+c.name, func(t *testing.T) {
+			require.Equal(t, c.one, shapes(c.f(empty(0, 0))))
+			require.Equal(t, c.many, shapes(c.f(empty(0, 3, 3))))
+			require.Equal(t, c.many, shapes(graph.VMap(c.f)(empty(0, 3, 3))))
+			out, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
+			require.NoError(t, err)
+			require.Equal(t, c.many, shapes(out))
+		})
+	}
+	for _, x := range []*graph.Array{graph.Det(empty(0, 0)), graph.Exp(graph.LogDet(empty(0, 0)))} {
+		v, err := graph.Floats(x)
+		require.NoError(t, err)
+		require.Equal(t, []float64{1}, v)
+	}
+	q, r := graph.QR(empty(3, 0))
+	u, s, vt := graph.SVD(empty(0, 3))
+	require.Equal(t, []string{"f32[3,0]", "f32[0,0]", "f32[0,0]", "f32[0]", "f32[0,3]"},
+		shapes([]*graph.Array{q, r, u, s, vt}))
+	require.Equal(t, "f32[0]", graph.Solve(empty(0, 0), empty(0)).Shape().String())
+	require.Equal(t, "f32[3,0]", graph.Solve(graph.Eye(graph.Float32, 3), empty(3, 0)).Shape().String())
+	require.Equal(t, "f32[0,0]", graph.Grad(func(x *graph.Array) *graph.Array {
+		return graph.Sum(graph.Cholesky(x)).Add(graph.Det(x))
+	})(empty(0, 0)).Shape().String())
+	k, i := graph.TopK(empty(2, 0), 0)
+	require.Equal(t, []string{"f32[2,0]", "i32[2,0]"}, shapes([]*graph.Array{k, i}))
+	require.ErrorContains(t, graph.Try(func() { graph.TopK(empty(2, 2), 3) }), "k is 3 for f32[2,2]; want from 0 to 2")
+}
+
+func shapes(arrays []*graph.Array) (out []string) {
+	for _, a := range arrays {
+		out = append(out, a.Shape().String())
+	}
+	return out
+}
