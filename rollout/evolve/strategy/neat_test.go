@@ -558,7 +558,7 @@ func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 		}
 		network := settings.Values{"nodes": whole(9, 50), "connections": whole(10, 120),
 			"recurrent": draw.IntN(2) == 0, "initial": []string{"full", "none"}[draw.IntN(2)],
-			"activations": several(genome.ActivationNames()),
+			"activations":  several(genome.ActivationNames()),
 			"aggregations": several(genome.AggregationNames())}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Logf("strategy %v, policy %v", s, network)
