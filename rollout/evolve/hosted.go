@@ -89,6 +89,7 @@ type search interface {
 	run.Results
 	run.Lending
 	run.Profiled
+	run.GoalReacher
 	current() *Evolution
 }
 

@@ -81,6 +81,21 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 	}
 }
 
+// 30.275: a flag of earlier versions is gone; the program took it for a mistyped one, and named another. 30.276: its
+// name is no suggestion.
+func TestFlagsOfEarlierVersions(t *testing.T) {
+	const want = "xlarun evolve: --keys is gone: keys of random numbers are always global; leave it out\n"
+	b := newBed(t)
+	for _, args := range []string{"--keys global", "--keys=device", "--keys"} {
+		b.err.Reset()
+		require.Equal(t, StatusUsage, b.do(append([]string{"evolve"}, strings.Fields(args)...)...), args)
+		require.Equal(t, want, b.err.String(), args)
+	}
+	b.err.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--keyz", "global"))
+	require.NotContains(t, b.err.String(), "--keys")
+}
+
 // 28.346: what did not fit was said of a setting that nobody gave. 30.272: the sentence had two endings.
 func TestDefaultsThatDoNotFit(t *testing.T) {
 	resolve := func(name string, values map[string]string) error {
