@@ -352,8 +352,8 @@ type attendance struct {
 func (a *attendance) update(p hosts.Presence, server string, now time.Time) (lines []string) {
 	switch {
 	case p.Connected && !a.away.IsZero():
-		lines = append(lines, fmt.Sprintf("the server %s is back after %v: this host shares the population again", server,
-			now.Sub(a.away).Round(time.Second)))
+		lines = append(lines, fmt.Sprintf("the server %s is back after %v: this host shares the population again",
+			server, now.Sub(a.away).Round(time.Second)))
 		a.away = time.Time{}
 	case !p.Connected && a.away.IsZero():
 		lines = append(lines, fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the "+

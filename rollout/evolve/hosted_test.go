@@ -272,24 +272,25 @@ func TestNoticesOfAnOutage(t *testing.T) {
 	now := time.Time{}.Add(time.Hour)
 	var a attendance
 	for i, c := range []struct {
-		seen   string
-		alone  bool
-		closed bool // Presence.Settled is false
-		want   string
+		seen  string
+		alone bool
+		early bool // Presence.Settled is false
+		want  string
 	}{
 		{seen: "a b c"},
-		{seen: "a", alone: true, closed: true, want: "the server nats://here does not answer: this host goes on alone, " +
-			"and shares the population again when it is back"},
-		{seen: "a", alone: true, closed: true},
-		{seen: "a", closed: true, want: "the server nats://here is back after 20s: this host shares the population again"},
-		{seen: "a b", closed: true},
+		{seen: "a", alone: true, early: true, want: "the server nats://here does not answer: this host goes on " +
+			"alone, and shares the population again when it is back"},
+		{seen: "a", alone: true, early: true},
+		{seen: "a", early: true, want: "the server nats://here is back after 20s: this host shares the population " +
+			"again"},
+		{seen: "a b", early: true},
 		{seen: "a b", want: "host c has left; hosts now: 2"},
 		{seen: "a b c", want: "host c has joined; hosts now: 3"},
-		{seen: "a", closed: true}, // an outage between two generations
+		{seen: "a", early: true}, // an outage between two generations
 		{seen: "a b c"},
 	} {
 		now = now.Add(10 * time.Second)
-		p := hosts.Presence{Hosts: strings.Fields(c.seen), Connected: !c.alone, Settled: !c.closed}
+		p := hosts.Presence{Hosts: strings.Fields(c.seen), Connected: !c.alone, Settled: !c.early}
 		require.Equal(t, c.want, strings.Join(a.update(p, server, now), " | "), i)
 	}
 }

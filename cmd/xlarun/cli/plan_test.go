@@ -85,13 +85,12 @@ func TestSettingsOfEarlierVersions(t *testing.T) {
 // name is no suggestion.
 func TestFlagsOfEarlierVersions(t *testing.T) {
 	const want = "xlarun evolve: --keys is gone: keys of random numbers are always global; leave it out\n"
-	b := newBed(t)
 	for _, args := range []string{"--keys global", "--keys=device", "--keys"} {
-		b.err.Reset()
+		b := newBed(t)
 		require.Equal(t, StatusUsage, b.do(append([]string{"evolve"}, strings.Fields(args)...)...), args)
 		require.Equal(t, want, b.err.String(), args)
 	}
-	b.err.Reset()
+	b := newBed(t)
 	require.Equal(t, StatusUsage, b.do("evolve", "--keyz", "global"))
 	require.NotContains(t, b.err.String(), "--keys")
 }

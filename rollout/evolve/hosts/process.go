@@ -125,8 +125,8 @@ func (p *Process) beat() {
 
 // Presence is what a process knows of the hosts of its run at one time.
 type Presence struct {
-	// Hosts has the names of the hosts that are alive, this one too, in order. While this host is not connected, that is
-	// this one.
+	// Hosts has the names of the hosts that are alive, this one too, in order. While this host is not connected, that
+	// is this one.
 	Hosts     []string
 	Connected bool // this host reaches the others; see Bus
 	// Settled reports that a host that is not in Hosts has left. For AliveFor after an outage it may only not have been
