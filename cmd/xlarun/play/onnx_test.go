@@ -14,6 +14,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/play/onnx"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
 )
 
@@ -67,7 +68,8 @@ func TestExportFormats(t *testing.T) {
 		{"gru", "m.pt", "--out got m.pt, wants a file that ends in .safetensors, or in .onnx", false},
 		{"gru", "m", "--out got m, wants a file that ends in .safetensors", false},
 		{"spiking", "s.onnx", "ONNX has no operators for the policy spiking: it has them for blockmlp, cnn", false},
-		{"gru", "g.svg", "--out g.svg: only the policies genome and hyperneat have networks of nodes", false},
+		{"gru", "g.svg", "--out g.svg: the member's policy is gru:5, and only members of " +
+			settings.AnyOf(policy.GenomePolicies()) + " have networks of nodes", false},
 		{"gru", "there/m.onnx", "there is no folder there", false},
 		{"gru", "c.onnx", "only such a file has more than the actor", true},
 		{"gru", "c.safetensors", "--critic wants the folder of a run", true},
