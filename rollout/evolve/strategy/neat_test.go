@@ -799,6 +799,6 @@ func TestNEATWantsGenomes(t *testing.T) {
 	s, err := Make("neat", nil)
 	require.NoError(t, err)
 	_, err = s.(*NEAT).Fit(p)
-	require.EqualError(t, err, "policy: got a *policy.MLP, want genome, hyperneat or multispatial: neat changes the "+
-		"structure of networks; --policy genome")
+	require.EqualError(t, err, "policy: got a *policy.MLP, want "+settings.AnyOf(policy.GenomePolicies())+": neat "+
+		"changes the structure of networks; --policy genome")
 }
