@@ -56,7 +56,8 @@ func TestReducedExtremesKeepNaN(t *testing.T) {
 			got, err := e.Call([]*array{x})
 			require.NoError(t, err, name)
 			for k := range got {
-				w, g := floats(t, graph.Convert(want[k], graph.Float64)), floats(t, graph.Convert(got[k], graph.Float64))
+				w := floats(t, graph.Convert(want[k], graph.Float64))
+				g := floats(t, graph.Convert(got[k], graph.Float64))
 				require.Len(t, g, len(w), name)
 				for m := range w {
 					if math.IsNaN(w[m]) {
