@@ -23,9 +23,9 @@ func init() {
 		Name:  "evolve",
 		Short: "Evolve a population in an environment until it is solved",
 		Long: "Evolve trains a population of policies in an environment, each generation one compiled call, until " +
-			"the mean return\n" +
+			"the mean return " +
 			"reaches the target or the generations are over. The run's folder holds the resolved config, metrics, " +
-			"checkpoints, the\n" +
+			"checkpoints, the " +
 			"policy at the centre of the search and the best member, judged on fresh episodes.",
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
 			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",

@@ -22,11 +22,11 @@ func init() {
 		Name:  "islands",
 		Short: "Evolve several populations in an environment, whose best members travel",
 		Long: "Islands evolves several populations at once, in one compiled program: each is a search of its own, as " +
-			"xlarun evolve runs one. Every few\n" +
+			"xlarun evolve runs one. Every few " +
 			"generations copies of the best members of each leave for other islands, where they replace the worst " +
-			"members. Islands may have\n" +
+			"members. Islands may have " +
 			"hyper-parameters of their own: --strategy.sigma 0.05..0.5. The run's folder holds the files of an " +
-			"evolve run, and islands.json:\n" +
+			"evolve run, and islands.json: " +
 			"the results of each island, and the islands from which its survivors descend.",
 		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n  xlarun islands Acrobot-v1 --islands 16 " +
 			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +

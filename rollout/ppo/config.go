@@ -22,9 +22,9 @@ func init() {
 		Name:  "ppo",
 		Short: "Train an actor and a critic by proximal policy optimization",
 		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
-			"(rollout, advantages, epochs\n" +
+			"(rollout, advantages, epochs " +
 			"of minibatches, optimiser) is one compiled program. The run's folder holds the resolved config, " +
-			"metrics, checkpoints, the last\n" +
+			"metrics, checkpoints, the last " +
 			"actor and the best, judged on new episodes.",
 		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
 			"32",

@@ -14,9 +14,9 @@ func init() {
 		Name:  "pqn",
 		Short: "Learn the values of actions by parallelised Q-learning",
 		Long: "Pqn learns the values of actions (Q-learning) from many environments at a time, without a replay " +
-			"buffer and without a target\n" +
+			"buffer and without a target " +
 			"network: each rollout is learned at once, towards Q(lambda) returns, by a network with normalised " +
-			"layers. It plays the best\n" +
+			"layers. It plays the best " +
 			"action, or with the probability epsilon a random action. An update is one compiled program.",
 		Example: "  xlarun pqn CartPole-v1\n  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate " +
 			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",

@@ -29,11 +29,11 @@ func init() {
 		Name:  "qd",
 		Short: "Fill an archive with members that behave differently, each as good as can be",
 		Long: "Qd searches for many good members that differ in behaviour (quality diversity, MAP-Elites). A " +
-			"behaviour descriptor\n" +
+			"behaviour descriptor " +
 			"says how a member behaved, such as its mean speed. An archive divides the descriptors into cells and " +
-			"keeps the best member\n" +
+			"keeps the best member " +
 			"of each cell. The run's folder holds the files of an evolve run, and archive.safetensors: cells, " +
-			"fitness, descriptors\n" +
+			"fitness, descriptors " +
 			"and genomes.",
 		Example: "  xlarun qd CartPole-v1\n  xlarun qd Arm-v0 --archive cvt:10000 --batch 4096\n" +
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +

@@ -49,19 +49,16 @@ const (
 
 func againstLong() string {
 	var s strings.Builder
-	fmt.Fprintf(
-		&s,
-		`Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. In each round both run
-every command twice: with an empty program cache, which compiles, and with a full one. The table shows medians over
-rounds of this tree's numbers divided by REV's: time is processor time with a full cache, compiling is what an empty
-cache adds, memory is the peak with an empty cache. Time is processor time since other programs change it little.
-SUITE/NAME is a workload, which both run in turn by the rule's plan; of starts the time is the clock's.
-
-With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f %% of compile
-time, %.0f %% of memory. A run that is within the bounds in one round is not measured again. So one quiet round is
-enough, and a slowdown near the bound may pass. Runs:
-
-`, 100*(mostTime-1), 100*(mostCompile-1), 100*(mostMemory-1))
+	fmt.Fprintf(&s, "Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. In each "+
+		"round both run every command twice: with an empty program cache, which compiles, and with a full one. The "+
+		"table shows medians over rounds of this tree's numbers divided by REV's: time is processor time with a full "+
+		"cache, compiling is what an empty cache adds, memory is the peak with an empty cache. Time is processor "+
+		"time since other programs change it little. SUITE/NAME is a workload, which both run in turn by the "+
+		"rule's plan; of starts the time is the clock's.\n\n"+
+		"With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f "+
+		"%% of compile time, %.0f %% of memory. A run that is within the bounds in one round is not measured "+
+		"again. So one quiet round is enough, and a slowdown near the bound may pass. Runs:\n\n",
+		100*(mostTime-1), 100*(mostCompile-1), 100*(mostMemory-1))
 	for _, r := range againstRuns {
 		fmt.Fprintf(&s, "  %-9s %s\n", r.name, r.what)
 	}

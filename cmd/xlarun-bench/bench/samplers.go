@@ -54,9 +54,9 @@ func samplersCommand(h *host) *cobra.Command {
 		Use:   "samplers [SAMPLER...]",
 		Short: "Compare samplers of studies with Optuna's",
 		Long: "Bench samplers minimises ten functions of black-box optimisation benchmarking, each with an " +
-			"optimum and rotations of the seed, and a table of\n" +
+			"optimum and rotations of the seed, and a table of " +
 			"searches on CartPole-v1. With --peers Optuna's sampler of the same name gets the same instances; the " +
-			"best values after so many trials are compared,\n" +
+			"best values after so many trials are compared, " +
 			"seed by seed, by the exact signed-rank test of Wilcoxon with Holm's correction over all comparisons of " +
 			"a sampler.\n\nSamplers: " + strings.Join(samplerNames, ", "),
 		Example: "  xlarun bench samplers --peers\n  xlarun bench samplers tpe --peers --seeds 5 " +

@@ -51,9 +51,9 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 		Use: "best SPEC.toml|DATABASE", Args: oneFile,
 		Short: "Show the best trial of a study, of several objectives all that no other is better than",
 		Long: "Best shows the best trial of a study. --config writes the config of its run, with all settings in " +
-			"full precision, which\nxlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
-			"seed 0. --member repeats the runs of all seeds and\nkeeps the best member, judged on fresh episodes. " +
-			"The config of a trial of the sampler pbt is a run from\nthe start with the settings that it ended " +
+			"full precision, which xlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
+			"seed 0. --member repeats the runs of all seeds and keeps the best member, judged on fresh episodes. " +
+			"The config of a trial of the sampler pbt is a run from the start with the settings that it ended " +
 			"with, which does not repeat it; --member repeats the trials that it goes on from, too.",
 		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
 			"examples/study-cartpole.toml --member champion.safetensors\n  xlarun evolve --from-study " +

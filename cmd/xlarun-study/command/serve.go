@@ -20,7 +20,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
-			"starts. They need no access to the\n" +
+			"starts. They need no access to the " +
 			"database. Where other machines can reach the address, a token or certificates are required. A page " +
 			"shows the study while it runs (--web).\n" +
 			"Without SPEC.toml it only carries messages, until Ctrl-C or kill -TERM: hosts of one population use it " +

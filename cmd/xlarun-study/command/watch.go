@@ -59,7 +59,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates " +
 			"until it is interrupted. It changes nothing.\n" +
 			"Of the folder of a run it shows the curves, the best member's network or episode, and the map of an " +
-			"archive as of the\nlast checkpoint; of a run of xlarun islands the islands' curves, what they have come " +
+			"archive as of the last checkpoint; of a run of xlarun islands the islands' curves, what they have come " +
 			"to and where it comes from.\n" +
 			"Where other machines can reach the address, a token or certificates are required. xlarun serve has the " +
 			"page, too, and workers on it.",

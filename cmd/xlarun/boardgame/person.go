@@ -22,7 +22,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		Use:   "play RUN|FILE.safetensors",
 		Short: "Play against a network that selfplay has trained",
 		Long: "Play lets a person play against the network of a run, in the terminal. A move is an edge such as 0-3, " +
-			"a cell such as\nb2 or a column such as c. ? shows what the search thinks of the position, quit ends. " +
+			"a cell such as b2 or a column such as c. ? shows what the search thinks of the position, quit ends. " +
 			"The network plays a puzzle alone.",
 		Example: "  xlarun selfplay play runs/20260102-150405-Clique-6-3 --second",
 		Args:    console.OneArgument("the folder of a run, or a network's file"),

@@ -169,7 +169,7 @@ func cachePruneCommand(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Remove the programs and plans used longest ago until the rest fits", Args: noArgs,
 		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a " +
-			"program is stored, the same\n" +
+			"program is stored, the same " +
 			"is done with " + xlabridge.EnvCacheMax + ", a size such as 500M or none, by default 2G.",
 		RunE: func(*cobra.Command, []string) error {
 			bytes, err := cache.ParseSize(limit)

@@ -191,7 +191,7 @@ func newRoot(a *App) *cobra.Command {
 		Use:   "xlarun COMMAND",
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole " +
-			"population,\n" +
+			"population, " +
 			"which XLA compiles once. It runs on CPUs. Programs for GPUs and TPUs compile, but none has run yet.\n" +
 			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every " +
 			"flag.\n" +

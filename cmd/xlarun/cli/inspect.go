@@ -35,9 +35,8 @@ func inspectCommand(a *App) *cobra.Command {
 		Use:   "inspect [KIND] [CONFIG|ENV]",
 		Short: "Look into the compiled program of an experiment",
 		Long: "Inspect compiles one round of an experiment, of evolve if no kind is named, and shows its ops, work " +
-			"and memory. With\n" +
-			"--phase it prints the program. With --topology it compiles for absent devices, and lists the kernels " +
-			"of each loop.",
+			"and memory. With --phase it prints the program. With --topology it compiles for absent devices, and " +
+			"lists the kernels of each loop.",
 		Example: "  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
 			"  xlarun inspect ppo CartPole-v1 --phase traced | less",
 		Args: oneExperiment,

@@ -32,14 +32,14 @@ func warmupCommand(a *App) *cobra.Command {
 		Use:   "warmup [KIND] CONFIG|ENV...",
 		Short: "Compile every program that the given experiments will need",
 		Long: "Warmup takes config files and environments. A kind of run (else evolve) holds for those after it, or " +
-			"stands alone. Flags hold for\n" +
+			"stands alone. Flags hold for " +
 			"all. It makes the programs for each set of conditions that change shapes (environment, network, ...): " +
 			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up " +
-			"to 3 s an experiment, one\n" +
+			"to 3 s an experiment, one " +
 			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
-			"of each, whose result is\n" +
+			"of each, whose result is " +
 			"dropped. A later run starts from the cache. With --topology nothing is run: the programs are for a " +
-			"machine that has\n" +
+			"machine that has " +
 			"the devices and this cache (XLARUN_CACHE), and plans are chosen by the compiler's numbers.",
 		Example: "  xlarun warmup small.toml wide.toml --topology h100x8\n  xlarun warmup CartPole-v1 " +
 			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup ppo CartPole-v1 Acrobot-v1",

@@ -40,41 +40,25 @@ func Fill(words []string, columns int) (lines []string) {
 	return append(lines, line)
 }
 
-// Paragraphs breaks a text into lines of at most so many columns. A line that ends with a full stop ends its paragraph,
-// and so does an empty line. An indented line stays apart; where it is too long, it goes on below the column
-// that follows its first gap of two blanks.
+// Paragraphs breaks each line of a text, a paragraph, into lines of at most so many columns. Where an indented line is
+// too long, it goes on below the column that follows its first gap of two blanks.
 func Paragraphs(text string, columns int) string {
 	var b strings.Builder
-	var words []string
-	flush := func() {
-		if len(words) > 0 {
-			fmt.Fprintln(&b, strings.Join(Fill(words, columns), "\n"))
-			words = nil
-		}
-	}
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		line = strings.TrimRight(line, " \n")
-		switch unindented := strings.TrimLeft(line, " \t"); {
-		case unindented != line:
-			flush()
-			indent := line[:len(line)-len(unindented)]
-			if head, tail, ok := strings.Cut(unindented, "  "); ok {
-				tail := strings.TrimLeft(tail, " ")
-				hang(&b, indent+head+unindented[len(head):len(unindented)-len(tail)], tail, columns)
-			} else {
-				hang(&b, indent, unindented, columns)
-			}
-		case line == "":
-			flush()
-			b.WriteString("\n")
-		default:
-			words = append(words, strings.Fields(line)...)
-			if strings.HasSuffix(line, ".") {
-				flush()
-			}
+		unindented := strings.TrimLeft(line, " \t")
+		if unindented == line {
+			fmt.Fprintln(&b, strings.Join(Fill(strings.Fields(line), columns), "\n"))
+			continue
+		}
+		indent := line[:len(line)-len(unindented)]
+		if head, tail, ok := strings.Cut(unindented, "  "); ok {
+			tail := strings.TrimLeft(tail, " ")
+			hang(&b, indent+head+unindented[len(head):len(unindented)-len(tail)], tail, columns)
+		} else {
+			hang(&b, indent, unindented, columns)
 		}
 	}
-	flush()
 	return b.String()
 }
 

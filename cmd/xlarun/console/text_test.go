@@ -11,7 +11,9 @@ import (
 func TestParagraphs(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
-		{"one two\nthree", "one two three\n"},
+		{"one two\nthree", "one two\nthree\n"},
+		{"one. two.\nthree four five six", "one. two.\nthree four five six\n"},
+		{"one two three four. five\n\nsix", "one two three four.\nfive\n\nsix\n"}, // 30.279 a stop ends no paragraph
 		{"one two three four five six", "one two three four\nfive six\n"},
 		{"one.\ntwo", "one.\ntwo\n"},
 		{"one\n\ntwo", "one\n\ntwo\n"},
