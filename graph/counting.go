@@ -46,25 +46,25 @@ func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 }
 
 // histogramEdges are the edges of equal intervals from low to high, scalars of one dtype, except the last. They are
-// low·(1-s) + high·s for steps s, as in jax.numpy.histogram. In float32 they are rounded where XLA for CPUs rounds
-// JAX's: high·s is not, before it is added. An ordinary multiplication and addition would be rounded once or twice, as
-// the compiler likes, and what is on an edge would be counted on either side of it.
+// low·(1-s) + high·s for steps s, as in jax.numpy.histogram. They are rounded alike everywhere (roundFirst), so that
+// the same interval counts an element that lies on an edge. In float32 the edges are those of JAX on a CPU, where XLA
+// does not round high·s before it adds it.
 func histogramEdges(low, high *Array, bins int) *Array {
 	d := low.DType()
 	width := Convert(Div(1, Full(Shape{DType: d}, bins)), d)
 	perBin := Mul(high, width)
 	if d == Float64 {
 		place := Convert(Iota(bins), d)
-		below := Mul(low, Sub(1, Barrier(Mul(place, width))[0]))
-		both := Barrier(below, Mul(perBin, place))
+		below := Mul(low, Sub(1, roundFirst(Mul(place, width))[0]))
+		both := roundFirst(below, Mul(perBin, place))
 		return Add(both[0], both[1])
 	}
 	// A float64 holds the product of two float32, so that only conversions round.
 	wide := func(x *Array) *Array { return Convert(x, Float64) }
 	place := wide(Iota(bins))
 	below := Mul(low, Sub(1, Convert(Mul(place, wide(width)), d)))
-	rounded := Barrier(below, perBin)
-	return Convert(Add(wide(rounded[0]), Mul(wide(rounded[1]), place)), d)
+	both := roundFirst(below, perBin)
+	return Convert(Add(wide(both[0]), Mul(wide(both[1]), place)), d)
 }
 
 // HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with
@@ -166,7 +166,7 @@ func UnravelIndex(i *Array, dims ...int) []*Array {
 	if !isInt(i.DType()) || len(dims) == 0 {
 		throw("UnravelIndex", "got indices %s and dims %v; want integers and at least one axis", i.shape, dims)
 	}
-	i = indexArray("UnravelIndex", i)
+	i = IndexArray("UnravelIndex", i)
 	most := math.MaxInt32
 	if ItemSize(i.DType()) == 8 {
 		most = math.MaxInt64

@@ -62,12 +62,11 @@ func OneHot(x *Array, n int, d DType) *Array {
 	if n < 0 {
 		throw("OneHot", "got the size %d for %s; want at least 0", n, x.shape)
 	}
-	switch { // a dtype that holds all of 0, …, n-1
-	case isFloat(x.DType()) && ItemSize(x.DType()) == 2:
-		x = Convert(x, Float32)
-	case ItemSize(x.DType()) < 4:
-		x = Convert(x, Int32)
+	d32 := Int32 // holds all of 0, …, n-1
+	if isFloat(x.DType()) {
+		d32 = Float32
 	}
+	x = widen(x, d32)
 	return Convert(Eq(ExpandDims(x, -1), Convert(Iota(n), x.DType())), d)
 }
 

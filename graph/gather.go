@@ -30,21 +30,9 @@ func oneMode(name string, mode []IndexMode, otherwise IndexMode) IndexMode {
 	return mode[0]
 }
 
-// indexArray checks that indices are integers, and widens narrow ones: sizes of axes must fit in their dtype.
-func indexArray(name string, indices *Array) *Array {
-	d := indices.DType()
-	if !isInt(d) {
-		throw(name, "indices are %s, want integers", indices.shape)
-	}
-	if ItemSize(d) < 4 {
-		return Convert(indices, Int32)
-	}
-	return indices
-}
-
 // rowIndices reads indices along an axis of n elements.
 func rowIndices(name string, indices *Array, n int, mode IndexMode) *Array {
-	indices = indexArray(name, indices)
+	indices = IndexArray(name, indices)
 	switch {
 	case mode == WrapIndex:
 		return Mod(indices, max(n, 1))
@@ -69,7 +57,7 @@ func fillOutside(x, inside *Array, axes []int) *Array {
 
 // takeNone takes from an empty axis: nothing, or values that fill it. dims are the result's.
 func takeNone(name string, x *Array, axis int, indices *Array, dims []int, mode IndexMode) *Array {
-	indexArray(name, indices)
+	IndexArray(name, indices)
 	none := Zeros(x.shape.dims(dims...))
 	switch {
 	case none.Size() == 0:
@@ -160,7 +148,7 @@ func Gather(x, indices *Array, dims GatherDims, mode ...IndexMode) *Array {
 	if m == WrapIndex {
 		throw("Gather", "got WrapIndex, want ClipIndex or FillOrDrop")
 	}
-	a, idx := dims.attrs(), indexArray("Gather", indices)
+	a, idx := dims.attrs(), IndexArray("Gather", indices)
 	out := apply1(op("gather"), a, x, idx)
 	if m == FillOrDrop {
 		inside := All(Eq(idx, clampIndices(a, idx, x.Dims())), -1)
@@ -176,7 +164,7 @@ func Scatter(kind string, x, indices, updates *Array, dims GatherDims, mode ...I
 	if !slices.Contains([]string{"set", "sum", "max", "min", "prod"}, kind) {
 		throw("Scatter", "kind %q; want \"set\", \"sum\", \"max\", \"min\" or \"prod\"", kind)
 	}
-	a, idx := dims.attrs(), indexArray("Scatter", indices)
+	a, idx := dims.attrs(), IndexArray("Scatter", indices)
 	a.kind = kind
 	switch oneMode("Scatter", mode, FillOrDrop) {
 	case WrapIndex:
@@ -198,7 +186,7 @@ func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode
 			indices.shape, x.shape.dims(want...))
 	}
 	if x.Dim(0) == 0 { // every index is out of range
-		indexArray(name, indices)
+		IndexArray(name, indices)
 		return x
 	}
 	idx := ExpandDims(rowIndices(name, indices, x.shape.Dims[0], m), -1)

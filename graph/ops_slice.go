@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"xlarun/graph/internal/stablehlo"
@@ -420,40 +419,12 @@ func DynamicSlice(x *Array, start []*Array, sizes []int) *Array {
 	return apply1(op("dynamic_slice"), sizesAttrs{slices.Clone(sizes)}, append([]*Array{x}, startIndices(start)...)...)
 }
 
-// startIndices converts start indices to one dtype that holds all of them: int32, or int64 where one of them may be
-// larger. XLA takes a constant of an unsigned dtype for a signed number, and the limit of an axis need not fit in a
-// narrow dtype.
-func startIndices(start []*Array) []*Array {
-	d := Int32
-	for _, s := range start {
-		if ItemSize(s.DType()) == 8 || s.DType() == Uint32 {
-			d = Int64
-		}
-	}
-	out := slices.Clone(start)
-	for i, s := range out {
-		if !isInt(s.DType()) {
-			return start // the op refuses it
-		}
-		if s.DType() == Uint64 {
-			s = Min(s, math.MaxInt64) // larger ones would become negative
-		}
-		out[i] = Convert(s, d)
-	}
-	return out
-}
-
 // DynamicIndex takes element i (an integer scalar, moved into range) along an axis, which goes away.
 func DynamicIndex(x, i *Array, axis int) *Array {
 	axis = checkAxis("DynamicIndex", axis, x.Rank())
-	i = startIndices([]*Array{i})[0]
-	at := make([]*Array, x.Rank())
 	sizes := slices.Clone(x.Dims())
-	for k := range at {
-		at[k] = Zeros(i.shape)
-	}
-	at[axis], sizes[axis] = i, 1
-	return Squeeze(DynamicSlice(x, at, sizes), axis)
+	sizes[axis] = 1
+	return Squeeze(DynamicSlice(x, startAlong(axis, i, x.Rank()), sizes), axis)
 }
 
 var _ = register(&Op{
@@ -528,11 +499,5 @@ func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {
 // DynamicUpdateIndex writes element i (an integer scalar, moved into range) along an axis.
 func DynamicUpdateIndex(x, update, i *Array, axis int) *Array {
 	axis = checkAxis("DynamicUpdateIndex", axis, x.Rank())
-	i = startIndices([]*Array{i})[0]
-	at := make([]*Array, x.Rank())
-	for k := range at {
-		at[k] = Zeros(i.shape)
-	}
-	at[axis] = i
-	return DynamicUpdateSlice(x, ExpandDims(update, axis), at)
+	return DynamicUpdateSlice(x, ExpandDims(update, axis), startAlong(axis, i, x.Rank()))
 }

@@ -155,17 +155,11 @@ func Switch[R any](index *Array, branches ...func() R) R {
 	if len(branches) == 0 {
 		throw("Switch", "got no branches")
 	}
-	if isFloat(index.DType()) || index.Rank() != 0 {
+	if !isInt(index.DType()) && index.DType() != Bool || index.Rank() != 0 {
 		throw("Switch", "the index is %s, want an integer scalar", index.shape)
 	}
 	if index.DType() != Bool {
-		// In the index's own dtype, or in one that holds it: a large one would wrap. 127 is the most that every integer
-		// dtype holds.
-		if last := len(branches) - 1; last < 127 || index.DType() == Uint64 {
-			index = Clamp(0, index, last)
-		} else {
-			index = Clamp(0, Convert(index, Int64), last)
-		}
+		index = Clamp(0, IndexArray("Switch", index), len(branches)-1) // before it is converted: large ones would wrap
 	}
 	return branch("Switch", Convert(index, Int32), func(i int) string { return fmt.Sprint("branch ", i) }, branches)
 }

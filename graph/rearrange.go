@@ -97,8 +97,7 @@ func Quantile(x *Array, q float64, axis int) *Array {
 	if w := at - float64(low); w > 0 {
 		first, second := Mul(value, 1-w), Mul(index(s, axis, low+1), w)
 		if w == 1-w {
-			// XLA would make (a+b)·w of a·w + b·w, which overflows.
-			first = Barrier(first)[0]
+			first = roundFirst(first)[0] // (a + b)·w may overflow
 		}
 		value = Add(first, second)
 	}

@@ -42,7 +42,7 @@ func SegmentProd(x, ids *Array, segments int) *Array {
 		// The product again, from any of its rows, by ops that have derivatives themselves.
 		others := segmentOthers(r.X, r.IDs)
 		empty := Ones(x.shape.dims(append([]int{segments}, x.Dims()[ids.Rank():]...)...))
-		y := segmentScatter("set", empty, Mul(r.X, others), indexArray("SegmentProd", r.IDs))
+		y := segmentScatter("set", empty, Mul(r.X, others), IndexArray("SegmentProd", r.IDs))
 		return y, SegmentSum(Mul(others, t.X), r.IDs, segments)
 	})(segmentRows{x, ids})
 }
@@ -62,7 +62,7 @@ func segmentReduce(name, kind string, x, ids *Array, segments int) *Array {
 	}
 	rest := x.Dims()[k:]
 	out := Full(x.shape.dims(append([]int{segments}, rest...)...), reduceKinds[kind].start(x.DType()).Array())
-	return segmentScatter(kind, out, x, indexArray(name, ids))
+	return segmentScatter(kind, out, x, IndexArray(name, ids))
 }
 
 // segmentScatter combines the rows of x into those of out that ids names.

@@ -90,10 +90,7 @@ func RavelMultiIndex(indices []*Array, dims ...int) *Array {
 	}
 	at := Full(Shape{DType: d}, 0)
 	for i, x := range indices {
-		x = indexArray(name, x)
-		if ItemSize(x.DType()) < ItemSize(d) {
-			x = Convert(x, d)
-		}
+		x = widen(IndexArray(name, x), d)
 		at = Add(Mul(at, dims[i]), Convert(Clamp(0, x, max(dims[i]-1, 0)), d))
 	}
 	return at

@@ -45,9 +45,7 @@ func CrossEntropy(logits, label *graph.Array) *graph.Array {
 	// The maximum is subtracted first, so that large logits do not round the logarithm away.
 	shifted := logits.Sub(graph.StopGradient(logits.ReduceMax(-1)).ExpandDims(-1))
 	norm := shifted.Exp().Sum(-1).Log()
-	if graph.ItemSize(label.DType()) < 4 { // the number of classes need not fit in a narrow dtype
-		label = label.Convert(graph.Int32)
-	}
+	label = graph.IndexArray(op, label)
 	// A sum over a one-hot mask instead of a gather: XLA fuses it, also under VMap and in the gradient.
 	index := graph.IotaAxis(graph.ShapeOf(label.DType(), logits.Dims()...), logits.Rank()-1)
 	chosen := graph.Select(index.Eq(label.ExpandDims(-1)), shifted, 0).Sum(-1)
