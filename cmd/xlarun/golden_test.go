@@ -77,6 +77,11 @@ func TestGolden(t *testing.T) {
 	s := shelltest.New(t)
 	pictures(t, s, "pictures")
 	got := map[string]string{}
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.name)
+	}
+	require.Subset(t, names, onlyLong)
 	var kind string
 	for i, r := range runs {
 		if slices.Contains(onlyLong, r.name) && !long.On() && !*update {
@@ -115,6 +120,7 @@ func TestGolden(t *testing.T) {
 	for name, digest := range got {
 		require.Equal(t, digests[name], digest, name)
 	}
+	require.ElementsMatch(t, names, slices.Collect(maps.Keys(digests)), "digests of runs")
 }
 
 // machineOf is what last digits depend on: the kind of processor and the plugin.

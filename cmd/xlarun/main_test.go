@@ -13,6 +13,11 @@ import (
 
 func TestMain(m *testing.M) { shelltest.Main(m, main) }
 
+// 30.278: the program passes its exit status on, here 2.
+func TestExitStatus(t *testing.T) {
+	require.Contains(t, shelltest.New(t).Refused(t, "evolve", "--pop", "0"), "--pop got 0")
+}
+
 // pictures writes a folder with the four files of a small data set like MNIST.
 func pictures(t *testing.T, s *shelltest.Shell, name string) {
 	t.Helper()

@@ -10,6 +10,8 @@ var (
 	_ run.Results  = (*Evolution)(nil)
 	_ run.Lending  = (*Evolution)(nil)
 	_ run.Profiled = (*Evolution)(nil)
+
+	_ run.GoalReacher = (*Evolution)(nil)
 )
 
 // About describes the experiment.

@@ -30,17 +30,14 @@ type Config struct {
 	// Keys is in all config files of earlier versions. Keys that count members on each device are gone: results
 	// depended on the number of devices, so such runs could not move to other machines, could not be lanes or islands,
 	// and were no faster.
-	Keys string `set:"keys" past:"" oneof:"global"`
+	Keys string `set:"keys" oneof:"global" deprecated:"keys of random numbers are always global"`
 }
-
-// KeysGlobal is the value of Config.Keys.
-const KeysGlobal = "global"
 
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Search: generation.DefaultSearch(), RestartSettings: RestartSettings{Restarts: RestartsNone},
 		ExamSettings: ExamSettings{ExamEpisodes: 100},
-		PoolSettings: PoolSettings{MigrationSettings: generation.DefaultMigration()}, Keys: KeysGlobal}
+		PoolSettings: PoolSettings{MigrationSettings: generation.DefaultMigration()}}
 }
 
 // With returns the config with one more setting of a part: With("strategy.sigma", .2).

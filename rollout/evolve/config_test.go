@@ -74,9 +74,6 @@ func TestBadConfigs(t *testing.T) {
 			`unroll: got 65, want a whole number from 1 to 64, 0 for the default`},
 		{"unknown tuner", func(c *Config) { c.Tune = "quik" },
 			`tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
-		{"unknown keys", func(c *Config) {
-			c.Keys = "devices"
-		}, `keys: got "devices", want one of global`},
 		{"negative memory", func(c *Config) { c.Memory = -1 },
 			`memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
 		{"no number", func(c *Config) {

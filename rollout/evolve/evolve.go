@@ -181,7 +181,7 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		return run.Metrics{}, err
 	}
 	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
-	_, m.Done = generation.Reached(e.setup.Strategy, m, s, e.target)
+	m.Done = e.reaches(m.Number)
 	if err := e.examine(&m); err != nil {
 		return m, err
 	}
@@ -190,6 +190,17 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		m.Failed = e.allFailed
 	}
 	return m, nil
+}
+
+// reaches reports whether a generation has reached the target, by its metrics.
+func (e *Evolution) reaches(metric func(name string) float64) bool {
+	return generation.Reached(e.setup.Strategy, metric, e.target)
+}
+
+// Reached implements run.GoalReacher. A run with an exam holds it after its next generation: the last one may have had
+// none, or another.
+func (e *Evolution) Reached(metric func(name string) float64) bool {
+	return e.config.ExamTarget == 0 && e.reaches(metric)
 }
 
 // reports returns the names of the numbers that policy and strategy report.
@@ -259,7 +270,7 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 
 // Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
-	name, _ := generation.Reached(e.setup.Strategy, last, e.last, e.target)
+	name := generation.Goal(e.setup.Strategy)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
 	if b, breeds := e.setup.Strategy.(strategy.Breeding); breeds && math.IsInf(reached, -1) {

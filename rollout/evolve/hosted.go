@@ -89,6 +89,7 @@ type search interface {
 	run.Results
 	run.Lending
 	run.Profiled
+	run.GoalReacher
 	current() *Evolution
 }
 
@@ -104,8 +105,7 @@ type hosted struct {
 	history   []roundMetrics // metrics of the newest rounds that this process knows
 	lastStats hosts.Stats
 	shares    []float64 // of the chunks, in the newest generations; at most shareWindow
-	alive     []string  // hosts that were alive in the last generation
-	away      time.Time // when the server was found to be away; zero: it is there
+	others    attendance
 }
 
 // roundMetrics are the metrics of a round, as a message has them.
@@ -324,17 +324,14 @@ func (h *hosted) named(err error) error {
 
 // report adds what this host did in the last generation, and who has joined and left.
 func (h *hosted) report(m *run.Metrics) {
-	alive := h.process.Hosts()
-	m.Notices = append(m.Notices, h.connection(time.Now())...)
-	if h.away.IsZero() { // else the others have not left
-		m.Notices = append(m.Notices, changes(h.alive, alive)...)
-		h.alive = alive
-	}
+	p := h.process.Presence()
+	server, _, _ := messaging.ParseAddress(h.current().config.Join) // the run has checked it
+	m.Notices = append(m.Notices, h.others.update(p, server, time.Now())...)
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
 	share := float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())
 	h.shares = append(h.shares[max(0, len(h.shares)-shareWindow+1):], share)
-	m.Timings = append(m.Timings, run.Value{Name: "hosts_alive", Number: float64(len(alive))},
+	m.Timings = append(m.Timings, run.Value{Name: "hosts_alive", Number: float64(len(p.Hosts))},
 		run.Value{Name: "share", Number: share}, run.Value{Name: "mean_share", Number: episode.MeanOfFinite(h.shares)},
 		run.Value{Name: "chunks_twice", Number: float64(s.Duplicates - b.Duplicates)},
 		run.Value{Name: "seconds_waited", Number: (s.WaitTime - b.WaitTime).Seconds()},
@@ -345,24 +342,29 @@ func (h *hosted) report(m *run.Metrics) {
 // generation depends on which host was the first to begin its last chunks.
 const shareWindow = 32
 
-// connection returns a line when the server is away, and one when it is back.
-func (h *hosted) connection(now time.Time) []string {
-	connected, began := h.process.Connected(), h.away
-	if connected == began.IsZero() {
-		return nil
+// attendance is what a host has told of the server and the other hosts.
+type attendance struct {
+	alive []string  // hosts that were alive when that was last known; nil: it has not been known
+	away  time.Time // when the server was found to be away; zero: it is there
+}
+
+// update returns lines for what is new: the server is away or back, and hosts have joined or left.
+func (a *attendance) update(p hosts.Presence, server string, now time.Time) (lines []string) {
+	switch {
+	case p.Connected && !a.away.IsZero():
+		lines = append(lines, fmt.Sprintf("the server %s is back after %v: this host shares the population again",
+			server, now.Sub(a.away).Round(time.Second)))
+		a.away = time.Time{}
+	case !p.Connected && a.away.IsZero():
+		lines = append(lines, fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the "+
+			"population again when it is back", server))
+		a.away = now
 	}
-	server, _, err := h.current().config.server()
-	if err != nil {
-		return nil
+	if p.Settled {
+		lines = append(lines, changes(a.alive, p.Hosts)...)
+		a.alive = p.Hosts
 	}
-	if connected {
-		h.away = time.Time{}
-		return []string{fmt.Sprintf("the server %s is back after %v: this host shares the population again", server.URL,
-			now.Sub(began).Round(time.Second))}
-	}
-	h.away = now
-	return []string{fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the population "+
-		"again when it is back", server.URL)}
+	return lines
 }
 
 // namedHosts is the number of hosts that a notice names, at most.

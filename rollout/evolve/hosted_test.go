@@ -19,6 +19,7 @@ import (
 	_ "xlarun/envs/classic"
 	"xlarun/internal/long"
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
@@ -110,25 +111,29 @@ func (w waiting) Step() (run.Metrics, error) {
 // number of their devices.
 func TestHostsAreOneRun(t *testing.T) {
 	server := messageServer(t, "")
-	for name, change := range map[string]func(c *Config){
-		"openes":     nil, // the long form only: TestHostsUnderFaults of the program has it
-		"eggroll":    func(c *Config) { c.Strategy, c.NormalizeObservations = "eggroll", true },
-		"population": func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 },
-		"restarts": func(c *Config) {
+	for _, x := range []struct {
+		name   string
+		long   bool // TestHostsUnderFaults of the program has it in the short form
+		change func(c *Config)
+	}{
+		{name: "openes", long: true, change: func(*Config) {}},
+		{name: "eggroll", change: func(c *Config) { c.Strategy, c.NormalizeObservations = "eggroll", true }},
+		{name: "population", change: func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 }},
+		{name: "restarts", change: func(c *Config) {
 			c.Strategy, c.Restarts, c.Population, c.MaxPopulation, c.Generations = "sepcmaes", "ipop", 16, 32, 30
 			c.Steps = 1 // every member has the same return: a search has converged after its window
 			c.Policy = "linear"
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if change == nil {
+		t.Run(x.name, func(t *testing.T) {
+			if x.long {
 				long.Only(t)
 			}
-			want, err := metricsOf(t, smallRun(change), 1, nil)
+			want, err := metricsOf(t, smallRun(x.change), 1, nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, want)
-			c := smallRun(change)
-			c.Join, c.Hosts = server+"/"+name, 2
+			c := smallRun(x.change)
+			c.Join, c.Hosts = server+"/"+x.name, 2
 			got, errs := [2]string{}, [2]error{}
 			var both sync.WaitGroup
 			for i := range 2 {
@@ -261,6 +266,35 @@ func TestChangesOfHosts(t *testing.T) {
 	}
 }
 
+// 30.271: hosts that share the server's outage have not left, however long it was; those that are gone after it have.
+func TestNoticesOfAnOutage(t *testing.T) {
+	const server = "nats://here"
+	now := time.Time{}.Add(time.Hour)
+	var a attendance
+	for i, c := range []struct {
+		seen  string
+		alone bool
+		early bool // Presence.Settled is false
+		want  string
+	}{
+		{seen: "a b c"},
+		{seen: "a", alone: true, early: true, want: "the server nats://here does not answer: this host goes on " +
+			"alone, and shares the population again when it is back"},
+		{seen: "a", alone: true, early: true},
+		{seen: "a", early: true, want: "the server nats://here is back after 20s: this host shares the population " +
+			"again"},
+		{seen: "a b", early: true},
+		{seen: "a b", want: "host c has left; hosts now: 2"},
+		{seen: "a b c", want: "host c has joined; hosts now: 3"},
+		{seen: "a", early: true}, // an outage between two generations
+		{seen: "a b c"},
+	} {
+		now = now.Add(10 * time.Second)
+		p := hosts.Presence{Hosts: strings.Fields(c.seen), Connected: !c.alone, Settled: !c.early}
+		require.Equal(t, c.want, strings.Join(a.update(p, server, now), " | "), i)
+	}
+}
+
 // 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are
 // alive has a name of its own. 32.235: the display has the mean share of the newest generations.
 func TestTheServerGoes(t *testing.T) {
@@ -292,13 +326,13 @@ func TestTheServerGoes(t *testing.T) {
 	generations(2)
 	require.Empty(t, notices)
 	s.Shutdown()
-	require.Eventually(t, func() bool { return !h.process.Connected() }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
 	generations(2)
 	require.Len(t, notices, 1)
 	require.Contains(t, notices[0], "does not answer: this host goes on alone")
 	s = serve()
 	defer s.Shutdown()
-	require.Eventually(t, h.process.Connected, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
 	m := generations(2)
 	require.Len(t, notices, 2)
 	require.Regexp(t, `is back after \d+s: this host shares`, notices[1])

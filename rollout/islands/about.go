@@ -13,6 +13,8 @@ var (
 	_ run.Planned = (*Islands)(nil)
 	_ run.Members = (*Archipelago)(nil)
 	_ run.Results = (*Archipelago)(nil)
+
+	_ run.GoalReacher = (*Archipelago)(nil)
 )
 
 // About describes the experiment.

@@ -3,6 +3,7 @@ package qd
 import (
 	"fmt"
 
+	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -21,8 +22,8 @@ var (
 // About describes the experiment.
 func (c *Config) About() run.About {
 	return run.About{
-		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %d steps, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
-			c.Steps, c.Seed),
+		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %s, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
+			quantity.Count(c.Steps, "step", "steps"), c.Seed),
 		Purpose:  "qd " + settings.Words(c, c.unused()...),
 		Measures: c.measures,
 		Check:    c.Check,

@@ -239,9 +239,13 @@ func (l *Loop) Step() (Metrics, error) {
 	for i, x := range all {
 		m.Values = append(m.Values, Value{l.options.Metrics[i], x})
 	}
-	x, ok := m.Get(l.options.Goal.Name)
-	m.Done = ok && x >= l.options.Goal.Number
+	m.Done = l.Reached(m.Number)
 	return m, nil
+}
+
+// Reached implements GoalReacher. It knows LoopOptions.Goal.
+func (l *Loop) Reached(metric func(name string) float64) bool {
+	return metric(l.options.Goal.Name) >= l.options.Goal.Number
 }
 
 // Ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.

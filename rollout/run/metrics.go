@@ -1,5 +1,7 @@
 package run
 
+import "math"
+
 // Metrics are the numbers of a round.
 type Metrics struct {
 	Step   int64   // of the Kind's Unit, from 1
@@ -36,4 +38,12 @@ func (m Metrics) Get(name string) (x float64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Number returns a metric; NaN if the round has none of this name.
+func (m Metrics) Number(name string) float64 {
+	if x, ok := m.Get(name); ok {
+		return x
+	}
+	return math.NaN()
 }

@@ -223,6 +223,7 @@ func TestLoopAsRun(t *testing.T) {
 			if m.Done && done == 0 {
 				done = i + 1
 			}
+			require.Equal(t, m.Done, l.Reached(m.Number), "30.273")
 			last = m
 		}
 		require.Equal(t, c.done, done, "case %d", c.number)

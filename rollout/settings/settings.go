@@ -23,7 +23,7 @@
 //	each         a Number that may have several values
 //	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
 //	advanced     seldom needed: the help of a command only names it
-//	past         only config files of earlier versions have it
+//	deprecated   why the setting is gone; only config files of earlier versions have it
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	flag         why only a command line may give it, and no file: "names code to load"; see Field.FlagOnly
@@ -83,22 +83,34 @@ type Field struct {
 	Traced  bool   // the setting is a Number, an input of the compiled program
 	// Advanced reports that the setting is seldom needed, so that the help of a command only names it.
 	Advanced bool
-	// Past reports that only config files of earlier versions have the setting: it has no flag, and is not written.
-	Past  bool
-	tag   reflect.StructTag
-	value reflect.Value
+	tag      reflect.StructTag
+	value    reflect.Value
 }
 
 var numberType = reflect.TypeFor[Number]()
 
-// Fields lists the settings of the struct that ptr points to, in order. Their Default is the current value.
+// Fields lists the settings of the struct that ptr points to, in order, without Deprecated ones. Their Default is the
+// current value.
 func Fields(ptr any) []Field {
+	return slices.DeleteFunc(allFields(ptr), func(f Field) bool { return f.Gone() != "" })
+}
+
+// Deprecated lists settings that only config files of earlier versions have. A program that reads such a file sets and
+// checks them, and nothing else is done with them.
+func Deprecated(ptr any) []Field {
+	return slices.DeleteFunc(allFields(ptr), func(f Field) bool { return f.Gone() == "" })
+}
+
+func allFields(ptr any) []Field {
 	v := reflect.ValueOf(ptr)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil
 	}
 	return fieldsOf(v.Elem(), "")
 }
+
+// Gone returns why a deprecated setting is gone; "" of any other.
+func (f Field) Gone() string { return f.tag.Get("deprecated") }
 
 // fieldsOf lists the settings of a struct. outer has the tags that all of them have.
 func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
@@ -115,9 +127,8 @@ func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
 		tag, help := tagOf(v.Type(), i)
 		tag = joined(tag, outer)
 		_, advanced := tag.Lookup("advanced")
-		_, past := tag.Lookup("past")
 		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
-			Advanced: advanced, Past: past, tag: tag, value: v.Field(i)}
+			Advanced: advanced, tag: tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)
@@ -425,14 +436,15 @@ func (f Field) IsGoal() bool { return f.tag.Get("resume") == "goal" }
 // Check returns an *Error for the first setting of the struct that is out of its range.
 func Check(ptr any) error {
 	for _, f := range Fields(ptr) {
-		if err := f.check(); err != nil {
+		if err := f.Check(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f Field) check() error {
+// Check returns an *Error if the value is out of its range.
+func (f Field) Check() error {
 	wrong := Wrong(f.Name, f.Text(), "%s", f.Wants)
 	wrong.Got = f.Text()
 	if f.Type == "text" {

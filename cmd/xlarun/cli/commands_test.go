@@ -131,12 +131,11 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 		for _, name := range []string{"drop-rows", "from-study"} { // of the call
 			fields = append(fields, settings.Field{Name: name, Advanced: true})
 		}
+		for _, x := range settings.Deprecated(kind.New()) {
+			assert.NotContains(t, all, "--"+x.Name+" ", "28.344 --keys had one value: it did nothing")
+		}
 		for _, x := range fields {
 			line := regexp.MustCompile(`(?m)^  (-\w,|   ) --` + x.Name + `\b`)
-			if x.Past {
-				assert.NotRegexp(t, line, all, "28.344 --keys had one value: it did nothing")
-				continue
-			}
 			assert.Regexp(t, line, all, "the whole help of %s", kind.Name)
 			assert.Equal(t, !x.Advanced, line.MatchString(described), "--%s in the help of %s", x.Name, kind.Name)
 			assert.Equal(t, x.Advanced, regexp.MustCompile(`--`+x.Name+`(,|\n)`).MatchString(named),
@@ -333,8 +332,8 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 				if session, found := settings.Lookup(&x.session, name); found {
 					f = session
 				}
-				if f.FlagOnly() != "" || f.Past {
-					require.NotContains(t, "\n"+head, "\n"+name+" = ", "only a command line has it, or an old file")
+				if f.FlagOnly() != "" {
+					require.NotContains(t, "\n"+head, "\n"+name+" = ", "only a command line has it")
 					continue
 				}
 				if slices.Contains(parts, name) || f.Type == "pairs" {

@@ -209,7 +209,7 @@ func (t *task) checkStranger(path string, inFile, values map[string]any, stored 
 }
 
 // config returns the config file that repeats a task: every setting with its value, except those of the command line
-// alone, those of earlier versions and the length of a run that has none.
+// alone and the length of a run that has none.
 func (t *task) config() (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
@@ -228,7 +228,7 @@ func (t *task) config() (string, error) {
 	for _, f := range fields {
 		// parts and pairs have tables of their own
 		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
-		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !f.Past && !(t.unlimited && f.Name == t.Length) {
+		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !(t.unlimited && f.Name == t.Length) {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

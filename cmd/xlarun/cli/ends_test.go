@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,6 +147,34 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	}
 	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "400", "--json"), "%s", b.err)
 	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
+}
+
+// 30.274: a resumed search that has reached its goal has nothing to do, as a run of qd has. One with an exam holds it
+// first, after another generation.
+func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
+	b := onInterpreter(t)
+	for i, c := range []struct{ args, target string }{
+		{"evolve CartPole-v1 --policy linear --pop 4", "--target 2"},
+		{"evolve CartPole-v1 --strategy neat --policy genome --pop 12", "--target 2"},
+		{"islands CartPole-v1 --policy linear --pop 4 --islands 2", "--target 2"},
+		{"evolve CartPole-v1 --policy linear --pop 4 --exam-episodes 1 --exam-target 1", "--target 2"},
+		{"evolve CartPole-v1 --policy linear --pop 4", "--target 20"},
+	} {
+		out := fmt.Sprint("run", i)
+		args := append(strings.Fields(c.args), "--steps", "19", "--judge", "1", "--backend", "reference",
+			"--target", "400", "-g", "2", "--out", out)
+		require.Equal(t, StatusOK, b.do(args...), "%v: %s", c, b.err)
+		rows := read(t, out, "metrics.jsonl")
+		require.Equal(t, 2, strings.Count(rows, "\n"))
+		args = append([]string{args[0], "--resume", out, "-g", "3", "--json"}, strings.Fields(c.target)...)
+		require.Equal(t, StatusOK, b.do(args...), "%v: %s", c, b.err)
+		if i < 3 {
+			require.Equal(t, "goal", result(t, b)["ended_by"], c)
+			require.Equal(t, rows, read(t, out, "metrics.jsonl"), c)
+		} else {
+			require.EqualValues(t, 3, result(t, b)["generations"], c)
+		}
+	}
 }
 
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.

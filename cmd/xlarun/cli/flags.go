@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,9 +105,6 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 		for _, s := range []any{e, &session} {
 			parts := choices(s)
 			for _, x := range settings.Fields(s) {
-				if x.Past {
-					continue
-				}
 				help := x.Help
 				if names := parts[x.Name]; len(names) > manyChoices {
 					help += fmt.Sprintf(": one of %d that xlarun help %s lists", len(names), plural(x.Name))
@@ -124,6 +122,9 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 			}
 		}
 		g.addParts(f, e, i > 0)
+		for _, x := range settings.Deprecated(e) {
+			addGone(f, x)
+		}
 	}
 	if f.Lookup("generations") == nil { // a name for the rounds of any kind
 		setting{g, "rounds", "int"}.addAs(f, "generations")
@@ -131,7 +132,23 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 }
 
 // manyChoices is the number of choices above which the help of a command does not name them.
-const manyChoices = 20
+const manyChoices = 12
+
+// gone is the flag of a setting that command lines of earlier versions may have. Any value of it is an error.
+type gone struct{}
+
+func (gone) Set(string) error { return errors.New("the flag is gone") }
+func (gone) String() string   { return "" }
+func (gone) Type() string     { return "text" }
+
+// addGone adds the flag of a deprecated setting, which says why it is gone.
+func addGone(f *pflag.FlagSet, x settings.Field) {
+	if f.Lookup(x.Name) != nil {
+		return
+	}
+	flag := f.VarPF(gone{}, x.Name, "", "")
+	flag.Hidden, flag.Deprecated, flag.NoOptDefVal = true, x.Gone(), "true"
+}
 
 // markAdvanced says that a flag is seldom needed.
 func markAdvanced(f *pflag.FlagSet, name string) {
@@ -253,19 +270,30 @@ func (g *flagValues) chooseTarget() error {
 	return nil
 }
 
-// byDefault makes an error of a setting that nobody gave one that says so: the default does not fit what was given.
-func byDefault(err error, given map[string]any) error {
+// markDefault adds to an error of a setting that nobody gave that its value is the default.
+func (t *task) markDefault(err error, given map[string]any) error {
 	e, ok := asSetting(err)
-	if !ok {
+	if !ok || e.Got == `""` {
 		return err
+	}
+	part, name, parted := strings.Cut(e.Key, ".")
+	if !parted {
+		name = e.Key
 	}
 	_, full := given[e.Key]
-	_, short := given[e.Key[strings.LastIndexByte(e.Key, '.')+1:]]
-	if full || short || e.Got == `""` {
+	if _, short := given[name]; full || short {
 		return err
 	}
-	return console.BadInput("the default of --%s is %s, and the other settings want %s: give --%[1]s, too",
-		shortKey(e.Key), console.ShortText(e.Got), e.Wants)
+	f, ok := settings.Lookup(t.Experiment, e.Key)
+	for _, c := range settings.ChosenParts(t.Experiment) {
+		if parted && c.Name == part {
+			f, ok = settings.Lookup(c.Settings, name)
+		}
+	}
+	if !ok || e.Got != f.Text() && e.Got != strconv.Quote(f.Text()) {
+		return err
+	}
+	return &settings.Error{Key: e.Key, Got: e.Got + " (the default)", Wants: e.Wants}
 }
 
 // settingError makes an error of a setting one that names the flag, or the key if the value comes from the file.

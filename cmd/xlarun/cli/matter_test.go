@@ -116,7 +116,6 @@ var withoutEffect = map[string]string{
 	"tls-key":            "is for the server of --join",
 	"data":               "is where the examples come from",
 	"method":             "is the plan",
-	"keys":               "is of earlier versions",
 	"max-population":     "bounds restarts, of which there is none in so few generations",
 	"policy.surrogate":   "only gradients use it",
 	"policy.input":       "the other input is of a network of another size",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -11,11 +12,17 @@ import (
 
 // apply sets the settings. A name without a part is taken for a setting of a chosen part, if a part has it.
 func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
-	later := map[string]any{}
+	later, old := map[string]any{}, settings.Deprecated(t.Experiment)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		f, ok := settings.Lookup(t.Experiment, name)
 		if !ok {
 			f, ok = settings.Lookup(&t.session, name)
+		}
+		if i := slices.IndexFunc(old, func(f settings.Field) bool { return f.Name == name }); !ok && i >= 0 {
+			if err := errors.Join(old[i].Set(values[name]), old[i].Check()); err != nil {
+				return err
+			}
+			continue
 		}
 		if !ok {
 			later[name] = values[name]

@@ -265,7 +265,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
 	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
-		return nil, settingError(byDefault(err, values), path, inFile)
+		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
 	run.KeepEnvironment(t.Experiment)

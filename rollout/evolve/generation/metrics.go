@@ -59,15 +59,22 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 // Reaches reports whether the population has reached a target: its mean has, and no member failed.
 func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
 
-// Reached returns the metric that must reach the target of a run, and whether it does, given the metrics of a
-// generation and their summary. It is the mean of the population, except of a strategy.Breeding.
-func Reached(of strategy.Strategy, m run.Metrics, s Summary, target float64) (metric string, reached bool) {
-	b, breeds := of.(strategy.Breeding)
-	if !breeds {
-		return "mean_fitness", s.Reaches(target)
+// Goal returns the metric that must reach the target of a run: the mean of the population, except of a
+// strategy.Breeding.
+func Goal(of strategy.Strategy) (metric string) {
+	if b, breeds := of.(strategy.Breeding); breeds {
+		return b.Goal()
 	}
-	v, _ := m.Get(b.Goal())
-	return b.Goal(), v >= target
+	return "mean_fitness"
+}
+
+// Reached reports whether the metric of Goal has reached a target. The mean of a population of which members failed has
+// not. metric returns a metric of the generation, NaN if it is not known.
+func Reached(of strategy.Strategy, metric func(name string) float64, target float64) bool {
+	if _, breeds := of.(strategy.Breeding); !breeds && metric("failed") != 0 {
+		return false
+	}
+	return metric(Goal(of)) >= target
 }
 
 // FailedText names how many members failed, as the end of a sentence; "" for none.

@@ -85,7 +85,10 @@ func (b *natsBus) Largest() int {
 	return headerRoom
 }
 
-func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
+func (b *natsBus) Connected() (connection uint64, ok bool) {
+	ok = b.conn.IsConnected() // before the number, so that it is not of an earlier connection
+	return b.conn.Stats().Reconnects, ok
+}
 
 func (b *natsBus) Close() {
 	_ = b.conn.FlushTimeout(time.Second)

@@ -13,8 +13,9 @@ type Bus interface {
 	Send(m Message) int
 	// Largest is the largest number of bytes of Message.Data.
 	Largest() int
-	// Connected reports whether messages reach the other hosts now, as far as the bus knows.
-	Connected() bool
+	// Connected reports whether messages reach the other hosts now, as far as the bus knows. connection is another
+	// number after an outage, however short it was.
+	Connected() (connection uint64, ok bool)
 	// Close sends what is waiting and ends the connection.
 	Close()
 }
@@ -37,10 +38,12 @@ type Process struct {
 	end     chan struct{} // closed by Close
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	host    *Host
-	changed chan struct{} // gets a value when a message has arrived
-	err     error         // of a message
+	mu         sync.Mutex
+	host       *Host
+	changed    chan struct{} // gets a value when a message has arrived
+	err        error         // of a message
+	connection uint64        // of the bus
+	settled    time.Duration // when all hosts that are alive have been heard since the last outage
 }
 
 // welcomeTime is how long a host that joins waits for the others to answer.
@@ -60,6 +63,7 @@ func Join(id string, identity Identity, generation int64, open Open) (*Process, 
 		return nil, err
 	}
 	p.bus = bus
+	p.connection, _ = bus.Connected()
 	close(early)
 	p.bus.Send(p.host.Hello())
 	p.running.Go(p.beat)
@@ -111,6 +115,7 @@ func (p *Process) beat() {
 			return
 		case <-every.C:
 		}
+		p.Presence() // it sees an outage soon
 		p.mu.Lock()
 		out := p.host.Beat()
 		p.mu.Unlock()
@@ -118,20 +123,31 @@ func (p *Process) beat() {
 	}
 }
 
-// Hosts returns the names of the hosts that are alive, this one too, in order. While this host is not connected, that
-// is this one.
-func (p *Process) Hosts() []string {
-	connected := p.Connected()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !connected {
-		return []string{p.host.ID()}
-	}
-	return p.host.Alive(p.now())
+// Presence is what a process knows of the hosts of its run at one time.
+type Presence struct {
+	// Hosts has the names of the hosts that are alive, this one too, in order. While this host is not connected, that
+	// is this one.
+	Hosts     []string
+	Connected bool // this host reaches the others; see Bus
+	// Settled reports that a host that is not in Hosts has left. For AliveFor after an outage it may only not have been
+	// heard yet.
+	Settled bool
 }
 
-// Connected reports whether the process reaches the other hosts; see Bus.
-func (p *Process) Connected() bool { return p.bus.Connected() }
+// Presence returns what the process knows of the hosts now.
+func (p *Process) Presence() Presence {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	connection, connected := p.bus.Connected()
+	now := p.now()
+	if !connected || connection != p.connection {
+		p.connection, p.settled = connection, now+AliveFor
+	}
+	if !connected {
+		return Presence{Hosts: []string{p.host.ID()}}
+	}
+	return Presence{p.host.Alive(now), true, now >= p.settled}
+}
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
 // one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within

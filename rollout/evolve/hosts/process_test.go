@@ -2,19 +2,24 @@ package hosts
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // quietBus loses all messages.
-type quietBus struct{ connected bool }
+type quietBus struct {
+	connection uint64
+	connected  bool
+}
 
-func (*quietBus) Send(Message) int  { return 0 }
-func (*quietBus) Largest() int      { return 1000 }
-func (b *quietBus) Connected() bool { return b.connected }
-func (*quietBus) Close()            {}
+func (*quietBus) Send(Message) int            { return 0 }
+func (*quietBus) Largest() int                { return 1000 }
+func (b *quietBus) Connected() (uint64, bool) { return b.connection, b.connected }
+func (*quietBus) Close()                      {}
 
-// 28.348: hosts counted as alive while their server was out.
+// 28.348: hosts counted as alive while their server was out. 30.270: a host counted as one that has left before it
+// could be heard after an outage.
 func TestHostsWithoutTheirServer(t *testing.T) {
 	bus := &quietBus{connected: true}
 	var receive func(Message)
@@ -25,10 +30,41 @@ func TestHostsWithoutTheirServer(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer p.Close()
-	receive(Message{Kind: Beat, From: "b", Run: identity.Digest()})
-	require.Equal(t, []string{"a", "b"}, p.Hosts())
-	bus.connected = false
-	require.Equal(t, []string{"a"}, p.Hosts())
-	bus.connected = true
-	require.Equal(t, []string{"a", "b"}, p.Hosts(), "it was heard a moment ago")
+	set := func(connection uint64, connected bool) {
+		p.mu.Lock() // the beats look at the bus
+		defer p.mu.Unlock()
+		bus.connection, bus.connected = connection, connected
+	}
+	later := func(d time.Duration) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.start = p.start.Add(-d)
+	}
+	beat := func() { receive(Message{Kind: Beat, From: "b", Run: identity.Digest()}) }
+	require.Equal(t, Presence{[]string{"a"}, true, true}, p.Presence())
+	beat()
+	require.Equal(t, Presence{[]string{"a", "b"}, true, true}, p.Presence())
+	set(0, false)
+	require.Equal(t, Presence{[]string{"a"}, false, false}, p.Presence())
+	set(1, true)
+	require.Equal(t, Presence{[]string{"a", "b"}, true, false}, p.Presence(), "it was heard a moment ago")
+
+	set(1, false)
+	p.Presence()
+	later(AliveFor + time.Second)
+	p.Presence() // as a beat does
+	set(2, true)
+	require.Equal(t, Presence{[]string{"a"}, true, false}, p.Presence(), "it has not left, nobody was heard yet")
+	later(time.Second)
+	beat()
+	require.Equal(t, Presence{[]string{"a", "b"}, true, false}, p.Presence())
+	later(AliveFor)
+	beat()
+	require.Equal(t, Presence{[]string{"a", "b"}, true, true}, p.Presence())
+
+	later(AliveFor + time.Second)
+	set(3, true) // an outage that nobody saw
+	require.Equal(t, Presence{[]string{"a"}, true, false}, p.Presence())
+	later(AliveFor + time.Second)
+	require.Equal(t, Presence{[]string{"a"}, true, true}, p.Presence(), "now it has left")
 }

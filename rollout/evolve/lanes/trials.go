@@ -149,7 +149,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 				continue
 			}
 			m, s := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver)
-			_, m.Done = generation.Reached(t.lanes.Search.Strategy, m, s, t.target)
+			m.Done = generation.Reached(t.lanes.Search.Strategy, m.Number, t.target)
 			m.Stalled = l.patience.Update(s.Best, step, t.patience)
 			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= t.search.Last() {
 				l.ended = true

@@ -54,7 +54,7 @@ func (e *end) Send(m hosts.Message) int {
 
 func (*end) Largest() int { return 100 } // an entry has several parts
 
-func (*end) Connected() bool { return true }
+func (*end) Connected() (uint64, bool) { return 0, true }
 
 func (e *end) Close() {
 	e.mu.Lock()

@@ -145,7 +145,8 @@ func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
 	g, ok := p.(policy.GenomePolicy)
 	if !ok {
 		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
-			Wants: settings.AnyOf(policy.GenomePolicies()) + ": neat changes the structure of networks; --policy genome"}
+			Wants: settings.AnyOf(policy.GenomePolicies()) +
+				": neat changes the structure of networks; --policy genome"}
 	}
 	fitted := *e
 	fitted.network = g.Genotype()

@@ -163,7 +163,6 @@ func (s *session) json(outcome *Outcome) Object {
 	}
 	for _, f := range settings.Fields(s.Experiment) {
 		switch {
-		case f.Past:
 		case slices.Contains([]string{"devices", "memory", kind.Unit + "s"}, f.Name): // requests; the results are below
 		case f.Name == "pop":
 			set("population", f.Value())
