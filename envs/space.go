@@ -58,8 +58,8 @@ type Box struct {
 	// MostlyZeros is true if few elements are not 0, such as in pictures with a channel for each kind of object.
 	// Policies may skip the zeros; this does not change their outputs.
 	MostlyZeros bool
-	// Layout says where the elements of an observation lie; nil: nowhere in particular.
-	Layout *Layout
+	// Substrate says where the elements of an observation lie; nil: nowhere in particular.
+	Substrate *Substrate
 }
 
 // Unbounded is the bound of elements that have none, as in gymnax: the largest float32.

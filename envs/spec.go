@@ -47,10 +47,10 @@ func (s Spec) Check() error {
 		return wrong("LegalMask", fmt.Sprintf("true beside the actions %s", s.Action), "actions that are Discrete or "+
 			"MultiDiscrete, or no LegalMask")
 	}
-	if box, ok := s.Observation.(Box); ok && box.Layout != nil {
-		if places, actions := len(box.Layout.Outputs), s.Action.FlatDim(); places != actions {
-			return wrong("Observation", fmt.Sprintf("a Layout of %d outputs", places), "%d: one for each choice, or "+
-				"each element, of the actions %s", actions, s.Action)
+	if box, ok := s.Observation.(Box); ok && box.Substrate != nil {
+		if places, actions := len(box.Substrate.Outputs), s.Action.FlatDim(); places != actions {
+			return wrong("Observation", fmt.Sprintf("a Substrate of %d outputs", places), "%d: one for each choice, "+
+				"or each element, of the actions %s", actions, s.Action)
 		}
 	}
 	if len(s.Descriptor.Dims) == 0 {
@@ -107,8 +107,8 @@ func (b Box) Check() error {
 				b.High[i], i)
 		}
 	}
-	if b.Layout != nil {
-		return b.Layout.check(n)
+	if b.Substrate != nil {
+		return b.Substrate.check(n)
 	}
 	return nil
 }

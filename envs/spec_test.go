@@ -10,11 +10,11 @@ import (
 	"xlarun/graph"
 )
 
-// placed gives the observation a layout.
-func placed(l envs.Layout) func(*envs.Spec) {
+// withSubstrate gives the observation a substrate.
+func withSubstrate(l envs.Substrate) func(*envs.Spec) {
 	return func(s *envs.Spec) {
 		box := envs.Symmetric(1)
-		box.Layout = &l
+		box.Substrate = &l
 		s.Observation = box
 	}
 }
@@ -54,30 +54,31 @@ func TestSpecCheck(t *testing.T) {
 		{func(s *envs.Spec) {
 			s.Action, s.LegalMask = envs.Symmetric(1), true
 		}, "LegalMask: got true beside the actions Box(-1, 1, [1], f32)"},
-		{placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)}), ""},
-		{placed(envs.Layout{}), "Observation: got a Layout of 0 elements, want the places of all 1 elements"},
-		{placed(envs.Layout{Elements: []envs.Place{{X: math.NaN()}}}),
-			"got the place (NaN, 0) in Elements[0] of the Layout, want coordinates from -1 to 1"},
-		{placed(envs.Layout{Elements: []envs.Place{{Sheet: 1}}}),
-			"got sheet 1 in Elements[0] of the Layout, want 0 to 0"},
-		{placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: []envs.Place{{Y: 2}, {}}}),
-			"got the place (0, 2) in Outputs[0] of the Layout"},
-		{placed(envs.Layout{Elements: make([]envs.Place, 1)}),
-			"Observation: got a Layout of 0 outputs, want 2: one for each choice, or each element, of the actions " +
+		{withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)}), ""},
+		{withSubstrate(envs.Substrate{}),
+			"Observation: got a Substrate of 0 elements, want the places of all 1 elements"},
+		{withSubstrate(envs.Substrate{Elements: []envs.Place{{X: math.NaN()}}}),
+			"got the place (NaN, 0) in Elements[0] of the Substrate, want coordinates from -1 to 1"},
+		{withSubstrate(envs.Substrate{Elements: []envs.Place{{Sheet: 1}}}),
+			"got sheet 1 in Elements[0] of the Substrate, want 0 to 0"},
+		{withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1), Outputs: []envs.Place{{Y: 2}, {}}}),
+			"got the place (0, 2) in Outputs[0] of the Substrate"},
+		{withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1)}),
+			"Observation: got a Substrate of 0 outputs, want 2: one for each choice, or each element, of the actions " +
 				"Discrete(2)"},
 		{func(s *envs.Spec) {
 			s.Action = envs.MultiDiscrete{N: []int{2, 3}}
-			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 5)})(s)
+			withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 5)})(s)
 		}, ""},
 		{func(s *envs.Spec) {
 			s.Action = envs.MultiDiscrete{N: []int{2, 3}}
-			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 1)})(s)
-		}, "got a Layout of 1 outputs, want 5: one for each choice, or each element, of the actions " +
+			withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 1)})(s)
+		}, "got a Substrate of 1 outputs, want 5: one for each choice, or each element, of the actions " +
 			"MultiDiscrete([2 3])"},
 		{func(s *envs.Spec) {
 			s.Action = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{2, 3}, DType: graph.Float32}
-			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)})(s)
-		}, "got a Layout of 2 outputs, want 6: one for each choice"},
+			withSubstrate(envs.Substrate{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)})(s)
+		}, "got a Substrate of 2 outputs, want 6: one for each choice"},
 		{func(s *envs.Spec) { s.Descriptor.Dims = []int{1} }, "Descriptor: got Box(none, none, [1], "},
 	} {
 		s := envs.Spec{ID: "Bare-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 1}

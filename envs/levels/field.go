@@ -173,10 +173,10 @@ func (z size) observation(layers []*graph.Array, further ...*graph.Array) *graph
 }
 
 // space is the observation space of the layers of a view and further numbers, all from 0 to 1, for so many actions. The
-// layout has a sheet for each layer and each further number, and the middle of the view in the middle. An action lies
-// where the cell lies that it leads to.
+// substrate has a sheet for each layer and each further number, and the middle of the view in the middle. An action
+// lies where the cell lies that it leads to.
 func (z size) space(layers, further, actions int) envs.Box {
-	l := &envs.Layout{}
+	l := &envs.Substrate{}
 	reach := float64(z.reach)
 	for sheet := range layers {
 		for c := range z.viewSide() * z.viewSide() {
@@ -191,7 +191,7 @@ func (z size) space(layers, further, actions int) envs.Box {
 	l.Outputs = []envs.Place{north: {Y: 1 / reach}, east: {X: 1 / reach}, south: {Y: -1 / reach}, west: {X: -1 / reach},
 		stay: {}}[:actions]
 	return envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{len(l.Elements)}, DType: graph.Float32,
-		Layout: l}
+		Substrate: l}
 }
 
 // picture is a canvas for a map.

@@ -19,7 +19,7 @@ type MultispatialSettings struct {
 	CPPN
 }
 
-// Make makes a linear policy whose weights a genome draws by the places of the environment (envs.Layout). It is
+// Make makes a linear policy whose weights a genome draws by the places of the environment (envs.Substrate). It is
 // HyperNEAT with a multi-spatial substrate (Pugh and Stanley, "Evolving multimodal controllers with HyperNEAT", 2013):
 // things of different kinds lie on different sheets, and for each sheet the genome has an output of its own. So it need
 // not tell kinds apart by a coordinate.
@@ -28,20 +28,20 @@ func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy
 		return nil, err
 	}
 	box, _ := observation.(envs.Box)
-	if box.Layout == nil {
+	if box.Substrate == nil {
 		return nil, settings.Wrong("policy", "multispatial", "an environment that says where the elements of its "+
-			"observations lie (envs.Box.Layout), such as Forage-L1-v1: use hyperneat here")
+			"observations lie (envs.Box.Substrate), such as Forage-L1-v1: use hyperneat here")
 	}
-	if n := len(box.Layout.Outputs); n != outputs {
+	if n := len(box.Substrate.Outputs); n != outputs {
 		return nil, settings.Wrong("policy", "multispatial", "%d outputs, one for each place in the "+
-			"environment's layout: its actions need %d", n, outputs)
+			"environment's substrate: its actions need %d", n, outputs)
 	}
 	substrate, err := NewMLP(nil, "", observation, outputs)
 	if err != nil {
 		return nil, err
 	}
-	queries := sheets(box.Layout)
-	pattern, err := s.network(len(queries[0].inputs), box.Layout.Sheets()+1)
+	queries := sheets(box.Substrate)
+	pattern, err := s.network(len(queries[0].inputs), box.Substrate.Sheets()+1)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy
 // sheets asks for the weights and biases of a linear policy. The genome gets the place of an element, that of an
 // output, the difference between them and its length. It has an output for each sheet of elements. Its last output is
 // for biases, with the middle in place of an element.
-func sheets(l *envs.Layout) (all []query) {
+func sheets(l *envs.Substrate) (all []query) {
 	ask := func(from, to envs.Place, output int) {
 		x, y := to.X-from.X, to.Y-from.Y
 		var inputs []float32

@@ -18,7 +18,7 @@ import (
 // twoSheets is an observation of three elements on two sheets, and two outputs.
 func twoSheets() envs.Box {
 	box := envs.Symmetric(1, 1, 1)
-	box.Layout = &envs.Layout{Elements: []envs.Place{{X: .5, Y: -.25}, {X: -1, Y: .75}, {Sheet: 1, X: .25}},
+	box.Substrate = &envs.Substrate{Elements: []envs.Place{{X: .5, Y: -.25}, {X: -1, Y: .75}, {Sheet: 1, X: .25}},
 		Outputs: []envs.Place{{Y: 1}, {X: -.5}}}
 	return box
 }
@@ -53,11 +53,11 @@ func TestMultispatialDraws(t *testing.T) {
 		}
 		return math.Copysign((math.Abs(w)-.25)/.75*3, w)
 	}
-	x, layout := []float64{.6, -.9, .3}, twoSheets().Layout
+	x, substrate := []float64{.6, -.9, .3}, twoSheets().Substrate
 	var want []float64
-	for _, to := range layout.Outputs {
+	for _, to := range substrate.Outputs {
 		sum := number(.8 * to.Y)
-		for i, from := range layout.Elements {
+		for i, from := range substrate.Elements {
 			dx, dy := to.X-from.X, to.Y-from.Y
 			w := 1.2*to.X - .9*from.Y
 			if from.Sheet == 1 {
@@ -109,9 +109,9 @@ func TestMultispatialRefuses(t *testing.T) {
 		want        string
 	}{
 		{envs.Symmetric(1), 2, nil, `policy: got "multispatial", want an environment that says where the elements of ` +
-			"its observations lie (envs.Box.Layout), such as Forage-L1-v1: use hyperneat here"},
+			"its observations lie (envs.Box.Substrate), such as Forage-L1-v1: use hyperneat here"},
 		{envs.Discrete{N: 3}, 2, nil, "want an environment that says where"},
-		{twoSheets(), 3, nil, "want 2 outputs, one for each place in the environment's layout: its actions need 3"},
+		{twoSheets(), 3, nil, "want 2 outputs, one for each place in the environment's substrate: its actions need 3"},
 		{twoSheets(), 2, settings.Values{"nodes": 9}, "policy.nodes: got 9, want at least 10: 7 inputs and 3 outputs"},
 		{twoSheets(), 2, settings.Values{"connections": 20}, "policy.connections: got 20, want at least 21"},
 	} {

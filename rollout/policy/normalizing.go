@@ -59,7 +59,7 @@ func MakeNormalizing(spec string, values settings.Values, observation, action en
 // NormalizedBox returns the space of a box's normalised observations.
 func NormalizedBox(box envs.Box) envs.Box {
 	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32,
-		ChannelsFirst: box.ChannelsFirst, Layout: box.Layout}
+		ChannelsFirst: box.ChannelsFirst, Substrate: box.Substrate}
 }
 
 // Unwrap returns the policy that a search changes: the one inside a Sampling and a Normalizing, or p itself.

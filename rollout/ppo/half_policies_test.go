@@ -27,7 +27,7 @@ func TestEveryPolicyInHalf(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	image := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{6, 6, 1}, DType: graph.Float32}
 	const steps, outputs = 5, 3
-	image.Layout = &envs.Layout{Elements: make([]envs.Place, 36), Outputs: make([]envs.Place, outputs)}
+	image.Substrate = &envs.Substrate{Elements: make([]envs.Place, 36), Outputs: make([]envs.Place, outputs)}
 	see := stepInputs{Observation: random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 6, 6, 1), -1, 1),
 		First: graph.Of([]bool{true, false, false, true, false}), Key: random.Split(random.New(2), steps)}
 	type result struct{ Out, Slopes *graph.Array }

@@ -100,7 +100,7 @@ func (b *buckets) ring(at []int, r int, f func(point int)) {
 // -1: a good one makes the search short.
 func (b *buckets) nearest(x []float32, near int) int {
 	if near < 0 {
-		near = b.someNear(x)
+		near = b.nearby(x)
 	}
 	best, least := near, b.squareTo(near, x)
 	// A nearer point lies in the cube around x that reaches to the one found. The margin is for rounding.
@@ -125,8 +125,8 @@ func (b *buckets) nearest(x []float32, near int) int {
 	return best
 }
 
-// someNear returns a point of the first ring around x that has one.
-func (b *buckets) someNear(x []float32) int {
+// nearby returns a point of the first ring around x that has one.
+func (b *buckets) nearby(x []float32) int {
 	at := make([]int, b.d)
 	for i, v := range x {
 		at[i] = b.part(v)

@@ -26,42 +26,43 @@ func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
 // backwardByOps is backward without the kernel.
 func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array {
 	tree := Tree[graph.None]{Rows: rows, Actions: actions}
-	// The rows that are read after the tree is written are stored: else a GPU copies the tree.
+	// Once stores the rows that are read after the tree is written, so that a GPU writes the tree in place. A row that is
+	// read again would make it copy the tree.
 	root := row{graph.Once(tree.root().all), actions}
-	selected := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
-	rows, isNew := r.writeNode(tree, selected, s)
+	edge := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
+	rows, isNew := r.writeNode(tree, edge, s)
 	used := root.field(usedNodes).Add(isNew.Convert(graph.Float32))
-	rows = r.propagate(rows, actions, selected, s)
+	rows = r.propagate(rows, actions, edge, s)
 	return selectNext(rows, actions, used)
 }
 
 // writeNode writes the evaluated node into the tree, as a child of its parent. It returns the rows, f32[nodes,
 // columns], and whether the node is new, bool[].
-func (r rule) writeNode(tree Tree[graph.None], selected selection, s Step) (rows, isNew *graph.Array) {
+func (r rule) writeNode(tree Tree[graph.None], edge selection, s Step) (rows, isNew *graph.Array) {
 	actions := tree.Actions
-	parent := row{graph.Once(tree.row(selected.Parent).all), actions}
-	first := parent.child(selected.Action).Lt(0)
-	hasRow := selected.Next.Lt(tree.Rows.Dim(0))
+	parent := row{graph.Once(tree.row(edge.Parent).all), actions}
+	first := parent.child(edge.Action).Lt(0)
+	hasRow := edge.Next.Lt(tree.Rows.Dim(0))
 
 	// A node at the largest depth is evaluated again: it keeps its children.
-	old := tree.row(selected.Next)
-	kept := map[int]*graph.Array{}
+	old := tree.row(edge.Next)
+	children := map[int]*graph.Array{}
 	for _, k := range []int{childVisits, childQValues, childNodes} {
-		kept[k] = graph.Select(first, withoutChildren(s.PriorLogits)[k], old.block(k))
+		children[k] = graph.Select(first, withoutChildren(s.PriorLogits)[k], old.block(k))
 	}
 	visits := graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1)
 	node := newRow(map[int]*graph.Array{nodeVisits: visits, nodeValue: s.Value, rawValue: s.Value,
-		rewardField: s.Reward, discountField: s.Discount, parentNode: selected.Parent, parentAction: selected.Action,
-		depth: parent.field(depth).Add(1), leafNode: selected.Next}, kept, s.PriorLogits)
-	node = r.selectLeaf(tree, node, selected.Next)
+		rewardField: s.Reward, discountField: s.Discount, parentNode: edge.Parent, parentAction: edge.Action,
+		depth: parent.field(depth).Add(1), leafNode: edge.Next}, children, s.PriorLogits)
+	node = r.selectLeaf(tree, node, edge.Next)
 	// A full tree has no row Next: the write is dropped.
-	rows = graph.ScatterSet(tree.Rows, selected.Next.Reshape(1), node.all.ExpandDims(0))
+	rows = graph.ScatterSet(tree.Rows, edge.Next.Reshape(1), node.all.ExpandDims(0))
 
 	isNew = first.And(hasRow)
-	here := isNew.And(graph.Iota(actions).Eq(selected.Action))
+	here := isNew.And(graph.Iota(actions).Eq(edge.Action))
 	parent = parent.withBlock(childNodes,
-		graph.Select(here, selected.Next.Convert(graph.Float32), parent.block(childNodes)))
-	return graph.DynamicUpdateIndex(rows, parent.all, selected.Parent, 0), isNew
+		graph.Select(here, edge.Next.Convert(graph.Float32), parent.block(childNodes)))
+	return graph.DynamicUpdateIndex(rows, parent.all, edge.Parent, 0), isNew
 }
 
 // backwardState is the carry of propagate's loop from a node to the root.
@@ -76,8 +77,8 @@ type backwardState struct {
 }
 
 // propagate adds the value of an evaluated node to all nodes up to the root.
-func (r rule) propagate(rows *graph.Array, actions int, selected selection, s Step) *graph.Array {
-	start := backwardState{rows, selected.Parent, selected.Action, s.Value, s.Reward, s.Discount, s.Value,
+func (r rule) propagate(rows *graph.Array, actions int, edge selection, s Step) *graph.Array {
+	start := backwardState{rows, edge.Parent, edge.Action, s.Value, s.Reward, s.Discount, s.Value,
 		graph.Full(graph.ShapeOf(graph.Bool), false)}
 	return graph.While(func(s backwardState) *graph.Array { return s.Done.Not() }, func(s backwardState) backwardState {
 		tree := Tree[graph.None]{Rows: s.Rows, Actions: actions}
@@ -87,7 +88,8 @@ func (r rule) propagate(rows *graph.Array, actions int, selected selection, s St
 		mean := n.field(nodeValue).Mul(visits).Add(leafValue).Div(visits.Add(1))
 		here := graph.Iota(actions).Eq(s.Action)
 		qValue := s.Reward.Add(s.Discount.Mul(s.Value))
-		// All parts are read from the row as it was: a compiler makes one operation of the changes.
+		// The old numbers are read from the row before its changes, not from the changed row: so the compiler fuses the
+		// changes.
 		before := n
 		n = n.withField(nodeValue, mean).withField(nodeVisits, visits.Add(1))
 		n = n.withBlock(childVisits, before.block(childVisits).Add(here.Convert(graph.Float32)))

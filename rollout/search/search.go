@@ -144,8 +144,8 @@ type selection struct {
 func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array, reused []Reused[E]) Tree[E] {
 	start := s.instantiate(root, logits, reused)
 	end := graph.ForiLoop(0, s.options.Simulations, func(i *graph.Array, t nodes) nodes {
-		selected, t := s.simulate(t)
-		step, embeddings := s.expand(random.FoldIn(key, i), t, selected)
+		edge, t := s.simulate(t)
+		step, embeddings := s.expand(random.FoldIn(key, i), t, edge)
 		return nodes{s.rule.backward(t.Rows, s.actions, step), embeddings}
 	}, start)
 	embedding, _ := s.packing.Unpack(end.Embeddings).(E)
@@ -188,19 +188,19 @@ func (s searcher[P, E]) simulate(t nodes) (selection, nodes) {
 }
 
 // expand evaluates the selected action and stores the next embedding. It returns the evaluation and all embeddings.
-func (s searcher[P, E]) expand(key random.Key, t nodes, selected selection) (Step, []*graph.Array) {
+func (s searcher[P, E]) expand(key random.Key, t nodes, edge selection) (Step, []*graph.Array) {
 	parent := make([]*graph.Array, len(t.Embeddings))
 	for k, x := range t.Embeddings {
-		parent[k] = graph.DynamicIndex(x, selected.Parent, 0)
+		parent[k] = graph.DynamicIndex(x, edge.Parent, 0)
 	}
 	embedding, _ := s.packing.Unpack(parent).(E)
-	step, next := s.model(s.params, key, selected.Action, embedding)
+	step, next := s.model(s.params, key, edge.Action, embedding)
 	checkStep(step, s.actions)
 	checkEmbedding(s.packing, next)
 	embeddings := slices.Clone(t.Embeddings)
 	for k, x := range s.packing.Pack(next) {
 		// A full tree has no row Next: the write is dropped.
-		embeddings[k] = graph.ScatterSet(t.Embeddings[k], selected.Next.Reshape(1), x.ExpandDims(0))
+		embeddings[k] = graph.ScatterSet(t.Embeddings[k], edge.Next.Reshape(1), x.ExpandDims(0))
 	}
 	return step, embeddings
 }

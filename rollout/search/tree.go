@@ -1,6 +1,10 @@
 package search
 
-import "xlarun/graph"
+import (
+	"maps"
+
+	"xlarun/graph"
+)
 
 // Tree is the search tree of one game. Each node is a row of Rows; row 0 is the root. A new node takes the next free
 // row, so a child's row comes after its parent's. Rows are float32; whole numbers are exact up to 2^24.
@@ -100,7 +104,9 @@ func (r row) withField(column int, x any) row {
 	return row{graph.Select(graph.Iota(r.all.Size()).Eq(column), x, r.all), r.actions}
 }
 
-// withBlock returns the row with one block replaced by x, f32[A].
+// withBlock returns the row with one block replaced by x, f32[A]. Like withField it selects among the columns, so that
+// changes of a row fuse to one kernel. A concatenation of the columns before, x and the columns after would slice the
+// row, and on a TPU be kernels of its own.
 func (r row) withBlock(k int, x *graph.Array) row {
 	from, to := fields+k*padded(r.actions), fields+(k+1)*padded(r.actions)
 	column := graph.Iota(r.all.Size())
@@ -114,30 +120,30 @@ func pad(k int, x *graph.Array) *graph.Array {
 	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow returns the row of a node. set has some of its fields and blocks f32[A]; other fields are 0, and other blocks
-// are those of a node without children.
-func newRow(set map[int]*graph.Array, blocksSet map[int]*graph.Array, logits *graph.Array) row {
-	numbers := make([]*graph.Array, fields)
-	for i := range numbers {
-		numbers[i] = graph.Scalar(0)
-		if x := set[i]; x != nil {
-			numbers[i] = x.Convert(graph.Float32)
+// newRow returns the row of a node: numbers, by field, and children, f32[A] by block. Fields without a number are 0, and
+// blocks without an array are those of a node without children.
+func newRow(numbers, children map[int]*graph.Array, logits *graph.Array) row {
+	all := make([]*graph.Array, fields)
+	for i := range all {
+		all[i] = graph.Scalar(0)
+		if x := numbers[i]; x != nil {
+			all[i] = x.Convert(graph.Float32)
 		}
 	}
-	all := []*graph.Array{graph.Stack(numbers, 0)}
-	for k, x := range withoutChildren(logits) {
-		if blocksSet[k] != nil {
-			x = blocksSet[k]
-		}
-		all = append(all, pad(k, x))
+	parts := []*graph.Array{graph.Stack(all, 0)}
+	arrays := withoutChildren(logits)
+	maps.Copy(arrays, children)
+	for k := range blocks {
+		parts = append(parts, pad(k, arrays[k]))
 	}
-	return row{graph.Concatenate(0, all...), logits.Size()}
+	return row{graph.Concatenate(0, parts...), logits.Size()}
 }
 
-// withoutChildren returns the blocks of a node without children, f32[A].
-func withoutChildren(logits *graph.Array) []*graph.Array {
+// withoutChildren returns the blocks of a node without children, f32[A] each.
+func withoutChildren(logits *graph.Array) map[int]*graph.Array {
 	zeros := graph.ZerosLike(logits)
-	return []*graph.Array{logits, graph.Softmax(logits, 0), zeros, zeros, zeros.Sub(1)}
+	return map[int]*graph.Array{priorLogits: logits, priorProbs: graph.Softmax(logits, 0), childVisits: zeros,
+		childQValues: zeros, childNodes: zeros.Sub(1)}
 }
 
 // child returns the row number of an action's child, f32[]; -1 for none. action is i32[].

@@ -18,13 +18,13 @@ func TestActionsHaveThePlacesOfCells(t *testing.T) {
 	}{{"Forage-L0-v1", "food=0.5", []float64{1}}, {"Forage-L1-v1", "food=0.3,poison=0.3", []float64{1, -1}}} {
 		met := map[float64]int{}
 		episodes(t, c.id, c.params, 40, func(r *episode.Rollout, rec *episode.Recording) {
-			layout := r.Env.Spec().Observation.(envs.Box).Layout
+			substrate := r.Env.Spec().Observation.(envs.Box).Substrate
 			for i := range rec.Length {
-				place := layout.Outputs[int(floats(t, rec.Action(i+1))[0])]
+				place := substrate.Outputs[int(floats(t, rec.Action(i+1))[0])]
 				seen, want := floats(t, r.Env.Observe(rec.State(i), r.Env.DefaultParams())), 0.
 				for sheet, worth := range c.worth {
 					place.Sheet = sheet
-					want += worth * seen[slices.Index(layout.Elements, place)]
+					want += worth * seen[slices.Index(substrate.Elements, place)]
 				}
 				require.Equal(t, want, rec.Rewards[i])
 				met[want]++
