@@ -18,16 +18,12 @@ func lowerArgReduce(l *lowering, n *Node, in []*Array) []*Array {
 	if !l.target.paysKernel(x.Size(), leastArg) || !l.target.paysKernel(length, leastArgAxis) {
 		return nil
 	}
-	extreme := ReduceMax
-	if a.kind == "min" {
-		extreme = ReduceMin
-	}
 	at := IotaAxis(x.shape.with(Int32), a.axis)
-	rank := Select(Eq(x, ExpandDims(extreme(x, a.axis), a.axis)), at, length)
+	rank := Select(Eq(x, ExpandDims(fastExtreme(a.kind, x, []int{a.axis}), a.axis)), at, length)
 	if !isFloat(x.DType()) {
 		return []*Array{ReduceMin(rank, a.axis)}
 	}
-	// A NaN is the extreme element. It ranks below all others, since XLA's library drops it from maxima and minima.
+	// A NaN is the extreme element. It ranks below all others: the fast maximum or minimum may lose it.
 	first := ReduceMin(Select(Ne(x, x), Sub(at, length), rank), a.axis)
 	return []*Array{Select(Lt(first, 0), Add(first, length), first)}
 }

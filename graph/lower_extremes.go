@@ -20,11 +20,11 @@ const (
 // lowerReduce is the Lower rule of reduce.
 func lowerReduce(l *lowering, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(reduceAttrs), in[0]
-	if !l.target.cpu() || a.clamped || !isFloat(x.DType()) || a.kind != "max" && a.kind != "min" ||
+	if !l.target.cpu() || a.nan != keepNaN || !isFloat(x.DType()) || a.kind != "max" && a.kind != "min" ||
 		len(a.axes) == 0 || x.Size() == 0 {
 		return nil
 	}
-	a.clamped = true
+	a.nan = clampNaN
 	if x.Size() < leastExtremes {
 		return []*Array{apply1(n.Op, a, x)}
 	}

@@ -108,10 +108,19 @@ func accumulator(kind string, d DType) DType {
 }
 
 type reduceAttrs struct {
-	kind    string
-	axes    []int
-	clamped bool // the combiner is a clamp (lower_extremes.go)
+	kind string
+	axes []int
+	nan  nanRule
 }
+
+// nanRule says how a maximum or minimum of floats treats NaN on CPUs (lower_extremes.go).
+type nanRule int
+
+const (
+	keepNaN  nanRule = iota // the result is NaN: lowering chooses how
+	clampNaN                // the result is NaN, since the combiner is a clamp
+	loseNaN                 // NaN may be lost, because what follows brings it back
+)
 
 var _ = register(&Op{
 	Name:         "reduce",
@@ -134,7 +143,7 @@ var _ = register(&Op{
 				before++
 			}
 		}
-		return []*Array{apply1(n.Op, reduceAttrs{kind: a.kind, axes: axes}, in[0])}, []int{dims[0] - before}
+		return []*Array{apply1(n.Op, reduceAttrs{a.kind, axes, a.nan}, in[0])}, []int{dims[0] - before}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(reduceAttrs)
@@ -168,7 +177,7 @@ var _ = register(&Op{
 		}
 		start, scalar := e.identity(a.kind, d), stablehlo.Type(d)
 		var region string
-		if a.clamped {
+		if a.nan == clampNaN {
 			region = e.clampedCombiner(a.kind, d)
 		} else {
 			region = e.Combiner(reduceKinds[a.kind].emit, scalar)
@@ -228,6 +237,14 @@ func reduce(kind string, x *Array, axes []int) *Array {
 		return x
 	}
 	return apply1(op("reduce"), reduceAttrs{kind: kind, axes: axes}, x)
+}
+
+// fastExtreme is the maximum or minimum over the axes, or any number if an element is NaN.
+func fastExtreme(kind string, x *Array, axes []int) *Array {
+	if len(axes) == 0 {
+		return x
+	}
+	return apply1(op("reduce"), reduceAttrs{kind, axes, loseNaN}, x)
 }
 
 // broadcastReduced stretches a reduced array over the axes that like lost.
@@ -371,8 +388,8 @@ func Std(x *Array, axes ...int) *Array { return Sqrt(Variance(x, axes...)) }
 // LogSumExp is log(sum(exp(x))) without overflow, over the given axes or all.
 func LogSumExp(x *Array, axes ...int) *Array {
 	x, axes = asFloat(x), normAxes("LogSumExp", axes, x.Rank())
-	// The largest element cancels out, in derivatives too.
-	m := StopGradient(reduce("max", x, axes))
+	// The largest element cancels out, in derivatives too. A NaN comes with the sum.
+	m := StopGradient(fastExtreme("max", x, axes))
 	m = Select(IsFinite(m), m, ZerosLike(m))
 	return Add(Log(Sum(Exp(Sub(x, broadcastReduced(m, x, axes))), axes...)), m)
 }
@@ -386,9 +403,9 @@ func Softmax(x *Array, axis int) *Array {
 }
 
 // belowMax is x minus its largest element over the axes, as a constant: derivatives of what follows do not depend on
-// it.
+// it. A NaN stays in its element.
 func belowMax(x *Array, axes []int) *Array {
-	return Sub(x, broadcastReduced(StopGradient(reduce("max", x, axes)), x, axes))
+	return Sub(x, broadcastReduced(StopGradient(fastExtreme("max", x, axes)), x, axes))
 }
 
 // LogSoftmax is the logarithm of Softmax.
