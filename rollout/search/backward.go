@@ -26,8 +26,8 @@ func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
 // backwardByOps is backward without the kernel.
 func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array {
 	tree := Tree[graph.None]{Rows: rows, Actions: actions}
-	// Once stores the rows that are read after the tree is written, so that a GPU writes the tree in place. A row that is
-	// read again would make it copy the tree.
+	// Once stores the rows that are read after the tree is written, so that a GPU writes the tree in place. A row that
+	// is read again would make it copy the tree.
 	root := row{graph.Once(tree.root().all), actions}
 	edge := selection{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode))}
 	rows, isNew := r.writeNode(tree, edge, s)

@@ -36,7 +36,8 @@ var formats = []format{
 		makes: "a graph of the Neuromorphic Intermediate Representation of a spiking\n" +
 			"network, for simulators and chips; --policy nir:FILE and xlarun play take it"},
 	{suffix: genomeSuffix, encode: (*Saved).encodeGenome, read: (*Saved).readGenome,
-		makes: "the nodes and connections of a genome, which --strategy neat\nevolves, in JSON; xlarun play takes it, too"},
+		makes: "the nodes and connections of a genome, which --strategy neat\n" +
+			"evolves, in JSON; xlarun play takes it, too"},
 	{suffix: drawingSuffix, encode: (*Saved).encodeDrawing,
 		makes: "a picture of such a genome"},
 }
