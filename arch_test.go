@@ -123,7 +123,8 @@ var rooms = []room{
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/credentials", []string{}, []string{}},
-	{"internal/messaging", []string{"internal/credentials"}, []string{"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
+	{"internal/messaging", []string{"internal/credentials"}, []string{
+		"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
 	{"internal/network", []string{}, []string{"golang.org/x/sys/unix"}},
 	{"internal/protobuf", []string{}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/...", []string{}, []string{}},

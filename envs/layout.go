@@ -9,7 +9,7 @@ import (
 // from places (HyperNEAT).
 type Layout struct {
 	Elements []Place // of the elements of the observation, row-major
-	Outputs  []Place // of a policy's outputs: one for each choice of a Discrete action, or each element of a Box
+	Outputs  []Place // of a policy's outputs: Space.FlatDim of the actions
 }
 
 // Place is a point of a sheet. Things of one kind, such as a layer of a view, share a sheet. The coordinates of things

@@ -31,5 +31,13 @@ func (m MultiDiscrete) counts() *graph.Array {
 	return graph.Int32s(n)
 }
 
+// FlatDim is the sum of N.
+func (m MultiDiscrete) FlatDim() (n int) {
+	for _, x := range m.N {
+		n += x
+	}
+	return n
+}
+
 // String is "MultiDiscrete([3 2])".
 func (m MultiDiscrete) String() string { return fmt.Sprintf("MultiDiscrete(%v)", m.N) }

@@ -17,6 +17,9 @@ type Space interface {
 	Contains(x *graph.Array) *graph.Array
 	// Sample draws an element uniformly.
 	Sample(key random.Key) *graph.Array
+	// FlatDim returns the number of a policy's outputs for actions of the space: one for each choice, or for each
+	// element of a Box. It is gymnasium.spaces.flatdim.
+	FlatDim() int
 	// String is the notation of Gymnasium: "Discrete(2)", "Box(-1, 1, [1], f32)".
 	String() string
 }
@@ -36,6 +39,9 @@ func (d Discrete) Contains(x *graph.Array) *graph.Array {
 func (d Discrete) Sample(key random.Key) *graph.Array {
 	return random.Randint(key, d.Shape(), 0, d.N)
 }
+
+// FlatDim is N.
+func (d Discrete) FlatDim() int { return d.N }
 
 // String is "Discrete(N)".
 func (d Discrete) String() string { return fmt.Sprintf("Discrete(%d)", d.N) }
@@ -61,6 +67,9 @@ const Unbounded = math.MaxFloat32
 
 // Shape is DType and Dims.
 func (b Box) Shape() graph.Shape { return graph.ShapeOf(b.DType, b.Dims...) }
+
+// FlatDim is the number of elements.
+func (b Box) FlatDim() int { return b.Shape().Size() }
 
 // Contains reports whether every element is within its bounds.
 func (b Box) Contains(x *graph.Array) *graph.Array {

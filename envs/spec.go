@@ -48,16 +48,7 @@ func (s Spec) Check() error {
 			"MultiDiscrete, or no LegalMask")
 	}
 	if box, ok := s.Observation.(Box); ok && box.Layout != nil {
-		actions, places := 1, len(box.Layout.Outputs)
-		switch a := s.Action.(type) {
-		case Discrete:
-			actions = a.N
-		case Box:
-			for _, d := range a.Dims {
-				actions *= d
-			}
-		}
-		if places != actions {
+		if places, actions := len(box.Layout.Outputs), s.Action.FlatDim(); places != actions {
 			return wrong("Observation", fmt.Sprintf("a Layout of %d outputs", places), "%d: one for each choice, or "+
 				"each element, of the actions %s", actions, s.Action)
 		}

@@ -65,6 +65,19 @@ func TestSpecCheck(t *testing.T) {
 		{placed(envs.Layout{Elements: make([]envs.Place, 1)}),
 			"Observation: got a Layout of 0 outputs, want 2: one for each choice, or each element, of the actions " +
 				"Discrete(2)"},
+		{func(s *envs.Spec) {
+			s.Action = envs.MultiDiscrete{N: []int{2, 3}}
+			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 5)})(s)
+		}, ""},
+		{func(s *envs.Spec) {
+			s.Action = envs.MultiDiscrete{N: []int{2, 3}}
+			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 1)})(s)
+		}, "got a Layout of 1 outputs, want 5: one for each choice, or each element, of the actions " +
+			"MultiDiscrete([2 3])"},
+		{func(s *envs.Spec) {
+			s.Action = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{2, 3}, DType: graph.Float32}
+			placed(envs.Layout{Elements: make([]envs.Place, 1), Outputs: make([]envs.Place, 2)})(s)
+		}, "got a Layout of 2 outputs, want 6: one for each choice"},
 		{func(s *envs.Spec) { s.Descriptor.Dims = []int{1} }, "Descriptor: got Box(none, none, [1], "},
 	} {
 		s := envs.Spec{ID: "Bare-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 1}

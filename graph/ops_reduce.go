@@ -108,12 +108,14 @@ func accumulator(kind string, d DType) DType {
 }
 
 type reduceAttrs struct {
-	kind string
-	axes []int
+	kind    string
+	axes    []int
+	clamped bool // the combiner is a clamp (lower_extremes.go)
 }
 
 var _ = register(&Op{
 	Name:         "reduce",
+	Lower:        lowerReduce,
 	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(reduceAttrs)
@@ -132,7 +134,7 @@ var _ = register(&Op{
 				before++
 			}
 		}
-		return []*Array{apply1(n.Op, reduceAttrs{a.kind, axes}, in[0])}, []int{dims[0] - before}
+		return []*Array{apply1(n.Op, reduceAttrs{kind: a.kind, axes: axes}, in[0])}, []int{dims[0] - before}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(reduceAttrs)
@@ -165,7 +167,12 @@ var _ = register(&Op{
 			in = e.Op("stablehlo.convert", in, "", mlirType(x.shape), xt)
 		}
 		start, scalar := e.identity(a.kind, d), stablehlo.Type(d)
-		region := e.Combiner(reduceKinds[a.kind].emit, scalar)
+		var region string
+		if a.clamped {
+			region = e.clampedCombiner(a.kind, d)
+		} else {
+			region = e.Combiner(reduceKinds[a.kind].emit, scalar)
+		}
 		name := e.Op("stablehlo.reduce", in+", "+start, "dimensions = "+stablehlo.Int64s(a.axes), xt+", "+scalar, ot,
 			region)
 		if d != x.DType() {
@@ -220,7 +227,7 @@ func reduce(kind string, x *Array, axes []int) *Array {
 	if len(axes) == 0 {
 		return x
 	}
-	return apply1(op("reduce"), reduceAttrs{kind, axes}, x)
+	return apply1(op("reduce"), reduceAttrs{kind: kind, axes: axes}, x)
 }
 
 // broadcastReduced stretches a reduced array over the axes that like lost.

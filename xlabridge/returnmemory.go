@@ -54,8 +54,15 @@ import (
 // leaves free memory in the C library's heap, where arrays do not use it: they come from the pool. It takes a
 // millisecond or two, and the next compilation takes five to ten more, to map the pages again. Open calls it. After
 // compiling, the heap is given back at once, and the plugin's code when arrays begin to need the memory, or a second
-// later. If the user has tuned glibc, it does nothing.
-func (c *Client) ReturnMemory() { c.lib.returnMemory() }
+// later; a call in between leaves nothing to give back then. If the user has tuned glibc, it does nothing.
+func (c *Client) ReturnMemory() {
+	leftover.Lock()
+	if leftover.library.CompareAndSwap(c.lib, nil) {
+		leftover.timer.Stop()
+	}
+	leftover.Unlock()
+	c.lib.returnMemory()
+}
 
 func (l *library) returnMemory() {
 	if l.inside == nil || !keptMemory() {
@@ -65,12 +72,11 @@ func (l *library) returnMemory() {
 	C.xb_unmap_code(l.inside)
 }
 
-const (
-	// returnAfter is the time from the last compilation until its memory is given back.
-	returnAfter = time.Second
-	// returnBefore is the growth of arrays and temporaries, in bytes, before which it is given back.
-	returnBefore = 8 << 20
-)
+// returnBefore is the growth of arrays and temporaries, in bytes, before which what compiling has left is given back.
+const returnBefore = 8 << 20
+
+// returnAfter is the time from the last compilation until what it has left is given back. Tests change it.
+var returnAfter = time.Second
 
 // leftover is the code that compiling has left in memory.
 var leftover struct {
@@ -78,7 +84,7 @@ var leftover struct {
 	limit   atomic.Int64            // bytes of all buffers from which on it is given back
 
 	sync.Mutex
-	timer *time.Timer
+	timer *time.Timer // set where library is
 }
 
 // returnLater gives the heap of a compilation back, and the plugin's code later: the next compilation maps it again.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,11 +52,18 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 }
 
 // What compiling maps of the plugin's file stays until arrays need the memory. 28.317: a small program does not
-// need it. 28.318: a large array does. 28.319: so does a program with large results.
+// need it. 28.318: a large array does. 28.319: so does a program with large results. 28.410: after ReturnMemory nothing
+// is left to give back.
 func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 	if runtime.GOOS != "linux" || !keptMemory() {
 		t.Skip("the memory of the C library is not ours")
 	}
+	after := returnAfter
+	returnAfter = time.Hour // this test is about memory, not time
+	t.Cleanup(func() {
+		returnAfter = after
+		returnLeftover()
+	})
 	c, err := Open(context.Background(), Options{Backend: "cpu", NoCache: true})
 	require.NoError(t, err)
 	defer c.Close()
@@ -68,7 +76,6 @@ func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 }`, elements), CompileOptions{})
 		require.NoError(t, err)
 		require.NotNil(t, leftover.library.Load())
-		leftover.timer.Stop() // this test is about memory, not time
 		out, err := x.Execute(nil, nil)
 		require.NoError(t, err)
 		b, err := out[0][0].Bytes()
@@ -79,9 +86,14 @@ func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 	}
 	run(3)
 	require.NotNil(t, leftover.library.Load())
-	_, err = Put(c, 1, graph.Zeros(graph.ShapeOf(graph.Float32, returnBefore)))
+	c.ReturnMemory()
+	require.Nil(t, leftover.library.Load())
+	require.False(t, leftover.timer.Stop(), "the timer still runs")
+	run(3)
+	large, err := Put(c, 1, graph.Zeros(graph.ShapeOf(graph.Float32, returnBefore)))
 	require.NoError(t, err)
 	require.Nil(t, leftover.library.Load())
+	Free(large)
 	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
 	run(returnBefore / 4)
 	require.Nil(t, leftover.library.Load())

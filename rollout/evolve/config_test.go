@@ -12,6 +12,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
@@ -29,8 +30,7 @@ func TestBadConfigs(t *testing.T) {
 		{"unknown policy", func(c *Config) {
 			c.Policy = "mlpp:16"
 		},
-			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, genome, gru, hyperneat, linear, lstm, ` +
-				`mingru, mlp, multispatial, nir, normedmlp, program, spiking, transformer, vector; did you mean mlp?`},
+			`policy: got "mlpp:16", want one of ` + strings.Join(policy.Names(), ", ") + `; did you mean mlp?`},
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
 			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, ` +
 				`as in "mlp:16,16"`},

@@ -96,8 +96,8 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 	wrong := func(wants string) error { return settings.Wrong("grow", true, "%s", wants) }
 	switch _, grows := s.(strategy.Growing); {
 	case !grows:
-		return wrong("a strategy whose networks grow, --strategy neat with --policy genome, hyperneat or " +
-			"multispatial: members of " + c.Strategy + " keep their size")
+		return wrong("a strategy whose networks grow, --strategy neat with --policy " +
+			settings.AnyOf(policy.GenomePolicies()) + ": members of " + c.Strategy + " keep their size")
 	case c.restarts():
 		return wrong("--restarts none with it: a search that starts again would start with the first room")
 	case c.Join != "":

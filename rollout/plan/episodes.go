@@ -32,11 +32,11 @@ func EpisodeBatches(episodes int) []int {
 	return all
 }
 
-// StepsInTurn returns how many steps of an episode a turn of the loop takes by the rule. On an accelerator two: they
-// share the loop's counter, and the second reads the state where the first has left it, so that a turn copies nothing.
-// More than two make little difference, and programs that are longer to compile. Elsewhere, and if the steps are not
-// even, a turn takes one.
-func StepsInTurn(steps int, accelerator bool) int {
+// DefaultUnroll returns how many steps of an episode an iteration of the loop takes by default. On an accelerator these
+// are two: they share the loop's counter, and the second reads the state where the first has left it, so that nothing
+// is copied. More than two change the speed little and take longer to compile. On a CPU, and for an odd number of
+// steps, it is one step.
+func DefaultUnroll(steps int, accelerator bool) int {
 	if accelerator && steps%2 == 0 && steps > 2 {
 		return 2
 	}

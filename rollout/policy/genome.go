@@ -21,10 +21,7 @@ func init() {
 
 // GenomeSettings are the settings of the policy "genome".
 type GenomeSettings struct {
-	Nodes        int      `set:"nodes" min:"2" max:"16384" zero:"16 more than inputs and outputs"`
-	_            struct{} `help:"room for nodes, inputs and outputs included; 0: 16 more than inputs and outputs"`
-	Connections  int      `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones"`
-	_            struct{} `help:"room for connections; 0: 48 more than the first ones"`
+	GenomeRoom
 	Initial      string   `set:"initial" oneof:"full,none"`
 	_            struct{} `help:"connections of the first genomes: full, every input with every output; or none"`
 	Recurrent    bool     `set:"recurrent" help:"whether connections may form cycles; a step then has the values of"`
@@ -40,6 +37,17 @@ type GenomeSettings struct {
 	_            struct{} `wants:"names between commas: sum, product, max, min, maxabs, mean"`
 	_            struct{} `help:"how nodes join their connections: sum, product, max, min, maxabs, mean"`
 }
+
+// GenomeRoom are the settings of the sizes of a genome.
+type GenomeRoom struct {
+	Nodes       int      `set:"nodes" min:"2" max:"16384" zero:"16 more than its inputs and outputs"`
+	_           struct{} `help:"room for the genome's nodes; 0: 16 more than its inputs and outputs"`
+	Connections int      `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones"`
+	_           struct{} `help:"room for the genome's connections; 0: 48 more than the first ones"`
+}
+
+// MakesGenomes implements GenomeMaker.
+func (GenomeRoom) MakesGenomes() {}
 
 // Values of GenomeSettings.Initial.
 const (
@@ -128,6 +136,22 @@ type GenomePolicy interface {
 	Policy
 	Padded
 	Genotype() genome.Network
+}
+
+// GenomeMaker is a Maker of policies that are a GenomePolicy. GenomeRoom implements it.
+type GenomeMaker interface {
+	Maker
+	// MakesGenomes does nothing.
+	MakesGenomes()
+}
+
+// GenomePolicies lists the registered policies whose parameters are genomes, sorted.
+func GenomePolicies() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		maker, _ := registry.New(name)
+		_, ok := maker.(GenomeMaker)
+		return !ok
+	})
 }
 
 // Sizes returns the settings that give room for a genome as large as that of params.

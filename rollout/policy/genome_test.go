@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,20 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
+
+// 31.542: a maker is a GenomeMaker exactly if it makes a GenomePolicy.
+func TestGenomePolicies(t *testing.T) {
+	require.Subset(t, GenomePolicies(), []string{"genome", "hyperneat", "multispatial"})
+	for _, name := range Names() {
+		p, _, err := Make(name, nil, twoSheets(), envs.Discrete{N: 2})
+		if err != nil {
+			require.NotContains(t, GenomePolicies(), name)
+			continue // those that need a file or an image
+		}
+		_, ok := p.(GenomePolicy)
+		require.Equal(t, slices.Contains(GenomePolicies(), name), ok, name)
+	}
+}
 
 // 31.215: genomes are drawn and have sizes, also those of hyperneat and with normalised observations; other members
 // have neither.

@@ -46,7 +46,7 @@ func HeadOf(s envs.Space) (Head, error) {
 		if err := s.Check(); err != nil {
 			return nil, wrong(fmt.Sprintf("the action space %s", s), "one that can be filled: %s", err)
 		}
-		if n := s.Shape().Size(); n > maxWidth {
+		if n := s.FlatDim(); n > maxWidth {
 			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
 		}
 		for i := range s.Low {
@@ -92,12 +92,7 @@ func (g greedy) Action(y *graph.Array) *graph.Array {
 // choices takes the action with the largest output for each of several choices. The outputs lie choice after choice.
 type choices []int
 
-func (c choices) Size() (n int) {
-	for _, k := range c {
-		n += k
-	}
-	return n
-}
+func (c choices) Size() int { return envs.MultiDiscrete{N: c}.FlatDim() }
 
 func (c choices) Action(y *graph.Array) *graph.Array {
 	return c.each(y, func(i int, outputs *graph.Array) *graph.Array { return greedy{c[i]}.Action(outputs) })
@@ -116,7 +111,7 @@ func (c choices) each(y *graph.Array, f func(i int, outputs *graph.Array) *graph
 // squash makes elements of a box.
 type squash struct{ box envs.Box }
 
-func (s squash) Size() int { return s.box.Shape().Size() }
+func (s squash) Size() int { return s.box.FlatDim() }
 
 func (s squash) Action(y *graph.Array) *graph.Array {
 	n := s.Size()

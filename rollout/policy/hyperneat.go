@@ -12,9 +12,7 @@ import (
 func init() {
 	MustRegister("hyperneat", func() Maker {
 		return &HyperNEATSettings{MLPSettings: MLPSettings{Hidden: []int{16}, Between: Between{Activation: "tanh"}},
-			HyperNEATNumbers: HyperNEATNumbers{Expression: Expression{Threshold: settings.Num(.2)},
-				Largest: settings.Num(3)},
-			CPPN: CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"}}
+			HyperNEATNumbers: defaultHyperNEATNumbers(), CPPN: defaultCPPN()}
 	})
 }
 
@@ -27,26 +25,24 @@ type HyperNEATSettings struct {
 
 // HyperNEATNumbers say how the network's weights follow from the outputs of the genome.
 type HyperNEATNumbers struct {
-	Expression
-	Largest settings.Number `set:"largest-weight" above:"0" help:"weight for an output of 1"`
-}
-
-// Expression is the setting of which connections there are.
-type Expression struct {
 	Threshold settings.Number `set:"threshold" min:"0" max:"0.99"`
 	_         struct{}        `help:"output of the genome up to which there is no connection"`
+	Largest   settings.Number `set:"largest-weight" above:"0" help:"weight for an output of 1"`
+}
+
+func defaultHyperNEATNumbers() HyperNEATNumbers {
+	return HyperNEATNumbers{Threshold: settings.Num(.2), Largest: settings.Num(3)}
 }
 
 // CPPN are the settings of the genome, a compositional pattern-producing network.
 type CPPN struct {
-	Nodes       int      `set:"nodes" min:"6" max:"16384" zero:"16 more than its inputs and outputs"`
-	_           struct{} `help:"room for the genome's nodes; 0: 16 more than its inputs and outputs"`
-	Connections int      `set:"connections" min:"8" max:"1048576" zero:"48 more than the first ones"`
-	_           struct{} `help:"room for the genome's connections; 0: 48 more than the first ones"`
+	GenomeRoom
 	Activations string   `set:"activations"`
 	_           struct{} `wants:"names between commas, as help policies lists them"`
 	_           struct{} `help:"functions of the genome's hidden nodes, as those of the policy genome"`
 }
+
+func defaultCPPN() CPPN { return CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"} }
 
 // Make makes the policy.
 func (s *HyperNEATSettings) Make(observation envs.Space, outputs int) (Policy, error) {
@@ -63,13 +59,13 @@ func (s *HyperNEATSettings) Make(observation envs.Space, outputs int) (Policy, e
 		return nil, err
 	}
 	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern,
-		questions: rows(substrate.Sizes)}, nil
+		queries: rows(substrate.Sizes)}, nil
 }
 
 // network is the genome's network.
 func (s *CPPN) network(inputs, outputs int) (*genome.Network, error) {
-	settings := GenomeSettings{Nodes: s.Nodes, Connections: s.Connections, Initial: initialFull,
-		Activations: s.Activations, Output: "tanh", Aggregations: "sum"}
+	settings := GenomeSettings{GenomeRoom: s.GenomeRoom, Initial: initialFull, Activations: s.Activations,
+		Output: "tanh", Aggregations: "sum"}
 	return settings.network(inputs, outputs)
 }
 
@@ -82,12 +78,12 @@ type HyperNEAT struct {
 	Stateless
 	substrate *MLP
 	pattern   *genome.Network
-	// questions are layer by layer those for the weights, row by row, and then those for the biases.
-	questions []question
+	// queries are layer by layer those for the weights, row by row, and then those for the biases.
+	queries []query
 }
 
-// question is what the genome is asked for a weight or a bias.
-type question struct {
+// query is what the genome is asked for a weight or a bias.
+type query struct {
 	inputs []float32
 	output int // of the genome: the one that answers
 }
@@ -134,18 +130,18 @@ func even(n int) []float32 {
 // (y = -1) to the outputs above (y = 1), and evenly from left to right. The genome gets x and y of two nodes. Its first
 // output is for the weight of the connection from the first node to the second. Its second output is for the bias of
 // the second node, if the first place is (0, 0).
-func rows(sizes []int) (all []question) {
+func rows(sizes []int) (all []query) {
 	const weight, bias = 0, 1
 	height := even(len(sizes))
 	for l := range len(sizes) - 1 {
 		sources, targets := even(sizes[l]), even(sizes[l+1])
 		for _, x := range sources {
 			for _, to := range targets {
-				all = append(all, question{[]float32{x, height[l], to, height[l+1]}, weight})
+				all = append(all, query{[]float32{x, height[l], to, height[l+1]}, weight})
 			}
 		}
 		for _, to := range targets {
-			all = append(all, question{[]float32{0, 0, to, height[l+1]}, bias})
+			all = append(all, query{[]float32{0, 0, to, height[l+1]}, bias})
 		}
 	}
 	return all
@@ -164,12 +160,12 @@ func (p *HyperNEAT) Prepare(params any) any {
 func (p *HyperNEAT) draw(g genome.Genome) Params {
 	ready := p.pattern.Prepare(g)
 	var inputs []float32
-	place := make([]int32, len(p.questions)) // of the answer among all outputs for all questions
-	for i, q := range p.questions {
+	place := make([]int32, len(p.queries)) // of the answer among all outputs for all queries
+	for i, q := range p.queries {
 		inputs, place[i] = append(inputs, q.inputs...), int32(i*p.pattern.Outputs+q.output)
 	}
-	all := graph.VMap(func(question *graph.Array) *graph.Array { return p.pattern.FeedForward(ready, question) })(
-		graph.Float32s(inputs, len(p.questions), p.pattern.Inputs))
+	all := graph.VMap(func(inputs *graph.Array) *graph.Array { return p.pattern.FeedForward(ready, inputs) })(
+		graph.Float32s(inputs, len(p.queries), p.pattern.Inputs))
 	answers := graph.Take(graph.Flatten1D(all), graph.Int32s(place), 0)
 	t := p.Threshold.Array()
 	size := answers.Abs().Sub(t).Div(graph.Sub(1, t)).Mul(p.Largest.Array())

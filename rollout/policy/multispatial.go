@@ -9,14 +9,13 @@ import (
 
 func init() {
 	MustRegister("multispatial", func() Maker {
-		return &MultispatialSettings{Expression: Expression{Threshold: settings.Num(.2)},
-			CPPN: CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"}}
+		return &MultispatialSettings{HyperNEATNumbers: defaultHyperNEATNumbers(), CPPN: defaultCPPN()}
 	})
 }
 
 // MultispatialSettings are the settings of the policy "multispatial".
 type MultispatialSettings struct {
-	Expression
+	HyperNEATNumbers
 	CPPN
 }
 
@@ -41,28 +40,26 @@ func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy
 	if err != nil {
 		return nil, err
 	}
-	questions := sheets(box.Layout)
-	pattern, err := s.network(len(questions[0].inputs), box.Layout.Sheets()+1)
+	queries := sheets(box.Layout)
+	pattern, err := s.network(len(queries[0].inputs), box.Layout.Sheets()+1)
 	if err != nil {
 		return nil, err
 	}
-	// All outputs scale with the largest weight, so the largest of them stays the largest.
-	const largest = 3
-	return &HyperNEAT{HyperNEATNumbers: HyperNEATNumbers{Expression: s.Expression, Largest: settings.Num(largest)},
-		substrate: substrate, pattern: pattern, questions: questions}, nil
+	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern, queries: queries},
+		nil
 }
 
 // sheets asks for the weights and biases of a linear policy. The genome gets the place of an element, that of an
 // output, the difference between them and its length. It has an output for each sheet of elements. Its last output is
 // for biases, with the middle in place of an element.
-func sheets(l *envs.Layout) (all []question) {
+func sheets(l *envs.Layout) (all []query) {
 	ask := func(from, to envs.Place, output int) {
 		x, y := to.X-from.X, to.Y-from.Y
 		var inputs []float32
 		for _, v := range []float64{from.X, from.Y, to.X, to.Y, x, y, math.Hypot(x, y)} {
 			inputs = append(inputs, float32(v))
 		}
-		all = append(all, question{inputs, output})
+		all = append(all, query{inputs, output})
 	}
 	for _, from := range l.Elements {
 		for _, to := range l.Outputs {

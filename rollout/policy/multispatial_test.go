@@ -76,6 +76,30 @@ func TestMultispatialDraws(t *testing.T) {
 	require.InDeltaSlice(t, want, floats(t, out), 1e-5)
 }
 
+// 31.543: the largest weight is a setting, which Box actions depend on: without hidden nodes and with a threshold of 0,
+// the weights and biases, and with them the outputs, are proportional to it.
+func TestMultispatialLargestWeight(t *testing.T) {
+	outputs := func(largest float64) (out []float64) {
+		p, head, err := Make("multispatial", settings.Values{"threshold": 0, "largest-weight": largest}, twoSheets(),
+			envs.Symmetric(1, 1))
+		require.NoError(t, err)
+		actions, err := xlabridge.Jit1(xlatest.Open(t, 1), func(key random.Key) *graph.Array {
+			_, out := p.Act(p.Init(key), graph.None{}, graph.Float32s([]float32{.6, -.9, .3}), key)
+			return head.Action(out.Action)
+		})(random.New(4))
+		require.NoError(t, err)
+		for _, a := range floats(t, actions) {
+			out = append(out, math.Atanh(a))
+		}
+		return out
+	}
+	small, double := outputs(.25), outputs(.5)
+	for i := range small {
+		require.NotZero(t, small[i])
+		require.InDelta(t, 2*small[i], double[i], 1e-5)
+	}
+}
+
 // 31.471: an observation without places, other outputs than places, and too little room.
 func TestMultispatialRefuses(t *testing.T) {
 	for _, c := range []struct {

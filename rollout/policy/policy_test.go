@@ -268,11 +268,9 @@ func TestBadSpecs(t *testing.T) {
 		wants  string
 	}{
 		{"mlpp:16", envs.Discrete{N: 2},
-			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, genome, gru, hyperneat, linear, lstm, ` +
-				`mingru, mlp, multispatial, nir, normedmlp, program, spiking, transformer, vector; did you mean mlp?`},
+			`policy: got "mlpp:16", want one of ` + strings.Join(Names(), ", ") + `; did you mean mlp?`},
 		{"", envs.Discrete{N: 2},
-			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, genome, gru, hyperneat, linear, lstm, ` +
-				`mingru, mlp, multispatial, nir, normedmlp, program, spiking, transformer, vector`},
+			`policy: got "", want one of ` + strings.Join(Names(), ", ")},
 		{"mlp:a", envs.Discrete{N: 2},
 			`policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as ` +
 				`in "mlp:16,16"`},

@@ -241,7 +241,7 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	}
 	batch := plan.EpisodeBatch(p.Episodes, reads.Member(), on.Accelerator)
 	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, reads, batch, on.Accelerator).Tile(),
-		Unroll: plan.StepsInTurn(r.Steps, on.Accelerator), EpisodeBatch: batch}
+		Unroll: plan.DefaultUnroll(r.Steps, on.Accelerator), EpisodeBatch: batch}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}

@@ -114,3 +114,12 @@ func (r *Registry[T]) Choose(spec string, values Values) (choice T, err error) {
 	}
 	return choice, nil
 }
+
+// AnyOf joins names in a sentence: "genome, hyperneat or multispatial".
+func AnyOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -74,3 +74,11 @@ func TestRegistry(t *testing.T) {
 		require.Equal(t, c.want, got, c.spec)
 	}
 }
+
+// 31.541: names are joined as in a sentence, also none and one.
+func TestAnyOf(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"},
+		"a, b or c": {"a", "b", "c"}} {
+		require.Equal(t, want, AnyOf(names))
+	}
+}

@@ -1,7 +1,7 @@
 """Exported members acting in NumPy, for rollout/episode: OUTPUT_DIR/member_act.json, of each FILE.safetensors in OUTPUT_DIR.
 
-Needs numpy only: the members are those of the package in the folder python. {"versions", "members": [{"file",
-"observations": [20, …], "outputs": [20, m], "actions": [20] or [20, m], "rewards": [20] where weights
+Needs numpy only: the members are those of the package in the folder python. {"versions", "policies": those that the
+package steps, "members": [{"file", "observations": [20, …], "outputs": [20, m], "actions": [20] or [20, m], "rewards": [20] where weights
 change by rewards}]}; arrays as in common.py. Observations whose two largest
 outputs are closer than 1e-4 are left out: which is the larger one hangs on rounding there. The 20 are the steps of one episode to
 members that remember.
@@ -16,6 +16,7 @@ import common
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 import xlarun  # noqa: E402
+from xlarun.networks import networks  # noqa: E402
 
 
 def close(outputs, space):
@@ -46,7 +47,8 @@ def main():
         observations, outputs, actions, rewards = (np.stack(column) for column in zip(*rows))
         members.append({"file": os.path.basename(path), "observations": common.encode(observations), "outputs": common.encode(outputs),
                         "actions": common.encode(actions)} | ({"rewards": common.encode(rewards)} if learns else {}))
-    common.write(os.path.join(folder, "member_act.json"), {"versions": common.versions_of("numpy"), "members": members})
+    common.write(os.path.join(folder, "member_act.json"), {"versions": common.versions_of("numpy"), "policies": sorted(networks),
+                                                         "members": members})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
@@ -31,6 +32,9 @@ const (
 	TPURequirements   = "requirements-tpu.txt"
 	AheadRequirements = "requirements-aot.txt"
 )
+
+// lastRequirements are installed after those of any environment, over what is there.
+const lastRequirements = "requirements-last.txt"
 
 // Python runs the scripts of third_party/peers.
 type Python struct {
@@ -111,7 +115,11 @@ func environment(ctx context.Context, out io.Writer, file string) (string, error
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(folder, "peers", fmt.Sprintf("%x", sha256.Sum256(requirements))[:12])
+	last, err := requirementsIn(lastRequirements)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(folder, "peers", fmt.Sprintf("%x", sha256.Sum256(slices.Concat(requirements, last)))[:12])
 	python := filepath.Join(dir, "bin", "python")
 	whole := filepath.Join(dir, "complete")
 	if console.Exists(whole) {
@@ -129,14 +137,21 @@ func environment(ctx context.Context, out io.Writer, file string) (string, error
 	if _, err := Output(exec.CommandContext(ctx, "python3", "-m", "venv", dir)); err != nil {
 		return "", fmt.Errorf("the peers' Python environment cannot be made (%w): %s", err, advice)
 	}
-	list := filepath.Join(dir, "requirements.txt")
-	if err := os.WriteFile(list, requirements, 0o644); err != nil {
-		return "", err
-	}
-	pip := exec.CommandContext(ctx, python, "-m", "pip", "install", "--progress-bar", "off", "--no-color",
-		"--disable-pip-version-check", "-r", list)
-	if err := runPip(out, pip); err != nil {
-		return "", fmt.Errorf("the peers' packages cannot be installed (%w): %s", err, advice)
+	for _, step := range []struct {
+		file    string
+		text    []byte
+		options []string
+	}{{"requirements.txt", requirements, nil}, {lastRequirements, last, []string{"--no-deps", "--force-reinstall"}}} {
+		list := filepath.Join(dir, step.file)
+		if err := os.WriteFile(list, step.text, 0o644); err != nil {
+			return "", err
+		}
+		pip := exec.CommandContext(ctx, python, "-m", "pip", "install", "--progress-bar", "off", "--no-color",
+			"--disable-pip-version-check", "-r", list)
+		pip.Args = append(pip.Args, step.options...)
+		if err := runPip(out, pip); err != nil {
+			return "", fmt.Errorf("the peers' packages cannot be installed (%w): %s", err, advice)
+		}
 	}
 	return python, os.WriteFile(whole, nil, 0o644)
 }

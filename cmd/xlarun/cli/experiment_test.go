@@ -101,7 +101,7 @@ func TestExperimentsAreRefused(t *testing.T) {
 		"profile s.toml --sigma 1":         "an experiment of sparse has no --sigma: leave it out",
 		"profile bad.toml":                 `bad.toml: key "batch" got -1`,
 		"profile --config both.toml":       `there is no key "sigma"`,
-		"inspect s.toml s.toml": "got 2 arguments (s.toml, s.toml), wants one config file, environment or " +
+		"inspect s.toml s.toml": "got 2 experiments (s.toml, s.toml), wants one config file, environment or " +
 			"kind of run",
 		"evolve s.toml": "s.toml is a config of sparse: run xlarun sparse --config s.toml",
 	} {

@@ -34,12 +34,10 @@ func inspectCommand(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [KIND] [CONFIG|ENV]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one round of an experiment (a config file, or an environment and flags; without the " +
-			"name of a kind of " +
-			"run, evolve) and shows its ops, " +
-			"its work as counted from them, and its memory as the compiler says. With --phase it prints the program. " +
-			"With --topology " +
-			"it compiles for a device that need not be there, and lists the kernels of each loop.",
+		Long: "Inspect compiles one round of an experiment, of evolve if no kind is named, and shows its ops, work " +
+			"and memory. With " +
+			"--phase it prints the program. With --topology it compiles for absent devices, and lists the kernels " +
+			"of each loop.",
 		Example: "  xlarun inspect CartPole-v1 --topology h100 --peers\n" +
 			"  xlarun inspect ppo CartPole-v1 --phase traced | less",
 		Args: oneExperiment,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/play/onnx"
+	"xlarun/rollout/settings"
 )
 
 // The endings of files of members. nirSuffix is another.
@@ -35,9 +36,9 @@ var formats = []format{
 		makes: "a graph of the Neuromorphic Intermediate Representation of a spiking\n" +
 			"network, for simulators and chips; --policy nir:FILE and xlarun play take it"},
 	{suffix: genomeSuffix, encode: (*Saved).encodeGenome, read: (*Saved).readGenome,
-		makes: "the nodes and connections of a member of the policy genome, in JSON;\nxlarun play takes it, too"},
+		makes: "the nodes and connections of a genome, which --strategy neat\nevolves, in JSON; xlarun play takes it, too"},
 	{suffix: drawingSuffix, encode: (*Saved).encodeDrawing,
-		makes: "a picture of such a member's network"},
+		makes: "a picture of such a genome"},
 }
 
 // formatOf returns the format of a file's name, and whether its ending is known. Files of members may have any name, so
@@ -56,11 +57,7 @@ func endings(formats []format, before string) string {
 	for _, f := range formats {
 		all = append(all, before+f.suffix)
 	}
-	last := len(all) - 1
-	if last == 0 {
-		return all[0]
-	}
-	return strings.Join(all[:last], ", ") + " or " + all[last]
+	return settings.AnyOf(all)
 }
 
 // formatsHelp says in sentences, one a line, what a name makes of a member.

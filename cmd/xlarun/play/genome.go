@@ -14,6 +14,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/settings"
 )
 
 // digestKey is the key of a safetensors file's digest, which a genome in JSON does not have: people edit it.
@@ -40,8 +41,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	_, normalized := net.(*policy.Normalizing)
 	g, ok := policy.Unwrap(net).(policy.GenomePolicy)
 	if !ok {
-		return genome.Document{}, noGenome("only the policies genome, hyperneat and multispatial have networks of " +
-			"nodes and connections, and this member has the policy " + s.Metadata["policy"])
+		return genome.Document{}, noGenome("the member's policy is " + s.Metadata["policy"] + ", and only members of " +
+			settings.AnyOf(policy.GenomePolicies()) + " have networks of nodes and connections")
 	}
 	if normalized {
 		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
@@ -133,8 +134,8 @@ func (s *Saved) readGenome() error {
 	}
 	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
 	if !ok {
-		return console.BadInput("%s: its policy is %s, want genome, hyperneat or multispatial", s.Path,
-			s.Metadata["policy"])
+		return console.BadInput("%s: its policy is %s, want %s", s.Path, s.Metadata["policy"],
+			settings.AnyOf(policy.GenomePolicies()))
 	}
 	network := p.Genotype()
 	g, err := network.Genome(d)

@@ -15,7 +15,7 @@ func (x *Setup) rule() plan.Plan {
 	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: c.Unroll,
 		EpisodeBatch: x.episodeBatch()}
 	if c.Unroll == 0 {
-		layout.Unroll = plan.StepsInTurn(c.Steps, x.Machine.Accelerator)
+		layout.Unroll = plan.DefaultUnroll(c.Steps, x.Machine.Accelerator)
 	}
 	if x.Machine.CPU {
 		layout.VectorWidth = plan.VectorWidth

@@ -155,10 +155,8 @@ func (x *Setup) checkGenome() error {
 		return nil
 	}
 	return settings.Wrong("policy", x.Search.Policy, "a policy whose parameters are all float32 (its %s is %s): %s "+
-		"searches among vectors; --strategy neat takes genome, hyperneat and multispatial, and eggroll takes any "+
-		"policy",
-		strings.TrimPrefix(path, "."),
-		shape, x.Search.Strategy)
+		"searches among vectors; --strategy neat takes %s, and eggroll takes any policy", strings.TrimPrefix(path, "."),
+		shape, x.Search.Strategy, settings.AnyOf(policy.GenomePolicies()))
 }
 
 // clone returns a Setup that can be changed without changing x.

@@ -124,7 +124,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 			best.LanesLast = !best.LanesLast
 			return []plan.Plan{best}
 		}
-		return []plan.Stage[plan.Plan]{last, batches, unrolls(1, 4), last}
+		return []plan.Stage[plan.Plan]{last, batches, unrolls(1, 2, 4), last}
 	}
 	narrow := func(best plan.Plan) []plan.Plan {
 		if best.VectorWidth == 0 {

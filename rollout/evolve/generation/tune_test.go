@@ -62,3 +62,26 @@ func TestTunerKeepsAllCoresBusy(t *testing.T) {
 		require.Equal(t, want, best.Tile, "%d cores", cores)
 	}
 }
+
+// 31.540: on an accelerator one, two and four steps of an iteration are measured, whether the number of steps is even
+// or odd, and whatever the default is.
+func TestTunerOnAnAcceleratorTriesUnrolls(t *testing.T) {
+	for steps, unroll := range map[int]int{200: 2, 199: 1} {
+		c := DefaultSearch()
+		c.Steps = steps
+		x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1, Accelerator: true})
+		require.NoError(t, err)
+		require.Equal(t, unroll, x.Layout.Unroll)
+		measured := map[int]bool{}
+		tu := x.Tuner(&xlabridge.Reference{}, false)
+		tu.Deadline, tu.Words = time.Now().Add(time.Hour), plan.Plan.Layout
+		tu.Measure = func(p plan.Plan) (float64, error) {
+			measured[p.Unroll] = true
+			return 1 / float64(p.Unroll), nil
+		}
+		best, _, err := tu.Run(x.Layout)
+		require.NoError(t, err)
+		require.Equal(t, map[int]bool{1: true, 2: true, 4: true}, measured, steps)
+		require.Equal(t, 4, best.Unroll)
+	}
+}

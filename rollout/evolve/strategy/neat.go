@@ -29,8 +29,8 @@ func init() {
 }
 
 // NEAT is the neuroevolution of augmenting topologies of Stanley and Miikkulainen, "Evolving neural networks through
-// augmenting topologies" (2002), for the policies "genome", "hyperneat" and
-// "multispatial". It keeps the whole population.
+// augmenting topologies" (2002), for policies whose parameters are genomes (policy.GenomePolicy). It keeps the whole
+// population.
 //
 // A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
 // new nodes and connections, so that these can get their numbers. Sample then breeds one member.
@@ -145,7 +145,8 @@ func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
 	g, ok := p.(policy.GenomePolicy)
 	if !ok {
 		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
-			Wants: "genome, hyperneat or multispatial: neat changes the structure of networks; --policy genome"}
+			Wants: settings.AnyOf(policy.GenomePolicies()) +
+				": neat changes the structure of networks; --policy genome"}
 	}
 	fitted := *e
 	fitted.network = g.Genotype()

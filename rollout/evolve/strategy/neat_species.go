@@ -77,7 +77,8 @@ func (e *NEAT) distances(c genome.Connections, r compared, first, end any) *grap
 // with E excess and D disjoint connections, W̄ the mean difference of matching weights, and N the connections of the
 // larger genome, or 1 if both are small (equation 1 of the paper). It divides once: the quotients E/N and D/N would be
 // rounded, each on its own, and species that are equally far away would not tie. weights, f32[connections], are the
-// representative's where it matches; numbers, last and size are its numbers, the largest of them and how many there are.
+// representative's where it matches. numbers, last and size are its numbers, the largest of them and how many there
+// are.
 func (e *NEAT) distance(c genome.Connections, weights, matches, numbers, last, size *graph.Array) *graph.Array {
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
 	number := func(is *graph.Array) *graph.Array { return is.Convert(graph.Int32).Sum() }
@@ -89,7 +90,7 @@ func (e *NEAT) distance(c genome.Connections, weights, matches, numbers, last, s
 	disjoint := count.Add(size).Sub(matching.Mul(2)).Sub(excess)
 
 	larger := single(count.Max(size))
-	n := graph.Select(larger.Lt(e.Small.Array()), 1., larger)
+	n := graph.Select(larger.Lt(e.Small.Array()), 1., larger.Max(1.)) // genomes without connections are equal
 	difference := graph.Select(matches, weights.Sub(c.Weight).Abs(), 0.).Sum()
 	mean := difference.Div(single(matching.Max(1)))
 	genes := e.Excess.Array().Mul(single(excess)).Add(e.Disjoint.Array().Mul(single(disjoint)))

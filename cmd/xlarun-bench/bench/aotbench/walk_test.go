@@ -77,11 +77,11 @@ func walk() (rows []Row) {
 		case name == "vector":
 			add("policy vector", "qd", map[string]string{"env": "Rastrigin-v0", "policy": "vector:-5.12,5.12",
 				"steps": "1"})
-		case name == "genome", name == "hyperneat":
-			add("policy "+name, "evolve", merged(small, "policy", name, "strategy", "neat"))
-		case name == "multispatial":
+		case name == "multispatial": // it needs an environment with places
 			add("policy multispatial", "evolve",
 				merged(small, "policy", name, "strategy", "neat", "env", "Forage-L0-v1"))
+		case slices.Contains(policy.GenomePolicies(), name):
+			add("policy "+name, "evolve", merged(small, "policy", name, "strategy", "neat"))
 		default:
 			add("policy "+name, "evolve", merged(small, "policy", name))
 		}

@@ -42,7 +42,7 @@ func Encode(arrays map[string]*graph.Array, metadata map[string]string) ([]byte,
 	network, ok := networks[name]
 	if !ok {
 		return nil, fmt.Errorf("ONNX has no operators for the policy %s: it has them for %s", name,
-			strings.Join(slices.Sorted(maps.Keys(networks)), ", "))
+			strings.Join(Policies(), ", "))
 	}
 	outputs, err := network(w, w.observed())
 	if err != nil {
@@ -57,6 +57,9 @@ func Encode(arrays map[string]*graph.Array, metadata map[string]string) ([]byte,
 	}
 	return w.encode(metadata["xlarun"], pairs), nil
 }
+
+// Policies lists the policies that ONNX has operators for, sorted.
+func Policies() []string { return slices.Sorted(maps.Keys(networks)) }
 
 // weights are an array of the member.
 type weights struct {

@@ -1,0 +1,72 @@
+package xlabridge
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// Compiled maxima and minima of floats have NaN where an element is NaN, and else the element, ±Inf
+// included: small and large arrays, each axis and all, in a loop and in VMap.
+func TestReducedExtremesKeepNaN(t *testing.T) {
+	c := open(t, Options{})
+	scanned := func(x *array) *array {
+		y, _ := graph.Scan(func(c, _ *array) (*array, graph.None) {
+			return graph.Add(c, graph.ReduceMax(graph.Add(x, c))), graph.None{}
+		}, graph.Scalar(0), graph.Iota(2))
+		return y
+	}
+	for i, s := range []struct {
+		dtype graph.DType
+		dims  []int
+	}{
+		{graph.Float32, []int{3, 5}}, {graph.Float32, []int{300, 31}}, {graph.Float32, []int{41, 1001}},
+		{graph.Float32, []int{8, 70, 70}}, {graph.Float64, []int{300, 130}}, {graph.BFloat16, []int{300, 130}},
+		{graph.Float16, []int{300, 130}},
+	} {
+		name := fmt.Sprintf("28.%d %s %v", 400+i, s.dtype, s.dims)
+		size := graph.ShapeOf(s.dtype, s.dims...).Size()
+		at := graph.Reshape(graph.Iota(size), s.dims...)
+		for j, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)} {
+			x := graph.Convert(graph.Sin(graph.Convert(at, graph.Float32)), s.dtype)
+			if odd == 0 {
+				x = graph.Mul(x, 0)
+			}
+			x = graph.Select(graph.Eq(at, size-1-j), odd, x)
+			f := func(x *array) []*array {
+				last := len(s.dims) - 1
+				out := []*array{graph.ReduceMax(x), graph.ReduceMin(x), graph.ReduceMax(x, 0), graph.ReduceMin(x, 0),
+					graph.ReduceMax(x, last), graph.ReduceMin(x, last),
+					graph.VMap(func(x *array) *array { return graph.ReduceMin(x, 0) })(x)}
+				if s.dtype == graph.Float32 {
+					out = append(out, scanned(x))
+				}
+				return out
+			}
+			p, err := graph.Trace(name, f, x)
+			require.NoError(t, err, name)
+			want, err := p.Interpret([]*array{x}, nil)
+			require.NoError(t, err, name)
+			e, err := c.Compile(p, CompileOptions{})
+			require.NoError(t, err, name)
+			got, err := e.Call([]*array{x})
+			require.NoError(t, err, name)
+			for k := range got {
+				w := floats(t, graph.Convert(want[k], graph.Float64))
+				g := floats(t, graph.Convert(got[k], graph.Float64))
+				require.Len(t, g, len(w), name)
+				for m := range w {
+					if math.IsNaN(w[m]) {
+						require.True(t, math.IsNaN(g[m]), "%s, result %d, element %d: %v", name, k, m, g[m])
+					} else {
+						require.Equal(t, w[m], g[m], "%s, result %d, element %d", name, k, m)
+					}
+				}
+			}
+		}
+	}
+}
