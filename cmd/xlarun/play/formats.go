@@ -33,10 +33,10 @@ var formats = []format{
 	{suffix: onnxSuffix, arrays: true, encode: (*Saved).encodeONNX,
 		makes: "an ONNX model, for onnxruntime and others"},
 	{suffix: nirSuffix, encode: (*Saved).encodeNIR, read: (*Saved).readNIR,
-		makes: "a graph of the Neuromorphic Intermediate Representation of a spiking\n" +
+		makes: "a graph of the Neuromorphic Intermediate Representation of a spiking " +
 			"network, for simulators and chips; --policy nir:FILE and xlarun play take it"},
 	{suffix: genomeSuffix, encode: (*Saved).encodeGenome, read: (*Saved).readGenome,
-		makes: "the nodes and connections of a genome, which --strategy neat\n" +
+		makes: "the nodes and connections of a genome, which --strategy neat " +
 			"evolves, in JSON; xlarun play takes it, too"},
 	{suffix: drawingSuffix, encode: (*Saved).encodeDrawing,
 		makes: "a picture of such a genome"},
