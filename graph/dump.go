@@ -17,6 +17,7 @@ const (
 	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
+	PhaseConditions     Phase = "conditions"     // conditions that depend on no input as constants
 	PhaseEnded          Phase = "ended"          // writes of lanes that have ended are dropped
 	PhaseExact          Phase = "exact"          // barriers after values that are compared with copies of themselves
 	PhaseRolls          Phase = "rolls"          // rolls of one array as slices of it with a border

@@ -81,6 +81,8 @@ var passes = []pass{
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
+	{name: PhaseConditions, run: lowerConditions, targets: func(t Target) bool { return t == TargetTPU },
+		what: "conditions that depend on no input as constants"},
 	{name: PhaseEnded, run: lowerEnded, targets: func(t Target) bool { return t == TargetCUDA },
 		what: "writes of lanes that have ended are dropped"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
@@ -108,6 +110,7 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
+	{PhaseLowered, PhaseConditions, "what an op becomes may compare the numbers of elements"},
 	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseRolls, "what an op becomes may roll"},

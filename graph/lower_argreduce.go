@@ -2,7 +2,8 @@ package graph
 
 // XLA's CPU compiler reduces pairs of an element and its index by one loop of comparisons, which LLVM does not make
 // vectors of: 4 ns an element. The extreme element and the first index that holds it are two reductions, each in
-// vectors. Elements that may differ between copies are stored before they are compared (lower_exact.go).
+// vectors. Elements that may differ between copies are stored before they are compared (lower_exact.go). Programs for
+// TargetCPU, which call no kernels, keep the one reduction.
 
 const (
 	// leastArg is the least number of elements that are searched by two reductions.
@@ -11,7 +12,7 @@ const (
 	leastArgAxis = 32
 )
 
-// lowerArgReduce is the Lower rule of argreduce, for CPUs.
+// lowerArgReduce is the Lower rule of argreduce, for TargetCPUKernels.
 func lowerArgReduce(l *lowering, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(argAttrs), in[0]
 	length := x.Dim(a.axis)

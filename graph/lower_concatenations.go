@@ -14,18 +14,13 @@ const (
 	mostParts = 32
 	// mostConcatenated is the most bytes of such a result.
 	mostConcatenated = 1 << 20
-	// mostMask is the most elements of a condition that becomes a constant.
-	mostMask = 1 << 12
 )
 
-// lowerConcatenations writes concatenations as selects, and conditions that depend on no input as constants.
+// lowerConcatenations writes concatenations as selects.
 func lowerConcatenations(g *Graph, _ Target) *Graph {
 	return newLowering(g, TargetTPU, func(o *Op) lowerRule {
-		switch o.Name {
-		case "concatenate":
+		if o.Name == "concatenate" {
 			return selectedParts
-		case "compare", "and":
-			return constantCondition
 		}
 		return nil
 	}).graph(g)
@@ -61,38 +56,4 @@ func selectedParts(_ *lowering, n *Node, in []*Array) []*Array {
 		end -= size
 	}
 	return []*Array{all}
-}
-
-// constantCondition is a comparison of constants and numbers of elements as a constant.
-func constantCondition(_ *lowering, n *Node, _ []*Array) []*Array {
-	if n.Outs[0].Size() > mostMask || n.Outs[0].Rank() == 0 {
-		return nil
-	}
-	in := make([]*Tensor, len(n.Inputs))
-	for i, x := range n.Inputs {
-		if in[i] = known(x); in[i] == nil {
-			return nil
-		}
-	}
-	return []*Array{constant(n.Op.Eval(n, in)[0])}
-}
-
-// known returns an array that depends on no input; nil: it does, or it is not known that it does not.
-func known(x *Array) *Tensor {
-	n := x.node
-	if n == nil || !slices.Contains([]string{"constant", "iota", "broadcast_in_dim", "convert", "compare"}, n.Op.Name) {
-		return nil
-	}
-	in := make([]*Tensor, len(n.Inputs))
-	for i, a := range n.Inputs {
-		if in[i] = known(a); in[i] == nil {
-			return nil
-		}
-	}
-	return n.Op.Eval(n, in)[x.index]
-}
-
-// constant is a constant of the program, of any size.
-func constant(t *Tensor) *Array {
-	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
 }

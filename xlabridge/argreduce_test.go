@@ -31,11 +31,12 @@ func TestArgReduce(t *testing.T) {
 		at := graph.Reshape(graph.Iota(n), s.dims...)
 		special := graph.Select(graph.Eq(graph.Rem(at, 5003), 7), math.NaN(), graph.Select(graph.Gt(x, 48), math.Inf(1),
 			graph.Select(graph.Lt(x, -48), math.Inf(-1), graph.Convert(x, graph.Float32))))
+		zeros := graph.Select(graph.Eq(graph.Rem(at, 3), 1), 0., math.Copysign(0, -1))
 		same := graph.Select(graph.Lt(at, n/2), math.Inf(-1), math.NaN())
 		inputs := []*array{x, special}
 		if s.axis == 1 {
 			inputs = append(inputs, graph.Convert(x, graph.Uint8), graph.Convert(special, graph.BFloat16), same,
-				graph.Convert(special, graph.Float64), graph.Zeros(x.Shape()))
+				graph.Convert(special, graph.Float64), graph.Zeros(x.Shape()), zeros)
 		}
 		for _, x := range inputs {
 			for _, f := range []func(*array, int) *array{graph.ArgMax, graph.ArgMin} {

@@ -1,0 +1,75 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// 28.388: the edges of a histogram, and so the counts, are the same compiled and interpreted.
+func TestHistogramOnItsEdges(t *testing.T) {
+	client := openCPU(t)
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		all := func(x *graph.Array) (out []*graph.Array) {
+			for _, bins := range []int{1, 3, 10, 20, 30} {
+				for _, ends := range [][2]float64{{0, 1}, {-1, 1}, {-3, 7.5}, {2, 2}} {
+					low := graph.Add(graph.Mul(graph.Index(x, 0), 0), ends[0])
+					counts, edges := graph.Histogram(x, bins, ends[0], ends[1])
+					counts2, edges2 := graph.Histogram(x, bins, low, ends[1])
+					out = append(out, counts, edges, counts2, edges2)
+				}
+			}
+			return out
+		}
+		x := make([]float64, 41)
+		for i := range x {
+			x[i] = float64(i)/20 - 1
+		}
+		values := graph.Convert(graph.Float64s(x), d)
+		want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(values)
+		require.NoError(t, err)
+		got, err := xlabridge.Jit1(client, all)(values)
+		require.NoError(t, err)
+		for i := range want {
+			near(t, want[i], got[i], 0, d, i)
+		}
+		// Numbers and arrays as limits.
+		for i := 0; i < len(want); i += 4 {
+			near(t, want[i+1], want[i+3], 0, d, i)
+		}
+	}
+}
+
+// 28.390: the counts of numbers that lie on the edges are those of jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types
+// on) of x = i / bins, rounded to the dtype, and of 2x - 1 between -1 and 1.
+func TestHistogramCountsAsJAX(t *testing.T) {
+	for _, c := range []struct {
+		d    graph.DType
+		bins int
+		low  float64
+		want []float64
+	}{
+		{graph.Float32, 10, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 1}},
+		{graph.Float32, 10, -1, []float64{2, 0, 1, 1, 2, 0, 2, 0, 2, 1}},
+		{graph.Float32, 20, 0, []float64{1, 1, 1, 1, 1, 1, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 1, 2, 0, 2}},
+		{graph.Float32, 20, -1, []float64{1, 2, 0, 1, 1, 1, 2, 0, 2, 1, 0, 1, 2, 1, 0, 1, 1, 2, 0, 2}},
+		{graph.Float64, 10, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 2}},
+		{graph.Float64, 20, 0, []float64{1, 1, 2, 0, 1, 2, 1, 0, 1, 1, 1, 2, 0, 2, 0, 1, 2, 0, 2, 1}},
+	} {
+		x := make([]float64, c.bins+1)
+		for i := range x {
+			x[i] = float64(i) / float64(c.bins)
+			if c.d == graph.Float32 {
+				x[i] = float64(float32(x[i]))
+			}
+			x[i] = c.low + x[i]*(1-c.low)
+		}
+		counts, _ := graph.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
+		got, err := graph.Floats(counts)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%s, %d intervals from %v", c.d, c.bins, c.low)
+	}
+}

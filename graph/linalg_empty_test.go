@@ -1,0 +1,87 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// 28.389: linear algebra of matrices without elements, as JAX does it, also under VMap over no lanes.
+func TestEmptyMatrices(t *testing.T) {
+	empty := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
+	square := []struct {
+		name string
+		f    func(x *graph.Array) []*graph.Array
+		one  []string // the shapes' dims for one matrix [0, 0]
+		many []string // for [0, 3, 3]
+	}{
+		{"Cholesky", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Cholesky(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Eigh", func(x *graph.Array) []*graph.Array {
+			w, v := graph.Eigh(x)
+			return []*graph.Array{w, v}
+		}, []string{"f32[0]", "f32[0,0]"}, []string{"f32[0,3]", "f32[0,3,3]"}},
+		{"LU", func(x *graph.Array) []*graph.Array {
+			lu, pivots, order := graph.LU(x)
+			return []*graph.Array{lu, pivots, order}
+		}, []string{"f32[0,0]", "i32[0]", "i32[0]"}, []string{"f32[0,3,3]", "i32[0,3]", "i32[0,3]"}},
+		{"QR", func(x *graph.Array) []*graph.Array {
+			q, r := graph.QR(x)
+			return []*graph.Array{q, r}
+		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
+		{"SVD", func(x *graph.Array) []*graph.Array {
+			u, s, vt := graph.SVD(x)
+			return []*graph.Array{u, s, vt}
+		}, []string{"f32[0,0]", "f32[0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3]", "f32[0,3,3]"}},
+		{"Det", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Det(x)} }, []string{"f32[]"},
+			[]string{"f32[0]"}},
+		{"SlogDet", func(x *graph.Array) []*graph.Array {
+			sign, log := graph.SlogDet(x)
+			return []*graph.Array{sign, log}
+		}, []string{"f32[]", "f32[]"}, []string{"f32[0]", "f32[0]"}},
+		{"Inverse", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Inverse(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Pinv", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Pinv(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Solve", func(x *graph.Array) []*graph.Array {
+			return []*graph.Array{graph.Solve(x, empty(x.Dims()...)), graph.TriangularSolve(x, empty(x.Dims()...))}
+		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
+	}
+	for _, c := range square {
+		t.Run("28.389 "+c.name, func(t *testing.T) {
+			require.Equal(t, c.one, shapes(c.f(empty(0, 0))))
+			require.Equal(t, c.many, shapes(c.f(empty(0, 3, 3))))
+			require.Equal(t, c.many, shapes(graph.VMap(c.f)(empty(0, 3, 3))))
+			out, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
+			require.NoError(t, err)
+			require.Equal(t, c.many, shapes(out))
+		})
+	}
+	for _, x := range []*graph.Array{graph.Det(empty(0, 0)), graph.Exp(graph.LogDet(empty(0, 0)))} {
+		v, err := graph.Floats(x)
+		require.NoError(t, err)
+		require.Equal(t, []float64{1}, v)
+	}
+	q, r := graph.QR(empty(3, 0))
+	u, s, vt := graph.SVD(empty(0, 3))
+	require.Equal(t, []string{"f32[3,0]", "f32[0,0]", "f32[0,0]", "f32[0]", "f32[0,3]"},
+		shapes([]*graph.Array{q, r, u, s, vt}))
+	require.Equal(t, "f32[0]", graph.Solve(empty(0, 0), empty(0)).Shape().String())
+	require.Equal(t, "f32[3,0]", graph.Solve(graph.Eye(graph.Float32, 3), empty(3, 0)).Shape().String())
+	require.Equal(t, "f32[0,0]", graph.Grad(func(x *graph.Array) *graph.Array {
+		return graph.Sum(graph.Cholesky(x)).Add(graph.Det(x))
+	})(empty(0, 0)).Shape().String())
+	k, i := graph.TopK(empty(2, 0), 0)
+	require.Equal(t, []string{"f32[2,0]", "i32[2,0]"}, shapes([]*graph.Array{k, i}))
+	require.ErrorContains(t, graph.Try(func() { graph.TopK(empty(2, 2), 3) }), "k is 3 for f32[2,2]; want from 0 to 2")
+}
+
+func shapes(arrays []*graph.Array) (out []string) {
+	for _, a := range arrays {
+		out = append(out, a.Shape().String())
+	}
+	return out
+}

@@ -1,0 +1,30 @@
+package graph_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// 28.387: compiled and interpreted give the same middle of two large numbers.
+func TestMedianOfLargeNumbers(t *testing.T) {
+	f := func(x *graph.Array) []*graph.Array {
+		return []*graph.Array{graph.Median(x, 0), graph.Quantile(x, .5, 0), graph.NanMedian(x, 0),
+			graph.VMap(func(x *graph.Array) *graph.Array { return graph.Median(x, 0) })(graph.ExpandDims(x, 0))}
+	}
+	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, openCPU(t)} {
+		for _, c := range []struct{ a, b, want float64 }{{3e38, 3.2e38, 3.1e38}, {-3e38, 3e38, 0}, {1, 2, 1.5}} {
+			out, err := xlabridge.Jit1(b, f)(graph.Float32s([]float32{float32(c.a), float32(c.b)}))
+			require.NoError(t, err)
+			for i, o := range out {
+				v, err := graph.Floats(o)
+				require.NoError(t, err)
+				require.InDelta(t, c.want, v[0], 1e-6*math.Abs(c.want), "way %d of %v", i, c)
+			}
+		}
+	}
+}
