@@ -70,3 +70,35 @@ func TestReducedExtremesKeepNaN(t *testing.T) {
 		}
 	}
 }
+
+// What takes the fast maximum, which may lose NaN, has NaN where the interpreter has it, and finds it first.
+func TestFastExtremesBringNaNBack(t *testing.T) {
+	c := open(t, Options{})
+	for i, dims := range [][]int{{3, 5}, {300, 31}, {41, 1001}, {2, 70, 70}} {
+		name := fmt.Sprintf("28.%d %v", 430+i, dims)
+		size := graph.ShapeOf(graph.Float32, dims...).Size()
+		at := graph.Reshape(graph.Iota(size), dims...)
+		for j, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			x := graph.Select(graph.Eq(at, size/2+j), odd, graph.Sin(graph.Convert(at, graph.Float32)))
+			f := func(x *array) []*array {
+				last := len(dims) - 1
+				isNaN := func(y *array) *array { return graph.Convert(graph.IsNaN(y), graph.Int32) }
+				return []*array{isNaN(graph.Softmax(x, last)), isNaN(graph.Softmax(x, 0)), isNaN(graph.LogSoftmax(x, last)),
+					isNaN(graph.LogSumExp(x, last)), isNaN(graph.LogSumExp(x, 0)), isNaN(graph.LogSumExp(x)),
+					graph.ArgMax(x, last), graph.ArgMin(x, 0)}
+			}
+			p, err := graph.Trace(name, f, x)
+			require.NoError(t, err, name)
+			want, err := p.Interpret([]*array{x}, nil)
+			require.NoError(t, err, name)
+			e, err := c.Compile(p, CompileOptions{})
+			require.NoError(t, err, name)
+			got, err := e.Call([]*array{x})
+			require.NoError(t, err, name)
+			for k := range got {
+				require.Equal(t, floats(t, graph.Convert(want[k], graph.Float64)),
+					floats(t, graph.Convert(got[k], graph.Float64)), "%s, %g, result %d", name, odd, k)
+			}
+		}
+	}
+}
