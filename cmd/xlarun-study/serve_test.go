@@ -44,7 +44,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	stranger := s.Command(append(args, "--out", "none")...)
 	require.NoError(t, stranger.Start())
 	require.Equal(t, 1, stranger.Ended())
-	require.Contains(t, stranger.Err.String(), "give the server's token by XLARUN_TOKEN")
+	require.Contains(t, stranger.Err.String(), "wants a token: give it by --token-file or the variable XLARUN_TOKEN")
 	args = append(args, "--token-file", "token")
 	other := s.Command(append(args, "--out", "two")...)
 	require.NoError(t, other.Start())
