@@ -87,5 +87,5 @@ func TestServersThatCannotServe(t *testing.T) {
 	locked := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
 	locked.Token = "wrong"
 	_, err = Join(locked, "one")
-	require.ErrorContains(t, err, "cannot be reached")
+	require.ErrorContains(t, err, "refuses the token of the variable XLARUN_TOKEN")
 }
