@@ -107,27 +107,31 @@ type stepper interface {
 // stepped is the Runner of a stepper.
 type stepped struct {
 	runner
-	plan string
+	plan  string
+	scale *float64 // of the last step
 }
 
 func (s stepped) Plan() string { return s.plan }
 
+// Scale is the seconds that are given for one of a step.
+func (s stepped) Scale() float64 { return *s.scale }
+
 // steps times the steps of a run. If per is above 0, times are scaled to per units of work.
 func steps(s stepper, per float64) Runner {
-	work := 0.
+	scale := 1.
 	r := timed(func() (float64, error) {
 		m, err := s.Step()
-		work = m.Work
+		if per > 0 && m.Work > 0 {
+			scale = per / m.Work
+		}
 		return float64(m.Step), err
 	}, s.Close).(runner)
 	once := r.once
 	r.once = func() (seconds, result float64, err error) {
-		if seconds, result, err = once(); per > 0 && work > 0 {
-			seconds *= per / work
-		}
-		return seconds, result, err
+		seconds, result, err = once()
+		return seconds * scale, result, err
 	}
-	return stepped{r, s.Profile().Plan}
+	return stepped{r, s.Profile().Plan, &scale}
 }
 
 // sparseExamples is the number of examples of a step.

@@ -61,6 +61,9 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 		a := answer{Seconds: seconds, Result: result}
 		if _, part := r.(partTimer); !part {
 			a.Processor = (processorTime(b) - before).Seconds() / float64(n)
+			if s, ok := r.(scaler); ok {
+				a.Processor *= s.Scale()
+			}
 		}
 		if a.Peak, err = peakSoFar(); err != nil {
 			return err

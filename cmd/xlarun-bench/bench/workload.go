@@ -83,6 +83,9 @@ type planner interface{ Plan() string }
 // partTimer is a Runner that times a part of what it does. So the processor time of its runs is not known.
 type partTimer interface{ TimesPart() }
 
+// scaler is a Runner that gives the seconds of another amount of work than that of a run: Scale times as much.
+type scaler interface{ Scale() float64 }
+
 // checker is a Runner with numbers that peers must agree with.
 type checker interface{ Checks() []float64 }
 
