@@ -47,8 +47,8 @@ func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 
 // histogramEdges are the edges of equal intervals from low to high, scalars of one dtype, except the last. They are
 // low·(1-s) + high·s for steps s, as in jax.numpy.histogram. They are rounded alike everywhere (roundFirst), so that
-// the same interval counts an element that lies on an edge. In float32 the edges are those of JAX on a CPU, where XLA
-// does not round high·s before it adds it.
+// the same interval counts an element that lies on an edge. In float32 the edges equal JAX's on a CPU: there XLA
+// adds high·s without rounding it first.
 func histogramEdges(low, high *Array, bins int) *Array {
 	d := low.DType()
 	width := Convert(Div(1, Full(Shape{DType: d}, bins)), d)

@@ -43,8 +43,8 @@ func TestHistogramOnItsEdges(t *testing.T) {
 	}
 }
 
-// 28.390: the counts of numbers that lie on the edges are those of jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types
-// on) of x = i / bins, rounded to the dtype, and of 2x - 1 between -1 and 1.
+// 28.390: numbers that lie on the edges are counted as by jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types on). They
+// are x = i / bins, rounded to the dtype, and 2x - 1 between -1 and 1.
 func TestHistogramCountsAsJAX(t *testing.T) {
 	for _, c := range []struct {
 		d    graph.DType

@@ -107,13 +107,11 @@ func Solve(a, b *Array) *Array {
 		})[0]
 	}
 	a, b, vector := system("Solve", a, b, false)
-	if b.Size() == 0 && vector {
-		return Reshape(b, 0)
-	} else if b.Size() == 0 {
-		return b
+	x := b
+	if b.Size() > 0 {
+		lu, _, permutation := LU(StopGradient(a))
+		x = apply1(op("solve"), solveAttrs{}, a, lu, permutation, b)
 	}
-	lu, _, permutation := LU(StopGradient(a))
-	x := apply1(op("solve"), solveAttrs{}, a, lu, permutation, b)
 	if vector {
 		return Reshape(x, x.Size())
 	}

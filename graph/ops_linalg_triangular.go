@@ -206,12 +206,10 @@ func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 		})[0]
 	}
 	a, b, vector := system("TriangularSolve", a, b, t.right)
-	if b.Size() == 0 && vector {
-		return Reshape(b, 0)
-	} else if b.Size() == 0 {
-		return b
+	x := b
+	if b.Size() > 0 {
+		x = apply1(op("triangular_solve"), t, a, b)
 	}
-	x := apply1(op("triangular_solve"), t, a, b)
 	if vector {
 		return Reshape(x, x.Size())
 	}

@@ -10,6 +10,21 @@ import (
 	"xlarun/graph"
 )
 
+// interpretedAndCompiled returns the results of f by the reference interpreter, and compiled.
+func interpretedAndCompiled(t *testing.T, c *Client, name string, f func(x *array) []*array, x *array) (want,
+	got []*array) {
+	t.Helper()
+	p, err := graph.Trace(name, f, x)
+	require.NoError(t, err, name)
+	want, err = p.Interpret([]*array{x}, nil)
+	require.NoError(t, err, name)
+	e, err := c.Compile(p, CompileOptions{})
+	require.NoError(t, err, name)
+	got, err = e.Call([]*array{x})
+	require.NoError(t, err, name)
+	return want, got
+}
+
 // Compiled maxima and minima of floats have NaN where an element is NaN, and else the element, ±Inf
 // included: small and large arrays, each axis and all, in a loop and in VMap.
 func TestReducedExtremesKeepNaN(t *testing.T) {
@@ -47,14 +62,7 @@ func TestReducedExtremesKeepNaN(t *testing.T) {
 				}
 				return out
 			}
-			p, err := graph.Trace(name, f, x)
-			require.NoError(t, err, name)
-			want, err := p.Interpret([]*array{x}, nil)
-			require.NoError(t, err, name)
-			e, err := c.Compile(p, CompileOptions{})
-			require.NoError(t, err, name)
-			got, err := e.Call([]*array{x})
-			require.NoError(t, err, name)
+			want, got := interpretedAndCompiled(t, c, name, f, x)
 			for k := range got {
 				w := floats(t, graph.Convert(want[k], graph.Float64))
 				g := floats(t, graph.Convert(got[k], graph.Float64))
@@ -88,14 +96,7 @@ func TestFastExtremesBringNaNBack(t *testing.T) {
 					isNaN(graph.LogSumExp(x, 0)), isNaN(graph.LogSumExp(x)),
 					graph.ArgMax(x, last), graph.ArgMin(x, 0)}
 			}
-			p, err := graph.Trace(name, f, x)
-			require.NoError(t, err, name)
-			want, err := p.Interpret([]*array{x}, nil)
-			require.NoError(t, err, name)
-			e, err := c.Compile(p, CompileOptions{})
-			require.NoError(t, err, name)
-			got, err := e.Call([]*array{x})
-			require.NoError(t, err, name)
+			want, got := interpretedAndCompiled(t, c, name, f, x)
 			for k := range got {
 				require.Equal(t, floats(t, graph.Convert(want[k], graph.Float64)),
 					floats(t, graph.Convert(got[k], graph.Float64)), "%s, %g, result %d", name, odd, k)

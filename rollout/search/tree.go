@@ -120,8 +120,8 @@ func pad(k int, x *graph.Array) *graph.Array {
 	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow returns the row of a node: numbers, by field, and children, f32[A] by block. Fields without a number are 0,
-// and blocks without an array are those of a node without children.
+// newRow returns the row of a node: numbers, by field, and children, f32[A] by block. Fields without a number are 0.
+// Blocks without an array are as in a node without children.
 func newRow(numbers, children map[int]*graph.Array, logits *graph.Array) row {
 	all := make([]*graph.Array, fields)
 	for i := range all {

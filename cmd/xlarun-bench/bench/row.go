@@ -22,8 +22,8 @@ type row struct {
 	Peer        *string  `json:"peer"`
 	PeerSeconds *float64 `json:"peer_seconds"`
 	Ratio       *float64 `json:"ratio"`
-	// P99 is the time that 99 of 100 of our runs take at most; 0: there are too few. The unit is that of Ours, which is
-	// the median.
+	// P99 is the time within which 99 of 100 of our runs end, in the unit of Ours, which is the median. 0: there are
+	// too few runs.
 	P99    float64 `json:"ours_seconds_p99,omitempty"`
 	Needed float64 `json:"needed"` // ratio; 0: none is needed
 	Aim    float64 `json:"aim,omitempty"`

@@ -123,7 +123,7 @@ func (p *Process) beat() {
 	}
 }
 
-// Presence is what a process knows of the hosts of its run at one time.
+// Presence says which hosts of a run are there, as one process sees it at one time.
 type Presence struct {
 	// Hosts has the names of the hosts that are alive, this one too, in order. While this host is not connected, that
 	// is this one.
@@ -134,7 +134,7 @@ type Presence struct {
 	Settled bool
 }
 
-// Presence returns what the process knows of the hosts now.
+// Presence returns the hosts as this process sees them now.
 func (p *Process) Presence() Presence {
 	p.mu.Lock()
 	defer p.mu.Unlock()
