@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 )
 
@@ -66,7 +67,10 @@ func TestComposedAgainstXLA(t *testing.T) {
 					for k, x := range in[i] {
 						first[k] = graph.Index(x, 0)
 					}
-					out[i] = []*graph.Array{c.Fn(first), graph.VMap(c.Fn)(in[i])}
+					out[i] = []*graph.Array{graph.VMap(c.Fn)(in[i])}
+					if long.On() || !c.Rough { // a rough one, such as francisEig, takes seconds to compile
+						out[i] = append(out[i], c.Fn(first))
+					}
 					if c.Rough || !out[i][0].DType().IsFloat() {
 						continue
 					}

@@ -66,7 +66,7 @@ func BenchmarkTrace(b *testing.B) {
 // XLARUN_LONG=1 go test ./graph -run TracesLeaveMemoryFlat
 func TestTracesLeaveMemoryFlat(t *testing.T) {
 	update, w, x := updateLike(20)
-	rounds := 200
+	rounds := 60
 	if long.On() {
 		rounds = 10000
 	}

@@ -275,6 +275,7 @@ func (w *watcher) Write(p []byte) (int, error) {
 
 // A disk that does not answer any more, at any call, lets neither the run nor an interrupt of it hang.
 func TestInterruptOnAStalledDisk(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	count1 := &disktest.Faulty{Disk: memoryDisk(t)}
 	require.NoError(t, (&count{disk: count1, out: "/runs/a"}).run(t))
 	calls := count1.Calls()
@@ -370,6 +371,7 @@ func removeAll(t *testing.T, dir string) {
 
 // Folders that are moved and removed while the run works.
 func TestFolderThatDoesNotStay(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
 	require.NoError(t, (&count{out: at("whole")}).run(t))
