@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"mvdan.cc/sh/v3/syntax"
 
@@ -299,6 +300,34 @@ func TestLinksOfDocuments(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 30)
+}
+
+var (
+	fileSpan = regexp.MustCompile("`((?:\\w+/)+[\\w.-]+\\.(?:go|py|toml|c|h|md|sh|ipynb))`")
+	testSpan = regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`")
+)
+
+// TestNamesInDocuments checks that the files of the repository and the tests that code spans name exist.
+func TestNamesInDocuments(t *testing.T) {
+	tests := slices.Concat(slices.Collect(maps.Values(testNames(t)))...)
+	files, names := 0, 0
+	for name, text := range documents(t) {
+		for _, m := range fileSpan.FindAllStringSubmatch(text, -1) {
+			folder, _, _ := strings.Cut(m[1], "/")
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				continue // of a run, or of a reader
+			}
+			files++
+			_, err := os.Stat(m[1])
+			assert.NoError(t, err, "%s names a file", name)
+		}
+		for _, m := range testSpan.FindAllStringSubmatch(text, -1) {
+			names++
+			assert.True(t, slices.Contains(tests, m[1]), "%s names the test %s, which does not exist", name, m[1])
+		}
+	}
+	require.Greater(t, files, 30)
+	require.Greater(t, names, 10)
 }
 
 // anchors returns the anchors of a document's headings, as GitHub makes them.
