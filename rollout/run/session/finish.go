@@ -107,7 +107,11 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 		}
 	}
 	err = errors.Join(err, s.within(over, s.Folder.Lost))
-	return errors.Join(err, s.Folder.CloseBefore(after(over, s.lastGrace())))
+	closing := s.Folder.CloseBefore(after(over, s.lastGrace()))
+	if s.stuck.Load() { // err says so already
+		closing = nil
+	}
+	return errors.Join(err, closing)
 }
 
 // after returns a context that ends a time after ctx has ended.
