@@ -204,11 +204,6 @@ func (m dense) rotateRows(p, q int, c, s float64) {
 // of the eigenvectors fixed: the first element that is at least half as large as the largest is positive. Derivatives
 // of the eigenvectors need distinct eigenvalues; they are not finite where two are equal.
 func Eigh(x *Array) (w, v *Array) {
-	x = square("Eigh", x)
-	if n := x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{n}, []int{n, n})
-		return outs[0], outs[1]
-	}
-	outs := apply(op("eigh"), nil, []*Array{symmetric(x)})
+	outs := applyMatrices(op("eigh"), nil, symmetric(square("Eigh", x)))
 	return outs[0], outs[1]
 }

@@ -246,11 +246,6 @@ func inner(x, y []float64) float64 {
 // signs fixed: the first element of each column of u that is at least half as large as the largest is positive.
 // Derivatives of u and vt need distinct singular values (and, where x is not square, none that is zero).
 func SVD(x *Array) (u, s, vt *Array) {
-	x = matrix("SVD", x)
-	if m, n := x.Dim(-2), x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{m, min(m, n)}, []int{min(m, n)}, []int{min(m, n), n})
-		return outs[0], outs[1], outs[2]
-	}
-	outs := apply(op("svd"), nil, []*Array{x})
+	outs := applyMatrices(op("svd"), nil, matrix("SVD", x))
 	return outs[0], outs[1], outs[2]
 }
