@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 type array = graph.Array
@@ -274,12 +275,8 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-func floats(t *testing.T, a *array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func TestTransposeKernel(t *testing.T) {
 	c := open(t, Options{})

@@ -17,6 +17,7 @@ import (
 	"xlarun/envs/envtest"
 	"xlarun/envs/grid"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -37,12 +38,8 @@ func gather(t *testing.T, height, width, view int) grid.Gather {
 	return g
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func with(g grid.Gather, change func(p *grid.GatherParams)) grid.GatherParams {
 	p := g.DefaultParams()

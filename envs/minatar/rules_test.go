@@ -7,15 +7,12 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // With sticky actions the last one is played again as often as asked for, and the one that was played is what is
 // remembered; each member may have a probability of its own.

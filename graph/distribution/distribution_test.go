@@ -10,6 +10,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -186,12 +187,8 @@ func backends(t *testing.T) map[string]xlabridge.Backend {
 	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Values and gradients are distrax's: in float64 and in float32 on the interpreter, in float32 on XLA.
 func TestAgainstJAX(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package graphtest makes random programs that nest the transforms of package graph. Tests check that compiled programs
-// equal interpreted ones, VMap equals loops, and derivatives equal finite differences.
+// equal interpreted ones, VMap equals loops, and derivatives equal finite differences. It also has what tests of arrays
+// share.
 package graphtest
 
 import (

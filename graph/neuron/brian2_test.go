@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/neuron"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -66,12 +67,8 @@ func wide[T any](t *testing.T, tree T) T {
 	}, tree)
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Every model by every integrator is brian2's at two time steps: in float64, as brian2 counts, all spikes and
 // potentials, adaptation and gates to 1e-5; in float32 all spikes, and all but a few numbers to 1e-5. Those are of

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -231,22 +232,10 @@ func backends(t *testing.T) map[string]xlabridge.Backend {
 	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// near compares relative to the larger of 1 and the value.
-func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
-	t.Helper()
-	require.Len(t, got, len(want), msg...)
-	for i := range want {
-		require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])), fmt.Sprint("element ", i, " ",
-			fmt.Sprint(msg...)))
-	}
-}
+var (
+	floats = graphtest.Floats
+	near   = graphtest.Near
+)
 
 // training is the carry of a run.
 type training struct {

@@ -7,18 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // backends are what every number is checked on.
 func backends(t *testing.T) map[string]xlabridge.Backend {

@@ -3,13 +3,13 @@ package random_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -259,24 +259,10 @@ func (v vector) check(t *testing.T, got *graph.Array, roundedOnce bool) {
 	near(t, v.Out.Floats(), floats(t, got), tol, v)
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// near compares relative to the larger of 1 and the value.
-func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
-	t.Helper()
-	require.Len(t, got, len(want), msg...)
-	for i := range want {
-		if want[i] != got[i] {
-			require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])),
-				append([]any{fmt.Sprintf("element %d:", i)}, msg...)...)
-		}
-	}
-}
+var (
+	floats = graphtest.Floats
+	near   = graphtest.Near
+)
 
 func TestNewIsKeyOfJAX(t *testing.T) {
 	n := 0

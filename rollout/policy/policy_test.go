@@ -10,6 +10,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
@@ -17,12 +18,8 @@ import (
 
 var observation = envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // act returns the head's action for a policy's first output.
 func act(p Policy, h Head, params any, x *graph.Array) *graph.Array {
