@@ -106,7 +106,7 @@ func jacobiEigh(a *Array) (w, v *Array) {
 	others := Sub(1, Eye(d, m))
 	off := func(x *Array) *Array { return Div(Sqrt(Sum(Square(Mul(x, others)))), safe) }
 	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)),
-		Sweep: Zeros(Shape{DType: Int32})}
+		Sweep: Scalar(0, Int32)}
 	end := start.iterate(epsilon(d), func(x, w *Array) (*Array, *Array) {
 		diagonal := Diagonal(x, 0, 1)
 		p, q := SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m)

@@ -68,7 +68,7 @@ var _ = register(&Op{
 			for i, g := range bodies {
 				bodies[i] = closedGraph("switch", shapesOf(g.Params), func(p []*Array) []*Array {
 					inline(g, p)
-					return []*Array{Zeros(Shape{DType: Int32})}
+					return []*Array{Scalar(0, Int32)}
 				})
 			}
 		}

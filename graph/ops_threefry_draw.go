@@ -65,7 +65,7 @@ var _ = register(&Op{
 			words[i] = broadcastInDim(k, s.Dims, keys)
 		}
 		counter := broadcastInDim(rowMajorIota(draws), s.Dims, rangeInts(first, first+len(a.dims)))
-		x, y := ThreeFry2x32(words[0], words[1], Zeros(Shape{DType: Uint32}), counter)
+		x, y := ThreeFry2x32(words[0], words[1], Scalar(0, Uint32), counter)
 		if a.both {
 			return []*Array{x, y}
 		}

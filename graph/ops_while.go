@@ -108,7 +108,7 @@ var _ = register(&Op{
 					return While(func(c carry) *Array {
 						return Lt(c.I, 4)
 					}, func(c carry) carry { return carry{Add(c.I, 1), Sin(c.X)} },
-						carry{Zeros(ShapeOf(Int32)), x[0]}).X
+						carry{Scalar(0, Int32), x[0]}).X
 				}},
 		}
 	},

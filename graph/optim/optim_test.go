@@ -114,7 +114,7 @@ func TestDTypesStay(t *testing.T) {
 
 // In float64 nothing is rounded to float32 on the way: Adam's first step is the learning rate to the last digits.
 func TestFloat64(t *testing.T) {
-	params := graph.Zeros(graph.ShapeOf(graph.Float64))
+	params := graph.Scalar(0, graph.Float64)
 	opt := optim.Adam(1e-3, optim.Eps(0))
 	next, _ := optim.Step(opt, params, graph.Full(params.Shape(), .7), opt.Init(params))
 	require.InDelta(t, -1e-3, floats(t, next)[0], 1e-16)

@@ -228,4 +228,4 @@ func increment(count *graph.Array) *graph.Array {
 }
 
 // zeroCount is the count before the first step.
-func zeroCount() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+func zeroCount() *graph.Array { return graph.Scalar(0, graph.Int32) }

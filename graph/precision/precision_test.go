@@ -96,7 +96,7 @@ func TestAllFinite(t *testing.T) {
 		{"finite", tree{graph.Scalar(1), graph.Float32s([]float32{0, -3e38}), ints}, 1},
 		{"infinite", tree{graph.Scalar(1), graph.Float32s([]float32{0, float32(math.Inf(-1))}), ints}, 0},
 		{"nan", tree{graph.Scalar(math.NaN()), graph.Scalar(1), ints}, 0},
-		{"half", tree{graph.Full(graph.ShapeOf(graph.Float16), 1e6), graph.Scalar(1), ints}, 0},
+		{"half", tree{graph.Scalar(1e6, graph.Float16), graph.Scalar(1), ints}, 0},
 		{"no floats", ints, 1},
 		{"empty", graph.None{}, 1},
 	} {
@@ -266,7 +266,7 @@ func TestMixedPrecisionLearns(t *testing.T) {
 		"w1": graph.Mul(.5, random.Normal(k1, graph.ShapeOf(graph.Float32, 4, 16))),
 		"b1": graph.Zeros(graph.ShapeOf(graph.Float32, 16)),
 		"w2": graph.Mul(.25, random.Normal(k2, graph.ShapeOf(graph.Float32, 16))),
-		"b2": graph.Zeros(graph.ShapeOf(graph.Float32)),
+		"b2": graph.Scalar(0),
 	}
 	for _, c := range []struct {
 		policy  string

@@ -57,7 +57,7 @@ func (g *SAMRGA) Init(genome any, population int) any {
 
 // Sample makes child 0.
 func (g *SAMRGA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt makes one child.
