@@ -14,6 +14,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // vector is a distribution of distrax: third_party/oracles/jax_distributions.py says what the fields hold.
@@ -179,14 +180,6 @@ func (v vector) wanted() map[string]oracles.Array {
 	return want
 }
 
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
-
 // floats returns the numbers of an array.
 var floats = graphtest.Floats
 
@@ -197,7 +190,7 @@ func TestAgainstJAX(t *testing.T) {
 	require.Greater(t, len(doc.Cases), 15)
 	// Far from 0, float32 has not got the digits of the place, nor lgamma those of a difference.
 	tolerance := map[graph.DType]float64{graph.Float64: 1e-9, graph.Float32: 2e-4}
-	for where, backend := range backends(t) {
+	for where, backend := range xlatest.Backends(t) {
 		for d, tol := range tolerance {
 			if where == "xla" && d == graph.Float64 {
 				continue
@@ -288,9 +281,7 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 			distribution.NewMultivariateNormal(v(0, 2), eye.Mul(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, client.Close()) }()
+			client := xlatest.Open(t, 0)
 			got, err := xlabridge.Jit1(client, func(key random.Key) []*graph.Array {
 				p, q := pair[0], pair[1]
 				x := p.Sample(key, n)

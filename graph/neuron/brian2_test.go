@@ -13,6 +13,7 @@ import (
 	"xlarun/graph/neuron"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // brianCase is one run of brian2: third_party/oracles/brian2_neurons.py says what the fields hold.
@@ -75,9 +76,7 @@ var floats = graphtest.Floats
 // upswings, where what float32 rounds at -60 mV, some 1e-6 mV in each step, moves a spike by some 1e-5 ms and the
 // potential beside it by 100 times that.
 func TestModelsAgreeWithBrian2(t *testing.T) {
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	defer client.Close()
+	client := xlatest.Open(t, 0)
 	seen := map[string]int{}
 	for _, c := range brianCases(t) {
 		if c.Name == "conductances" || c.Name == "stdp" {

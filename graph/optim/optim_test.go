@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // model is a tree with a nested struct, a slice and a leaf that is not a float.
@@ -64,7 +65,7 @@ func TestEveryOptimiserLearns(t *testing.T) {
 		Params model
 		State  optim.State
 	}
-	for backendName, backend := range backends(t) {
+	for backendName, backend := range xlatest.Backends(t) {
 		for name, opt := range every() {
 			t.Run(backendName+"/"+name, func(t *testing.T) {
 				run := xlabridge.Jit1(backend, func(m model) model {

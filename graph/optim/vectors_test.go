@@ -16,6 +16,7 @@ import (
 	"xlarun/graph/optim"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // tree is the parameters of the vectors: "w" [3, 4] and "b" [4], float32.
@@ -223,15 +224,6 @@ func arrays(m map[string]oracles.Array) tree {
 	return out
 }
 
-// backends are what every number is checked on.
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
-
 var (
 	floats = graphtest.Floats
 	near   = graphtest.Near
@@ -280,7 +272,7 @@ func (o run) steps(v vectors, start, gradients tree) tree {
 // TestAgreesWithOptax takes 100 steps with each optimiser. All are one program.
 func TestAgreesWithOptax(t *testing.T) {
 	v := read(t)
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		got, err := xlabridge.Jit2(backend, func(start, gradients tree) []tree {
 			out := make([]tree, len(v.Optimisers))
 			for i, o := range v.Optimisers {
@@ -314,7 +306,7 @@ func TestStepAlone(t *testing.T) {
 	gradients := arrays(v.Gradients)
 	o := v.Optimisers[slices.IndexFunc(v.Optimisers, func(o run) bool { return o.Name == "adam_schedule" })]
 	opt := optimiser(o.Name, o.Config)
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			step := xlabridge.Jit2(backend, func(c training, g tree) training {
 				c.Params, c.State = optim.Step(opt, c.Params, g, c.State)
@@ -336,7 +328,7 @@ func TestStepAlone(t *testing.T) {
 }
 
 func TestSchedulesAgreeWithOptax(t *testing.T) {
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		for _, s := range read(t).Schedules {
 			t.Run(name+"/"+s.Name, func(t *testing.T) {
 				run := xlabridge.Jit1(backend, graph.VMap(schedule(s.Name, s.Config), graph.AxisSize(len(s.Counts))))
@@ -349,7 +341,7 @@ func TestSchedulesAgreeWithOptax(t *testing.T) {
 }
 
 func TestClippingAgreesWithOptax(t *testing.T) {
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		for i, c := range read(t).Transforms {
 			t.Run(fmt.Sprintf("%s/%d %s", name, i, c.Name), func(t *testing.T) {
 				clip := optim.Clip(c.Config.f("max_delta"))

@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func f32(dims ...int) graph.Shape { return graph.ShapeOf(graph.Float32, dims...) }
@@ -167,7 +168,7 @@ func TestScanIsLoop(t *testing.T) {
 
 // Under XLA, one by one and mapped, in one program each.
 func TestXLAIsReference(t *testing.T) {
-	client := open(t)
+	client := xlatest.Open(t, 0)
 	const n = 3
 	type results struct{ One, All map[string]*graph.Array }
 	f := func(keys random.Key, x *graph.Array) results {

@@ -13,6 +13,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // vector is one call of jax.random and its result; third_party/oracles/jax_random.py says what it holds.
@@ -296,7 +297,7 @@ func TestReferenceAgreesWithJAX(t *testing.T) {
 // Under XLA the keys are inputs of the program, so that nothing is computed while compiling; each op's calls are one
 // program.
 func TestXLAAgreesWithJAX(t *testing.T) {
-	client := open(t)
+	client := xlatest.Open(t, 0)
 	byOp := map[string][]vector{}
 	for _, v := range readVectors(t) {
 		if v.Op != "key" && v.supported() {
@@ -323,12 +324,4 @@ func TestXLAAgreesWithJAX(t *testing.T) {
 			}
 		})
 	}
-}
-
-func open(t *testing.T) *xlabridge.Client {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return client
 }

@@ -39,6 +39,12 @@ func Open(t testing.TB, devices int) *xlabridge.Client {
 	return open(t, devices, CacheDir(t))
 }
 
+// Backends returns what a result should be the same on: the reference interpreter, and XLA by Open with all devices.
+func Backends(t testing.TB) map[string]xlabridge.Backend {
+	t.Helper()
+	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": Open(t, 0)}
+}
+
 // OpenCold is Open with an empty cache, for tests of what is compiled.
 func OpenCold(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
