@@ -40,7 +40,7 @@ func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 // What is composed of ops gives on XLA what it gives on the reference interpreter: its values, its values under VMap,
 // and the gradient under VMap. The samples are TestComposed's, a few in one program.
 func TestComposedAgainstXLA(t *testing.T) {
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	n := 0
 	for cases := range slices.Chunk(graph.Composed(), 8) {
 		t.Run(fmt.Sprint(n, " ", cases[0].Name), func(t *testing.T) {

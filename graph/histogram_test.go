@@ -12,7 +12,7 @@ import (
 
 // 28.388: the edges of a histogram, and so the counts, are the same compiled and interpreted.
 func TestHistogramOnItsEdges(t *testing.T) {
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		all := func(x *graph.Array) (out []*graph.Array) {
 			for _, bins := range []int{1, 3, 10, 20, 30} {

@@ -153,7 +153,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 	for _, b := range []struct {
 		name    string
 		backend xlabridge.Backend
-	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", xlatest.Open(t, 0)}} {
+	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", xlatest.OpenCPU(t, 0)}} {
 		t.Run(b.name, func(t *testing.T) {
 			out, err := xlabridge.Jit1(b.backend, all)(arguments)
 			require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	for _, b := range []struct {
 		name    string
 		backend xlabridge.Backend
-	}{{"28.382 interpreted", &xlabridge.Reference{}}, {"28.383 compiled", xlatest.Open(t, 0)}} {
+	}{{"28.382 interpreted", &xlabridge.Reference{}}, {"28.383 compiled", xlatest.OpenCPU(t, 0)}} {
 		t.Run(b.name, func(t *testing.T) {
 			out, err := xlabridge.Jit1(b.backend, all)([2][]*graph.Array{rows, columns})
 			require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
 	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
 	require.Len(t, v.Games, 4)
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	for _, g := range v.Games {
 		t.Run(g.Env, func(t *testing.T) {
 			env, err := envs.Make(g.Env)

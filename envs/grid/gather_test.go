@@ -23,14 +23,6 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-func cpu(t *testing.T) xlabridge.Backend {
-	t.Helper()
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
-}
-
 func gather(t *testing.T, height, width, view int) grid.Gather {
 	t.Helper()
 	g, err := grid.NewGather("Gather-Test-v1", height, width, view)
@@ -121,7 +113,7 @@ func (w *world) observation() (all []float64) {
 
 // Random play follows the rules, written down with loops over cells, in each of its steps.
 func TestStepsFollowTheRules(t *testing.T) {
-	b := cpu(t)
+	b := xlatest.OpenCPU(t, 0)
 	for i, c := range []struct {
 		g             grid.Gather
 		change        func(p *grid.GatherParams)
@@ -259,7 +251,7 @@ func TestGrowthIsEven(t *testing.T) {
 	start.Field = graph.Int32s([]int32{-1, ^14, ^14, ^14, -1, 0, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0}, 4, 5)
 	start.View = graph.Int32s([]int32{0, 1 << 5, 0, 0}, 4, 1)
 	type found struct{ Cells, X, Y *graph.Array }
-	out, err := xlabridge.Jit1(cpu(t), func(keys random.Key) found {
+	out, err := xlabridge.Jit1(xlatest.OpenCPU(t, 0), func(keys random.Key) found {
 		return graph.VMap(func(key random.Key) found {
 			next, _, _, _, _ := g.Step(key, start, envs.Steps(4), p)
 			fresh, _ := g.Reset(key, p)

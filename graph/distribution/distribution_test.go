@@ -281,7 +281,7 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 			distribution.NewMultivariateNormal(v(0, 2), eye.Mul(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := xlatest.Open(t, 0)
+			client := xlatest.OpenCPU(t, 0)
 			got, err := xlabridge.Jit1(client, func(key random.Key) []*graph.Array {
 				p, q := pair[0], pair[1]
 				x := p.Sample(key, n)

@@ -76,7 +76,7 @@ var floats = graphtest.Floats
 // upswings, where what float32 rounds at -60 mV, some 1e-6 mV in each step, moves a spike by some 1e-5 ms and the
 // potential beside it by 100 times that.
 func TestModelsAgreeWithBrian2(t *testing.T) {
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	seen := map[string]int{}
 	for _, c := range brianCases(t) {
 		if c.Name == "conductances" || c.Name == "stdp" {

@@ -168,7 +168,7 @@ func TestScanIsLoop(t *testing.T) {
 
 // Under XLA, one by one and mapped, in one program each.
 func TestXLAIsReference(t *testing.T) {
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	const n = 3
 	type results struct{ One, All map[string]*graph.Array }
 	f := func(keys random.Key, x *graph.Array) results {

@@ -297,7 +297,7 @@ func TestReferenceAgreesWithJAX(t *testing.T) {
 // Under XLA the keys are inputs of the program, so that nothing is computed while compiling; each op's calls are one
 // program.
 func TestXLAAgreesWithJAX(t *testing.T) {
-	client := xlatest.Open(t, 0)
+	client := xlatest.OpenCPU(t, 0)
 	byOp := map[string][]vector{}
 	for _, v := range readVectors(t) {
 		if v.Op != "key" && v.supported() {

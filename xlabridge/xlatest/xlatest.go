@@ -39,10 +39,19 @@ func Open(t testing.TB, devices int) *xlabridge.Client {
 	return open(t, devices, CacheDir(t))
 }
 
-// Backends returns what a result should be the same on: the reference interpreter, and XLA by Open with all devices.
+// OpenCPU opens the CPU as Open does, whatever XLARUN_TEST_BACKEND says: for tests whose tolerances are the CPU's.
+func OpenCPU(t testing.TB, devices int) *xlabridge.Client {
+	t.Helper()
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, CacheDir: CacheDir(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// Backends returns what a result should be the same on: the reference interpreter, and XLA on the CPU.
 func Backends(t testing.TB) map[string]xlabridge.Backend {
 	t.Helper()
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": Open(t, 0)}
+	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": OpenCPU(t, 0)}
 }
 
 // OpenCold is Open with an empty cache, for tests of what is compiled.
