@@ -180,8 +180,8 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 			recent, highest := nanToLowest(state.Recent.mean()), nanToLowest(state.Best.Return)
 			found := highest.ReduceMax(0).Gt(math.Inf(-1)) // at least one agent has a best return
 			agent := graph.Select(found, highest.ArgMax(0), recent.ArgMax(0))
-			last, best = at(state, recent.ArgMax(0)), at(state.Best, agent)
-			head = at(state.Params.Head, agent)
+			last, best = population.At(state, recent.ArgMax(0)), population.At(state.Best, agent)
+			head = population.At(state.Params.Head, agent)
 		}
 		candidates[0].Params = t.member(last.Params, last.Observed.scale())
 		candidates[1].Params = t.member(Params{Actor: best.Actor, Head: head}, best.Observation)
@@ -192,11 +192,6 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 		}
 	}
 	return candidates, err
-}
-
-// at returns row i of a tree.
-func at[T any](tree T, i *graph.Array) T {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, tree)
 }
 
 // nanToLowest returns x with -Inf in place of NaN.
