@@ -24,7 +24,7 @@ func TestStickyActions(t *testing.T) {
 	}
 	share := func(p float64) float64 {
 		played, err := graph.Eval(graph.VMap(func(in input) *graph.Array {
-			return played(in.Key, envs.Steps(2), envs.Steps(1), in.Probability)
+			return stickyAction(in.Key, envs.Steps(2), envs.Steps(1), in.Probability)
 		})(input{random.Split(random.New(3), n), graph.Full(graph.ShapeOf(graph.Float32, n), p)}))
 		require.NoError(t, err)
 		again := 0.
