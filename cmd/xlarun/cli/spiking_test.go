@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/xlabridge/fetch"
 )
