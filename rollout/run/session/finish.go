@@ -107,7 +107,11 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 		}
 	}
 	err = errors.Join(err, s.withGrace(over, s.Folder.Lost))
-	return errors.Join(err, s.Folder.CloseBefore(afterGrace(over, s.lastGrace())))
+	closing := s.Folder.CloseBefore(afterGrace(over, s.lastGrace()))
+	if s.stuck.Load() { // err says so already
+		closing = nil
+	}
+	return errors.Join(err, closing)
 }
 
 // afterGrace returns a context that ends a time after ctx has ended.
