@@ -47,7 +47,7 @@ var rooms = []room{
 		[]string{"github.com/nats-io/nats.go"}},
 	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/protobuf", "third_party/pjrt"}, nil},
-	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
+	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
 	// Its pictures are a pinned data set, which another room fetches.

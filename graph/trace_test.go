@@ -33,7 +33,7 @@ func updateLike(layers int) (func(w []*Array, x *Array) []*Array, []*Array, *Arr
 		_, adv := Scan(func(c, r *Array) (*Array, *Array) {
 			c = Add(r, Mul(c, .99))
 			return c, c
-		}, Zeros(ShapeOf(Float32)), Mean(obs, 1, 2), ReverseScan())
+		}, Scalar(0), Mean(obs, 1, 2), ReverseScan())
 		loss := func(w []*Array, mb [2]*Array) *Array {
 			y := VMap(VMap(func(v *Array) *Array { return net(w, v) }))(mb[0])
 			ratio := Exp(Sub(Mean(y, 1, 2), 1))

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func f32(dims ...int) graph.Shape { return graph.ShapeOf(graph.Float32, dims...) }
@@ -168,7 +169,7 @@ func TestScanIsLoop(t *testing.T) {
 
 // Under XLA, mapped, and in the long form one by one too, which TestXLAAgreesWithJAX does in the short form.
 func TestXLAIsReference(t *testing.T) {
-	client := open(t)
+	client := xlatest.OpenCPU(t, 0)
 	const n = 3
 	type results struct{ One, All map[string]*graph.Array }
 	f := func(keys random.Key, x *graph.Array) results {

@@ -39,7 +39,7 @@ func TestBadConfigs(t *testing.T) {
 				`commas, as in "mlp:16,16"`},
 		{"linear with sizes", func(c *Config) {
 			c.Policy = "linear:4"
-		}, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
+		}, `policy: got "linear:4", want "linear": this policy takes nothing after a colon`},
 		{"unknown strategy", func(c *Config) {
 			c.Strategy = "OpenEs"
 		},

@@ -133,7 +133,7 @@ func TestCurvesAtTheEnd(t *testing.T) {
 }
 
 // What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards
-// come to the returns that the next generation has. A run goes on behind it as if nobody had looked.
+// come to the returns that the next generation has. A run goes on after it as if nobody had looked.
 func TestSample(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s",

@@ -203,7 +203,7 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		if err != nil {
 			return err
 		}
-		best = again[0].as(best.Actions)
+		best = again[0].withActions(best.Actions)
 	}
 	if s.Folder != nil {
 		if err := s.writeMember(run.CentreMember, held, members[0]); err != nil {
@@ -248,7 +248,7 @@ func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
 		if len(ways) > 1 {
 			members[i].Other = &ways[1]
 			if ways[1].Mean > ways[0].Mean {
-				members[i] = members[i].as(j.Ways[1])
+				members[i] = members[i].withActions(j.Ways[1])
 			}
 		}
 	}
