@@ -72,3 +72,48 @@ func TestAliases(t *testing.T) {
 		require.EqualValues(t, 28*(2-aliases), f.Results, "29.57 %s", target)
 	}
 }
+
+// Parts of an array that is computed from few stored numbers are made in the loop that reads them, on a GPU.
+func TestPartsInsideOfLoops(t *testing.T) {
+	const members, pairs, params = 32, 16, 20
+	play := func(noise, mean *Array) *Array {
+		signs := Select(Lt(Iota(members), pairs), OnesLike(Zeros(ShapeOf(Float32, members))), -1)
+		both := Concatenate(0, noise, noise)
+		if noise.Dim(0) == members {
+			both = noise
+		}
+		genomes := Add(mean, Mul(ExpandDims(signs, 1), both))
+		weights, biases := SliceAxis(genomes, 1, 0, params-1), SliceAxis(genomes, 1, params-1, params)
+		end, _ := Scan(func(x *Array, _ None) (*Array, None) {
+			return Add(Mul(weights, x), biases), None{}
+		}, Zeros(ShapeOf(Float32, members, params-1)), None{}, Length(7))
+		return end
+	}
+	for _, c := range []struct {
+		what   string
+		inside bool
+		rows   int
+		mean   []int
+	}{
+		{"members of a mean and noise", true, members, []int{params}},
+		{"a mean of each member, which is more to read", false, members, []int{members, params}},
+		{"noise that is concatenated, which is stored", true, pairs, []int{params}},
+	} {
+		noise := Mul(IotaAxis(ShapeOf(Float32, c.rows, params), 1), .25).Convert(Float32)
+		mean := Mul(IotaAxis(ShapeOf(Float32, c.mean...), len(c.mean)-1), .125).Convert(Float32)
+		p, err := TraceArgs("play", []any{noise, mean}, TraceOptions{}, func(in []any) any {
+			return play(in[0].(*Array), in[1].(*Array))
+		})
+		require.NoError(t, err)
+		in := []*Tensor{tensorOf(t, noise), tensorOf(t, mean)}
+		want := interpretLowered(t, TargetCPU, p, in...)
+		for target, inside := range map[Target]bool{TargetCUDA: c.inside, TargetTPU: false} {
+			require.Equal(t, want[0].V, interpretLowered(t, target, p, in...)[0].V, "29.268 %s, %s", c.what, target)
+			l, err := p.Lower(target)
+			require.NoError(t, err)
+			require.Equal(t, inside, l.Graph.any(func(n *Node) bool {
+				return n.Op.Loop != nil && n.Bodies[n.Op.Loop(n).step].Uses("slice")
+			}), "29.269 %s, %s", c.what, target)
+		}
+	}
+}
