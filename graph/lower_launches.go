@@ -134,9 +134,6 @@ func (l *lowering) slicedInside(consts []*Array, turn *Array) []*Array {
 		at := Barrier(append(slices.Clone(n.Inputs[1:]), turn)...)
 		inside[i] = Reshape(DynamicSlice(n.Inputs[0], at[:len(at)-1], n.Outs[0].Dims()), c.Dims()...)
 	}
-	if l.target == TargetCUDA {
-		l.partsInside(inside, consts, turn)
-	}
 	return inside
 }
 
@@ -151,79 +148,6 @@ func largeSlice(c *Array) *Node {
 		return nil
 	}
 	return n
-}
-
-// mostMoves is the most operations by which a part of an array is made that each turn of a loop makes again.
-const mostMoves = 32
-
-// madeOfParts are the operations that a turn of a loop repeats to make a part of an array.
-var madeOfParts = []string{"reshape", "transpose", "slice", "broadcast_in_dim", "constant", "iota", "convert", "neg",
-	"add", "sub", "mul"}
-
-// partsInside makes the constants of a scan that are parts of other arrays in the body of its loop, such as the layers
-// of members that are a mean and noise: mean + sigma·noise, cut into layers. In front of the loop each layer is a kernel
-// and memory of its own. In the loop the kernels that read a layer compute it. It does so if the loop has not more to
-// read.
-func (l *lowering) partsInside(inside, consts []*Array, turn *Array) {
-	var stored, parts []*Array // what parts are made of
-	before, after := 0, 0      // bytes
-	for i, c := range consts {
-		from, sliced := partOf(c)
-		if !sliced || inside[i] != c {
-			continue
-		}
-		parts, before = append(parts, c), before+c.shape.Bytes()
-		for _, x := range from {
-			if !slices.Contains(stored, x) {
-				stored, after = append(stored, x), after+x.shape.Bytes()
-			}
-		}
-	}
-	if len(parts) < 2 || after > before+before/8 {
-		return
-	}
-	values := map[*Array]*Array{}
-	for i, x := range Barrier(append(slices.Clone(stored), turn)...)[:len(stored)] {
-		values[stored[i]] = x
-	}
-	var remake func(x *Array) *Array
-	remake = func(x *Array) *Array {
-		if y := values[x]; y != nil {
-			return y
-		}
-		in := []*Array{}
-		for _, a := range x.node.Inputs {
-			in = append(in, remake(a))
-		}
-		values[x] = apply1(x.node.Op, x.node.Attrs, in...)
-		return values[x]
-	}
-	for i, c := range consts {
-		if slices.Contains(parts, c) {
-			inside[i] = remake(c)
-		}
-	}
-}
-
-// partOf returns the stored arrays that an array is made of by a few operations of madeOfParts. sliced says that it is a
-// part of something.
-func partOf(x *Array) (stored []*Array, sliced bool) {
-	moves := 0
-	var walk func(x *Array)
-	walk = func(x *Array) {
-		n := x.node
-		if n == nil || !slices.Contains(madeOfParts, n.Op.Name) {
-			stored = append(stored, x)
-			return
-		}
-		moves++
-		sliced = sliced || n.Op.Name == "slice"
-		for _, a := range n.Inputs {
-			walk(a)
-		}
-	}
-	walk(x)
-	return stored, sliced && moves <= mostMoves
 }
 
 // stackOf returns the arrays that an array is a stack of, each of length 1 along an axis; nil: it is no such stack.
