@@ -16,6 +16,8 @@ const (
 	PhaseTraced         Phase = "traced"         // as the function and its transforms recorded it
 	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
+	PhaseKeys           Phase = "keys"           // no barriers after keys
+	PhaseCollectives    Phase = "collectives"    // all_gathers that do not wait for each other joined
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
 	PhaseConditions     Phase = "conditions"     // conditions that depend on no input as constants
 	PhaseEnded          Phase = "ended"          // writes of lanes that have ended are dropped

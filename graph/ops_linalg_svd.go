@@ -121,7 +121,7 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 	}
 	start := jacobi{X: columns, W: Eye(d, rows), Off: off(columns), Before: Full(Shape{DType: d}, math.Inf(1)),
 		Sweep: Scalar(0, Int32)}
-	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), func(y, w *Array) (*Array, *Array) {
+	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), 1, func(y, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(products(y))
 		return rotatePairs(y, c, s), rotatePairs(w, c, s)
 	}, off)

@@ -191,8 +191,12 @@ func printAOT(out io.Writer, r aotRow) error {
 		for _, kind := range slices.Sorted(maps.Keys(x.Collectives)) {
 			collectives = append(collectives, fmt.Sprintf("%d %s", x.Collectives[kind], kind))
 		}
+		parts := x.Parts
+		if x.Mean > 0 {
+			parts += fmt.Sprintf("; mean of all generations %.4g", x.Mean)
+		}
 		fmt.Fprintf(w, "  %s\t%.4g kernels\t%s\t%s temporary\t%s arguments\tcompiled in %s\t%s\t%s\n",
-			x.Target, x.Kernels, x.Parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
+			x.Target, x.Kernels, parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
 			console.ShortTime(x.Seconds), strings.Join(collectives, ", "), x.Plan)
 	}
 	for _, x := range r.Results {

@@ -102,7 +102,9 @@ func conditioned(c *graph.Array) *graph.Array {
 	return c.Min(float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
 }
 
-// every returns the number of generations from one eigendecomposition to the next.
+// Period returns the number of generations from one eigendecomposition to the next, for n parameters and a population.
+func (e *CMAES) Period(n, population int) int { return e.every(recombine(population, n, true)) }
+
 func (e *CMAES) every(r recombination) int {
 	if e.EigenEvery > 0 {
 		return e.EigenEvery
