@@ -48,6 +48,9 @@ func inspectCommand(a *App) *cobra.Command {
 			if err := g.chooseTarget(); err != nil {
 				return err
 			}
+			if err := refuseTarget(args); err != nil {
+				return err
+			}
 			t, err := g.readTask(args...)
 			if err != nil {
 				return err
@@ -136,6 +139,7 @@ type inspection struct {
 	// On is the target that it was compiled for without its device. Loops and Launches count a round.
 	On       string     `json:"compiled_for,omitempty"`
 	Kind     string     `json:"device_kind,omitempty"`
+	Present  int        `json:"target_devices,omitempty"` // devices of the target
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
@@ -163,7 +167,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	if !ok || c.Topology() == nil {
 		return i, nil
 	}
-	i.On, i.Kind = c.Topology().Name, c.Topology().Kind
+	i.On, i.Kind, i.Present = c.Topology().Name, c.Topology().Kind, c.Topology().Devices
 	loops, err := x.Executable.Loops()
 	i.Loops = loops
 	for _, l := range loops {
@@ -177,7 +181,11 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 const shownOps = 12
 
 func printInspection(a *App, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	devices := console.DevicesText(i.Devices, i.Backend)
+	if i.On != "" && i.Devices < i.Present {
+		devices = fmt.Sprintf("%d of %s; the others have no work", i.Devices, console.DevicesText(i.Present, i.Backend))
+	}
+	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, devices)
 	if i.On != "" {
 		fmt.Fprintf(a.Out, "compiled for %s (%s), run on none\n", i.On, i.Kind)
 	}
@@ -216,7 +224,11 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 			bytes int64
 		}{{"arguments", m.Arguments}, {"outputs", m.Outputs}, {"shared by both", m.Aliases},
 			{"temporaries", m.Temporaries}, {"code", m.Code}} {
-			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, display.Bytes(row.bytes))
+			size := display.Bytes(row.bytes)
+			if row.name == "code" && row.bytes == 0 {
+				size = "not given"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, size)
 		}
 	}
 	if err := w.Flush(); err != nil {
