@@ -234,8 +234,8 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 // unusable notes an entry that is there and cannot be used, which is the error of looking it up.
 func (r *request) unusable(key cache.Key, err error) {
 	if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
-		r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name, key,
-			r.store.Dir(), err)
+		r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name,
+			key, r.store.Dir(), err)
 	}
 }
 

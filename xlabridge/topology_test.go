@@ -106,8 +106,8 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// With Options.Zeros a call returns zeros. Without it the call of a Jit function is an error, as is reading an array that
-// was put on the device.
+// With Options.Zeros a call returns zeros. Without it the call of a Jit function is an error, as is reading an array
+// that was put on the device.
 func TestTopologyCalls(t *testing.T) {
 	square := func(x *graph.Array) *graph.Array { return x.Square() }
 	x := graph.Ones(graph.ShapeOf(graph.Float32, 8))

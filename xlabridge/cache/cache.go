@@ -68,8 +68,8 @@ type Metadata struct {
 	CompileSeconds float64 `json:"compile_seconds"`
 	// Plugin is the fingerprint of the plugin that compiled the program or ran the measurements of a plan.
 	Plugin string `json:"plugin"`
-	// Platform is the plugin's name of its platform, "cpu" or "cuda". The kind of the device follows it in a line of its
-	// own, if it is not a CPU's.
+	// Platform is the plugin's name of its platform, "cpu" or "cuda". The kind of the device follows it in a line of
+	// its own, if it is not a CPU's.
 	Platform string `json:"platform"`
 	// Program identifies the program's text and options, without the plugin and the device. It may be empty.
 	Program string `json:"program,omitempty"`

@@ -161,7 +161,8 @@ func TestBadInput(t *testing.T) {
 			"devices: use --topology h100"}}, // 29.365
 		{"topology of a file", "warmup file.toml", "topology = 'h100'", []string{`there is no key "topology", it is ` +
 			"one of islands; devices to compile for are the flag --topology of inspect and warmup"}}, // 29.364
-		{"topology of islands", "inspect CartPole-v1 --topology torus", "", []string{"has no --topology, that is one of " +
+		{"topology of islands", "inspect CartPole-v1 --topology torus", "", []string{"has no --topology, " +
+			"that is one of " +
 			"islands; " +
 			"devices to compile for, such as h100, are the flag --topology"}}, // 29.364,
 		{"plugin backend", "plugin install cud", "", []string{`"cud"`, "did you mean cuda?"}},

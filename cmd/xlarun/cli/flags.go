@@ -244,8 +244,8 @@ func (g *flagValues) addTarget(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
 	flag.Value, flag.Hidden, flag.DefValue = targetFlag{setting{g, topologyFlag, "string"}}, false, ""
-	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; islands take their own topology (ring, …) " +
-		"by the same flag, too"
+	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; islands take their own topology " +
+		"(ring, …) by the same flag, too"
 }
 
 // targetFlag is the flag --topology of commands that make programs. A value that names devices is the target. Any other

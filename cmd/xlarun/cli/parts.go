@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -156,8 +156,8 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		hint = ", that is one of " + strings.Join(having, " and ")
 	}
 	if name == topologyFlag {
-		hint = fmt.Sprintf(", that is one of %s; devices to compile for, such as h100, are the flag --%s of inspect and "+
-			"warmup", strings.Join(kindsWithTopology(""), " and "), topologyFlag)
+		hint = fmt.Sprintf(", that is one of %s; devices to compile for, such as h100, are the flag --%s of inspect "+
+			"and warmup", strings.Join(kindsWithTopology(""), " and "), topologyFlag)
 	}
 	what := "an experiment of " + t.Name
 	for _, c := range chosen {

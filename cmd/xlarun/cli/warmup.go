@@ -125,8 +125,8 @@ type warmupTask struct {
 	Program     string   `json:"program"`
 	Experiments []string `json:"experiments"` // the arguments that need the program
 	plan.Choice
-	Count           int     `json:"program_count"`   // of the generation, its judge and its recorder
-	Devices         int     `json:"devices"`         // that the programs run on
+	Count           int     `json:"program_count"` // of the generation, its judge and its recorder
+	Devices         int     `json:"devices"`       // that the programs run on
 	Cache           string  `json:"cache"`
 	Reason          string  `json:"reason,omitempty"` // why it is not a hit, or is not stored
 	TraceSeconds    float64 `json:"trace_seconds"`
@@ -380,8 +380,8 @@ func (t *warmupTask) printNotes(out io.Writer) {
 		fmt.Fprintf(out, "%s was compiled: %s\n", t.Program, t.Reason)
 	}
 	if on, err := target.Parse(t.target); err == nil && t.Devices > 0 && t.Devices < on.Devices {
-		fmt.Fprintf(out, "%s uses %s of %s: the others have no work. A device works on whole tiles (--tile).\n", t.Program,
-			quantity.Count(t.Devices, "device", "devices"), on.Name)
+		fmt.Fprintf(out, "%s uses %s of %s: the others have no work. A device works on whole tiles (--tile).\n",
+			t.Program, quantity.Count(t.Devices, "device", "devices"), on.Name)
 	}
 }
 
