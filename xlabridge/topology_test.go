@@ -117,7 +117,7 @@ func TestTopologyCalls(t *testing.T) {
 		if !zeros {
 			require.ErrorContains(t, err, "program jit was compiled for v5e:2x2", "29.360")
 			require.Nil(t, y)
-			d, err := c.Put(x)
+			d, err := Put(c, 1, x)
 			require.NoError(t, err)
 			_, err = graph.Floats(d)
 			require.ErrorContains(t, err, "so it has no elements", "29.360")
