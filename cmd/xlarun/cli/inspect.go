@@ -81,6 +81,9 @@ func (o *inspectOptions) task(args []string) (*task, error) {
 	if err := o.values.chooseTarget(); err != nil {
 		return nil, err
 	}
+	if err := refuseTarget(args); err != nil {
+		return nil, err
+	}
 	t, err := o.values.readTask(args...)
 	if err != nil {
 		return nil, err
@@ -166,6 +169,7 @@ type inspection struct {
 	// On is the target that it was compiled for without its device. Loops and Launches count a round.
 	On       string     `json:"compiled_for,omitempty"`
 	Kind     string     `json:"device_kind,omitempty"`
+	Present  int        `json:"target_devices,omitempty"` // devices of the target
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
@@ -193,7 +197,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	if !ok || c.Topology() == nil {
 		return i, nil
 	}
-	i.On, i.Kind = c.Topology().Name, c.Topology().Kind
+	i.On, i.Kind, i.Present = c.Topology().Name, c.Topology().Kind, c.Topology().Devices
 	loops, err := x.Executable.Loops()
 	i.Loops = loops
 	for _, l := range loops {
@@ -207,7 +211,11 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 const shownOps = 12
 
 func printInspection(a *App, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	devices := console.DevicesText(i.Devices, i.Backend)
+	if i.On != "" && i.Devices < i.Present {
+		devices = fmt.Sprintf("%d of %s; the others have no work", i.Devices, console.DevicesText(i.Present, i.Backend))
+	}
+	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, devices)
 	if i.On != "" {
 		fmt.Fprintf(a.Out, "compiled for %s (%s), run on none\n", i.On, i.Kind)
 	}
@@ -246,7 +254,11 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 			bytes int64
 		}{{"arguments", m.Arguments}, {"outputs", m.Outputs}, {"shared by both", m.Aliases},
 			{"temporaries", m.Temporaries}, {"code", m.Code}} {
-			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, display.Bytes(row.bytes))
+			size := display.Bytes(row.bytes)
+			if row.name == "code" && row.bytes == 0 {
+				size = "not given"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, size)
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -146,6 +147,10 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		if like := console.LikeFlag(name, known); like != "" {
 			hint = ", did you mean " + like + "?"
 		}
+		if name == topologyFlag {
+			hint = fmt.Sprintf(", it is one of %s; devices to compile for are the flag --%s of inspect and warmup",
+				strings.Join(kindsWithTopology(""), " and "), topologyFlag)
+		}
 		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
 			strings.Join(known, ", "))
 	}
@@ -162,6 +167,10 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 	}
 	if len(having) > 0 {
 		hint = ", that is one of " + strings.Join(having, " and ")
+	}
+	if name == topologyFlag {
+		hint = fmt.Sprintf(", that is one of %s; devices to compile for, such as h100, are the flag --%s of inspect "+
+			"and warmup", strings.Join(kindsWithTopology(""), " and "), topologyFlag)
 	}
 	what := "an experiment of " + t.Name
 	for _, c := range chosen {

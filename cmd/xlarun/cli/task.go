@@ -119,7 +119,11 @@ func (g *flagValues) readTask(args ...string) (*task, error) {
 		kind, _ = run.Lookup(defaultKind)
 	}
 	if file != "" {
-		c, err := readConfig(file)
+		words := "--config"
+		if file != g.own.file {
+			words = "the config"
+		}
+		c, err := readConfigAs(words, file)
 		if err != nil {
 			return nil, err
 		}

@@ -61,6 +61,14 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	return j, nil
 }
 
+// Programs returns the number of programs that NewJudge compiled.
+func (j *Judge) Programs() int {
+	if j.recorder == nil {
+		return 1
+	}
+	return 2
+}
+
 // took returns how long the last judgement took.
 func (j *Judge) took() time.Duration { return j.judging + j.drawing }
 
