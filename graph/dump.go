@@ -15,6 +15,7 @@ type Phase string
 const (
 	PhaseTraced         Phase = "traced"         // as the function and its transforms recorded it
 	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
+	PhaseUnrolled       Phase = "unrolled"       // short loops in the step of a loop without a loop, on accelerators
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
 	PhaseConditions     Phase = "conditions"     // conditions that depend on no input as constants

@@ -78,6 +78,8 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
+	{name: PhaseUnrolled, run: lowerUnrolled, targets: Target.accelerator,
+		what: "short loops in the step of a loop, without a loop"},
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
@@ -109,6 +111,7 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
+	{PhaseUnrolled, PhaseLowered, "scans become loops, and products are written out"},
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
 	{PhaseLowered, PhaseConditions, "what an op becomes may compare the numbers of elements"},
 	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},

@@ -28,10 +28,12 @@ const (
 type memberProduct struct {
 	matrix, vector                                                 int // which operand is which
 	matrixBatch, vectorBatch, matrixContract, vectorContract, free []int
+	stack                                                          []int // the axis of several vectors, or none
 }
 
-// memberProductOf returns how a node multiplies matrices and vectors of a population. ok: it does, and has few terms.
-func memberProductOf(n *Node) (p memberProduct, ok bool) {
+// memberProductOf returns how a node with the inputs in multiplies matrices and vectors of a population, or matrices
+// and short stacks of vectors. ok: it does, and has few terms.
+func memberProductOf(n *Node, in []*Array) (p memberProduct, ok bool) {
 	a, isDot := n.Attrs.(dotAttrs)
 	if !isDot || a.preferred != 0 || n.Outs[0].DType() != Float32 || len(a.leftContract) != 1 ||
 		len(a.leftBatch) == 0 || product(n.Outs[0].Dims()[:len(a.leftBatch)]) < leastMembers {
@@ -41,11 +43,14 @@ func memberProductOf(n *Node) (p memberProduct, ok bool) {
 		return p, false
 	}
 	left, right := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-	if len(left) == 1 && len(right) == 0 {
-		return memberProduct{0, 1, a.leftBatch, a.rightBatch, a.leftContract, a.rightContract, left}, true
+	stacked := func(x *Array, free []int) bool {
+		return len(free) == 1 && x.Dim(free[0]) <= mostUnrolledSteps && stackOf(x, free[0]) != nil
 	}
-	return memberProduct{1, 0, a.rightBatch, a.leftBatch, a.rightContract, a.leftContract, right},
-		len(left) == 0 && len(right) == 1
+	if len(left) == 1 && (len(right) == 0 || stacked(in[1], right)) {
+		return memberProduct{0, 1, a.leftBatch, a.rightBatch, a.leftContract, a.rightContract, left, right}, true
+	}
+	return memberProduct{1, 0, a.rightBatch, a.leftBatch, a.rightContract, a.leftContract, right, left},
+		len(right) == 1 && (len(left) == 0 || stacked(in[0], left))
 }
 
 // writtenOut writes a product of matrices and vectors of members in another way. nil: it is no such product.
@@ -53,34 +58,41 @@ func writtenOut(l *lowering, n *Node, in []*Array) []*Array {
 	if l.target == TargetTPU {
 		return l.productsOfRows(n, in)
 	}
-	p, ok := memberProductOf(n)
+	p, ok := memberProductOf(n, in)
 	if l.target != TargetCUDA || l.loop == nil && l.scan == nil || !ok {
 		return nil
 	}
 	out := n.Outs[0].shape
 	matrix, vector := in[p.matrix], in[p.vector]
-	batches := len(p.matrixBatch)
-	batch, outputs := out.Dims[:batches], out.Dims[batches]
-	sum := func(rows *Array) (sum *Array) { // [batch, rows] of some rows of the matrix
-		shape := append(slices.Clone(batch), rows.Dim(p.free[0]))
+	batches := rangeInts(0, len(p.matrixBatch))
+	batch := out.Dims[:len(batches)]
+	rowsAt := len(batches) // the axis of the rows in the result
+	if p.matrix == 1 {
+		rowsAt += len(p.stack)
+	}
+	sum := func(rows *Array) (sum *Array) { // of some rows of the matrix
+		shape := slices.Clone(out.Dims)
+		shape[rowsAt] = rows.Dim(p.free[0])
 		for k := range vector.Dim(p.vectorContract[0]) {
 			x := Transpose(SliceAxis(vector, p.vectorContract[0], k, k+1),
-				slices.Concat(p.vectorBatch, p.vectorContract)...)
+				slices.Concat(p.vectorBatch, p.stack, p.vectorContract)...)
 			column := Transpose(SliceAxis(rows, p.matrixContract[0], k, k+1),
 				slices.Concat(p.matrixBatch, p.free, p.matrixContract)...)
-			sum = addTangents(sum, Mul(Reshape(column, shape...),
-				broadcastInDim(Reshape(x, batch...), shape, rangeInts(0, batches))))
+			column = Reshape(column, append(slices.Clone(batch), shape[rowsAt])...)
+			sum = addTangents(sum, Mul(broadcastInDim(column, shape, append(slices.Clone(batches), rowsAt)),
+				broadcastInDim(Reshape(x, x.Dims()[:x.Rank()-1]...), shape, dropAxes(rangeInts(0, out.Rank()), []int{rowsAt}))))
 		}
 		return sum
 	}
-	if outputs > fewOutputs {
+	outputs := out.Dims[rowsAt]
+	if outputs > fewOutputs || len(p.stack) > 0 {
 		return []*Array{sum(matrix)}
 	}
 	sums := make([]*Array, outputs)
 	for i := range sums {
 		sums[i] = sum(SliceAxis(matrix, p.free[0], i, i+1))
 	}
-	return []*Array{Concatenate(batches, sums...)}
+	return []*Array{Concatenate(rowsAt, sums...)}
 }
 
 // cutKey is an array that is cut along the first of its axes in an order.
@@ -117,9 +129,9 @@ func (l *lowering) rowsApart(n *Node, consts []*Array) {
 		cut[key] = parts
 	}
 	for _, x := range body.Nodes {
-		p, ok := memberProductOf(x)
+		p, ok := memberProductOf(x, x.Inputs)
 		batches := len(p.matrixBatch)
-		if !ok || x.Outs[0].Dim(batches) > fewOutputs {
+		if !ok || len(p.stack) > 0 || x.Outs[0].Dim(batches) > fewOutputs {
 			continue
 		}
 		apart(x.Inputs[p.matrix], p.rows())
@@ -140,8 +152,8 @@ func lastFirst(axis int) []int { return append([]int{axis}, rangeInts(0, axis)..
 
 // productsOfRows is the product of a matrix that rowsApart has cut, a product for each row; nil: it has not.
 func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
-	p, ok := memberProductOf(n)
-	if !ok {
+	p, ok := memberProductOf(n, in)
+	if !ok || len(p.stack) > 0 {
 		return nil
 	}
 	rows := l.cut[cutKey{in[p.matrix], fmt.Sprint(p.rows())}]
