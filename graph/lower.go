@@ -78,13 +78,13 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
-	{name: PhaseUnrolled, run: lowerUnrolled, targets: Target.accelerator,
-		what: "short loops in the step of a loop, without a loop"},
+	{name: PhaseSingles, run: lowerSingles, targets: func(t Target) bool { return t == TargetCUDA },
+		what: "single numbers in the carry of a population's loop for each member"},
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
-	{name: PhaseConditions, run: lowerConditions, targets: func(t Target) bool { return t == TargetTPU },
-		what: "conditions that depend on no input as constants"},
+	{name: PhaseConstants, run: lowerConstants, targets: Target.accelerator,
+		what: "small arrays that depend on no input as constants"},
 	{name: PhaseEnded, run: lowerEnded, targets: func(t Target) bool { return t == TargetCUDA },
 		what: "writes of lanes that have ended are dropped"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
@@ -111,9 +111,9 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
-	{PhaseUnrolled, PhaseLowered, "scans become loops, and products are written out"},
+	{PhaseSingles, PhaseLowered, "scans become loops"},
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
-	{PhaseLowered, PhaseConditions, "what an op becomes may compare the numbers of elements"},
+	{PhaseLowered, PhaseConstants, "what an op becomes may compare the numbers of elements"},
 	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseRolls, "what an op becomes may roll"},

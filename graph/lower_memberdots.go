@@ -19,7 +19,7 @@ const (
 	mostWritten = 64
 	// fewOutputs is the most numbers of a product that are sums of their own, such as the outputs of a network. More
 	// are one sum of vectors.
-	fewOutputs = 4
+	fewOutputs = 6
 	// leastMembers is the least number of such products at once.
 	leastMembers = 32
 )
@@ -28,12 +28,10 @@ const (
 type memberProduct struct {
 	matrix, vector                                                 int // which operand is which
 	matrixBatch, vectorBatch, matrixContract, vectorContract, free []int
-	stack                                                          []int // the axis of several vectors, or none
 }
 
-// memberProductOf returns how a node with the inputs in multiplies matrices and vectors of a population, or matrices
-// and short stacks of vectors. ok: it does, and has few terms.
-func memberProductOf(n *Node, in []*Array) (p memberProduct, ok bool) {
+// memberProductOf returns how a node multiplies matrices and vectors of a population. ok: it does, and has few terms.
+func memberProductOf(n *Node) (p memberProduct, ok bool) {
 	a, isDot := n.Attrs.(dotAttrs)
 	if !isDot || a.preferred != 0 || n.Outs[0].DType() != Float32 || len(a.leftContract) != 1 ||
 		len(a.leftBatch) == 0 || product(n.Outs[0].Dims()[:len(a.leftBatch)]) < leastMembers {
@@ -43,14 +41,11 @@ func memberProductOf(n *Node, in []*Array) (p memberProduct, ok bool) {
 		return p, false
 	}
 	left, right := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-	stacked := func(x *Array, free []int) bool {
-		return len(free) == 1 && x.Dim(free[0]) <= mostUnrolledSteps && stackOf(x, free[0]) != nil
+	if len(left) == 1 && len(right) == 0 {
+		return memberProduct{0, 1, a.leftBatch, a.rightBatch, a.leftContract, a.rightContract, left}, true
 	}
-	if len(left) == 1 && (len(right) == 0 || stacked(in[1], right)) {
-		return memberProduct{0, 1, a.leftBatch, a.rightBatch, a.leftContract, a.rightContract, left, right}, true
-	}
-	return memberProduct{1, 0, a.rightBatch, a.leftBatch, a.rightContract, a.leftContract, right, left},
-		len(right) == 1 && (len(left) == 0 || stacked(in[0], left))
+	return memberProduct{1, 0, a.rightBatch, a.leftBatch, a.rightContract, a.leftContract, right},
+		len(left) == 0 && len(right) == 1
 }
 
 // writtenOut writes a product of matrices and vectors of members in another way. nil: it is no such product.
@@ -58,41 +53,34 @@ func writtenOut(l *lowering, n *Node, in []*Array) []*Array {
 	if l.target == TargetTPU {
 		return l.productsOfRows(n, in)
 	}
-	p, ok := memberProductOf(n, in)
+	p, ok := memberProductOf(n)
 	if l.target != TargetCUDA || l.loop == nil && l.scan == nil || !ok {
 		return nil
 	}
 	out := n.Outs[0].shape
 	matrix, vector := in[p.matrix], in[p.vector]
-	batches := rangeInts(0, len(p.matrixBatch))
-	batch := out.Dims[:len(batches)]
-	rowsAt := len(batches) // the axis of the rows in the result
-	if p.matrix == 1 {
-		rowsAt += len(p.stack)
-	}
-	sum := func(rows *Array) (sum *Array) { // of some rows of the matrix
-		shape := slices.Clone(out.Dims)
-		shape[rowsAt] = rows.Dim(p.free[0])
+	batches := len(p.matrixBatch)
+	batch, outputs := out.Dims[:batches], out.Dims[batches]
+	sum := func(rows *Array) (sum *Array) { // [batch, rows] of some rows of the matrix
+		shape := append(slices.Clone(batch), rows.Dim(p.free[0]))
 		for k := range vector.Dim(p.vectorContract[0]) {
 			x := Transpose(SliceAxis(vector, p.vectorContract[0], k, k+1),
-				slices.Concat(p.vectorBatch, p.stack, p.vectorContract)...)
+				slices.Concat(p.vectorBatch, p.vectorContract)...)
 			column := Transpose(SliceAxis(rows, p.matrixContract[0], k, k+1),
 				slices.Concat(p.matrixBatch, p.free, p.matrixContract)...)
-			column = Reshape(column, append(slices.Clone(batch), shape[rowsAt])...)
-			sum = addTangents(sum, Mul(broadcastInDim(column, shape, append(slices.Clone(batches), rowsAt)),
-				broadcastInDim(Reshape(x, x.Dims()[:x.Rank()-1]...), shape, dropAxes(rangeInts(0, out.Rank()), []int{rowsAt}))))
+			sum = addTangents(sum, Mul(Reshape(column, shape...),
+				broadcastInDim(Reshape(x, batch...), shape, rangeInts(0, batches))))
 		}
 		return sum
 	}
-	outputs := out.Dims[rowsAt]
-	if outputs > fewOutputs || len(p.stack) > 0 {
+	if outputs > fewOutputs {
 		return []*Array{sum(matrix)}
 	}
 	sums := make([]*Array, outputs)
 	for i := range sums {
 		sums[i] = sum(SliceAxis(matrix, p.free[0], i, i+1))
 	}
-	return []*Array{Concatenate(rowsAt, sums...)}
+	return []*Array{Concatenate(batches, sums...)}
 }
 
 // cutKey is an array that is cut along the first of its axes in an order.
@@ -129,9 +117,9 @@ func (l *lowering) rowsApart(n *Node, consts []*Array) {
 		cut[key] = parts
 	}
 	for _, x := range body.Nodes {
-		p, ok := memberProductOf(x, x.Inputs)
+		p, ok := memberProductOf(x)
 		batches := len(p.matrixBatch)
-		if !ok || len(p.stack) > 0 || x.Outs[0].Dim(batches) > fewOutputs {
+		if !ok || x.Outs[0].Dim(batches) > fewOutputs {
 			continue
 		}
 		apart(x.Inputs[p.matrix], p.rows())
@@ -152,8 +140,8 @@ func lastFirst(axis int) []int { return append([]int{axis}, rangeInts(0, axis)..
 
 // productsOfRows is the product of a matrix that rowsApart has cut, a product for each row; nil: it has not.
 func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
-	p, ok := memberProductOf(n, in)
-	if !ok || len(p.stack) > 0 {
+	p, ok := memberProductOf(n)
+	if !ok {
 		return nil
 	}
 	rows := l.cut[cutKey{in[p.matrix], fmt.Sprint(p.rows())}]
