@@ -78,7 +78,7 @@ func indexAt(indices *Array, k int) *Array {
 // Indices of short axes are not clamped, which would be a kernel of its own: the first and the last place take all
 // indices beyond them.
 func clampedTo(at *Array, axis, n int) *Array {
-	if at.DType() != Int32 || n > mostMask {
+	if at.DType() != Int32 || n > mostConstant {
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
 		return Eq(IotaAxis(at.shape, axis), at)
 	}
