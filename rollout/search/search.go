@@ -181,8 +181,8 @@ func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []
 // simulate returns the edge where the best line of play from the root ends. Unlike mctx's simulate it does not walk
 // down the tree: backward stores the end of the line in each node.
 func (s searcher[P, E]) simulate(t nodes) (selection, nodes) {
-	tree := Tree[graph.None]{Rows: t.Rows, Actions: s.actions}
-	of := func(column int) *graph.Array { return index(tree.rootField(column)) }
+	root := row{t.Rows.Index(0), s.actions}
+	of := func(column int) *graph.Array { return index(root.field(column)) }
 	// The numbers are read before the rows are written, so that the compiler writes them in place.
 	type read struct {
 		Edge selection

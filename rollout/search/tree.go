@@ -155,11 +155,6 @@ func (t Tree[E]) row(node *graph.Array) row {
 
 func (t Tree[E]) root() row { return row{t.Rows.Index(0), t.Actions} }
 
-// rootField returns one field of the root, f32[].
-func (t Tree[E]) rootField(column int) *graph.Array {
-	return graph.Slice(t.Rows, []int{0, column}, []int{1, column + 1}).Reshape()
-}
-
 // field returns one field of all nodes, f32[nodes].
 func (t Tree[E]) field(column int) *graph.Array {
 	return graph.SliceAxis(t.Rows, 1, column, column+1).Squeeze(1)
@@ -172,7 +167,7 @@ func (t Tree[E]) block(k int) *graph.Array {
 }
 
 // Nodes returns the number of nodes, i32[]; later rows are not used.
-func (t Tree[E]) Nodes() *graph.Array { return index(t.rootField(usedNodes)) }
+func (t Tree[E]) Nodes() *graph.Array { return index(t.root().field(usedNodes)) }
 
 // Visits returns the visits of each node, i32[nodes]; mctx's node_visits.
 func (t Tree[E]) Visits() *graph.Array { return index(t.field(nodeVisits)) }
@@ -203,7 +198,7 @@ func (t Tree[E]) Logits() *graph.Array { return t.block(priorLogits) }
 func (t Tree[E]) RootVisits() *graph.Array { return index(t.root().block(childVisits)) }
 
 // RootValue returns the value of the root, f32[].
-func (t Tree[E]) RootValue() *graph.Array { return t.rootField(nodeValue) }
+func (t Tree[E]) RootValue() *graph.Array { return t.root().field(nodeValue) }
 
 // index converts whole numbers of rows to int32.
 func index(x *graph.Array) *graph.Array { return x.Convert(graph.Int32) }
