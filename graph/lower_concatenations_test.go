@@ -99,3 +99,29 @@ func TestSelectedReadsOutside(t *testing.T) {
 		require.Equal(t, c.clamps, opsOf(t, TargetTPU, p)["clamp"], c.name)
 	}
 }
+
+// Float32 numbers that are converted to indices are compared as they are, with the same results: what is behind the
+// point is dropped, and what is outside of the array is moved into it.
+func TestSelectedReadsOfNumbers(t *testing.T) {
+	numbers := []float32{0, 1, 4, 5, -1, -.5, .5, .99999994, 1.5, 3.9999998, 4.5, 1e9, -1e9}
+	places := []float32{0, 1, 4, 4, 0, 0, 0, 0, 1, 3, 4, 4, 0}
+	for _, c := range []struct {
+		name  string
+		index func(x *Array) *Array
+	}{
+		{"29.220", func(x *Array) *Array { return x.Convert(Int32) }},
+		{"29.221 from 0 on", func(x *Array) *Array { return x.Convert(Int32).Max(0) }},
+	} {
+		rows := IotaAxis(ShapeOf(Float32, len(numbers), 5, 2), 1)
+		p, err := TraceArgs("read", []any{rows, Of(numbers)}, TraceOptions{}, func(in []any) any {
+			return VMap2(func(x, i *Array) *Array { return DynamicIndex(x, c.index(i), 0) })(in[0].(*Array), in[1].(*Array))
+		})
+		require.NoError(t, err, c.name)
+		got := interpretLowered(t, TargetTPU, p, tensorOf(t, rows), tensorOf(t, Of(numbers)))[0]
+		for i, want := range places {
+			require.EqualValues(t, want, got.F(2*i), "%s: %v", c.name, numbers[i])
+		}
+		require.Zero(t, opsOf(t, TargetTPU, p)["convert"], c.name)
+		require.Zero(t, opsOf(t, TargetTPU, p)["max"], c.name)
+	}
+}
