@@ -15,6 +15,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
 	"xlarun/internal/quantity"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/hlo"
@@ -45,6 +46,13 @@ func inspectCommand(a *App) *cobra.Command {
 				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "),
 					console.DidYouMean(phase, phases))
 			}
+			if old, err := os.ReadDir(dump); dump != "" && err == nil && len(old) > 0 {
+				return console.BadInput("--dump got %q, which has files already, wants a new or empty folder", dump)
+			}
+			if phase != "" && g.own.json {
+				return console.BadInput("--phase prints the text of a program, which --json does not take: leave one " +
+					"of them out")
+			}
 			if err := g.chooseTarget(); err != nil {
 				return err
 			}
@@ -63,12 +71,15 @@ func inspectCommand(a *App) *cobra.Command {
 			if err := t.fetch(cmd.Context(), a); err != nil {
 				return err
 			}
-			on.NoCache = on.Target != "" // the compiler's own form of the program is not in the cache
+			on.PlansOnly = on.Target != "" // the compiler's own form of the program is not in the cache
 			b, err := a.OpenBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
 			defer func() { _ = b.Close() }()
+			if on.Target != "" && phase == "" {
+				fmt.Fprintf(a.Out, "compiling for %s; a large program takes minutes\n", on.Target)
+			}
 			r, err := t.startAlone(b)
 			if err != nil {
 				return settingError(err, "", nil)
@@ -98,6 +109,7 @@ func inspectCommand(a *App) *cobra.Command {
 				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
 			}
 			i, err := inspect(t.Purpose(), b, x.Compiled())
+			i.Choice = r.Profile().Choice
 			if c, ok := b.(*xlabridge.Client); ok && peer && err == nil {
 				i.Peer, err = inspectPeer(cmd.Context(), a, t, *c.Topology(), python)
 			}
@@ -112,7 +124,8 @@ func inspectCommand(a *App) *cobra.Command {
 	}
 	g.addCall(cmd.Flags(), "")
 	g.addTarget(cmd.Flags())
-	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")
+	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or empty "+
+		"folder")
 	cmd.Flags().BoolVar(&peer, "peers", false, "with --topology: JAX's program for the same work, too")
 	cmd.Flags().StringVar(&python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
 		", or one made for it)")
@@ -123,6 +136,7 @@ func inspectCommand(a *App) *cobra.Command {
 // inspection is the line that --json ends with.
 type inspection struct {
 	Experiment  string          `json:"experiment"`
+	plan.Choice                 // by which a run lays out the population; zero for kinds without plans
 	Backend     string          `json:"backend"`
 	Devices     int             `json:"devices"`
 	Target      graph.Target    `json:"target,omitempty"`      // that it was lowered for
@@ -138,13 +152,26 @@ type inspection struct {
 	Kind     string     `json:"device_kind,omitempty"`
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
+	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one turn
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
+	// PlanSeconds is the estimate of a round by which plans are compared: memory traffic and launches.
+	PlanSeconds float64 `json:"plan_estimated_seconds,omitempty"`
 	// Peer is the JAX program for the same work; nil: it was not asked for.
 	Peer *peerInspection `json:"peer,omitempty"`
 }
 
 // compilerNumbers are the numbers of the compiler that are shown.
-var compilerNumbers = []string{"flops", "transcendentals", "bytes accessed"}
+var compilerNumbers = []string{"flops", "transcendentals", bytesAccessed}
+
+const bytesAccessed = "bytes accessed"
+
+// sourceText says in words where a plan comes from.
+func sourceText(source string) string {
+	if source == plan.Static {
+		return "by the rule"
+	}
+	return source
+}
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspection, error) {
 	p := x.Program
@@ -153,7 +180,12 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	if x.Executable != nil {
 		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {
-			i.Compiler = cost
+			i.Compiler = map[string]float64{}
+			for _, k := range compilerNumbers {
+				if v, ok := cost[k]; ok {
+					i.Compiler[k] = v
+				}
+			}
 		}
 		if m, err := x.Executable.Memory(); err == nil {
 			i.Memory = &m
@@ -165,7 +197,10 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	}
 	i.On, i.Kind = c.Topology().Name, c.Topology().Kind
 	loops, err := x.Executable.Loops()
-	i.Loops = loops
+	i.Loops, i.AtLeast = loops, hlo.AtLeast(loops)
+	if s, estimateErr := x.Executable.Estimate(); estimateErr == nil {
+		i.PlanSeconds = s
+	}
 	for _, l := range loops {
 		i.Launches += l.Launches
 		i.Seconds += l.Seconds
@@ -184,6 +219,12 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if i.Fingerprint != "" {
 		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
 	}
+	if i.Plan != "" {
+		fmt.Fprintf(a.Out, "plan: %s (%s)\n", i.Plan, sourceText(i.Source))
+		if i.Reason != "" {
+			fmt.Fprintf(a.Out, "  %s\n", i.Reason)
+		}
+	}
 	fmt.Fprintln(a.Out)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "ops\t%d\t\n", i.Total)
@@ -195,15 +236,19 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if rest > 0 {
 		fmt.Fprintf(w, "  others\t%d\t\n", rest)
 	}
-	fmt.Fprintf(w, "work, counted from the ops (one tile of each device)\t\t\n  flops\t%s\t\n  "+
+	fmt.Fprintf(w, "work, counted from the ops (one tile of each device; an unknown number of turns is one)\t\t\n  flops\t%s\t\n  "+
 		"transcendentals\t%s\tof these\n  integer ops\t%s\t\n  bytes\t%s\tread and written if nothing were fused\n",
 		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps),
 		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
-		fmt.Fprintf(w, "work, as the compiler says\t\t\n")
+		fmt.Fprintf(w, "work, as the compiler says (a loop may count as one turn)\t\t\n")
 		for _, k := range compilerNumbers {
 			if v, ok := i.Compiler[k]; ok {
-				fmt.Fprintf(w, "  %s\t%s\t\n", k, display.Count(v))
+				text := display.Count(v)
+				if k == bytesAccessed {
+					text = display.Bytes(int64(v))
+				}
+				fmt.Fprintf(w, "  %s\t%s\t\n", k, text)
 			}
 		}
 	} else {
@@ -243,9 +288,17 @@ const shownKernels = 40
 
 // printLoops lists the kernels of each loop.
 func printLoops(out io.Writer, i inspection) error {
-	fmt.Fprintf(out, "\n%s in a round", quantity.Count(int(i.Launches), "launch", "launches"))
+	least := ""
+	if i.AtLeast {
+		least = "at least "
+	}
+	fmt.Fprintf(out, "\n%s%s in a round", least, quantity.Count(int(i.Launches), "launch", "launches"))
 	if i.Seconds > 0 {
 		fmt.Fprintf(out, ", %s as the compiler estimates", console.ShortTime(i.Seconds))
+	}
+	if i.PlanSeconds > 0 {
+		fmt.Fprintf(out, ", %s%s by memory and launches, as plans are compared", least,
+			console.ShortTime(i.PlanSeconds))
 	}
 	fmt.Fprintln(out)
 	return printKernels(out, i.Loops)
