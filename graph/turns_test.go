@@ -12,14 +12,16 @@ import (
 func TestTurns(t *testing.T) {
 	loop := func(known bool) *Program {
 		type carry struct{ I, X *Array }
-		p, err := Trace("tiles", func(n, x *Array) *Array {
+		p, err := TraceArgs("tiles", []any{Abstract(ShapeOf(Int32)), Abstract(ShapeOf(Float32, 3))}, TraceOptions{}, func(
+			in []any) any {
+			n, x := in[0].(*Array), in[1].(*Array)
 			if known {
 				n = Turns(n, 77)
 			}
 			return While(func(c carry) *Array { return Lt(c.I, n) }, func(c carry) carry {
 				return carry{Add(c.I, 1), Sin(c.X)}
 			}, carry{Zeros(ShapeOf(Int32)), x}).X
-		}, Abstract(ShapeOf(Int32)), Abstract(ShapeOf(Float32, 3)))
+		})
 		require.NoError(t, err)
 		return p
 	}
