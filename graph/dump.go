@@ -17,6 +17,8 @@ const (
 	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
 	PhaseSingles        Phase = "singles"        // single numbers of a population's loop for each member, on GPUs
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
+	PhaseKeys           Phase = "keys"           // no barriers after keys
+	PhaseCollectives    Phase = "collectives"    // all_gathers that do not wait for each other joined
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
 	PhaseConstants      Phase = "constants"      // small arrays that depend on no input as constants
 	PhaseEnded          Phase = "ended"          // writes of lanes that have ended are dropped

@@ -81,6 +81,9 @@ var passes = []pass{
 	{name: PhaseSingles, run: lowerSingles, targets: func(t Target) bool { return t == TargetCUDA },
 		what: "single numbers in the carry of a population's loop for each member"},
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
+	{name: PhaseKeys, run: lowerKeys, targets: Target.accelerator, what: "no barriers after keys"},
+	{name: PhaseCollectives, run: lowerCollectives, targets: func(t Target) bool { return t == TargetTPU },
+		what: "one all_gather of those that do not wait for each other"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
 	{name: PhaseConstants, run: lowerConstants, targets: Target.accelerator,
@@ -112,6 +115,9 @@ var passOrder = []struct {
 	why           string
 }{
 	{PhaseSingles, PhaseLowered, "scans become loops"},
+	{PhaseLowered, PhaseKeys, "a key that is split or folded is a hash only then"},
+	{PhaseLowered, PhaseCollectives, "what an op becomes may gather"},
+	{PhaseCollectives, PhaseConcatenations, "arrays that are gathered together are concatenated"},
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
 	{PhaseLowered, PhaseConstants, "what an op becomes may compare the numbers of elements"},
 	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
