@@ -112,7 +112,7 @@ func jacobiEighBy(pairs pairing, a *Array) (w, v *Array) {
 	others := Sub(1, Eye(d, m))
 	off := func(x *Array) *Array { return Div(Sqrt(Sum(Square(Mul(x, others)))), safe) }
 	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)),
-		Sweep: Zeros(Shape{DType: Int32})}
+		Sweep: Scalar(0, Int32)}
 	end := start.iterate(epsilon(d), pairs.mostSteps, func(x, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(pairs.elements(x))
 		x = pairs.rotate(x, c, s)
@@ -207,11 +207,6 @@ func (m dense) rotateRows(p, q int, c, s float64) {
 // of the eigenvectors fixed: the first element that is at least half as large as the largest is positive. Derivatives
 // of the eigenvectors need distinct eigenvalues; they are not finite where two are equal.
 func Eigh(x *Array) (w, v *Array) {
-	x = square("Eigh", x)
-	if n := x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{n}, []int{n, n})
-		return outs[0], outs[1]
-	}
-	outs := apply(op("eigh"), nil, []*Array{symmetric(x)})
+	outs := applyMatrices(op("eigh"), nil, symmetric(square("Eigh", x)))
 	return outs[0], outs[1]
 }

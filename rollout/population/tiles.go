@@ -65,7 +65,7 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 	return perDevice.Min(graph.Sub(t.Used(), t.First()))
 }
 
-func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
 
 // RowCount returns the number of rows of Rows: PerDevice+1, or 1 for a single tile.
 func (t Tiles) RowCount() int {

@@ -62,6 +62,8 @@ func aotCommand(h *host) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringSliceVar(&o.topologies, "topologies", o.topologies, "devices to compile for; a "+
 		"program for eight devices takes a box or slice of eight")
+	topology := cmd.Flags().VarPF(cmd.Flags().Lookup("topologies").Value, "topology", "", "")
+	topology.Hidden = true // the name of the flag in inspect and warmup
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
 	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine in place of "+
