@@ -221,7 +221,7 @@ func unrolled(l hlo.Loop, steps int64) int64 {
 	if l.Depth == 0 || l.Trips == 0 || steps == 0 {
 		return 0
 	}
-	if n := steps / l.Trips; n >= 1 && n <= mostUnrolled && steps/n == l.Trips {
+	if n := steps / l.Trips; n >= 1 && n <= mostUnrolled && n*l.Trips == steps {
 		return n
 	}
 	return 0
