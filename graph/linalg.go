@@ -59,7 +59,7 @@ func checkSquare(c *call, s Shape) {
 	}
 }
 
-// applyMatrices applies an op of matrices. If one of them has no element, no result has one: there is nothing to compute.
+// applyMatrices applies an op of matrices. If one of them has no element, no result has one, and nothing is computed.
 func applyMatrices(op *Op, attrs any, in ...*Array) []*Array {
 	if !slices.ContainsFunc(in, func(x *Array) bool { return x.Size() == 0 }) {
 		return apply(op, attrs, in)

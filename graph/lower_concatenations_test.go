@@ -83,7 +83,8 @@ func TestSelectedReadsOutside(t *testing.T) {
 		{"29.214 one row", Of([]int32{-1, 0, 1, 5, math.MinInt32, math.MaxInt32}), 1, 0},
 		{"29.215 bytes, which are widened", Of([]int8{-128, -1, 0, 4, 5, 127}), 5, 0},
 		{"28.391 64 bits", Of([]int64{math.MinInt64, -1, 0, 4, 5, math.MaxInt64}), 5, 1},
-		{"29.216 a long axis", Of([]int32{-1, 0, mostConstant, mostConstant + 1, mostConstant + 2, 5}), mostConstant + 1, 1},
+		{"29.216 a long axis", Of([]int32{-1, 0, mostConstant, mostConstant + 1, mostConstant + 2, 5}),
+			mostConstant + 1, 1},
 	} {
 		x := Mul(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 1), 3).Add(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 2))
 		p, err := TraceArgs("read", []any{x, c.index}, TraceOptions{}, func(in []any) any {
@@ -114,7 +115,8 @@ func TestSelectedReadsOfNumbers(t *testing.T) {
 	} {
 		rows := IotaAxis(ShapeOf(Float32, len(numbers), 5, 2), 1)
 		p, err := TraceArgs("read", []any{rows, Of(numbers)}, TraceOptions{}, func(in []any) any {
-			return VMap2(func(x, i *Array) *Array { return DynamicIndex(x, c.index(i), 0) })(in[0].(*Array), in[1].(*Array))
+			read := VMap2(func(x, i *Array) *Array { return DynamicIndex(x, c.index(i), 0) })
+			return read(in[0].(*Array), in[1].(*Array))
 		})
 		require.NoError(t, err, c.name)
 		got := interpretLowered(t, TargetTPU, p, tensorOf(t, rows), tensorOf(t, Of(numbers)))[0]

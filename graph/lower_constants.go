@@ -11,9 +11,10 @@ const mostConstant = 1 << 12
 
 // lowerConstants writes small arrays of whole numbers and conditions that depend on no input as constants.
 func lowerConstants(g *Graph, t Target) *Graph {
+	known := constantValues{}
 	return newLowering(g, t, func(o *Op) lowerRule {
 		if slices.Contains(computedBefore, o.Name) {
-			return constantResult
+			return known.result
 		}
 		return nil
 	}).graph(g)
@@ -23,20 +24,32 @@ func lowerConstants(g *Graph, t Target) *Graph {
 var computedBefore = []string{"compare", "and", "or", "not", "add", "sub", "mul", "min", "max", "select", "shift_left",
 	"shift_right_logical"}
 
-// constantResult is an op's result as a constant, or nil if it is large or may depend on an input.
-func constantResult(_ *lowering, n *Node, _ []*Array) []*Array {
+// constantValues are the values of arrays that were asked for; nil: the array may depend on an input.
+type constantValues map[*Array]*Tensor
+
+// result is an op's result as a constant, or nil if it is large or may depend on an input.
+func (known constantValues) result(_ *lowering, n *Node, _ []*Array) []*Array {
 	if x := n.Outs[0]; x.Size() > mostConstant || x.Rank() == 0 || x.DType() != Bool && !isInt(x.DType()) {
 		return nil
 	}
-	if v := constantValue(n.Outs[0]); v != nil {
+	if v := known.of(n.Outs[0]); v != nil {
 		return []*Array{constant(v)}
 	}
 	return nil
 }
 
-// constantValue returns the value of an array that is computed from constants and numbers of elements alone. For others
-// it returns nil.
-func constantValue(x *Array) *Tensor {
+// of returns the value of an array that is computed from constants and numbers of elements alone. For others it returns
+// nil.
+func (known constantValues) of(x *Array) *Tensor {
+	v, ok := known[x]
+	if !ok {
+		v = known.compute(x)
+		known[x] = v
+	}
+	return v
+}
+
+func (known constantValues) compute(x *Array) *Tensor {
 	n := x.node
 	if n == nil || x.Size() > mostConstant {
 		return nil
@@ -48,7 +61,7 @@ func constantValue(x *Array) *Tensor {
 	}
 	in := make([]*Tensor, len(n.Inputs))
 	for i, a := range n.Inputs {
-		if in[i] = constantValue(a); in[i] == nil {
+		if in[i] = known.of(a); in[i] == nil {
 			return nil
 		}
 	}

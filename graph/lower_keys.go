@@ -3,8 +3,8 @@ package graph
 import "slices"
 
 // On CPUs a barrier keeps the compiler from hashing a key again in each place that reads it (Once). On an accelerator
-// the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. So keys
-// have no barriers there. Their words are whole numbers, which are the same wherever they are computed.
+// the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. So
+// keys have no barriers there. Their words are whole numbers, which are the same wherever they are computed.
 
 // lowerKeys drops the barriers after keys.
 func lowerKeys(g *Graph, t Target) *Graph {
@@ -52,7 +52,11 @@ func isKey(x *Array) bool {
 		if !slices.Contains(keyMoves, n.Op.Name) {
 			return false
 		}
-		x = n.Inputs[x.index*number(n.Op.Name == "optimization_barrier")]
+		from := 0
+		if n.Op.Name == "optimization_barrier" {
+			from = x.index
+		}
+		x = n.Inputs[from]
 	}
 	return false
 }

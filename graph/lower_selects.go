@@ -74,10 +74,11 @@ func indexAt(indices *Array, k int) *Array {
 	return Squeeze(SliceAxis(indices, last, k, k+1), last)
 }
 
-// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. Indices
-// of short axes are not clamped, which would be a kernel of its own: the first and the last place take all indices
-// beyond them. Nor are those that are float32 numbers converted.
-func clampedTo(at *Array, axis, n int, dims []int, axes []int) *Array {
+// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place.
+// Indices of short axes are not clamped, which would be a kernel of its own: the first and the last place take all
+// indices beyond them. Float32 numbers that are converted to indices are compared as they are: the conversion would be
+// a kernel, too.
+func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
 	if at.DType() != Int32 || n > mostConstant {
 		at = broadcastInDim(at, dims, axes)
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
@@ -91,7 +92,7 @@ func clampedTo(at *Array, axis, n int, dims []int, axes []int) *Array {
 		return broadcastInDim(constant(t), dims, []int{axis})
 	}
 	if x := unconverted(at); x != nil {
-		// The conversion drops what is behind the point, and makes 0 of NaN.
+		// The conversion drops what is after the point, and makes 0 of NaN.
 		x = broadcastInDim(x, dims, axes)
 		last := func(i int) float64 { return float64(math.Nextafter32(float32(i+1), 0)) }
 		first := bound(Bool, func(t *Tensor, i int) { t.V[i] = uint64(number(i == 0)) })
@@ -106,8 +107,8 @@ func clampedTo(at *Array, axis, n int, dims []int, axes []int) *Array {
 	return And(Ge(at, from), Le(at, to))
 }
 
-// unconverted returns the float32 numbers that indices were converted from, where all below 0 are the same; nil: they
-// were not.
+// unconverted returns the float32 numbers that indices were converted from; nil: there are none. It skips reshapes and
+// a maximum with 0: clampedTo takes all below 0 as 0.
 func unconverted(at *Array) *Array {
 	of := func(x *Array, name string) *Node {
 		if x.node == nil || x.node.Op.Name != name {
@@ -140,7 +141,7 @@ func unconverted(at *Array) *Array {
 
 // isZero reports whether an array is a constant of zeros.
 func isZero(x *Array) bool {
-	t := constantValue(x)
+	t := constantValues{}.of(x)
 	return t != nil && !slices.ContainsFunc(t.V, func(v uint64) bool { return v != 0 })
 }
 

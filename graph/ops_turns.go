@@ -25,7 +25,15 @@ var _ = register(&Op{
 		}
 		return in
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
+	Eval: func(n *Node, in []*Tensor) []*Tensor {
+		want := int64(n.Attrs.(turnsAttrs).n)
+		for i := range in[0].V {
+			if got := in[0].I(i); got != want {
+				throw("Turns", "got %d turns, want %d", got, want)
+			}
+		}
+		return in
+	},
 	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {

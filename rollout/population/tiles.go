@@ -150,7 +150,7 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		mine := count
 		if !t.Alone {
 			mine = graph.Select(device.Eq(graph.AxisIndex(graph.DeviceAxis)), count, 0)
-			if t.Devices == 1 {
+			if t.Devices == 1 && t.span.count == nil && t.Total() == t.Used() {
 				mine = turns(mine, t.PerDevice)
 			}
 		}

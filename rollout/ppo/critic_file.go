@@ -36,7 +36,8 @@ func (t *Training) criticFile() (f run.File, ok bool, err error) {
 		if err != nil {
 			return f, false, err
 		}
-		if err = graph.Try(func() { critic = population.At(critic, nanToLowest(recent.mean()).ArgMax(0)) }); err == nil {
+		err = graph.Try(func() { critic = population.At(critic, nanToLowest(recent.mean()).ArgMax(0)) })
+		if err == nil {
 			critic, err = graph.Eval(critic)
 		}
 	} else {

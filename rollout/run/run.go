@@ -3,8 +3,8 @@
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Reevaluating, GoalReacher, Mapper, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and
-// a step function.
+// Results, Reevaluating, GoalReacher, Mapper, Lending, Profiled and Counting of a Run. Loop is a Run made of a state
+// and a step function.
 package run
 
 import (

@@ -2,8 +2,8 @@ package search
 
 import "xlarun/graph"
 
-// backwardKernel is backward on a CPU, in place. In: rows f32[nodes, 12 + 5 P]; the edge's parent, action, next and used
-// i32[]; reward, discount and value f32[]; logits f32[A]; the numbers of settings f32[7]; noise, invalid and reused
+// backwardKernel is backward on a CPU, in place. In: rows f32[nodes, 12 + 5 P]; the edge's parent, action, next and
+// used i32[]; reward, discount and value f32[]; logits f32[A]; the numbers of settings f32[7]; noise, invalid and reused
 // visits f32[A]; considered visits f32[]. Out: the rows.
 var backwardKernel = &graph.Kernel{Target: "xlarun_tree_backup", InPlace: true, Leading: true}
 
@@ -75,7 +75,8 @@ func (r row) visited(child row, node, value *graph.Array) row {
 	qValue := child.field(rewardField).Add(child.field(discountField).Mul(child.field(nodeValue)))
 	action := index(child.field(parentAction))
 	return r.withField(nodeValue, mean).increment(nodeVisits).increment(r.column(childVisits, action)).
-		withField(r.column(childQValues, action), qValue).withField(r.column(childNodes, action), node.Convert(graph.Float32))
+		withField(r.column(childQValues, action), qValue).
+		withField(r.column(childNodes, action), node.Convert(graph.Float32))
 }
 
 // selectLeaf writes into a node, i32[], the end of the best line of play from it. If its best action has no child, or

@@ -17,7 +17,7 @@ import "xlarun/graph"
 //	7   depth; the root has 0
 //	8   row where the best line of play from the node ends
 //	9   action with which that line ends
-//	10  row of that action's child; -1 for none. The root then has a free row, or the number of rows if the tree is full
+//	10  row of that action's child; -1 for none. The root then has a free row, or the number of rows of a full tree
 //	11  root only: rows in use
 //
 // Blocks with one number per action follow. A is the number of actions and P is A padded to a multiple of 8. Block k

@@ -128,8 +128,8 @@ func (q *trialQuery) readValues() error {
 		}
 		q.by[id].Values = append(q.by[id].Values, numberFrom(x, kind))
 		return nil
-	}, `SELECT trial_id, value, value_type FROM trial_values WHERE trial_id IN `+q.which+` ORDER BY trial_id, objective`,
-		q.args...)
+	}, `SELECT trial_id, value, value_type FROM trial_values WHERE trial_id IN `+q.which+
+		` ORDER BY trial_id, objective`, q.args...)
 }
 
 func (q *trialQuery) readIntermediate() error {

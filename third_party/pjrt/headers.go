@@ -4,7 +4,7 @@ package pjrt
 
 import "embed"
 
-// Headers are the headers.
+// Headers holds them only so that a changed header changes the package.
 //
 //go:embed *.h
 var Headers embed.FS

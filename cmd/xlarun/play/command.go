@@ -301,7 +301,8 @@ func newResult(j episode.Judgement) Result {
 	if len(numbers) == 0 {
 		return r
 	}
-	r.Mean, r.Error, r.Std, r.MeanLength = run.Finite(j.Mean), run.Finite(j.Error), run.Finite(j.Std), run.Finite(j.Length)
+	r.Mean, r.Error, r.Std = run.Finite(j.Mean), run.Finite(j.Error), run.Finite(j.Std)
+	r.MeanLength = run.Finite(j.Length)
 	r.Least, r.Greatest = run.Finite(slices.Min(numbers)), run.Finite(slices.Max(numbers))
 	return r
 }
