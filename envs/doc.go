@@ -20,12 +20,17 @@
 // SinCos and WrapAngle are faster than graph.Sin and graph.Mod, for environments with cheap steps. Refuse reports a
 // caller's mistake at the caller's line.
 //
-// An environment has optional abilities if it has more methods. Each ability is an interface: Drawer draws a state
-// (package draw has a canvas), Describer has a behaviour descriptor, Scorer has several objectives, Masker has illegal
-// actions, Game has several players (Referee implements the rules that all games share), Resizer has sizes that shapes
-// depend on, such as the cells of a grid. Spec states all but Drawer and Resizer.
-// DrawerOf, DescriberOf, … find them in any environment, also in one that Erase, AutoReset or your own Wrapper has
-// wrapped.
+// An environment with more methods has optional abilities. Each ability is an interface:
+//
+//   - Drawer draws a state. Package draw has a canvas.
+//   - Describer has a behaviour descriptor.
+//   - Scorer has several objectives.
+//   - Masker has illegal actions.
+//   - Game has several players. Referee implements the rules that all games share.
+//   - Resizer has sizes that shapes depend on, such as the cells of a grid.
+//
+// Spec states all of them except Drawer and Resizer. DrawerOf, DescriberOf, … find them in any environment, also in one
+// that Erase, AutoReset or your own Wrapper has wrapped.
 //
 // A test of one line, envtest.Check, reports where an environment breaks these rules.
 package envs

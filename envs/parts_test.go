@@ -12,6 +12,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -151,12 +152,8 @@ func TestRefuseNamesTheCaller(t *testing.T) {
 		2))
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // walker is a Corridor that describes its steps.
 type walker struct{ Corridor }

@@ -59,7 +59,7 @@ func MustRegisterScheme(scheme string, open func(source string) (Environment, er
 	registry.openers[scheme] = open
 }
 
-// SchemeOf returns the scheme of an id and what is behind it: "program" and "folder" of "program:folder"; ok is false
+// SchemeOf returns the scheme of an id and what comes after it: "program" and "folder" of "program:folder"; ok is false
 // for the id of a registered environment.
 func SchemeOf(id string) (scheme, source string, ok bool) {
 	scheme, source, ok = strings.Cut(id, ":")

@@ -3,7 +3,7 @@ package envs
 import "xlarun/graph"
 
 // Steps is an int32 scalar: a step limit among the parameters, the steps played in a state.
-func Steps(n int) *graph.Array { return graph.Full(graph.ShapeOf(graph.Int32), n) }
+func Steps(n int) *graph.Array { return graph.Scalar(n, graph.Int32) }
 
 // Tick counts a step and reports whether the limit is reached.
 func Tick(time, maxSteps *graph.Array) (next, truncated *graph.Array) {
@@ -12,10 +12,10 @@ func Tick(time, maxSteps *graph.Array) (next, truncated *graph.Array) {
 }
 
 // False is a bool scalar: terminated or truncated of an environment that never ends so.
-func False() *graph.Array { return graph.Full(graph.ShapeOf(graph.Bool), false) }
+func False() *graph.Array { return graph.Scalar(false) }
 
 // True is a bool scalar: terminated of a task of one step.
-func True() *graph.Array { return graph.Full(graph.ShapeOf(graph.Bool), true) }
+func True() *graph.Array { return graph.Scalar(true) }
 
 // Move is one step of a Game by its rules, before Referee.
 type Move struct {

@@ -20,6 +20,7 @@ import (
 
 	"xlarun/gomlx"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -87,12 +88,8 @@ func goBackend(t *testing.T) compute.Backend {
 	return b
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // numbers are a tensor's elements.
 func numbers(t *testing.T, x *tensors.Tensor) (all []float64) {

@@ -104,7 +104,7 @@ func Unique(x *Array, size int, fill ...any) UniqueValues {
 	if n == 0 {
 		zeros := Zeros(ShapeOf(Int32, size))
 		return UniqueValues{Full(ShapeOf(x.DType(), size), fill[0]), zeros, zeros, Zeros(x.shape.with(Int32)),
-			Zeros(Shape{DType: Int32})}
+			Scalar(0, Int32)}
 	}
 	sorted := SortKV([]*Array{Flatten1D(x), Iota(n)}, 0, 1)
 	s, order := sorted[0], sorted[1]

@@ -31,8 +31,17 @@ func OnesLike(x *Array) *Array { return Ones(x.shape) }
 // FullLike has x's shape.
 func FullLike(x *Array, value any) *Array { return Full(x.shape, value) }
 
-// Scalar is a float32 scalar.
-func Scalar(v float64) *Array { return Full(Shape{DType: Float32}, v) }
+// Scalar is a number or a bool as an array without axes. Without a dtype it is float32, and bool for a bool.
+func Scalar(v any, dtype ...DType) *Array {
+	if len(dtype) > 1 {
+		throw("Scalar", "got %d dtypes, want one or none", len(dtype))
+	}
+	usual := Float32
+	if _, ok := v.(bool); ok {
+		usual = Bool
+	}
+	return Full(Shape{DType: append(dtype, usual)[0]}, v)
+}
 
 // Eye is the n x n identity matrix.
 func Eye(d DType, n int) *Array {

@@ -1,6 +1,6 @@
-// Package graph records ordinary Go functions over arrays as small typed programs, transforms those programs (VMap over
-// members, Scan over time, gradients), writes them as StableHLO for a compiler, and runs them op by op in a plain Go
-// reference interpreter.
+// Package graph records ordinary Go functions over arrays as small typed programs. It transforms programs (VMap over
+// members, Scan over time, gradients) and writes them as StableHLO for a compiler. A reference interpreter in plain Go
+// runs them op by op.
 //
 // A function is traced once: its ops become the Nodes of a Graph. A transform takes a graph and returns a graph.
 //

@@ -25,7 +25,7 @@ func TestFootprint(t *testing.T) {
 			type loop struct{ I, X *Array }
 			return While(func(l loop) *Array { return l.I.Lt(x.Sum().Convert(Int32)) }, func(l loop) loop {
 				return loop{l.I.Add(1), l.X.Dot(l.X)}
-			}, loop{Zeros(ShapeOf(Int32)), x}).X
+			}, loop{Scalar(0, Int32), x}).X
 		}, nil, kib, kib, kib},
 	} {
 		p, err := TraceArgs("f", []any{x}, TraceOptions{Donate: c.donate}, func(a []any) any {

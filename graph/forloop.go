@@ -31,7 +31,7 @@ func ForiLoop[C any](from, to any, body func(i *Array, c C) C, init C, opts ...S
 		if a, ok := b.(*Array); ok {
 			return a
 		}
-		return Full(Shape{DType: Int32}, b)
+		return Scalar(b, Int32)
 	}
 	end := array(high)
 	return While(func(c carry) *Array { return Lt(c.I, end) }, func(c carry) carry {
@@ -88,7 +88,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	}
 	shapes := shapesOf(leaves)
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
-		trips := Zeros(Shape{DType: Int32})
+		trips := Scalar(0, Int32)
 		outs := whileLoop("", func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
 			func(c []*Array) []*Array {
 				return slices.Concat([]*Array{Add(c[0], 1)}, turn(c[1:]))

@@ -12,7 +12,7 @@ func init() {
 		type carry struct{ X, N *Array }
 		return WhileBounded(func(c carry) *Array { return Gt(Abs(c.X), 1) }, func(c carry) carry {
 			return carry{Mul(Sin(c.X), Mul(x, .5)), Add(c.N, 1)}
-		}, carry{Mul(x, 3), Zeros(ShapeOf(Int32))}, most).X
+		}, carry{Mul(x, 3), Scalar(0, Int32)}, most).X
 	}
 	composed = append(composed,
 		Case{Name: "for", Inputs: []Shape{ShapeOf(Float32, 2)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
@@ -49,7 +49,7 @@ func TestForiLoop(t *testing.T) {
 		{Of(int64(-3)), Of(int8(0)), -6},
 	} {
 		sum := func(from, to any) *Array {
-			return ForiLoop(from, to, func(i, c *Array) *Array { return Add(c, i) }, Zeros(ShapeOf(Int32)))
+			return ForiLoop(from, to, func(i, c *Array) *Array { return Add(c, i) }, Scalar(0, Int32))
 		}
 		got, err := Float(sum(c.from, c.to))
 		require.NoError(t, err)

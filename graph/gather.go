@@ -63,7 +63,7 @@ func takeNone(name string, x *Array, axis int, indices *Array, dims []int, mode 
 	case none.Size() == 0:
 		return none
 	case mode == FillOrDrop:
-		return fillOutside(none, Full(Shape{DType: Bool}, false), nil)
+		return fillOutside(none, Scalar(false), nil)
 	}
 	throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take; FillOrDrop would fill the "+
 		"result", axis, x.shape, indices.shape)

@@ -70,7 +70,7 @@ var wrappings = []wrapping{
 	{"checkpoint", func(f func([]*Array) *Array, _ int) func([]*Array) *Array { return Checkpoint(f) }, false},
 }
 
-func scalar64(v float64) *Array { return Full(Shape{DType: Float64}, v) }
+func scalar64(v float64) *Array { return Scalar(v, Float64) }
 
 // Forward mode agrees with central differences, and reverse mode with forward mode (<ct, J t> = <J^T ct, t>), for
 // every op that has a derivative: plain, under vmap, inside a scan, checkpointed.

@@ -7,11 +7,12 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // 28.388: the edges of a histogram, and so the counts, are the same compiled and interpreted.
 func TestHistogramOnItsEdges(t *testing.T) {
-	client := openCPU(t)
+	client := xlatest.OpenCPU(t, 0)
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		all := func(x *graph.Array) (out []*graph.Array) {
 			for _, bins := range []int{1, 3, 10, 20, 30} {

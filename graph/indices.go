@@ -52,7 +52,7 @@ func startIndices(start []*Array) []*Array {
 func startAlong(axis int, i *Array, rank int) []*Array {
 	start := make([]*Array, rank)
 	for k := range start {
-		start[k] = Zeros(Shape{DType: Int32})
+		start[k] = Scalar(0, Int32)
 	}
 	start[axis] = i
 	return start

@@ -9,6 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // indexCases are index vectors of every integer dtype, with what they say as int64: math.MaxInt64 stands for all larger
@@ -152,7 +153,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 	for _, b := range []struct {
 		name    string
 		backend xlabridge.Backend
-	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", openCPU(t)}} {
+	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", xlatest.OpenCPU(t, 0)}} {
 		t.Run(b.name, func(t *testing.T) {
 			out, err := xlabridge.Jit1(b.backend, all)(arguments)
 			require.NoError(t, err)
@@ -239,7 +240,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	for _, b := range []struct {
 		name    string
 		backend xlabridge.Backend
-	}{{"28.382 interpreted", &xlabridge.Reference{}}, {"28.383 compiled", openCPU(t)}} {
+	}{{"28.382 interpreted", &xlabridge.Reference{}}, {"28.383 compiled", xlatest.OpenCPU(t, 0)}} {
 		t.Run(b.name, func(t *testing.T) {
 			out, err := xlabridge.Jit1(b.backend, all)([2][]*graph.Array{rows, columns})
 			require.NoError(t, err)

@@ -25,7 +25,7 @@ func Isolate[C, G any](positive *Array, carry C, given G, f func(C, G) C) C {
 		I     *Array
 		Given G
 	}
-	end := loop{Zeros(ShapeOf(Int32)), carry}
+	end := loop{Scalar(0, Int32), carry}
 	return While(func(l loop) *Array { return Lt(l.I, Min(positive, 1)) }, func(l loop) loop {
 		// Once keeps the compiler from hoisting operations on given out of the loop.
 		return loop{Add(l.I, 1), f(l.Carry, Once(turn{l.I, given}).Given)}

@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // functionCase is one call of a JAX function: third_party/oracles/calls.py says what the fields hold.
@@ -161,7 +162,7 @@ func checkCalls(t *testing.T, file string, least int, functions map[string]func(
 		require.NotNil(t, functions[c.Op], c.Op)
 	}
 	require.Len(t, names, len(functions))
-	for where, backend := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": openCPU(t)} {
+	for where, backend := range xlatest.Backends(t) {
 		for name, cases := range groups {
 			t.Run(where+"/"+name, func(t *testing.T) {
 				in, weights := make([]list, len(cases)), make([]list, len(cases))

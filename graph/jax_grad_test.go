@@ -168,11 +168,8 @@ func TestGradientsAgainstJAX(t *testing.T) {
 	}
 	require.NoError(t, oracles.Read("testdata/jax_grad.json.gz", &doc))
 	require.Len(t, doc.Cases, len(models))
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	dtypes := map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32}
-	for where, backend := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client} {
+	for where, backend := range xlatest.Backends(t) {
 		for _, c := range doc.Cases {
 			t.Run(where+"/"+c.Name, func(t *testing.T) {
 				in := arrays{}

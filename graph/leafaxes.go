@@ -10,8 +10,8 @@ type leafAxis struct {
 }
 
 // InAxesAt says along which axis one leaf of argument number arg (0 is the first), or all leaves below a path, are
-// mapped (Unmapped: not at all), in place of the argument's axis from InAxes. Paths are those of Tree.Path and of error
-// messages: ".Hidden.W", "[2]", "[\"w1\"]"; of several that hold for a leaf, the longest counts.
+// mapped; Unmapped: along none. It replaces the argument's axis from InAxes. A path is as in Tree.Path and in error
+// messages: ".Hidden.W", "[2]", "[\"w1\"]". If several hold for a leaf, the longest counts.
 //
 //	VMap2(step, InAxesAt(0, ".Shared", Unmapped), InAxesAt(1, ".Pixels", -1))
 func InAxesAt(arg int, path string, axis int) VMapOption {

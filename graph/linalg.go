@@ -44,8 +44,8 @@ func checkMatrices(c *call, in ...Shape) {
 		if s.DType != Float32 && s.DType != Float64 || s.DType != in[0].DType {
 			c.fail("input %d is %s, want float32 or float64, the same for all", i, s)
 		}
-		if s.Rank() < 2 || s.Size() == 0 {
-			c.fail("input %d is %s, want a matrix of at least one row and one column", i, s)
+		if s.Rank() < 2 {
+			c.fail("input %d is %s, want a matrix, or several with leading axes", i, s)
 		}
 		if !slices.Equal(s.Dims[:s.Rank()-2], in[0].Dims[:in[0].Rank()-2]) {
 			c.fail("inputs %s and %s differ in their leading axes", in[0], s)
@@ -59,11 +59,14 @@ func checkSquare(c *call, s Shape) {
 	}
 }
 
-// emptyResults are the results of a factorisation of matrices without elements, whose last axes have the given dims.
-func emptyResults(x *Array, dims ...[]int) []*Array {
-	outs := make([]*Array, len(dims))
-	for i, d := range dims {
-		outs[i] = Zeros(matrixDims(x.shape, d...))
+// applyMatrices applies an op of matrices. If one of them has no element, no result has one: there is nothing to compute.
+func applyMatrices(op *Op, attrs any, in ...*Array) []*Array {
+	if !slices.ContainsFunc(in, func(x *Array) bool { return x.Size() == 0 }) {
+		return apply(op, attrs, in)
+	}
+	var outs []*Array
+	for _, s := range op.Shape(&call{op: op, attrs: attrs, in: shapesOf(in), inputs: in}) {
+		outs = append(outs, Zeros(s))
 	}
 	return outs
 }
@@ -92,14 +95,7 @@ func eachMatrix(leading int, in []*Array, f func(in []*Array) []*Array) []*Array
 
 // batchMatrices is the vmap rule of ops that leave leading axes alone.
 func batchMatrices(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-	if b.size == 0 {
-		outs := make([]*Array, len(n.Outs))
-		for i, o := range n.Outs {
-			outs[i] = Zeros(o.shape.insert(0, 0))
-		}
-		return outs, make([]int, len(outs))
-	}
-	return apply(n.Op, n.Attrs, b.front(in, dims)), make([]int, len(n.Outs))
+	return applyMatrices(n.Op, n.Attrs, b.front(in, dims)...), make([]int, len(n.Outs))
 }
 
 // MatrixTranspose exchanges the last two axes.

@@ -98,7 +98,7 @@ func isolated(x *Array) (place, low, high *Array) {
 		s.Low = Add(s.Low, Convert(And(Not(row), column), Int32))
 		s.Rest = Select(chosen, 0, s.Rest)
 		return s
-	}, state{index, Ones(ShapeOf(d, n)), Zeros(Shape{DType: Int32}), Full(Shape{DType: Int32}, n)})
+	}, state{index, Ones(ShapeOf(d, n)), Scalar(0, Int32), Scalar(n, Int32)})
 	count := CumSum(Convert(end.Rest, Int32), 0)
 	return Select(Gt(end.Rest, 0), Sub(Add(end.Low, count), 1), end.Place), end.Low, end.High
 }
@@ -127,7 +127,7 @@ func balanced(x, low, high *Array) (out, by *Array) {
 			s.X = Div(Mul(s.X, ExpandDims(f, 0)), ExpandDims(f, 1))
 			return state{s.X, Mul(s.By, f), Or(s.Changed, pays), s.Round}
 		}, s)
-	}, state{x, Ones(ShapeOf(d, n)), Ones(Shape{DType: Bool}), Zeros(Shape{DType: Int32})})
+	}, state{x, Ones(ShapeOf(d, n)), Scalar(true), Scalar(0, Int32)})
 	return end.X, end.By
 }
 
@@ -183,7 +183,7 @@ func francis(m, z *Array) (block, turned, ended *Array) {
 		done := Lt(Sub(s.High, low), 2)
 		s.M, s.Z = doubleShift(s.M, s.Z, low, Select(done, low, s.High), Add(s.Turn, 1))
 		return state{s.M, s.Z, Select(done, Sub(low, 1), s.High), Select(done, 0, Add(s.Turn, 1))}
-	}, state{m, z, Full(Shape{DType: Int32}, n-1), Zeros(Shape{DType: Int32})})
+	}, state{m, z, Scalar(n-1, Int32), Scalar(0, Int32)})
 	return end.M, end.Z, Le(end.High, 0)
 }
 

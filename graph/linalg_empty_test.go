@@ -24,6 +24,11 @@ func TestEmptyMatrices(t *testing.T) {
 			w, v := graph.Eigh(x)
 			return []*graph.Array{w, v}
 		}, []string{"f32[0]", "f32[0,0]"}, []string{"f32[0,3]", "f32[0,3,3]"}},
+		{"Eig", func(x *graph.Array) []*graph.Array {
+			e := graph.Eig(x)
+			return []*graph.Array{e.Re, e.Im, e.VectorsRe, e.VectorsIm}
+		}, []string{"f32[0]", "f32[0]", "f32[0,0]", "f32[0,0]"},
+			[]string{"f32[0,3]", "f32[0,3]", "f32[0,3,3]", "f32[0,3,3]"}},
 		{"LU", func(x *graph.Array) []*graph.Array {
 			lu, pivots, order := graph.LU(x)
 			return []*graph.Array{lu, pivots, order}
@@ -70,6 +75,11 @@ func TestEmptyMatrices(t *testing.T) {
 	require.Equal(t, []string{"f32[3,0]", "f32[0,0]", "f32[0,0]", "f32[0]", "f32[0,3]"},
 		shapes([]*graph.Array{q, r, u, s, vt}))
 	require.Equal(t, "f32[0]", graph.Solve(empty(0, 0), empty(0)).Shape().String())
+	none := graph.VMap(func(b *graph.Array) []*graph.Array {
+		eye := graph.Eye(graph.Float32, 3)
+		return []*graph.Array{graph.Solve(eye, b), graph.TriangularSolve(eye, b)}
+	})(empty(0, 3, 2))
+	require.Equal(t, []string{"f32[0,3,2]", "f32[0,3,2]"}, shapes(none), "one matrix for no right-hand sides")
 	require.Equal(t, "f32[3,0]", graph.Solve(graph.Eye(graph.Float32, 3), empty(3, 0)).Shape().String())
 	require.Equal(t, "f32[0,0]", graph.Grad(func(x *graph.Array) *graph.Array {
 		return graph.Sum(graph.Cholesky(x)).Add(graph.Det(x))

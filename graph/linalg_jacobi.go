@@ -32,13 +32,55 @@ func rotatePairs(x, c, s *Array) *Array {
 		SliceAxis(bottom, 0, 1, h), SliceAxis(top, 0, h-1, h))
 }
 
+// pairing is the way to read the pairs of a symmetric matrix and to turn the rows of an array by them.
+type pairing struct {
+	// elements returns p, q and r [h] of the matrices [[p, r], [r, q]] of the pairs.
+	elements func(x *Array) (p, q, r *Array)
+	// rotate is rotatePairs.
+	rotate func(x, c, s *Array) *Array
+	// mostSteps is the most steps in a turn of the loop.
+	mostSteps int
+}
+
+// slicedPairs reads and turns rows by slices.
+var slicedPairs = pairing{elements: func(x *Array) (p, q, r *Array) {
+	m, h := x.Dim(0), x.Dim(0)/2
+	diagonal := Diagonal(x, 0, 1)
+	return SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m), Diagonal(Slice(x, []int{0, h}, []int{h, m}), 0, 1)
+}, rotate: rotatePairs, mostSteps: 1}
+
+// takenPairs reads and turns rows by their numbers, with the same results. On a GPU that is a part of the kernels that
+// read them, where each diagonal and each concatenation is a kernel of its own.
+var takenPairs = pairing{elements: func(x *Array) (p, q, r *Array) {
+	m, h := x.Dim(0), x.Dim(0)/2
+	all, diagonal := Reshape(x, m*m), Mul(Iota(h), m+1)
+	return Take(all, diagonal, 0), Take(all, Add(diagonal, h*(m+1)), 0), Take(all, Add(diagonal, h), 0)
+}, rotate: func(x, c, s *Array) *Array {
+	m, h := x.Dim(0), x.Dim(0)/2
+	// The row that rotatePairs moves to place i.
+	i := Iota(m)
+	from := Select(Lt(i, 2), Mul(i, h), Select(Lt(i, h), Sub(i, 1), Select(Lt(i, m-1), Add(i, 1), h-1)))
+	isTop := Lt(from, h)
+	pair := Select(isTop, from, Sub(from, h))
+	cosine, sine := Take(c, pair, 0), Take(s, pair, 0)
+	isTop = ExpandDims(isTop, 1)
+	top, bottom := Take(x, pair, 0), Take(x, Add(pair, h), 0)
+	return Add(Mul(Select(isTop, cosine, sine), top), Mul(Select(isTop, Neg(sine), cosine), bottom))
+}, mostSteps: 8}
+
 // jacobi is the state of an iteration: x is being made diagonal (or orthogonal, row by row), w [m, m] collects the
 // rotations, off says how far x still was from its goal before the last sweep, and before the one before that.
 type jacobi struct{ X, W, Off, Before, Sweep *Array }
 
-// iterate runs sweeps until off is at most goal, or stops shrinking while it is already small.
-func (j jacobi) iterate(goal float64, step func(x, w *Array) (*Array, *Array), off func(x *Array) *Array) jacobi {
-	small := math.Sqrt(goal)
+// iterate runs sweeps until off is at most goal, or stops shrinking while it is already small. A turn of a sweep's loop
+// has up to mostSteps steps.
+func (j jacobi) iterate(goal float64, mostSteps int, step func(x, w *Array) (*Array, *Array),
+	off func(x *Array) *Array) jacobi {
+	small, length := math.Sqrt(goal), j.X.Dim(0)-1
+	steps := min(mostSteps, length)
+	for length%steps != 0 {
+		steps--
+	}
 	return While(func(j jacobi) *Array {
 		shrinks := Or(Gt(j.Off, small), Le(j.Off, Mul(j.Before, .5)))
 		return And(And(Gt(j.Off, goal), shrinks), Lt(j.Sweep, maxSweeps))
@@ -47,7 +89,7 @@ func (j jacobi) iterate(goal float64, step func(x, w *Array) (*Array, *Array), o
 		end, _ := Scan(func(p pair, _ None) (pair, None) {
 			x, w := step(p.X, p.W)
 			return pair{x, w}, None{}
-		}, pair{j.X, j.W}, None{}, Length(j.X.Dim(0)-1))
+		}, pair{j.X, j.W}, None{}, Length(length), Unroll(steps))
 		return jacobi{end.X, end.W, off(end.X), j.Off, Add(j.Sweep, 1)}
 	}, j)
 }

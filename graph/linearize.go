@@ -78,8 +78,8 @@ func (l *linear) residual(v *Array) *Array {
 	return v
 }
 
-// found records the values of a node's known results, with which outs begins, and returns the rest of outs.
-func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
+// recordKnown records the values of a node's known results, with which outs begins, and returns the rest of outs.
+func (l *linear) recordKnown(n *Node, unknown []bool, outs []*Array) []*Array {
 	for i, o := range n.Outs {
 		if !unknown[i] {
 			l.known[o], outs = outs[0], outs[1:]

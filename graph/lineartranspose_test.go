@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // 30.202: the transpose of a linear function multiplies by the transpose of its matrix.
@@ -65,7 +66,7 @@ func TestEachLane(t *testing.T) {
 		return graph.HostCall("half_sum", []graph.Shape{graph.ShapeOf(graph.Float32), graph.ShapeOf(graph.Int32)}, x,
 			graph.Of(int32(7)))
 	})
-	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, openCPU(t)} {
+	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.OpenCPU(t, 0)} {
 		calls = 0
 		got, err := xlabridge.Jit1(b, f)(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
 		require.NoError(t, err)

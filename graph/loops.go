@@ -275,8 +275,8 @@ func (g *Graph) loopColumns() float64 {
 	return columns
 }
 
-// Grain is the number of elements that one op works on, averaged over all operations of a call, and the number of these
-// operations; as in Cost a while turns once. Work of a coarse grain can be shared out.
+// Grain returns the number of operations of a call, and how many elements the op of an operation works on, averaged
+// over all operations. A while turns once, as in Cost. Work of a coarse grain can be shared out.
 func (g *Graph) Grain() (elements, operations float64) {
 	weighted, all := g.grain()
 	return weighted / max(1, all), all

@@ -137,7 +137,7 @@ func TestLoopsByAnotherName(t *testing.T) {
 			return While(func(s state) *Array {
 				return Lt(s.I, 9)
 			}, func(s state) state { return state{Add(s.I, 1), step(s)} },
-				state{Zeros(ShapeOf(Int32)), x}).X
+				state{Scalar(0, Int32), x}).X
 		}
 	}
 	for i, c := range []struct {
@@ -152,7 +152,7 @@ func TestLoopsByAnotherName(t *testing.T) {
 		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }),
 			func(p *Program) any { return p.Graph.ShortLoops() }},
 		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
-			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Zeros(ShapeOf(Int32))})
+			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Scalar(0, Int32)})
 		}), func(p *Program) any { return renamed(p.lowerTo(PhaseWrites, TargetCPUKernels)) }},
 	} {
 		p, err := Trace("f", c.f, Abstract(ShapeOf(Float32, c.dims...)))

@@ -14,11 +14,10 @@ import (
 // the others are what it is about. Its result (an int32 scalar) has no meaning.
 const DebugTarget = "xlarun_debug"
 
-// debugAttrs: what is printed, or the name of a callback; the inputs' first lanes axes are those of VMap.
 type debugAttrs struct {
-	text     string
+	text     string // what is printed, or the name of a callback
 	callback bool
-	lanes    int
+	lanes    int // how many of the inputs' first axes VMap has mapped
 }
 
 // message is the attributes as a kernel's input.

@@ -385,8 +385,8 @@ func largeProduct(n *Node) bool {
 	return rows > 1 && columns > 1 && rows*inner*columns >= leastApart
 }
 
-// productSizes are those of one product of two matrices, [rows, inner] and [inner, columns], of as many as a node's
-// batch axes have.
+// productSizes returns the sizes of the matrices [rows, inner] and [inner, columns] that a node multiplies, for each
+// element of its batch axes.
 func productSizes(n *Node) (rows, inner, columns int) {
 	a, x, y := n.Attrs.(dotAttrs), n.Inputs[0].shape, n.Inputs[1].shape
 	left, right := a.free(x.Rank(), y.Rank())

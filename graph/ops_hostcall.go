@@ -174,7 +174,7 @@ func RunHostCall(message []byte, args []*Array, outs []Shape) ([][]byte, error) 
 	}
 	flat := make([]*Array, len(args))
 	for i, a := range args {
-		b, err := elementBytes(a)
+		b, err := HostBytes(a)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func RunHostCall(message []byte, args []*Array, outs []Shape) ([][]byte, error) 
 		if a, err = Eval(a); err != nil {
 			return nil, err
 		}
-		if bytes[i], err = elementBytes(a); err != nil {
+		if bytes[i], err = HostBytes(a); err != nil {
 			return nil, err
 		}
 	}

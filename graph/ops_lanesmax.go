@@ -28,7 +28,7 @@ var _ = register(&Op{
 					m := Convert(x[0], Float32)
 					s := SparsityOf(Ne(x[0], 0), Of(int32(4)))
 					return ForiLoop(0, s.Rows, func(i, y *Array) *Array {
-						sum := FoldRow(s, i, Zeros(ShapeOf(Float32)), func(sum, at, j *Array) *Array {
+						sum := FoldRow(s, i, Scalar(0), func(sum, at, j *Array) *Array {
 							w := DynamicIndex(Flatten1D(m), at, 0)
 							return Select(Ne(w, 0), Add(sum, Mul(w, DynamicIndex(x[1], j, 0))), sum)
 						})

@@ -111,10 +111,7 @@ func (m dense) lower() dense {
 // [n, n]; its symmetric part is taken. Where x is not positive definite the lower triangle is NaN. As
 // jax.numpy.linalg.cholesky.
 func Cholesky(x *Array) *Array {
-	if x = square("Cholesky", x); x.Size() == 0 {
-		return x
-	}
-	return apply1(op("cholesky"), nil, symmetric(x))
+	return applyMatrices(op("cholesky"), nil, symmetric(square("Cholesky", x)))[0]
 }
 
 // CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].

@@ -121,21 +121,13 @@ type Eigen struct{ Re, Im, VectorsRe, VectorsIm *Array }
 // find no eigenvalue, all results are NaN.
 // Derivatives need distinct eigenvalues; they are not finite where two are equal. For symmetric matrices see [Eigh].
 func Eig(x *Array) Eigen {
-	if x = square("Eig", x); x.Dim(-1) == 0 {
-		re, im := EigVals(x)
-		return Eigen{re, im, ZerosLike(x), ZerosLike(x)}
-	}
-	outs := apply(op("eig"), eigAttrs{vectors: true}, []*Array{x})
+	outs := applyMatrices(op("eig"), eigAttrs{vectors: true}, square("Eig", x))
 	return Eigen{outs[0], outs[1], outs[2], outs[3]}
 }
 
 // EigVals gives the real and the imaginary parts [..., n] of the eigenvalues of any square x [..., n, n], in the order
 // of [Eig]. As numpy.linalg.eigvals.
 func EigVals(x *Array) (re, im *Array) {
-	if x = square("EigVals", x); x.Dim(-1) == 0 {
-		none := Zeros(Shape{DType: x.DType(), Dims: slices.Clone(x.Dims()[:x.Rank()-1])})
-		return none, none
-	}
-	outs := apply(op("eig"), eigAttrs{}, []*Array{x})
+	outs := applyMatrices(op("eig"), eigAttrs{}, square("EigVals", x))
 	return outs[0], outs[1]
 }

@@ -36,6 +36,9 @@ var _ = register(&Op{
 			return kernelCall(eighKernel, nil, shapesOf(n.Outs), in...)
 		}
 		decompose := jacobiEigh
+		if l.target == TargetCUDA {
+			decompose = func(a *Array) (w, v *Array) { return jacobiEighBy(takenPairs, a) }
+		}
 		if n := in[0].Dim(-1); l.target == TargetTPU && in[0].DType() == Float32 && n > 1 && n <= mostEighTPU {
 			decompose = eighTPU
 		}
@@ -93,28 +96,28 @@ func apart(x *Array) *Array { return Add(x, Diag(Mul(Convert(Iota(x.Dim(0)), x.D
 
 // jacobiEigh diagonalises a symmetric matrix by two-sided rotations. The expansion that XLA has itself ("Eigh") stops
 // at 1e-8 in float64 and takes longer to compile.
-func jacobiEigh(a *Array) (w, v *Array) {
+func jacobiEigh(a *Array) (w, v *Array) { return jacobiEighBy(slicedPairs, a) }
+
+// jacobiEighBy is jacobiEigh by one of the pairings, which have the same results.
+func jacobiEighBy(pairs pairing, a *Array) (w, v *Array) {
 	n, d := a.Dim(0), a.DType()
 	if n == 1 {
 		return Reshape(a, 1), OnesLike(a)
 	}
 	scale := scaleOf(a)
 	x := even(Div(a, scale), true)
-	m, h := x.Dim(0), x.Dim(0)/2
+	m := x.Dim(0)
 	norm := Sqrt(Sum(Square(x)))
 	safe := Select(Gt(norm, 0), norm, OnesLike(norm))
 	others := Sub(1, Eye(d, m))
 	off := func(x *Array) *Array { return Div(Sqrt(Sum(Square(Mul(x, others)))), safe) }
 	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)),
-		Sweep: Zeros(Shape{DType: Int32})}
-	end := start.iterate(epsilon(d), func(x, w *Array) (*Array, *Array) {
-		diagonal := Diagonal(x, 0, 1)
-		p, q := SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m)
-		r := Diagonal(Slice(x, []int{0, h}, []int{h, m}), 0, 1)
-		c, s := jacobiAngles(p, q, r)
-		x = rotatePairs(x, c, s)
-		x = rotatePairs(MatrixTranspose(x), c, s) // symmetric again
-		return x, rotatePairs(w, c, s)
+		Sweep: Scalar(0, Int32)}
+	end := start.iterate(epsilon(d), pairs.mostSteps, func(x, w *Array) (*Array, *Array) {
+		c, s := jacobiAngles(pairs.elements(x))
+		x = pairs.rotate(x, c, s)
+		x = pairs.rotate(MatrixTranspose(x), c, s) // symmetric again
+		return x, pairs.rotate(w, c, s)
 	}, off)
 	values := Mul(SliceAxis(Diagonal(end.X, 0, 1), 0, 0, n), scale)
 	sorted := SortKV([]*Array{values, Iota(n)}, 0, 1)
@@ -204,11 +207,6 @@ func (m dense) rotateRows(p, q int, c, s float64) {
 // of the eigenvectors fixed: the first element that is at least half as large as the largest is positive. Derivatives
 // of the eigenvectors need distinct eigenvalues; they are not finite where two are equal.
 func Eigh(x *Array) (w, v *Array) {
-	x = square("Eigh", x)
-	if n := x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{n}, []int{n, n})
-		return outs[0], outs[1]
-	}
-	outs := apply(op("eigh"), nil, []*Array{symmetric(x)})
+	outs := applyMatrices(op("eigh"), nil, symmetric(square("Eigh", x)))
 	return outs[0], outs[1]
 }

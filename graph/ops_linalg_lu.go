@@ -168,11 +168,6 @@ func luReference(a dense) (lu dense, pivots, permutation []float64) {
 // the strict lower triangle of lu [n, n] with ones on its diagonal and u the upper triangle. pivots (int32 [n]) is the
 // same permutation as LAPACK gives it: row i was swapped with row pivots[i], for i = 0, 1, …. As jax.lax.linalg.lu.
 func LU(x *Array) (lu, pivots, permutation *Array) {
-	x = square("LU", x)
-	if n := x.Dim(-1); x.Size() == 0 {
-		rows := Zeros(matrixDims(x.shape, n).with(Int32))
-		return x, rows, rows
-	}
-	outs := apply(op("lu"), nil, []*Array{x})
+	outs := applyMatrices(op("lu"), nil, square("LU", x))
 	return outs[0], outs[1], outs[2]
 }

@@ -161,11 +161,6 @@ func qrReference(a dense) (q, r dense) {
 // (the reduced form), q r = x. Signs are LAPACK's and so JAX's: the diagonal of r is not made positive. Derivatives
 // need the first k columns of x to be independent.
 func QR(x *Array) (q, r *Array) {
-	x = matrix("QR", x)
-	if m, n := x.Dim(-2), x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{m, min(m, n)}, []int{min(m, n), n})
-		return outs[0], outs[1]
-	}
-	outs := apply(op("qr"), nil, []*Array{x})
+	outs := applyMatrices(op("qr"), nil, matrix("QR", x))
 	return outs[0], outs[1]
 }

@@ -107,11 +107,8 @@ func Solve(a, b *Array) *Array {
 		})[0]
 	}
 	a, b, vector := system("Solve", a, b, false)
-	x := b
-	if b.Size() > 0 {
-		lu, _, permutation := LU(StopGradient(a))
-		x = apply1(op("solve"), solveAttrs{}, a, lu, permutation, b)
-	}
+	lu, _, permutation := LU(StopGradient(a))
+	x := applyMatrices(op("solve"), solveAttrs{}, a, lu, permutation, b)[0]
 	if vector {
 		return Reshape(x, x.Size())
 	}

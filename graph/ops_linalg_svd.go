@@ -120,8 +120,8 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 		return Sqrt(ReduceMax(Mul(cosines, Sub(1, Eye(d, rows)))))
 	}
 	start := jacobi{X: columns, W: Eye(d, rows), Off: off(columns), Before: Full(Shape{DType: d}, math.Inf(1)),
-		Sweep: Zeros(Shape{DType: Int32})}
-	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), func(y, w *Array) (*Array, *Array) {
+		Sweep: Scalar(0, Int32)}
+	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), 1, func(y, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(products(y))
 		return rotatePairs(y, c, s), rotatePairs(w, c, s)
 	}, off)
@@ -246,11 +246,6 @@ func inner(x, y []float64) float64 {
 // signs fixed: the first element of each column of u that is at least half as large as the largest is positive.
 // Derivatives of u and vt need distinct singular values (and, where x is not square, none that is zero).
 func SVD(x *Array) (u, s, vt *Array) {
-	x = matrix("SVD", x)
-	if m, n := x.Dim(-2), x.Dim(-1); x.Size() == 0 {
-		outs := emptyResults(x, []int{m, min(m, n)}, []int{min(m, n)}, []int{min(m, n), n})
-		return outs[0], outs[1], outs[2]
-	}
-	outs := apply(op("svd"), nil, []*Array{x})
+	outs := applyMatrices(op("svd"), nil, matrix("SVD", x))
 	return outs[0], outs[1], outs[2]
 }

@@ -138,12 +138,9 @@ func number(b bool) int {
 // solveLanes folds the lane axis, at place at of the last input, into its neighbour behind, applies n, and unfolds.
 func solveLanes(b *batching, n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {
 	dims := rhs.Dims()
-	if rhs.Size() == 0 {
-		return []*Array{Zeros(rhs.shape)}, []int{at}
-	}
 	folded := slices.Concat(dims[:at], []int{dims[at] * dims[at+1]}, dims[at+2:])
-	out := apply1(n.Op, n.Attrs, append(slices.Clone(in[:len(in)-1]), Reshape(rhs, folded...))...)
-	return []*Array{Reshape(out, dims...)}, []int{at}
+	out := applyMatrices(n.Op, n.Attrs, append(slices.Clone(in[:len(in)-1]), Reshape(rhs, folded...))...)
+	return []*Array{Reshape(out[0], dims...)}, []int{at}
 }
 
 // triangularReference is substitution, forward or backward.
@@ -206,10 +203,7 @@ func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 		})[0]
 	}
 	a, b, vector := system("TriangularSolve", a, b, t.right)
-	x := b
-	if b.Size() > 0 {
-		x = apply1(op("triangular_solve"), t, a, b)
-	}
+	x := applyMatrices(op("triangular_solve"), t, a, b)[0]
 	if vector {
 		return Reshape(x, x.Size())
 	}

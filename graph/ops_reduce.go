@@ -402,8 +402,8 @@ func Softmax(x *Array, axis int) *Array {
 	return Div(x, broadcastReduced(Sum(x, axes...), x, axes))
 }
 
-// belowMax is x minus its largest element over the axes, as a constant: derivatives of what follows do not depend on
-// it. A NaN stays in its element.
+// belowMax is x minus its largest element over the axes. That element counts as a constant: derivatives leave it out. A
+// NaN stays in its element.
 func belowMax(x *Array, axes []int) *Array {
 	return Sub(x, broadcastReduced(StopGradient(fastExtreme("max", x, axes)), x, axes))
 }

@@ -128,12 +128,15 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	if l.target.accelerator() {
 		unroll = max(unroll, launchesSaved(n))
 	}
+	if l.stepsWritten(n) {
+		unroll = max(a.length, 1)
+	}
 	turns := a.length / unroll
 	outside := args.consts
 	if turns > 1 {
 		around := l.cut
 		l.rowsApart(n, outside)
-		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
+		init := slices.Concat([]*Array{Scalar(0, Int32)}, state.concat())
 		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
 		// GPU need not ask the host after each.
 		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
@@ -159,7 +162,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		turns = 0
 	}
 	for i := turns * unroll; i < a.length; i++ {
-		state = step(Full(Shape{DType: Int32}, i), state)
+		state = step(Scalar(i, Int32), state)
 	}
 	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
 }

@@ -126,7 +126,8 @@ func searchByHalves(list, x *Array, after bool) *Array {
 }
 
 // SearchSorted gives for each element of x the int32 index in the ascending vector sorted at which to insert it so that
-// the order stays: before equal elements, or after them. NaN counts as larger than all numbers, as in Sort.
+// the order stays: before equal elements, or after them. NaN counts as larger than all numbers, as in Sort. Arrays of
+// two dtypes are compared in the dtype of their sum: uint64 and a signed integer in float32, as in JAX.
 func SearchSorted(sorted, x *Array, after bool) *Array {
 	if sorted.Rank() != 1 {
 		throw("SearchSorted", "got %s, want an ascending vector", sorted.shape)

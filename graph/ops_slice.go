@@ -150,7 +150,7 @@ var _ = register(&Op{
 		// One padding value a lane: pad with 0, and a mask says where.
 		zero := Zeros(Shape{DType: x.DType()})
 		padded := apply1(n.Op, wide, x, zero)
-		inside := apply1(n.Op, n.Attrs, Full(Shape{Bool, n.Inputs[0].Dims()}, true), Full(Shape{DType: Bool}, false))
+		inside := apply1(n.Op, n.Attrs, Full(Shape{Bool, n.Inputs[0].Dims()}, true), Scalar(false))
 		return []*Array{
 			Select(inside, padded,
 				Reshape(in[1], append([]int{b.size}, slices.Repeat([]int{1}, inside.Rank())...)...))}, []int{0}

@@ -68,7 +68,7 @@ var _ = register(&Op{
 			for i, g := range bodies {
 				bodies[i] = closedGraph("switch", shapesOf(g.Params), func(p []*Array) []*Array {
 					inline(g, p)
-					return []*Array{Zeros(Shape{DType: Int32})}
+					return []*Array{Scalar(0, Int32)}
 				})
 			}
 		}
@@ -261,7 +261,7 @@ func splitSwitch(l *linear, n *Node, in []*Array, unknown []bool) {
 	}
 	outs := apply(n.Op, nil, append(in[:1:1], choose(in[1:], known)...), knownBodies...)
 	inputs := l.inputs(n, in)
-	for _, r := range l.found(n, outUnknown, outs) {
+	for _, r := range l.recordKnown(n, outUnknown, outs) {
 		inputs = append(inputs, l.residual(r))
 	}
 	for i, b := range branches {

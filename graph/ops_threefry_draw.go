@@ -65,7 +65,7 @@ var _ = register(&Op{
 			words[i] = broadcastInDim(k, s.Dims, keys)
 		}
 		counter := broadcastInDim(rowMajorIota(draws), s.Dims, rangeInts(first, first+len(a.dims)))
-		x, y := ThreeFry2x32(words[0], words[1], Zeros(Shape{DType: Uint32}), counter)
+		x, y := ThreeFry2x32(words[0], words[1], Scalar(0, Uint32), counter)
 		if a.both {
 			return []*Array{x, y}
 		}
@@ -126,7 +126,7 @@ func (a threefryAttrs) draw(in, out []*Tensor) {
 }
 
 // rowMajorIota counts the elements of s in row-major order. It is a sum over the axes, not one long count in another
-// shape, so that the loops over a draw are those of its own axes and whatever uses it can join them.
+// shape. So the loops over a draw go over its own axes, and the loops of what uses it can join them.
 func rowMajorIota(s Shape) *Array {
 	var index *Array
 	stride := 1

@@ -108,7 +108,7 @@ var _ = register(&Op{
 					return While(func(c carry) *Array {
 						return Lt(c.I, 4)
 					}, func(c carry) carry { return carry{Add(c.I, 1), Sin(c.X)} },
-						carry{Zeros(ShapeOf(Int32)), x[0]}).X
+						carry{Scalar(0, Int32), x[0]}).X
 				}},
 		}
 	},
@@ -245,7 +245,7 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	cond := knownPart(n.Bodies[0], known.ofCond(), []bool{true})
 	body := knownPart(n.Bodies[1], known.ofBody(), known.carry)
 	args := splitWhileParts(a, in).choose(known)
-	l.found(n, outUnknown, apply(n.Op, whileOf(a.name, args), args.concat(), cond, body))
+	l.recordKnown(n, outUnknown, apply(n.Op, whileOf(a.name, args), args.concat(), cond, body))
 	whole := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: l.inputs(n, in), Bodies: n.Bodies, pos: n.pos}
 	whole.Outs = make([]*Array, len(n.Outs))
 	for i, o := range n.Outs {

@@ -97,11 +97,11 @@ func (p *Packing) Pack(tree any) []*Array {
 		}
 		out = append(out, Concatenate(parts[0].Rank()-1, parts...))
 	}
-	return append(out, p.others(leaves)...)
+	return append(out, p.notPacked(leaves)...)
 }
 
-// others returns the leaves that are not packed.
-func (p *Packing) others(leaves []*Array) (out []*Array) {
+// notPacked returns the leaves that are not packed.
+func (p *Packing) notPacked(leaves []*Array) (out []*Array) {
 	for i, a := range leaves {
 		if p.class[i] == NotPacked {
 			out = append(out, a)
@@ -178,7 +178,7 @@ func (p *Packing) PackHost(tree any) ([]*Array, error) {
 			if p.class[i] != d {
 				continue
 			}
-			b, err := elementBytes(a)
+			b, err := HostBytes(a)
 			if err != nil {
 				return nil, err
 			}
@@ -186,7 +186,7 @@ func (p *Packing) PackHost(tree any) ([]*Array, error) {
 		}
 		out = append(out, FromBytes(ShapeOf(d, p.sizes[k]), packed))
 	}
-	return append(out, p.others(leaves)...), nil
+	return append(out, p.notPacked(leaves)...), nil
 }
 
 // UnpackHost is Unpack of arrays without leading axes. The leaves that were packed are on the host, the others stay
@@ -195,7 +195,7 @@ func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
 	packed := make([][]byte, len(p.arrays))
 	for k := range p.arrays {
 		var err error
-		if packed[k], err = elementBytes(arrays[k]); err != nil {
+		if packed[k], err = HostBytes(arrays[k]); err != nil {
 			return nil, err
 		}
 	}
@@ -203,13 +203,4 @@ func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
 		size := ItemSize(s.DType)
 		return FromBytes(s, slices.Clone(packed[k][size*from:size*(from+s.Size())]))
 	}), nil
-}
-
-// elementBytes returns an array's elements, on the host.
-func elementBytes(a *Array) ([]byte, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	return data.HostBytes()
 }

@@ -101,9 +101,9 @@ func same(t *testing.T, name string, want, got any) {
 	require.Len(t, gots, len(wants), name)
 	for i := range wants {
 		require.True(t, wants[i].Shape().Equal(gots[i].Shape()), "%s, leaf %d", name, i)
-		a, err := elementBytes(wants[i])
+		a, err := HostBytes(wants[i])
 		require.NoError(t, err)
-		b, err := elementBytes(gots[i])
+		b, err := HostBytes(gots[i])
 		require.NoError(t, err)
 		require.Equal(t, a, b, "%s, leaf %d", name, i)
 	}

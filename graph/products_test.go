@@ -7,12 +7,13 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // A product of bools is whether both are true anywhere along the contracted axis, on the interpreter and on XLA; along
 // an empty axis it is false.
 func TestProductsOfBools(t *testing.T) {
-	for where, backend := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": openCPU(t)} {
+	for where, backend := range xlatest.Backends(t) {
 		for _, inner := range []int{0, 1, 3} {
 			bits := func(dims ...int) *graph.Array {
 				n := graph.Iota(dims[0] * dims[1])

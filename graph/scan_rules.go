@@ -176,7 +176,7 @@ func (s *scanSplit) runKnown() {
 	})
 	args := map2ScanParts(s.in, known, choose)
 	outs := apply(s.node.Op, s.attrs.sized(args), args.concat(), body)
-	s.l.found(s.node, s.outUnknown.concat(), outs)
+	s.l.recordKnown(s.node, s.outUnknown.concat(), outs)
 	for _, v := range s.stacked {
 		s.stacks = append(s.stacks, s.l.residual(outs[output[v]]))
 	}

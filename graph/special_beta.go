@@ -72,6 +72,6 @@ func betaFraction(a, b, x *Array) *Array {
 		next := step(step(s, even), odd)
 		next.N = Add(s.N, 1)
 		return next
-	}, state{Full(Shape{DType: Int32}, 0), one, first, first, one})
+	}, state{Scalar(0, Int32), one, first, first, one})
 	return last.H
 }

@@ -289,7 +289,7 @@ func TestSpecialValues(t *testing.T) {
 		{"6: mod", func() *Array {
 			return Mod(f(1, -1, 1, -1, 5, 0, 1, inf), f(inf, inf, -inf, -inf, -inf, -inf, 0, 5))
 		}, []float64{1, inf, -inf, -1, -inf, 0, nan, nan}},
-		{"7: the slope of a running maximum behind a NaN", slope(extremum(CumMax), 1, nan, 3), []float64{1, 0, 0}},
+		{"7: the slope of a running maximum after a NaN", slope(extremum(CumMax), 1, nan, 3), []float64{1, 0, 0}},
 		{"8: of a minimum", slope(extremum(CumMin), 1, nan, 3), []float64{1, 0, 0}},
 		{"9: from the end", slope(extremum(CumMax, Reversed()), 1, nan, 3), []float64{0, 0, 1}},
 		{"10: a NaN first", slope(extremum(CumMax), nan, 1, nan, 3), []float64{0, 0, 0, 0}},

@@ -203,7 +203,7 @@ func tensorFromBytes(s Shape, b []byte) *Tensor {
 
 // ToTensor reads a concrete or lazy array into a host tensor.
 func ToTensor(a *Array) (*Tensor, error) {
-	b, err := elementBytes(a)
+	b, err := HostBytes(a)
 	if err != nil {
 		return nil, err
 	}
@@ -377,6 +377,15 @@ func Complexes(a *Array) ([]complex64, error) {
 		}
 	}
 	return out, nil
+}
+
+// HostBytes reads an array's elements as Data.HostBytes returns them. The caller does not change them.
+func HostBytes(a *Array) ([]byte, error) {
+	data, err := a.Data()
+	if err != nil {
+		return nil, err
+	}
+	return data.HostBytes()
 }
 
 // Floats reads an array's elements as float64, whatever its dtype, except complex numbers, which are refused.

@@ -33,7 +33,7 @@ func updateLike(layers int) (func(w []*Array, x *Array) []*Array, []*Array, *Arr
 		_, adv := Scan(func(c, r *Array) (*Array, *Array) {
 			c = Add(r, Mul(c, .99))
 			return c, c
-		}, Zeros(ShapeOf(Float32)), Mean(obs, 1, 2), ReverseScan())
+		}, Scalar(0), Mean(obs, 1, 2), ReverseScan())
 		loss := func(w []*Array, mb [2]*Array) *Array {
 			y := VMap(VMap(func(v *Array) *Array { return net(w, v) }))(mb[0])
 			ratio := Exp(Sub(Mean(y, 1, 2), 1))
@@ -66,7 +66,7 @@ func BenchmarkTrace(b *testing.B) {
 // XLARUN_LONG=1 go test ./graph -run TracesLeaveMemoryFlat
 func TestTracesLeaveMemoryFlat(t *testing.T) {
 	update, w, x := updateLike(20)
-	rounds := 200
+	rounds := 60
 	if long.On() {
 		rounds = 10000
 	}

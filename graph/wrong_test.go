@@ -96,7 +96,7 @@ func TestOnceWrong(t *testing.T) {
 			return Stack([]*Array{Convert(Sum(Of([]uint8{200, 200})), Int32), Sum(Of([]int16{30000, 30000})),
 				Sum(Of([]int8{-100, -100})), Prod(Of([]int8{100, 100})), Prod(Of([]bool{true, true}))}, 0)
 		}, []float64{400, 60000, -200, 10000, 1}},
-		{21, "sums of 16-bit floats go on behind 256", func() *Array {
+		{21, "sums of 16-bit floats go on after 256", func() *Array {
 			return Stack([]*Array{Sum(Ones(ShapeOf(BFloat16, 4096))), Index(CumSum(Ones(ShapeOf(BFloat16, 4096)), 0),
 				4095), Convert(Mean(Ones(ShapeOf(Float16, 5000))), BFloat16)}, 0)
 		}, []float64{4096, 4096, 1}},
@@ -106,7 +106,7 @@ func TestOnceWrong(t *testing.T) {
 		{23, "the slope of the cube root at 0 is infinite", func() *Array {
 			return Grad(func(x *Array) *Array { return Cbrt(x) })(Scalar(0))
 		}, []float64{inf}},
-		{24, "NaN is inserted behind all numbers, and before or behind other NaNs", func() *Array {
+		{24, "NaN is inserted after all numbers, and before or after other NaNs", func() *Array {
 			x := f(float32(nan), 2, 0, 4)
 			return Stack([]*Array{SearchSorted(f(1, 2, 3), x, false), SearchSorted(f(1, 2, 3), x, true),
 				SearchSorted(f(1, 2, float32(nan)), x, false), SearchSorted(f(1, 2, float32(nan)), x, true)}, 0)

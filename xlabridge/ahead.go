@@ -91,7 +91,11 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 			r.info.Seconds = time.Since(start).Seconds()
 			return c.newAhead(e, r, nil)
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(c.lib, c.platformKey(), err)
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+		if r.store != nil {
+			r.info.Reason += r.similarEntry(c.lib, c.platformKey(), err)
+			r.unusable(key, err)
+		}
 	}
 	raw, err := c.topology.compile(code, append(options, r.serialized()...))
 	if err != nil {
@@ -191,12 +195,12 @@ func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *
 }
 
 // absent returns a buffer of a topology's device: a shape without elements.
-func (c *Client) absent(name string, dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
+func (c *Client) absent(dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
 	h := &handle{client: c, free: func() error { return nil }}
 	if err := c.remember(h); err != nil {
 		return nil, err
 	}
-	b := &Buffer{h: h, device: device, program: name}
+	b := &Buffer{h: h, device: device}
 	b.shape.Do(func() { b.dtype, b.dims = dtype, dims })
 	runtime.AddCleanup(b, func(h *handle) { h.lose() }, h)
 	return b, nil
@@ -209,11 +213,7 @@ func (b *Buffer) absentValue(dst []byte) error {
 		clear(dst)
 		return nil
 	}
-	if b.program == "" {
-		return fmt.Errorf("xlabridge: the array was put on %s, which is not on this machine, so it has no elements",
-			t.Name)
-	}
-	return t.notRun(b.program)
+	return fmt.Errorf("xlabridge: the array was put on %s, which is not on this machine, so it has no elements", t.Name)
 }
 
 // notRun is the error of a program that cannot run.

@@ -20,8 +20,6 @@ type Buffer struct {
 	inner  *pjrt.Buffer // nil on a topology, which has no elements
 	device int
 
-	program string // that a topology did not run to make it; "" for an argument
-
 	shape sync.Once // fills the two below for results of programs
 	dtype dtypes.DType
 	dims  []int
@@ -64,7 +62,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	}
 	defer done()
 	if c.topology != nil {
-		return c.absent("", dtype, slices.Clone(dims), device)
+		return c.absent(dtype, slices.Clone(dims), device)
 	}
 	if len(data) == 0 {
 		data = make([]byte, 1) // the plugin needs an address even for no bytes

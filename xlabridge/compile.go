@@ -223,15 +223,20 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
 	if err != nil {
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(l, platform, err)
 		r.keepFusions = errors.Is(err, errNotLoaded)
-		if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
-			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)",
-				r.name, key, r.store.Dir(), err)
-		}
+		r.unusable(key, err)
 		return key, false
 	}
 	r.info.Cache, r.info.Stored = CacheHit, true
 	args.executable = loaded
 	return key, true
+}
+
+// unusable notes an entry that is there and cannot be used, which is the error of looking it up.
+func (r *request) unusable(key cache.Key, err error) {
+	if !errors.Is(err, cache.ErrAbsent) && !errors.Is(err, errRenewed) {
+		r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name,
+			key, r.store.Dir(), err)
+	}
 }
 
 // key returns the program's key in the cache. options are the compiler's options without the overrides. The key of a
@@ -273,11 +278,10 @@ func (r *request) similarEntry(l *library, platform string, err error) string {
 		if e.Meta.Program != r.text || e.Meta.Program == "" {
 			continue
 		}
-		_, kind, _ := strings.Cut(e.Meta.Platform, "\n")
 		_, own, _ := strings.Cut(platform, "\n")
 		switch {
 		case e.Meta.Platform != platform:
-			return fmt.Sprintf("; the same program is there for %s, this device is %s", kind, own)
+			return fmt.Sprintf("; the same program is there for %s, this device is %s", e.Meta.Device(), own)
 		case e.Meta.Plugin != l.fingerprint:
 			return fmt.Sprintf("; the same program is there from another plugin (%.12s, this is %.12s)", e.Meta.Plugin,
 				l.fingerprint)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 type array = graph.Array
@@ -274,12 +275,8 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-func floats(t *testing.T, a *array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func TestTransposeKernel(t *testing.T) {
 	c := open(t, Options{})
@@ -340,7 +337,7 @@ func TestEmittersOfProgramsAlone(t *testing.T) {
 			return graph.ReduceWindow(x, "max", []int{3, 3})
 		}, x(90, 90), old},
 		"28.239 columns of whole numbers": {func(x *array) *array {
-			seven := graph.Full(graph.ShapeOf(graph.Uint32), uint32(7))
+			seven := graph.Scalar(uint32(7), graph.Uint32)
 			return graph.ReduceMin(graph.Mul(graph.Convert(x, graph.Uint32), seven), 0)
 		}, x(90, 90), unrolled},
 		"28.240 a loop": {func(x *array) *array {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "pjrt_abi.h"
+#include "../third_party/pjrt/pjrt_abi.h"
 
 // xb_use_store sets the store, a cgo.Handle, of the clients that this thread makes. 0: none.
 void xb_use_store(uintptr_t store);

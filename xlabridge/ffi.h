@@ -2,8 +2,8 @@
 #ifndef XLARUN_FFI_H
 #define XLARUN_FFI_H
 
-#include "ffi_abi.h"
-#include "pjrt_abi.h"
+#include "../third_party/pjrt/ffi_abi.h"
+#include "../third_party/pjrt/pjrt_abi.h"
 
 // xb_ffi finds the FFI extension of a plugin's table. NULL: the plugin cannot register handlers.
 xp_ffi_extension *xb_ffi(const xp_api *api);

@@ -23,10 +23,11 @@ type Options struct {
 	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 means 1. Other backends
 	// have all devices of the machine.
 	Devices int
-	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing.
-	// Its calls return results of the right shapes, and reading one is an error.
+	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing:
+	// Client.Compile returns a program, and calling it is an error, as is calling a function of Jit1.
 	Topology *target.Target
-	// Zeros makes the results of a topology's calls read as zeros. It is for programs whose shapes follow from results.
+	// Zeros makes the calls of a topology's programs return zeros of the right shapes in place of the error. It is for
+	// programs whose shapes follow from results.
 	Zeros bool
 	// Renew compiles programs again that are in the cache without having been compiled on their device. Such programs
 	// lack the compiler's measurements on the device.

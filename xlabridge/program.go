@@ -164,7 +164,9 @@ func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 
 // run executes the program on data on its devices.
 func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
-	if x.client.topology != nil {
+	if t := x.client.topology; t != nil && !t.zeros {
+		return nil, t.notRun(x.Program.Name)
+	} else if t != nil {
 		return x.absentResults()
 	}
 	data = append(data, x.captured...)
@@ -189,13 +191,13 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 	return outs, nil
 }
 
-// absentResults returns results without elements, on a topology.
+// absentResults returns results that read as zeros, on a topology.
 func (x *Compiled) absentResults() ([]*deviceData, error) {
 	outs := make([]*deviceData, len(x.Program.Outputs))
 	for i, s := range x.Program.Outputs {
 		outs[i] = &deviceData{client: x.client}
 		for device := range x.Program.Replicas {
-			b, err := x.client.absent(x.Program.Name, s.DType, s.Dims, device)
+			b, err := x.client.absent(s.DType, s.Dims, device)
 			if err != nil {
 				return nil, err
 			}

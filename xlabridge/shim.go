@@ -1,7 +1,7 @@
 package xlabridge
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O3 -g0 -Wall -Wno-psabi
+#cgo CFLAGS: -O3 -g0 -Wall -Wno-psabi
 #cgo linux LDFLAGS: -ldl -lm
 #include <stdlib.h>
 #include "shim.h"
@@ -11,6 +11,8 @@ import "C"
 import (
 	"fmt"
 	"unsafe"
+
+	_ "xlarun/third_party/pjrt" // the C files include its headers
 )
 
 // takeError turns the plugin's error into a Go error and frees it; nil stays nil.

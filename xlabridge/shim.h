@@ -3,7 +3,7 @@
 #ifndef XLARUN_SHIM_H
 #define XLARUN_SHIM_H
 
-#include "pjrt_abi.h"
+#include "../third_party/pjrt/pjrt_abi.h"
 
 // One slot is one opened plugin. A C function pointer carries no context, so each slot has its own
 // trampolines; eight different plugin files in one process are enough.

@@ -3,6 +3,7 @@ package xlabridge
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,12 +81,9 @@ func TestTopology(t *testing.T) {
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the "+
 					"cached program, too")
-				out, err := x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
-				require.NoError(t, err, "29.25 a call gives shapes")
-				require.True(t, out[0].Shape().Equal(graph.ShapeOf(graph.Float32)))
-				_, err = graph.Floats(out[0])
+				_, err = x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
 				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, "+
-					"so it did not run", "29.26")
+					"so it did not run", "29.26, 29.360: the call itself fails, not the first read of its result")
 				_, err = x.Executable.Execute(nil, nil)
 				require.ErrorContains(t, err, "did not run", "29.27")
 			}
@@ -106,6 +104,55 @@ func TestTopology(t *testing.T) {
 			require.ErrorContains(t, err, "compile broken for "+name, "29.31")
 		})
 	}
+}
+
+// With Options.Zeros a call returns zeros. Without it the call of a Jit function is an error, as is reading an array
+// that was put on the device.
+func TestTopologyCalls(t *testing.T) {
+	square := func(x *graph.Array) *graph.Array { return x.Square() }
+	x := graph.Ones(graph.ShapeOf(graph.Float32, 8))
+	for _, zeros := range []bool{false, true} {
+		c := openTopology(t, "v5e:2x2", Options{NoCache: true, Zeros: zeros})
+		y, err := Jit1(c, square)(x)
+		if !zeros {
+			require.ErrorContains(t, err, "program jit was compiled for v5e:2x2", "29.360")
+			require.Nil(t, y)
+			d, err := Put(c, 1, x)
+			require.NoError(t, err)
+			_, err = graph.Floats(d)
+			require.ErrorContains(t, err, "so it has no elements", "29.360")
+			continue
+		}
+		require.NoError(t, err)
+		got, err := graph.Floats(y)
+		require.NoError(t, err)
+		require.Equal(t, make([]float64, 8), got, "29.25")
+	}
+}
+
+// A damaged entry of a topology is reported, as that of a device is, and is replaced.
+func TestDamagedEntryOfATopology(t *testing.T) {
+	dir := t.TempDir()
+	var warned []string
+	compile := func() CompileInfo {
+		c := openTopology(t, "v5e:2x2", Options{CacheDir: dir, Warn: func(s string) { warned = append(warned, s) }})
+		e, err := c.CompileText("least", smallestModule, CompileOptions{})
+		require.NoError(t, err)
+		return e.Info()
+	}
+	first := compile()
+	require.Empty(t, warned)
+	file := filepath.Join(dir, first.Key+".xlaprogram")
+	bytes, err := os.ReadFile(file)
+	require.NoError(t, err)
+	bytes[len(bytes)-1] ^= 1
+	require.NoError(t, os.WriteFile(file, bytes, 0o600))
+	second := compile()
+	require.Equal(t, CacheMiss, second.Cache)
+	require.Len(t, warned, 1, "29.361")
+	require.Contains(t, warned[0], "program least was compiled anew: its entry ", "29.361")
+	require.Equal(t, CacheHit, compile().Cache)
+	require.Len(t, warned, 1)
 }
 
 // A program that was compiled without its device is a hit that says so, and is compiled again where that is wanted.

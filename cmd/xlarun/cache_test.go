@@ -42,7 +42,7 @@ func TestLossOfTheCacheIsSaid(t *testing.T) {
 	// 2: it can.
 	run(t, 0, "warmup")
 	stdout, _ = run(t, 0, "warmup")
-	require.Contains(t, stdout, "1 program ready (1 from the cache)")
+	require.Contains(t, stdout, "1 experiment ready (1 from the cache), with 3 programs")
 
 	// 3: all that it holds is damaged: said once for each program, and repaired.
 	entries := 0

@@ -16,15 +16,20 @@ import (
 	"xlarun/internal/long"
 )
 
-// example is examples/extend as a program: xlarun with parts that are registered in another module.
+// example is examples/extend as a program: xlarun with parts that are registered in another module. The module is in a
+// workspace with this one, so that the packages which were built for this test serve it too.
 func example(t *testing.T) *shelltest.Shell {
 	t.Helper()
 	s := shelltest.New(t)
 	s.Program = s.Path("extend")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.Program, ".")
-	build.Dir = filepath.Join("..", "..", "examples", "extend")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	for _, args := range [][]string{{"work", "init", filepath.Join("..", ".."), "."},
+		{"build", "-ldflags=-s -w", "-o", s.Program, "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = filepath.Join("..", "..", "examples", "extend")
+		cmd.Env = append(os.Environ(), "GOWORK="+s.Path("go.work"))
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%v: %s", args, out)
+	}
 	return s
 }
 

@@ -49,7 +49,7 @@ func (m *messageServer) stop() {
 // 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
 // members and the last checkpoint of one host. One of them is never killed.
 func TestHostsUnderFaults(t *testing.T) {
-	histories := 2
+	histories := 1
 	if long.On() {
 		histories = 50
 	}

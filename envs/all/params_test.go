@@ -41,9 +41,7 @@ var eventful = map[string][]settings.Pairs{
 // Each parameter of each registered environment, made larger and made smaller, changes an episode of random play, or
 // is refused. A width of 26 was accepted by Gather-v1 and meant 16.
 func TestEveryParameterMatters(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := xlatest.OpenCPU(t, 0)
 	for _, id := range envs.IDs() {
 		env, err := envs.Make(id)
 		require.NoError(t, err)

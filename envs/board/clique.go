@@ -68,7 +68,7 @@ type cliqueRules struct {
 	variant Variant
 }
 
-func (r cliqueRules) start() Edges { return r.none() }
+func (r cliqueRules) start() Edges { return r.noEdges() }
 
 func (r cliqueRules) legal(b Edges, _ *graph.Array) *graph.Array { return r.free(b) }
 
@@ -133,7 +133,7 @@ func (RamseyGame) DefaultParams() Params { return Params{} }
 
 // Reset removes all colours.
 func (r RamseyGame) Reset(_ random.Key, p Params) (RamseyState, *graph.Array) {
-	s := RamseyState{r.none(), envs.False(), envs.Steps(0)}
+	s := RamseyState{r.noEdges(), envs.False(), envs.Steps(0)}
 	return s, r.Observe(s, p)
 }
 

@@ -125,7 +125,7 @@ func choices(numbers []int, n int, f func(chosen []int)) {
 	choose(0, nil)
 }
 
-func (c colouring) none() Edges {
+func (c colouring) noEdges() Edges {
 	return Edges{graph.Zeros(graph.ShapeOf(graph.Uint32, 2, c.words))}
 }
 

@@ -11,6 +11,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // playedGames are what third_party/oracles/pgx_games.py wrote, whose docstring says what they mean.
@@ -43,9 +44,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
 	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
 	require.Len(t, v.Games, 4)
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	defer client.Close()
+	client := xlatest.OpenCPU(t, 0)
 	for _, g := range v.Games {
 		t.Run(g.Env, func(t *testing.T) {
 			env, err := envs.Make(g.Env)

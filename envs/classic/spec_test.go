@@ -7,6 +7,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -41,12 +42,8 @@ func TestParametersAreScalarsWithAnEffect(t *testing.T) {
 	}
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Actions and trees that do not fit are refused with what was got and what is wanted.
 func TestStepRefuses(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // dense is Gather with an int8 for each cell of the grid and its margin, without hazards and decoys: the form to
@@ -111,7 +112,7 @@ func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
 
 // Bits and bytes play the same episodes.
 func TestBitsEqualBytes(t *testing.T) {
-	bits, bytes := forms(t, cpu(t), 10, 30, 9, 8, 60)
+	bits, bytes := forms(t, xlatest.OpenCPU(t, 0), 10, 30, 9, 8, 60)
 	require.Equal(t, floats(t, bits()), floats(t, bytes()))
 }
 

@@ -104,7 +104,7 @@ func (z size) scatter(key random.Key, height, width *graph.Array, densities ...*
 	for x := range z.width {
 		is := kind.Index(x).ExpandDims(0).Eq(layer)
 		w, b := z.wordOf(x)
-		rows[w] = rows[w].Or(where(is, graph.Full(graph.ShapeOf(graph.Int32), int32(uint32(1)<<b))))
+		rows[w] = rows[w].Or(where(is, graph.Scalar(int32(uint32(1)<<b), graph.Int32)))
 	}
 	inner := rows[0]
 	if len(rows) > 1 {
@@ -223,7 +223,7 @@ func (z size) alone(y, x *graph.Array) *graph.Array {
 	if n := z.wordsOfRow(); n > 1 {
 		w, b = w.Mul(n).Add(graph.ShiftRightLogical(b, 5)), b.And(word-1)
 	}
-	return where(graph.Iota(z.wordsOfLayer()).Eq(w), graph.ShiftLeft(graph.Full(graph.ShapeOf(graph.Int32), 1), b))
+	return where(graph.Iota(z.wordsOfLayer()).Eq(w), graph.ShiftLeft(graph.Scalar(1, graph.Int32), b))
 }
 
 // observation converts a view, i32[layers, words], to zeros and ones, f16[layers, view, view].
@@ -231,6 +231,6 @@ func (z size) observation(view *graph.Array) *graph.Array {
 	layers, cells := view.Dim(0), z.view*z.view
 	all := bit(view.ExpandDims(2), graph.Iota(z.rowsOfWord()*z.view)) // and unused bits after the last row
 	seen := graph.SliceAxis(all.Reshape(layers, -1), 1, 0, cells)
-	half := func(x float64) *graph.Array { return graph.Full(graph.ShapeOf(graph.Float16), x) }
+	half := func(x float64) *graph.Array { return graph.Scalar(x, graph.Float16) }
 	return graph.Select(seen.Eq(1), half(1), half(0)).Reshape(layers, z.view, z.view)
 }

@@ -17,18 +17,11 @@ import (
 	"xlarun/envs/envtest"
 	"xlarun/envs/grid"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
-
-func cpu(t *testing.T) xlabridge.Backend {
-	t.Helper()
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
-}
 
 func gather(t *testing.T, height, width, view int) grid.Gather {
 	t.Helper()
@@ -37,12 +30,8 @@ func gather(t *testing.T, height, width, view int) grid.Gather {
 	return g
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func with(g grid.Gather, change func(p *grid.GatherParams)) grid.GatherParams {
 	p := g.DefaultParams()
@@ -124,7 +113,7 @@ func (w *world) observation() (all []float64) {
 
 // Random play follows the rules, written down with loops over cells, in each of its steps.
 func TestStepsFollowTheRules(t *testing.T) {
-	b := cpu(t)
+	b := xlatest.OpenCPU(t, 0)
 	for i, c := range []struct {
 		g             grid.Gather
 		change        func(p *grid.GatherParams)
@@ -262,7 +251,7 @@ func TestGrowthIsEven(t *testing.T) {
 	start.Field = graph.Int32s([]int32{-1, ^14, ^14, ^14, -1, 0, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0}, 4, 5)
 	start.View = graph.Int32s([]int32{0, 1 << 5, 0, 0}, 4, 1)
 	type found struct{ Cells, X, Y *graph.Array }
-	out, err := xlabridge.Jit1(cpu(t), func(keys random.Key) found {
+	out, err := xlabridge.Jit1(xlatest.OpenCPU(t, 0), func(keys random.Key) found {
 		return graph.VMap(func(key random.Key) found {
 			next, _, _, _, _ := g.Step(key, start, envs.Steps(4), p)
 			fresh, _ := g.Reset(key, p)

@@ -13,6 +13,7 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // byHand plays at random in a part of the steps, its first parameter; else it goes to the nearest thing in view of
@@ -63,7 +64,7 @@ func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key)
 // TestScores holds what the doc comment says of play at random and by hand: a greedy policy is far ahead of a random
 // one, and where there are decoys, one that eats them too is paid more and does worse.
 func TestScores(t *testing.T) {
-	b := cpu(t)
+	b := xlatest.OpenCPU(t, 0)
 	env, err := envs.Make("Gather-v1")
 	require.NoError(t, err)
 	head, err := policy.HeadOf(env.Spec().Action)

@@ -11,6 +11,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 )
@@ -69,17 +70,17 @@ func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S)
 		return o
 	}), input{random.Split(random.New(1), n), batch(t, first, v.Raw.State, n), action})
 	agreeStates(t, v.Raw.Next, next(got.Next))
-	agree(t, "obs", observations(v.Raw, env.Spec()), floats(t, got.Obs))
-	agree(t, "reward", v.Raw.Reward.Floats(), floats(t, got.Reward))
-	agree(t, "terminated", v.Raw.Terminated.Floats(), floats(t, got.Terminated))
-	agree(t, "truncated", v.Raw.Truncated.Floats(), floats(t, got.Truncated))
+	agree(t, "obs", observations(v.Raw, env.Spec()), graphtest.Floats(t, got.Obs))
+	agree(t, "reward", v.Raw.Reward.Floats(), graphtest.Floats(t, got.Reward))
+	agree(t, "terminated", v.Raw.Terminated.Floats(), graphtest.Floats(t, got.Terminated))
+	agree(t, "truncated", v.Raw.Truncated.Floats(), graphtest.Floats(t, got.Truncated))
 
 	fresh := run(t, graph.VMap(func(key random.Key) (o outcome[S]) {
 		state, obs := env.Reset(key, p)
 		return outcome[S]{state, obs, obs, obs, obs}
 	}), random.Key{Data: array(t, *v.Reset.Key, graph.Uint32)})
 	agreeStates(t, v.Reset.State, fresh.Next)
-	agree(t, "the observation of Reset", observations(v.Reset, env.Spec()), floats(t, fresh.Obs))
+	agree(t, "the observation of Reset", observations(v.Reset, env.Spec()), graphtest.Floats(t, fresh.Obs))
 }
 
 // parameters are the defaults with the values of the file. They must be equal, except for the Changed ones.
@@ -95,7 +96,7 @@ func parameters[P any](t *testing.T, p P, v vectors) P {
 		require.True(t, f.IsValid(), "no parameter %s", name)
 		ours := f.Interface().(*graph.Array)
 		if !changed[name] {
-			agree(t, "parameter "+name, want.Floats(), floats(t, ours))
+			agree(t, "parameter "+name, want.Floats(), graphtest.Floats(t, ours))
 		}
 		require.Len(t, want.Shape, ours.Rank(), name)
 		f.Set(reflect.ValueOf(array(t, want, ours.DType())))
@@ -126,7 +127,7 @@ func agreeStates(t *testing.T, want map[string]oracles.Array, got any) {
 	for name, w := range want {
 		a := v.FieldByName(name).Interface().(*graph.Array)
 		require.Equal(t, w.Shape, a.Dims(), name)
-		agree(t, "state."+name, w.Floats(), floats(t, a))
+		agree(t, "state."+name, w.Floats(), graphtest.Floats(t, a))
 	}
 }
 
@@ -169,13 +170,6 @@ func array(t *testing.T, a oracles.Array, d graph.DType) *graph.Array {
 	out, err := graph.Eval(graph.Float32s(a.Float32s(), a.Shape...).Convert(d))
 	require.NoError(t, err)
 	return out
-}
-
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
 }
 
 // run traces f once and runs it on the reference interpreter.

@@ -85,7 +85,7 @@ func (e ForageL2) Reset(key random.Key, p ForageL2Params) (ForageL2State, *graph
 	far := graph.Full(graph.ShapeOf(graph.Int32, l2Predators), -l2Side/2)
 	s := ForageL2State{Field: f.words, View: f.view(at), Have: f.count(), East: far,
 		South: graph.Iota(l2Predators).Mul(-l2Side / 2),
-		Good:  bit(word(kindKey), 0), Cue: graph.Full(graph.ShapeOf(graph.Bool), true), X: at.X, Y: at.Y,
+		Good:  bit(word(kindKey), 0), Cue: graph.Scalar(true), X: at.X, Y: at.Y,
 		Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }

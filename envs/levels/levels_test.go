@@ -14,6 +14,7 @@ import (
 	"xlarun/envs/draw"
 	"xlarun/envs/levels"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -21,12 +22,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // world is a state as plain numbers.
 type world struct {

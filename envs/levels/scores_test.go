@@ -12,7 +12,6 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
 
@@ -150,9 +149,7 @@ var playsL2 = byHand{
 // TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a
 // random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
 func TestScores(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
+	b := xlatest.OpenCPU(t, 0)
 	type player struct {
 		name        string
 		params      []float32

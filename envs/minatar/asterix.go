@@ -73,7 +73,7 @@ func (e Asterix) Reset(_ random.Key, p AsterixParams) (AsterixState, *graph.Arra
 func (e Asterix) Step(key random.Key, s AsterixState, action *graph.Array,
 	p AsterixParams) (next AsterixState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	a := played(key, action, s.LastAction, p.Sticky)
+	a := stickyAction(key, action, s.LastAction, p.Sticky)
 	next = s
 	next.LastAction = a
 	spawns := s.SpawnTimer.Eq(0)

@@ -64,7 +64,7 @@ func wall() *graph.Array {
 func (e Breakout) Step(key random.Key, s BreakoutState, action *graph.Array,
 	p BreakoutParams) (next BreakoutState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	a := played(key, action, s.LastAction, p.Sticky)
+	a := stickyAction(key, action, s.LastAction, p.Sticky)
 	pos := moved(s.Pos, a, 1, 2, 0, side-1)
 
 	down := s.BallDir.Ge(2)

@@ -71,7 +71,7 @@ func traffic(key random.Key) *graph.Array {
 func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
 	p FreewayParams) (next FreewayState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	a := played(key, action, s.LastAction, p.Sticky)
+	a := stickyAction(key, action, s.LastAction, p.Sticky)
 	moves := s.MoveTimer.Eq(0).And(a.Gt(0))
 	pos := graph.Select(moves, moved(s.Pos, a, 1, 2, 0, side-1), s.Pos)
 	timer := graph.Select(moves, p.PlayerSpeed, s.MoveTimer)
@@ -83,7 +83,7 @@ func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
 	wait := graph.Select(wins, fresh.Abs(), s.CarTimer)
 	due := wait.Eq(0)
 	x := s.CarX.Add(graph.Select(due, graph.Select(speed.Gt(0), 1, -1), 0))
-	x = around(x)
+	x = wrapColumn(x)
 	// A hit chicken goes to the last row, which has no cars. So the order of the cars does not matter.
 	over := s.CarX.Eq(chickenX).Or(x.Eq(chickenX))
 	hit := over.And(graph.Iota(lanes).Add(1).Eq(pos)).Any()
@@ -94,14 +94,14 @@ func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
 	return next, e.Observe(next, p), wins.Convert(graph.Float32), envs.False(), truncated
 }
 
-// around wraps a column that is one step outside to the other side.
-func around(x *graph.Array) *graph.Array {
+// wrapColumn wraps a column that is one step outside to the other side.
+func wrapColumn(x *graph.Array) *graph.Array {
 	return graph.Select(x.Lt(0), side-1, graph.Select(x.Ge(side), 0, x))
 }
 
 // Observe gives the seven channels.
 func (Freeway) Observe(s FreewayState, _ FreewayParams) *graph.Array {
-	behind := around(s.CarX.Sub(graph.Select(s.CarSpeed.Gt(0), 1, -1)))
+	behind := wrapColumn(s.CarX.Sub(graph.Select(s.CarSpeed.Gt(0), 1, -1)))
 	grids := []*graph.Array{cell(s.Pos, envs.Steps(chickenX)), street(s.CarX, graph.OnesLike(s.CarSpeed), 1)}
 	for speed := 1; speed <= 5; speed++ {
 		grids = append(grids, street(behind, s.CarSpeed.Abs(), speed))

@@ -30,8 +30,8 @@ func spec(id string, channels, actions, steps int) envs.Spec {
 // stickyKey makes the draw for sticky actions independent of the rules' draws from the same key.
 const stickyKey = 0x571c
 
-// played is the action to play: with probability p the last action again.
-func played(key random.Key, action, last, p *graph.Array) *graph.Array {
+// stickyAction is the action to play: with probability p the last action again.
+func stickyAction(key random.Key, action, last, p *graph.Array) *graph.Array {
 	action = action.Convert(graph.Int32)
 	return graph.Select(random.Bernoulli(random.FoldIn(key, stickyKey), p), last, action)
 }

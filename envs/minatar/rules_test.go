@@ -7,15 +7,12 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // With sticky actions the last one is played again as often as asked for, and the one that was played is what is
 // remembered; each member may have a probability of its own.
@@ -27,7 +24,7 @@ func TestStickyActions(t *testing.T) {
 	}
 	share := func(p float64) float64 {
 		played, err := graph.Eval(graph.VMap(func(in input) *graph.Array {
-			return played(in.Key, envs.Steps(2), envs.Steps(1), in.Probability)
+			return stickyAction(in.Key, envs.Steps(2), envs.Steps(1), in.Probability)
 		})(input{random.Split(random.New(3), n), graph.Full(graph.ShapeOf(graph.Float32, n), p)}))
 		require.NoError(t, err)
 		again := 0.

@@ -197,7 +197,7 @@ func shot(bullets, targets swarm) (b, t swarm, hits *graph.Array) {
 func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array,
 	p SeaquestParams) (next SeaquestState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	a := played(key, action, s.LastAction, p.Sticky)
+	a := stickyAction(key, action, s.LastAction, p.Sticky)
 	friendly, hostile, fish, subs, divers := swarmOf(s.Friendly), swarmOf(s.Hostile), swarmOf(s.Fish), swarmOf(s.Subs),
 		swarmOf(s.Divers)
 	next = s

@@ -83,7 +83,7 @@ func lowered(set *graph.Array) *graph.Array {
 func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.Array,
 	p SpaceInvadersParams) (next SpaceInvadersState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	a := played(key, action, s.LastAction, p.Sticky)
+	a := stickyAction(key, action, s.LastAction, p.Sticky)
 	next = s
 	next.LastAction = a
 	last := func(set *graph.Array) *graph.Array { return set.Index(side - 1) }

@@ -232,15 +232,6 @@ func (p *pool) check(s *slot) error {
 	return nil
 }
 
-// words returns the bytes of an argument.
-func words(a *graph.Array) ([]byte, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	return data.HostBytes()
-}
-
 // seedOf makes a seed below 2³¹ of a key.
 func seedOf(key []byte) uint32 {
 	x := binary.LittleEndian.Uint64(key) * 0x9e3779b97f4a7c15
@@ -252,7 +243,7 @@ func (p *pool) reset(args []*graph.Array) ([]*graph.Array, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clock++
-	keys, err := words(args[0])
+	keys, err := graph.HostBytes(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +310,7 @@ func (p *pool) step(args []*graph.Array) ([]*graph.Array, error) {
 	in := make([][]byte, len(args))
 	for i, a := range args {
 		var err error
-		if in[i], err = words(a); err != nil {
+		if in[i], err = graph.HostBytes(a); err != nil {
 			return nil, err
 		}
 	}

@@ -61,7 +61,7 @@ func TestEpisodesEqualALoop(t *testing.T) {
 	keys := random.Split(random.New(3), members)
 	bytes, err := graph.Eval(keys.Data)
 	require.NoError(t, err)
-	words, err := words(bytes)
+	words, err := graph.HostBytes(bytes)
 	require.NoError(t, err)
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 1)} {
 		all, err := xlabridge.Jit1(b, graph.VMap(episode(env, steps)))(keys)

@@ -16,6 +16,8 @@ from gymnasium import spaces
 
 
 def make():
+    if len(sys.argv) != 2:
+        sys.exit("name an environment of Gymnasium, such as env.py CartPole-v1, or change the function make")
     return gymnasium.make(sys.argv[1])
 
 

@@ -45,5 +45,6 @@ def exported(text):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: to_jax.py NET.mlir NET.jax")
+    code = exported(open(sys.argv[1]).read()).serialize()
     with open(sys.argv[2], "wb") as f:
-        f.write(exported(open(sys.argv[1]).read()).serialize())
+        f.write(code)

@@ -90,7 +90,7 @@ func BernoulliOf(p any) Bernoulli {
 
 // Sample draws bools: random.Bernoulli.
 func (d Bernoulli) Sample(key random.Key, dims ...int) *graph.Array {
-	s := drawn(d.Logits, dims)
+	s := drawShape(d.Logits, dims)
 	return random.Bernoulli(key, d.Probs().BroadcastTo(s.Dims...))
 }
 
@@ -148,7 +148,7 @@ func NewPoisson(rate any) Poisson {
 
 // Sample draws int32 counts: random.Poisson.
 func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
-	s := drawn(d.Rate, dims)
+	s := drawShape(d.Rate, dims)
 	return random.Poisson(key, d.Rate.BroadcastTo(s.Dims...))
 }
 
@@ -158,7 +158,7 @@ func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
 	safe := graph.Select(count, x, 0)
 	y := graph.XLogY(safe, d.Rate).Sub(d.Rate).Sub(graph.Lgamma(safe.Add(1)))
-	return graph.Select(x.IsNaN(), x, within(count, x, y))
+	return graph.Select(x.IsNaN(), x, onSupport(count, x, y))
 }
 
 // Entropy has no closed form. Up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series

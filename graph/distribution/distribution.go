@@ -67,13 +67,13 @@ func parameters(op string, values ...any) []*graph.Array {
 	return out
 }
 
-// drawn is the shape of draws: dims, then the parameter's.
-func drawn(parameter *graph.Array, dims []int) graph.Shape {
+// drawShape is the shape of draws: dims, then the parameter's.
+func drawShape(parameter *graph.Array, dims []int) graph.Shape {
 	return graph.ShapeOf(parameter.DType(), append(append([]int{}, dims...), parameter.Dims()...)...)
 }
 
-// within is y where ok holds, else -Inf, but NaN where x is.
-func within(ok, x, y *graph.Array) *graph.Array {
+// onSupport is y where ok holds, else -Inf, but NaN where x is.
+func onSupport(ok, x, y *graph.Array) *graph.Array {
 	return graph.Select(ok.Or(x.IsNaN()), y, math.Inf(-1))
 }
 

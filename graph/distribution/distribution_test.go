@@ -10,9 +10,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // vector is a distribution of distrax: third_party/oracles/jax_distributions.py says what the fields hold.
@@ -178,20 +180,8 @@ func (v vector) wanted() map[string]oracles.Array {
 	return want
 }
 
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
-
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Values and gradients are distrax's: in float64 and in float32 on the interpreter, in float32 on XLA.
 func TestAgainstJAX(t *testing.T) {
@@ -200,7 +190,7 @@ func TestAgainstJAX(t *testing.T) {
 	require.Greater(t, len(doc.Cases), 15)
 	// Far from 0, float32 has not got the digits of the place, nor lgamma those of a difference.
 	tolerance := map[graph.DType]float64{graph.Float64: 1e-9, graph.Float32: 2e-4}
-	for where, backend := range backends(t) {
+	for where, backend := range xlatest.Backends(t) {
 		for d, tol := range tolerance {
 			if where == "xla" && d == graph.Float64 {
 				continue
@@ -291,9 +281,7 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 			distribution.NewMultivariateNormal(v(0, 2), eye.Mul(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, client.Close()) }()
+			client := xlatest.OpenCPU(t, 0)
 			got, err := xlabridge.Jit1(client, func(key random.Key) []*graph.Array {
 				p, q := pair[0], pair[1]
 				x := p.Sample(key, n)

@@ -21,7 +21,7 @@ func NewGamma(concentration, rate any) Gamma {
 
 // Sample draws random.Gamma / rate.
 func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
-	return random.Gamma(key, drawn(d.Concentration, dims), d.Concentration).Div(d.Rate)
+	return random.Gamma(key, drawShape(d.Concentration, dims), d.Concentration).Div(d.Rate)
 }
 
 // LogProb is the logarithm of the density; -Inf below 0 and at infinity.
@@ -31,7 +31,7 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	ok := x.Ge(0).And(x.Lt(math.Inf(1)))
 	safe := graph.Select(ok, x, 1)
 	y := graph.XLogY(a, d.Rate).Add(graph.XLogY(a.Sub(1), safe)).Sub(d.Rate.Mul(safe)).Sub(graph.Lgamma(a))
-	return graph.Select(x.IsNaN(), x, within(ok, x, y))
+	return graph.Select(x.IsNaN(), x, onSupport(ok, x, y))
 }
 
 // Entropy is a - log rate + log gamma(a) + (1-a) digamma(a).
@@ -64,7 +64,7 @@ func NewBeta(a, b any) Beta {
 
 // Sample draws random.Beta.
 func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
-	return random.Beta(key, drawn(d.A, dims), d.A, d.B)
+	return random.Beta(key, drawShape(d.A, dims), d.A, d.B)
 }
 
 // LogProb is the logarithm of the density; -Inf outside of 0 to 1.
@@ -73,7 +73,7 @@ func (d Beta) LogProb(x *graph.Array) *graph.Array {
 	ok := x.Ge(0).And(x.Le(1))
 	safe := graph.Select(ok, x, .5)
 	y := graph.XLogY(d.A.Sub(1), safe).Add(graph.XLog1pY(d.B.Sub(1), safe.Neg()))
-	return graph.Select(x.IsNaN(), x, within(ok, x, y.Sub(logBeta(d.A, d.B))))
+	return graph.Select(x.IsNaN(), x, onSupport(ok, x, y.Sub(logBeta(d.A, d.B))))
 }
 
 // logBeta is the logarithm of the beta function.
@@ -118,7 +118,7 @@ func NewDirichlet(concentration *graph.Array) Dirichlet {
 
 // Sample draws random.Dirichlet: rows of n.
 func (d Dirichlet) Sample(key random.Key, dims ...int) *graph.Array {
-	s := drawn(d.Concentration, dims)
+	s := drawShape(d.Concentration, dims)
 	return random.Dirichlet(key, d.Concentration, s.Dims[:s.Rank()-1]...)
 }
 

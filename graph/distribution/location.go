@@ -26,14 +26,14 @@ func (d Uniform) width() *graph.Array { return d.High.Sub(d.Low) }
 
 // Sample draws low + (high-low) * random.Uniform.
 func (d Uniform) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Low.Add(d.width().Mul(random.Uniform(key, drawn(d.Low, dims), 0, 1)))
+	return d.Low.Add(d.width().Mul(random.Uniform(key, drawShape(d.Low, dims), 0, 1)))
 }
 
 // LogProb is the logarithm of the density: -Inf outside.
 func (d Uniform) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Uniform", x, d.Low)
 	y := d.width().Log().Neg().Add(x.Sub(x)) // NaN where x is
-	return within(x.Ge(d.Low).And(x.Le(d.High)), x, y)
+	return onSupport(x.Ge(d.Low).And(x.Le(d.High)), x, y)
 }
 
 // Entropy is log(high - low).
@@ -62,7 +62,7 @@ func NewGumbel(loc, scale any) Gumbel {
 
 // Sample draws loc + scale * random.Gumbel.
 func (d Gumbel) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Loc.Add(d.Scale.Mul(random.Gumbel(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Gumbel(key, drawShape(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.
@@ -99,7 +99,7 @@ func NewLogistic(loc, scale any) Logistic {
 
 // Sample draws loc + scale * random.Logistic.
 func (d Logistic) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Loc.Add(d.Scale.Mul(random.Logistic(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Logistic(key, drawShape(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.

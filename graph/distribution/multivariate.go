@@ -26,7 +26,7 @@ func NewMultivariateNormal(loc, covariance *graph.Array) MultivariateNormal {
 
 // Sample draws loc + Scale z, z normal: random.MultivariateNormal. The result is [dims…, n].
 func (d MultivariateNormal) Sample(key random.Key, dims ...int) *graph.Array {
-	z := random.Normal(key, drawn(d.Loc, dims))
+	z := random.Normal(key, drawShape(d.Loc, dims))
 	return d.Loc.Add(z.Dot(graph.MatrixTranspose(graph.Tril(d.Scale, 0))))
 }
 

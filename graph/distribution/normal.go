@@ -21,7 +21,7 @@ func NewNormal(loc, scale any) Normal {
 
 // Sample draws loc + scale * random.Normal.
 func (d Normal) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Loc.Add(d.Scale.Mul(random.Normal(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Normal(key, drawShape(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.
@@ -72,7 +72,7 @@ func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
 	u := graph.Atanh(graph.Clamp(least, x, least.Neg()))
 	y := d.Base.LogProb(u).Sub(logSlope(u))
-	return within(x.Abs().Le(1), x, y)
+	return onSupport(x.Abs().Le(1), x, y)
 }
 
 // logSlope is log(1 - tanh(u)^2), the logarithm of the derivative of tanh, without overflow.
@@ -117,7 +117,7 @@ func NewLaplace(loc, scale any) Laplace {
 
 // Sample draws loc + scale * random.Laplace.
 func (d Laplace) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Loc.Add(d.Scale.Mul(random.Laplace(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Laplace(key, drawShape(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.

@@ -1,5 +1,6 @@
 // Package graphtest makes random programs that nest the transforms of package graph. Tests check that compiled programs
-// equal interpreted ones, VMap equals loops, and derivatives equal finite differences.
+// equal interpreted ones, VMap equals loops, and derivatives equal finite differences. It also has what tests of arrays
+// share.
 package graphtest
 
 import (
@@ -258,7 +259,7 @@ func apply(s Step, p *pool) *graph.Array {
 			return graph.Lt(c.I, graph.Add(p.flag, 1))
 		}, func(c carry) carry {
 			return carry{graph.Add(c.I, 1), graph.Tanh(graph.Add(fit(run(s.Body, p.with(c.X)).last(rank), rank), c.X))}
-		}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), a}).X
+		}, carry{graph.Scalar(0, graph.Int32), a}).X
 	case "custom_jvp": // a custom derivative, equal to the automatic one
 		return graph.CustomJvp(func(x *graph.Array) *graph.Array { return graph.Sin(x) },
 			func(x, t *graph.Array) (*graph.Array, *graph.Array) { return graph.Sin(x), graph.Mul(graph.Cos(x), t) })(a)

@@ -17,7 +17,7 @@ import (
 var values = []any{nil, "x", true, -1, 0, 3, int64(math.MaxInt64), uint64(math.MaxUint64), -2.5, math.NaN(),
 	math.Inf(1), math.Inf(-1), 1e300, 1e-300, float32(.5), complex(1, 2), []float64{1, 2}, struct{}{}, func() {},
 	&struct{ X int }{}, array(nil), graph.Ones(f32(2)), graph.Zeros(f32(0)), graph.Of(true), graph.Of(int8(-7)),
-	graph.Ones(graph.ShapeOf(graph.Float64))}
+	graph.Scalar(1, graph.Float64)}
 
 // valueTakers are the functions that take numbers of any kind, each as a function of one of them.
 func valueTakers() map[string]func(v any) any {

@@ -9,9 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/neuron"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // brianCase is one run of brian2: third_party/oracles/brian2_neurons.py says what the fields hold.
@@ -66,21 +68,15 @@ func wide[T any](t *testing.T, tree T) T {
 	}, tree)
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Every model by every integrator is brian2's at two time steps: in float64, as brian2 counts, all spikes and
 // potentials, adaptation and gates to 1e-5; in float32 all spikes, and all but a few numbers to 1e-5. Those are of
 // upswings, where what float32 rounds at -60 mV, some 1e-6 mV in each step, moves a spike by some 1e-5 ms and the
 // potential beside it by 100 times that.
 func TestModelsAgreeWithBrian2(t *testing.T) {
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	defer client.Close()
+	client := xlatest.OpenCPU(t, 0)
 	seen := map[string]int{}
 	for _, c := range brianCases(t) {
 		if c.Name == "conductances" || c.Name == "stdp" {

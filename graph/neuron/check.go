@@ -24,7 +24,7 @@ func check(op string, constants []Constant) {
 		if c.Value == nil {
 			graph.Throw(op, "the constant %s is nil: fill it, or start from the model's New function", c.Name)
 		}
-		for i, v := range known(c.Value) {
+		for i, v := range concreteValues(c.Value) {
 			if !(v > c.Least || !c.Open && v == c.Least) || math.IsInf(v, 0) {
 				wants := "a number"
 				switch {
@@ -39,8 +39,8 @@ func check(op string, constants []Constant) {
 	}
 }
 
-// known is the values of a concrete array; nil for a traced one.
-func known(a *graph.Array) []float64 {
+// concreteValues is the values of a concrete array; nil for a traced one.
+func concreteValues(a *graph.Array) []float64 {
 	if a.IsTraced() {
 		return nil
 	}

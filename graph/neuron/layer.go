@@ -62,8 +62,8 @@ func (l Layer) check(units int) {
 		constants = append(constants, atLeastZero("Refractory", l.Refractory))
 	}
 	check(op, constants)
-	if longest := known(l.Model.Longest()); longest != nil {
-		for _, h := range known(l.substep()) {
+	if longest := concreteValues(l.Model.Longest()); longest != nil {
+		for _, h := range concreteValues(l.substep()) {
 			for i, most := range longest {
 				if h > most*(1+1e-6) {
 					graph.Throw(op, "a substep of %.6g ms is longer than %.6g ms, the longest for unit %d: use a "+

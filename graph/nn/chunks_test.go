@@ -71,9 +71,7 @@ func TestInChunksIsStepByStep(t *testing.T) {
 // The temporary memory of a run along time grows with the neurons, not with the steps; a gradient's memory grows with
 // the steps too.
 func TestSpikingMemoryGrowsWithNeurons(t *testing.T) {
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	c := xlatest.OpenCPU(t, 1)
 	takes := func(steps, units int, gradient bool) int64 {
 		n, start := newSpikingNet(4, units, 3)
 		run := func(n spikingNet) *graph.Array {

@@ -11,13 +11,6 @@ import (
 	"xlarun/graph/random"
 )
 
-func numbers(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
 // The codes and decoders equal plain loops, for numbers inside, at and outside the bounds.
 func TestCodesAreLoops(t *testing.T) {
 	values := []float32{0, .005, .01, .1, .25, 1. / 3, .5, .7, .99, 1, -3, 7, float32(math.Inf(1)),
@@ -35,10 +28,10 @@ func TestCodesAreLoops(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, regular, numbers(t, nn.RegularCode(x, steps)), "%d steps", steps)
-		require.Equal(t, latency, numbers(t, nn.LatencyCode(x, steps, float64(float32(.01)))), "%d steps", steps)
+		require.Equal(t, regular, floats(t, nn.RegularCode(x, steps)), "%d steps", steps)
+		require.Equal(t, latency, floats(t, nn.LatencyCode(x, steps, float64(float32(.01)))), "%d steps", steps)
 		key := random.New(int64(steps))
-		drawn := numbers(t, random.Uniform(key, graph.ShapeOf(graph.Float32, steps, n), 0, 1))
+		drawn := floats(t, random.Uniform(key, graph.ShapeOf(graph.Float32, steps, n), 0, 1))
 		rate := make([]float64, steps*n)
 		for i := range rate {
 			if drawn[i] < within(values[i%n]) {
@@ -46,7 +39,7 @@ func TestCodesAreLoops(t *testing.T) {
 			}
 		}
 		train := nn.RateCode(key, x, steps)
-		require.Equal(t, rate, numbers(t, train), "%d steps", steps)
+		require.Equal(t, rate, floats(t, train), "%d steps", steps)
 		sooner, mean := make([]float64, n), make([]float64, n)
 		for i := range n {
 			for s := range steps {
@@ -54,10 +47,10 @@ func TestCodesAreLoops(t *testing.T) {
 				sooner[i] = math.Max(sooner[i], rate[s*n+i]*float64(steps-s)/float64(steps))
 			}
 		}
-		require.InDeltaSlice(t, mean, numbers(t, nn.SpikeRate(train)), 1e-6)
-		require.InDeltaSlice(t, sooner, numbers(t, nn.FirstSpike(train)), 1e-6)
+		require.InDeltaSlice(t, mean, floats(t, nn.SpikeRate(train)), 1e-6)
+		require.InDeltaSlice(t, sooner, floats(t, nn.FirstSpike(train)), 1e-6)
 	}
-	rates := numbers(t, nn.SpikeRate(nn.RateCode(random.New(1), x, 20000)))
+	rates := floats(t, nn.SpikeRate(nn.RateCode(random.New(1), x, 20000)))
 	for i, v := range values {
 		require.InDelta(t, within(v), rates[i], .015, "an element of %g", v)
 	}
@@ -81,14 +74,14 @@ func TestDeltaSendsOnAChange(t *testing.T) {
 	}
 	d := nn.Delta{Threshold: .1}
 	end, spikes := d.Apply(d.Start(3), graph.Float32s(flat, 5, 3))
-	require.Equal(t, want, numbers(t, spikes))
-	for i, v := range numbers(t, end) {
+	require.Equal(t, want, floats(t, spikes))
+	for i, v := range floats(t, end) {
 		require.Equal(t, float64(last[i]), v)
 	}
 }
 
 func TestPopulationCodeAndVector(t *testing.T) {
-	got := numbers(t, nn.PopulationCode(graph.Float32s([]float32{-1, .25}), 5, -1, 1))
+	got := floats(t, nn.PopulationCode(graph.Float32s([]float32{-1, .25}), 5, -1, 1))
 	for i, x := range []float64{-1, .25} {
 		for f := range 5 {
 			peak := -1 + float64(f)*.5
@@ -96,9 +89,9 @@ func TestPopulationCodeAndVector(t *testing.T) {
 		}
 	}
 	preferred := graph.Float32s([]float32{1, 0, 0, 1, -1, 0}, 3, 2)
-	require.InDeltaSlice(t, []float64{.25, .25}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{2, 1, 1}),
+	require.InDeltaSlice(t, []float64{.25, .25}, floats(t, nn.PopulationVector(graph.Float32s([]float32{2, 1, 1}),
 		preferred)), 1e-6)
-	require.Equal(t, []float64{0, 0}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{0, 0, 0}), preferred)))
+	require.Equal(t, []float64{0, 0}, floats(t, nn.PopulationVector(graph.Float32s([]float32{0, 0, 0}), preferred)))
 }
 
 // A NaN makes its own train NaN, and no other train.
@@ -110,7 +103,7 @@ func TestCodesKeepNaN(t *testing.T) {
 		"population": nn.PopulationCode(x, 4, 0, 1).Reshape(3, 4).Transpose(1, 0),
 		"delta":      changed.Reshape(2, 3),
 	} {
-		for i, v := range numbers(t, code) {
+		for i, v := range floats(t, code) {
 			require.Equal(t, i%3 == 1, math.IsNaN(v), "%s: element %d is %v", name, i, v)
 		}
 	}
@@ -145,7 +138,7 @@ func TestDelaysOutOfRange(t *testing.T) {
 	run := func(steps ...float32) []float64 {
 		d := nn.Delay{Steps: graph.Float32s(steps), Longest: 3}
 		_, arrived := d.Apply(d.Start(4), x)
-		return numbers(t, arrived)
+		return floats(t, arrived)
 	}
 	require.Equal(t, run(3, 2, 0, 0), run(5, 1.6, -1, .4))
 }
@@ -177,7 +170,7 @@ func TestDelayHoldsUp(t *testing.T) {
 		x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, steps, units))
 		d := nn.Delay{Steps: graph.Float32s(held), Longest: longest}
 		last, got := d.Apply(d.Start(units), x)
-		in, want := numbers(t, x), make([]float64, steps*units)
+		in, want := floats(t, x), make([]float64, steps*units)
 		for s := range steps {
 			for u := range units {
 				if s >= u {
@@ -185,10 +178,10 @@ func TestDelayHoldsUp(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, want, numbers(t, got))
+		require.Equal(t, want, floats(t, got))
 		require.Equal(t, []int{longest, units}, last.Ring.Dims())
 		_, again := d.Apply(last, graph.Zeros(x.Shape())) // what was under way arrives
-		require.Equal(t, in[(steps-1)*units+units-1], numbers(t, again)[(longest-1)*units+units-1])
+		require.Equal(t, in[(steps-1)*units+units-1], floats(t, again)[(longest-1)*units+units-1])
 	}
 	d := nn.Delay{Steps: graph.Scalar(0)}
 	require.ErrorContains(t, graph.Try(func() { d.Start(2) }), "got Longest = 0, want at least 1")

@@ -1,7 +1,6 @@
 package nn_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -290,14 +289,6 @@ func (c jaxCase) outputs(in arrays) arrays {
 	return out
 }
 
-// backends are the reference interpreter and the CPU plugin.
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
-
 // Every vector from flax, optax and jax.nn, on the reference interpreter and on XLA: all of one kind are one
 // program.
 func TestAgainstJAX(t *testing.T) {
@@ -311,7 +302,7 @@ func TestAgainstJAX(t *testing.T) {
 		}
 		kinds[kind] = append(kinds[kind], c)
 	}
-	for where, backend := range backends(t) {
+	for where, backend := range xlatest.Backends(t) {
 		for kind, cases := range kinds {
 			t.Run(where+"/"+kind, func(t *testing.T) {
 				require.NotEmpty(t, cases)

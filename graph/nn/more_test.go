@@ -10,13 +10,6 @@ import (
 	"xlarun/graph/random"
 )
 
-func values(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
 // MinGRU over time is its steps one by one; a restart is a new start, and no steps give the state back.
 func TestMinGRUSteps(t *testing.T) {
 	m := nn.NewMinGRU(random.New(1), 3, 5)
@@ -29,16 +22,16 @@ func TestMinGRUSteps(t *testing.T) {
 	for i := range 9 {
 		h = graph.Select(restart.Index(i), m.Start(), h)
 		h = m.Step(h, x.Index(i))
-		require.InDeltaSlice(t, values(t, h), values(t, all.Index(i)), 1e-6, "step %d", i)
+		require.InDeltaSlice(t, floats(t, h), floats(t, all.Index(i)), 1e-6, "step %d", i)
 	}
-	require.Equal(t, values(t, all.Index(8)), values(t, last))
+	require.Equal(t, floats(t, all.Index(8)), floats(t, last))
 	last, all = m.Apply(start, graph.Zeros(graph.ShapeOf(graph.Float32, 0, 3)))
-	require.Equal(t, values(t, start), values(t, last))
+	require.Equal(t, floats(t, start), floats(t, last))
 	require.Equal(t, []int{0, 5}, all.Dims())
 	nan := graph.Select(graph.Iota(9).ExpandDims(1).Eq(4), graph.Div(0., 0.), x)
 	_, all = m.Apply(start, nan, restart)
 	for i := range 9 {
-		lost := values(t, all.Index(i).Index(0).IsNaN())[0] == 1
+		lost := floats(t, all.Index(i).Index(0).IsNaN())[0] == 1
 		require.Equal(t, i == 4 || i == 5, lost, "NaN reaches up to the next restart: step %d", i)
 	}
 }
@@ -57,14 +50,14 @@ func TestBatchNormOverLanes(t *testing.T) {
 		return result{y, s}
 	}, graph.AxisName("batch"))(x)
 	want, next := whole.Train(state, x)
-	require.InDeltaSlice(t, values(t, want), values(t, got.Y), 1e-5)
-	require.InDeltaSlice(t, values(t, next.Mean), values(t, got.Next.Mean.Index(5)), 1e-6)
-	require.InDeltaSlice(t, values(t, next.Var), values(t, got.Next.Var.Index(0)), 1e-6)
+	require.InDeltaSlice(t, floats(t, want), floats(t, got.Y), 1e-5)
+	require.InDeltaSlice(t, floats(t, next.Mean), floats(t, got.Next.Mean.Index(5)), 1e-6)
+	require.InDeltaSlice(t, floats(t, next.Var), floats(t, got.Next.Var.Index(0)), 1e-6)
 	loss := func(l nn.BatchNorm) func(s nn.BatchNormState) *graph.Array {
 		return func(s nn.BatchNormState) *graph.Array { _, next := l.Train(s, x); return next.Mean.Sum() }
 	}
 	d := graph.Grad(loss(whole))(state)
-	require.Equal(t, []float64{.5, .5, .5, .5}, values(t, d.Mean), "running averages take no part in derivatives but "+
+	require.Equal(t, []float64{.5, .5, .5, .5}, floats(t, d.Mean), "running averages take no part in derivatives but "+
 		"by themselves")
 }
 

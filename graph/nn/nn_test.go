@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
@@ -15,12 +16,8 @@ import (
 
 var f32 = graph.Float32
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // eval runs a function on the reference interpreter, as one traced program.
 func eval[A, R any](t *testing.T, f func(A) R, a A) []*graph.Array {

@@ -64,8 +64,8 @@ func recurrence(keep, add, start *graph.Array) *graph.Array {
 		leak{Keep: keep, Add: add}).apply(start))
 }
 
-// before is the potentials before each step: all except the last.
-func (r lifTrain) before() *graph.Array {
+// previousPotentials is the potentials before each step: all except the last.
+func (r lifTrain) previousPotentials() *graph.Array {
 	return graph.SliceAxis(r.Potentials, 0, 0, r.Spikes.Dim(0))
 }
 
@@ -79,7 +79,7 @@ func (s lifSequence) solve() lifTrain {
 		Changed *graph.Array // bool[]: whether the last iteration changed the spikes
 	}
 	end := graph.While(func(c carry) *graph.Array { return c.Changed }, func(c carry) carry {
-		spikes := Surrogate{}.Spike(c.Train.before().Sub(s.Threshold))
+		spikes := Surrogate{}.Spike(c.Train.previousPotentials().Sub(s.Threshold))
 		return carry{fromSpikes(spikes), spikes.Ne(c.Train.Spikes).Any()}
 	}, carry{fromSpikes(graph.ZerosLike(s.X)), graph.Of(true)})
 	return end.Train
@@ -90,10 +90,10 @@ func (s lifSequence) solve() lifTrain {
 //	ds = g*(dv - dThreshold)
 //	dv' = (Beta - Threshold*g)*dv + dBeta*v + dx + (Threshold*g - s)*dThreshold
 func (s lifSequence) tangent(r lifTrain, t lifSequence, surrogate Surrogate) lifTrain {
-	g := surrogate.derivative()(r.before().Sub(s.Threshold))
+	g := surrogate.derivative()(r.previousPotentials().Sub(s.Threshold))
 	reset := s.Threshold.Mul(g)
-	add := t.Beta.Mul(r.before()).Add(t.X).Add(reset.Sub(r.Spikes).Mul(t.Threshold))
+	add := t.Beta.Mul(r.previousPotentials()).Add(t.X).Add(reset.Sub(r.Spikes).Mul(t.Threshold))
 	d := lifTrain{Spikes: r.Spikes, Potentials: recurrence(s.Beta.Sub(reset), add, t.V)}
-	d.Spikes = g.Mul(d.before().Sub(t.Threshold))
+	d.Spikes = g.Mul(d.previousPotentials().Sub(t.Threshold))
 	return d
 }

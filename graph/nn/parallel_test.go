@@ -74,7 +74,7 @@ func TestParallelAtTheEdges(t *testing.T) {
 	within(t, mapped(l.Apply), mapped(l.Parallel), 0, "spikes of lanes")
 	none := graph.Zeros(graph.ShapeOf(graph.Float32, 0, 4))
 	last, spikes := l.Parallel(graph.Full(graph.ShapeOf(graph.Float32, 4), .5), none)
-	require.Equal(t, []float64{.5, .5, .5, .5}, numbers(t, last))
+	require.Equal(t, []float64{.5, .5, .5, .5}, floats(t, last))
 	require.Equal(t, []int{0, 4}, spikes.Dims())
 	l.Wh = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 4))
 	require.ErrorContains(t, graph.Try(func() { l.Parallel(l.Start(4), none) }), "in Parallel, want none")

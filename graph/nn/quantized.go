@@ -8,8 +8,8 @@ import (
 
 // QuantizedDense is a Dense for inference that multiplies bytes and adds up in int32. The quantization is dynamic and
 // symmetric, with one scale for each output feature and one for each row of the input. A result differs from Dense's
-// by at most in · (mW·sx + mx·sW + sW·sx/2)/2, where mW and mx are the largest magnitudes of the feature's weights and
-// of the row, and sW and sx the scales, these magnitudes divided by 127. A row with NaN or an infinity gives NaN. It
+// by at most in · (mW·sx + mx·sW + sW·sx/2)/2. Here mW and mx are the largest magnitudes of the feature's weights and
+// of the row. The scales sW and sx are these magnitudes divided by 127. A row with NaN or an infinity gives NaN. It
 // has no gradient.
 type QuantizedDense struct {
 	W     *graph.Array // [in, out], int8

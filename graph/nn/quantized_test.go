@@ -12,6 +12,7 @@ import (
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // A quantized layer's results equal a loop's that rounds rows and columns to 255 steps.
@@ -51,7 +52,7 @@ func TestQuantizedDense(t *testing.T) {
 		}
 	}
 	apply := func(x, w, b *graph.Array) *graph.Array { return nn.Dense{W: w, B: b}.Quantize().Apply(x) }
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		got, err := xlabridge.Jit3(backend, apply)(graph.Float32s(x, rows, in), graph.Float32s(w, in, out),
 			graph.Float32s(b, out))
 		require.NoError(t, err)
@@ -68,7 +69,7 @@ func TestQuantizedMLP(t *testing.T) {
 	x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, 32, 64))
 	bad := graph.Concatenate(0, graph.Full(graph.ShapeOf(graph.Float32, 1, 64), math.NaN()),
 		graph.Full(graph.ShapeOf(graph.Float32, 1, 64), math.Inf(1)), x)
-	out, err := xlabridge.Jit2(backends(t)["xla"], func(x, bad *graph.Array) [3]*graph.Array {
+	out, err := xlabridge.Jit2(xlatest.Backends(t)["xla"], func(x, bad *graph.Array) [3]*graph.Array {
 		q := m.Quantize()
 		return [3]*graph.Array{graph.VMap(m.Apply)(x), graph.VMap(q.Apply)(x), q.Apply(bad)}
 	})(x, bad)

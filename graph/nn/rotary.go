@@ -40,7 +40,7 @@ func (m MultiHeadAttention) Cache(capacity int) AttentionCache {
 	wantSize("nn.MultiHeadAttention", "capacity", capacity)
 	width := m.Key.W.Dim(1)
 	zeros := graph.Zeros(graph.ShapeOf(m.Key.W.DType(), capacity, m.Heads, width/m.Heads))
-	return AttentionCache{zeros, zeros, graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return AttentionCache{zeros, zeros, graph.Scalar(0, graph.Int32)}
 }
 
 // Step is causal attention one step at a time, with rotary positions: x [width] sees itself and the steps in the

@@ -44,8 +44,8 @@ func (m multiSteps) Update(grads any, state State, params any) (any, State) {
 	const op = "optim.MultiSteps"
 	s := stateOf[MultiStepsState](op, state)
 	mean := zip(op, func(x []*graph.Array) *graph.Array {
-		g, acc := as(x[0], x[1]), x[1]
-		return acc.Add(g.Sub(acc).Div(as(s.MiniStep.Add(1), acc)))
+		g, acc := cast(x[0], x[1]), x[1]
+		return acc.Add(g.Sub(acc).Div(cast(s.MiniStep.Add(1), acc)))
 	}, grads, s.Mean)
 	updates, inner := m.inner.Update(keep(op, mean, grads), s.Inner, params)
 	last := s.MiniStep.Eq(m.every - 1)

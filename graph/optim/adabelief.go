@@ -30,11 +30,11 @@ func (a scaleByBelief) Update(grads any, state State, _ any) (any, State) {
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array {
-		return moment(x[0].Sub(x[1]).Square(), x[2], a.c.b2).Add(in(a.c.epsRoot, x[2]))
+		return moment(x[0].Sub(x[1]).Square(), x[2], a.c.b2).Add(like(a.c.epsRoot, x[2]))
 	}, grads, mu, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		m, root := a.c.direction(x[0], x[1], count), debias(x[2], a.c.b2, count).Sqrt()
-		return m.Div(root.Add(in(a.c.eps, root)))
+		return m.Div(root.Add(like(a.c.eps, root)))
 	}, grads, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }

@@ -37,13 +37,13 @@ func ClipByBlockRMS(threshold any) Transform {
 	}
 	return Stateless(func(g, _ *graph.Array) *graph.Array {
 		rms := rootMeanSquare(g)
-		return g.Div(as(rms.Div(in(most, rms)).Max(1), g))
+		return g.Div(cast(rms.Div(like(most, rms)).Max(1), g))
 	})
 }
 
 // ScaleByParamBlockRMS multiplies the updates of each leaf by the root mean square of its parameters, at least 1e-3.
 func ScaleByParamBlockRMS() Transform {
-	return Stateless(func(g, p *graph.Array) *graph.Array { return g.Mul(as(rootMeanSquare(p).Max(1e-3), g)) })
+	return Stateless(func(g, p *graph.Array) *graph.Array { return g.Mul(cast(rootMeanSquare(p).Max(1e-3), g)) })
 }
 
 func rootMeanSquare(x *graph.Array) *graph.Array { return x.Convert(wide(x)).Square().Mean().Sqrt() }
@@ -113,15 +113,15 @@ func (f factoredRMS) Update(grads any, state State, params any) (any, State) {
 		if !isFloat(g) {
 			continue
 		}
-		square := g.Square().Add(in(f.c.eps, g))
+		square := g.Square().Add(like(f.c.eps, g))
 		second, first, ok := f.axes(g.Dims())
 		if !ok {
-			full[i] = as(moment(square, full[i], decay), full[i])
+			full[i] = cast(moment(square, full[i], decay), full[i])
 			updates[i] = g.Mul(full[i].Rsqrt())
 			continue
 		}
-		row[i] = as(moment(square.Mean(first), row[i], decay), row[i])
-		column[i] = as(moment(square.Mean(second), column[i], decay), column[i])
+		row[i] = cast(moment(square.Mean(first), row[i], decay), row[i])
+		column[i] = cast(moment(square.Mean(second), column[i], decay), column[i])
 		along := second // the second axis in the row, which lacks the first
 		if second > first {
 			along--

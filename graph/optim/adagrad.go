@@ -27,7 +27,7 @@ func Adagrad(learningRate any, opts ...Option) Transform {
 
 func (a scaleByRSS) Init(params any) State {
 	start := zip("optim.Adagrad", func(x []*graph.Array) *graph.Array {
-		return x[0].Add(in(a.c.initial, x[0]))
+		return x[0].Add(like(a.c.initial, x[0]))
 	}, zeros(params, 0))
 	return SquaresState{start}
 }
@@ -38,7 +38,7 @@ func (a scaleByRSS) Update(grads any, state State, _ any) (any, State) {
 	sum := zip(op, func(x []*graph.Array) *graph.Array { return x[0].Square().Add(x[1]) }, grads, s.Sum)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		positive := x[1].Gt(0)
-		root := graph.Select(positive, x[1], 1).Add(in(a.c.eps, x[1])).Rsqrt()
+		root := graph.Select(positive, x[1], 1).Add(like(a.c.eps, x[1])).Rsqrt()
 		return graph.Select(positive, root, 0).Mul(x[0])
 	}, grads, sum)
 	return updates, SquaresState{keep(op, sum, s.Sum)}
@@ -77,7 +77,7 @@ func (a scaleByAdadelta) Update(grads any, state State, _ any) (any, State) {
 	s := stateOf[AdadeltaState](op, state)
 	average := func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.decay) }
 	gradients := zip(op, average, grads, s.Gradients)
-	root := func(x *graph.Array) *graph.Array { return x.Add(in(a.c.eps, x)).Sqrt() }
+	root := func(x *graph.Array) *graph.Array { return x.Add(like(a.c.eps, x)).Sqrt() }
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		return root(x[2]).Div(root(x[1])).Mul(x[0])
 	}, grads, gradients, s.Updates)

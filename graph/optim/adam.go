@@ -63,8 +63,8 @@ func (a scaleByAdam) Update(grads any, state State, _ any) (any, State) {
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		v := debias(x[2], a.c.b2, count)
 		m := a.c.direction(x[0], x[1], count)
-		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
-		return m.Div(root.Add(in(a.c.eps, root)))
+		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
+		return m.Div(root.Add(like(a.c.eps, root)))
 	}, grads, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }
@@ -76,5 +76,5 @@ func (c config) direction(gradient, average, count *graph.Array) *graph.Array {
 		return debias(average, c.b1, count)
 	}
 	m, g := debias(average, c.b1, increment(count)), debias(gradient, c.b1, count)
-	return graph.Mul(in(c.b1, m), m).Add(graph.Mul(in(sub(1., c.b1), g), g))
+	return graph.Mul(like(c.b1, m), m).Add(graph.Mul(like(sub(1., c.b1), g), g))
 }

@@ -33,7 +33,7 @@ func (a scaleByAdamax) Update(grads any, state State, _ any) (any, State) {
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array {
-		return x[0].Abs().Add(in(a.c.eps, x[0])).Max(graph.Mul(in(a.c.b2, x[1]), x[1]))
+		return x[0].Abs().Add(like(a.c.eps, x[0])).Max(graph.Mul(like(a.c.b2, x[1]), x[1]))
 	}, grads, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array { return debias(x[0], a.c.b1, count).Div(x[1]) }, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}

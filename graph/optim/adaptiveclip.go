@@ -17,7 +17,7 @@ func AdaptiveGradClip(factor, eps any) Transform {
 	}
 	return Stateless(func(g, p *graph.Array) *graph.Array {
 		most := unitNorm(p)
-		most = graph.Mul(in(k, most), most.Max(in(least, most)))
+		most = graph.Mul(like(k, most), most.Max(like(least, most)))
 		norm := unitNorm(g)
 		return graph.Select(norm.Lt(most), g, g.Mul(most.Div(norm.Max(1e-6))))
 	})

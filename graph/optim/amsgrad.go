@@ -41,8 +41,8 @@ func (a scaleByAMSGrad) Update(grads any, state State, _ any) (any, State) {
 	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
 	most := zip(op, func(x []*graph.Array) *graph.Array { return x[1].Max(debias(x[0], a.c.b2, count)) }, nu, s.Most)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
-		root := x[1].Add(in(a.c.epsRoot, x[1])).Sqrt()
-		return debias(x[0], a.c.b1, count).Div(root.Add(in(a.c.eps, root)))
+		root := x[1].Add(like(a.c.epsRoot, x[1])).Sqrt()
+		return debias(x[0], a.c.b1, count).Div(root.Add(like(a.c.eps, root)))
 	}, mu, most)
 	return updates, AMSGradState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu), keep(op, most, s.Most)}
 }

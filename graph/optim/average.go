@@ -49,7 +49,7 @@ func IncrementalUpdate[P any](newParams, oldParams P, step any) P {
 	}
 	next, _ := zip(op, func(x []*graph.Array) *graph.Array {
 		n, old := x[0], x[1]
-		return as(graph.Mul(in(st, n), n).Add(graph.Mul(in(sub(1., st), old), old)), old)
+		return cast(graph.Mul(like(st, n), n).Add(graph.Mul(like(sub(1., st), old), old)), old)
 	}, newParams, oldParams).(P)
 	return next
 }

@@ -35,7 +35,7 @@ func ClipByGlobalNorm(maxNorm any) Transform {
 		small := norm.Lt(inType(most, norm.DType()))
 		return zip("optim.ClipByGlobalNorm", func(x []*graph.Array) *graph.Array {
 			g := x[0]
-			return graph.Select(small, g, g.Div(as(norm, g)).Mul(in(most, g)))
+			return graph.Select(small, g, g.Div(cast(norm, g)).Mul(like(most, g)))
 		}, grads)
 	}}
 }
@@ -47,6 +47,6 @@ func Clip(maxDelta any) Transform {
 		return refuse(err)
 	}
 	return Stateless(func(g, _ *graph.Array) *graph.Array {
-		return graph.Clamp(in(mul(-1., most), g), g, in(most, g))
+		return graph.Clamp(like(mul(-1., most), g), g, like(most, g))
 	})
 }

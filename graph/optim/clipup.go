@@ -42,15 +42,15 @@ func (c clipUp) Update(grads any, state State, _ any) (any, State) {
 		most = mul(2., lr)
 	}
 	norm := GlobalNorm(grads)
-	norm = norm.Add(in(c.c.eps, norm))
+	norm = norm.Add(like(c.c.eps, norm))
 	v := zip(op, func(x []*graph.Array) *graph.Array {
 		g, old := x[0], x[1]
-		return graph.Mul(in(c.c.momentum, old), old).Add(graph.Mul(in(lr, g), g.Div(as(norm, g))))
+		return graph.Mul(like(c.c.momentum, old), old).Add(graph.Mul(like(lr, g), g.Div(cast(norm, g))))
 	}, grads, s.Velocity)
 	speed := GlobalNorm(v)
 	limit := inType(most, speed.DType())
 	factor := graph.Select(speed.Gt(limit), graph.Div(limit, speed), 1)
-	v = zip(op, func(x []*graph.Array) *graph.Array { return x[0].Mul(as(factor, x[0])) }, v)
+	v = zip(op, func(x []*graph.Array) *graph.Array { return x[0].Mul(cast(factor, x[0])) }, v)
 	down := zip(op, func(x []*graph.Array) *graph.Array { return x[0].Neg() }, v)
 	return down, ClipUpState{increment(s.Count), keep(op, v, s.Velocity)}
 }

@@ -19,7 +19,7 @@ type zeroNaNs struct{}
 
 func (zeroNaNs) Init(params any) State {
 	return NaNState{graph.MapTree(func(*graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(graph.Bool))
+		return graph.Scalar(false)
 	}, params)}
 }
 
@@ -27,7 +27,7 @@ func (zeroNaNs) Update(grads any, state State, _ any) (any, State) {
 	stateOf[NaNState]("optim.ZeroNaNs", state)
 	found := graph.MapTree(func(g *graph.Array) *graph.Array {
 		if !isFloat(g) {
-			return graph.Zeros(graph.ShapeOf(graph.Bool))
+			return graph.Scalar(false)
 		}
 		return g.IsNaN().Any()
 	}, grads)
@@ -61,13 +61,13 @@ func ApplyIfFinite(inner Transform, most int) Transform {
 }
 
 func (a applyIfFinite) Init(params any) State {
-	return FiniteState{a.inner.Init(params), zeroCount(), zeroCount(), graph.Ones(graph.ShapeOf(graph.Bool))}
+	return FiniteState{a.inner.Init(params), zeroCount(), zeroCount(), graph.Scalar(true)}
 }
 
 func (a applyIfFinite) Update(grads any, state State, params any) (any, State) {
 	const op = "optim.ApplyIfFinite"
 	s := stateOf[FiniteState](op, state)
-	finite := graph.Ones(graph.ShapeOf(graph.Bool))
+	finite := graph.Scalar(true)
 	for _, g := range graph.Leaves(grads) {
 		if isFloat(g) {
 			finite = finite.And(g.IsFinite().All())

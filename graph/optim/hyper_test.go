@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 type hyper struct{ Rate, Decay *graph.Array }
@@ -19,7 +20,7 @@ func TestHyperparamsDoNotCompileAgain(t *testing.T) {
 		Params *graph.Array
 		State  optim.State
 	}
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			traces := 0
 			opt := optim.InjectHyperparams(hyper{graph.Scalar(.1), graph.Scalar(0)}, func(h hyper) optim.Transform {
@@ -63,7 +64,7 @@ func TestPopulationOfOptimisers(t *testing.T) {
 		return end.W
 	}
 	start := graph.Float32s([]float32{3, 3})
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			population := xlabridge.Jit1(backend, graph.VMap(func(h hyper) *graph.Array {
 				return train(optim.AdamW(h.Rate, optim.WeightDecay(h.Decay)), start)
@@ -92,7 +93,7 @@ func TestStatesAreMapped(t *testing.T) {
 	})
 	params := graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
 	rates := graph.Float32s([]float32{.1, .2, .4})
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			type member struct {
 				Params *graph.Array

@@ -39,6 +39,6 @@ func (l scaleByLion) Update(grads any, state State, _ any) (any, State) {
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		return moment(x[0], x[1], l.c.b1).Sign()
 	}, grads, s.Mu)
-	mu := zip(op, func(x []*graph.Array) *graph.Array { return as(moment(x[0], x[1], l.c.b2), x[1]) }, grads, s.Mu)
+	mu := zip(op, func(x []*graph.Array) *graph.Array { return cast(moment(x[0], x[1], l.c.b2), x[1]) }, grads, s.Mu)
 	return updates, LionState{keep(op, mu, s.Mu)}
 }

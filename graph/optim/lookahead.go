@@ -47,7 +47,7 @@ func (l lookahead) Update(grads any, state State, params any) (any, State) {
 	slow := zip(op, func(x []*graph.Array) *graph.Array {
 		param, update, old := x[0], x[1], x[2]
 		apart := param.Add(update).Sub(old)
-		return graph.Select(sync, as(old.Add(graph.Mul(in(l.rate, apart), apart)), old), old)
+		return graph.Select(sync, cast(old.Add(graph.Mul(like(l.rate, apart), apart)), old), old)
 	}, params, fast, s.Slow)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		return graph.Select(sync, x[2].Sub(x[1]), x[0])

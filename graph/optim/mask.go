@@ -14,7 +14,7 @@ func AddDecayedWeights(decay any, mask Mask) Transform {
 	if err != nil {
 		return refuse(err)
 	}
-	t := Stateless(func(g, p *graph.Array) *graph.Array { return g.Add(graph.Mul(in(d, p), p)) })
+	t := Stateless(func(g, p *graph.Array) *graph.Array { return g.Add(graph.Mul(like(d, p), p)) })
 	if mask == nil {
 		return t
 	}
@@ -40,8 +40,8 @@ func Masked(inner Transform, mask Mask) Transform {
 	return masked{inner, mask}
 }
 
-// chosen gives the leaves of tree that the mask chooses by params, under their paths in params.
-func (m masked) chosen(tree, params any) map[string]*graph.Array {
+// maskedLeaves gives the leaves of tree that the mask chooses by params, under their paths in params.
+func (m masked) maskedLeaves(tree, params any) map[string]*graph.Array {
 	checkSame("optim.Masked", "the gradients", tree, "the parameters", params)
 	leaves := graph.Leaves(tree)
 	ps, t := graph.Flatten(params)
@@ -54,11 +54,13 @@ func (m masked) chosen(tree, params any) map[string]*graph.Array {
 	return out
 }
 
-func (m masked) Init(params any) State { return MaskedState{m.inner.Init(m.chosen(params, params))} }
+func (m masked) Init(params any) State {
+	return MaskedState{m.inner.Init(m.maskedLeaves(params, params))}
+}
 
 func (m masked) Update(grads any, state State, params any) (any, State) {
 	s := stateOf[MaskedState]("optim.Masked", state)
-	u, inner := m.inner.Update(m.chosen(grads, params), s.Inner, m.chosen(params, params))
+	u, inner := m.inner.Update(m.maskedLeaves(grads, params), s.Inner, m.maskedLeaves(params, params))
 	updates := u.(map[string]*graph.Array)
 	leaves, tree := graph.Flatten(grads)
 	out := make([]*graph.Array, len(leaves))

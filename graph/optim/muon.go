@@ -65,7 +65,7 @@ func (m scaleByMuon) Update(grads any, state State, _ any) (any, State) {
 			graph.Throw(op, "got a gradient %s, want matrices: choose them with Masked", x[0].Shape())
 		}
 		ahead, g := debias(x[1], beta, increment(count)), debias(x[0], beta, count)
-		return newtonSchulz(graph.Mul(in(beta, ahead), ahead).Add(graph.Mul(in(sub(1., beta), g), g)), m.c.eps)
+		return newtonSchulz(graph.Mul(like(beta, ahead), ahead).Add(graph.Mul(like(sub(1., beta), g), g)), m.c.eps)
 	}, grads, mu)
 	return updates, MuonState{count, keep(op, mu, s.Mu)}
 }
@@ -78,7 +78,7 @@ func newtonSchulz(x *graph.Array, eps any) *graph.Array {
 		x = graph.MatrixTranspose(x)
 	}
 	norm := x.Square().Sum().Sqrt()
-	x = x.Div(norm.Add(in(eps, norm)))
+	x = x.Div(norm.Add(like(eps, norm)))
 	for range 5 {
 		gram := x.Dot(graph.MatrixTranspose(x))
 		p := graph.Mul(-4.7750, gram).Add(graph.Mul(2.0315, gram.Dot(gram)))

@@ -30,8 +30,8 @@ func number(name string, v any) (any, error) {
 	return nil, fmt.Errorf("%s: got a %T, want a number or a scalar *graph.Array", name, v)
 }
 
-// in converts a hyper-parameter that is an array to a's dtype; numbers need no conversion.
-func in(v any, a *graph.Array) any { return inType(v, a.DType()) }
+// like converts a hyper-parameter that is an array to a's dtype; numbers need no conversion.
+func like(v any, a *graph.Array) any { return inType(v, a.DType()) }
 
 func inType(v any, d graph.DType) any {
 	if x, ok := v.(*graph.Array); ok {
@@ -64,12 +64,12 @@ func div(a, b any) any {
 
 // moment is the exponential average of x (a gradient or its square): (1-decay) x + decay old.
 func moment(x, old *graph.Array, decay any) *graph.Array {
-	return graph.Mul(in(sub(1., decay), x), x).Add(graph.Mul(in(decay, old), old))
+	return graph.Mul(like(sub(1., decay), x), x).Add(graph.Mul(like(decay, old), old))
 }
 
 // debias divides a moment by 1 - decay^count, in float32 or float64: in a 16-bit type decay^count would round to 1.
 func debias(m *graph.Array, decay any, count *graph.Array) *graph.Array {
 	d := wide(m)
 	correction := graph.Sub(1, graph.Pow(inType(decay, d), count.Convert(d)))
-	return m.Div(as(correction, m))
+	return m.Div(cast(correction, m))
 }

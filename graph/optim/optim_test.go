@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // model is a tree with a nested struct, a slice and a leaf that is not a float.
@@ -64,7 +65,7 @@ func TestEveryOptimiserLearns(t *testing.T) {
 		Params model
 		State  optim.State
 	}
-	for backendName, backend := range backends(t) {
+	for backendName, backend := range xlatest.Backends(t) {
 		for name, opt := range every() {
 			t.Run(backendName+"/"+name, func(t *testing.T) {
 				run := xlabridge.Jit1(backend, func(m model) model {
@@ -114,7 +115,7 @@ func TestDTypesStay(t *testing.T) {
 
 // In float64 nothing is rounded to float32 on the way: Adam's first step is the learning rate to the last digits.
 func TestFloat64(t *testing.T) {
-	params := graph.Zeros(graph.ShapeOf(graph.Float64))
+	params := graph.Scalar(0, graph.Float64)
 	opt := optim.Adam(1e-3, optim.Eps(0))
 	next, _ := optim.Step(opt, params, graph.Full(params.Shape(), .7), opt.Init(params))
 	require.InDelta(t, -1e-3, floats(t, next)[0], 1e-16)

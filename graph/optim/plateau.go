@@ -94,5 +94,5 @@ func (r reduceOnPlateau) Update(grads any, state State, _ any) (any, State) {
 	next := PlateauState{Loss: s.Loss, Best: graph.Select(better, s.Loss, s.Best), Scale: scale,
 		Waiting:  graph.Select(cooling.Or(reduce), 0, waiting),
 		Cooldown: graph.Select(cooling, s.Cooldown.Sub(1), graph.Select(reduce, int32(r.p.Cooldown), 0))}
-	return zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(in(scale, x[0]), x[0]) }, grads), next
+	return zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(like(scale, x[0]), x[0]) }, grads), next
 }

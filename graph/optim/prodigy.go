@@ -51,13 +51,13 @@ func (p prodigy) Update(grads any, state State, params any) (any, State) {
 	}
 	correction := graph.Sub(1, graph.Pow(b2, n)).Sqrt().Div(graph.Sub(1, graph.Pow(b1, n)))
 	step := s.Estimate.Mul(inType(rate, graph.Float32)).Mul(correction)
-	scaled := zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(in(s.Estimate, x[0]), x[0]) }, grads)
+	scaled := zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(like(s.Estimate, x[0]), x[0]) }, grads)
 	moved := zip(op, func(x []*graph.Array) *graph.Array { return x[1].Sub(x[0]).Mul(x[2]) }, params, s.Start, grads)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], p.c.b1) }, scaled, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], p.c.b2) }, scaled, s.Nu)
 	weight := step.Div(first)
 	sum := zip(op, func(x []*graph.Array) *graph.Array {
-		return graph.Mul(in(b3, x[1]), x[1]).Add(graph.Mul(in(weight, x[0]), x[0]))
+		return graph.Mul(like(b3, x[1]), x[1]).Add(graph.Mul(like(weight, x[0]), x[0]))
 	}, scaled, s.Sum)
 	total := func(tree any, of func(*graph.Array) *graph.Array) *graph.Array {
 		all := graph.Scalar(0)
@@ -73,9 +73,9 @@ func (p prodigy) Update(grads any, state State, params any) (any, State) {
 	estimate := s.Estimate.Max(numerator.Div(total(sum, (*graph.Array).Abs)))
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		m, v, param := x[0], x[1], x[2]
-		root := v.Sqrt().Add(in(estimate.Mul(inType(p.c.eps, graph.Float32)), v))
-		decay := graph.Mul(in(p.c.weightDecay, param), param)
-		return graph.Mul(in(step, m), m.Div(root).Add(decay)).Neg()
+		root := v.Sqrt().Add(like(estimate.Mul(inType(p.c.eps, graph.Float32)), v))
+		decay := graph.Mul(like(p.c.weightDecay, param), param)
+		return graph.Mul(like(step, m), m.Div(root).Add(decay)).Neg()
 	}, mu, nu, params)
 	return updates, ProdigyState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu), keep(op, sum, s.Sum), s.Start, estimate,
 		numerator}

@@ -36,8 +36,8 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	trusted, rectifier := a.rectifier(count)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		m, v := debias(x[0], a.c.b1, count), debias(x[1], a.c.b2, count)
-		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
-		return graph.Select(trusted, as(rectifier, m).Mul(m).Div(root.Add(in(a.c.eps, root))), m)
+		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
+		return graph.Select(trusted, cast(rectifier, m).Mul(m).Div(root.Add(like(a.c.eps, root))), m)
 	}, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }

@@ -30,7 +30,7 @@ func Scale(factor any) Transform {
 	if err != nil {
 		return refuse(err)
 	}
-	return Stateless(func(g, _ *graph.Array) *graph.Array { return graph.Mul(in(f, g), g) })
+	return Stateless(func(g, _ *graph.Array) *graph.Array { return graph.Mul(like(f, g), g) })
 }
 
 // scaleBySchedule multiplies updates by sign * schedule(count).
@@ -66,7 +66,7 @@ func (s scaleBySchedule) Update(grads any, state State, _ any) (any, State) {
 	st := stateOf[RateState]("optim.ScaleBySchedule", state)
 	factor := graph.Mul(s.sign, s.schedule(st.Count))
 	out := zip("optim.ScaleBySchedule", func(x []*graph.Array) *graph.Array {
-		return graph.Mul(in(factor, x[0]), x[0])
+		return graph.Mul(like(factor, x[0]), x[0])
 	}, grads)
 	return out, RateState{increment(st.Count)}
 }

@@ -73,9 +73,9 @@ func (r scaleByRMS) Update(grads any, state State, _ any) (any, State) {
 		}
 		if r.c.epsOutside {
 			root := v.Sqrt()
-			return graph.Div(1, root.Add(in(r.c.eps, root))).Mul(x[0])
+			return graph.Div(1, root.Add(like(r.c.eps, root))).Mul(x[0])
 		}
-		return v.Add(in(r.c.eps, v)).Rsqrt().Mul(x[0])
+		return v.Add(like(r.c.eps, v)).Rsqrt().Mul(x[0])
 	}, trees...)
 	return updates, next
 }

@@ -55,9 +55,9 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		param, old, next := x[0], x[1], x[2]
 		average := averageOf(param, old, f.c.b1)
-		c := in(share, param).(*graph.Array)
+		c := like(share, param).(*graph.Array)
 		average = graph.Sub(1, c).Mul(average).Add(c.Mul(next))
-		mixed := graph.Mul(in(f.c.b1, param), average).Add(graph.Mul(in(sub(1., f.c.b1), param), next))
+		mixed := graph.Mul(like(f.c.b1, param), average).Add(graph.Mul(like(sub(1., f.c.b1), param), next))
 		return mixed.Sub(param)
 	}, params, s.Z, z)
 	return updates, ScheduleFreeState{increment(s.Count), sum, most, base, z}
@@ -65,7 +65,7 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 
 // averageOf is the average that was mixed with z into the parameters.
 func averageOf(param, z *graph.Array, b1 any) *graph.Array {
-	return param.Sub(graph.Mul(in(sub(1., b1), z), z)).Div(in(b1, param))
+	return param.Sub(graph.Mul(like(sub(1., b1), z), z)).Div(like(b1, param))
 }
 
 // ScheduleFreeParams is the average of the parameters, from the state and the parameters of ScheduleFree with this
@@ -77,7 +77,7 @@ func ScheduleFreeParams[P any](state State, params P, b1 any) P {
 	if err != nil {
 		graph.Throw(op, "%v", err)
 	}
-	out, _ := zip(op, func(x []*graph.Array) *graph.Array { return as(averageOf(x[0], x[1], b), x[0]) }, params,
+	out, _ := zip(op, func(x []*graph.Array) *graph.Array { return cast(averageOf(x[0], x[1], b), x[0]) }, params,
 		s.Z).(P)
 	return out
 }

@@ -38,7 +38,7 @@ func (t trace) Init(params any) State { return TraceState{zeros(params, t.c.mome
 func (t trace) Update(grads any, state State, _ any) (any, State) {
 	const op = "optim.Trace"
 	s := stateOf[TraceState](op, state)
-	add := func(x []*graph.Array) *graph.Array { return x[0].Add(graph.Mul(in(t.c.momentum, x[1]), x[1])) }
+	add := func(x []*graph.Array) *graph.Array { return x[0].Add(graph.Mul(like(t.c.momentum, x[1]), x[1])) }
 	next := zip(op, add, grads, s.Trace)
 	out := next
 	if t.c.nesterov {
@@ -49,5 +49,5 @@ func (t trace) Update(grads any, state State, _ any) (any, State) {
 
 // keep converts a new state tree to the dtypes of the old one.
 func keep(op string, next, old any) any {
-	return zip(op, func(x []*graph.Array) *graph.Array { return as(x[0], x[1]) }, next, old)
+	return zip(op, func(x []*graph.Array) *graph.Array { return cast(x[0], x[1]) }, next, old)
 }

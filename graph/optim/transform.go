@@ -57,7 +57,7 @@ func StepIf[P any](ok *graph.Array, t Transform, params, grads P, state State) (
 // ApplyUpdates adds updates to parameters, in the parameters' dtypes.
 func ApplyUpdates[P any](params, updates P) P {
 	next, _ := zip("optim.ApplyUpdates", func(x []*graph.Array) *graph.Array {
-		return as(x[0].Add(x[1]), x[0])
+		return cast(x[0].Add(x[1]), x[0])
 	}, params, updates).(P)
 	return next
 }
@@ -210,8 +210,8 @@ func zeros(tree any, d graph.DType) any {
 
 func isFloat(a *graph.Array) bool { return a.DType().IsFloat() }
 
-// as converts a to b's dtype, so that state and parameters keep their dtypes.
-func as(a, b *graph.Array) *graph.Array { return a.Convert(b.DType()) }
+// cast converts a to b's dtype, so that state and parameters keep their dtypes.
+func cast(a, b *graph.Array) *graph.Array { return a.Convert(b.DType()) }
 
 // wide is the dtype to count and accumulate in for leaf a.
 func wide(a *graph.Array) graph.DType {
@@ -228,4 +228,4 @@ func increment(count *graph.Array) *graph.Array {
 }
 
 // zeroCount is the count before the first step.
-func zeroCount() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+func zeroCount() *graph.Array { return graph.Scalar(0, graph.Int32) }

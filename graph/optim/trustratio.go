@@ -15,8 +15,8 @@ func ScaleByTrustRatio(coefficient any) Transform {
 	return Stateless(func(g, p *graph.Array) *graph.Array {
 		update, param := leafNorm(g), leafNorm(p)
 		zero := update.Eq(0).Or(param.Eq(0))
-		ratio := graph.Mul(in(k, param), param).Div(graph.Select(zero, 1, update))
-		return g.Mul(as(graph.Select(zero, 1, ratio), g))
+		ratio := graph.Mul(like(k, param), param).Div(graph.Select(zero, 1, update))
+		return g.Mul(cast(graph.Select(zero, 1, ratio), g))
 	})
 }
 

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // tree is the parameters of the vectors: "w" [3, 4] and "b" [4], float32.
@@ -222,31 +224,10 @@ func arrays(m map[string]oracles.Array) tree {
 	return out
 }
 
-// backends are what every number is checked on.
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
-
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// near compares relative to the larger of 1 and the value.
-func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
-	t.Helper()
-	require.Len(t, got, len(want), msg...)
-	for i := range want {
-		require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])), fmt.Sprint("element ", i, " ",
-			fmt.Sprint(msg...)))
-	}
-}
+var (
+	floats = graphtest.Floats
+	near   = graphtest.Near
+)
 
 // training is the carry of a run.
 type training struct {
@@ -291,7 +272,7 @@ func (o run) steps(v vectors, start, gradients tree) tree {
 // TestAgreesWithOptax takes 100 steps with each optimiser. All are one program.
 func TestAgreesWithOptax(t *testing.T) {
 	v := read(t)
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		got, err := xlabridge.Jit2(backend, func(start, gradients tree) []tree {
 			out := make([]tree, len(v.Optimisers))
 			for i, o := range v.Optimisers {
@@ -325,7 +306,7 @@ func TestStepAlone(t *testing.T) {
 	gradients := arrays(v.Gradients)
 	o := v.Optimisers[slices.IndexFunc(v.Optimisers, func(o run) bool { return o.Name == "adam_schedule" })]
 	opt := optimiser(o.Name, o.Config)
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			step := xlabridge.Jit2(backend, func(c training, g tree) training {
 				c.Params, c.State = optim.Step(opt, c.Params, g, c.State)
@@ -347,7 +328,7 @@ func TestStepAlone(t *testing.T) {
 }
 
 func TestSchedulesAgreeWithOptax(t *testing.T) {
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		for _, s := range read(t).Schedules {
 			t.Run(name+"/"+s.Name, func(t *testing.T) {
 				run := xlabridge.Jit1(backend, graph.VMap(schedule(s.Name, s.Config), graph.AxisSize(len(s.Counts))))
@@ -360,7 +341,7 @@ func TestSchedulesAgreeWithOptax(t *testing.T) {
 }
 
 func TestClippingAgreesWithOptax(t *testing.T) {
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		for i, c := range read(t).Transforms {
 			t.Run(fmt.Sprintf("%s/%d %s", name, i, c.Name), func(t *testing.T) {
 				clip := optim.Clip(c.Config.f("max_delta"))

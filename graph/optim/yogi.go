@@ -23,7 +23,7 @@ func Yogi(learningRate any, opts ...Option) Transform {
 
 func (a scaleByYogi) Init(params any) State {
 	start := zip("optim.Yogi", func(x []*graph.Array) *graph.Array {
-		return x[0].Add(in(a.c.initial, x[0]))
+		return x[0].Add(like(a.c.initial, x[0]))
 	}, zeros(params, 0))
 	return AdamState{zeroCount(), start, start}
 }
@@ -35,12 +35,12 @@ func (a scaleByYogi) Update(grads any, state State, _ any) (any, State) {
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array {
 		square := x[0].Square()
-		return x[1].Sub(graph.Mul(in(sub(1., a.c.b2), square), x[1].Sub(square).Sign().Mul(square)))
+		return x[1].Sub(graph.Mul(like(sub(1., a.c.b2), square), x[1].Sub(square).Sign().Mul(square)))
 	}, grads, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		v := debias(x[1], a.c.b2, count)
-		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
-		return debias(x[0], a.c.b1, count).Div(root.Add(in(a.c.eps, root)))
+		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
+		return debias(x[0], a.c.b1, count).Div(root.Add(like(a.c.eps, root)))
 	}, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }

@@ -7,27 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// backends are what every number is checked on.
-func backends(t *testing.T) map[string]xlabridge.Backend {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func TestParsePolicy(t *testing.T) {
 	for _, c := range []struct{ in, out, err string }{
@@ -99,7 +88,7 @@ func TestAllFinite(t *testing.T) {
 		{"finite", tree{graph.Scalar(1), graph.Float32s([]float32{0, -3e38}), ints}, 1},
 		{"infinite", tree{graph.Scalar(1), graph.Float32s([]float32{0, float32(math.Inf(-1))}), ints}, 0},
 		{"nan", tree{graph.Scalar(math.NaN()), graph.Scalar(1), ints}, 0},
-		{"half", tree{graph.Full(graph.ShapeOf(graph.Float16), 1e6), graph.Scalar(1), ints}, 0},
+		{"half", tree{graph.Scalar(1e6, graph.Float16), graph.Scalar(1), ints}, 0},
 		{"no floats", ints, 1},
 		{"empty", graph.None{}, 1},
 	} {
@@ -133,7 +122,7 @@ func TestAdjust(t *testing.T) {
 			[]step{{false, 10, 0}, {true, 10, 1}, {true, 100, 0}}},
 		{"static", precision.Static(128), []step{{true, 128, 0}, {false, 128, 0}}},
 	} {
-		for name, backend := range backends(t) {
+		for name, backend := range xlatest.Backends(t) {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
 				finite := make([]bool, len(c.steps))
 				for i, s := range c.steps {
@@ -191,7 +180,7 @@ func TestScalingSavesSmallGradients(t *testing.T) {
 		{"static", precision.Static(1 << 15), 1e-9},
 		{"dynamic", precision.Dynamic(), 1e-9},
 	} {
-		for name, backend := range backends(t) {
+		for name, backend := range xlatest.Backends(t) {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
 				type out struct{ Value, Grad, Finite *graph.Array }
 				o, err := xlabridge.Jit2(backend, func(w, x *graph.Array) out {
@@ -221,7 +210,7 @@ func TestOverflowIsSkipped(t *testing.T) {
 	policy := precision.Mixed(graph.Float16)
 	opt := optim.Adam(.1)
 	loss := func(w map[string]*graph.Array, x *graph.Array) *graph.Array { return w["w"].Mul(x) }
-	for name, backend := range backends(t) {
+	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			step := xlabridge.Jit2(backend, func(c trained, x *graph.Array) trained {
 				_, g, finite := precision.ValueAndGrad(policy, c.Scale, loss)(c.W, x)
@@ -269,7 +258,7 @@ func TestMixedPrecisionLearns(t *testing.T) {
 		"w1": graph.Mul(.5, random.Normal(k1, graph.ShapeOf(graph.Float32, 4, 16))),
 		"b1": graph.Zeros(graph.ShapeOf(graph.Float32, 16)),
 		"w2": graph.Mul(.25, random.Normal(k2, graph.ShapeOf(graph.Float32, 16))),
-		"b2": graph.Zeros(graph.ShapeOf(graph.Float32)),
+		"b2": graph.Scalar(0),
 	}
 	for _, c := range []struct {
 		policy  string
@@ -283,7 +272,7 @@ func TestMixedPrecisionLearns(t *testing.T) {
 	} {
 		policy, err := precision.ParsePolicy(c.policy)
 		require.NoError(t, err)
-		for name, backend := range backends(t) {
+		for name, backend := range xlatest.Backends(t) {
 			t.Run(name+"/"+policy.String(), func(t *testing.T) {
 				steps := 300
 				opt := optim.Adam(optim.Cosine(.03, steps, .01))

@@ -45,7 +45,7 @@ func Dynamic(opts ...DynamicOption) LossScale {
 }
 
 func newScale(v float64) LossScale {
-	return LossScale{Value: graph.Scalar(v), Good: graph.Zeros(graph.ShapeOf(graph.Int32)), Factor: 2, Min: 1}
+	return LossScale{Value: graph.Scalar(v), Good: graph.Scalar(0, graph.Int32), Factor: 2, Min: 1}
 }
 
 // Scale multiplies a loss by the scale.
@@ -98,7 +98,7 @@ func AllFinite(tree any) *graph.Array {
 		}
 	}
 	if all == nil {
-		return graph.Full(graph.ShapeOf(graph.Bool), true)
+		return graph.Scalar(true)
 	}
 	return all
 }

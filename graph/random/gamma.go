@@ -111,4 +111,4 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }
 
-func count(n uint32) *graph.Array { return graph.Full(graph.ShapeOf(graph.Uint32), n) }
+func count(n uint32) *graph.Array { return graph.Scalar(n, graph.Uint32) }

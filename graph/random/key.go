@@ -87,7 +87,7 @@ func SplitN(key Key, n int) []Key {
 		return out
 	}
 	for i := range out {
-		out[i] = w.fold(graph.Full(graph.ShapeOf(graph.Uint32), uint32(i))).key()
+		out[i] = w.fold(graph.Scalar(uint32(i), graph.Uint32)).key()
 	}
 	return out
 }
@@ -109,7 +109,7 @@ func FoldIn(key Key, data any) Key {
 	if v.Sign() < 0 || v.BitLen() > 32 {
 		graph.Throw("random.FoldIn", "got data %s, want a number from 0 to 4294967295", v)
 	}
-	return w.fold(graph.Full(graph.ShapeOf(graph.Uint32), uint32(v.Uint64()))).key()
+	return w.fold(graph.Scalar(uint32(v.Uint64()), graph.Uint32)).key()
 }
 
 // words are the two halves of one key, uint32 scalars.
@@ -133,11 +133,11 @@ func (w words) key() Key { return Key{graph.Stack([]*graph.Array{w.hi, w.lo}, 0)
 
 // fold hashes one 32-bit counter, a uint32 scalar.
 func (w words) fold(counter *graph.Array) words {
-	hi, lo := graph.ThreeFry2x32(w.hi, w.lo, graph.Zeros(graph.ShapeOf(graph.Uint32)), counter)
+	hi, lo := graph.ThreeFry2x32(w.hi, w.lo, graph.Scalar(0, graph.Uint32), counter)
 	return words{hi, lo}
 }
 
 // split2 is Split2 on words.
 func (w words) split2() (words, words) {
-	return w.fold(graph.Zeros(graph.ShapeOf(graph.Uint32))), w.fold(graph.Ones(graph.ShapeOf(graph.Uint32)))
+	return w.fold(graph.Scalar(0, graph.Uint32)), w.fold(graph.Scalar(1, graph.Uint32))
 }

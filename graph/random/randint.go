@@ -112,7 +112,7 @@ func (b bound) array(d graph.DType) *graph.Array {
 // past is the mask of bounds one past the largest number of the drawn dtype; nil: none.
 func (b bound) past() *graph.Array {
 	if b.known != nil && b.known.Cmp(b.limit) > 0 {
-		return graph.Full(graph.ShapeOf(graph.Bool), true)
+		return graph.Scalar(true)
 	}
 	return b.over
 }

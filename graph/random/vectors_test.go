@@ -3,16 +3,17 @@ package random_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // vector is one call of jax.random and its result; third_party/oracles/jax_random.py says what it holds.
@@ -242,9 +243,7 @@ func (v vector) check(t *testing.T, got *graph.Array, roundedOnce bool) {
 	want := array(v.Out)
 	require.Equal(t, want.Shape().String(), got.Shape().String(), v)
 	if v.Exact && (roundedOnce || !v.FMA) {
-		data, err := got.Data()
-		require.NoError(t, err)
-		b, err := data.HostBytes()
+		b, err := graph.HostBytes(got)
 		require.NoError(t, err)
 		require.Equal(t, v.Out.Data, b, v)
 		return
@@ -259,24 +258,10 @@ func (v vector) check(t *testing.T, got *graph.Array, roundedOnce bool) {
 	near(t, v.Out.Floats(), floats(t, got), tol, v)
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// near compares relative to the larger of 1 and the value.
-func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
-	t.Helper()
-	require.Len(t, got, len(want), msg...)
-	for i := range want {
-		if want[i] != got[i] {
-			require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])),
-				append([]any{fmt.Sprintf("element %d:", i)}, msg...)...)
-		}
-	}
-}
+var (
+	floats = graphtest.Floats
+	near   = graphtest.Near
+)
 
 func TestNewIsKeyOfJAX(t *testing.T) {
 	n := 0
@@ -310,7 +295,7 @@ func TestReferenceAgreesWithJAX(t *testing.T) {
 // Under XLA the keys are inputs of the program, so that nothing is computed while compiling; each op's calls are one
 // program.
 func TestXLAAgreesWithJAX(t *testing.T) {
-	client := open(t)
+	client := xlatest.OpenCPU(t, 0)
 	byOp := map[string][]vector{}
 	for _, v := range readVectors(t) {
 		if v.Op != "key" && v.supported() {
@@ -337,12 +322,4 @@ func TestXLAAgreesWithJAX(t *testing.T) {
 			}
 		})
 	}
-}
-
-func open(t *testing.T) *xlabridge.Client {
-	t.Helper()
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return client
 }

@@ -50,9 +50,7 @@ func same(t *testing.T, want, got any) {
 
 func bytesOf(t *testing.T, a *graph.Array) []byte {
 	t.Helper()
-	data, err := a.Data()
-	require.NoError(t, err)
-	b, err := data.HostBytes()
+	b, err := graph.HostBytes(a)
 	require.NoError(t, err)
 	return append([]byte{}, b...)
 }

@@ -111,11 +111,7 @@ func element(word string, d graph.DType) (bits uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		data, err := t.Array().Data()
-		if err != nil {
-			return 0, err
-		}
-		b, err := data.HostBytes()
+		b, err := graph.HostBytes(t.Array())
 		if err != nil {
 			return 0, err
 		}

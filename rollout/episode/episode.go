@@ -107,7 +107,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	envParams := r.envParams(key)
 	params = r.prepared(params)
 	state, _ := r.Env.Reset(graph.Once(random.FoldIn(key, 0)), envParams)
-	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Ones(graph.ShapeOf(graph.Bool)),
+	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Scalar(true),
 		Summary: r.Nothing(), Descriptor: graph.None{}}
 	start.Summary.Observed = nil
 	descriptor := r.descriptor()

@@ -9,17 +9,14 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func newRollout(t *testing.T, env, spec string, steps, episodes int) *Rollout {
 	t.Helper()

@@ -12,9 +12,9 @@ import (
 
 // Judge plays members on fresh episodes, the same ones for all: a compiled program.
 type Judge struct {
-	// Progress is called during Play, with the number of episodes of each member that are done, and that of all. It may
-	// be nil.
-	Progress func(done, total int)
+	// OnProgress, if not nil, is called when Play begins and after each call of the program. done is the number of
+	// episodes that each member has played.
+	OnProgress func(done, total int)
 
 	backend  xlabridge.Backend
 	program  *xlabridge.Compiled
@@ -133,6 +133,11 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
+	progress := j.OnProgress
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	progress(0, j.episodes)
 	rows := make([][][]float64, j.members) // of each member: returns, lengths and each report, by episode
 	for first := 0; first < j.episodes; first += j.batch {
 		n := min(j.batch, j.episodes-first) // the last call plays some more, which do not count
@@ -149,9 +154,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 				rows[i][k] = append(rows[i][k], mine[k*j.batch:k*j.batch+n]...)
 			}
 		}
-		if j.Progress != nil {
-			j.Progress(first+n, j.episodes)
-		}
+		progress(first+n, j.episodes)
 	}
 	all := make([]Judgement, j.members)
 	for i, r := range rows {

@@ -63,7 +63,7 @@ func TestJudgementInBatches(t *testing.T) {
 		defer func() { require.NoError(t, j.Close()) }()
 		require.True(t, j.Fits(members[1]))
 		require.False(t, j.Fits(p))
-		j.Progress = func(n, total int) {
+		j.OnProgress = func(n, total int) {
 			require.Equal(t, 37, total)
 			done = append(done, n)
 		}
@@ -72,11 +72,11 @@ func TestJudgementInBatches(t *testing.T) {
 		return all, done
 	}
 	want, once := play()
-	require.Equal(t, []int{37, 37}, once, "three members, two at a time")
+	require.Equal(t, []int{0, 37, 0, 37}, once, "three members, two at a time")
 	defer func(steps int) { mostBatchSteps = steps }(mostBatchSteps)
 	mostBatchSteps = 1
 	got, often := play()
-	require.Equal(t, []int{16, 32, 37, 16, 32, 37}, often)
+	require.Equal(t, []int{0, 16, 32, 37, 0, 16, 32, 37}, often)
 	require.Equal(t, want, got)
 	require.Len(t, got, 3)
 	require.Len(t, got[0][0].Return, 37)

@@ -32,9 +32,11 @@ const envPrefix = "env."
 const rangeMark = ".."
 
 // ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. sized is the
-// environment with the sizes among them, to which the parameters belong; other sizes make another program. It returns a
-// *settings.Error for an unknown name, a value that is not a finite float32 or not a whole number for an integer
-// parameter, a value outside of envs.RangeOf, a range with the larger bound first, and a size that env cannot have.
+// environment with the sizes among them, to which the parameters belong; other sizes make another program.
+//
+// It returns a *settings.Error for an unknown name, for a value outside of envs.RangeOf, and for one that is not a
+// finite float32 or, of an integer parameter, not a whole number. The same holds for a range with the larger bound
+// first, and for a size that env cannot have.
 func ReadEnvParams(env envs.Environment, given settings.Pairs) (sized envs.Environment, all []EnvParam, err error) {
 	if len(given) == 0 {
 		return env, nil, nil

@@ -55,7 +55,7 @@ func TestReadEnvParams(t *testing.T) {
 		{19, "mass-car", "1", "did you mean mass-cart?"},
 		{20, "", "1", "want one of the parameters that CartPole-v1 has: gravity, mass-cart, mass-pole, length, " +
 			"force-mag, tau, theta-threshold, x-threshold, max-steps"},
-		{21, "max-steps", "2147483647", ""}, // was refused: only a range's end has to have a number behind it
+		{21, "max-steps", "2147483647", ""}, // was refused: only a range's end has to have a number after it
 		{22, "max-steps", "5..2147483647", "want a range of whole numbers that ends with 2147483646 at most"},
 		{23, "max-steps", "-3", "want a whole number from 1 to 2147483647 for max-steps of CartPole-v1"}, // was taken
 		{24, "max-steps", "0..4", "want a whole number from 1 to 2147483647"},

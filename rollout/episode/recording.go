@@ -225,11 +225,11 @@ func read(first, rows any, n int) (r recorded, err error) {
 		row := graph.ShapeOf(a.DType(), a.Dims()[1:]...)
 		var bytes []byte
 		if before != nil {
-			if bytes, err = hostBytes(before[i]); err != nil {
+			if bytes, err = graph.HostBytes(before[i]); err != nil {
 				return r, err
 			}
 		}
-		all, err := hostBytes(a)
+		all, err := graph.HostBytes(a)
 		if err != nil {
 			return r, err
 		}
@@ -237,12 +237,4 @@ func read(first, rows any, n int) (r recorded, err error) {
 		r.rows, r.bytes = append(r.rows, row), append(r.bytes, bytes)
 	}
 	return r, nil
-}
-
-func hostBytes(a *graph.Array) ([]byte, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	return data.HostBytes()
 }

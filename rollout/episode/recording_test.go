@@ -13,14 +13,6 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-func openCPU(t *testing.T) *xlabridge.Client {
-	t.Helper()
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
-}
-
 // requireRecords compares a recording with an episode of the same key in a Go loop.
 func requireRecords(t *testing.T, r *Rollout, params any, key random.Key, rec *Recording) {
 	t.Helper()
@@ -69,7 +61,7 @@ func requireRecords(t *testing.T, r *Rollout, params any, key random.Key, rec *R
 // A recording equals the episode of its key in a Go loop, state by state, and its return equals the episode's, compiled
 // and interpreted.
 func TestRecordIsALoop(t *testing.T) {
-	cpu := openCPU(t)
+	cpu := xlatest.OpenCPU(t, 1)
 	for _, c := range []struct {
 		env, policy string
 		steps       int
@@ -118,7 +110,7 @@ func TestRecordCarriesAndDraws(t *testing.T) {
 	r.Plan.LanesLast, r.Plan.Unroll = true, 4
 	params, err := graph.Eval(r.Policy.Init(random.New(0)))
 	require.NoError(t, err)
-	rec, err := Record(openCPU(t), r, params, random.New(3))
+	rec, err := Record(xlatest.OpenCPU(t, 1), r, params, random.New(3))
 	require.NoError(t, err)
 	requireRecords(t, r, params, random.New(3), rec)
 }
@@ -129,7 +121,7 @@ func TestRecordNaN(t *testing.T) {
 	p := classic.Pendulum{}.DefaultParams()
 	p.Dt = graph.Scalar(math.NaN())
 	r.EnvParams = p
-	rec, err := Record(openCPU(t), r, r.Policy.Init(random.New(1)), random.New(2))
+	rec, err := Record(xlatest.OpenCPU(t, 1), r, r.Policy.Init(random.New(1)), random.New(2))
 	require.NoError(t, err)
 	require.Equal(t, 5, rec.Length)
 	require.False(t, math.IsNaN(rec.Return(1)))
@@ -145,7 +137,7 @@ func TestRecordLong(t *testing.T) {
 	p := classic.Pendulum{}.DefaultParams()
 	p.MaxSteps = graph.Of(int32(steps))
 	r.EnvParams = p
-	rec, err := Record(openCPU(t), r, r.Policy.Init(random.New(1)), random.New(2))
+	rec, err := Record(xlatest.OpenCPU(t, 1), r, r.Policy.Init(random.New(1)), random.New(2))
 	require.NoError(t, err)
 	require.Equal(t, steps, rec.Length)
 	for i := range steps + 1 {

@@ -14,8 +14,8 @@ import (
 // without work at its end.
 const usualChunks = 64
 
-// chunk is the program by which a host computes some of a generation's tiles. The state's loop ends the generation,
-// once the rows of all tiles are there.
+// chunk is the program that computes some of a generation's tiles on a host. When the rows of all tiles are there, the
+// state's loop ends the generation.
 type chunk struct {
 	*run.Beside
 	inputs generation.Inputs

@@ -39,7 +39,7 @@ func TestBadConfigs(t *testing.T) {
 				`commas, as in "mlp:16,16"`},
 		{"linear with sizes", func(c *Config) {
 			c.Policy = "linear:4"
-		}, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
+		}, `policy: got "linear:4", want "linear": this policy takes nothing after a colon`},
 		{"unknown strategy", func(c *Config) {
 			c.Strategy = "OpenEs"
 		},
@@ -63,7 +63,7 @@ func TestBadConfigs(t *testing.T) {
 			c.Generations = 0
 		}, `generations: got 0, want a whole number from 1 to 1073741823`},
 		{"negative devices", func(c *Config) { c.Devices = -1 },
-			`devices: got -1, want a whole number from 1 to 1024, 0 for all, on cpu one a core`},
+			`devices: got -1, want a whole number from 1 to 1024, 0 for all that have work, on cpu one a core`},
 		{"odd tile", func(c *Config) { c.Tile = 3 },
 			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in ` +
 				`groups of 2`},

@@ -143,7 +143,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	}
 	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
-		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided}
+		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided, Packed: x.Machine.Accelerator}
 	in := x.Inputs(x.Groups.PerDevice)
 	if c.hosted() {
 		err = e.join(b, options, first, in)

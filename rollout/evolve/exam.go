@@ -158,7 +158,7 @@ func (e *Evolution) prepareExam(earlier *episode.ActingJudge) error {
 		e.exam, err = newExam(e.backend, &e.config, centre)
 	}
 	if err == nil {
-		e.exam.Progress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
+		e.exam.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
 	}
 	return err
 }
@@ -175,7 +175,6 @@ func (e *Evolution) examine(m *run.Metrics) error {
 		if err != nil {
 			return err
 		}
-		e.exam.Progress(0, e.config.ExamEpisodes)
 		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
 		if value.Number, err = examScore(e.exam, centre, key); err != nil {
 			return err

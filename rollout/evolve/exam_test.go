@@ -106,11 +106,11 @@ func TestExamIsShown(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	first := r.exam
-	tell := first.Progress
+	tell := first.OnProgress
 	var told []int
 	notices := 0
 	for r.count == 0 {
-		r.exam.Progress = func(done, total int) {
+		r.exam.OnProgress = func(done, total int) {
 			tell(done, total)
 			n, of, name := r.Counter().Done()
 			require.Equal(t, []any{int64(done), int64(5), "episodes of the exam"}, []any{n, of, name})

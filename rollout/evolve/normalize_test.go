@@ -10,6 +10,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/long"
@@ -30,12 +31,7 @@ func normalized(strategy, policy string, episodes, devices int) Config {
 	return c
 }
 
-func numbers(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+var numbers = graphtest.Floats
 
 // The statistics equal a loop over all observations of all members so far, in float64. They normalise the observations
 // of the next generation.

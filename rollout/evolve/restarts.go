@@ -39,8 +39,8 @@ const (
 // A search of n parameters and λ members has converged when the best fitness of its last 10 + ⌈30 n / λ⌉ generations
 // and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32 (TolHistFun
 // of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that failed do not
-// count. If all failed after a generation in which
-// some did not, the search has converged; if all fail from its first generation on, the run ends.
+// count. If all members fail after a generation in which some did not, the search has converged. If all fail from its
+// first generation on, the run ends.
 //
 // With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart
 // doubles the population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with

@@ -349,7 +349,7 @@ func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 	places := len(descent) / n / n
 	all := make([]island, n)
 	for i := range all {
-		entry := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
+		entry := island{Mean: run.Finite(a.means[i]), Best: run.Finite(a.bests[i]), Ever: run.Finite(ever[i]),
 			Taken: taken[i*n : (i+1)*n], Descent: make([]float64, n)}
 		for place := range places {
 			row := descent[(i*places+place)*n:][:n]
@@ -371,12 +371,4 @@ func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 		all[i] = entry
 	}
 	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all}}}, nil
-}
-
-// finite returns nil for NaN and infinity, which JSON does not have.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }

@@ -86,8 +86,8 @@ func (c Islands) With(name string, value any) Islands {
 	return c
 }
 
-// each returns the search of the first island, and the Numbers that differ between islands, by full name.
-func (c *Islands) each() (one generation.Search, each map[string][]float64, err error) {
+// perIsland returns the search of the first island, and the Numbers that differ between islands, by full name.
+func (c *Islands) perIsland() (one generation.Search, each map[string][]float64, err error) {
 	if err := settings.Check(c); err != nil {
 		return c.Search, nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Islands) Check(on plan.Machine) error {
 
 // setup checks the config and lays out one island. It also returns the Numbers that differ between islands.
 func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float64, error) {
-	one, each, err := c.each()
+	one, each, err := c.perIsland()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -193,7 +193,7 @@ func (c *Islands) Purpose() string {
 
 // several lists the Numbers that differ between islands, or none if they are wrong.
 func (c *Islands) several() []string {
-	_, each, err := c.each()
+	_, each, err := c.perIsland()
 	if err != nil {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (c *Islands) several() []string {
 
 // one returns the search of the first island, for descriptions.
 func (c *Islands) one() *generation.Search {
-	one, _, err := c.each()
+	one, _, err := c.perIsland()
 	if err != nil {
 		one = c.Clone()
 	}
@@ -228,7 +228,7 @@ func (c *Islands) Board() []run.Row {
 
 // ChoosePlan chooses the plan of an island.
 func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
-	one, _, err := c.each()
+	one, _, err := c.perIsland()
 	if err != nil {
 		return plan.Choice{}, err
 	}
@@ -256,7 +256,7 @@ func eachName(name string) string {
 
 // Remake makes members again of the populations that a state asks for next. The first island has the first numbers.
 func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
-	one, each, err := c.each()
+	one, each, err := c.perIsland()
 	if err != nil {
 		return nil, err
 	}

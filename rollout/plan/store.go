@@ -44,14 +44,15 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	machine := []any{client.DeviceKind()}
+	machine, platform := []any{client.DeviceKind()}, client.Platform()+"\n"+client.DeviceKind()
 	if client.Platform() == "cpu" {
+		platform = client.Platform()
 		machine = []any{client.PlatformVersion(), xlabridge.HostFingerprint(), Cores()}
 	}
 	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.Fingerprint(),
 		machine}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
-		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
+		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: platform}}
 }
 
 // Get reads the stored plan and marks it as used. Any error is a miss; ErrNone is the ordinary one.

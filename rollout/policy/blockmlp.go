@@ -176,15 +176,15 @@ func (b *BlockMLP) Init(key random.Key) any {
 		w = w.Reshape(l.each*b.Block, l.out, b.Block).Transpose(1, 0, 2)
 		blocks := Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))}
 		if b.Masks == ownMasks {
-			blocks.From = l.drawn(random.FoldIn(keys[2+i], 1))
+			blocks.From = l.drawBlocks(random.FoldIn(keys[2+i], 1))
 		}
 		p.Blocks = append(p.Blocks, blocks)
 	}
 	return p
 }
 
-// drawn draws the blocks that each block of units reads, i32[out*each]: without repetition, in order.
-func (l blockLayer) drawn(key random.Key) *graph.Array {
+// drawBlocks draws the blocks that each block of units reads, i32[out*each]: without repetition, in order.
+func (l blockLayer) drawBlocks(key random.Key) *graph.Array {
 	order := graph.ArgSort(random.Uniform(key, graph.ShapeOf(graph.Float32, l.out, l.in), 0, 1), 1)
 	return graph.Flatten1D(graph.Sort(graph.SliceAxis(order, 1, 0, l.each).Convert(graph.Int32), 1))
 }

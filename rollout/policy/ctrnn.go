@@ -75,7 +75,7 @@ func (c *CTRNN) Describe(any) (map[string]any, error) {
 
 // Init draws weights from the normal distribution of variance 1/in, and Time with variance 1. Theta is zero.
 func (c *CTRNN) Init(key random.Key) any {
-	return drawn(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
+	return newRecurrent(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
 		k := random.SplitN(key, 3)
 		units := graph.ShapeOf(graph.Float32, c.Units)
 		return CTRNNCell{Wx: fanIn(k[0], graph.ShapeOf(graph.Float32, c.inputs, c.Units)),

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -119,10 +118,7 @@ func TestStepsAreThoseOfFlax(t *testing.T) {
 			inputs[i][name] = graph.FromBytes(graph.ShapeOf(graph.Float32, v.Shape...), v.Data)
 		}
 	}
-	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, client.Close()) }()
-	for where, b := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client} {
+	for where, b := range xlatest.Backends(t) {
 		got, err := xlabridge.Jit1(b, func(in []map[string]*graph.Array) (all [][]*graph.Array) {
 			for i, c := range doc.Cases {
 				params := fromFlax[c.Name](in[i], policies[i])

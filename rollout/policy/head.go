@@ -77,7 +77,7 @@ func (g greedy) Action(y *graph.Array) *graph.Array {
 	if g.n > fewActions {
 		return y.ArgMax(0)
 	}
-	best, index := y.Index(0), graph.Zeros(graph.ShapeOf(graph.Int32))
+	best, index := y.Index(0), graph.Scalar(0, graph.Int32)
 	for i := 1; i < g.n; i++ {
 		v := y.Index(i)
 		greater := v.Gt(best)

@@ -15,6 +15,29 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
+// connection is a connection of a genome's document.
+type connection struct {
+	from, to int
+	weight   float64
+}
+
+// document is the document of a genome whose nodes are inputs, then outputs, all with tanh.
+func document(inputs, outputs int, connections ...connection) (d genome.Document) {
+	for i := range inputs + outputs {
+		kind := "input"
+		if i >= inputs {
+			kind = "output"
+		}
+		d.Nodes = append(d.Nodes, genome.NodeDocument{Number: i, Kind: kind, Response: 1, Activation: "tanh",
+			Aggregation: "sum"})
+	}
+	for i, c := range connections {
+		d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: i, From: c.from, To: c.to,
+			Weight: c.weight, Enabled: true})
+	}
+	return d
+}
+
 // 31.133: the perceptron that a genome draws, in plain Go: weight = tanh(1.5·gauss(x1 - x2 + .3) - .4·y1),
 // bias = tanh(.7·x2).
 func TestHyperNEATDraws(t *testing.T) {
@@ -22,24 +45,9 @@ func TestHyperNEATDraws(t *testing.T) {
 		envs.Discrete{N: 2})
 	require.NoError(t, err)
 	h := p.(*HyperNEAT)
-	d := genome.Document{}
-	for i := range 7 {
-		node := genome.NodeDocument{Number: i, Kind: "input", Response: 1, Activation: "tanh", Aggregation: "sum"}
-		if i >= 4 {
-			node.Kind = "output"
-		}
-		if i == 6 {
-			node.Kind, node.Activation, node.Bias = "hidden", "gauss", .3
-		}
-		d.Nodes = append(d.Nodes, node)
-	}
-	for i, c := range []struct {
-		from, to int
-		weight   float64
-	}{{0, 6, 1}, {2, 6, -1}, {6, 4, 1.5}, {1, 4, -.4}, {2, 5, .7}} {
-		d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: i, From: c.from, To: c.to,
-			Weight: c.weight, Enabled: true})
-	}
+	d := document(4, 3, connection{0, 6, 1}, connection{2, 6, -1}, connection{6, 4, 1.5}, connection{1, 4, -.4},
+		connection{2, 5, .7})
+	d.Nodes[6].Kind, d.Nodes[6].Activation, d.Nodes[6].Bias = "hidden", "gauss", .3
 	g, err := h.pattern.Genome(d)
 	require.NoError(t, err)
 	numbers := func(w float64) float64 {

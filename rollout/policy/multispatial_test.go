@@ -30,22 +30,8 @@ func TestMultispatialDraws(t *testing.T) {
 		envs.Discrete{N: 2})
 	require.NoError(t, err)
 	h := p.(*HyperNEAT)
-	d := genome.Document{}
-	for i := range 10 {
-		node := genome.NodeDocument{Number: i, Kind: "input", Response: 1, Activation: "tanh", Aggregation: "sum"}
-		if i >= 7 {
-			node.Kind = "output"
-		}
-		d.Nodes = append(d.Nodes, node)
-	}
-	for i, c := range []struct {
-		from, to int
-		weight   float64
-	}{{2, 7, 1.2}, {1, 7, -.9}, {6, 8, 1.1}, {4, 8, .4}, {5, 8, -.3}, {3, 9, .8}} {
-		d.Connections = append(d.Connections, genome.ConnectionDocument{Innovation: i, From: c.from, To: c.to,
-			Weight: c.weight, Enabled: true})
-	}
-	g, err := h.pattern.Genome(d)
+	g, err := h.pattern.Genome(document(7, 3, connection{2, 7, 1.2}, connection{1, 7, -.9}, connection{6, 8, 1.1},
+		connection{4, 8, .4}, connection{5, 8, -.3}, connection{3, 9, .8}))
 	require.NoError(t, err)
 	number := func(w float64) float64 {
 		if w = math.Tanh(w); math.Abs(w) <= .25 {

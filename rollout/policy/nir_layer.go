@@ -92,7 +92,7 @@ func (p *NIR) structure() string {
 	return strings.Join(parts, ",")
 }
 
-// levels reports whether layer i is an LI behind weights. Its step is v' = v + (1 - decay)*(x - v). So the
+// levels reports whether layer i is an LI after weights. Its step is v' = v + (1 - decay)*(x - v). So the
 // weights equal those of a file with r = 1, for any time constant.
 func (p *NIR) levels(i int) bool { return p.layers[i].integrates() && i > 0 && p.layers[i-1].dense() }
 

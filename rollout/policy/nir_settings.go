@@ -36,7 +36,7 @@ type NIRSettings struct {
 	_         struct{} `needs:"input=!observation"`
 	Decoder   string   `set:"decoder" oneof:"auto,last,mean"`
 	_         struct{} `help:"what the outputs are: the network's outputs after the last substep (last),"`
-	_         struct{} `help:"or their mean over the substeps (mean). auto: last behind an LI, else mean"`
+	_         struct{} `help:"or their mean over the substeps (mean). auto: last after an LI, else mean"`
 	Substeps  int      `set:"substeps" min:"0" max:"4096" zero:"the file's"`
 	_         struct{} `help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
 	DT        float64  `set:"dt" min:"0" zero:"the file's"`

@@ -10,6 +10,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
@@ -17,12 +18,8 @@ import (
 
 var observation = envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // act returns the head's action for a policy's first output.
 func act(p Policy, h Head, params any, x *graph.Array) *graph.Array {
@@ -275,7 +272,7 @@ func TestBadSpecs(t *testing.T) {
 			`policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as ` +
 				`in "mlp:16,16"`},
 		{"linear:3", envs.Discrete{N: 2},
-			`policy: got "linear:3", want "linear": this policy takes nothing behind a colon`},
+			`policy: got "linear:3", want "linear": this policy takes nothing after a colon`},
 		{"mlp:4", envs.Discrete{N: 0}, `policy: got the action space Discrete(0), want 1 to 16777216 actions`},
 	} {
 		_, _, err := Make(c.spec, nil, observation, c.action)
@@ -351,7 +348,7 @@ func TestRegister(t *testing.T) {
 		{"test-own", settings.Values{"levle": 2}, "policy.levle: got a value, want one of the settings that the " +
 			"policy test-own has: policy.level, policy.times; did you mean policy.level?"},
 		{"test-own:3", settings.Values{"times": 2},
-			`policy.times: got 2, want it either here or behind the colon of "test-own:3", not both`},
+			`policy.times: got 2, want it either here or after the colon of "test-own:3", not both`},
 		{"test-own:30", nil, `policy: got "test-own:30", want a whole number from 1 to 9, as in "test-own:1"`},
 		{"linear", settings.Values{"level": 2}, "policy.level: got a value, want nothing: the policy linear has no " +
 			"settings, leave it out"},

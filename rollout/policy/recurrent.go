@@ -72,7 +72,9 @@ type recurrent[State any, Plain, Ready cell[State]] struct {
 
 // Init draws weights from the normal distribution of variance 1/in. Biases are zero unless the kind says otherwise.
 func (r *recurrent[State, Plain, Ready]) Init(key random.Key) any {
-	return drawn(key, r.units, r.outputs, func(key random.Key) Plain { return r.kind.draw(key, r.inputs, r.units) })
+	return newRecurrent(key, r.units, r.outputs, func(key random.Key) Plain {
+		return r.kind.draw(key, r.inputs, r.units)
+	})
 }
 
 // Prepare separates the gates, pads layers to whole vector registers and transposes a narrow last layer.
@@ -144,8 +146,8 @@ func cellDraws(options ...nn.Option) []nn.Option {
 	return append(options, nn.Weights(fanIn), nn.Recurrent(fanIn))
 }
 
-// drawn returns parameters of a cell and a linear layer.
-func drawn[Cell any](key random.Key, units, outputs int, draw func(key random.Key) Cell) Recurrent[Cell] {
+// newRecurrent returns parameters of a cell and a linear layer.
+func newRecurrent[Cell any](key random.Key, units, outputs int, draw func(key random.Key) Cell) Recurrent[Cell] {
 	first, second := random.Split2(key)
 	return Recurrent[Cell]{draw(first), nn.NewDense(second, units, outputs, nn.Weights(fanIn))}
 }

@@ -30,14 +30,14 @@ func TestSampling(t *testing.T) {
 			key := random.New(seed)
 			keys := random.SplitN(key, 2)
 			_, out := inner.Act(params.Own, graph.None{}, x, keys[0])
-			want := map[string][]float64{Greedy: numbersOf(t, head.Action(out.Action)), Sampled: numbersOf(t, d.Action(
+			want := map[string][]float64{Greedy: floats(t, head.Action(out.Action)), Sampled: floats(t, d.Action(
 				d.Draw(params.Distribution, out.Action, d.Noise(keys[1]))))}
 			for _, own := range []string{Greedy, Sampled} {
 				s, err := NewSampling(inner, own, space)
 				require.NoError(t, err)
 				act := func(params any) []float64 {
 					_, out := s.Act(params, s.Start(params), x, key)
-					return numbersOf(t, head.Action(out.Action))
+					return floats(t, head.Action(out.Action))
 				}
 				require.Equal(t, want[own], act(params), name)
 				require.Equal(t, want[Greedy], act(Acting(params, Greedy)), name)

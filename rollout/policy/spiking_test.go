@@ -380,9 +380,7 @@ func TestSpikingHasGradients(t *testing.T) {
 // The memory of a step grows with the neurons and not with the substeps, by the compiler's count: nothing of each
 // substep is stored.
 func TestMemoryDoesNotGrowWithSubsteps(t *testing.T) {
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	c := xlatest.OpenCPU(t, 1)
 	takes := func(hidden string, substeps int, own settings.Values) int64 {
 		p, _, err := Make("spiking:"+hidden, own.With("substeps", substeps), observation, unbounded(2))
 		require.NoError(t, err)

@@ -12,13 +12,6 @@ import (
 	"xlarun/graph/random"
 )
 
-func numbersOf(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
 // The distribution over actions equals distribution.Categorical, and draws have its frequencies.
 func TestCategoricalHead(t *testing.T) {
 	h, err := StochasticOf(envs.Discrete{N: 4})
@@ -39,10 +32,10 @@ func TestCategoricalHead(t *testing.T) {
 		legal := graph.Of(c.legal)
 		out := Legal(graph.Float32s(c.out), legal)
 		of := distribution.NewCategorical(out)
-		probs := numbersOf(t, of.Probs())
-		require.InDelta(t, numbersOf(t, of.Entropy())[0], numbersOf(t, h.Entropy(graph.None{}, out))[0], 1e-6,
+		probs := floats(t, of.Probs())
+		require.InDelta(t, floats(t, of.Entropy())[0], floats(t, h.Entropy(graph.None{}, out))[0], 1e-6,
 			"case %d: %s", i+1, c.description)
-		draws := numbersOf(t, graph.VMap(func(key random.Key) *graph.Array {
+		draws := floats(t, graph.VMap(func(key random.Key) *graph.Array {
 			return h.Draw(graph.None{}, out, h.Noise(key))
 		})(random.Split(random.New(int64(i)), 4000)))
 		count := make([]float64, 4)
@@ -59,10 +52,10 @@ func TestCategoricalHead(t *testing.T) {
 				continue
 			}
 			if probs[a] > 1e-30 {
-				require.InDelta(t, math.Log(probs[a]), numbersOf(t, log(graph.Float32s(c.out)))[0], 1e-3,
+				require.InDelta(t, math.Log(probs[a]), floats(t, log(graph.Float32s(c.out)))[0], 1e-3,
 					"case %d: %s, action %d", i+1, c.description, a)
 			}
-			for k, g := range numbersOf(t, graph.Grad(log)(graph.Float32s(c.out))) {
+			for k, g := range floats(t, graph.Grad(log)(graph.Float32s(c.out))) {
 				want := -probs[k]
 				if k == a {
 					want++
@@ -74,7 +67,7 @@ func TestCategoricalHead(t *testing.T) {
 					a, k)
 			}
 		}
-		for _, g := range numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array {
+		for _, g := range floats(t, graph.Grad(func(out *graph.Array) *graph.Array {
 			return h.Entropy(graph.None{}, Legal(out, legal))
 		})(graph.Float32s(c.out))) {
 			require.False(t, math.IsNaN(g), "case %d: %s", i+1, c.description)
@@ -96,21 +89,21 @@ func TestSquashedHead(t *testing.T) {
 		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}),
 			graph.Float32s([]float32{float32(deviation), float32(deviation)}))
 		free := distribution.NewNormal(-1, 1)
-		sum := func(a *graph.Array) float64 { return numbersOf(t, a.Sum())[0] }
-		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3,
+		sum := func(a *graph.Array) float64 { return floats(t, a.Sum())[0] }
+		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), floats(t, h.Entropy(params, out))[0], 2e-3,
 			"case %d", i+1)
 		draw := h.Draw(params, out, h.Noise(random.New(int64(i))))
-		u := numbersOf(t, draw)
+		u := floats(t, draw)
 		squashed := graph.Float32s([]float32{float32(math.Tanh(u[0])), float32(math.Tanh(u[2]))})
 		want := sum(bounded.LogProb(squashed)) + sum(free.LogProb(graph.Scalar(u[1])))
-		require.InDelta(t, want, numbersOf(t, h.LogProb(params, out, draw))[0], 2e-3*(1+math.Abs(want)), "case %d", i+1)
-		action := numbersOf(t, h.Action(draw))
+		require.InDelta(t, want, floats(t, h.LogProb(params, out, draw))[0], 2e-3*(1+math.Abs(want)), "case %d", i+1)
+		action := floats(t, h.Action(draw))
 		require.InDeltaSlice(t, []float64{2 * math.Tanh(u[0]), u[1], .5 + .5*math.Tanh(u[2])}, action, 1e-5, "case %d",
 			i+1)
 	}
 	far := graph.Float32s([]float32{50, 0, -50}) // tanh of it is a bound
-	for _, g := range append(numbersOf(t, h.LogProb(h.Start(), far, far)),
-		numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array {
+	for _, g := range append(floats(t, h.LogProb(h.Start(), far, far)),
+		floats(t, graph.Grad(func(out *graph.Array) *graph.Array {
 			return h.LogProb(h.Start(), out, far)
 		})(far))...) {
 		require.False(t, math.IsNaN(g) || math.IsInf(g, 0))
@@ -136,7 +129,7 @@ func TestMultiCategoricalHead(t *testing.T) {
 	total, entropy := 0., 0.
 	for i := range 3 {
 		for j := range 2 {
-			log := numbersOf(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(i), int32(j)})))[0]
+			log := floats(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(i), int32(j)})))[0]
 			if i == 1 {
 				require.Less(t, log, -1e20)
 				continue
@@ -146,29 +139,29 @@ func TestMultiCategoricalHead(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 1, total, 1e-6)
-	require.InDelta(t, entropy, numbersOf(t, h.Entropy(nil, out))[0], 1e-6)
+	require.InDelta(t, entropy, floats(t, h.Entropy(nil, out))[0], 1e-6)
 	const n = 4000
 	draws := graph.VMap(func(key random.Key) *graph.Array {
 		return h.Draw(nil, out, h.Noise(key))
 	})(random.Split(random.New(1), n))
 	counts := map[[2]float64]float64{}
-	v := numbersOf(t, draws)
+	v := floats(t, draws)
 	for i := 0; i < len(v); i += 2 {
 		counts[[2]float64{v[i], v[i+1]}]++
 	}
 	require.Zero(t, counts[[2]float64{1, 0}]+counts[[2]float64{1, 1}])
 	for pair, count := range counts {
-		p := math.Exp(numbersOf(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(pair[0]), int32(pair[1])})))[0])
+		p := math.Exp(floats(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(pair[0]), int32(pair[1])})))[0])
 		require.InDelta(t, p, count/n, 4*math.Sqrt(p*(1-p)/n), "%v", pair)
 	}
 	likeliest, err := HeadOf(space)
 	require.NoError(t, err)
-	require.Equal(t, []float64{0, 0}, numbersOf(t, likeliest.Action(out)))
+	require.Equal(t, []float64{0, 0}, floats(t, likeliest.Action(out)))
 	for _, c := range []struct {
 		x    []int32
 		want float64
 	}{{[]int32{2, 1}, 1}, {[]int32{3, 0}, 0}, {[]int32{0, 2}, 0}, {[]int32{-1, 0}, 0}} {
-		require.Equal(t, c.want, numbersOf(t, space.Contains(graph.Int32s(c.x)).Convert(graph.Float32))[0], "%v",
+		require.Equal(t, c.want, floats(t, space.Contains(graph.Int32s(c.x)).Convert(graph.Float32))[0], "%v",
 			c.x)
 	}
 	_, err = StochasticOf(envs.MultiDiscrete{})

@@ -78,7 +78,7 @@ func turns(count *graph.Array, n int) *graph.Array {
 	return graph.Turns(count, n)
 }
 
-func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
 
 // RowCount returns the number of rows of Rows: PerDevice+1, or 1 for a single tile.
 func (t Tiles) RowCount() int {

@@ -7,10 +7,11 @@ import (
 )
 
 var (
-	_ run.Player  = (*Config)(nil)
-	_ run.Player  = (*PQN)(nil)
-	_ run.Members = (*Training)(nil)
-	_ run.Results = (*Training)(nil)
+	_ run.Player      = (*Config)(nil)
+	_ run.Player      = (*PQN)(nil)
+	_ run.Members     = (*Training)(nil)
+	_ run.Results     = (*Training)(nil)
+	_ run.GoalReacher = (*Training)(nil)
 )
 
 // About describes the experiment.

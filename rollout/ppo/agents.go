@@ -66,8 +66,8 @@ func (g *program) updateAgents(tiles population.Tiles) func(State, inputs) (Stat
 	return func(s State, in inputs) (State, *graph.Array) {
 		return population.Map(tiles, in.Tiles, func(agent *graph.Array) graph.Pair[State, *graph.Array] {
 			in := in
-			in.Each = at(in.Each, agent)
-			return graph.PairOf(g.updateStep(at(s, agent), in))
+			in.Each = population.At(in.Each, agent)
+			return graph.PairOf(g.updateStep(population.At(s, agent), in))
 		}).Unpack()
 	}
 }

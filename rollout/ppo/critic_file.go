@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"xlarun/graph"
+	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -35,7 +36,7 @@ func (t *Training) criticFile() (f run.File, ok bool, err error) {
 		if err != nil {
 			return f, false, err
 		}
-		if err = graph.Try(func() { critic = at(critic, nanToLowest(recent.mean()).ArgMax(0)) }); err == nil {
+		if err = graph.Try(func() { critic = population.At(critic, nanToLowest(recent.mean()).ArgMax(0)) }); err == nil {
 			critic, err = graph.Eval(critic)
 		}
 	} else {

@@ -43,7 +43,7 @@ func (e shelf) Step(_ random.Key, s, action *graph.Array,
 	right := graph.Eq(action, graph.Rem(graph.Add(s, 1), 4))
 	illegal := graph.Eq(action, graph.Rem(graph.Add(s, 3), 4))
 	reward = graph.Select(illegal, -1000., graph.Convert(right, graph.Float32))
-	return s, e.Observe(s, p), reward, graph.Ones(graph.ShapeOf(graph.Bool)), graph.Zeros(graph.ShapeOf(graph.Bool))
+	return s, e.Observe(s, p), reward, graph.Scalar(true), graph.Scalar(false)
 }
 
 // Illegal actions are never played, and the best legal action is learned.

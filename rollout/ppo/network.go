@@ -151,10 +151,9 @@ func outputAxes(name string, narrow, wide policy.Policy) (axes []int, err error)
 	return axes, nil
 }
 
-// init draws parameters. The policy draws them. Then matrices are drawn again, unless n.orthogonal is false, as
-// orthogonal matrices of scale √2 in hidden layers (1 in recurrent policies), 0.01 in the last layer of the actor and 1
-// in the last layer of the critic: Huang et al., "The 37 implementation details of proximal policy optimization"
-// (2022).
+// init draws parameters as the policies do. With n.orthogonal, matrices are drawn again as orthogonal ones (Huang et
+// al., "The 37 implementation details of proximal policy optimization", 2022). Their scale is √2 in hidden layers, 1 in
+// those of recurrent policies, 0.01 in the last layer of the actor and 1 in the last layer of the critic.
 func (n *network) init(key random.Key) Params {
 	keys := random.SplitN(key, 4)
 	p := Params{n.actor.Init(keys[0]), n.critic.init(keys[1]), n.distribution.Start()}

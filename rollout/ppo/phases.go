@@ -41,9 +41,9 @@ func (t *Training) perAgent(s State, in inputs, before []any,
 		return part(t.program.newUpdate(s, in), s, before)
 	}
 	return population.Map(t.tiles, in.Tiles, func(agent *graph.Array) any {
-		in, s := in, at(s, agent)
-		in.Each = at(in.Each, agent)
-		return part(t.program.newUpdate(s, in), s, at(before, agent))
+		in, s := in, population.At(s, agent)
+		in.Each = population.At(in.Each, agent)
+		return part(t.program.newUpdate(s, in), s, population.At(before, agent))
 	})
 }
 

@@ -73,9 +73,7 @@ func (t *Training) estimate(returns []float64) aggregate.Interval {
 func jsonNumbers(numbers []float64) []*float64 {
 	out := make([]*float64, len(numbers))
 	for i, x := range numbers {
-		if finite(x) {
-			out[i] = &x
-		}
+		out[i] = run.Finite(x)
 	}
 	return out
 }

@@ -122,8 +122,8 @@ func (e locks) Step(_ random.Key, s, action *graph.Array,
 	illegal := graph.Eq(first, graph.Rem(graph.Add(graph.Quo(s, 2), 1), 3))
 	reward = graph.Add(graph.Convert(graph.Eq(first, graph.Quo(s, 2)), graph.Float32),
 		graph.Convert(graph.Eq(second, graph.Rem(s, 2)), graph.Float32))
-	return s, e.Observe(s, p), graph.Select(illegal, -1000., reward), graph.Ones(graph.ShapeOf(graph.Bool)),
-		graph.Zeros(graph.ShapeOf(graph.Bool))
+	return s, e.Observe(s, p), graph.Select(illegal, -1000., reward), graph.Scalar(true),
+		graph.Scalar(false)
 }
 
 // Several choices at once are learned, and no illegal one is made.

@@ -73,7 +73,7 @@ func (b best) better(other best, force *graph.Array) best {
 func (g *program) start(key random.Key) State {
 	keys := random.SplitN(key, 3)
 	p := g.network.init(keys[0])
-	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+	zero := graph.Scalar(0, graph.Int32)
 	observed := g.config.observationStats(g.play.Env.Spec().Observation)
 	s := State{Params: p, Key: keys[1], Update: zero, Value: g.head.Start(), Scale: g.config.lossScale(),
 		Recent: recent{graph.Scalar(0), graph.Scalar(0)}, Observed: observed, Rewards: g.config.rewardScaler(),

@@ -18,7 +18,7 @@ func (t envTile) rows(a *graph.Array, axis int) *graph.Array {
 	}
 	start := make([]*graph.Array, a.Rank())
 	for i := range start {
-		start[i] = graph.Zeros(graph.ShapeOf(graph.Int32))
+		start[i] = graph.Scalar(0, graph.Int32)
 	}
 	start[axis] = t.first
 	sizes := append([]int{}, a.Dims()...)

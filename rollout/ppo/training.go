@@ -120,13 +120,28 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	}
 	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
 	t.recent = metricOf(slices.Index(names, "recent_return"))
-	recent, _ := m.Get("recent_return")
-	failed, _ := m.Get("failed")
-	m.Done = failed == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(metricOf(k-1)) >= minEpisodes
-	if failed > 0 && math.IsNaN(recent) {
+	m.Done = t.reaches(m.Number, metricOf(k-1))
+	if m.Number("failed") > 0 && math.IsNaN(m.Number("recent_return")) {
 		m.Failed = t.allFailed
 	}
 	return m, nil
+}
+
+// reaches reports whether an update has reached the target, by its metrics and by the weight of the recent episodes of
+// each agent.
+func (t *Training) reaches(metric func(name string) float64, weights []float64) bool {
+	recent := metric("recent_return")
+	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes
+}
+
+// Reached implements run.GoalReacher. The weights of the recent episodes are not metrics: the state has them.
+func (t *Training) Reached(metric func(name string) float64) bool {
+	state, err := t.State()
+	if err != nil {
+		return false
+	}
+	weights, err := graph.Floats(state.(State).Recent.Weight)
+	return err == nil && t.reaches(metric, weights)
 }
 
 // allFailed returns the error of a run of which no episode has ended with a finite return.
@@ -165,8 +180,8 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 			recent, highest := nanToLowest(state.Recent.mean()), nanToLowest(state.Best.Return)
 			found := highest.ReduceMax(0).Gt(math.Inf(-1)) // at least one agent has a best return
 			agent := graph.Select(found, highest.ArgMax(0), recent.ArgMax(0))
-			last, best = at(state, recent.ArgMax(0)), at(state.Best, agent)
-			head = at(state.Params.Head, agent)
+			last, best = population.At(state, recent.ArgMax(0)), population.At(state.Best, agent)
+			head = population.At(state.Params.Head, agent)
 		}
 		candidates[0].Params = t.member(last.Params, last.Observed.scale())
 		candidates[1].Params = t.member(Params{Actor: best.Actor, Head: head}, best.Observation)
@@ -177,11 +192,6 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 		}
 	}
 	return candidates, err
-}
-
-// at returns row i of a tree.
-func at[T any](tree T, i *graph.Array) T {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, tree)
 }
 
 // nanToLowest returns x with -Inf in place of NaN.

@@ -85,9 +85,7 @@ func TestLearnsCartPole(t *testing.T) {
 
 func hostBytes(t *testing.T, a *graph.Array) []byte {
 	t.Helper()
-	data, err := a.Data()
-	require.NoError(t, err)
-	b, err := data.HostBytes()
+	b, err := graph.HostBytes(a)
 	require.NoError(t, err)
 	return b
 }

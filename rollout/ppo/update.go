@@ -225,8 +225,8 @@ func (u *update) updateEpoch(s epochState, order *graph.Array) epochState {
 // policy has moved far enough.
 func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) (train.State[Params], lossMetrics) {
 	orders := u.shuffledRows(key, n)
-	s := epochState{Train: start, Metrics: u.noMetrics(), Epoch: graph.Zeros(graph.ShapeOf(graph.Int32)),
-		Stop: graph.Zeros(graph.ShapeOf(graph.Bool))}
+	s := epochState{Train: start, Metrics: u.noMetrics(), Epoch: graph.Scalar(0, graph.Int32),
+		Stop: graph.Scalar(false)}
 	if !u.stops { // a scan has a known length, and inspect can count its work
 		s, _ = graph.Scan(func(s epochState, order *graph.Array) (epochState, graph.None) {
 			return u.updateEpoch(s, order), graph.None{}

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
@@ -54,15 +55,8 @@ func evaluated[T any](t *testing.T, tree T) T {
 	return tree
 }
 
-func floatsOf(t *testing.T, tree any) (all []float64) {
-	t.Helper()
-	for _, a := range graph.Leaves(tree) {
-		x, err := graph.Floats(a)
-		require.NoError(t, err)
-		all = append(all, x...)
-	}
-	return all
-}
+// floatsOf returns the numbers of a tree.
+var floatsOf = graphtest.Floats
 
 // deviation is the standard deviation of all x, and their mean.
 func deviation(x []float64) (sigma, mean float64) {

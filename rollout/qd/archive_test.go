@@ -11,16 +11,13 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/tasks"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 func array(a oracles.Array) *graph.Array {
 	v := make([]float32, len(a.Floats()))

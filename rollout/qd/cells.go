@@ -39,6 +39,6 @@ type withoutCells int
 func (n withoutCells) Cells() int { return int(n) }
 func (withoutCells) Tables() any  { return graph.None{} }
 func (withoutCells) Cell(any, *graph.Array) *graph.Array {
-	return graph.Zeros(graph.ShapeOf(graph.Int32))
+	return graph.Scalar(0, graph.Int32)
 }
 func (withoutCells) Centres() [][]float64 { return nil }

@@ -236,7 +236,7 @@ func (c *Config) container(p *Program) (Container, error) {
 			return nil, settings.Wrong("learning-rate", c.Annealing.Rate.Value, "1: thresholds are for one fitness, "+
 				"and here are several objectives")
 		}
-	} else if key, value, ok := c.given(); ok {
+	} else if key, value, ok := c.givenSetting(); ok {
 		return nil, settings.Wrong(key, value, "none: the archive %s keeps members by their return. --front 50 or "+
 			"--archive nsga2 keep them by several objectives", c.Archive)
 	} else {

@@ -117,7 +117,7 @@ func (t cvt) Cell(tables any, x *graph.Array) *graph.Array {
 	}
 	near := tables.(nearTable)
 	side := t.centroids().side
-	bucket := graph.Zeros(graph.ShapeOf(graph.Int32))
+	bucket := graph.Scalar(0, graph.Int32)
 	for i := range x.Dim(0) {
 		part := x.Index(i).Mul(side).Floor().Convert(graph.Int32).Min(side - 1)
 		bucket = bucket.Mul(side).Add(part)

@@ -31,7 +31,7 @@ func domination(points *graph.Array, enough int) *graph.Array {
 		front := f.Left.Gt(0).And(graph.Dot(by, f.Left).Eq(0))
 		left := graph.Select(front, 0., f.Left)
 		return fronts{graph.Select(left.Gt(0), f.Next.Add(1), f.Front), left, f.Next.Add(1)}
-	}, fronts{zero, graph.Ones(graph.ShapeOf(graph.Float32, n)), graph.Zeros(graph.ShapeOf(graph.Int32))})
+	}, fronts{zero, graph.Ones(graph.ShapeOf(graph.Float32, n)), graph.Scalar(0, graph.Int32)})
 	return end.Front
 }
 

@@ -30,7 +30,7 @@ func newElites(cells, n, d int, a Annealing) Elites {
 		Fitness:    graph.Full(graph.ShapeOf(graph.Float32, cells), math.Inf(-1)),
 		Threshold:  a.first().BroadcastTo(cells),
 		Descriptor: graph.Zeros(graph.ShapeOf(graph.Float32, cells, d)),
-		Generation: graph.Zeros(whole), Filled: graph.Zeros(whole), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+		Generation: graph.Zeros(whole), Filled: graph.Zeros(whole), Count: graph.Scalar(0, graph.Int32)}
 }
 
 // Cells returns the number of cells.

@@ -41,7 +41,7 @@ func (c frontCells) Empty(n int, _ Scoring) Archive {
 		Fitness:    graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
 		Descriptor: graph.Zeros(graph.ShapeOf(graph.Float32, places, c.of.Descriptor)), Generation: graph.Zeros(whole),
 		Objectives: graph.Full(graph.ShapeOf(graph.Float32, cells, c.of.Front, k), math.Inf(-1)),
-		Filled:     graph.Zeros(graph.ShapeOf(graph.Int32, cells)), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+		Filled:     graph.Zeros(graph.ShapeOf(graph.Int32, cells)), Count: graph.Scalar(0, graph.Int32)}
 }
 
 // Workspace returns the bytes of an insertion, which compares members with the fronts of their cells, or of the
@@ -126,7 +126,7 @@ func (a Fronts) Insert(b Batch, generation *graph.Array, _ Scoring) (Archive, Ch
 		to := graph.Select(enters, b.Cell, cells) // beyond the end: dropped
 		return insertCarry{c.Turn.Add(1), graph.ScatterSet(c.Objectives, to, next),
 			graph.ScatterSet(c.Owner, to, owner), graph.Select(enters, place, c.Place)}
-	}, insertCarry{graph.Zeros(graph.ShapeOf(graph.Int32)), a.Objectives,
+	}, insertCarry{graph.Scalar(0, graph.Int32), a.Objectives,
 		graph.Full(graph.ShapeOf(graph.Int32, cells, front), -1), graph.Full(graph.ShapeOf(graph.Int32, batch), -1)})
 
 	at := b.Cell.Mul(front).Add(end.Place.Max(0))

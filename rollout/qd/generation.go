@@ -43,7 +43,7 @@ func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := p.first(keys[0])
 	archive := p.Container.Empty(genome.Dim(0), p.Scoring)
-	return State{Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Archive: archive,
+	return State{Key: keys[1], Generation: graph.Scalar(0, graph.Int32), Archive: archive,
 		Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
 }
 
@@ -100,7 +100,7 @@ func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 	if b.Objectives != nil {
 		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
 	}
-	e := evaluation{Child: child, Inside: graph.Ones(graph.ShapeOf(graph.Bool)), Length: s.Length}
+	e := evaluation{Child: child, Inside: graph.Scalar(true), Length: s.Length}
 	if len(p.Space.Dims) > 0 {
 		b.Unit, e.Inside = scaled(p.Space, s.Descriptor)
 		b.Valid = b.Valid.And(s.Descriptor.IsFinite().All())

@@ -71,7 +71,7 @@ func (g grid) Sides() []int { return g }
 func (grid) Tables() any { return graph.None{} }
 
 func (g grid) Cell(_ any, descriptor *graph.Array) *graph.Array {
-	cell := graph.Zeros(graph.ShapeOf(graph.Int32))
+	cell := graph.Scalar(0, graph.Int32)
 	for i, n := range g {
 		part := descriptor.Index(i).Mul(n).Floor().Convert(graph.Int32).Min(n - 1)
 		cell = cell.Mul(n).Add(part)

@@ -88,5 +88,5 @@ func areasBelow(height, x, y *graph.Array) *graph.Array {
 		strips := c.Strips.Max(graph.Select(reaches, graph.Take(y, c.Turn, 0), 0.))
 		area := strips.Mul(width).Sum()
 		return sweep{c.Turn.Add(1), strips, graph.DynamicUpdateIndex(c.Areas, area, c.Turn, 0)}
-	}, sweep{graph.Zeros(graph.ShapeOf(graph.Int32)), zero, zero}).Areas
+	}, sweep{graph.Scalar(0, graph.Int32), zero, zero}).Areas
 }

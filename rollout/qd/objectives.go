@@ -36,8 +36,8 @@ func (o Objectives) names() []string {
 // returnObjective is the objective that every environment has.
 const returnObjective = "return"
 
-// given reports whether a setting is given that only several objectives use, and which.
-func (o Objectives) given() (key, value string, ok bool) {
+// givenSetting reports whether a setting is given that only several objectives use, and which.
+func (o Objectives) givenSetting() (key, value string, ok bool) {
 	if o.Names != "" {
 		return "objectives", o.Names, true
 	}

@@ -81,7 +81,7 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 		b.Genomes = graph.Zeros(graph.ShapeOf(graph.Float32, 1))
 		return b
 	})
-	archive, change := s.Archive.Insert(batch, graph.Zeros(graph.ShapeOf(graph.Int32)), *scoring)
+	archive, change := s.Archive.Insert(batch, graph.Scalar(0, graph.Int32), *scoring)
 	metrics := graph.Cond(in.Last.Gt(0), func() *graph.Array {
 		return graph.Stack(archive.Metrics(change, *scoring), 0)
 	}, func() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, len(p.Container.Metrics()))) })
@@ -157,7 +157,7 @@ func (r *Run) replay(ctx context.Context, places Places, progress func(share flo
 	}
 	var first reevaluation
 	err = graph.Try(func() {
-		first = reevaluation{graph.Zeros(graph.ShapeOf(graph.Int32)), p.Container.Empty(1, p.Scoring)}
+		first = reevaluation{graph.Scalar(0, graph.Int32), p.Container.Empty(1, p.Scoring)}
 	})
 	if err != nil {
 		return nil, err

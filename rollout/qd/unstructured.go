@@ -84,7 +84,7 @@ func (c distanceContainer) Empty(n int, _ Scoring) Archive {
 	return DistanceArchive{graph.Zeros(graph.ShapeOf(graph.Float32, most, n)),
 		graph.Full(graph.ShapeOf(graph.Float32, most), math.Inf(-1)), graph.Zeros(shape),
 		graph.Full(shape, math.Inf(1)), graph.Zeros(graph.ShapeOf(graph.Int32, most)),
-		graph.Zeros(graph.ShapeOf(graph.Int32)),
+		graph.Scalar(0, graph.Int32),
 		graph.Scalar(c.settings.Distance)}
 }
 

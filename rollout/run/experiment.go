@@ -89,8 +89,8 @@ type Progress interface {
 // Common are the settings that all kinds of run have.
 type Common struct {
 	Seed    int64    `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core"`
-	_       struct{} `help:"devices to run on; 0 for all, on cpu one a core"`
+	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all that have work, on cpu one a core"`
+	_       struct{} `help:"devices to run on; 0 for all that have work, on cpu one a core"`
 }
 
 // On returns c.

@@ -3,11 +3,13 @@
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Reevaluating, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and a step function.
+// Results, Reevaluating, GoalReacher, Mapper, Lending, Profiled and Counting of a Run. Loop is a Run made of a state and
+// a step function.
 package run
 
 import (
 	"context"
+	"math"
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
@@ -88,6 +90,14 @@ type File struct {
 	JSON     any               // a value that JSON can hold
 	Arrays   any               // a tree, on the host
 	Metadata map[string]string // of Arrays
+}
+
+// Finite returns x for File.JSON: nil, which is null, if x is not finite.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }
 
 // Profiled is a Run whose parts can be timed and counted.

@@ -118,7 +118,7 @@ func share(part, whole int) float64 { return float64(part) / float64(max(1, whol
 func (t *Training) winsKept(positions []colours) (won int, err error) {
 	n := t.config.ArenaGames
 	for chunk := range slices.Chunk(positions, n) {
-		kept, err := t.perfect.kept(chunk, func(now []colours) ([]int, error) {
+		kept, err := t.perfect.gamesWon(chunk, func(now []colours) ([]int, error) {
 			return t.watch.moves(networkPlayer(t.state.Learner.Weights), now, n)
 		})
 		if err != nil {

@@ -30,11 +30,7 @@ func wordsOf(a *graph.Array) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := host.Data()
-	if err != nil {
-		return nil, err
-	}
-	b, err := data.HostBytes()
+	b, err := graph.HostBytes(host)
 	if err != nil {
 		return nil, err
 	}

@@ -155,9 +155,9 @@ func (p *perfect) reply(c colours, r *rand.Rand) int {
 // words returns the words of the position's state: board.State of board.Edges, leaf by leaf.
 func (c colours) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()), 0, 0, 0} }
 
-// kept plays games from positions against the perfect player, and returns how many the player to move wins. choose
+// gamesWon plays games from positions against the perfect player, and returns how many the player to move wins. choose
 // returns that player's moves in positions.
-func (p *perfect) kept(positions []colours, choose func(positions []colours) ([]int, error)) (won int, err error) {
+func (p *perfect) gamesWon(positions []colours, choose func(positions []colours) ([]int, error)) (won int, err error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(positions))))
 	for len(positions) > 0 {
 		moves, err := choose(positions)

@@ -51,7 +51,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	keeps := func(all []colours, name string) {
 		t.Helper()
 		for chunk := range slices.Chunk(all, n) {
-			won, err := p.kept(chunk, func(at []colours) ([]int, error) {
+			won, err := p.gamesWon(chunk, func(at []colours) ([]int, error) {
 				return v.moves(networkPlayer(v.weights), at, n)
 			})
 			require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 
 	// The yardstick measures: chance loses most of what was won.
 	r := rand.New(rand.NewPCG(1, 1))
-	won, err := p.kept(positions, func(at []colours) (moves []int, err error) {
+	won, err := p.gamesWon(positions, func(at []colours) (moves []int, err error) {
 		for _, c := range at {
 			moves = append(moves, nth(c, r.IntN(15-len(bitsOf(c[0]|c[1])))))
 		}
@@ -101,7 +101,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Less(t, won, n*2/3)
-	won, err = p.kept(positions, func(at []colours) (moves []int, err error) {
+	won, err = p.gamesWon(positions, func(at []colours) (moves []int, err error) {
 		for _, c := range at {
 			moves = append(moves, p.solution.Best(c[0], c[1])[0])
 		}
@@ -179,7 +179,7 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 	for e := range 15 {
 		positions = append(positions, colours{}.with(e))
 	}
-	won, err := p.kept(positions, func(at []colours) ([]int, error) {
+	won, err := p.gamesWon(positions, func(at []colours) ([]int, error) {
 		return v.moves(networkPlayer(v.weights), at, len(positions))
 	})
 	require.NoError(t, err)

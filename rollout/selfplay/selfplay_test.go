@@ -95,9 +95,7 @@ func bytesOf(t testing.TB, s run.Snapshot) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for name, a := range s.Arrays {
-		d, err := a.Data()
-		require.NoError(t, err)
-		b, err := d.HostBytes()
+		b, err := graph.HostBytes(a)
 		require.NoError(t, err)
 		out[name] = a.Shape().String() + string(b)
 	}

@@ -58,12 +58,19 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 	return s
 }
 
-// permutations returns permutations of a graph's vertices, the identity first: all if there are at most six vertices,
-// else some that are drawn. If colourings are kept by rotations, so must their images be: then the permutations are
-// v to factor v + shift, modulo the number of vertices, for all factors without a common divisor.
+// permutations returns the symmetries of a game on a graph, the identity first: those of all permutations of its
+// vertices if there are at most six, else of some that are drawn. If colourings are kept by rotations, so must their
+// images be.
 func permutations(g *game, rotated bool) (s symmetries) {
+	of := drawnPermutations
+	switch {
+	case rotated:
+		of = affinePermutations
+	case g.vertices <= 6:
+		of = allPermutations
+	}
 	edges := g.vertices * (g.vertices - 1) / 2
-	add := func(p []int) {
+	for _, p := range of(g.vertices) {
 		to := board.Permuted(p)
 		s.cells = append(s.cells, to)
 		actions := make([]int32, 0, g.actions)
@@ -74,50 +81,55 @@ func permutations(g *game, rotated bool) (s symmetries) {
 		}
 		s.actions = append(s.actions, actions)
 	}
-	if rotated {
-		for factor := range g.vertices {
-			p := make([]int, g.vertices)
-			for shift := range g.vertices {
-				for v := range p {
-					p[v] = (factor*v + shift) % g.vertices
-				}
-				if slices.Max(countsOf(p)) == 1 { // factor has an inverse
-					add(p)
+	return s
+}
+
+// affinePermutations returns the permutations v to factor v + shift, modulo n, for all factors that have no divisor in
+// common with n.
+func affinePermutations(n int) (all [][]int) {
+	for factor := range n {
+		for shift := range n {
+			p := make([]int, n)
+			for v := range p {
+				p[v] = (factor*v + shift) % n
+			}
+			if slices.Max(countsOf(p)) == 1 { // factor has an inverse
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// allPermutations returns the permutations of n numbers in lexicographic order.
+func allPermutations(n int) [][]int {
+	all := [][]int{nil}
+	for range n { // all begins of one more number
+		var longer [][]int
+		for _, p := range all {
+			for v := range n {
+				if !slices.Contains(p, v) {
+					longer = append(longer, append(p[:len(p):len(p)], v))
 				}
 			}
 		}
-		return s
+		all = longer
 	}
-	if g.vertices <= 6 {
-		var extend func(p []int)
-		extend = func(p []int) {
-			if len(p) == g.vertices {
-				add(p)
-				return
-			}
-		next:
-			for v := range g.vertices {
-				for _, taken := range p {
-					if v == taken {
-						continue next
-					}
-				}
-				extend(append(p[:len(p):len(p)], v))
-			}
-		}
-		extend(nil)
-		return s
-	}
-	r := rand.New(rand.NewPCG(1, uint64(g.vertices)))
-	identity := make([]int, g.vertices)
+	return all
+}
+
+// drawnPermutations returns the identity and permutations that are drawn, maxPermutations in all.
+func drawnPermutations(n int) [][]int {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	identity := make([]int, n)
 	for v := range identity {
 		identity[v] = v
 	}
-	add(identity)
+	all := [][]int{identity}
 	for range maxPermutations - 1 {
-		add(r.Perm(g.vertices))
+		all = append(all, r.Perm(n))
 	}
-	return s
+	return all
 }
 
 // countsOf returns how often p has each of the numbers below its length.

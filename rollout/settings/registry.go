@@ -95,11 +95,11 @@ func (r *Registry[T]) Choose(spec string, values Values) (choice T, err error) {
 		fields := Fields(choice)
 		i := slices.IndexFunc(fields, Field.IsArgument)
 		if i < 0 {
-			return none, Wrong(r.part, spec, "%q: this %s takes nothing behind a colon", name, r.noun)
+			return none, Wrong(r.part, spec, "%q: this %s takes nothing after a colon", name, r.noun)
 		}
 		f := fields[i]
 		if _, twice := values[f.Name]; twice {
-			return none, Wrong(r.part+"."+f.Name, values[f.Name], "it either here or behind the colon of %q, not both",
+			return none, Wrong(r.part+"."+f.Name, values[f.Name], "it either here or after the colon of %q, not both",
 				spec)
 		}
 		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || Check(choice) != nil {

@@ -389,29 +389,35 @@ func (f Field) parse(text string) error {
 			return wrong()
 		}
 		f.setFloat(x)
-	case "ints", "numbers":
-		list := reflect.Zero(f.value.Type()) // an empty list is none, as if it was not given
-		if strings.TrimSpace(text) != "" {
-			for _, part := range strings.Split(text, ",") {
-				part = strings.TrimSpace(part)
-				if f.Type == "ints" {
-					n, err := strconv.Atoi(part)
-					if err != nil {
-						return wrong()
-					}
-					list = reflect.Append(list, reflect.ValueOf(n))
-					continue
-				}
-				x, err := strconv.ParseFloat(part, 64)
-				if err != nil {
-					return wrong()
-				}
-				list = reflect.Append(list, reflect.ValueOf(x))
-			}
+	case "ints":
+		list, err := parseList(text, strconv.Atoi)
+		if err != nil {
+			return wrong()
 		}
-		f.value.Set(list)
+		f.value.Set(reflect.ValueOf(list))
+	case "numbers":
+		list, err := parseList(text, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+		if err != nil {
+			return wrong()
+		}
+		f.value.Set(reflect.ValueOf(list))
 	}
 	return nil
+}
+
+// parseList reads elements with commas between them. An empty text is no list, as if none was given.
+func parseList[T any](text string, parse func(string) (T, error)) (list []T, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		x, err := parse(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
 }
 
 // IsArgument reports whether the setting may stand after the colon of its part's name: "mlp:16,16".

@@ -262,17 +262,11 @@ func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 		TestLoss     *float64 `json:"test_loss"` // null if the members of this step were not tested
 		TestAccuracy *float64 `json:"test_accuracy"`
 	}
-	finite := func(x float64) *float64 {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil
-		}
-		return &x
-	}
 	members := make([]result, len(t.train.Loss))
 	for i := range members {
-		members[i] = result{Member: i, Loss: finite(t.train.Loss[i]), Accuracy: t.train.Accuracy[i]}
+		members[i] = result{Member: i, Loss: run.Finite(t.train.Loss[i]), Accuracy: t.train.Accuracy[i]}
 		if tested {
-			members[i].TestLoss, members[i].TestAccuracy = finite(t.test.Loss[i]), finite(t.test.Accuracy[i])
+			members[i].TestLoss, members[i].TestAccuracy = run.Finite(t.test.Loss[i]), run.Finite(t.test.Accuracy[i])
 		}
 	}
 	best := t.best()

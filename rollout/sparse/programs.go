@@ -97,7 +97,7 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 			}, func(c loop) loop {
 				next, stats := m.step(c.Weights, fixed, in.Data, c.T, in.Rate)
 				return loop{c.T.Add(1), next, c.Stats.Add(stats)}
-			}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
+			}, loop{graph.Scalar(0, graph.Int32), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
 			return row{m.store(end.Weights, fixed, member), end.Stats}
 		})
 	var next Member
@@ -115,7 +115,7 @@ func (p *Population) evaluateAll(m method, members Member, index []*graph.Array,
 		chunks := in.Data.Labels.Dim(0)
 		end := graph.While(func(c loop) *graph.Array { return c.T.Lt(chunks) }, func(c loop) loop {
 			return loop{c.T.Add(1), c.Stats.Add(m.evaluate(weights, fixed, in.Data, c.T))}
-		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
+		}, loop{graph.Scalar(0, graph.Int32), graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
 		return end.Stats
 	})
 	return p.tiles.Gather(rows)

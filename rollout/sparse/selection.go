@@ -111,11 +111,7 @@ func (p *Population) copyRows(parent []int) error {
 		if err != nil {
 			return err
 		}
-		data, err := host.Data()
-		if err != nil {
-			return err
-		}
-		from, err := data.HostBytes()
+		from, err := graph.HostBytes(host)
 		if err != nil {
 			return err
 		}

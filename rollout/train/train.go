@@ -62,7 +62,7 @@ func (s Stepper[P, B, M]) Step(state State[P], minibatch B) (State[P], Result[M]
 		return s.Apply(state, s.Gradient(state, minibatch))
 	}
 	layout, sum := s.sumOfTiles(state, minibatch)
-	carry := graph.PairOf(state, Result[M]{s.Zero, graph.Scalar(0), graph.Zeros(graph.ShapeOf(graph.Bool))})
+	carry := graph.PairOf(state, Result[M]{s.Zero, graph.Scalar(0), graph.Scalar(false)})
 	type next = graph.Pair[State[P], Result[M]]
 	return graph.Isolate(s.PerDevice, carry, sum, func(carry next, sum *graph.Array) next {
 		return graph.PairOf(s.Apply(carry.First, s.meanOf(layout, sum)))

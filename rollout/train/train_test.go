@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/graph/precision"
 	"xlarun/rollout/population"
@@ -32,17 +33,8 @@ func stepper() Stepper[*graph.Array, *graph.Array, metrics] {
 	}
 }
 
-func floats(t *testing.T, tree any) (all []float64) {
-	t.Helper()
-	tree, err := graph.Eval(tree)
-	require.NoError(t, err)
-	for _, a := range graph.Leaves(tree) {
-		x, err := graph.Floats(a)
-		require.NoError(t, err)
-		all = append(all, x...)
-	}
-	return all
-}
+// floats returns the numbers of a tree.
+var floats = graphtest.Floats
 
 // A step is the same for a whole minibatch, in tiles, in parts, and in tiles of parts, with and without a loss scale.
 func TestStepInPieces(t *testing.T) {

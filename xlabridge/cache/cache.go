@@ -68,12 +68,22 @@ type Metadata struct {
 	CompileSeconds float64 `json:"compile_seconds"`
 	// Plugin is the fingerprint of the plugin that compiled the program or ran the measurements of a plan.
 	Plugin string `json:"plugin"`
-	// Platform is the plugin's name of its platform, "cpu" or "cuda".
+	// Platform is the plugin's name of its platform, "cpu" or "cuda". The kind of the device follows it in a line of
+	// its own, if it is not a CPU's.
 	Platform string `json:"platform"`
 	// Program identifies the program's text and options, without the plugin and the device. It may be empty.
 	Program string `json:"program,omitempty"`
 	// Ahead is not empty for a program that was compiled without its device: what the compiler said about it.
 	Ahead json.RawMessage `json:"ahead,omitempty"`
+}
+
+// Device returns the kind of the device that the entry is for, as its driver names it; "" for a CPU.
+func (m Metadata) Device() string {
+	platform, kind, _ := strings.Cut(m.Platform, "\n")
+	if platform == "cpu" {
+		return ""
+	}
+	return kind
 }
 
 // Cache is a folder of compiled programs or of plans. Many goroutines and processes may use the same folder.

@@ -112,6 +112,22 @@ func (c *Cache) files() ([]fs.DirEntry, error) {
 // Clear removes all entries and returns their number and their bytes.
 func (c *Cache) Clear() (entries int, bytes int64, err error) { return c.Prune(-1) }
 
+// ClearDamaged removes the entries that Verify finds damaged, and returns their number and their bytes.
+func (c *Cache) ClearDamaged() (removed Removed, err error) {
+	entries, err := c.Verify()
+	for _, e := range entries {
+		if e.Defect == "" {
+			continue
+		}
+		if err := remove(e.File); err != nil {
+			return removed, fmt.Errorf("cache entry cannot be removed: %w", err)
+		}
+		removed.Entries++
+		removed.Bytes += e.Bytes
+	}
+	return removed, err
+}
+
 // Prune is the function Prune for one cache. It returns the number of removed entries and their bytes.
 func (c *Cache) Prune(limit int64) (entries int, bytes int64, err error) {
 	removed, err := Prune(limit, c)

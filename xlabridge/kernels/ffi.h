@@ -4,7 +4,7 @@
 #ifndef XLARUN_KERNELS_FFI_H
 #define XLARUN_KERNELS_FFI_H
 
-#include "ffi_abi.h"
+#include "../../third_party/pjrt/ffi_abi.h"
 
 // xb_numbers returns the numbers of the attribute config and their count. It returns NULL if there is another
 // attribute.

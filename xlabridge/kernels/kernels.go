@@ -8,7 +8,7 @@
 package kernels
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -g0 -Wall -Wno-psabi
+#cgo CFLAGS: -O3 -g0 -Wall -Wno-psabi
 #cgo race CFLAGS: -O0
 #cgo linux LDFLAGS: -lm
 #include "ffi.h"
@@ -17,7 +17,11 @@ package kernels
 */
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	_ "xlarun/third_party/pjrt" // the C files include its headers
+)
 
 // Kernel is an XLA FFI handler (xf_handler of third_party/pjrt/ffi_abi.h) for programs on the CPU.
 type Kernel struct {

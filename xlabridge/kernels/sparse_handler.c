@@ -1,4 +1,4 @@
-#include "ffi_abi.h"
+#include "../../third_party/pjrt/ffi_abi.h"
 #include "sparse.h"
 
 static int is(const xf_buffer *b, int dtype, int rank) { return b->dtype == dtype && b->rank == rank; }

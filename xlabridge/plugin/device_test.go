@@ -100,8 +100,8 @@ func TestReleaseByVariable(t *testing.T) {
 	}{
 		{"", 13, ""}, {"12", 12, ""}, {"13", 13, ""},
 		{"11", 0,
-			`plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, such as 12: set it ` +
-				"to that, or unset it"},
+			`plugin: XLARUN_CUDA got "11", wants a release of CUDA that a plugin is pinned for, which are 13 and ` +
+				"12: set it to one of them, or unset it"},
 		{"new", 0, `plugin: XLARUN_CUDA got "new", wants`},
 		{"0", 0, `plugin: XLARUN_CUDA got "0", wants`},
 	} {

@@ -32,8 +32,12 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 		return found, err
 	}
 	advice := fmt.Sprintf("run \"xlarun plugin install %s\" with network access (on another machine if need be, then "+
-		"copy its folder %s to %s), give a plugin with --plugin PATH, or use --backend reference",
-		backend, filepath.Base(s.site(pin)), s.Dir)
+		"copy its folder %s to %s), ", backend, filepath.Base(s.site(pin)), s.Dir)
+	if req.Ahead { // the interpreter compiles for no device
+		advice += "or give a plugin with --plugin PATH"
+	} else {
+		advice += "give a plugin with --plugin PATH, or use --backend reference"
+	}
 	if req.Offline {
 		state := "is not installed"
 		if damage != nil {

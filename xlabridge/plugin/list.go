@@ -11,8 +11,8 @@ type Entry struct {
 	Backend, Name, Version string
 	// Licence covers the plugin's wheel, SupportLicence the supporting wheels.
 	Licence, SupportLicence string
-	// Path is the file of the shared object, which may not be installed.
-	Path string
+	// Path is the file of the shared object, which may not be installed. Folder has it and the supporting wheels.
+	Path, Folder string
 	// DownloadSize is the size of the plugin's wheel, SupportSize of the supporting wheels, in bytes.
 	DownloadSize, SupportSize int64
 	// UnpackedSize is the size of the shared object in bytes.
@@ -48,6 +48,7 @@ func (s *store) list(ctx context.Context) ([]Entry, error) {
 		e := Entry{
 			Backend: backend, Name: pin.Name, Version: pin.Version, Licence: pin.Licence,
 			Path:         filepath.Join(site, filepath.FromSlash(pin.Library)),
+			Folder:       site,
 			DownloadSize: pin.Size, UnpackedSize: pin.Unpacked,
 			SupportInstalled: true,
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -129,6 +130,17 @@ func (p pinSet) forPlatform(backend, goos, goarch string, c choice) (plugin *whe
 		}
 	}
 	return plugin, support
+}
+
+// releases returns the releases of the vendor's libraries that a backend has a plugin for, in the order of the file.
+func (p pinSet) releases(backend, goos, goarch string) []string {
+	var all []string
+	for i := range p {
+		if w := &p[i]; w.Backend == backend && w.OS == goos && w.Arch == goarch && w.Library != "" {
+			all = append(all, strconv.Itoa(w.Release))
+		}
+	}
+	return all
 }
 
 // byLibrary returns the wheel whose shared object has the checksum sum, or nil.

@@ -157,9 +157,13 @@ func fromPip(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 
 // runPip downloads with the command pip, a program and its first arguments.
 func runPip(ctx context.Context, pip []string, a *fetch.Artefact, dst *fetch.Sink) error {
-	return fetch.FromProgram(ctx, dst, func(dir string) (args, env []string) {
+	err := fetch.FromProgram(ctx, dst, func(dir string) (args, env []string) {
 		return slices.Concat(pip, pipArguments(a, dir)), []string{"PIP_REQUIRE_VIRTUALENV=false"}
 	})
+	if err != nil && strings.Contains(err.Error(), "No matching distribution found") { // pip says so offline, too
+		return fmt.Errorf("it reaches no index that has %s %s", a.Name, a.Version)
+	}
+	return err
 }
 
 // pipArguments returns arguments for pip to download the pinned wheel with any version of Python. They repeat

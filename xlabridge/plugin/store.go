@@ -66,7 +66,8 @@ func (s *store) wheels(backend string) (plugin *wheel, support []*wheel, err err
 			plugin, _ = s.pins.forPlatform(backend, s.goos, s.goarch, c)
 			if plugin != nil && plugin.Release != c.release {
 				return nil, nil, fmt.Errorf("plugin: %s got %q, wants a release of CUDA that a plugin is pinned for, "+
-					"such as %d: set it to that, or unset it", envCUDA, text, plugin.Release)
+					"which are %s: set it to one of them, or unset it", envCUDA, text,
+					strings.Join(s.pins.releases(backend, s.goos, s.goarch), " and "))
 			}
 		}
 	}

@@ -140,8 +140,43 @@ func Parse(name string) (Target, error) {
 			return t, nil
 		}
 	}
-	return Target{}, fmt.Errorf("got %q, wants a card (%s), a box of cards such as h100x8, or a slice of TPUs such "+
-		"as v5e:2x2", name, strings.Join(cards(), ", "))
+	hint := ""
+	if near := nearest(name); near != "" {
+		hint = fmt.Sprintf(", did you mean %s?", near)
+	}
+	return Target{}, fmt.Errorf("got %q, wants a card (%s), a box of cards such as h100x8, or a slice of TPUs (%s) "+
+		"such as v5e:2x2%s", name, strings.Join(names("cuda"), ", "), strings.Join(names("tpu"), ", "), hint)
+}
+
+// nearest returns the target that another spelling of a name means, or "". It knows capital letters, and the
+// accelerator types of Google Cloud: v5litepod-4 and v6e-8 count chips, v4-8 and v5p-8 count cores, two in a chip.
+func nearest(name string) string {
+	lower := strings.ToLower(strings.TrimSpace(name))
+	if lower != name { // Parse asks nearest again, with the lower-case name
+		if _, err := Parse(lower); err == nil {
+			return lower
+		}
+	}
+	generation, count, ok := strings.Cut(lower, "-")
+	n, err := strconv.Atoi(count)
+	if !ok || err != nil {
+		return ""
+	}
+	generation = strings.Replace(generation, "litepod", "e", 1)
+	for _, d := range table() {
+		if d.Backend != "tpu" || d.Name != generation {
+			continue
+		}
+		if generation == "v4" || generation == "v5p" {
+			n /= 2
+		}
+		for _, s := range d.Slices {
+			if t, err := Parse(d.Name + ":" + s); err == nil && t.Devices == n*d.PerChip {
+				return t.Name
+			}
+		}
+	}
+	return ""
 }
 
 // OfKind returns the target of n devices of a kind, as the driver names it. ok is false if the table has none.
@@ -187,15 +222,15 @@ func (t Target) With(n int) (Target, error) {
 	return Target{}, fmt.Errorf("there is no slice of %s with %d devices", t.device.Name, n)
 }
 
-// cards lists the names of single cards.
-func cards() []string {
-	var names []string
+// names lists the names of a backend's devices: cards, or generations of TPUs.
+func names(backend string) []string {
+	var all []string
 	for _, d := range table() {
-		if d.Backend == "cuda" {
-			names = append(names, d.Name)
+		if d.Backend == backend {
+			all = append(all, d.Name)
 		}
 	}
-	return names
+	return all
 }
 
 // Topology returns the plugin's name of the topology and its options by name.

@@ -59,19 +59,24 @@ func TestParse(t *testing.T) {
 	}
 	require.True(t, slices.IsSorted([]int{len(Names("tpu")), len(Names(""))}))
 	for name, want := range map[string]string{
-		"":         `got "", wants a card (h100, h200, a100, l4, rtx4090, b200), a box of cards such as h100x8`,
-		"h101":     `got "h101", wants a card`,
-		"l40":      `got "l40", wants a card`,
-		"h100x0":   "got h100x0, wants 1 to 64 cards, such as h100x8",
-		"h100x08":  "got h100x08, wants 1 to 64 cards",
-		"h100x-1":  "got h100x-1, wants 1 to 64 cards",
-		"h100x999": "got h100x999, wants 1 to 64 cards",
-		"v5e":      "got the slice v5e without its shape, wants one such as v5e:2x2",
-		"v5e:3x3":  "got the shape 3x3 of v5e, wants one of 2x2, 2x4",
-		"v5ex2":    `got "v5ex2", wants a card`, // 28.222: a TPU has slices, no boxes
-		"v5e:":     "got the shape  of v5e, wants one of",
-		"H100":     `got "H100", wants a card`,
-		"ring":     `got "ring", wants a card`,
+		"":            `got "", wants a card (h100, h200, a100, l4, rtx4090, b200), a box of cards such as h100x8`,
+		"h101":        `got "h101", wants a card`,
+		"l40":         `got "l40", wants a card`,
+		"h100x0":      "got h100x0, wants 1 to 64 cards, such as h100x8",
+		"h100x08":     "got h100x08, wants 1 to 64 cards",
+		"h100x-1":     "got h100x-1, wants 1 to 64 cards",
+		"h100x999":    "got h100x999, wants 1 to 64 cards",
+		"v5e":         "got the slice v5e without its shape, wants one such as v5e:2x2",
+		"v5e:3x3":     "got the shape 3x3 of v5e, wants one of 2x2, 2x4",
+		"v5ex2":       `got "v5ex2", wants a card`, // 28.222: a TPU has slices, no boxes
+		"v5e:":        "got the shape  of v5e, wants one of",
+		"H100":        `such as v5e:2x2, did you mean h100?`, // 29.362
+		"V6E:2x4":     `a slice of TPUs (v4, v5e, v5p, v6e) such as v5e:2x2, did you mean v6e:2x4?`,
+		"v5litepod-4": "did you mean v5e:2x2?",
+		"v6e-8":       "did you mean v6e:2x4?",
+		"v5p-8":       "did you mean v5p:2x2x1?",
+		"v4-8":        "did you mean v4:2x2x1?",
+		"ring":        `got "ring", wants a card`,
 	} {
 		_, err := Parse(name)
 		require.ErrorContains(t, err, want, "29.04 %s", name)

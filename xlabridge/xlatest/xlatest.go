@@ -36,21 +36,37 @@ const envBackend = "XLARUN_TEST_BACKEND"
 // means one for each core. It skips the test if the backend has fewer devices. It closes the client when the test ends.
 func Open(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
-	return open(t, devices, CacheDir(t))
+	return open(t, backend(), devices, CacheDir(t))
+}
+
+// OpenCPU opens the CPU as Open does, whatever XLARUN_TEST_BACKEND says: for tests whose tolerances are the CPU's.
+func OpenCPU(t testing.TB, devices int) *xlabridge.Client {
+	t.Helper()
+	return open(t, "cpu", devices, CacheDir(t))
+}
+
+// Backends returns what a result should be the same on: the reference interpreter, and XLA on the CPU.
+func Backends(t testing.TB) map[string]xlabridge.Backend {
+	t.Helper()
+	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": OpenCPU(t, 0)}
 }
 
 // OpenCold is Open with an empty cache, for tests of what is compiled.
 func OpenCold(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
-	return open(t, devices, t.TempDir())
+	return open(t, backend(), devices, t.TempDir())
 }
 
-func open(t testing.TB, devices int, cache string) *xlabridge.Client {
-	t.Helper()
-	backend := os.Getenv(envBackend)
-	if backend == "" {
-		backend = "cpu"
+// backend returns the backend that tests run on.
+func backend() string {
+	if name := os.Getenv(envBackend); name != "" {
+		return name
 	}
+	return "cpu"
+}
+
+func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Client {
+	t.Helper()
 	options := xlabridge.Options{Backend: backend, Devices: devices, CacheDir: cache}
 	if backend != "cpu" {
 		options.Devices, options.DeviceMemory.OnDemand = 0, backend != "tpu" // tests of several packages share a GPU

@@ -62,6 +62,8 @@ func aotCommand(h *host) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringSliceVar(&o.topologies, "topologies", o.topologies, "devices to compile for; a "+
 		"program for eight devices takes a box or slice of eight")
+	topology := cmd.Flags().VarPF(cmd.Flags().Lookup("topologies").Value, "topology", "", "")
+	topology.Hidden = true // the name of the flag in inspect and warmup
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
 	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine in place of "+
@@ -191,8 +193,12 @@ func printAOT(out io.Writer, r aotRow) error {
 		for _, kind := range slices.Sorted(maps.Keys(x.Collectives)) {
 			collectives = append(collectives, fmt.Sprintf("%d %s", x.Collectives[kind], kind))
 		}
+		parts := x.Parts
+		if x.Mean > 0 {
+			parts += fmt.Sprintf("; mean of all generations %.4g", x.Mean)
+		}
 		fmt.Fprintf(w, "  %s\t%.4g kernels\t%s\t%s temporary\t%s arguments\tcompiled in %s\t%s\t%s\n",
-			x.Target, x.Kernels, x.Parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
+			x.Target, x.Kernels, parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
 			console.ShortTime(x.Seconds), strings.Join(collectives, ", "), x.Plan)
 	}
 	for _, x := range r.Results {

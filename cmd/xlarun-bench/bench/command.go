@@ -170,13 +170,15 @@ func suiteCommand(h *host, s Suite) *cobra.Command {
 	var o flags
 	var a againstFlags
 	var long strings.Builder
+	var names []string
 	fmt.Fprintf(&long, "%s.\nxlarun bench --help says how it is timed. Workloads:\n\n", s.What)
 	for _, w := range s.Workloads(Options{Size: neurobench.SizeOn(time.Now())}) {
+		names = append(names, w.Name)
 		fmt.Fprintf(&long, "  %-18s %s\n", w.Name, w.What)
 	}
 	cmd := &cobra.Command{
 		Use: s.Name + " [NAME...]", Aliases: s.Aliases, Short: s.What, Long: long.String(), Args: cobra.ArbitraryArgs,
-		Example: fmt.Sprintf("  xlarun bench %s --peers", s.Name),
+		ValidArgs: names, Example: fmt.Sprintf("  xlarun bench %s --peers", s.Name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// In bench --against REV ppo, the name of the suite is the name of a run.
 			return h.start(cmd.Context(), s, o, a, append([]string{s.Name}, args...), args)

@@ -50,7 +50,7 @@ func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (Runn
 			x := graph.Add(graph.Full(graph.ShapeOf(graph.Float32, lanes, width), .01),
 				graph.Add(first, graph.Mul(l.Sum, 1e-6)))
 			return loop{graph.Add(l.I, 1), graph.Add(l.Sum, tile(x))}
-		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Scalar(0)}).Sum
+		}, loop{graph.Scalar(0, graph.Int32), graph.Scalar(0)}).Sum
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun/console"
 	_ "xlarun/envs/all"
 	"xlarun/internal/long"
@@ -33,7 +34,8 @@ func TestEveryWorkloadCompilesAhead(t *testing.T) {
 			label, one := strings.CutSuffix(name, " one")
 			on, err := target.Parse(label)
 			require.NoError(t, err)
-			o := Options{Devices: on.Devices, Tune: "off"}
+			size := neurobench.Size{Population: 256, Hidden: []int{16, 16}, Steps: 50}
+			o := Options{Devices: on.Devices, Tune: "off", Size: size}
 			if one {
 				o.Devices = 1
 			}

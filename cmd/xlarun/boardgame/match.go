@@ -130,40 +130,16 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 	rng := rand.New(rand.NewPCG(uint64(o.seed), 5))
 	var frames []image.Image
 	for game := range o.games {
-		p, err := v.Start()
+		turn := func(p selfplay.Position) bool { return itself || puzzle || p.Player == game%2 }
+		shown := &frames
+		if game > 0 {
+			shown = nil
+		}
+		score, err := playGame(ctx, v, rng, turn, shown)
 		if err != nil {
 			return err
 		}
-		for move := 0; ; move++ {
-			if game == 0 {
-				frame, err := v.Frame(p, move)
-				if err != nil {
-					return err
-				}
-				frames = append(frames, frame)
-			}
-			if p.Over {
-				break
-			}
-			if ctx.Err() != nil {
-				return console.ErrInterrupted
-			}
-			var action int
-			if itself || puzzle || p.Player == game%2 {
-				answer, err := v.Ask(p)
-				if err != nil {
-					return err
-				}
-				action = answer.Action
-			} else {
-				legal := legalActions(p)
-				action = legal[rng.IntN(len(legal))]
-			}
-			if p, err = v.Move(p, action); err != nil {
-				return err
-			}
-		}
-		r.addGame(p.Score, puzzle, game%2 == 1)
+		r.addGame(score, puzzle, game%2 == 1)
 	}
 	switch {
 	case puzzle:
@@ -189,4 +165,43 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 		return streams.PrintJSON(r)
 	}
 	return nil
+}
+
+// playGame plays a game and returns its score for the first player. The network makes the moves for which turn is true;
+// the others are drawn by rng. Frames of the game are added to shown, unless that is nil.
+func playGame(ctx context.Context, v *selfplay.Viewer, rng *rand.Rand, turn func(selfplay.Position) bool,
+	shown *[]image.Image) (score float64, err error) {
+	p, err := v.Start()
+	if err != nil {
+		return 0, err
+	}
+	for move := 0; ; move++ {
+		if shown != nil {
+			frame, err := v.Frame(p, move)
+			if err != nil {
+				return 0, err
+			}
+			*shown = append(*shown, frame)
+		}
+		if p.Over {
+			return p.Score, nil
+		}
+		if ctx.Err() != nil {
+			return 0, console.ErrInterrupted
+		}
+		var action int
+		if turn(p) {
+			answer, err := v.Ask(p)
+			if err != nil {
+				return 0, err
+			}
+			action = answer.Action
+		} else {
+			legal := legalActions(p)
+			action = legal[rng.IntN(len(legal))]
+		}
+		if p, err = v.Move(p, action); err != nil {
+			return 0, err
+		}
+	}
 }

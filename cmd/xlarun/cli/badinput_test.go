@@ -143,8 +143,8 @@ func TestBadInput(t *testing.T) {
 		{"warmup of nothing", "warmup", "", []string{"got no experiment, wants config files, environments or " +
 			"kinds of run"}},
 		{"warmup environment", "warmup CartPole-v1 Acrobt-v1", "", []string{"Acrobt-v1", "did you mean Acrobot-v1?"}},
-		{"warmup file missing", "warmup nofile.toml", "", []string{"--config nofile.toml cannot be read (no such " +
-			"file or directory)"}},
+		{"warmup file missing", "warmup nofile.toml", "", []string{"xlarun warmup: the config nofile.toml cannot be " +
+			"read (no such file or directory)"}},
 		{"warmup second file", "warmup CartPole-v1 file.toml", "pop = 3.5",
 			[]string{`key "pop" got 3.5, wants a whole number`}},
 		{"warmup jobs", "warmup CartPole-v1 --jobs 0", "", []string{"--jobs got 0, wants 1 or more"}},
@@ -157,7 +157,14 @@ func TestBadInput(t *testing.T) {
 			"backend cuda, and --backend tpu: leave --backend out"}},
 		{"topology smaller", "warmup CartPole-v1 --topology h100x2 --devices 4", "", []string{"--devices got 4, but " +
 			"h100x2 has 2"}},
-		{"topology of islands", "inspect CartPole-v1 --topology torus", "", []string{"has no --topology"}},
+		{"topology as an argument", "warmup h100 CartPole-v1", "", []string{"got the argument h100, which names " +
+			"devices: use --topology h100"}}, // 29.365
+		{"topology of a file", "warmup file.toml", "topology = 'h100'", []string{`there is no key "topology", it is ` +
+			"one of islands; devices to compile for are the flag --topology of inspect and warmup"}}, // 29.364
+		{"topology of islands", "inspect CartPole-v1 --topology torus", "", []string{"has no --topology, " +
+			"that is one of " +
+			"islands; " +
+			"devices to compile for, such as h100, are the flag --topology"}}, // 29.364,
 		{"plugin backend", "plugin install cud", "", []string{`"cud"`, "did you mean cuda?"}},
 		{"plugin backends", "plugin path cpu cuda", "", []string{"wants one backend"}},
 		{"prune", "cache prune --max lots", "", []string{`--max got "lots", wants a size such as 500M or 2G`}},

@@ -111,7 +111,7 @@ func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cac
 			var damaged error
 			if name == "verify" && k.Damaged > 0 {
 				damaged = fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or "+
-					"remove all with xlarun cache clear",
+					"remove them with xlarun cache clear --damaged",
 					quantity.Count(k.Damaged, "entry is", "entries are"))
 			}
 			if asJSON {
@@ -158,10 +158,36 @@ func printCache(a *App, k cacheContent, verified bool) error {
 }
 
 func cacheClearCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	var damaged bool
+	cmd := &cobra.Command{
 		Use: "clear", Short: "Remove all compiled programs and plans, except those of other users", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return prune(a, -1) },
+		RunE: func(*cobra.Command, []string) error {
+			if damaged {
+				return clearDamaged(a)
+			}
+			return prune(a, -1)
+		},
 	}
+	cmd.Flags().BoolVar(&damaged, "damaged", false, "remove only those that are damaged")
+	return cmd
+}
+
+// clearDamaged removes the entries that `xlarun cache verify` finds damaged.
+func clearDamaged(a *App) error {
+	c, err := openCache()
+	if err != nil {
+		return err
+	}
+	programs, err := c.ClearDamaged()
+	plans, other := c.Plans().ClearDamaged()
+	a.printRemoved(programs, plans)
+	return errors.Join(err, other)
+}
+
+// printRemoved says what was removed from the cache.
+func (a *App) printRemoved(programs, plans cache.Removed) {
+	fmt.Fprintf(a.Out, "removed %s\n", sizesText(tally{programs.Entries, programs.Bytes},
+		tally{plans.Entries, plans.Bytes}))
 }
 
 func cachePruneCommand(a *App) *cobra.Command {
@@ -193,7 +219,6 @@ func prune(a *App, limit int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "removed %s\n", sizesText(tally{removed[0].Entries, removed[0].Bytes},
-		tally{removed[1].Entries, removed[1].Bytes}))
+	a.printRemoved(removed[0], removed[1])
 	return nil
 }

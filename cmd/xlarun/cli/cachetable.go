@@ -35,6 +35,9 @@ func newCacheTable(entries []cacheEntry, style display.Style) cacheTable {
 	for _, e := range entries {
 		name, took, made := e.Meta.Name, console.ShortTime(e.Meta.CompileSeconds), console.Ago(e.Age())
 		purpose := shortWords(e.Meta.Purpose)
+		if device := e.Meta.Device(); device != "" {
+			purpose = strings.TrimPrefix(purpose+"; on "+device, "; ")
+		}
 		if e.Defect != "" {
 			name, purpose, took, made = "(damaged)", e.Defect, "-", "-"
 		}

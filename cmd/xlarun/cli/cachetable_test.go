@@ -35,6 +35,11 @@ func TestCacheTable(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
 		}
 	}
+	// 29.368: the table did not say for which device an entry is.
+	onDevice := entry("generation", "ppo Pong")
+	onDevice.Meta.Platform = "cuda\nNVIDIA H100 80GB HBM3"
+	require.Regexp(t, "ppo Pong; on NVIDIA H100 80GB HBM3$", newCacheTable([]cacheEntry{onDevice},
+		display.Style{}).lines(0)[1])
 	require.Len(t, table.lines(0), 1+len(entries), "a line for each entry where there is no terminal")
 	require.Contains(t, table.lines(0)[1], "0123456789ab  "+long)
 	require.Regexp(t, `0123456789ab  -$`, table.lines(0)[2])

@@ -278,6 +278,17 @@ func TestCacheCommands(t *testing.T) {
 		require.NoError(t, os.Chown(two, 0, -1))
 	}
 
+	// 29.367: only the damaged entries could not be removed alone.
+	damaged := cache.NewKey([]byte("three"))
+	require.NoError(t, c.Put(damaged, cache.Metadata{Name: "three"}, make([]byte, 50)))
+	damage(filepath.Join(dir, damaged.String()+".xlaprogram"))
+	require.NoError(t, c.Put(cache.NewKey([]byte("one")), cache.Metadata{Name: "one"}, make([]byte, 5000)))
+	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)"}, make([]byte, 500)))
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("cache", "clear", "--damaged"))
+	require.Regexp(t, `^removed 1 program, \d+ B\n`, b.out.String())
+	require.Len(t, must(c.Verify()), 2)
+
 	old := time.Now().Add(-time.Hour) // the plan was used longest ago
 	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))
 	b.out.b.Reset()

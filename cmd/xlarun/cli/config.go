@@ -36,25 +36,28 @@ const largestConfig = 1 << 20
 
 // readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores. Settings of a part are in a
 // table with the part's name.
-func readConfig(path string) (*configFile, error) {
+func readConfig(path string) (*configFile, error) { return readConfigAs("--config", path) }
+
+// readConfigAs is readConfig whose errors begin with the words before the path.
+func readConfigAs(words, path string) (*configFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		what := "no regular file"
 		if info.IsDir() {
 			what = "a folder"
 		}
-		return nil, console.BadInput("--config %s is %s: give the path of a TOML file", path, what)
+		return nil, console.BadInput("%s %s is %s: give the path of a TOML file", words, path, what)
 	}
 	if err == nil && info.Size() > largestConfig {
-		return nil, console.BadInput("--config %s has %d bytes, more than a config can have: give the path of a "+
-			"TOML file", path, info.Size())
+		return nil, console.BadInput("%s %s has %d bytes, more than a config can have: give the path of a TOML file",
+			words, path, info.Size())
 	}
 	var text []byte
 	if err == nil {
 		text, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, console.BadInput("--config %s cannot be read (%w): give the path of a TOML file", path,
+		return nil, console.BadInput("%s %s cannot be read (%w): give the path of a TOML file", words, path,
 			console.Cause(err))
 	}
 	return parseConfig(path, text)

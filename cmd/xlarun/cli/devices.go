@@ -18,8 +18,8 @@ const devicesName = "devices"
 // firstFlags are flags of the backend that may stand before the command.
 var firstFlags = []string{"backend", "devices", "memory-fraction", "plugin"}
 
-// backendFirst moves flags of the backend that stand before the command behind it and its arguments: xlarun --backend
-// cuda evolve CartPole-v1. Flags that follow the command win. If there is no command, it is devices.
+// backendFirst moves flags of the backend that stand before the command to the end: xlarun --backend cuda evolve
+// CartPole-v1. Flags that follow the command win. If there is no command, it is devices.
 func backendFirst(args []string) []string {
 	n := 0
 	for n < len(args) {

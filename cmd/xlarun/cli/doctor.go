@@ -124,7 +124,7 @@ func (d *doctor) plugins(needed string) {
 		name := fmt.Sprintf("%s: %s %s", e.Backend, e.Name, e.Version)
 		switch {
 		case e.Installed:
-			d.ok("plugin", "%s, installed", name)
+			d.ok("plugin", "%s, %s", name, pluginState(e))
 		case e.Damage != "":
 			d.note("plugin", "%s, damaged (%s): it is installed anew when next used", name, e.Damage)
 		case e.Backend == "cuda" && needed != "cuda" && len(gpus()) > 0:

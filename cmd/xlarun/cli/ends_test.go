@@ -177,6 +177,24 @@ func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 	}
 }
 
+// 29.290: ppo and pqn that have reached the goal they are resumed with end at once, too. They once computed one more
+// update.
+func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
+	b := onInterpreter(t)
+	for _, c := range []struct{ kind, agents string }{{"ppo", "1"}, {"ppo", "2"}, {"pqn", "1"}} {
+		out := c.kind + c.agents
+		require.Equal(t, StatusOK, b.do(c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs",
+			"8", "--horizon", "40", "--epochs", "1", "--minibatches", "2", "--judge", "1", "--backend", "reference",
+			"--target", "400", "--rounds", "2", "--out", out), "%s", b.err)
+		rows := read(t, out, "metrics.jsonl")
+		require.Equal(t, StatusOK, b.do(c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json"), "%s",
+			b.err)
+		require.Equal(t, "goal", result(t, b)["ended_by"], out)
+		require.Equal(t, rows, read(t, out, "metrics.jsonl"), out)
+		require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with update 2 (it had reached")
+	}
+}
+
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)

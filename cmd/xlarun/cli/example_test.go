@@ -34,7 +34,7 @@ func (c Corridor) Step(_ random.Key, x, action *graph.Array,
 	next = graph.Add(x, graph.Select(graph.Gt(action, 0), 0.25, -0.25))
 	terminated = graph.Ge(graph.Abs(next), 1)
 	return next, c.Observe(next, graph.None{}), graph.Select(graph.Ge(next, 1), 1., 0.), terminated,
-		graph.Zeros(graph.ShapeOf(graph.Bool))
+		graph.Scalar(false)
 }
 
 // A main function of one's own: what it registers, every command knows. In place of Run it would call cli.Main().

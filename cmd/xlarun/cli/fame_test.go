@@ -133,7 +133,7 @@ func TestCurvesAtTheEnd(t *testing.T) {
 }
 
 // What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards
-// come to the returns that the next generation has. A run goes on behind it as if nobody had looked.
+// come to the returns that the next generation has. A run goes on after it as if nobody had looked.
 func TestSample(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s",
@@ -141,7 +141,7 @@ func TestSample(t *testing.T) {
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend",
 		"reference"), "%s", b.err)
-	require.Regexp(t, `member 3 of generation 3 +\d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
+	require.Regexp(t, `member 3 of generation 3: \d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
 	require.Contains(t, b.out.String(), "the episodes are in all.safetensors\n")
 	require.Equal(t, read(t, "all.safetensors"), read(t, "run/trajectories.safetensors"))
 	f, err := safetensors.Open("all.safetensors")

@@ -243,31 +243,60 @@ const topologyFlag = "topology"
 func (g *flagValues) addTarget(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
-	flag.Hidden, flag.DefValue = false, ""
-	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; of islands: ring, …"
+	flag.Value, flag.Hidden, flag.DefValue = targetFlag{setting{g, topologyFlag, "string"}}, false, ""
+	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; islands take their own topology " +
+		"(ring, …) by the same flag, too"
+}
+
+// targetFlag is the flag --topology of commands that make programs. A value that names devices is the target. Any other
+// is the setting of islands, so that the flag may stand twice: --topology ring --topology h100.
+type targetFlag struct{ setting }
+
+func (t targetFlag) Set(text string) error {
+	if _, err := target.Parse(text); err == nil {
+		t.flags.own.target = text
+		return nil
+	}
+	return t.setting.Set(text)
+}
+
+// refuseTarget refuses an argument that names devices, in the place of an experiment.
+func refuseTarget(args []string) error {
+	for _, arg := range args {
+		if _, err := target.Parse(arg); err == nil {
+			return console.BadInput("got the argument %s, which names devices: use --%s %s", arg, topologyFlag, arg)
+		}
+	}
+	return nil
 }
 
 // chooseTarget takes the target, if --topology names one, and sets its backend.
 func (g *flagValues) chooseTarget() error {
-	name, given := g.values[topologyFlag]
-	if !given {
-		return nil
-	}
-	t, err := target.Parse(name)
-	if err != nil {
-		for _, k := range run.Kinds() {
-			if f, ok := settings.Lookup(k.New(), topologyFlag); ok && slices.Contains(f.OneOf(), name) {
-				return nil
-			}
-		}
+	if name, given := g.values[topologyFlag]; given && len(kindsWithTopology(name)) == 0 {
+		_, err := target.Parse(name)
 		return console.BadInput("--%s %w", topologyFlag, err)
 	}
-	g.own.target = name
-	delete(g.values, topologyFlag)
+	if g.own.target == "" {
+		return nil
+	}
+	t, err := target.Parse(g.own.target)
+	if err != nil {
+		return console.BadInput("--%s %w", topologyFlag, err)
+	}
 	if _, given := g.values["backend"]; !given {
 		g.values["backend"] = t.Backend
 	}
 	return nil
+}
+
+// kindsWithTopology returns the kinds of run whose own topology has a value; "": that have a topology.
+func kindsWithTopology(value string) (kinds []string) {
+	for _, k := range run.Kinds() {
+		if f, ok := settings.Lookup(k.New(), topologyFlag); ok && (value == "" || slices.Contains(f.OneOf(), value)) {
+			kinds = append(kinds, k.Name)
+		}
+	}
+	return kinds
 }
 
 // markDefault adds to an error of a setting that nobody gave that its value is the default.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -23,15 +24,16 @@ import (
 
 const phaseOptimized = "optimized"
 
+// inspectOptions are the flags of xlarun inspect.
+type inspectOptions struct {
+	app                 *App
+	values              *flagValues
+	phase, dump, python string
+	peer                bool
+}
+
 func inspectCommand(a *App) *cobra.Command {
-	g := &flagValues{}
-	phase, dump, python := "", "", ""
-	peer := false
-	var phases []string
-	for _, p := range graph.Phases {
-		phases = append(phases, string(p))
-	}
-	phases = append(phases, phaseOptimized)
+	o := &inspectOptions{app: a, values: &flagValues{}}
 	cmd := &cobra.Command{
 		Use:   "inspect [KIND] [CONFIG|ENV]",
 		Short: "Look into the compiled program of an experiment",
@@ -42,95 +44,126 @@ func inspectCommand(a *App) *cobra.Command {
 			"  xlarun inspect ppo CartPole-v1 --phase traced | less",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if phase != "" && !slices.Contains(phases, phase) {
-				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "),
-					console.DidYouMean(phase, phases))
-			}
-			if old, err := os.ReadDir(dump); dump != "" && err == nil && len(old) > 0 {
-				return console.BadInput("--dump got %q, which has files already, wants a new or empty folder", dump)
-			}
-			if phase != "" && g.own.json {
-				return console.BadInput("--phase prints the text of a program, which --json does not take: leave one " +
-					"of them out")
-			}
-			if err := g.chooseTarget(); err != nil {
-				return err
-			}
-			t, err := g.readTask(args...)
+			t, err := o.task(args)
 			if err != nil {
 				return err
 			}
-			on := t.on()
-			if _, ok := peerOf(t); peer && !ok {
-				return needsPeer(t)
-			}
-			if peer && on.Target == "" {
-				return console.BadInput("--peers shows JAX's program for devices that need not be there: add " +
-					"--topology h100, or another target")
-			}
-			if err := t.fetch(cmd.Context(), a); err != nil {
-				return err
-			}
-			on.PlansOnly = on.Target != "" // the compiler's own form of the program is not in the cache
-			b, err := a.OpenBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
-			if err != nil {
-				return err
-			}
-			defer func() { _ = b.Close() }()
-			if on.Target != "" && phase == "" {
-				fmt.Fprintf(a.Out, "compiling for %s; a large program takes minutes\n", on.Target)
-			}
-			r, err := t.startAlone(b)
-			if err != nil {
-				return settingError(err, "", nil)
-			}
-			defer func() { _ = r.Close() }()
-			x, ok := r.(run.Profiled)
-			if !ok || x.Compiled() == nil {
-				return fmt.Errorf("runs of %s show no program", t.Name)
-			}
-			if dump != "" {
-				if err := dumpProgram(a, x.Compiled(), dump); err != nil {
-					return err
-				}
-			}
-			if phase == phaseOptimized {
-				text, err := x.Compiled().Optimized()
-				if err == nil {
-					_, err = fmt.Fprintln(a.Out, text)
-				}
-				return err
-			}
-			if phase != "" {
-				target := graph.TargetCPU // the interpreter does not lower programs
-				if l := x.Compiled().Lowered; l != nil {
-					target = l.Target
-				}
-				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
-			}
-			i, err := inspect(t.Purpose(), b, x.Compiled())
-			i.Choice = r.Profile().Choice
-			if c, ok := b.(*xlabridge.Client); ok && peer && err == nil {
-				i.Peer, err = inspectPeer(cmd.Context(), a, t, *c.Topology(), python)
-			}
-			if err != nil {
-				return err
-			}
-			return printInspection(a, i, g.own.json)
+			return o.run(cmd.Context(), t)
 		},
 	}
-	if !a.addRunFlags(cmd, g, allKinds()...) {
+	if !a.addRunFlags(cmd, o.values, allKinds()...) {
 		return cmd
 	}
-	g.addCall(cmd.Flags(), "")
-	g.addTarget(cmd.Flags())
-	cmd.Flags().StringVar(&dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or empty "+
-		"folder")
-	cmd.Flags().BoolVar(&peer, "peers", false, "with --topology: JAX's program for the same work, too")
-	cmd.Flags().StringVar(&python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
+	o.values.addCall(cmd.Flags(), "")
+	o.values.addTarget(cmd.Flags())
+	cmd.Flags().StringVar(&o.dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or "+
+		"empty folder")
+	cmd.Flags().BoolVar(&o.peer, "peers", false, "with --topology: JAX's program for the same work, too")
+	cmd.Flags().StringVar(&o.python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
 		", or one made for it)")
-	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
+	cmd.Flags().StringVar(&o.phase, "phase", "", "print the program after a phase: "+
+		strings.Join(inspectPhases(), ", "))
 	return cmd
+}
+
+// inspectPhases returns the names of the phases that --phase prints.
+func inspectPhases() (names []string) {
+	for _, p := range graph.Phases {
+		names = append(names, string(p))
+	}
+	return append(names, phaseOptimized)
+}
+
+// task returns the experiment. It checks the flags.
+func (o *inspectOptions) task(args []string) (*task, error) {
+	if phases := inspectPhases(); o.phase != "" && !slices.Contains(phases, o.phase) {
+		return nil, console.BadInput("--phase got %q, wants one of %s%s", o.phase, strings.Join(phases, ", "),
+			console.DidYouMean(o.phase, phases))
+	}
+	if old, err := os.ReadDir(o.dump); o.dump != "" && err == nil && len(old) > 0 {
+		return nil, console.BadInput("--dump got %q, which has files already, wants a new or empty folder", o.dump)
+	}
+	if o.phase != "" && o.values.own.json {
+		return nil, console.BadInput("--phase prints the text of a program, which --json does not take: leave one of " +
+			"them out")
+	}
+	if err := o.values.chooseTarget(); err != nil {
+		return nil, err
+	}
+	if err := refuseTarget(args); err != nil {
+		return nil, err
+	}
+	t, err := o.values.readTask(args...)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := peerOf(t); o.peer && !ok {
+		return nil, needsPeer(t)
+	}
+	if o.peer && t.on().Target == "" {
+		return nil, console.BadInput("--peers shows JAX's program for devices that need not be there: add " +
+			"--topology h100, or another target")
+	}
+	return t, nil
+}
+
+// run compiles the program and shows it.
+func (o *inspectOptions) run(ctx context.Context, t *task) error {
+	if err := t.fetch(ctx, o.app); err != nil {
+		return err
+	}
+	on := t.on()
+	on.PlansOnly = on.Target != "" // the compiler's own form of the program is not in the cache
+	b, err := o.app.OpenBackend(ctx, on, display.NewDownloadBar(o.app.Out, o.app.Getenv))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }()
+	if on.Target != "" && o.phase == "" {
+		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Target)
+	}
+	r, err := t.startAlone(b)
+	if err != nil {
+		return settingError(err, "", nil)
+	}
+	defer func() { _ = r.Close() }()
+	x, ok := r.(run.Profiled)
+	if !ok || x.Compiled() == nil {
+		return fmt.Errorf("runs of %s show no program", t.Name)
+	}
+	if o.dump != "" {
+		if err := dumpProgram(o.app, x.Compiled(), o.dump); err != nil {
+			return err
+		}
+	}
+	if o.phase != "" {
+		return o.printPhase(x.Compiled())
+	}
+	i, err := inspect(t.Purpose(), b, x.Compiled())
+	i.Choice = r.Profile().Choice
+	if c, ok := b.(*xlabridge.Client); ok && o.peer && err == nil {
+		i.Peer, err = inspectPeer(ctx, o.app, t, *c.Topology(), o.python)
+	}
+	if err != nil {
+		return err
+	}
+	return printInspection(o.app, i, o.values.own.json)
+}
+
+// printPhase prints the program after a phase.
+func (o *inspectOptions) printPhase(c *xlabridge.Compiled) error {
+	if o.phase == phaseOptimized {
+		text, err := c.Optimized()
+		if err == nil {
+			_, err = fmt.Fprintln(o.app.Out, text)
+		}
+		return err
+	}
+	target := graph.TargetCPU // the interpreter does not lower programs
+	if c.Lowered != nil {
+		target = c.Lowered.Target
+	}
+	return c.Program.Dump(o.app.Out, graph.Phase(o.phase), target)
 }
 
 // inspection is the line that --json ends with.
@@ -150,6 +183,7 @@ type inspection struct {
 	// On is the target that it was compiled for without its device. Loops and Launches count a round.
 	On       string     `json:"compiled_for,omitempty"`
 	Kind     string     `json:"device_kind,omitempty"`
+	Present  int        `json:"target_devices,omitempty"` // devices of the target
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
 	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one turn
@@ -195,7 +229,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	if !ok || c.Topology() == nil {
 		return i, nil
 	}
-	i.On, i.Kind = c.Topology().Name, c.Topology().Kind
+	i.On, i.Kind, i.Present = c.Topology().Name, c.Topology().Kind, c.Topology().Devices
 	loops, err := x.Executable.Loops()
 	i.Loops, i.AtLeast = loops, hlo.AtLeast(loops)
 	if s, estimateErr := x.Executable.Estimate(); estimateErr == nil {
@@ -212,7 +246,11 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 const shownOps = 12
 
 func printInspection(a *App, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	devices := console.DevicesText(i.Devices, i.Backend)
+	if i.On != "" && i.Devices < i.Present {
+		devices = fmt.Sprintf("%d of %s; the others have no work", i.Devices, console.DevicesText(i.Present, i.Backend))
+	}
+	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, devices)
 	if i.On != "" {
 		fmt.Fprintf(a.Out, "compiled for %s (%s), run on none\n", i.On, i.Kind)
 	}
@@ -261,7 +299,11 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 			bytes int64
 		}{{"arguments", m.Arguments}, {"outputs", m.Outputs}, {"shared by both", m.Aliases},
 			{"temporaries", m.Temporaries}, {"code", m.Code}} {
-			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, display.Bytes(row.bytes))
+			size := display.Bytes(row.bytes)
+			if row.name == "code" && row.bytes == 0 {
+				size = "not given"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, size)
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -250,6 +250,8 @@ func TestEverySettingMatters(t *testing.T) {
 			add(2, "policy.", "policy", "program:"+programFile(t))
 		case "spiking":
 			add(2, "policy.", "policy", name, "policy.hidden", "4", "policy.substeps", "3")
+		case "transformer":
+			add(2, "policy.", "policy", name, "policy.size", "8,1", "policy.heads", "2", "policy.memory", "3")
 		case "blockmlp":
 			add(2, "policy.", "policy", name, "policy.masks", "shared", "policy.hidden", "8,8", "policy.block", "4")
 		default:

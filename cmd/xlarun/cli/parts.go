@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,39 +13,21 @@ import (
 
 // apply sets the settings. A name without a part is taken for a setting of a chosen part, if a part has it.
 func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
-	later, old := map[string]any{}, settings.Deprecated(t.Experiment)
+	later := map[string]any{} // settings of parts
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		f, ok := settings.Lookup(t.Experiment, name)
-		if !ok {
-			f, ok = settings.Lookup(&t.session, name)
+		known, err := t.set(name, values[name])
+		if err != nil {
+			return err
 		}
-		if i := slices.IndexFunc(old, func(f settings.Field) bool { return f.Name == name }); !ok && i >= 0 {
-			if err := errors.Join(old[i].Set(values[name]), old[i].Check()); err != nil {
-				return err
-			}
-			continue
-		}
-		if !ok {
+		if !known {
 			later[name] = values[name]
-			continue
-		}
-		if err := f.Set(values[name]); err != nil {
-			return err
 		}
 	}
-	level := func(name string) int { // the source of a setting: the higher level wins
-		if _, ok := values[name]; !ok {
-			return 0
-		}
-		if _, ok := fromFile[name]; ok {
-			return 1
-		}
-		return 2
+	if len(later) == 0 {
+		return nil
 	}
-	if len(later) > 0 { // settings cannot be looked up in a part that does not exist
-		if err := t.checkChoices(); err != nil {
-			return err
-		}
+	if err := t.checkChoices(); err != nil { // settings cannot be looked up in a part that does not exist
+		return err
 	}
 	chosen := settings.ChosenParts(t.Experiment)
 	for _, ofFile := range []bool{true, false} { // the command line wins, also under another name of a setting
@@ -65,7 +48,8 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 				return console.BadInput("%s%s and %s are the same setting: give one of them", where, other, name)
 			}
 			names[full] = name
-			if part, _, _ := strings.Cut(full, "."); level(part) < level(name) {
+			part, _, _ := strings.Cut(full, ".")
+			if rank(part, values, fromFile) < rank(name, values, fromFile) {
 				if err := t.withoutArgument(part, full, chosen); err != nil {
 					return err
 				}
@@ -75,6 +59,36 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 		}
 	}
 	return nil
+}
+
+// set sets a setting of the experiment or of the session. A setting that is gone is only checked. known is false for
+// other names.
+func (t *task) set(name string, value any) (known bool, err error) {
+	f, ok := settings.Lookup(t.Experiment, name)
+	if !ok {
+		f, ok = settings.Lookup(&t.session, name)
+	}
+	if ok {
+		return true, f.Set(value)
+	}
+	for _, f := range settings.Deprecated(t.Experiment) {
+		if f.Name == name {
+			return true, errors.Join(f.Set(value), f.Check())
+		}
+	}
+	return false, nil
+}
+
+// rank returns 0 for the default of a setting, 1 for a value from the file and 2 for one from the command line: the
+// higher rank wins.
+func rank(name string, values, fromFile map[string]any) int {
+	if _, ok := values[name]; !ok {
+		return 0
+	}
+	if _, ok := fromFile[name]; ok {
+		return 1
+	}
+	return 2
 }
 
 // checkChoices refuses parts that do not exist.
@@ -133,6 +147,10 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		if like := console.LikeFlag(name, known); like != "" {
 			hint = ", did you mean " + like + "?"
 		}
+		if name == topologyFlag {
+			hint = fmt.Sprintf(", it is one of %s; devices to compile for are the flag --%s of inspect and warmup",
+				strings.Join(kindsWithTopology(""), " and "), topologyFlag)
+		}
 		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
 			strings.Join(known, ", "))
 	}
@@ -149,6 +167,10 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 	}
 	if len(having) > 0 {
 		hint = ", that is one of " + strings.Join(having, " and ")
+	}
+	if name == topologyFlag {
+		hint = fmt.Sprintf(", that is one of %s; devices to compile for, such as h100, are the flag --%s of inspect "+
+			"and warmup", strings.Join(kindsWithTopology(""), " and "), topologyFlag)
 	}
 	what := "an experiment of " + t.Name
 	for _, c := range chosen {

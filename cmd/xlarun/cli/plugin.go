@@ -37,7 +37,15 @@ func pluginListCommand(a *App) *cobra.Command {
 				fmt.Fprintln(w, "no plugin is pinned for this platform; give one with --plugin PATH, or use "+
 					"--backend reference")
 			}
-			return w.Flush()
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if e.Installed {
+					fmt.Fprintf(a.Out, "to remove %s, remove the folder %s\n", e.Name, e.Folder)
+				}
+			}
+			return nil
 		},
 	}
 }
@@ -114,7 +122,7 @@ func pluginInstallCommand(a *App) *cobra.Command {
 			if found.Source == plugin.SourceInstalled {
 				state = "was installed"
 			}
-			fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
+			fmt.Fprintf(a.Out, "%s: %s %s %s: %s\n", backend, found.Name, found.Version, state, found.Path)
 			return nil
 		})
 	cmd.Flags().BoolVar(&libraries, "libraries", false, "with the vendor's libraries, though this machine has no such "+

@@ -42,7 +42,7 @@ func TestJSONHasAllSettings(t *testing.T) {
 	require.EqualValues(t, 2, r["settings.judge"])
 }
 
-// 3: what stands behind a colon may be given by its name, in place of what the default or the file has there.
+// 3: what stands after a colon may be given by its name, in place of what the default or the file has there.
 func TestArgumentOfAPartByItsName(t *testing.T) {
 	b := newBed(t)
 	kind, _ := run.Lookup("drift")
@@ -72,7 +72,7 @@ func TestArgumentOfAPartByItsName(t *testing.T) {
 		require.Equal(t, c.hidden, all["policy.hidden"].Text(), c.args)
 	}
 	_, err := (&flagValues{values: map[string]string{"policy": "mlp:3", "hidden": "4"}}).resolve(kind, "", nil)
-	require.ErrorContains(t, err, `it either here or behind the colon of "mlp:3", not both`)
+	require.ErrorContains(t, err, `it either here or after the colon of "mlp:3", not both`)
 }
 
 // 4: arguments and names of files that are given as nothing.

@@ -88,7 +88,7 @@ func sampleCommand(a *App) *cobra.Command {
 				return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 			}
 			for _, e := range played.Episodes {
-				fmt.Fprintf(a.Out, "%-28s %s, return %s, ended by %s\n", e.Member,
+				fmt.Fprintf(a.Out, "%s: %s, return %s, ended by %s\n", e.Member,
 					quantity.Count(e.Steps, "step", "steps"), strings.TrimSuffix(display.Fitness(e.Return), ".0"),
 					e.EndedBy)
 			}

@@ -16,7 +16,7 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// little makes a command line of selfplay small; what stands further behind wins.
+// little makes a command line of selfplay small; later flags win.
 var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
 	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-every 0 --devices 1")
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/xlabridge/fetch"
 )
@@ -80,9 +81,7 @@ func arraysOf(t *testing.T, dir, name string) map[string][]byte {
 	for _, name := range file.Names() {
 		a, err := file.Array(name)
 		require.NoError(t, err)
-		data, err := a.Data()
-		require.NoError(t, err)
-		b, err := data.HostBytes()
+		b, err := graph.HostBytes(a)
 		require.NoError(t, err)
 		all[name] = bytes.Clone(b)
 	}

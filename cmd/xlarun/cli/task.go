@@ -119,7 +119,11 @@ func (g *flagValues) readTask(args ...string) (*task, error) {
 		kind, _ = run.Lookup(defaultKind)
 	}
 	if file != "" {
-		c, err := readConfig(file)
+		words := "--config"
+		if file != g.own.file {
+			words = "the config"
+		}
+		c, err := readConfigAs(words, file)
 		if err != nil {
 			return nil, err
 		}
@@ -187,21 +191,9 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			t.source = path
 		}
 	}
-	values := maps.Clone(fromFile)
-	if values == nil {
-		values = map[string]any{}
-	}
-	for name, text := range g.values {
-		values[name] = text
-	}
-	if arg != "" {
-		if kind.Argument == "" {
-			return nil, console.BadInput("got the argument %q, wants none", arg)
-		}
-		if text, ok := g.values[kind.Argument]; ok && text != arg {
-			return nil, console.BadInput("got the argument %s and --%s %s: give one of them", arg, kind.Argument, text)
-		}
-		values[kind.Argument] = arg
+	values, err := g.merge(fromFile, kind, arg)
+	if err != nil {
+		return nil, err
 	}
 	inFile := maps.Clone(fromFile) // errors of these settings name the file
 	for name := range g.values {
@@ -229,7 +221,6 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	_, named := values["backend"]
 	_, byFlag := g.values["backend"]
-	var err error
 	if t.cadence, err = t.session.check(byFlag || named && t.session.JIT); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
@@ -246,12 +237,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {
-		for _, name := range append(settings.Names(&console.MemorySettings{}), "backend") {
-			if _, is := inFile[name]; is {
-				return nil, console.BadInput("%s: %w", path, err)
-			}
-		}
-		return nil, err
+		return nil, backendError(err, path, inFile)
 	}
 	if g.opening != nil {
 		g.opening(on)
@@ -276,6 +262,36 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		t.text, err = t.config()
 	}
 	return t, err
+}
+
+// merge returns the settings of the file, of the command line and of the argument. The later ones win.
+func (g *flagValues) merge(fromFile map[string]any, kind run.Kind, arg string) (map[string]any, error) {
+	values := map[string]any{}
+	maps.Copy(values, fromFile)
+	for name, text := range g.values {
+		values[name] = text
+	}
+	if arg == "" {
+		return values, nil
+	}
+	if kind.Argument == "" {
+		return nil, console.BadInput("got the argument %q, wants none", arg)
+	}
+	if text, ok := g.values[kind.Argument]; ok && text != arg {
+		return nil, console.BadInput("got the argument %s and --%s %s: give one of them", arg, kind.Argument, text)
+	}
+	values[kind.Argument] = arg
+	return values, nil
+}
+
+// backendError names the file in an error of the backend's settings if the file has one of them.
+func backendError(err error, path string, inFile map[string]any) error {
+	for _, name := range append(settings.Names(&console.MemorySettings{}), "backend") {
+		if _, is := inFile[name]; is {
+			return console.BadInput("%s: %w", path, err)
+		}
+	}
+	return err
 }
 
 // fileHead returns the head of a config file that may be nil.

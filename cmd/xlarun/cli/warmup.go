@@ -22,7 +22,9 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/target"
 )
 
 func warmupCommand(a *App) *cobra.Command {
@@ -42,7 +44,7 @@ func warmupCommand(a *App) *cobra.Command {
 			"machine that has " +
 			"the devices and this cache (XLARUN_CACHE), and plans are compiled and compared by the compiler's " +
 			"numbers, for up to 2 minutes an experiment.",
-		Example: "  xlarun warmup small.toml wide.toml --topology h100x8\n  xlarun warmup CartPole-v1 " +
+		Example: "  xlarun warmup small.toml wide.toml --topology h100\n  xlarun warmup CartPole-v1 " +
 			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup ppo CartPole-v1 Acrobot-v1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -58,6 +60,9 @@ func warmupCommand(a *App) *cobra.Command {
 				return err
 			}
 			w := &warmup{App: a, jobs: jobs, json: g.own.json}
+			if err := refuseTarget(args); err != nil {
+				return err
+			}
 			for _, group := range experiments(args) {
 				t, err := g.readTask(group...)
 				if err != nil {
@@ -121,6 +126,8 @@ type warmupTask struct {
 	Program     string   `json:"program"`
 	Experiments []string `json:"experiments"` // the arguments that need the program
 	plan.Choice
+	Count           int     `json:"program_count"` // of the generation, its judge and its recorder
+	Devices         int     `json:"devices"`       // that the programs run on
 	Cache           string  `json:"cache"`
 	Reason          string  `json:"reason,omitempty"` // why it is not a hit, or is not stored
 	TraceSeconds    float64 `json:"trace_seconds"`
@@ -285,6 +292,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds = profile.Cache, profile.CacheReason, profile.TraceSeconds,
 		profile.CompileSeconds
 	t.PredictedMemory, t.Bytes = profile.PeakMemoryBytes, profile.Bytes()
+	t.Count, t.Devices = len(profile.Programs), profile.Devices
 	// the plan that was just chosen
 	measured := (t.Source == plan.Tuned || t.Source == plan.Estimated) && profile.Source == plan.Present
 	if !measured {
@@ -311,6 +319,9 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
 			t.judge, err = session.NewJudge(b, p, t.Purpose(), candidates, true)
 		}
+		if t.judge != nil {
+			t.Count += t.judge.Programs()
+		}
 	}
 	t.err = err
 }
@@ -318,7 +329,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 func (w *warmup) print() (result map[string]any, err error) {
 	t := tabwriter.NewWriter(w.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tUPDATE")
-	hits, done, target := 0, 0, ""
+	hits, done, programs, target := 0, 0, 0, ""
 	for _, x := range w.tasks {
 		sources := strings.Join(x.Experiments, ", ")
 		if x.err != nil {
@@ -326,6 +337,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 			continue
 		}
 		done++
+		programs += x.Count
 		update := console.ShortTime(x.WarmUpSeconds)
 		if x.target != "" {
 			target, update = x.target, "-"
@@ -344,6 +356,9 @@ func (w *warmup) print() (result map[string]any, err error) {
 		if x.err == nil && x.Plan != "" {
 			x.printPlan(w.Out)
 		}
+		if x.err == nil {
+			x.printNotes(w.Out)
+		}
 	}
 	if target != "" {
 		dir, err := xlabridge.DefaultCacheDir()
@@ -355,9 +370,20 @@ func (w *warmup) print() (result map[string]any, err error) {
 			"%s.\n", target, filepath.Dir(dir), fetch.EnvCache)
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
-	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", quantity.Count(done, "program", "programs"), hits,
-		elapsed)
+	fmt.Fprintf(w.Out, "%s ready (%d from the cache), with %s, after %.1f s\n", quantity.Count(done, "experiment",
+		"experiments"), hits, quantity.Count(programs, "program", "programs"), elapsed)
 	return map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed}, nil
+}
+
+// printNotes says why a program that seems to be in the cache was compiled, and which devices of a target have no work.
+func (t *warmupTask) printNotes(out io.Writer) {
+	if t.Cache == xlabridge.CacheMiss && t.Reason != "" && t.Reason != cache.ErrAbsent.Error() {
+		fmt.Fprintf(out, "%s was compiled: %s\n", t.Program, t.Reason)
+	}
+	if on, err := target.Parse(t.target); err == nil && t.Devices > 0 && t.Devices < on.Devices {
+		fmt.Fprintf(out, "%s uses %s of %s: the others have no work. A device works on whole tiles (--tile).\n",
+			t.Program, quantity.Count(t.Devices, "device", "devices"), on.Name)
+	}
 }
 
 // printPlan prints the plan of the program, its source, and the other plans that were tried.

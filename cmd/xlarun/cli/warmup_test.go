@@ -61,7 +61,7 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 		require.Equal(t, 1, r.stepped, "one real round")
 		require.Zero(t, r.done, "whose result is dropped")
 	}
-	require.Contains(t, b.out.String(), "5 programs ready (5 from the cache)")
+	require.Contains(t, b.out.String(), "5 experiments ready (5 from the cache)")
 	require.Equal(t, []string{"a.toml", "b.toml", "c.toml", "d.toml", "e.toml"}, b.files(t), "nothing is written")
 }
 
@@ -119,7 +119,7 @@ func TestWarmupReportsFailures(t *testing.T) {
 	b.write(t, "b.toml", "kind = 'drift'\npop = 64\n")
 	require.Equal(t, StatusFailed, b.do("warmup", "a.toml", "b.toml"))
 	require.Equal(t, "xlarun warmup: 1 program failed: a.toml: the compiler gave up\n", b.err.String())
-	require.Contains(t, b.out.String(), "1 program ready")
+	require.Contains(t, b.out.String(), "1 experiment ready")
 
 	b = newBed(t)
 	fakes.shape.failAt = 1

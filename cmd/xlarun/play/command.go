@@ -242,7 +242,7 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 	if reporter, ok := policy.ReporterOf(m.Policy); ok {
 		reports, r.Reports = reporter.Reports(), map[string]*float64{}
 		for i, name := range reports {
-			r.Reports[name] = finite(j.Reports[i])
+			r.Reports[name] = run.Finite(j.Reports[i])
 		}
 	}
 	meta := o.saved.Metadata
@@ -286,7 +286,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 			"elsewhere\n", o.gif, console.Cause(err))
 		return err
 	}
-	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
+	r.Gif, r.Length, r.Return = o.gif, rec.Length, run.Finite(rec.Return(rec.Length))
 	if _, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
 		quantity.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length))); err != nil {
 		return err
@@ -301,17 +301,9 @@ func newResult(j episode.Judgement) Result {
 	if len(numbers) == 0 {
 		return r
 	}
-	r.Mean, r.Error, r.Std, r.MeanLength = finite(j.Mean), finite(j.Error), finite(j.Std), finite(j.Length)
-	r.Least, r.Greatest = finite(slices.Min(numbers)), finite(slices.Max(numbers))
+	r.Mean, r.Error, r.Std, r.MeanLength = run.Finite(j.Mean), run.Finite(j.Error), run.Finite(j.Std), run.Finite(j.Length)
+	r.Least, r.Greatest = run.Finite(slices.Min(numbers)), run.Finite(slices.Max(numbers))
 	return r
-}
-
-// finite returns a pointer to x, or nil, JSON's null, if x is not finite.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }
 
 func (o *options) print(streams console.Streams, r Result) {

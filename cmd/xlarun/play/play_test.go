@@ -26,6 +26,7 @@ import (
 	_ "xlarun/envs/all"
 	"xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
@@ -506,12 +507,8 @@ func TestDamagedMember(t *testing.T) {
 	require.NoFileExists(t, "y.safetensors")
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // decode gives the frames as a viewer shows them.
 func decode(t *testing.T, data []byte) (frames []*image.RGBA) {

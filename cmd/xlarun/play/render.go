@@ -21,6 +21,7 @@ import (
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -259,7 +260,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 		return err
 	}
 	r := Rendered{Env: m.Env.Spec().ID, Policy: o.policy, Seed: o.seed, Steps: rec.Length,
-		Return: finite(rec.Return(rec.Length)), Gif: o.out, Png: o.png}
+		Return: run.Finite(rec.Return(rec.Length)), Gif: o.out, Png: o.png}
 	digits := len(strconv.Itoa(rec.Length))
 	f := film{size: o.pixels, frames: o.frames}
 	if o.png != "" {

@@ -97,7 +97,7 @@ func (g *Graph) chain() (chain []link, own map[string]*Node, err error) {
 			return chain, own, nil
 		}
 		if len(next[at]) != 1 || len(chain) > len(g.Nodes) {
-			return nil, nil, fmt.Errorf("nir: the graph is no chain: behind %s there is %s", at,
+			return nil, nil, fmt.Errorf("nir: the graph is no chain: after %s comes %s", at,
 				strings.Join(append(next[at], "nothing")[:max(1, len(next[at]))], ", "))
 		}
 		to := next[at][0]

@@ -136,7 +136,7 @@ func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]
 		params["w_in"] = make([]float64, width)
 	}
 	for key, a := range given {
-		v, err := b.each(a)
+		v, err := b.perNeuron(a)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -179,8 +179,8 @@ func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]
 	return nil
 }
 
-// each broadcasts a parameter to the neurons of a layer, in NIR's order.
-func (b *building) each(a *graph.Array) ([]float64, error) {
+// perNeuron broadcasts a parameter to the neurons of a layer, in NIR's order.
+func (b *building) perNeuron(a *graph.Array) ([]float64, error) {
 	if len(b.dims) != 3 {
 		return wide(a, b.width())
 	}

@@ -52,8 +52,8 @@ func TestBadInput(t *testing.T) {
 		{made(func(g *nir.Graph) { delete(g.Nodes, "2") }), "there is an edge 1 to 2, but no node 2"},
 		{made(func(g *nir.Graph) {
 			g.Edges = append(g.Edges, [2]string{"0", "4"})
-		}), "the graph is no chain: behind 0 there is 1, 4"},
-		{made(func(g *nir.Graph) { g.Edges = g.Edges[:2] }), "the graph is no chain: behind 1 there is"},
+		}), "the graph is no chain: after 0 comes 1, 4"},
+		{made(func(g *nir.Graph) { g.Edges = g.Edges[:2] }), "the graph is no chain: after 1 comes"},
 		{made(func(g *nir.Graph) {
 			g.Nodes["again"] = &nir.Node{Type: "Input"}
 		}), "the graph has the inputs again and input, want one"},

@@ -107,7 +107,7 @@ func (a *recorder) Map(term func(draw any) any) any {
 }
 
 func (a *recorder) Each(f func(item *graph.Array) any) any {
-	mapped := f(graph.Zeros(graph.ShapeOf(graph.Int32)))
+	mapped := f(graph.Scalar(0, graph.Int32))
 	a.mapped += uint64(a.items) * sizeOf(mapped)
 	return population.ZeroRows(a.items, mapped)
 }

@@ -100,7 +100,7 @@ func (p *Program) startMigration(genome any) Migration {
 	if l, ok := p.Strategy.(strategy.Lineal); ok {
 		places = l.Places(p.members())
 	}
-	island := graph.Zeros(graph.ShapeOf(graph.Int32))
+	island := graph.Scalar(0, graph.Int32)
 	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
 	return Travel{Leaving: p.noTravellers(genome), Arriving: p.noTravellers(genome),
 		Descent: ownDescent.BroadcastTo(places, p.Options.Islands),

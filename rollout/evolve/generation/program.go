@@ -76,9 +76,9 @@ func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := p.genome(p.policy().Init(keys[0]))
 	s := State{Strategy: p.Strategy.Init(genome, p.members()), Key: keys[1],
-		Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Observed: observedOf(p.Rollout.Nothing().Observed)}
-	s.Best = Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32)), s.Observed.Scale()}
+		Generation: graph.Scalar(0, graph.Int32), Observed: observedOf(p.Rollout.Nothing().Observed)}
+	s.Best = Best{genome, graph.Scalar(math.Inf(-1)),
+		graph.Scalar(0, graph.Int32), s.Observed.Scale()}
 	s.Hall = newHall(s.Best, p.Places)
 	s.Migration = p.startMigration(genome)
 	return s

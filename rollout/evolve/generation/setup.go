@@ -206,7 +206,7 @@ func (x *Setup) Program() (*Program, error) {
 		if _, flat := p.Strategy.(strategy.Flat); flat {
 			p.Genomes = population.LayoutOf(params)
 		}
-		zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+		zero := graph.Scalar(0, graph.Int32)
 		genome := p.genome(params)
 		state := p.Strategy.Init(genome, p.members())
 		p.notNil("Init", state)

@@ -15,7 +15,7 @@ const (
 )
 
 func newAdam(like *graph.Array) Adam {
-	return Adam{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.ZerosLike(like), graph.ZerosLike(like)}
+	return Adam{graph.Scalar(0, graph.Int32), graph.ZerosLike(like), graph.ZerosLike(like)}
 }
 
 // step returns the update that ascends along the gradient, as evosax computes it. It stands beside graph/optim because

@@ -51,7 +51,7 @@ func (e *CMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero, eye := graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))
 	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·B·(D·z).
@@ -102,7 +102,9 @@ func conditioned(c *graph.Array) *graph.Array {
 	return c.Min(float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
 }
 
-// every returns the number of generations from one eigendecomposition to the next.
+// Period returns the number of generations from one eigendecomposition to the next, for n parameters and a population.
+func (e *CMAES) Period(n, population int) int { return e.every(recombine(population, n, true)) }
+
 func (e *CMAES) every(r recombination) int {
 	if e.EigenEvery > 0 {
 		return e.EigenEvery
@@ -124,7 +126,7 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	type loop struct{ Due, Basis, Scale *graph.Array }
 	end := graph.While(func(l loop) *graph.Array { return l.Due }, func(loop) loop {
 		basis, scale := eigen()
-		return loop{graph.Full(graph.ShapeOf(graph.Bool), false), basis, scale}
+		return loop{graph.Scalar(false), basis, scale}
 	}, loop{generations.Rem(every).Eq(0), s.Basis, s.Scale})
 	return end.Basis, end.Scale
 }

@@ -57,12 +57,12 @@ func (*DE) Init(genome any, population int) any {
 	start := genome.(*graph.Array)
 	return DEState{start.BroadcastTo(population, start.Dim(0)),
 		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Sample makes the trial of member 0.
 func (e *DE) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt makes one member's trial.

@@ -46,7 +46,7 @@ func (*Diffusion) Keeps(population int) int { return population }
 func (*Diffusion) Init(genome any, population int) any {
 	start := genome.(*graph.Array)
 	return DiffusionState{start, graph.Zeros(graph.ShapeOf(graph.Float32, population, start.Dim(0))),
-		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)), graph.Scalar(0, graph.Int32)}
 }
 
 // alpha returns the share of the signal after a number of generations, f32[]: the cosine schedule, backwards.
@@ -59,7 +59,7 @@ func (e *Diffusion) alpha(generation *graph.Array) *graph.Array {
 
 // Sample takes the step of member 0.
 func (e *Diffusion) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt takes one member's step: the next member.

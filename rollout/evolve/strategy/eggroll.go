@@ -96,7 +96,7 @@ func eachFloat(genome any, f func(i int, x *graph.Array) *graph.Array) any {
 
 // Init starts at the genome with Sigma.
 func (e *Eggroll) Init(genome any, _ int) any {
-	s := EggrollState{Mean: genome, Sigma: e.Sigma.Array(), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+	s := EggrollState{Mean: genome, Sigma: e.Sigma.Array(), Count: graph.Scalar(0, graph.Int32)}
 	if e.Optimizer == eggrollSGD {
 		return s
 	}

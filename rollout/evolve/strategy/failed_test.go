@@ -9,16 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
 
-func floatsOf(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floatsOf returns the numbers of an array.
+var floatsOf = graphtest.Floats
 
 // drawn returns the draws of a generation of n members.
 func drawn(s Strategy, state any, members int, seed int64) any {

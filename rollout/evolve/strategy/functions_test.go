@@ -97,9 +97,7 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 // Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
 // generations of 40 members, a fifth of which fail.
 func TestStrategiesClimb(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := xlatest.OpenCPU(t, 1)
 	half := settings.Num(.5)
 	for _, c := range []struct {
 		strategy string

@@ -78,7 +78,7 @@ func (g *GESMRGA) Init(genome any, population int) any {
 
 // Sample makes child 0.
 func (g *GESMRGA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt makes one child.

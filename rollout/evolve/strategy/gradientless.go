@@ -32,7 +32,7 @@ func (e *Gradientless) Check() error {
 
 // Sample draws the noise of member 0.
 func (e *Gradientless) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt draws a member's noise in units of sigma.

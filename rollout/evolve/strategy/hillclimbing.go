@@ -39,8 +39,8 @@ func (s ClimberState) mean() *graph.Array { return s.Mean }
 
 // Init starts at the genome with Sigma.
 func (e *climber) Init(genome any, _ int) any {
-	return ClimberState{genome.(*graph.Array), graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), e.Sigma.Array(),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return ClimberState{genome.(*graph.Array), graph.Scalar(math.Inf(-1)), e.Sigma.Array(),
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·z.

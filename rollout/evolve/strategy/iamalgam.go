@@ -66,13 +66,13 @@ func (e *IAMaLGaM) Init(genome any, population int) any {
 func (e *amalgam) start(genome any, population int, one *graph.Array) AMaLGaMState {
 	mean, sigma := genome.(*graph.Array), e.Sigma.Array()
 	return AMaLGaMState{mean, one.Mul(sigma.Square()), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
-		graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)),
+		graph.Scalar(0, graph.Int32), graph.Scalar(math.Inf(-1)),
 		graph.Of(int32(amalgamElites * float64(population-1)))}
 }
 
 // Sample draws for member 0.
 func (e *amalgam) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt draws for a member. The first ones are moved.

@@ -44,7 +44,7 @@ func (e *LMMAES) Init(genome any, _ int) any {
 	n := mean.Dim(0)
 	return LMMAESState{mean, e.Sigma.Array(), graph.ZerosLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 4+int(3*math.Log(float64(n))), n)),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·d, where d is z after each of the vectors (lines 8 to 11 of algorithm 1).

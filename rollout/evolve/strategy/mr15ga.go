@@ -44,7 +44,7 @@ func (g *MR15GA) Init(genome any, population int) any {
 
 // Sample makes the child of parent 0.
 func (g *MR15GA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt makes one parent's child.

@@ -40,7 +40,7 @@ func (unrolled) Keeps(population int) int { return population / 2 }
 func (e *unrolled) Init(genome any, population int) any {
 	s := e.gaussian.Init(genome, population).(GaussianState)
 	return UnrolledState{s, graph.Zeros(graph.ShapeOf(graph.Float32, population/2, s.Mean.Dim(0))),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Sample draws z.

@@ -47,12 +47,12 @@ func (*PSO) Init(genome any, population int) any {
 	start := genome.(*graph.Array)
 	all := start.BroadcastTo(population, start.Dim(0))
 	return PSOState{all, graph.ZerosLike(all), all, graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Sample moves particle 0.
 func (e *PSO) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt moves one particle.

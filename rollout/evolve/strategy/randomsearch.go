@@ -29,7 +29,7 @@ type RandomSearchState struct {
 
 // Init starts at the genome.
 func (*RandomSearch) Init(genome any, _ int) any {
-	return RandomSearchState{genome, genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1))}
+	return RandomSearchState{genome, genome, graph.Scalar(math.Inf(-1))}
 }
 
 // Sample draws z, standard normal.

@@ -124,7 +124,7 @@ func (*RmES) rise(r recombination, before, now *graph.Array) *graph.Array {
 // nearest to its successor if the paths lie close together.
 func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) {
 	m := e.Paths
-	first := graph.Zeros(graph.ShapeOf(graph.Int32))
+	first := graph.Scalar(0, graph.Int32)
 	if m > 1 {
 		gaps := graph.SliceAxis(s.Times, 0, 1, m).Sub(graph.SliceAxis(s.Times, 0, 0, m-1))
 		apart := gaps.ReduceMin().Gt(rmesGap).Or(s.Generation.Lt(m))

@@ -14,11 +14,11 @@ func init() {
 	})
 }
 
-// SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate themselves, of Clune et al., "Natural
-// selection fails to optimize mutation rates for long-term adaptation on rugged fitness landscapes" (2008), with the
-// formulas and defaults of evosax 0.3.2: a child is an elite plus σ times standard normal noise, with σ the elite's own
-// times meta^u, u uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. None
-// of the elites is carried over.
+// SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate, too: Clune et al., "Natural selection
+// fails to optimize mutation rates for long-term adaptation on rugged fitness landscapes" (2008). Formulas and defaults
+// are from evosax 0.3.2. A child is an elite plus σ times standard normal noise. Its σ is the elite's times meta^u, u
+// uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. No elite is carried
+// over.
 type SAMRGA struct {
 	elitist
 	Sigma    settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
@@ -57,7 +57,7 @@ func (g *SAMRGA) Init(genome any, population int) any {
 
 // Sample makes child 0.
 func (g *SAMRGA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
 }
 
 // SampleAt makes one child.

@@ -37,7 +37,7 @@ func (e *SepCMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
 	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·√variance·z.

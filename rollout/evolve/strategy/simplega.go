@@ -33,7 +33,7 @@ type SimpleGAState struct {
 func (g *SimpleGA) Init(genome any, population int) any {
 	first := genome.(*graph.Array)
 	return SimpleGAState{Elites: first.BroadcastTo(g.Keeps(population), first.Dim(0)), Sigma: g.Sigma.Array(),
-		Generation: graph.Zeros(graph.ShapeOf(graph.Int32))}
+		Generation: graph.Scalar(0, graph.Int32)}
 }
 
 // Sample makes one child, which is the group's draw.

@@ -38,7 +38,7 @@ func (s SubspaceState) mean() *graph.Array { return s.Mean }
 func (e *subspaceSearch) start(genome any, gradients int, alpha *graph.Array) SubspaceState {
 	mean := genome.(*graph.Array)
 	return SubspaceState{mean, newAdam(mean), graph.Zeros(graph.ShapeOf(graph.Float32, gradients, mean.Dim(0))), alpha,
-		graph.Zeros(graph.ShapeOf(graph.Int32))}
+		graph.Scalar(0, graph.Int32)}
 }
 
 // stretch is the symmetric root of a covariance: plain² in all directions, and along² in those of a basis, f32[k, n].

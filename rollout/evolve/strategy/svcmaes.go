@@ -44,7 +44,7 @@ func (e *SVCMAES) Init(genome any, population int) any {
 	z = graph.Select(graph.Iota(e.Searches).Eq(0).ExpandDims(1), 0, z)
 	means := mean.Add(e.Sigma.Array().Mul(z))
 	all := graph.VMap(func(mean *graph.Array) any { return e.CMAES.Init(mean, population/e.Searches) })(means)
-	return SVCMAESState{all.(CMAESState), graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return SVCMAESState{all.(CMAESState), graph.Scalar(0, graph.Int32)}
 }
 
 // Sample draws z for each search, f32[searches, n].
@@ -95,6 +95,6 @@ func (*SVCMAES) Keeps(population int) int { return population }
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ of the first search, for all of them.
 func (e *SVCMAES) Immigrant(state, genome any) any {
 	s := state.(SVCMAESState).Searches
-	one := e.CMAES.Immigrant(population.At(s, graph.Zeros(graph.ShapeOf(graph.Int32))), genome).(*graph.Array)
+	one := e.CMAES.Immigrant(population.At(s, graph.Scalar(0, graph.Int32)), genome).(*graph.Array)
 	return one.ExpandDims(0).BroadcastTo(e.Searches, one.Dim(0))
 }

@@ -81,7 +81,7 @@ func wrong(text []byte, err error, what string) error {
 			got = "of the type " + got
 		}
 		return fmt.Errorf("is not %s in JSON: line %d: %s is %s, want %s", what, line(other.Offset), field, got,
-			wanted(other.Type))
+			jsonName(other.Type))
 	}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return fmt.Errorf("is not %s in JSON: line %d: %w", what, line(syntax.Offset), err)
@@ -92,8 +92,8 @@ func wrong(text []byte, err error, what string) error {
 	return fmt.Errorf("is not %s in JSON: %w", what, err)
 }
 
-// wanted returns the name in JSON of what a Go type holds.
-func wanted(t reflect.Type) string {
+// jsonName returns the name in JSON of what a Go type holds.
+func jsonName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int:
 		return "a whole number of at most 64 bits"

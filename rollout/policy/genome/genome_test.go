@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -135,12 +136,8 @@ func within(t *testing.T, want, got []float64, what string) {
 	}
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // population returns random genomes, each leaf with the members in front, and their inputs.
 func population(n *Network, members int, seed uint64) (all []plain, stacked Genome, inputs *graph.Array) {

@@ -74,7 +74,7 @@ func (n *Network) value(r Ready, row, values *graph.Array) *graph.Array {
 	names := n.folds()
 	start := make([]*graph.Array, len(names))
 	for i, name := range names {
-		start[i] = graph.Full(graph.ShapeOf(graph.Float32), folds[name].start)
+		start[i] = graph.Scalar(folds[name].start)
 	}
 	sums := graph.FoldRow(r.Links, row, start, func(sums []*graph.Array, place, source *graph.Array) []*graph.Array {
 		w := at(weights, place)

@@ -7,16 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
+// floats returns the numbers of an array.
+var floats = graphtest.Floats
 
 // Settings.Neurons equals its formulas in plain Go. Any float32 is mapped within bounds.
 func TestGenesAreMappedByTheFormula(t *testing.T) {

@@ -392,9 +392,7 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 
 // Compiled and interpreted heads agree, also for NaN and huge numbers.
 func TestCompiledHeads(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
+	b := xlatest.OpenCPU(t, 0)
 	for _, name := range value.Names() {
 		h := head(t, name, nil)
 		type in struct{ Out, Old, Target, Clip *graph.Array }

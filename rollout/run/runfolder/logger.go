@@ -130,7 +130,7 @@ func (l *Logger) open(after int64, work float64) error {
 
 // Log queues a row, unless Kept leaves it out. It does not wait for the disk.
 func (l *Logger) Log(r Row) {
-	if !r.kept() {
+	if !r.isKept() {
 		l.mu.Lock()
 		l.left = &leftRow{Row: r}
 		l.mu.Unlock()

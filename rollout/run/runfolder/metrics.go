@@ -31,7 +31,7 @@ type Row struct {
 	Metrics, Timings []Value
 }
 
-func (r Row) kept() bool {
+func (r Row) isKept() bool {
 	if r.Round != 0 {
 		return Kept(r.Round)
 	}

@@ -50,7 +50,7 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (o *
 	o = &Outcome{}
 	if s.Resume == nil {
 		if s.Folder != nil {
-			_ = s.within(over, func() error { s.Folder.Abandon(); return nil })
+			_ = s.withGrace(over, func() error { s.Folder.Abandon(); return nil })
 		}
 	} else {
 		text = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Kind.Round,
@@ -71,7 +71,7 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (o *
 func (s *session) lastFiles(over context.Context, stop bool) (path string, err error) {
 	if s.held != nil {
 		var saved string // not path: a save that is given up may still write to it
-		err = s.within(over, func() (err error) {
+		err = s.withGrace(over, func() (err error) {
 			saved, err = s.Folder.SaveCheckpoint(*s.held)
 			return err
 		})
@@ -80,19 +80,19 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 		}
 	}
 	if len(s.files) > 0 {
-		err = errors.Join(err, s.within(over, s.putFiles))
+		err = errors.Join(err, s.withGrace(over, s.putFiles))
 	}
 	if s.held != nil && s.centreAt != s.held.Step { // the members of this state were not judged
-		err = errors.Join(err, s.within(over, func() error { return s.writeCentre(s.held) }))
+		err = errors.Join(err, s.withGrace(over, func() error { return s.writeCentre(s.held) }))
 	}
-	err = errors.Join(err, s.within(over, s.writeProfile))
+	err = errors.Join(err, s.withGrace(over, s.writeProfile))
 	return path, errors.Join(err, s.closeFolder(over, stop))
 }
 
 // closeFolder closes the logs and the folder, and says what was lost.
 func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 	if s.logger != nil {
-		err = s.logger.CloseBefore(after(over, s.lastGrace()))
+		err = s.logger.CloseBefore(afterGrace(over, s.lastGrace()))
 	}
 	if !stop && s.Pictures != nil && s.rounds > 0 {
 		var metrics []string
@@ -106,20 +106,24 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 			_ = s.Folder.Write(picture.Name, picture.Data) // a run does not fail for lack of a picture
 		}
 	}
-	err = errors.Join(err, s.within(over, s.Folder.Lost))
-	return errors.Join(err, s.Folder.CloseBefore(after(over, s.lastGrace())))
+	err = errors.Join(err, s.withGrace(over, s.Folder.Lost))
+	closing := s.Folder.CloseBefore(afterGrace(over, s.lastGrace()))
+	if s.stuck.Load() { // err says so already
+		closing = nil
+	}
+	return errors.Join(err, closing)
 }
 
-// after returns a context that ends a time after ctx has ended.
-func after(ctx context.Context, grace time.Duration) context.Context {
+// afterGrace returns a context that ends a time after ctx has ended.
+func afterGrace(ctx context.Context, grace time.Duration) context.Context {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return later
 }
 
-// within calls f, and gives up lastGrace after the end of over if the disk does not answer.
-func (s *session) within(over context.Context, f func() error) error {
-	return runfolder.Before(after(over, s.lastGrace()), f, func() error {
+// withGrace calls f, and gives up lastGrace after the end of over if the disk does not answer.
+func (s *session) withGrace(over context.Context, f func() error) error {
+	return runfolder.Before(afterGrace(over, s.lastGrace()), f, func() error {
 		s.stuck.Store(true)
 		return errors.New("the disk does not answer: what was being written is not there")
 	})

@@ -61,6 +61,14 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	return j, nil
 }
 
+// Programs returns the number of programs that NewJudge compiled.
+func (j *Judge) Programs() int {
+	if j.recorder == nil {
+		return 1
+	}
+	return 2
+}
+
 // took returns how long the last judgement took.
 func (j *Judge) took() time.Duration { return j.judging + j.drawing }
 
@@ -203,7 +211,7 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		if err != nil {
 			return err
 		}
-		best = again[0].as(best.Actions)
+		best = again[0].withActions(best.Actions)
 	}
 	if s.Folder != nil {
 		if err := s.writeMember(run.CentreMember, held, members[0]); err != nil {
@@ -248,7 +256,7 @@ func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
 		if len(ways) > 1 {
 			members[i].Other = &ways[1]
 			if ways[1].Mean > ways[0].Mean {
-				members[i] = members[i].as(j.Ways[1])
+				members[i] = members[i].withActions(j.Ways[1])
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (s *session) describeJudged(step int64, m *Member) map[string]string {
 	about["episodes"] = strconv.Itoa(len(m.Judgement.Return))
 	add("", m.Judgement)
 	for _, way := range m.ways() {
-		add(way+"_", m.as(way).Judgement)
+		add(way+"_", m.withActions(way).Judgement)
 	}
 	return about
 }

@@ -47,7 +47,7 @@ func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	require.ErrorContains(t, err, "nan_test.go:", "the source line")
 }
 
-// Members are told apart from what else there are as many of as members in a tile. Cases are numbered and stay.
+// NaNFinder finds the axis of the members, also where another axis has the same size. Cases are numbered and stay.
 func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 	for _, c := range []struct {
 		number       int

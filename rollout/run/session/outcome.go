@@ -57,15 +57,15 @@ func (m *Member) wayFacts() []run.Fact {
 	}
 	facts := []run.Fact{{Name: "best_member_actions", Value: m.Actions}}
 	for _, way := range m.ways() {
-		j := m.as(way).Judgement
+		j := m.withActions(way).Judgement
 		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: finite(j.Mean)},
 			run.Fact{Name: "best_member_" + way + "_standard_error", Value: finite(j.Error)})
 	}
 	return facts
 }
 
-// as returns the member with a way to act.
-func (m *Member) as(actions string) *Member {
+// withActions returns the member with a way to act.
+func (m *Member) withActions(actions string) *Member {
 	if m.Actions == actions {
 		return m
 	}
@@ -96,8 +96,8 @@ func (m *Member) onHost() (*Member, error) {
 	return &copied, nil
 }
 
-// other returns the other way to act.
-func other(actions string) string {
+// otherActions returns the other way to act.
+func otherActions(actions string) string {
 	if actions == policy.Sampled {
 		return policy.Greedy
 	}
@@ -295,7 +295,7 @@ func (s *session) summary(stopped bool) []string {
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.Judgement,
 			quantity.Count(len(b.Judgement.Return), "fresh episode", "fresh episodes"))
 		if b.Other != nil {
-			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, other(b.Actions), *b.Other)
+			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, otherActions(b.Actions), *b.Other)
 		}
 		if n := b.Judgement.Failed; n > 0 {
 			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)

@@ -219,13 +219,13 @@ func (s *session) supervise(ctx context.Context) (*Outcome, error) {
 		if s.Folder != nil { // the end of a run, too, may wait for a disk that is full or does not answer
 			context.AfterFunc(ctx, s.Folder.StopWaiting)
 		}
-		o, err := s.finish(err, false, after(ctx, saveGrace))
+		o, err := s.finish(err, false, afterGrace(ctx, saveGrace))
 		return o, interruptible(ctx, err)
 	case <-ctx.Done():
 	case <-s.Stop:
 		cancel()
 	}
-	over := after(ctx, saveGrace)
+	over := afterGrace(ctx, saveGrace)
 	if s.Folder != nil {
 		s.Folder.StopWaiting()
 	}

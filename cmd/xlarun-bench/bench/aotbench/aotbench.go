@@ -12,6 +12,7 @@ import (
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -33,6 +34,9 @@ type Row struct {
 	Turns int64
 	// Without leaves out the loop of so many steps, where the whole program is counted; 0: nothing.
 	Without int64
+	// Period is the number of rounds from one to the next that runs the loops of unknown length, given the number of a
+	// member's parameters; nil: every round runs them.
+	Period func(params int) int
 	// Eight: for eight devices. Else for one.
 	Eight bool
 	// Script and Args are the JAX program for the same work, of third_party/peers; "": there is none.
@@ -50,6 +54,9 @@ type Result struct {
 	// Kernels is the number of launches that are counted: in a step of the row's loop with the loops inside it, or in a
 	// run of the program. Loops of unknown length count as one turn.
 	Kernels float64 `json:"kernels"`
+	// Mean is the number of launches of a round where one of several runs the loops of unknown length: the mean over all
+	// rounds; 0: all rounds are alike.
+	Mean float64 `json:"mean_kernels,omitempty"`
 	// Parts are the kernels of a turn of the loop and of the loops inside it, times their turns: "18 + 4 x 6".
 	Parts       string         `json:"parts"`
 	Temporaries int64          `json:"temporary_bytes"`
@@ -112,10 +119,14 @@ func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, e
 	}
 	defer func() { _ = b.Close() }()
 	var device OnDevice
+	period := 1
 	if r.Open != nil {
 		out.Plan, err = r.Open(b, o.Tune)
 	} else {
 		out.Plan, err = r.start(ctx, b, o.Tune, func(x run.Run) error {
+			if params, ok := x.Profile().Fact("parameters").(int); ok && r.Period != nil {
+				period = r.Period(params)
+			}
 			if !o.Here {
 				return nil
 			}
@@ -134,6 +145,7 @@ func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, e
 		return out, err
 	}
 	out.count(loops, r.Turns, r.Without)
+	out.average(loops, r.Without, period)
 	if o.Here {
 		device.Kernels, device.Temporaries = out.Kernels, out.Temporaries
 		out.Device = &device
@@ -204,17 +216,19 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 // mostUnrolled is the most steps in a turn of a loop.
 const mostUnrolled = 16
 
-// count fills in the kernels of a step of the loop with so many steps, or of the whole program without a loop.
-func (r *Result) count(loops []hlo.Loop, steps, without int64) {
-	unrolled := func(l hlo.Loop, steps int64) int64 { // steps of a turn; 0: it is another loop
-		if l.Depth == 0 || l.Trips == 0 || steps == 0 {
-			return 0
-		}
-		if n := steps / l.Trips; n >= 1 && n <= mostUnrolled && steps/n == l.Trips {
-			return n
-		}
+// unrolled returns the steps in a turn of the loop with so many steps; 0: it is another loop.
+func unrolled(l hlo.Loop, steps int64) int64 {
+	if l.Depth == 0 || l.Trips == 0 || steps == 0 {
 		return 0
 	}
+	if n := steps / l.Trips; n >= 1 && n <= mostUnrolled && n*l.Trips == steps {
+		return n
+	}
+	return 0
+}
+
+// count fills in the kernels of a step of the loop with so many steps, or of the whole program without a loop.
+func (r *Result) count(loops []hlo.Loop, steps, without int64) {
 	most := int64(-1)
 	for i, l := range loops {
 		n := unrolled(l, steps)
@@ -241,6 +255,15 @@ func (r *Result) count(loops []hlo.Loop, steps, without int64) {
 			r.Collectives[k.Opcode]++
 		}
 	}
+}
+
+// average fills in Mean: one of so many rounds runs the loops of unknown length.
+func (r *Result) average(loops []hlo.Loop, without int64, period int) {
+	if period <= 1 {
+		return
+	}
+	others, _ := turnOf(loops, 0, func(l hlo.Loop) bool { return l.Trips == 0 || unrolled(l, without) > 0 })
+	r.Mean = float64(others) + (r.Kernels-float64(others))/float64(period)
 }
 
 // turnOf returns the launches of a turn of loop i with the loops inside it, and their parts. It leaves out loops and
@@ -308,18 +331,26 @@ func Rows() []Row {
 			strings.Replace(r.What, "without", "with", 1), 0
 		return r
 	}
+	cmaes := generation("cmaes", "evosax_cartpole.py", "256 16 cmaes")
+	cmaes.Period = func(params int) int { return (&strategy.CMAES{}).Period(params, 256) }
 	ppo := func(name, what, script, args string, turns int64, given map[string]string) Row {
 		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns,
 			Aim: .5}
 	}
 	breakout := step("breakout", "Breakout, 1024 x cnn:16", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200)
 	breakout.Script, breakout.Args, breakout.Aim = "gymnax_breakout.py", "1024 200 16", .5
+	forage := func(name, level, policy string) Row {
+		env := "Forage-" + level + "-v1"
+		r := step(name, env+", 1024 x "+policy, env, policy, "1024", "200", 200)
+		r.Script, r.Args, r.Aim = "forage_jax.py", fmt.Sprintf("play %s 1024 200 %s", level, policy), .5
+		return r
+	}
 	return []Row{
 		play("play-1024", 1024, 64),
 		play("play-65536", 65536, 64),
-		step("forage", "Forage-L2-v1, 1024 x gru:16", "Forage-L2-v1", "gru:16", "1024", "200", 200),
+		forage("forage", "L2", "gru:16"),
 		breakout,
-		step("spiking", "Forage-L0-v1, 1024 x spiking:32,16", "Forage-L0-v1", "spiking:32,16", "1024", "200", 200),
+		forage("spiking", "L0", "spiking:32,16"),
 		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py",
 			"CartPole-v1 500000 4 128 1", 976, map[string]string{"env": "CartPole-v1"}),
 		ppo("ppo-gather", "an update of PPO on Gather-v1, cnn:16,32, 64 x 128", "gridworld_ppo_jax.py",
@@ -330,10 +361,10 @@ func Rows() []Row {
 				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
 			Script: "selfplay_jax.py", Args: "search 6 3 64 50 gumbel", Aim: .5},
 		generation("openes", "evosax_cartpole.py", "256 16"),
-		generation("cmaes", "evosax_cartpole.py", "256 16 cmaes"),
+		cmaes,
 		generation("eggroll", "", ""),
 		whole(generation("openes", "evosax_cartpole.py", "256 16")),
-		whole(generation("cmaes", "evosax_cartpole.py", "256 16 cmaes")),
+		whole(cmaes),
 		{Name: "eight-openes", What: "collectives of a generation of openes on 8 devices", Kind: "evolve", Eight: true,
 			Program: "generation", Settings: map[string]string{"env": "CartPole-v1", "pop": "65536", "steps": "500"}},
 		{Name: "eight-cmaes", What: "collectives of a generation of cmaes on 8 devices", Kind: "evolve", Eight: true,

@@ -104,3 +104,26 @@ func TestCount(t *testing.T) {
 		require.Equal(t, map[string]int{"all-gather": 1}, r.Collectives)
 	}
 }
+
+// Of rounds of which one in ten runs the loops of unknown length, the mean is counted.
+func TestMeanOverRounds(t *testing.T) {
+	kernels := func(n int) []hlo.Kernel { return make([]hlo.Kernel, n) }
+	loops := []hlo.Loop{
+		{Name: "main", Trips: 1, Kernels: kernels(10)},
+		{Name: "steps", Depth: 1, Trips: 250, Kernels: kernels(8)},
+		{Name: "due", Depth: 1, Kernels: kernels(20)},
+		{Name: "sweeps", Depth: 2, Kernels: kernels(5)},
+		{Name: "turns", Depth: 3, Trips: 55, Kernels: kernels(3)}, // not 500 steps by 9
+		{Name: "other", Depth: 1, Trips: 3, Kernels: kernels(1)},
+	}
+	for _, c := range []struct {
+		without int64
+		period  int
+		mean    float64
+	}{{500, 10, 10 + 3 + 19}, {0, 10, 10 + 2000 + 3 + 19}, {0, 38, 10 + 2000 + 3 + 5}, {0, 1, 0}} {
+		var r Result
+		r.count(loops, 0, c.without)
+		r.average(loops, c.without, c.period)
+		require.InDelta(t, c.mean, r.Mean, 1e-9, "29.270 %+v", c)
+	}
+}

@@ -60,7 +60,7 @@ func Functions() []Function {
 		}},
 		{"sharp_ridge", func(x *graph.Array, in Instance) *graph.Array {
 			squares := graph.Square(graph.Dot(in.Q, mul(stretch(10, dims(x)), in.turned(x))))
-			return add(graph.Index(squares, 0), mul(100, graph.Sqrt(graph.Sum(from(squares, 1)))))
+			return add(graph.Index(squares, 0), mul(100, graph.Sqrt(graph.Sum(tail(squares, 1)))))
 		}},
 		{"different_powers", func(x *graph.Array, in Instance) *graph.Array {
 			return graph.Sqrt(
@@ -90,8 +90,8 @@ var add, sub, mul, div = graph.Add, graph.Sub, graph.Mul, graph.Div
 
 func dims(x *graph.Array) int { return x.Dim(0) }
 
-// from are the elements from the i-th on.
-func from(x *graph.Array, i int) *graph.Array { return graph.SliceAxis(x, 0, i, x.Dim(0)) }
+// tail are the elements from the i-th on.
+func tail(x *graph.Array, i int) *graph.Array { return graph.SliceAxis(x, 0, i, x.Dim(0)) }
 
 func butLast(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(0)-1) }
 
@@ -200,7 +200,7 @@ func rotatedValley(x *graph.Array, in Instance) *graph.Array {
 
 // valleys are Rosenbrock's terms, f32[d-1].
 func valleys(z *graph.Array) *graph.Array {
-	here, next := butLast(z), from(z, 1)
+	here, next := butLast(z), tail(z, 1)
 	return add(mul(100, graph.Square(sub(graph.Square(here), next))), graph.Square(sub(here, 1)))
 }
 
@@ -223,7 +223,7 @@ func weierstrass(x *graph.Array, in Instance) *graph.Array {
 
 func schaffers(x *graph.Array, in Instance, condition float64) *graph.Array {
 	z := mul(stretch(condition, dims(x)), graph.Dot(in.Q, skewed(in.turned(x), .5)))
-	s := graph.Sqrt(add(graph.Square(butLast(z)), graph.Square(from(z, 1))))
+	s := graph.Sqrt(add(graph.Square(butLast(z)), graph.Square(tail(z, 1))))
 	wave := graph.Square(graph.Sin(mul(50, graph.Pow(s, float32(.2)))))
 	mean := div(graph.Sum(mul(graph.Sqrt(s), add(1, wave))), float32(dims(x)-1))
 	return add(graph.Square(mean), mul(10, penalty(x)))

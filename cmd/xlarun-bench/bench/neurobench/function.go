@@ -66,7 +66,7 @@ func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (
 	var first functionState
 	if err := graph.Try(func() {
 		first = functionState{s.Init(graph.Full(graph.ShapeOf(graph.Float32, n), 1), members), random.New(2),
-			graph.Zeros(graph.ShapeOf(graph.Int32))}
+			graph.Scalar(0, graph.Int32)}
 	}); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 		})(graph.Iota(sides))
 		return asked{draws, fitness}
 	}
-	kept := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	kept := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Scalar(0, graph.Int32))), one)
 	fitness := graph.Transpose(tiles.Gather(kept.Fitness), 1, 0, 2)
 	fitness = graph.SliceAxis(graph.Reshape(fitness, sides, tiles.Total()*tiles.Lanes), 1, 0, tiles.Items)
 	fitness = graph.Barrier(graph.Reshape(fitness, members))[0]

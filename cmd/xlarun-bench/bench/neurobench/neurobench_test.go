@@ -84,9 +84,7 @@ func TestSizes(t *testing.T) {
 
 // A generation on a function brings its members nearer to the minimum.
 func TestGenerationsDescend(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 2, CacheDir: xlatest.CacheDir(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := xlatest.OpenCPU(t, 2)
 	for i, c := range []struct {
 		strategy   string
 		n, members int

@@ -87,7 +87,7 @@ func members(rollout *episode.Rollout, init func(p policy.Policy, key random.Key
 			return init(rollout.Policy, key)
 		})(random.Key{Data: graph.DynamicIndex(rows, local, 0)})
 	}
-	all := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	all := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Scalar(0, graph.Int32))), one)
 	return played{count, all, rows}
 }
 

@@ -127,7 +127,7 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 			return open(b, o.Devices, []any{newNet(), trains(examples), labels}, func(args []any) any {
 				part := examples / o.Devices
 				start := graph.Mul(graph.AxisIndex(graph.DeviceAxis), part)
-				zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+				zero := graph.Scalar(0, graph.Int32)
 				x := graph.DynamicSlice(args[1].(*graph.Array), []*graph.Array{zero, start, zero},
 					[]int{steps, part, inputs})
 				y := graph.DynamicSlice(args[2].(*graph.Array), []*graph.Array{start}, []int{part})

@@ -1,0 +1,124 @@
+package graph
+
+import "slices"
+
+// A collective waits for all devices, and takes as long for a few bytes as for thousands. Programs gather arrays one by
+// one, such as the members' returns, their lengths and what a strategy needs of them. The compiler for GPUs joins those
+// that do not wait for each other. The one for TPUs does not, so here they are joined.
+
+// mostJoined is the most bytes of an array that is gathered together with others: those are copied once more.
+const mostJoined = 1 << 20
+
+// lowerCollectives makes one all_gather of those that wait for equally many others, as far as their axes and dtypes are
+// the same.
+func lowerCollectives(g *Graph, _ Target) *Graph {
+	if !g.any(joins) {
+		return g
+	}
+	return closedGraph("Lower", shapesOf(g.Params), func(params []*Array) []*Array {
+		defer positions()()
+		return inlineJoined(g, params)
+	})
+}
+
+// joins reports whether a node is an all_gather that may be joined with others.
+func joins(n *Node) bool {
+	return n.Op.Name == "all_gather" && n.Attrs.(collectiveAttrs).size > 1 && n.Inputs[0].shape.Bytes() <= mostJoined
+}
+
+// inlineJoined adds a graph to the open scope, with its gathers joined, and returns its results for params. The nodes
+// that wait for fewer gathers come first.
+func inlineJoined(g *Graph, params []*Array) []*Array {
+	values := map[*Array]*Array{}
+	for i, p := range g.Params {
+		values[p] = params[i]
+	}
+	t := currentTrace()
+	for _, nodes := range roundsOf(g) {
+		var gathers []*Node
+		for _, n := range nodes {
+			t.pos = n.pos
+			if joins(n) {
+				gathers = append(gathers, n)
+				continue
+			}
+			for i, o := range copyOf(t.cur, n, lookUp(values, n.Inputs)) {
+				values[n.Outs[i]] = o
+			}
+		}
+		for len(gathers) > 0 {
+			first := gathers[0]
+			var joined, others []*Node
+			for _, n := range gathers {
+				if n.Attrs == first.Attrs && n.Inputs[0].DType() == first.Inputs[0].DType() {
+					joined = append(joined, n)
+				} else {
+					others = append(others, n)
+				}
+			}
+			t.pos, gathers = first.pos, others
+			inputs := make([]*Array, len(joined))
+			for i, n := range joined {
+				inputs[i] = values[n.Inputs[0]]
+			}
+			for i, o := range gatherJoined(first, inputs) {
+				values[joined[i].Outs[0]] = o
+			}
+		}
+	}
+	return lookUp(values, g.Results)
+}
+
+// roundsOf returns the nodes of a graph by the number of gathers, one after the other, that they wait for.
+func roundsOf(g *Graph) (rounds [][]*Node) {
+	waits := map[*Array]int{}
+	for _, n := range g.Nodes {
+		round := 0
+		for _, in := range n.Inputs {
+			round = max(round, waits[in])
+		}
+		for len(rounds) <= round {
+			rounds = append(rounds, nil)
+		}
+		rounds[round] = append(rounds[round], n)
+		if joins(n) {
+			round++
+		}
+		for _, o := range n.Outs {
+			waits[o] = round
+		}
+	}
+	return rounds
+}
+
+// gatherJoined gathers arrays as parts of one vector, along the axis of a node.
+func gatherJoined(n *Node, in []*Array) []*Array {
+	if len(in) == 1 {
+		return apply(n.Op, n.Attrs, in)
+	}
+	parts := make([]*Array, len(in))
+	for i, x := range in {
+		parts[i] = Reshape(x, x.Size())
+	}
+	all := apply1(n.Op, n.Attrs, Concatenate(0, parts...))
+	out, end := make([]*Array, len(in)), 0
+	for i, x := range in {
+		begin := end
+		end += x.Size()
+		out[i] = Reshape(SliceAxis(all, 1, begin, end), slices.Concat(all.Dims()[:1], x.Dims())...)
+	}
+	return out
+}
+
+// copyOf adds a copy of a node to a scope, with other inputs and the gathers of its bodies joined.
+func copyOf(s *scope, n *Node, in []*Array) []*Array {
+	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), pos: n.pos}
+	for _, b := range n.Bodies {
+		c.Bodies = append(c.Bodies, lowerCollectives(b, ""))
+	}
+	for i, o := range n.Outs {
+		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
+	}
+	s.nodes = append(s.nodes, c)
+	return c.Outs
+}

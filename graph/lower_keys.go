@@ -1,0 +1,58 @@
+package graph
+
+import "slices"
+
+// On CPUs a barrier keeps the compiler from hashing a key again in each place that reads it (Once). On an accelerator
+// the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. So keys
+// have no barriers there. Their words are whole numbers, which are the same wherever they are computed.
+
+// lowerKeys drops the barriers after keys.
+func lowerKeys(g *Graph, t Target) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if o.Name == "optimization_barrier" {
+			return keysApart
+		}
+		return nil
+	}).graph(g)
+}
+
+// keysApart leaves keys out of a barrier. nil: it has none.
+func keysApart(_ *lowering, n *Node, in []*Array) []*Array {
+	var others []*Array
+	for i, x := range n.Inputs {
+		if !isKey(x) {
+			others = append(others, in[i])
+		}
+	}
+	if len(others) == len(in) {
+		return nil
+	}
+	if len(others) > 0 {
+		others = apply(n.Op, n.Attrs, others)
+	}
+	out := slices.Clone(in)
+	for i, x := range n.Inputs {
+		if !isKey(x) {
+			out[i], others = others[0], others[1:]
+		}
+	}
+	return out
+}
+
+// keyMoves are the ops by which words of a key are moved.
+var keyMoves = []string{"optimization_barrier", "reshape", "transpose", "slice", "dynamic_slice", "concatenate",
+	"broadcast_in_dim"}
+
+// isKey reports whether an array has the words of a hash.
+func isKey(x *Array) bool {
+	for n := x.node; n != nil && x.DType() == Uint32; n = x.node {
+		if isHash(n.Op) {
+			return true
+		}
+		if !slices.Contains(keyMoves, n.Op.Name) {
+			return false
+		}
+		x = n.Inputs[x.index*number(n.Op.Name == "optimization_barrier")]
+	}
+	return false
+}

@@ -1,0 +1,10 @@
+// Package pjrt holds C headers. The packages whose C files include them import it: the go command does not look into
+// headers of other folders, but it builds a package anew when what it imports has changed.
+package pjrt
+
+import "embed"
+
+// Headers are the headers.
+//
+//go:embed *.h
+var Headers embed.FS
