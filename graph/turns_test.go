@@ -12,8 +12,8 @@ import (
 func TestTurns(t *testing.T) {
 	loop := func(known bool) *Program {
 		type carry struct{ I, X *Array }
-		p, err := TraceArgs("tiles", []any{Abstract(ShapeOf(Int32)), Abstract(ShapeOf(Float32, 3))}, TraceOptions{}, func(
-			in []any) any {
+		args := []any{Abstract(ShapeOf(Int32)), Abstract(ShapeOf(Float32, 3))}
+		p, err := TraceArgs("tiles", args, TraceOptions{}, func(in []any) any {
 			n, x := in[0].(*Array), in[1].(*Array)
 			if known {
 				n = Turns(n, 77)

@@ -96,7 +96,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
-		renew: o.Renew, plansOnly: o.PlansOnly, warned: map[string]bool{}, live: map[*handle]struct{}{}, switches: switches}
+		renew: o.Renew, plansOnly: o.PlansOnly, warned: map[string]bool{}, live: map[*handle]struct{}{},
+		switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if o.Topology != nil {
 		err = c.createTopology(ctx, o)
