@@ -274,13 +274,13 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if rest > 0 {
 		fmt.Fprintf(w, "  others\t%d\t\n", rest)
 	}
-	fmt.Fprintf(w, "work, counted from the ops (one tile of each device; an unknown number of turns is one)\t\t\n"+
+	fmt.Fprintf(w, "work, counted from the ops\t\tone tile of each device; an unknown number of turns is one\n"+
 		"  flops\t%s\t\n  transcendentals\t%s\tof these\n  integer ops\t%s\t\n"+
 		"  bytes\t%s\tread and written if nothing were fused\n",
 		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps),
 		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
-		fmt.Fprintf(w, "work, as the compiler says (a loop may count as one turn)\t\t\n")
+		fmt.Fprintf(w, "work, as the compiler says\t\ta loop may count as one turn\n")
 		for _, k := range compilerNumbers {
 			if v, ok := i.Compiler[k]; ok {
 				text := display.Count(v)
