@@ -15,11 +15,12 @@ type Phase string
 const (
 	PhaseTraced         Phase = "traced"         // as the function and its transforms recorded it
 	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
+	PhaseSingles        Phase = "singles"        // single numbers of a population's loop for each member, on GPUs
 	PhaseLowered        Phase = "lowered"        // only ops that the target takes
 	PhaseKeys           Phase = "keys"           // no barriers after keys
 	PhaseCollectives    Phase = "collectives"    // all_gathers that do not wait for each other joined
 	PhaseConcatenations Phase = "concatenations" // concatenations as selects
-	PhaseConditions     Phase = "conditions"     // conditions that depend on no input as constants
+	PhaseConstants      Phase = "constants"      // small arrays that depend on no input as constants
 	PhaseEnded          Phase = "ended"          // writes of lanes that have ended are dropped
 	PhaseExact          Phase = "exact"          // barriers after values that are compared with copies of themselves
 	PhaseRolls          Phase = "rolls"          // rolls of one array as slices of it with a border

@@ -78,14 +78,16 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
+	{name: PhaseSingles, run: lowerSingles, targets: func(t Target) bool { return t == TargetCUDA },
+		what: "single numbers in the carry of a population's loop for each member"},
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseKeys, run: lowerKeys, targets: Target.accelerator, what: "no barriers after keys"},
 	{name: PhaseCollectives, run: lowerCollectives, targets: func(t Target) bool { return t == TargetTPU },
 		what: "one all_gather of those that do not wait for each other"},
 	{name: PhaseConcatenations, run: lowerConcatenations, targets: func(t Target) bool { return t == TargetTPU },
 		what: "concatenations as selects"},
-	{name: PhaseConditions, run: lowerConditions, targets: func(t Target) bool { return t == TargetTPU },
-		what: "conditions that depend on no input as constants"},
+	{name: PhaseConstants, run: lowerConstants, targets: Target.accelerator,
+		what: "small arrays that depend on no input as constants"},
 	{name: PhaseEnded, run: lowerEnded, targets: func(t Target) bool { return t == TargetCUDA },
 		what: "writes of lanes that have ended are dropped"},
 	{name: PhaseExact, run: lowerExact, what: "compute values once that are compared with copies of themselves"},
@@ -112,11 +114,12 @@ var passOrder = []struct {
 	before, after Phase
 	why           string
 }{
+	{PhaseSingles, PhaseLowered, "scans become loops"},
 	{PhaseLowered, PhaseKeys, "a key that is split or folded is a hash only then"},
 	{PhaseLowered, PhaseCollectives, "what an op becomes may gather"},
 	{PhaseCollectives, PhaseConcatenations, "arrays that are gathered together are concatenated"},
 	{PhaseLowered, PhaseConcatenations, "what an op becomes may concatenate, or read the parts of a stack"},
-	{PhaseLowered, PhaseConditions, "what an op becomes may compare the numbers of elements"},
+	{PhaseLowered, PhaseConstants, "what an op becomes may compare the numbers of elements"},
 	{PhaseLowered, PhaseEnded, "mapped loops select, and what an op becomes may write"},
 	{PhaseLowered, PhaseExact, "what an op becomes may compare copies"},
 	{PhaseLowered, PhaseRolls, "what an op becomes may roll"},

@@ -55,7 +55,7 @@ func TestSelectedParts(t *testing.T) {
 	}
 }
 
-// A condition of constants and numbers of elements is a constant for a TPU.
+// A condition of constants and numbers of elements is a constant for an accelerator.
 func TestConstantConditions(t *testing.T) {
 	f := func(size int) *Program {
 		p, err := Trace("mask", func(x *Array) *Array { return Select(Iota(size).Ge(3), x, 0.) },
@@ -64,8 +64,9 @@ func TestConstantConditions(t *testing.T) {
 		return p
 	}
 	require.Zero(t, opsOf(t, TargetTPU, f(92))["compare"], "29.210")
-	require.Equal(t, 1, opsOf(t, TargetTPU, f(mostMask+1))["compare"], "29.211 a long one")
-	require.Equal(t, 1, opsOf(t, TargetCUDA, f(92))["compare"], "29.212")
+	require.Equal(t, 1, opsOf(t, TargetTPU, f(mostConstant+1))["compare"], "29.211 a long one")
+	require.Zero(t, opsOf(t, TargetCUDA, f(92))["compare"], "29.212")
+	require.Equal(t, 1, opsOf(t, TargetCPU, f(92))["compare"], "29.242 a CPU computes it")
 	x := tensorOf(t, Add(Iota(92), 1).Convert(Float32))
 	require.Equal(t, interpretLowered(t, TargetCPU, f(92), x)[0].V, interpretLowered(t, TargetTPU, f(92), x)[0].V)
 }
@@ -82,7 +83,7 @@ func TestSelectedReadsOutside(t *testing.T) {
 		{"29.214 one row", Of([]int32{-1, 0, 1, 5, math.MinInt32, math.MaxInt32}), 1, 0},
 		{"29.215 bytes, which are widened", Of([]int8{-128, -1, 0, 4, 5, 127}), 5, 0},
 		{"28.391 64 bits", Of([]int64{math.MinInt64, -1, 0, 4, 5, math.MaxInt64}), 5, 1},
-		{"29.216 a long axis", Of([]int32{-1, 0, mostMask, mostMask + 1, mostMask + 2, 5}), mostMask + 1, 1},
+		{"29.216 a long axis", Of([]int32{-1, 0, mostConstant, mostConstant + 1, mostConstant + 2, 5}), mostConstant + 1, 1},
 	} {
 		x := Mul(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 1), 3).Add(IotaAxis(ShapeOf(Float32, 6, c.rows, 2), 2))
 		p, err := TraceArgs("read", []any{x, c.index}, TraceOptions{}, func(in []any) any {
@@ -96,5 +97,30 @@ func TestSelectedReadsOutside(t *testing.T) {
 			require.Zero(t, opsOf(t, TargetTPU, p)["gather"], c.name)
 		}
 		require.Equal(t, c.clamps, opsOf(t, TargetTPU, p)["clamp"], c.name)
+	}
+}
+
+// Float32 numbers that are converted to indices are compared as they are, with the same results: what is behind the
+// point is dropped, and what is outside of the array is moved into it.
+func TestSelectedReadsOfNumbers(t *testing.T) {
+	numbers := []float32{0, 1, 4, 5, -1, -.5, .5, .99999994, 1.5, 3.9999998, 4.5, 1e9, -1e9}
+	places := []float32{0, 1, 4, 4, 0, 0, 0, 0, 1, 3, 4, 4, 0}
+	for _, c := range []struct {
+		name  string
+		index func(x *Array) *Array
+	}{
+		{"29.220", func(x *Array) *Array { return x.Convert(Int32) }},
+		{"29.221 from 0 on", func(x *Array) *Array { return x.Convert(Int32).Max(0) }},
+	} {
+		rows := IotaAxis(ShapeOf(Float32, len(numbers), 5, 2), 1)
+		p, err := TraceArgs("read", []any{rows, Of(numbers)}, TraceOptions{}, func(in []any) any {
+			return VMap2(func(x, i *Array) *Array { return DynamicIndex(x, c.index(i), 0) })(in[0].(*Array), in[1].(*Array))
+		})
+		require.NoError(t, err, c.name)
+		got := interpretLowered(t, TargetTPU, p, tensorOf(t, rows), tensorOf(t, Of(numbers)))[0]
+		for i, want := range places {
+			require.EqualValues(t, want, got.F(2*i), "%s: %v", c.name, numbers[i])
+		}
+		require.Equal(t, 2, opsOf(t, TargetTPU, p)["or"], "%s: the numbers themselves are compared", c.name)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	mostWritten = 64
 	// fewOutputs is the most numbers of a product that are sums of their own, such as the outputs of a network. More
 	// are one sum of vectors.
-	fewOutputs = 4
+	fewOutputs = 6
 	// leastMembers is the least number of such products at once.
 	leastMembers = 32
 )

@@ -74,23 +74,74 @@ func indexAt(indices *Array, k int) *Array {
 	return Squeeze(SliceAxis(indices, last, k, k+1), last)
 }
 
-// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place.
-// Indices of short axes are not clamped, which would be a kernel of its own: the first and the last place take all
-// indices beyond them.
-func clampedTo(at *Array, axis, n int) *Array {
-	if at.DType() != Int32 || n > mostMask {
+// clampedTo reports for each place along an axis of size n whether an index, moved into 0 to n-1, is that place. Indices
+// of short axes are not clamped, which would be a kernel of its own: the first and the last place take all indices
+// beyond them. Nor are those that are float32 numbers converted.
+func clampedTo(at *Array, axis, n int, dims []int, axes []int) *Array {
+	if at.DType() != Int32 || n > mostConstant {
+		at = broadcastInDim(at, dims, axes)
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
 		return Eq(IotaAxis(at.shape, axis), at)
 	}
-	from, to := newTensor(Shape{DType: Int32, Dims: []int{n}}), newTensor(Shape{DType: Int32, Dims: []int{n}})
-	for i := range n {
-		from.SetI(i, int64(i))
-		to.SetI(i, int64(i))
+	bound := func(dtype DType, set func(t *Tensor, i int)) *Array {
+		t := newTensor(Shape{DType: dtype, Dims: []int{n}})
+		for i := range n {
+			set(t, i)
+		}
+		return broadcastInDim(constant(t), dims, []int{axis})
 	}
-	from.SetI(0, math.MinInt32)
-	to.SetI(n-1, math.MaxInt32)
-	bound := func(t *Tensor) *Array { return broadcastInDim(constant(t), at.Dims(), []int{axis}) }
-	return And(Ge(at, bound(from)), Le(at, bound(to)))
+	if x := unconverted(at); x != nil {
+		// The conversion drops what is behind the point, and makes 0 of NaN.
+		x = broadcastInDim(x, dims, axes)
+		last := func(i int) float64 { return float64(math.Nextafter32(float32(i+1), 0)) }
+		first := bound(Bool, func(t *Tensor, i int) { t.V[i] = uint64(number(i == 0)) })
+		before := bound(Float32, func(t *Tensor, i int) { t.SetF(i, last(i-1)) })
+		to := bound(Float32, func(t *Tensor, i int) { t.SetF(i, last(i)) })
+		end := bound(Bool, func(t *Tensor, i int) { t.V[i] = uint64(number(i == n-1)) })
+		return And(Or(first, Gt(x, before)), Or(end, Not(Gt(x, to))))
+	}
+	at = broadcastInDim(at, dims, axes)
+	from := bound(Int32, func(t *Tensor, i int) { t.SetI(i, []int64{math.MinInt32, int64(i)}[number(i > 0)]) })
+	to := bound(Int32, func(t *Tensor, i int) { t.SetI(i, []int64{math.MaxInt32, int64(i)}[number(i < n-1)]) })
+	return And(Ge(at, from), Le(at, to))
+}
+
+// unconverted returns the float32 numbers that indices were converted from, where all below 0 are the same; nil: they
+// were not.
+func unconverted(at *Array) *Array {
+	of := func(x *Array, name string) *Node {
+		if x.node == nil || x.node.Op.Name != name {
+			return nil
+		}
+		return x.node
+	}
+	x := at
+	var shapes [][]int
+	for {
+		if n := of(x, "reshape"); n != nil {
+			shapes = append(shapes, x.Dims())
+			x = n.Inputs[0]
+		} else if n := of(x, "max"); n != nil && isZero(n.Inputs[1]) {
+			x = n.Inputs[0]
+		} else {
+			break
+		}
+	}
+	n := of(x, "convert")
+	if n == nil || n.Inputs[0].DType() != Float32 {
+		return nil
+	}
+	x = n.Inputs[0]
+	for _, dims := range slices.Backward(shapes) {
+		x = Reshape(x, dims...)
+	}
+	return x
+}
+
+// isZero reports whether an array is a constant of zeros.
+func isZero(x *Array) bool {
+	t := constantValue(x)
+	return t != nil && !slices.ContainsFunc(t.V, func(v uint64) bool { return v != 0 })
 }
 
 // lowerGather reads windows by a maximum. Along an axis where a window has one element, all elements except the wanted
@@ -121,8 +172,8 @@ func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
 		switch {
 		case slices.Contains(a.batch, axis):
 		case a.one(axis, x.shape):
-			at := broadcastInDim(indexAt(indices, k), dims, rangeInts(0, len(outer)))
-			read = And(read, clampedTo(at, place[axis], x.Dim(axis)))
+			at := clampedTo(indexAt(indices, k), place[axis], x.Dim(axis), dims, rangeInts(0, len(outer)))
+			read = And(read, at)
 			reduced = append(reduced, place[axis])
 		case a.sizes[axis] < x.Dim(axis): // at 0 always
 			return nil

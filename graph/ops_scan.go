@@ -128,6 +128,9 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	if l.target.accelerator() {
 		unroll = max(unroll, launchesSaved(n))
 	}
+	if l.stepsWritten(n) {
+		unroll = max(a.length, 1)
+	}
 	turns := a.length / unroll
 	outside := args.consts
 	if turns > 1 {

@@ -28,19 +28,20 @@ import (
 // Client is an open backend: a set of devices that programs are compiled for, and that hold
 // buffers. Its methods may be called from many goroutines.
 type Client struct {
-	backend  string
-	lib      *library
-	inner    *pjrt.Client
-	raw      *C.xp_client
-	devices  []*C.xp_device
-	store    *cache.Cache // nil means no cache
-	noStore  string       // why there is no cache
-	cudaData string       // the folder of CUDA's tools; "" if the plugin finds them
-	target   graph.Target // set by tests to override Target
-	topology *topology    // nil: the devices are there
-	compiled func(*Compiled)
-	renew    bool // Options.Renew
-	switches kernelSwitches
+	backend   string
+	lib       *library
+	inner     *pjrt.Client
+	raw       *C.xp_client
+	devices   []*C.xp_device
+	store     *cache.Cache // nil means no cache
+	noStore   string       // why there is no cache
+	plansOnly bool         // Options.PlansOnly
+	cudaData  string       // the folder of CUDA's tools; "" if the plugin finds them
+	target    graph.Target // set by tests to override Target
+	topology  *topology    // nil: the devices are there
+	compiled  func(*Compiled)
+	renew     bool // Options.Renew
+	switches  kernelSwitches
 
 	warnMu sync.Mutex
 	warn   func(line string) // may be nil
@@ -95,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
-		renew: o.Renew, warned: map[string]bool{}, live: map[*handle]struct{}{}, switches: switches}
+		renew: o.Renew, plansOnly: o.PlansOnly, warned: map[string]bool{}, live: map[*handle]struct{}{}, switches: switches}
 	c.idle = sync.NewCond(&c.mu)
 	if o.Topology != nil {
 		err = c.createTopology(ctx, o)

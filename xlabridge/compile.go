@@ -69,7 +69,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		r.extra = extra
 		delete(r.overrides, extraOptions)
 	}
-	if o.NoCache {
+	if o.NoCache || c.plansOnly {
 		r.store, r.noStore = nil, "turned off for this program"
 	}
 	if _, err := appendOverrides(nil, r.overrides); err != nil {

@@ -38,6 +38,8 @@ type Options struct {
 	CacheDir string
 	// NoCache compiles every program and stores none.
 	NoCache bool
+	// PlansOnly compiles every program and stores none, but keeps the store of plans (rollout/plan) beside them.
+	PlansOnly bool
 	// Offline forbids the download of a plugin that is not installed.
 	Offline bool
 	// Progress and Notice, if not nil, receive the progress of a plugin's download (see plugin.Request).

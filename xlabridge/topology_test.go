@@ -171,6 +171,10 @@ func TestCompiledAhead(t *testing.T) {
 	hit := run(c)
 	require.Equal(t, []string{CacheHit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
 
+	looking := openAlone(t, Options{CacheDir: dir, PlansOnly: true})
+	require.Equal(t, CacheOff, run(looking).Cache, "29.345 a program is compiled anew")
+	require.NotNil(t, looking.Cache(), "29.346 and the store of plans is there")
+
 	var warned []string
 	renewing := openAlone(t, Options{CacheDir: dir, Renew: true, Warn: func(s string) { warned = append(warned, s) }})
 	miss := run(renewing)

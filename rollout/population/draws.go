@@ -44,7 +44,9 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 			Rows any
 		}
 		rows := ZeroRows(t.Total()+1, tileOf(keys, zero()))
-		end := graph.While(func(c loop) *graph.Array { return c.I.Lt(perDevice.Mul(t.Devices)) }, func(c loop) loop {
+		end := graph.While(func(c loop) *graph.Array {
+			return c.I.Lt(turns(perDevice.Mul(t.Devices), t.Total()))
+		}, func(c loop) loop {
 			write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
 			return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, tileOf(keys, c.I))}
 		}, loop{zero(), rows})

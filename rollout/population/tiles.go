@@ -62,7 +62,20 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 	if t.span.count != nil {
 		perDevice = t.span.count
 	}
-	return perDevice.Min(graph.Sub(t.Used(), t.First()))
+	count := perDevice.Min(graph.Sub(t.Used(), t.First()))
+	if t.span.count != nil || t.Total() != t.Used() {
+		return count
+	}
+	return turns(count, t.PerDevice)
+}
+
+// turns is graph.Turns for a loop over n tiles. Of a loop of one turn, the compiler knows no number: it would compile
+// the tile together with its surroundings, unlike that of a device with several tiles.
+func turns(count *graph.Array, n int) *graph.Array {
+	if n < 2 {
+		return count
+	}
+	return graph.Turns(count, n)
 }
 
 func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
@@ -103,6 +116,8 @@ func At[T any](rows T, i *graph.Array) T {
 //
 // perDevice, i32[], must be an input of the program with the value PerDevice (see Count). XLA never unrolls a loop
 // whose length it does not know. Unrolled, a tile could be compiled together with its surroundings, in another way.
+// Accelerators get the length of a loop of several tiles, if no device has padding: their compilers unroll no loop as
+// large as a tile, and one whose length is known needs no answer from the host after each turn.
 func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
 	if t.Single {
 		return graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
@@ -135,6 +150,9 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		mine := count
 		if !t.Alone {
 			mine = graph.Select(device.Eq(graph.AxisIndex(graph.DeviceAxis)), count, 0)
+			if t.Devices == 1 {
+				mine = turns(mine, t.PerDevice)
+			}
 		}
 		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(mine) }, func(c loop) loop {
 			result := graph.Once(f(c.I))
@@ -147,7 +165,8 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 			return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), device, 0)
 		}, sum)
 	}
-	devices := graph.Quo(perDevice.Mul(t.Devices), t.PerDevice) // a length that the compiler does not know
+	// a length that a CPU's compiler does not know
+	devices := graph.Turns(graph.Quo(perDevice.Mul(t.Devices), t.PerDevice), t.Devices)
 	return graph.While(func(c loop) *graph.Array { return c.I.Lt(devices) }, func(c loop) loop {
 		return loop{c.I.Add(1), turn(c.I, c.Sum)}
 	}, start).Sum

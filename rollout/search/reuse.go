@@ -24,7 +24,7 @@ func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
 	moved := func(a *graph.Array) *graph.Array { return graph.Take(a, oldNumber, 0) }
 	old := Tree[E]{Rows: moved(t.Rows), Actions: t.Actions}
 	children := renumber(old.block(childNodes))
-	leaf, last := longerLines(index(children), index(renumber(old.field(leafNode))), old.field(leafAction))
+	leaf, last, next := longerLines(index(children), index(renumber(old.field(leafNode))), old.field(leafAction))
 	count := index(kept).Sum().Convert(graph.Float32)
 
 	numbers := graph.SliceAxis(old.Rows, 1, 0, fields)
@@ -36,6 +36,7 @@ func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
 	set(depth, old.field(depth).Sub(1))
 	set(leafNode, leaf.Convert(graph.Float32))
 	set(leafAction, last)
+	set(nextNode, next.Convert(graph.Float32))
 	set(usedNodes, count.BroadcastTo(kept.Size()))
 
 	p := padded(t.Actions)
@@ -71,11 +72,16 @@ func compacted(kept *graph.Array) (newNumber, oldNumber *graph.Array) {
 
 // longerLines returns where the best lines of play end, in a tree whose depths are one less: a line that ended at the
 // largest depth is now one action longer. leaf, i32[nodes], and last, f32[nodes], are the fields leafNode and
-// leafAction; children, i32[nodes, A], the children's rows.
-func longerLines(children, leaf, last *graph.Array) (newLeaf, newLast *graph.Array) {
-	next := graph.TakeAlongAxis(graph.Take(children, leaf, 0), index(last).ExpandDims(1), 1).Squeeze(1)
+// leafAction; children, i32[nodes, A], the children's rows. next, i32[nodes], is the field nextNode.
+func longerLines(children, leaf, last *graph.Array) (newLeaf, newLast, next *graph.Array) {
+	after := func(leaf, last *graph.Array) *graph.Array {
+		return graph.TakeAlongAxis(graph.Take(children, leaf, 0), index(last).ExpandDims(1), 1).Squeeze(1)
+	}
+	next = after(leaf, last)
 	ends, below := next.Lt(0), next.Max(0)
-	return graph.Select(ends, leaf, graph.Take(leaf, below, 0)), graph.Select(ends, last, graph.Take(last, below, 0))
+	newLeaf = graph.Select(ends, leaf, graph.Take(leaf, below, 0))
+	newLast = graph.Select(ends, last, graph.Take(last, below, 0))
+	return newLeaf, newLast, after(newLeaf, newLast)
 }
 
 // Drop drops the tree if over, bool[], is true: if a new game begins.
@@ -101,16 +107,10 @@ func (r Reused[E]) check(want graph.Shape) {
 	}
 }
 
-// graft returns the root of a search that reuses the tree, and the number of rows in use, f32[]. The root keeps its
+// graft returns the root of a search that reuses the tree, and the number of rows in use, i32[]. The root keeps its
 // children. Logits and evaluation come from fresh.
 func (r Reused[E]) graft(fresh row) (root row, used *graph.Array) {
 	kept, old := r.kept(), r.Tree.root()
-	root = fresh
-	for _, k := range []int{childVisits, childQValues, childNodes} {
-		root = root.withBlock(k, graph.Select(kept, old.block(k), fresh.block(k)))
-	}
-	for _, column := range []int{nodeVisits, nodeValue} {
-		root = root.withField(column, graph.Select(kept, old.field(column), fresh.field(column)))
-	}
-	return root, graph.Select(kept, old.field(usedNodes), graph.Scalar(1))
+	return fresh.withChildrenOf(old, kept, nodeVisits, nodeValue),
+		graph.Select(kept, index(old.field(usedNodes)), int32(1))
 }

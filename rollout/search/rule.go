@@ -62,7 +62,8 @@ func (s settings) numbers() *graph.Array {
 type rule struct {
 	settings
 	rootInfo
-	decisions int // the number of actions, where outcomes of chance come after them; 0: there is no chance
+	decisions  int          // the number of actions, where outcomes of chance come after them; 0: there is no chance
+	considered *graph.Array // f32[]: one of ConsideredVisits
 }
 
 // rootInfo is a rule's data of the root.
@@ -71,6 +72,12 @@ type rootInfo struct {
 	Invalid          *graph.Array // f32[A]: 1 for actions that are illegal at the root
 	ReusedVisits     *graph.Array // f32[A]: visits of the root's actions before this search
 	ConsideredVisits *graph.Array // f32[simulations]: visits of the actions that are considered at the root
+}
+
+// at returns the rule that selects the edge of a simulation, i32[].
+func (r rule) at(simulation *graph.Array) rule {
+	r.considered = graph.DynamicIndex(r.ConsideredVisits, simulation, 0)
+	return r
 }
 
 // selectAction returns the best action in a node, i32[]. atRoot is bool[].
@@ -101,9 +108,7 @@ func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
 	improved := graph.Softmax(n.block(priorLogits).Add(qValues), 0)
 	interior := improved.Sub(visits.Div(graph.Add(1, visits.Sum())))
 	searchVisits := visits.Sub(r.ReusedVisits)
-	simulation := index(searchVisits.Sum()).Clamp(0, r.ConsideredVisits.Size()-1)
-	considered := graph.DynamicIndex(r.ConsideredVisits, simulation, 0)
-	return graph.Select(atRoot, r.scoreConsidered(n, qValues, searchVisits, considered), replaceNaN(interior))
+	return graph.Select(atRoot, r.scoreConsidered(n, qValues, searchVisits, r.considered), replaceNaN(interior))
 }
 
 // scoreConsidered is mctx's score_considered: the scores of the root's actions with considered visits, f32[]; -Inf for

@@ -138,6 +138,7 @@ type selection struct {
 	// Next, i32[], is the child's node, mctx's next_node_index. Without a child it is a free node, or the capacity of
 	// the tree if the tree is full.
 	Next *graph.Array
+	Used *graph.Array // i32[]: nodes in use; a child that is not yet evaluated is none of them
 }
 
 // search runs all simulations. logits, f32[A], are the root's, with noise and mask.
@@ -146,7 +147,7 @@ func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array
 	end := graph.ForiLoop(0, s.options.Simulations, func(i *graph.Array, t nodes) nodes {
 		edge, t := s.simulate(t)
 		step, embeddings := s.expand(random.FoldIn(key, i), t, edge)
-		return nodes{s.rule.backward(t.Rows, s.actions, step), embeddings}
+		return nodes{s.rule.at(i.Add(1)).backward(t.Rows, s.actions, edge, step), embeddings}
 	}, start)
 	embedding, _ := s.packing.Unpack(end.Embeddings).(E)
 	return Tree[E]{Rows: end.Rows, Embedding: embedding, Actions: s.actions}
@@ -156,9 +157,9 @@ func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array
 func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []Reused[E]) nodes {
 	embedding := s.packing.Pack(root.Embedding)
 	node := newRow(map[int]*graph.Array{nodeVisits: graph.Scalar(1), nodeValue: root.Value, rawValue: root.Value},
-		nil, logits)
+		logits)
 	t := nodes{Rows: graph.Zeros(graph.ShapeOf(graph.Float32, s.options.Nodes, columns(s.actions)))}
-	used := graph.Scalar(1)
+	used := graph.Of(int32(1))
 	for _, x := range embedding {
 		t.Embeddings = append(t.Embeddings,
 			graph.Zeros(graph.Shape{DType: x.DType(), Dims: []int{s.options.Nodes, x.Size()}}))
@@ -168,8 +169,9 @@ func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []
 		node, used = reused[0].graft(node)
 		t = nodes{reused[0].Tree.Rows, s.packing.Pack(reused[0].Tree.Embedding)}
 	}
-	node = s.rule.selectLeaf(Tree[graph.None]{Rows: t.Rows, Actions: s.actions}, node, graph.Of(int32(0)))
-	t.Rows = selectNext(setRow(t.Rows, node.all, 0), s.actions, used)
+	first := graph.Of(int32(0))
+	node = s.rule.at(first).selectLeaf(Tree[graph.None]{Rows: t.Rows, Actions: s.actions}, node, first, used)
+	t.Rows = setRow(t.Rows, node.all, 0)
 	for i, x := range embedding {
 		t.Embeddings[i] = setRow(t.Embeddings[i], x, 0)
 	}
@@ -180,11 +182,14 @@ func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []
 // down the tree: backward stores the end of the line in each node.
 func (s searcher[P, E]) simulate(t nodes) (selection, nodes) {
 	root := row{t.Rows.Index(0), s.actions}
-	// The rows are read before they are written, so that the compiler writes them in place.
-	type read struct{ Parent, Action, Next, Rows *graph.Array }
-	r := graph.Once(read{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode)),
-		t.Rows})
-	return selection{r.Parent, r.Action, r.Next}, nodes{r.Rows, t.Embeddings}
+	of := func(column int) *graph.Array { return index(root.field(column)) }
+	// The numbers are read before the rows are written, so that the compiler writes them in place.
+	type read struct {
+		Edge selection
+		Rows *graph.Array
+	}
+	r := graph.Once(read{selection{of(leafNode), of(leafAction), of(nextNode), of(usedNodes)}, t.Rows})
+	return r.Edge, nodes{r.Rows, t.Embeddings}
 }
 
 // expand evaluates the selected action and stores the next embedding. It returns the evaluation and all embeddings.

@@ -1,10 +1,6 @@
 package search
 
-import (
-	"maps"
-
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Tree is the search tree of one game. Each node is a row of Rows; row 0 is the root. A new node takes the next free
 // row, so a child's row comes after its parent's. Rows are float32; whole numbers are exact up to 2^24.
@@ -21,7 +17,7 @@ import (
 //	7   depth; the root has 0
 //	8   row where the best line of play from the node ends
 //	9   action with which that line ends
-//	10  root only: row of that action's child; without a child a free row, or the number of rows if the tree is full
+//	10  row of that action's child; -1 for none. The root then has a free row, or the number of rows if the tree is full
 //	11  root only: rows in use
 //
 // Blocks with one number per action follow. A is the number of actions and P is A padded to a multiple of 8. Block k
@@ -94,35 +90,43 @@ func (r row) block(k int) *graph.Array {
 func (r row) part(from, to int) row {
 	all := []*graph.Array{graph.SliceAxis(r.all, 0, 0, fields)}
 	for k := range blocks {
-		all = append(all, pad(k, graph.SliceAxis(r.block(k), 0, from, to)))
+		fill := map[int]float64{priorLogits: minusInf, childNodes: -1}[k]
+		all = append(all, pad(graph.SliceAxis(r.block(k), 0, from, to), fill))
 	}
 	return row{graph.Concatenate(0, all...), to - from}
 }
 
-// withField returns the row with one field replaced.
-func (r row) withField(column int, x any) row {
+// column returns the column of an action, i32[], in a block.
+func (r row) column(k int, action *graph.Array) *graph.Array {
+	return action.Add(fields + k*padded(r.actions))
+}
+
+// withField returns the row with one column replaced.
+func (r row) withField(column, x any) row {
 	return row{graph.Select(graph.Iota(r.all.Size()).Eq(column), x, r.all), r.actions}
 }
 
-// withBlock returns the row with one block replaced by x, f32[A]. Like withField it selects among the columns, so that
-// changes of a row fuse to one kernel. A concatenation of the columns before, x and the columns after would slice the
-// row, and on a TPU be kernels of its own.
-func (r row) withBlock(k int, x *graph.Array) row {
-	from, to := fields+k*padded(r.actions), fields+(k+1)*padded(r.actions)
+// increment returns the row with one column larger by 1.
+func (r row) increment(column any) row { return r.withField(column, r.all.Add(1)) }
+
+// withChildrenOf returns the row with the visits, Q-values and children of another one, and with further fields of it,
+// if a condition, bool[], holds.
+func (r row) withChildrenOf(other row, condition *graph.Array, further ...int) row {
 	column := graph.Iota(r.all.Size())
-	here := column.Ge(from).And(column.Lt(to))
-	return row{graph.Select(here, graph.Pad(pad(k, x), 0, []int{from}, []int{r.all.Size() - to}), r.all), r.actions}
+	kept := column.Ge(fields + childVisits*padded(r.actions))
+	for _, field := range further {
+		kept = kept.Or(column.Eq(field))
+	}
+	return row{graph.Select(condition.And(kept), other.all, r.all), r.actions}
 }
 
-// pad pads block k from f32[A] to f32[P].
-func pad(k int, x *graph.Array) *graph.Array {
-	fill := map[int]float64{priorLogits: minusInf, childNodes: -1}[k]
-	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
+// pad pads a block from f32[A] to f32[P].
+func pad(x *graph.Array, value float64) *graph.Array {
+	return graph.Pad(x, value, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow returns the row of a node: numbers, by field, and children, f32[A] by block. Fields without a number are 0.
-// Blocks without an array are as in a node without children.
-func newRow(numbers, children map[int]*graph.Array, logits *graph.Array) row {
+// newRow returns the row of a node without children. numbers are fields; those without a number are 0.
+func newRow(numbers map[int]*graph.Array, logits *graph.Array) row {
 	all := make([]*graph.Array, fields)
 	for i := range all {
 		all[i] = graph.Scalar(0)
@@ -130,20 +134,13 @@ func newRow(numbers, children map[int]*graph.Array, logits *graph.Array) row {
 			all[i] = x.Convert(graph.Float32)
 		}
 	}
-	parts := []*graph.Array{graph.Stack(all, 0)}
-	arrays := withoutChildren(logits)
-	maps.Copy(arrays, children)
-	for k := range blocks {
-		parts = append(parts, pad(k, arrays[k]))
+	p := padded(logits.Size())
+	none := make([]float32, (blocks-childVisits)*p) // no visits, no Q-values, no children
+	for i := (childNodes - childVisits) * p; i < len(none); i++ {
+		none[i] = -1
 	}
-	return row{graph.Concatenate(0, parts...), logits.Size()}
-}
-
-// withoutChildren returns the blocks of a node without children, f32[A] each.
-func withoutChildren(logits *graph.Array) map[int]*graph.Array {
-	zeros := graph.ZerosLike(logits)
-	return map[int]*graph.Array{priorLogits: logits, priorProbs: graph.Softmax(logits, 0), childVisits: zeros,
-		childQValues: zeros, childNodes: zeros.Sub(1)}
+	return row{graph.Concatenate(0, graph.Stack(all, 0), pad(logits, minusInf), pad(graph.Softmax(logits, 0), 0),
+		graph.Float32s(none)), logits.Size()}
 }
 
 // child returns the row number of an action's child, f32[]; -1 for none. action is i32[].

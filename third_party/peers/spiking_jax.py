@@ -149,27 +149,37 @@ def neurons(layers):
     last = layers[-1]
     return out, dict(w=last["w"], b=last["b"], keep=jnp.exp(-1 / between(last["membrane"], 5., 80.)))
 
-def forage(members, steps, substeps, hidden):
-    members, steps, substeps = int(members), int(steps), int(substeps)
+def rest(network):
+    """Potentials of the neurons and of the outputs at the start."""
+    spiking, out = network
+    return [jnp.zeros_like(l["beta"]) for l in spiking], jnp.zeros_like(out["keep"])
+
+def substeps(network, potentials, x, n):
+    """Potentials after a step of n substeps of an input from 0 to 1, of which each 1 is 500 spikes a second."""
+    spiking, out = network
+    arrives = jnp.minimum(.5 * x, 1) @ spiking[0]["w"] + spiking[0]["drive"]  # the same in all substeps
+    def substep(carry, _):
+        v, y = carry; into, next_v = arrives, []
+        for i, l in enumerate(spiking):
+            if i: into = spikes @ l["w"] + l["drive"]
+            spikes = f32(v[i] > 1)
+            next_v.append(l["beta"] * v[i] + into - spikes)
+        arrived = spikes @ out["w"] + out["b"]
+        return (next_v, arrived + out["keep"] * (y - arrived)), None
+    return jax.lax.scan(substep, potentials, None, length=n)[0]
+
+def forage(members, steps, n, hidden):
+    members, steps, n = int(members), int(steps), int(n)
     sizes = [WIDE * WIDE, *(int(n) for n in hidden.split(",")), 4]
     def episode(layers, key):
-        spiking, out = neurons(layers)
+        network = neurons(layers)
         def step(carry, t):
-            s, v, y, total, alive = carry
-            arrives = (jnp.minimum(.5 * observe(s), 1)) @ spiking[0]["w"] + spiking[0]["drive"]  # the same in all substeps
-            def substep(carry, _):
-                v, y = carry; into, next_v = arrives, []
-                for i, l in enumerate(spiking):
-                    if i: into = spikes @ l["w"] + l["drive"]
-                    spikes = f32(v[i] > 1)
-                    next_v.append(l["beta"] * v[i] + into - spikes)
-                arrived = spikes @ out["w"] + out["b"]
-                return (next_v, arrived + out["keep"] * (y - arrived)), None
-            (v, y), _ = jax.lax.scan(substep, (v, y), None, length=substeps)
+            s, (v, y), total, alive = carry
+            v, y = substeps(network, (v, y), observe(s), n)
             s, reward, done = play(R.fold_in(key, t), s, jnp.argmax(y))
-            return (s, v, y, total + reward * alive, alive * (1 - f32(done))), None
-        start = (reset(R.fold_in(key, 0)), [jnp.zeros(n) for n in sizes[1:-1]], jnp.zeros(sizes[-1]), jnp.float32(0), jnp.float32(1))
-        return jax.lax.scan(step, start, jnp.arange(1, steps + 1))[0][3]
+            return (s, (v, y), total + reward * alive, alive * (1 - f32(done))), None
+        start = (reset(R.fold_in(key, 0)), rest(network), jnp.float32(0), jnp.float32(1))
+        return jax.lax.scan(step, start, jnp.arange(1, steps + 1))[0][2]
     layers = jax.jit(jax.vmap(lambda k: genes(k, sizes)))(R.split(R.key(0), members))
     return lambda p, k: [jnp.mean(jax.vmap(episode)(p, k))], (layers, R.split(R.key(1), members))
 
@@ -190,4 +200,5 @@ def main(who, kind, *rest):
     args = jax.block_until_ready(jax.device_put(args))
     serve_jax(f, args, checks=lambda out: [float(out[0])])
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

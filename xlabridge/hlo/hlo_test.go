@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -95,6 +96,7 @@ func TestLoops(t *testing.T) {
 	require.Equal(t, 2, inner.Depth)
 	require.EqualValues(t, 500, inner.Trips, "29.13 the compiler says it")
 	require.EqualValues(t, 5000, inner.Launches)
+	require.False(t, AtLeast(loops), "29.342 the length of each loop is known")
 
 	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two
 	// kernels of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4
@@ -123,6 +125,10 @@ func TestUnknownTurns(t *testing.T) {
 		require.Len(t, loops, 2, name)
 		require.Zero(t, loops[1].Trips, name)
 		require.EqualValues(t, 1, loops[1].Launches, name)
+		require.True(t, AtLeast(loops), "29.340 the loop may turn more than once")
+		text, err := json.Marshal(loops[1])
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "trips", "29.341 a number that is not known is absent, not 0")
 	}
 }
 

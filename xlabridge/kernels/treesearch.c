@@ -9,7 +9,23 @@
 #include "ffi.h"
 #include "vectors.h"
 
-enum { ROWS, REWARD, DISCOUNT, VALUE, LOGITS, SETTINGS, NOISE, CLOSED, BEFORE, CONSIDERED, INPUTS };
+enum {
+  ROWS,
+  PARENT,
+  ACTION,
+  NEXT,
+  USED,
+  REWARD,
+  DISCOUNT,
+  VALUE,
+  LOGITS,
+  SETTINGS,
+  NOISE,
+  CLOSED,
+  BEFORE,
+  CONSIDERED,
+  INPUTS
+};
 
 static xb_tree_backup_one *choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -21,26 +37,26 @@ static xb_tree_backup_one *choose(void) {
 xf_error *xb_tree_backup(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   if (frame->args.size != INPUTS || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tree_backup takes ten arrays and gives one");
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tree_backup takes fourteen arrays and gives one");
   const xf_buffer *out = frame->results.values[0], *in[INPUTS];
-  static const int64_t more[INPUTS] = {2, 0, 0, 0, 1, 1, 1, 1, 1, 1};  // axes behind the leading ones
+  static const int64_t more[INPUTS] = {2, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0};  // axes behind the leading ones
   int64_t lead = out->rank - 2, trees = 1, size[INPUTS];
   bool right = out->dtype == XF_F32 && lead >= 0;
   for (int64_t k = 0; right && k < lead; k++) trees *= out->dims[k];
   for (int i = 0; i < INPUTS; i++) {
     in[i] = frame->args.values[i];
-    right = right && in[i]->dtype == XF_F32 && in[i]->rank == lead + more[i];
+    int dtype = i >= PARENT && i <= USED ? XF_S32 : XF_F32;
+    right = right && in[i]->dtype == dtype && in[i]->rank == lead + more[i];
     for (int64_t k = 0; right && k < lead; k++) right = in[i]->dims[k] == out->dims[k];
     size[i] = 1;
     for (int64_t k = lead; right && k < in[i]->rank; k++) size[i] *= in[i]->dims[k];
   }
   xb_tree t = {0};
   if (right) {
-    t.nodes = out->dims[lead], t.width = out->dims[lead + 1], t.actions = size[LOGITS],
-    t.simulations = size[CONSIDERED];
+    t.nodes = out->dims[lead], t.width = out->dims[lead + 1], t.actions = size[LOGITS];
     t.padded = (t.actions + XB_BLOCK_LANES - 1) / XB_BLOCK_LANES * XB_BLOCK_LANES;
     right = size[ROWS] == t.nodes * t.width && t.width == XB_HEADS + XB_BLOCKS * t.padded && t.nodes > 0 &&
-            t.actions > 0 && t.simulations > 0 && size[SETTINGS] == XB_SETTINGS && size[NOISE] == t.actions &&
+            t.actions > 0 && size[SETTINGS] == XB_SETTINGS && size[NOISE] == t.actions &&
             size[CLOSED] == t.actions && size[BEFORE] == t.actions;
   }
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tree_backup got arrays of wrong shapes or types");
@@ -53,11 +69,13 @@ xf_error *xb_tree_backup(xf_frame *frame) {
   t.scratch = scratch;
   xb_tree_backup_one *backup = choose();
   for (int64_t k = 0; k < trees; k++) {
+#define EDGE(i) (((const int32_t *)in[i]->data)[k])
 #define OF(i) ((const float *)in[i]->data + k * size[i])
     t.rows = rows + k * size[ROWS];
+    t.parent = EDGE(PARENT), t.action = EDGE(ACTION), t.next = EDGE(NEXT), t.used = EDGE(USED);
     t.reward = *OF(REWARD), t.discount = *OF(DISCOUNT), t.value = *OF(VALUE);
     t.logits = OF(LOGITS), t.settings = OF(SETTINGS), t.noise = OF(NOISE), t.closed = OF(CLOSED), t.before = OF(BEFORE),
-    t.considered = OF(CONSIDERED);
+    t.considered = *OF(CONSIDERED);
     backup(&t);
   }
   if (scratch != few) free(scratch);

@@ -27,12 +27,14 @@ enum { XB_BY_SIBLINGS, XB_BY_MIN_MAX, XB_BY_MIXED_VALUE };
 enum { XB_IS_GUMBEL, XB_TRANSFORM, XB_MAX_DEPTH, XB_INIT, XB_BASE, XB_LEAST, XB_GREATEST, XB_SETTINGS };
 
 typedef struct {
-  int64_t nodes, actions, padded, width, simulations;
-  float *rows;                    // [nodes, width]
-  float reward, discount, value;  // of the root's pending action
+  int64_t nodes, actions, padded, width;
+  float *rows;                         // [nodes, width]
+  int64_t parent, action, next, used;  // the edge that was evaluated, and the rows in use before
+  float reward, discount, value;       // of its action
   const float *logits;            // [actions]
   const float *settings;          // [XB_SETTINGS]
-  const float *noise, *closed, *before, *considered;
+  const float *noise, *closed, *before;
+  float considered;
   float *scratch;  // [padded]
 } xb_tree;
 

@@ -161,40 +161,34 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
     return best;
   }
   vec most = all(-INFINITY);
-  float done = 0;
-  for (int64_t i = 0; i < t->padded; i += W) {
-    most = larger(at(logits, i), most);
-    done += sum_of(at(counts, i) - part(t, t->before, i));
-  }
-  int64_t turn = (int64_t)done;
-  turn = turn < 0 ? 0 : turn >= t->simulations ? t->simulations - 1 : turn;
-  vec wanted = all(t->considered[turn]), highest = all(max_of(most));
+  for (int64_t i = 0; i < t->padded; i += W) most = larger(at(logits, i), most);
+  vec wanted = all(t->considered), highest = all(max_of(most));
   BEST(pick((at(counts, i) - part(t, t->before, i) == wanted) & ~(part(t, t->closed, i) > all(0)),
             numbered(larger(part(t, t->noise, i) + (at(logits, i) - highest) + at(values, i), all(-1e9f))),
             all(-INFINITY)));
   return best;
 }
 
-// Writes where the best line of play from a node ends.
+// Writes where the best line of play from a node ends, and into the root the row that is evaluated next.
 static void lead(const xb_tree *t, float *row, int64_t node) {
   int64_t best = choose(t, row, node == 0);
-  int64_t child = (int64_t)block(t, row, XB_CHILDREN)[best];
+  float child = block(t, row, XB_CHILDREN)[best];
   if (child >= 0 && row[XB_DEPTH] + 1 < t->settings[XB_MAX_DEPTH]) {
-    const float *below = t->rows + child * t->width;
-    row[XB_LEAF] = below[XB_LEAF], row[XB_LEAF_ACTION] = below[XB_LEAF_ACTION];
+    const float *below = t->rows + (int64_t)child * t->width;
+    row[XB_LEAF] = below[XB_LEAF], row[XB_LEAF_ACTION] = below[XB_LEAF_ACTION], row[XB_SLOT] = below[XB_SLOT];
   } else {
-    row[XB_LEAF] = (float)node, row[XB_LEAF_ACTION] = (float)best;
+    row[XB_LEAF] = (float)node, row[XB_LEAF_ACTION] = (float)best, row[XB_SLOT] = child;
   }
+  if (node == 0 && row[XB_SLOT] < 0) row[XB_SLOT] = row[XB_USED];
 }
 
 void NAME(const xb_tree *t) {
   float *root = t->rows;
-  int64_t parent = (int64_t)root[XB_LEAF], action = (int64_t)root[XB_LEAF_ACTION], slot = (int64_t)root[XB_SLOT];
+  int64_t parent = t->parent, action = t->action, slot = t->next;
   float *above = t->rows + parent * t->width;
-  bool fresh = block(t, above, XB_CHILDREN)[action] < 0;
   if (slot < t->nodes) {
     float *row = t->rows + slot * t->width, *logits = block(t, row, XB_LOGITS);
-    if (fresh) {
+    if (slot >= t->used) {
       memset(row, 0, sizeof(float) * (size_t)t->width);
       for (int64_t i = 0; i < t->padded; i++) block(t, row, XB_CHILDREN)[i] = -1;
       block(t, above, XB_CHILDREN)[action] = (float)slot;
@@ -222,7 +216,4 @@ void NAME(const xb_tree *t) {
     value = row[XB_VALUE], reward = row[XB_REWARD], discount = row[XB_DISCOUNT];
     action = (int64_t)row[XB_ACTION], node = (int64_t)row[XB_PARENT];
   }
-  const float *leaf = t->rows + (int64_t)root[XB_LEAF] * t->width;
-  float child = leaf[XB_HEADS + XB_CHILDREN * t->padded + (int64_t)root[XB_LEAF_ACTION]];
-  root[XB_SLOT] = child >= 0 ? child : root[XB_USED];
 }

@@ -152,8 +152,10 @@ func Parse(name string) (Target, error) {
 // accelerator types of Google Cloud: v5litepod-4 and v6e-8 count chips, v4-8 and v5p-8 count cores, two in a chip.
 func nearest(name string) string {
 	lower := strings.ToLower(strings.TrimSpace(name))
-	if _, err := Parse(lower); err == nil && lower != name {
-		return lower
+	if lower != name { // Parse asks nearest again, with the lower-case name
+		if _, err := Parse(lower); err == nil {
+			return lower
+		}
 	}
 	generation, count, ok := strings.Cut(lower, "-")
 	n, err := strconv.Atoi(count)

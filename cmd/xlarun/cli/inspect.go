@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
 	"xlarun/internal/quantity"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/hlo"
@@ -55,7 +56,8 @@ func inspectCommand(a *App) *cobra.Command {
 	}
 	o.values.addCall(cmd.Flags(), "")
 	o.values.addTarget(cmd.Flags())
-	cmd.Flags().StringVar(&o.dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this folder")
+	cmd.Flags().StringVar(&o.dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or "+
+		"empty folder")
 	cmd.Flags().BoolVar(&o.peer, "peers", false, "with --topology: JAX's program for the same work, too")
 	cmd.Flags().StringVar(&o.python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
 		", or one made for it)")
@@ -77,6 +79,13 @@ func (o *inspectOptions) task(args []string) (*task, error) {
 	if phases := inspectPhases(); o.phase != "" && !slices.Contains(phases, o.phase) {
 		return nil, console.BadInput("--phase got %q, wants one of %s%s", o.phase, strings.Join(phases, ", "),
 			console.DidYouMean(o.phase, phases))
+	}
+	if old, err := os.ReadDir(o.dump); o.dump != "" && err == nil && len(old) > 0 {
+		return nil, console.BadInput("--dump got %q, which has files already, wants a new or empty folder", o.dump)
+	}
+	if o.phase != "" && o.values.own.json {
+		return nil, console.BadInput("--phase prints the text of a program, which --json does not take: leave one of " +
+			"them out")
 	}
 	if err := o.values.chooseTarget(); err != nil {
 		return nil, err
@@ -104,12 +113,15 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 		return err
 	}
 	on := t.on()
-	on.NoCache = on.Target != "" // the compiler's own form of the program is not in the cache
+	on.PlansOnly = on.Target != "" // the compiler's own form of the program is not in the cache
 	b, err := o.app.OpenBackend(ctx, on, display.NewDownloadBar(o.app.Out, o.app.Getenv))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
+	if on.Target != "" && o.phase == "" {
+		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Target)
+	}
 	r, err := t.startAlone(b)
 	if err != nil {
 		return settingError(err, "", nil)
@@ -128,6 +140,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 		return o.printPhase(x.Compiled())
 	}
 	i, err := inspect(t.Purpose(), b, x.Compiled())
+	i.Choice = r.Profile().Choice
 	if c, ok := b.(*xlabridge.Client); ok && o.peer && err == nil {
 		i.Peer, err = inspectPeer(ctx, o.app, t, *c.Topology(), o.python)
 	}
@@ -156,6 +169,7 @@ func (o *inspectOptions) printPhase(c *xlabridge.Compiled) error {
 // inspection is the line that --json ends with.
 type inspection struct {
 	Experiment  string          `json:"experiment"`
+	plan.Choice                 // by which a run lays out the population; zero for kinds without plans
 	Backend     string          `json:"backend"`
 	Devices     int             `json:"devices"`
 	Target      graph.Target    `json:"target,omitempty"`      // that it was lowered for
@@ -172,13 +186,26 @@ type inspection struct {
 	Present  int        `json:"target_devices,omitempty"` // devices of the target
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
+	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one turn
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
+	// PlanSeconds is the estimate of a round by which plans are compared: memory traffic and launches.
+	PlanSeconds float64 `json:"plan_estimated_seconds,omitempty"`
 	// Peer is the JAX program for the same work; nil: it was not asked for.
 	Peer *peerInspection `json:"peer,omitempty"`
 }
 
 // compilerNumbers are the numbers of the compiler that are shown.
-var compilerNumbers = []string{"flops", "transcendentals", "bytes accessed"}
+var compilerNumbers = []string{"flops", "transcendentals", bytesAccessed}
+
+const bytesAccessed = "bytes accessed"
+
+// sourceText says in words where a plan comes from.
+func sourceText(source string) string {
+	if source == plan.Static {
+		return "by the rule"
+	}
+	return source
+}
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspection, error) {
 	p := x.Program
@@ -187,7 +214,12 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	if x.Executable != nil {
 		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {
-			i.Compiler = cost
+			i.Compiler = map[string]float64{}
+			for _, k := range compilerNumbers {
+				if v, ok := cost[k]; ok {
+					i.Compiler[k] = v
+				}
+			}
 		}
 		if m, err := x.Executable.Memory(); err == nil {
 			i.Memory = &m
@@ -199,7 +231,10 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	}
 	i.On, i.Kind, i.Present = c.Topology().Name, c.Topology().Kind, c.Topology().Devices
 	loops, err := x.Executable.Loops()
-	i.Loops = loops
+	i.Loops, i.AtLeast = loops, hlo.AtLeast(loops)
+	if s, estimateErr := x.Executable.Estimate(); estimateErr == nil {
+		i.PlanSeconds = s
+	}
 	for _, l := range loops {
 		i.Launches += l.Launches
 		i.Seconds += l.Seconds
@@ -222,6 +257,12 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if i.Fingerprint != "" {
 		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
 	}
+	if i.Plan != "" {
+		fmt.Fprintf(a.Out, "plan: %s (%s)\n", i.Plan, sourceText(i.Source))
+		if i.Reason != "" {
+			fmt.Fprintf(a.Out, "  %s\n", i.Reason)
+		}
+	}
 	fmt.Fprintln(a.Out)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "ops\t%d\t\n", i.Total)
@@ -233,15 +274,19 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if rest > 0 {
 		fmt.Fprintf(w, "  others\t%d\t\n", rest)
 	}
-	fmt.Fprintf(w, "work, counted from the ops (one tile of each device)\t\t\n  flops\t%s\t\n  "+
+	fmt.Fprintf(w, "work, counted from the ops (one tile of each device; an unknown number of turns is one)\t\t\n  flops\t%s\t\n  "+
 		"transcendentals\t%s\tof these\n  integer ops\t%s\t\n  bytes\t%s\tread and written if nothing were fused\n",
 		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps),
 		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
-		fmt.Fprintf(w, "work, as the compiler says\t\t\n")
+		fmt.Fprintf(w, "work, as the compiler says (a loop may count as one turn)\t\t\n")
 		for _, k := range compilerNumbers {
 			if v, ok := i.Compiler[k]; ok {
-				fmt.Fprintf(w, "  %s\t%s\t\n", k, display.Count(v))
+				text := display.Count(v)
+				if k == bytesAccessed {
+					text = display.Bytes(int64(v))
+				}
+				fmt.Fprintf(w, "  %s\t%s\t\n", k, text)
 			}
 		}
 	} else {
@@ -285,9 +330,17 @@ const shownKernels = 40
 
 // printLoops lists the kernels of each loop.
 func printLoops(out io.Writer, i inspection) error {
-	fmt.Fprintf(out, "\n%s in a round", quantity.Count(int(i.Launches), "launch", "launches"))
+	least := ""
+	if i.AtLeast {
+		least = "at least "
+	}
+	fmt.Fprintf(out, "\n%s%s in a round", least, quantity.Count(int(i.Launches), "launch", "launches"))
 	if i.Seconds > 0 {
 		fmt.Fprintf(out, ", %s as the compiler estimates", console.ShortTime(i.Seconds))
+	}
+	if i.PlanSeconds > 0 {
+		fmt.Fprintf(out, ", %s%s by memory and launches, as plans are compared", least,
+			console.ShortTime(i.PlanSeconds))
 	}
 	fmt.Fprintln(out)
 	return printKernels(out, i.Loops)

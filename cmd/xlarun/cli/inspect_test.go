@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,4 +112,28 @@ func TestInspectPeersRefuses(t *testing.T) {
 	status, _, errText = runInspect(t, "--peers", "--strategy", "pgpe")
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "--peers has no JAX program for this work of evolve", "29.76")
+}
+
+// The plan is shown with where it comes from. --phase with --json printed no JSON, and --dump wrote among old files.
+func TestInspectPlan(t *testing.T) {
+	_, out, errText := runInspect(t, "--json")
+	require.Contains(t, out, "\nplan: 1 device, tiles of 8, ", "29.347 %s", errText)
+	require.Contains(t, out, " (by the rule)\n", "29.347")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &got))
+	require.Equal(t, "static", got["plan_source"], "29.347")
+	_, out, errText = runInspect(t, "--unroll", "2")
+	require.Contains(t, out, " (given)\n", "29.348 %s", errText)
+
+	status, out, errText := runInspect(t, "--phase", "traced", "--json")
+	require.Equal(t, StatusUsage, status, "29.349")
+	require.Contains(t, errText, "--phase prints the text of a program", "29.349")
+	require.Empty(t, out, "29.349")
+
+	old := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(old, "old.txt"), nil, 0o600))
+	status, _, errText = runInspect(t, "--dump", old)
+	require.Equal(t, StatusUsage, status, "29.350")
+	require.Contains(t, errText, "has files already, wants a new or empty folder", "29.350")
 }

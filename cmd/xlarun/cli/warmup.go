@@ -42,7 +42,8 @@ func warmupCommand(a *App) *cobra.Command {
 			"of each, whose result is " +
 			"dropped. A later run starts from the cache. With --topology nothing is run: the programs are for a " +
 			"machine that has " +
-			"the devices and this cache (XLARUN_CACHE), and plans are chosen by the compiler's numbers.",
+			"the devices and this cache (XLARUN_CACHE), and plans are compiled and compared by the compiler's " +
+			"numbers, for up to 2 minutes an experiment.",
 		Example: "  xlarun warmup small.toml wide.toml --topology h100\n  xlarun warmup CartPole-v1 " +
 			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup ppo CartPole-v1 Acrobot-v1",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -25,12 +25,13 @@ var backends = append(slices.Clone(plugin.Backends), Reference)
 
 // BackendFlags holds the flags that choose the backend and its devices.
 type BackendFlags struct {
-	Backend string
-	Plugin  string // path; "" means search for it
-	Devices int    // 0 means all; a CPU has one for each core
-	NoCache bool
-	Renew   bool   // compile programs again that were compiled without their device
-	Target  string // devices that are compiled for and need not be there (target.Parse); "": those that are there
+	Backend   string
+	Plugin    string // path; "" means search for it
+	Devices   int    // 0 means all; a CPU has one for each core
+	NoCache   bool
+	PlansOnly bool   // plans are read from the cache, and every program is compiled
+	Renew     bool   // compile programs again that were compiled without their device
+	Target    string // devices that are compiled for and need not be there (target.Parse); "": those that are there
 	// Memory says how much of a GPU's memory is taken.
 	Memory xlabridge.DeviceMemoryOptions
 }
@@ -115,7 +116,8 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	}
 	options := xlabridge.Options{
 		Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), NoCache: o.NoCache,
-		Progress: l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew, DeviceMemory: o.Memory,
+		PlansOnly: o.PlansOnly,
+		Progress:  l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew, DeviceMemory: o.Memory,
 	}
 	if o.Target != "" {
 		t, err := target.Parse(o.Target)

@@ -339,12 +339,18 @@ func Rows() []Row {
 	}
 	breakout := step("breakout", "Breakout, 1024 x cnn:16", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200)
 	breakout.Script, breakout.Args, breakout.Aim = "gymnax_breakout.py", "1024 200 16", .5
+	forage := func(name, level, policy string) Row {
+		env := "Forage-" + level + "-v1"
+		r := step(name, env+", 1024 x "+policy, env, policy, "1024", "200", 200)
+		r.Script, r.Args, r.Aim = "forage_jax.py", fmt.Sprintf("play %s 1024 200 %s", level, policy), .5
+		return r
+	}
 	return []Row{
 		play("play-1024", 1024, 64),
 		play("play-65536", 65536, 64),
-		step("forage", "Forage-L2-v1, 1024 x gru:16", "Forage-L2-v1", "gru:16", "1024", "200", 200),
+		forage("forage", "L2", "gru:16"),
 		breakout,
-		step("spiking", "Forage-L0-v1, 1024 x spiking:32,16", "Forage-L0-v1", "spiking:32,16", "1024", "200", 200),
+		forage("spiking", "L0", "spiking:32,16"),
 		ppo("ppo-cartpole", "an update of PPO on CartPole-v1, 4 x 128", "gymnax_ppo.py",
 			"CartPole-v1 500000 4 128 1", 976, map[string]string{"env": "CartPole-v1"}),
 		ppo("ppo-gather", "an update of PPO on Gather-v1, cnn:16,32, 64 x 128", "gridworld_ppo_jax.py",

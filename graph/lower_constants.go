@@ -1,0 +1,61 @@
+package graph
+
+import "slices"
+
+// The compilers for accelerators make a kernel of what depends on no input but only on the numbers of an array's
+// elements: the condition of a select that changes one column, or the places from which bits are read. It runs in each
+// turn of a loop. Here small arrays of whole numbers and conditions of that kind become constants.
+
+// mostConstant is the most elements of an array that becomes a constant.
+const mostConstant = 1 << 12
+
+// lowerConstants writes small arrays of whole numbers and conditions that depend on no input as constants.
+func lowerConstants(g *Graph, t Target) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if slices.Contains(computedBefore, o.Name) {
+			return constantResult
+		}
+		return nil
+	}).graph(g)
+}
+
+// computedBefore are the ops whose results become constants.
+var computedBefore = []string{"compare", "and", "or", "not", "add", "sub", "mul", "min", "max", "select", "shift_left",
+	"shift_right_logical"}
+
+// constantResult is an op's result as a constant, or nil if it is large or may depend on an input.
+func constantResult(_ *lowering, n *Node, _ []*Array) []*Array {
+	if x := n.Outs[0]; x.Size() > mostConstant || x.Rank() == 0 || x.DType() != Bool && !isInt(x.DType()) {
+		return nil
+	}
+	if v := constantValue(n.Outs[0]); v != nil {
+		return []*Array{constant(v)}
+	}
+	return nil
+}
+
+// constantValue returns the value of an array that is computed from constants and numbers of elements alone. For others
+// it returns nil.
+func constantValue(x *Array) *Tensor {
+	n := x.node
+	if n == nil || x.Size() > mostConstant {
+		return nil
+	}
+	exact := x.DType() == Bool || isInt(x.DType())
+	if !slices.Contains([]string{"constant", "iota", "broadcast_in_dim", "convert", "reshape"}, n.Op.Name) &&
+		!(exact && slices.Contains(computedBefore, n.Op.Name)) {
+		return nil
+	}
+	in := make([]*Tensor, len(n.Inputs))
+	for i, a := range n.Inputs {
+		if in[i] = constantValue(a); in[i] == nil {
+			return nil
+		}
+	}
+	return n.Op.Eval(n, in)[x.index]
+}
+
+// constant is a constant of the program, of any size.
+func constant(t *Tensor) *Array {
+	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
+}

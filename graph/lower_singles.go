@@ -1,0 +1,143 @@
+package graph
+
+import "slices"
+
+// A GPU takes a kernel to change a single number, such as the number of steps that all members of a population have
+// played: its compiler fuses no operations that share only single numbers. In the loop of a population such numbers are
+// kept for each member, and change in kernels that compute members.
+
+// lowerSingles keeps single numbers in the carry of a population's scan for each member.
+func lowerSingles(g *Graph, t Target) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if o.Name == "scan" {
+			return singlesForMembers
+		}
+		return nil
+	}).graph(g)
+}
+
+// membersOf is the length of the first axis that all arrays in the carry of a scan have; 0: there is none, or no single
+// number that changes.
+func membersOf(n *Node) (members int) {
+	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	changes := false
+	for i, c := range body.Params[a.consts : a.consts+a.carry] {
+		switch {
+		case c.Rank() == 0:
+			changes = changes || body.Results[i] != c
+		case members == 0:
+			members = c.Dim(0)
+		case members != c.Dim(0):
+			return 0
+		}
+	}
+	if !changes || members < leastMembers {
+		return 0
+	}
+	return members
+}
+
+// singlesForMembers is the scan with an array in place of each single number of its carry; nil: it has none.
+func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
+	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	members := membersOf(n)
+	if members == 0 {
+		return nil
+	}
+	single := make([]bool, len(n.Inputs))
+	inputs := slices.Clone(in)
+	for i, c := range body.Params {
+		carry := i - a.consts
+		single[i] = carry >= 0 && carry < a.carry && c.Rank() == 0 && body.Results[carry] != c
+		if single[i] {
+			inputs[i] = broadcastInDim(in[i], []int{members}, nil)
+		}
+	}
+	shapes := shapesOf(body.Params)
+	for i := range shapes {
+		if single[i] {
+			shapes[i] = shapes[i].dims(members)
+		}
+	}
+	next := closedGraph("Lower", shapes, func(p []*Array) []*Array {
+		s := forMembers{members, map[*Array]*Array{}, map[*Array]*Array{}, map[*Array]bool{}}
+		for i, c := range body.Params {
+			if single[i] {
+				s.each[c], s.changes[c] = p[i], true
+			} else {
+				s.plain[c] = p[i]
+			}
+		}
+		for _, x := range body.Nodes {
+			l.trace.pos = x.pos
+			s.add(x)
+		}
+		var out []*Array
+		for i, r := range body.Results {
+			if i < a.carry && single[a.consts+i] {
+				out = append(out, s.perMember(r))
+			} else {
+				out = append(out, s.value(r))
+			}
+		}
+		return out
+	})
+	outs := slices.Clone(apply(n.Op, a, inputs, next))
+	for i := range a.carry {
+		if single[a.consts+i] {
+			outs[i] = outs[i].Index(0)
+		}
+	}
+	return outs
+}
+
+// forMembers rewrites a body.
+type forMembers struct {
+	members     int
+	plain, each map[*Array]*Array // arrays as they were, and single numbers as arrays [members]
+	changes     map[*Array]bool   // single numbers that are computed for each member
+}
+
+// perMember is a single number for each member.
+func (s forMembers) perMember(x *Array) *Array {
+	if s.each[x] == nil {
+		s.each[x] = broadcastInDim(s.plain[x], []int{s.members}, nil)
+	}
+	return s.each[x]
+}
+
+// value is an array as it was.
+func (s forMembers) value(x *Array) *Array {
+	if s.plain[x] == nil {
+		s.plain[x] = s.each[x].Index(0)
+	}
+	return s.plain[x]
+}
+
+// add adds a node, for each member if it computes a single number from such ones that change.
+func (s forMembers) add(n *Node) {
+	changing := func(x *Array) bool { return s.changes[x] }
+	if elementwise(n) && n.Outs[0].Rank() == 0 && slices.ContainsFunc(n.Inputs, changing) {
+		in := make([]*Array, len(n.Inputs))
+		for i, x := range n.Inputs {
+			in[i] = s.perMember(x)
+		}
+		out := n.Outs[0]
+		s.each[out], s.changes[out] = apply(n.Op, n.Attrs, in)[0], true
+		return
+	}
+	if n.Op.Name == "broadcast_in_dim" && changing(n.Inputs[0]) {
+		out := n.Outs[0]
+		if axis := slices.Index(out.Dims(), s.members); axis >= 0 {
+			s.plain[out] = broadcastInDim(s.each[n.Inputs[0]], out.Dims(), []int{axis})
+			return
+		}
+	}
+	in := make([]*Array, len(n.Inputs))
+	for i, x := range n.Inputs {
+		in[i] = s.value(x)
+	}
+	for i, x := range apply(n.Op, n.Attrs, in, n.Bodies...) {
+		s.plain[n.Outs[i]] = x
+	}
+}

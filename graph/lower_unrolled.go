@@ -1,0 +1,21 @@
+package graph
+
+// A short loop in each step of another one, such as the substeps of a spiking network in a step of its environment,
+// costs an accelerator a counter and copies of its state in each turn, and no kernel computes parts of two turns. Here
+// its steps are written one after the other, without a loop.
+
+const (
+	// mostUnrolledSteps is the most steps of a loop that is written out.
+	mostUnrolledSteps = 16
+	// mostUnrolledOps is the most operations that all steps of such a loop have.
+	mostUnrolledOps = 1 << 10
+)
+
+// stepsWritten reports whether the steps of a scan are written without a loop: it is short, in the step of a loop, and
+// has a state alone.
+func (l *lowering) stepsWritten(n *Node) bool {
+	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	return l.target.accelerator() && (l.loop != nil || l.scan != nil) && a.length <= mostUnrolledSteps &&
+		len(n.Inputs) == a.consts+a.carry && len(n.Outs) == a.carry && a.length*len(body.Nodes) <= mostUnrolledOps &&
+		!body.any(func(n *Node) bool { return n.Op.Loop != nil })
+}

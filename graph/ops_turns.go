@@ -1,0 +1,42 @@
+package graph
+
+import "fmt"
+
+// turnsAttrs has the value of the input.
+type turnsAttrs struct{ n int32 }
+
+func (a turnsAttrs) String() string { return fmt.Sprintf("{%d}", a.n) }
+
+// turns passes on the number of a loop's turns, of which the value is known. Accelerators get it as a constant.
+var _ = register(&Op{
+	Name: "turns",
+	Shape: func(c *call) []Shape {
+		if len(c.in) != 1 || c.in[0].DType != Int32 {
+			c.fail("got %v, want a number of turns, i32[]", c.in)
+		}
+		return c.in
+	},
+	Batch:     batchElementwise, // a number for each lane then, which stays an input
+	JVP:       zeroJVP,
+	NotLinear: "its input is discrete",
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		if l.target.accelerator() && n.Outs[0].Rank() == 0 {
+			return []*Array{Of(n.Attrs.(turnsAttrs).n)}
+		}
+		return in
+	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost: costFree,
+	Cases: func() []Case {
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
+			return ForiLoop(0, Turns(Sum(OnesLike(x[0])).Convert(Int32), 3), func(i, x *Array) *Array {
+				return x.Mul(2)
+			}, x[0])
+		}}}
+	},
+})
+
+// Turns returns count, i32[], the number of turns of a loop, for the condition of a While. Its value must be n. On
+// accelerators the loop then counts to a constant, so that the compiler knows its turns and a GPU does not ask the host
+// after each one. Elsewhere it counts to count, which the compiler does not know: it unrolls no turns of the loop.
+func Turns(count *Array, n int) *Array { return apply1(op("turns"), turnsAttrs{int32(n)}, count) }
