@@ -135,12 +135,10 @@ func newRow(numbers map[int]*graph.Array, logits *graph.Array) row {
 		}
 	}
 	p := padded(logits.Size())
-	none := make([]float32, (blocks-childVisits)*p) // no visits, no Q-values, no children
-	for i := (childNodes - childVisits) * p; i < len(none); i++ {
-		none[i] = -1
-	}
+	none := graph.Zeros(graph.ShapeOf(graph.Float32, (childNodes-childVisits)*p)) // no visits, no Q-values
+	childless := graph.Full(graph.ShapeOf(graph.Float32, (blocks-childNodes)*p), -1)
 	return row{graph.Concatenate(0, graph.Stack(all, 0), pad(logits, minusInf), pad(graph.Softmax(logits, 0), 0),
-		graph.Float32s(none)), logits.Size()}
+		none, childless), logits.Size()}
 }
 
 // child returns the row number of an action's child, f32[]; -1 for none. action is i32[].

@@ -43,7 +43,7 @@ func TestReadTask(t *testing.T) {
 	for i, c := range []struct{ arg, config, want string }{
 		{"drift", "s.toml", "s.toml is a config of sparse, not of drift"},
 		{"empty", "", `--env got "empty"`},
-		{"nowhere.toml", "", "--config nowhere.toml cannot be read"},
+		{"nowhere.toml", "", "the config nowhere.toml cannot be read"},
 	} {
 		_, err := (&flagValues{own: ownFlags{file: c.config}}).readTask(c.arg)
 		require.ErrorContains(t, err, c.want, "%d", i)
