@@ -129,7 +129,8 @@ func TestInspectPlan(t *testing.T) {
 	status, out, errText := runInspect(t, "--phase", "traced", "--json")
 	require.Equal(t, StatusUsage, status, "29.349")
 	require.Contains(t, errText, "--phase prints the text of a program", "29.349")
-	require.Empty(t, out, "29.349")
+	require.Contains(t, out, `{"error":"bad_input"`, "29.349: stdout has the error only")
+	require.Equal(t, 1, strings.Count(out, "\n"), "29.349")
 
 	old := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(old, "old.txt"), nil, 0o600))
