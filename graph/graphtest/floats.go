@@ -30,6 +30,9 @@ func Near(t testing.TB, want, got []float64, tolerance float64, msg ...any) {
 		t.Fatalf("got %d numbers, want %d: %s", len(got), len(want), fmt.Sprint(msg...))
 	}
 	for i, x := range want {
+		if math.IsNaN(x) && math.IsNaN(got[i]) {
+			continue
+		}
 		if x != got[i] && !(math.Abs(x-got[i]) <= tolerance*max(1, math.Abs(x))) {
 			t.Fatalf("element %d is %v, want %v: %s", i, got[i], x, fmt.Sprint(msg...))
 		}

@@ -126,8 +126,10 @@ func TestList(t *testing.T) {
 	s := testStore(t, pinSet{pinFor(body)}, ix.env())
 	found, err := s.install(background, Request{Backend: "cpu"})
 	require.NoError(t, err)
+	pin := pinFor(body)
+	site := s.site(&pin)
 	require.Equal(t, []Entry{{
-		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", Licence: "free", Path: found.Path,
+		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", Licence: "free", Path: found.Path, Folder: site,
 		DownloadSize: int64(len(body)), UnpackedSize: 1 << 20, Installed: true, SupportInstalled: true,
 	}}, listed(t, s))
 }
