@@ -46,7 +46,8 @@ type pairing struct {
 var slicedPairs = pairing{elements: func(x *Array) (p, q, r *Array) {
 	m, h := x.Dim(0), x.Dim(0)/2
 	diagonal := Diagonal(x, 0, 1)
-	return SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m), Diagonal(Slice(x, []int{0, h}, []int{h, m}), 0, 1)
+	right := Diagonal(Slice(x, []int{0, h}, []int{h, m}), 0, 1)
+	return SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m), right
 }, rotate: rotatePairs, mostSteps: 1}
 
 // takenPairs reads and turns rows by their numbers, with the same results. On a GPU that is a part of the kernels that

@@ -17,7 +17,8 @@ func TestJoinedGathers(t *testing.T) {
 	}{
 		{"two of three that do not wait, and one that does", func(x, counts *Array) any {
 			rows, sums := gather(x), gather(x.Sum(1))
-			return []*Array{rows, sums, gather(counts), gather(sums.Sum(0).Mul(x.Index(0).Index(1))), gather(rows.Sum(0))}
+			product := sums.Sum(0).Mul(x.Index(0).Index(1))
+			return []*Array{rows, sums, gather(counts), gather(product), gather(rows.Sum(0))}
 		}, 3},
 		{"an array of another dtype", func(x, counts *Array) any { return []*Array{gather(x), gather(counts)} }, 2},
 		{"a large array", func(x, _ *Array) any {

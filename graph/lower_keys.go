@@ -3,7 +3,7 @@ package graph
 import "slices"
 
 // On CPUs a barrier keeps the compiler from hashing a key again in each place that reads it (Once). On an accelerator
-// the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. So keys
+// the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. Keys
 // have no barriers there. Their words are whole numbers, which are the same wherever they are computed.
 
 // lowerKeys drops the barriers after keys.

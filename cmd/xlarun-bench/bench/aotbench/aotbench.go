@@ -54,8 +54,8 @@ type Result struct {
 	// Kernels is the number of launches that are counted: in a step of the row's loop with the loops inside it, or in a
 	// run of the program. Loops of unknown length count as one turn.
 	Kernels float64 `json:"kernels"`
-	// Mean is the number of launches of a round where one of several runs the loops of unknown length: the mean over all
-	// rounds; 0: all rounds are alike.
+	// Mean is the number of launches of a round, the mean over all rounds, where one of several runs the loops of
+	// unknown length; 0: all rounds are alike.
 	Mean float64 `json:"mean_kernels,omitempty"`
 	// Parts are the kernels of a turn of the loop and of the loops inside it, times their turns: "18 + 4 x 6".
 	Parts       string         `json:"parts"`
