@@ -144,8 +144,8 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
 		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
-		// An array of an accelerator's state may be a kernel of its own. On a TPU so may be a part of a vector, of which a
-		// tree has many.
+		// An array of an accelerator's state may be a kernel of its own. On a TPU so may be a part of a vector, of
+		// which a tree has many.
 		Packed: x.Machine.Accelerator && (program.Genomes != nil || b.Backend() != "tpu")}
 	in := x.Inputs(x.Groups.PerDevice)
 	if c.hosted() {

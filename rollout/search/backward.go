@@ -3,8 +3,8 @@ package search
 import "xlarun/graph"
 
 // backwardKernel is backward on a CPU, in place. In: rows f32[nodes, 12 + 5 P]; the edge's parent, action, next and
-// used i32[]; reward, discount and value f32[]; logits f32[A]; the numbers of settings f32[7]; noise, invalid and reused
-// visits f32[A]; considered visits f32[]. Out: the rows.
+// used i32[]; reward, discount and value f32[]; logits f32[A]; the numbers of settings f32[7]; noise, invalid and
+// reused visits f32[A]; considered visits f32[]. Out: the rows.
 var backwardKernel = &graph.Kernel{Target: "xlarun_tree_backup", InPlace: true, Leading: true}
 
 // backward writes the evaluated node and updates the nodes up to the root, as mctx's backward does. Each of these nodes
