@@ -29,7 +29,12 @@ type Client struct {
 	cudaData string
 }
 
-type topology struct{ target.Target }
+type topology struct {
+	target.Target
+	zeros bool
+}
+
+func (t *topology) notRun(string) error { return errWithoutC }
 
 // Buffer is an array on a device.
 type Buffer struct{}
@@ -72,7 +77,7 @@ func (c *Client) PluginAPI() (major, minor int)                              { r
 func (c *Client) StableHLO() string                                          { return "" }
 func (c *Client) forget(*handle)                                             {}
 func (c *Client) ToDevice([]byte, dtypes.DType, []int, int) (*Buffer, error) { return nil, errWithoutC }
-func (c *Client) absent(string, dtypes.DType, []int, int) (*Buffer, error)   { return nil, errWithoutC }
+func (c *Client) absent(dtypes.DType, []int, int) (*Buffer, error)           { return nil, errWithoutC }
 func (c *Client) CompileText(string, string, CompileOptions) (*Executable, error) {
 	return nil, errWithoutC
 }

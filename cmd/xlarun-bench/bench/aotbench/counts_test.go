@@ -34,13 +34,13 @@ var reached = []struct {
 	{"ppo-cartpole", "v5e:2x2", 3350, 0},
 	{"search", "h100", 26, 0},
 	{"search", "v5e:2x2", 62, 0},
-	{"generation-openes", "h100", 29, 0},
+	{"generation-openes", "h100", 30, 0},
 	{"generation-openes", "v5e:2x2", 72, 0},
-	{"whole-openes", "h100", 1779, 0},
+	{"whole-openes", "h100", 1780, 0},
 	{"whole-openes", "v5e:2x2", 2572, 0},
 	{"generation-eggroll", "h100", 46, 0},
 	{"generation-eggroll", "v5e:2x2", 91, 0},
-	{"generation-cmaes", "h100", 897, 0},
+	{"generation-cmaes", "h100", 898, 0},
 	{"generation-cmaes", "v5e:2x2", 98, 0},
 }
 
