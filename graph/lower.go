@@ -79,7 +79,7 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
 	{name: PhaseSingles, run: lowerSingles, targets: func(t Target) bool { return t == TargetCUDA },
-		what: "single numbers in the carry of a population's loop for each member"},
+		what: "keep single numbers in the carry of a population's loop for each member"},
 	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseKeys, run: lowerKeys, targets: Target.accelerator, what: "no barriers after keys"},
 	{name: PhaseCollectives, run: lowerCollectives, targets: func(t Target) bool { return t == TargetTPU },
@@ -219,6 +219,16 @@ func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
 	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
 }
 
+// lowerNamed returns a graph with a rule applied to the nodes of the named ops.
+func lowerNamed(g *Graph, t Target, rule lowerRule, names ...string) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if slices.Contains(names, o.Name) {
+			return rule
+		}
+		return nil
+	}).graph(g)
+}
+
 // concerns reports whether a node has to be looked at.
 func (l *lowering) concerns(n *Node) bool {
 	if l.done[n] {
@@ -272,24 +282,32 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 		}
 		s.nodes = s.nodes[:before]
 	}
-	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies),
-		pos: n.pos}
-	if l.concerns(n) {
+	bodies, concerns := slices.Clone(n.Bodies), l.concerns(n)
+	if concerns {
 		outside, scan := l.loop, l.scan
 		if n.Op.Loop != nil {
 			l.loop, l.scan = n.Bodies[n.Op.Loop(n).step], nil
 		}
 		for i, b := range n.Bodies {
-			c.Bodies[i] = l.graph(b)
+			bodies[i] = l.graph(b)
 		}
 		l.loop, l.scan = outside, scan
+	}
+	c := s.copyOf(n, in, bodies)
+	if concerns {
 		l.done[c] = true
 	}
+	return c.Outs
+}
+
+// copyOf adds a copy of a node with other inputs and bodies.
+func (s *scope) copyOf(n *Node, in []*Array, bodies []*Graph) *Node {
+	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: bodies, pos: n.pos}
 	for i, o := range n.Outs {
 		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
 	}
 	s.nodes = append(s.nodes, c)
-	return c.Outs
+	return c
 }
 
 // again rewrites what a rule made, which are the scope's nodes from a place on, and returns its results rewritten.

@@ -34,33 +34,27 @@ func inlineJoined(g *Graph, params []*Array) []*Array {
 		values[p] = params[i]
 	}
 	t := currentTrace()
-	for _, nodes := range roundsOf(g) {
-		var gathers []*Node
-		for _, n := range nodes {
-			t.pos = n.pos
-			if joins(n) {
-				gathers = append(gathers, n)
-				continue
-			}
-			for i, o := range copyOf(t.cur, n, lookUp(values, n.Inputs)) {
-				values[n.Outs[i]] = o
-			}
+	copied := func(n *Node, in []*Array) []*Array {
+		var bodies []*Graph
+		for _, b := range n.Bodies {
+			bodies = append(bodies, lowerCollectives(b, ""))
 		}
+		return t.cur.copyOf(n, in, bodies).Outs
+	}
+	for _, nodes := range roundsOf(g) {
+		gathers, others := partition(nodes, joins)
+		replay(others, values, copied)
 		for len(gathers) > 0 {
 			first := gathers[0]
-			var joined, others []*Node
-			for _, n := range gathers {
-				if n.Attrs == first.Attrs && n.Inputs[0].DType() == first.Inputs[0].DType() {
-					joined = append(joined, n)
-				} else {
-					others = append(others, n)
-				}
-			}
-			t.pos, gathers = first.pos, others
+			var joined []*Node
+			joined, gathers = partition(gathers, func(n *Node) bool {
+				return n.Attrs == first.Attrs && n.Inputs[0].DType() == first.Inputs[0].DType()
+			})
 			inputs := make([]*Array, len(joined))
 			for i, n := range joined {
 				inputs[i] = values[n.Inputs[0]]
 			}
+			t.pos = first.pos
 			for i, o := range gatherJoined(first, inputs) {
 				values[joined[i].Outs[0]] = o
 			}
@@ -110,15 +104,14 @@ func gatherJoined(n *Node, in []*Array) []*Array {
 	return out
 }
 
-// copyOf adds a copy of a node to a scope, with other inputs and the gathers of its bodies joined.
-func copyOf(s *scope, n *Node, in []*Array) []*Array {
-	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), pos: n.pos}
-	for _, b := range n.Bodies {
-		c.Bodies = append(c.Bodies, lowerCollectives(b, ""))
+// partition returns the nodes for which a condition holds, and the others.
+func partition(nodes []*Node, holds func(*Node) bool) (yes, no []*Node) {
+	for _, n := range nodes {
+		if holds(n) {
+			yes = append(yes, n)
+		} else {
+			no = append(no, n)
+		}
 	}
-	for i, o := range n.Outs {
-		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
-	}
-	s.nodes = append(s.nodes, c)
-	return c.Outs
+	return yes, no
 }

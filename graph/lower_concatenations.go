@@ -18,12 +18,7 @@ const (
 
 // lowerConcatenations writes concatenations as selects.
 func lowerConcatenations(g *Graph, _ Target) *Graph {
-	return newLowering(g, TargetTPU, func(o *Op) lowerRule {
-		if o.Name == "concatenate" {
-			return selectedParts
-		}
-		return nil
-	}).graph(g)
+	return lowerNamed(g, TargetTPU, selectedParts, "concatenate")
 }
 
 // selectedParts is a concatenation as selects.

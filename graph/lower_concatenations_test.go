@@ -101,8 +101,8 @@ func TestSelectedReadsOutside(t *testing.T) {
 	}
 }
 
-// Float32 numbers that are converted to indices are compared as they are, with the same results: what is behind the
-// point is dropped, and what is outside of the array is moved into it.
+// Float32 numbers that are converted to indices are compared as they are. The results are the same: digits after the
+// point are dropped, and numbers outside of the array are moved into it.
 func TestSelectedReadsOfNumbers(t *testing.T) {
 	numbers := []float32{0, 1, 4, 5, -1, -.5, .5, .99999994, 1.5, 3.9999998, 4.5, 1e9, -1e9}
 	places := []float32{0, 1, 4, 4, 0, 0, 0, 0, 1, 3, 4, 4, 0}

@@ -12,12 +12,7 @@ const mostConstant = 1 << 12
 // lowerConstants writes small arrays of whole numbers and conditions that depend on no input as constants.
 func lowerConstants(g *Graph, t Target) *Graph {
 	known := constantValues{}
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if slices.Contains(computedBefore, o.Name) {
-			return known.result
-		}
-		return nil
-	}).graph(g)
+	return lowerNamed(g, t, known.result, computedBefore...)
 }
 
 // computedBefore are the ops whose results become constants.

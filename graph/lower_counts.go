@@ -61,12 +61,7 @@ func countTurns(l *lowering, n *Node, in []*Array) []*Array {
 
 // withoutCounts returns a graph that counts nothing.
 func withoutCounts(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name != countedName {
-			return nil
-		}
-		return func(_ *lowering, _ *Node, in []*Array) []*Array { return in[:1] }
-	}).graph(g)
+	return lowerNamed(g, t, func(_ *lowering, _ *Node, in []*Array) []*Array { return in[:1] }, countedName)
 }
 
 // countKernel passes its first input on, and adds 1 to the counter whose number is the second.

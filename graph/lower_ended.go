@@ -8,12 +8,7 @@ import "slices"
 
 // lowerEnded drops the writes of lanes that have ended.
 func lowerEnded(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name == "select" {
-			return droppedWrites
-		}
-		return nil
-	}).graph(g)
+	return lowerNamed(g, t, droppedWrites, "select")
 }
 
 // droppedWrites makes a choice between an array and the array with a window of each lane written, by lane, a write that

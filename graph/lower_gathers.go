@@ -34,20 +34,15 @@ func lowerGathers(g *Graph, t Target) *Graph {
 		return g
 	}
 	number := 0
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name != "all_gather" {
+	return lowerNamed(g, t, func(_ *lowering, n *Node, in []*Array) []*Array {
+		a := n.Attrs.(collectiveAttrs)
+		if a.size == 1 || a.rendezvous > 0 {
 			return nil
 		}
-		return func(_ *lowering, n *Node, in []*Array) []*Array {
-			a := n.Attrs.(collectiveAttrs)
-			if a.size == 1 || a.rendezvous > 0 {
-				return nil
-			}
-			number++
-			a.rendezvous = number
-			return apply(n.Op, a, in)
-		}
-	}).graph(g)
+		number++
+		a.rendezvous = number
+		return apply(n.Op, a, in)
+	}, "all_gather")
 }
 
 // hasRendezvous reports whether a node is a numbered gather, at which devices wait for each other, or holds one.

@@ -8,12 +8,7 @@ import "slices"
 
 // lowerKeys drops the barriers after keys.
 func lowerKeys(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name == "optimization_barrier" {
-			return keysApart
-		}
-		return nil
-	}).graph(g)
+	return lowerNamed(g, t, keysApart, "optimization_barrier")
 }
 
 // keysApart leaves keys out of a barrier. nil: it has none.
@@ -39,7 +34,7 @@ func keysApart(_ *lowering, n *Node, in []*Array) []*Array {
 	return out
 }
 
-// keyMoves are the ops by which words of a key are moved.
+// keyMoves are the ops that move the words of a key.
 var keyMoves = []string{"optimization_barrier", "reshape", "transpose", "slice", "dynamic_slice", "concatenate",
 	"broadcast_in_dim"}
 

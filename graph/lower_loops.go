@@ -9,26 +9,21 @@ package graph
 
 // lowerLoops marks the loops that are better not made one function.
 func lowerLoops(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name != "while" {
+	return lowerNamed(g, t, func(l *lowering, n *Node, in []*Array) []*Array {
+		a := n.Attrs.(whileAttrs)
+		if a.apart || whole(n) {
 			return nil
 		}
-		return func(l *lowering, n *Node, in []*Array) []*Array {
-			a := n.Attrs.(whileAttrs)
-			if a.apart || whole(n) {
-				return nil
-			}
-			if l.tileable(n, nil) {
-				a.tiled = true
-				return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
-			}
-			if n.Bodies[1].Uses("custom_call") {
-				return nil
-			}
-			a.apart = true
-			return apply(n.Op, a, in, n.Bodies...)
+		if l.tileable(n, nil) {
+			a.tiled = true
+			return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
 		}
-	}).graph(g)
+		if n.Bodies[1].Uses("custom_call") {
+			return nil
+		}
+		a.apart = true
+		return apply(n.Op, a, in, n.Bodies...)
+	}, "while")
 }
 
 // whole reports whether a node with bodies becomes one function.

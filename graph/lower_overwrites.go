@@ -17,21 +17,16 @@ func lowerOverwrites(g *Graph, t Target) *Graph {
 	if len(over) == 0 {
 		return g
 	}
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name != "concatenate" {
+	return lowerNamed(g, t, func(_ *lowering, n *Node, in []*Array) []*Array {
+		if !over[n] {
 			return nil
 		}
-		return func(_ *lowering, n *Node, in []*Array) []*Array {
-			if !over[n] {
-				return nil
-			}
-			wide := make([]*Array, len(in))
-			for i, x := range in {
-				wide[i] = ExpandDims(x, 0)
-			}
-			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
+		wide := make([]*Array, len(in))
+		for i, x := range in {
+			wide[i] = ExpandDims(x, 0)
 		}
-	}).graph(g)
+		return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
+	}, "concatenate")
 }
 
 // markOverwrites marks the concatenations of a graph and of its bodies that a select could be written over.

@@ -40,31 +40,26 @@ func lowerRolls(g *Graph, t Target) *Graph {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(borders)), (*border).pays) {
 		return g
 	}
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name != "concatenate" {
+	return lowerNamed(g, t, func(l *lowering, n *Node, in []*Array) []*Array {
+		r, ok := rolls[n]
+		if !ok || !borders[r.of].pays() {
 			return nil
 		}
-		return func(l *lowering, n *Node, in []*Array) []*Array {
-			r, ok := rolls[n]
-			if !ok || !borders[r.of].pays() {
-				return nil
+		b, scope := borders[r.of], l.trace.cur
+		if b.array == nil || b.scope != scope {
+			first := in[0].node
+			if n.Inputs[0].node.Inputs[0] != r.of || first == nil || first.Op.Name != "slice" {
+				return nil // a roll of a roll comes after the first roll
 			}
-			b, scope := borders[r.of], l.trace.cur
-			if b.array == nil || b.scope != scope {
-				first := in[0].node
-				if n.Inputs[0].node.Inputs[0] != r.of || first == nil || first.Op.Name != "slice" {
-					return nil // a roll of a roll comes after the first roll
-				}
-				b.array, b.scope = b.around(first.Inputs[0]), scope
-			}
-			start, limit := make([]int, len(r.shift)), make([]int, len(r.shift))
-			for axis, s := range r.shift {
-				start[axis] = b.before[axis] + s
-				limit[axis] = start[axis] + r.of.Dim(axis)
-			}
-			return []*Array{Slice(b.array, start, limit)}
+			b.array, b.scope = b.around(first.Inputs[0]), scope
 		}
-	}).graph(g)
+		start, limit := make([]int, len(r.shift)), make([]int, len(r.shift))
+		for axis, s := range r.shift {
+			start[axis] = b.before[axis] + s
+			limit[axis] = start[axis] + r.of.Dim(axis)
+		}
+		return []*Array{Slice(b.array, start, limit)}
+	}, "concatenate")
 }
 
 // pays reports whether the border takes less than the rolls.

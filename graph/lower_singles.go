@@ -8,12 +8,7 @@ import "slices"
 
 // lowerSingles keeps single numbers in the carry of a population's scan for each member.
 func lowerSingles(g *Graph, t Target) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if o.Name == "scan" {
-			return singlesForMembers
-		}
-		return nil
-	}).graph(g)
+	return lowerNamed(g, t, singlesForMembers, "scan")
 }
 
 // membersOf is the length of the first axis that all arrays in the carry of a scan have; 0: there is none, or no single
@@ -60,10 +55,11 @@ func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
 		}
 	}
 	next := closedGraph("Lower", shapes, func(p []*Array) []*Array {
-		s := forMembers{members, map[*Array]*Array{}, map[*Array]*Array{}, map[*Array]bool{}}
+		s := forMembers{members: members, plain: map[*Array]*Array{}, perMember: map[*Array]*Array{},
+			changes: map[*Array]bool{}}
 		for i, c := range body.Params {
 			if single[i] {
-				s.each[c], s.changes[c] = p[i], true
+				s.perMember[c], s.changes[c] = p[i], true
 			} else {
 				s.plain[c] = p[i]
 			}
@@ -75,7 +71,7 @@ func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
 		var out []*Array
 		for i, r := range body.Results {
 			if i < a.carry && single[a.consts+i] {
-				out = append(out, s.perMember(r))
+				out = append(out, s.broadcast(r))
 			} else {
 				out = append(out, s.value(r))
 			}
@@ -93,23 +89,24 @@ func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
 
 // forMembers rewrites a body.
 type forMembers struct {
-	members     int
-	plain, each map[*Array]*Array // arrays as they were, and single numbers as arrays [members]
-	changes     map[*Array]bool   // single numbers that are computed for each member
+	members   int
+	plain     map[*Array]*Array // arrays as they were
+	perMember map[*Array]*Array // single numbers as arrays [members]
+	changes   map[*Array]bool   // single numbers that are computed for each member
 }
 
-// perMember is a single number for each member.
-func (s forMembers) perMember(x *Array) *Array {
-	if s.each[x] == nil {
-		s.each[x] = broadcastInDim(s.plain[x], []int{s.members}, nil)
+// broadcast is a single number for each member.
+func (s forMembers) broadcast(x *Array) *Array {
+	if s.perMember[x] == nil {
+		s.perMember[x] = broadcastInDim(s.plain[x], []int{s.members}, nil)
 	}
-	return s.each[x]
+	return s.perMember[x]
 }
 
 // value is an array as it was.
 func (s forMembers) value(x *Array) *Array {
 	if s.plain[x] == nil {
-		s.plain[x] = s.each[x].Index(0)
+		s.plain[x] = s.perMember[x].Index(0)
 	}
 	return s.plain[x]
 }
@@ -120,16 +117,16 @@ func (s forMembers) add(n *Node) {
 	if elementwise(n) && n.Outs[0].Rank() == 0 && slices.ContainsFunc(n.Inputs, changing) {
 		in := make([]*Array, len(n.Inputs))
 		for i, x := range n.Inputs {
-			in[i] = s.perMember(x)
+			in[i] = s.broadcast(x)
 		}
 		out := n.Outs[0]
-		s.each[out], s.changes[out] = apply(n.Op, n.Attrs, in)[0], true
+		s.perMember[out], s.changes[out] = apply(n.Op, n.Attrs, in)[0], true
 		return
 	}
 	if n.Op.Name == "broadcast_in_dim" && changing(n.Inputs[0]) {
 		out := n.Outs[0]
 		if axis := slices.Index(out.Dims(), s.members); axis >= 0 {
-			s.plain[out] = broadcastInDim(s.each[n.Inputs[0]], out.Dims(), []int{axis})
+			s.plain[out] = broadcastInDim(s.perMember[n.Inputs[0]], out.Dims(), []int{axis})
 			return
 		}
 	}

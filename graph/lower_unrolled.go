@@ -1,8 +1,8 @@
 package graph
 
-// A short loop in each step of another one, such as the substeps of a spiking network in a step of its environment,
-// costs an accelerator a counter and copies of its state in each turn, and no kernel computes parts of two turns. Here
-// its steps are written one after the other, without a loop.
+// Some loops are short and lie in each step of another one, such as the substeps of a spiking network in a step of its
+// environment. On an accelerator each turn costs a counter and copies of the state, and no kernel computes parts of two
+// turns. The rule of scans asks here whether to write the steps one after the other, without a loop.
 
 const (
 	// mostUnrolledSteps is the most steps of a loop that is written out.
@@ -11,9 +11,9 @@ const (
 	mostUnrolledOps = 1 << 10
 )
 
-// stepsWritten reports whether the steps of a scan are written without a loop: it is short, in the step of a loop, and
+// writesSteps reports whether the steps of a scan are written without a loop: it is short, in the step of a loop, and
 // has a state alone.
-func (l *lowering) stepsWritten(n *Node) bool {
+func (l *lowering) writesSteps(n *Node) bool {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	return l.target.accelerator() && (l.loop != nil || l.scan != nil) && a.length <= mostUnrolledSteps &&
 		len(n.Inputs) == a.consts+a.carry && len(n.Outs) == a.carry && a.length*len(body.Nodes) <= mostUnrolledOps &&

@@ -128,7 +128,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	if l.target.accelerator() {
 		unroll = max(unroll, launchesSaved(n))
 	}
-	if l.stepsWritten(n) {
+	if l.writesSteps(n) {
 		unroll = max(a.length, 1)
 	}
 	turns := a.length / unroll
