@@ -124,7 +124,9 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 }
 
 // platformKey is library.platform of the topology's devices.
-func (c *Client) platformKey() string { return acceleratorPlatform(c.Platform(), c.topology.kinds[0]) }
+func (c *Client) platformKey() string {
+	return cache.AcceleratorPlatform(c.Platform(), c.topology.kinds[0])
+}
 
 // newAhead completes a topology's executable. raw is nil for one that is in the cache.
 func (c *Client) newAhead(e *Executable, r *request, raw *C.xp_executable) (*Executable, error) {

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	_ "xlarun/third_party/pjrt" // the C files include its headers
+	"xlarun/xlabridge/cache"
 )
 
 // takeError turns the plugin's error into a Go error and frees it; nil stays nil.
@@ -72,11 +73,8 @@ func (l *library) platform(client *C.xp_client) (string, error) {
 		kind, err = l.deviceKind(devices[0])
 	}
 	if name != "cpu" || err != nil {
-		return acceleratorPlatform(name, kind), err
+		return cache.AcceleratorPlatform(name, kind), err
 	}
 	version, err := l.clientText(C.XP_CLIENT_PLATFORM_VERSION, client)
 	return fmt.Sprintf("%s\n%s\n%s", name, version, kind), err
 }
-
-// acceleratorPlatform is platform for an accelerator.
-func acceleratorPlatform(name, kind string) string { return name + "\n" + kind }

@@ -191,7 +191,8 @@ func TestOtherEntries(t *testing.T) {
 	l := &library{fingerprint: "b1"}
 	r := &request{store: store}
 	code := []byte("module {}")
-	h100, h200 := acceleratorPlatform("cuda", "NVIDIA H100 80GB HBM3"), acceleratorPlatform("cuda", "NVIDIA H200")
+	h100 := cache.AcceleratorPlatform("cuda", "NVIDIA H100 80GB HBM3")
+	h200 := cache.AcceleratorPlatform("cuda", "NVIDIA H200")
 	r.overrides = map[string]any{cudaDataDir: "/home/one/cuda"}
 	key := r.key(l, code, "mlir", compileOptions(1), h100)
 	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},

@@ -44,7 +44,7 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	machine, platform := []any{client.DeviceKind()}, client.Platform()+"\n"+client.DeviceKind()
+	machine, platform := []any{client.DeviceKind()}, cache.AcceleratorPlatform(client.Platform(), client.DeviceKind())
 	if client.Platform() == "cpu" {
 		platform = client.Platform()
 		machine = []any{client.PlatformVersion(), xlabridge.HostFingerprint(), Cores()}

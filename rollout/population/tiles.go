@@ -62,15 +62,19 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 	if t.span.count != nil {
 		perDevice = t.span.count
 	}
-	count := perDevice.Min(graph.Sub(t.Used(), t.First()))
+	return t.turns(perDevice.Min(graph.Sub(t.Used(), t.First())))
+}
+
+// turns is graph.Turns for the loop over this device's tiles. The number of turns stays unknown if there may be fewer.
+func (t Tiles) turns(count *graph.Array) *graph.Array {
 	if t.span.count != nil || t.Total() != t.Used() {
 		return count
 	}
 	return turns(count, t.PerDevice)
 }
 
-// turns is graph.Turns for a loop over n tiles. Of a loop of one turn, the compiler knows no number: it would compile
-// the tile together with its surroundings, unlike that of a device with several tiles.
+// turns is graph.Turns for a loop over n tiles. A loop of one turn stays unknown: the compiler drops one that it knows,
+// and then compiles the tile together with its surroundings.
 func turns(count *graph.Array, n int) *graph.Array {
 	if n < 2 {
 		return count
@@ -150,8 +154,8 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		mine := count
 		if !t.Alone {
 			mine = graph.Select(device.Eq(graph.AxisIndex(graph.DeviceAxis)), count, 0)
-			if t.Devices == 1 && t.span.count == nil && t.Total() == t.Used() {
-				mine = turns(mine, t.PerDevice)
+			if t.Devices == 1 {
+				mine = t.turns(mine)
 			}
 		}
 		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(mine) }, func(c loop) loop {

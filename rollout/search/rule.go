@@ -74,7 +74,8 @@ type rootInfo struct {
 	ConsideredVisits *graph.Array // f32[simulations]: visits of the actions that are considered at the root
 }
 
-// at returns the rule that selects the edge of a simulation, i32[].
+// at returns the rule that selects the edge of a simulation, i32[]. After the last simulation it is the last rule,
+// whose edge nobody uses.
 func (r rule) at(simulation *graph.Array) rule {
 	r.considered = graph.DynamicIndex(r.ConsideredVisits, simulation, 0)
 	return r

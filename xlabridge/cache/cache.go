@@ -77,6 +77,9 @@ type Metadata struct {
 	Ahead json.RawMessage `json:"ahead,omitempty"`
 }
 
+// AcceleratorPlatform is Metadata.Platform for an accelerator of a kind.
+func AcceleratorPlatform(platform, kind string) string { return platform + "\n" + kind }
+
 // Device returns the kind of the device that the entry is for, as its driver names it; "" for a CPU.
 func (m Metadata) Device() string {
 	platform, kind, _ := strings.Cut(m.Platform, "\n")

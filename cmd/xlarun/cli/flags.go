@@ -260,7 +260,7 @@ func (t targetFlag) Set(text string) error {
 	return t.setting.Set(text)
 }
 
-// refuseTarget refuses an argument that names devices, in the place of an experiment.
+// refuseTarget refuses an argument that names devices. An experiment is wanted there.
 func refuseTarget(args []string) error {
 	for _, arg := range args {
 		if _, err := target.Parse(arg); err == nil {

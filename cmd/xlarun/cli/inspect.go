@@ -188,7 +188,7 @@ type inspection struct {
 	Launches int64      `json:"launches,omitempty"`
 	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one turn
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
-	// PlanSeconds is the estimate of a round by which plans are compared: memory traffic and launches.
+	// PlanSeconds is an estimate of a round from memory traffic and launches. Plans are compared by it.
 	PlanSeconds float64 `json:"plan_estimated_seconds,omitempty"`
 	// Peer is the JAX program for the same work; nil: it was not asked for.
 	Peer *peerInspection `json:"peer,omitempty"`

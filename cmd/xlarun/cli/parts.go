@@ -148,8 +148,7 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 			hint = ", did you mean " + like + "?"
 		}
 		if name == topologyFlag {
-			hint = fmt.Sprintf(", it is one of %s; devices to compile for are the flag --%s of inspect and warmup",
-				strings.Join(kindsWithTopology(""), " and "), topologyFlag)
+			hint = topologyHint("it", "devices to compile for")
 		}
 		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
 			strings.Join(known, ", "))
@@ -169,14 +168,19 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		hint = ", that is one of " + strings.Join(having, " and ")
 	}
 	if name == topologyFlag {
-		hint = fmt.Sprintf(", that is one of %s; devices to compile for, such as h100, are the flag --%s of inspect "+
-			"and warmup", strings.Join(kindsWithTopology(""), " and "), topologyFlag)
+		hint = topologyHint("that", "devices to compile for, such as h100,")
 	}
 	what := "an experiment of " + t.Name
 	for _, c := range chosen {
 		what += ", " + c.Name + " " + c.Choice
 	}
 	return "", console.BadInput("%s has no --%s%s: leave it out", what, shortKey(name), hint)
+}
+
+// topologyHint tells the two meanings of --topology apart.
+func topologyHint(it, devices string) string {
+	return fmt.Sprintf(", %s is one of %s; %s are the flag --%s of inspect and warmup", it,
+		strings.Join(kindsWithTopology(""), " and "), devices, topologyFlag)
 }
 
 // shortKey shortens a long key for errors.

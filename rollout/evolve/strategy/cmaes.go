@@ -105,6 +105,7 @@ func conditioned(c *graph.Array) *graph.Array {
 // Period returns the number of generations from one eigendecomposition to the next, for n parameters and a population.
 func (e *CMAES) Period(n, population int) int { return e.every(recombine(population, n, true)) }
 
+// every returns the number of generations from one eigendecomposition to the next.
 func (e *CMAES) every(r recombination) int {
 	if e.EigenEvery > 0 {
 		return e.EigenEvery

@@ -47,9 +47,9 @@ func (s *session) fameJSON() []Object {
 	all := []Object{}
 	for i, f := range s.fame {
 		all = append(all, Object{{Name: "member", Value: run.FameMember(i + 1)},
-			{Name: "fitness", Value: finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
-			{Name: "mean_return", Value: finite(f.Judgement.Mean)},
-			{Name: "standard_error", Value: finite(f.Judgement.Error)}})
+			{Name: "fitness", Value: run.Finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
+			{Name: "mean_return", Value: run.Finite(f.Judgement.Mean)},
+			{Name: "standard_error", Value: run.Finite(f.Judgement.Error)}})
 	}
 	return all
 }

@@ -58,8 +58,8 @@ func (m *Member) wayFacts() []run.Fact {
 	facts := []run.Fact{{Name: "best_member_actions", Value: m.Actions}}
 	for _, way := range m.ways() {
 		j := m.withActions(way).Judgement
-		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: finite(j.Mean)},
-			run.Fact{Name: "best_member_" + way + "_standard_error", Value: finite(j.Error)})
+		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: run.Finite(j.Mean)},
+			run.Fact{Name: "best_member_" + way + "_standard_error", Value: run.Finite(j.Error)})
 	}
 	return facts
 }
@@ -129,14 +129,6 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// finite is x as a value for JSON: nil if x is not finite.
-func finite(x float64) any {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return x
-}
-
 // outcome returns the outcome. stopped means that the run was interrupted or failed.
 func (s *session) outcome(stopped bool) *Outcome {
 	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, Fame: s.fame,
@@ -178,15 +170,15 @@ func (s *session) json(outcome *Outcome) Object {
 		}
 	}
 	for _, v := range s.last.Values {
-		add(v.Name, finite(v.Number))
+		add(v.Name, run.Finite(v.Number))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.values)) { // metrics that are not measured in every round
-		add(name, finite(s.values[name]))
+		add(name, run.Finite(s.values[name]))
 	}
 	if b := s.best; b != nil {
 		add("best_member", b.Name)
-		add("best_member_mean_return", finite(b.Judgement.Mean))
-		add("best_member_standard_error", finite(b.Judgement.Error))
+		add("best_member_mean_return", run.Finite(b.Judgement.Mean))
+		add("best_member_standard_error", run.Finite(b.Judgement.Error))
 		add("best_member_episodes", len(b.Judgement.Return))
 		o = append(o, b.wayFacts()...)
 	}
@@ -198,7 +190,7 @@ func (s *session) json(outcome *Outcome) Object {
 	}
 	add("ended_by", outcome.EndedBy)
 	add("solved", s.solved())
-	add("steps_per_second", finite(s.stepsPerSecond()))
+	add("steps_per_second", run.Finite(s.stepsPerSecond()))
 	add("steps_per_second_counts", kind.Work)
 	add("trace_seconds", s.profile.TraceSeconds)
 	add("compile_seconds", s.profile.CompileSeconds)
@@ -349,7 +341,7 @@ func (s *session) writeProfile() error {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return err
 	}
-	p["steady_steps_per_second"] = finite(s.stepsPerSecond())
+	p["steady_steps_per_second"] = run.Finite(s.stepsPerSecond())
 	p["steps_per_second_counts"] = s.Kind.Work
 	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstSeconds()
 	p["wall_seconds"] = time.Since(s.Start).Seconds()

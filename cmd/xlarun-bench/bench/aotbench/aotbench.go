@@ -34,8 +34,8 @@ type Row struct {
 	Turns int64
 	// Without leaves out the loop of so many steps, where the whole program is counted; 0: nothing.
 	Without int64
-	// Period is the number of rounds from one to the next that runs the loops of unknown length, given the number of a
-	// member's parameters; nil: every round runs them.
+	// Period says how often a round runs the loops of unknown length: every Period-th one does. params is the number of
+	// a member's parameters. nil: every round runs them.
 	Period func(params int) int
 	// Eight: for eight devices. Else for one.
 	Eight bool
@@ -262,8 +262,8 @@ func (r *Result) average(loops []hlo.Loop, without int64, period int) {
 	if period <= 1 {
 		return
 	}
-	others, _ := turnOf(loops, 0, func(l hlo.Loop) bool { return l.Trips == 0 || unrolled(l, without) > 0 })
-	r.Mean = float64(others) + (r.Kernels-float64(others))/float64(period)
+	always, _ := turnOf(loops, 0, func(l hlo.Loop) bool { return l.Trips == 0 || unrolled(l, without) > 0 })
+	r.Mean = float64(always) + (r.Kernels-float64(always))/float64(period)
 }
 
 // turnOf returns the launches of a turn of loop i with the loops inside it, and their parts. It leaves out loops and
