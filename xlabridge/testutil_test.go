@@ -11,8 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/floatmode"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
 )
+
+func init() { programs.Record() }
 
 // open opens the CPU plugin, by default with the cache that all tests of a machine share (package xlatest).
 func open(t *testing.T, o Options) *Client {

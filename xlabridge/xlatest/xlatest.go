@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/floatmode"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 )
+
+func init() { programs.Record() }
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
 // xlarun. It makes the folder if it does not exist.
