@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
@@ -32,6 +33,7 @@ func open(t *testing.T, o Options) *Client {
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
 }

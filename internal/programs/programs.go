@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -42,14 +43,50 @@ func Record() {
 	Observe = observe
 }
 
-// Total returns how many different programs this process has seen, and the length of their texts in bytes.
-func Total() (programs, length int) {
+// Total counts different programs.
+type Total struct {
+	Programs int
+	Bytes    int // of their texts
+}
+
+// Seen returns the programs that this process has seen.
+func Seen() Total {
 	record.Lock()
 	defer record.Unlock()
-	for _, n := range record.lengths {
-		length += n
+	return totalOf(record.lengths)
+}
+
+func totalOf(lengths map[string]int) (t Total) {
+	for _, n := range lengths {
+		t.Programs, t.Bytes = t.Programs+1, t.Bytes+n
 	}
-	return len(record.lengths), length
+	return t
+}
+
+// Read returns the programs of each test binary and of its processes, which the lines of a file list.
+func Read(file string) (map[string]Total, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	lengths := map[string]map[string]int{} // by binary and digest
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(line, "\t")
+		if len(f) != 6 {
+			return nil, fmt.Errorf("%s: got the line %q, want 6 fields", file, line)
+		}
+		if lengths[f[0]] == nil {
+			lengths[f[0]] = map[string]int{}
+		}
+		if lengths[f[0]][f[4]], err = strconv.Atoi(f[3]); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	totals := map[string]Total{}
+	for binary, of := range lengths {
+		totals[binary] = totalOf(of)
+	}
+	return totals, nil
 }
 
 func observe(name, text, options string, compiled bool) {

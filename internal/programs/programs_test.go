@@ -25,8 +25,11 @@ func TestObservedProgramsAreCounted(t *testing.T) {
 		go func() { programs.Observe("b", "longer text", "1", true); close(done) }()
 		<-done
 	})
-	n, length := programs.Total()
-	require.Equal(t, []int{3, 19}, []int{n, length})
+	want := programs.Total{Programs: 3, Bytes: 19}
+	require.Equal(t, want, programs.Seen())
+	read, err := programs.Read(file)
+	require.NoError(t, err)
+	require.Equal(t, map[string]programs.Total{"xlarun/internal/programs": want}, read)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

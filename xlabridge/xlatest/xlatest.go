@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
 	"xlarun/xlabridge"
@@ -83,6 +84,7 @@ func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Cl
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
 }
