@@ -86,9 +86,13 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	for _, p := range f.Packages {
 		args = append(args, "./"+p)
 	}
+	flags, err := exec.Command("go", "env", "GOFLAGS").Output() // they may stand in a file
+	if err != nil {
+		return r, err
+	}
 	c := exec.Command("go", args...)
 	c.Dir, c.Stderr = root, os.Stderr
-	c.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay, "XLARUN_LONG=")
+	c.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(string(flags))+" -overlay="+overlay, "XLARUN_LONG=")
 	if long {
 		c.Env = append(c.Env, "XLARUN_LONG=1")
 	}
