@@ -72,8 +72,8 @@ func TestBudget(t *testing.T) {
 		"methods of cmd/xlarun, since something looks for a method by a name that is no constant (go build "+
 		"-ldflags=-dumpdep, ReflectMethod): take it out")
 	check("there are %d test binaries", got.Tests.Binaries, 1, want.Tests.Binaries)
-	require.Equal(t, want.Tests.Twice, got.Tests.Twice, "packages with C or %d lines whose tests lie inside of them, so "+
-		"that they are compiled twice: name the tests' package PACKAGE_test, or run `%s`", twiceLines, weigh)
+	require.Equal(t, want.Tests.Twice, got.Tests.Twice, "packages with C or %d lines whose tests lie inside of them, "+
+		"so that they are compiled twice: name the tests' package PACKAGE_test, or run `%s`", twiceLines, weigh)
 	for _, room := range slices.Sorted(maps.Keys(merged(got.Lines, want.Lines))) {
 		for i, of := range []string{"without tests", "of tests"} {
 			check(room+" has %d lines "+of, got.Lines[room][i], linesUpTo, want.Lines[room][i])

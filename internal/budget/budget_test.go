@@ -12,10 +12,10 @@ func TestCheck(t *testing.T) {
 	check := func(got int) error { return Check("graph has %d lines", got, 100, 2000, "budget.toml", "go test") }
 	require.NoError(t, check(2000))
 	require.NoError(t, check(1701), "rounded up it is nine tenths")
-	require.EqualError(t, check(2001), "graph has 2001 lines, its budget is 2000: make room, or raise it in budget.toml "+
-		"and say why in the commit")
-	require.EqualError(t, check(1700), "graph has 1700 lines, less than nine tenths of its budget, which is 2000: lower "+
-		"it, which `go test` does")
+	require.EqualError(t, check(2001), "graph has 2001 lines, its budget is 2000: make room, or raise it in "+
+		"budget.toml and say why in the commit")
+	require.EqualError(t, check(1700), "graph has 1700 lines, less than nine tenths of its budget, which is 2000: "+
+		"lower it, which `go test` does")
 }
 
 func TestCountedLeavesRoom(t *testing.T) {
