@@ -45,8 +45,10 @@ var rooms = []room{
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
-	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/protobuf", "third_party/pjrt"}, nil},
+	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/budget", "internal/floatmode",
+		"internal/programs"}, nil},
+	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/programs", "internal/protobuf",
+		"third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
@@ -115,13 +117,15 @@ var rooms = []room{
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},
 		[]string{}},
-	{"cmd/internal/...", []string{"xlabridge/..."}, nil},
+	{"cmd/internal/...", []string{"xlabridge/...", "internal/budget", "internal/programs"}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
 	{"notebook", []string{"graph", "internal/chart"}, []string{}},
 	{"docs/site", []string{}, []string{"github.com/yuin/goldmark/...", "github.com/spf13/pflag"}},
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
+	{"internal/budget", []string{"internal/programs"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"internal/plant", []string{}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/credentials", []string{}, []string{}},
 	{"internal/messaging", []string{"internal/credentials"}, []string{
 		"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
@@ -167,15 +171,18 @@ func ownRoom(path string) []string {
 
 // goPackage is what `go list -json` says of a package.
 type goPackage struct {
-	ImportPath string
-	Standard   bool
-	Imports    []string
-	Module     *struct{ Path string }
+	ImportPath   string
+	Standard     bool
+	Imports      []string
+	Module       *struct{ Path string }
+	TestGoFiles  []string
+	XTestGoFiles []string
 }
 
 func goList(t *testing.T, args ...string) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Module"}, args...)...)
+	const fields = "-json=ImportPath,Standard,Imports,Module,TestGoFiles,XTestGoFiles"
+	cmd := exec.Command("go", append([]string{"list", fields}, args...)...)
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	var packages []goPackage

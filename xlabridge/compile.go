@@ -17,6 +17,7 @@ import (
 	"time"
 	"unsafe"
 
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
 )
@@ -74,6 +75,10 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	if _, err := appendOverrides(nil, r.overrides); err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
+	}
+	if programs.Observe != nil {
+		options := fmt.Sprint(o.Replicas, r.overrides)
+		defer func() { programs.Observe(name, stablehlo, options, r.info.Cache != CacheHit) }()
 	}
 	if c.topology != nil {
 		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))

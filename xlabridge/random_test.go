@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 0, "random programs to compile (default 40, in the long form 140)")
-	seed     = flag.Uint64("seed", 0, "first seed; one program with -programs 1 replays it")
+	randomPrograms = flag.Int("programs", 0, "random programs to compile (default 40, in the long form 140)")
+	seed           = flag.Uint64("seed", 0, "first seed; one program with -programs 1 replays it")
 )
 
 // Random whole programs and their gradients give compiled what they give interpreted. Package graphtest interprets more
@@ -29,7 +29,7 @@ func TestRandomPrograms(t *testing.T) {
 		defer x.Close()
 		return x.Call(in)
 	}
-	count := *programs
+	count := *randomPrograms
 	if count == 0 {
 		if count = 40; long.On() {
 			count = 140

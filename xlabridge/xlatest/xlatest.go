@@ -10,10 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 )
+
+func init() { programs.Record() }
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
 // xlarun. It makes the folder if it does not exist.
@@ -80,6 +84,7 @@ func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Cl
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
 }

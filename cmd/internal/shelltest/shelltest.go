@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/xlatest"
 )
@@ -34,7 +37,31 @@ func Main(m *testing.M, main func()) {
 	}
 	// If this process was started by nohup, its children would inherit the ignored hang-up signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run runs the tests and compares the programs of their processes, too, with the budget.
+func run(m *testing.M) (status int) {
+	file := os.Getenv(programs.Env)
+	if file == "" {
+		dir, err := os.MkdirTemp("", "programs")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, "programs")
+		os.Setenv(programs.Env, file)
+	}
+	status = m.Run()
+	seen, err := programs.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return status // none
+	}
+	if err = cmp.Or(err, budget.Programs(seen[programs.Binary()])); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }
 
 // Shell starts processes in an empty working folder.
