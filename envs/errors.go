@@ -74,7 +74,11 @@ func Line(e Environment, method string) string {
 
 // MethodLine is the "file:line" of a method of v, for errors about its results; "" if that is not known.
 func MethodLine(v any, method string) string {
-	m, ok := reflect.TypeOf(v).MethodByName(method)
+	find, ok := methods[method]
+	if !ok {
+		return ""
+	}
+	m, ok := find(reflect.TypeOf(v))
 	if !ok {
 		return ""
 	}
@@ -83,6 +87,34 @@ func MethodLine(v any, method string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
+
+// methods finds the methods whose results are checked. Each name is a constant where reflect gets it: with a variable,
+// the linker keeps every exported method of every type in the program.
+var methods = map[string]func(reflect.Type) (reflect.Method, bool){
+	// Of environments.
+	"Reset":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Reset") },
+	"Step":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Step") },
+	"Observe":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Observe") },
+	"Spec":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Spec") },
+	"Legal":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Legal") },
+	"Describe":     func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Describe") },
+	"DescribeStep": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DescribeStep") },
+	"Objectives":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Objectives") },
+	"Player":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Player") },
+	"Rewards":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Rewards") },
+	// Of policies.
+	"Make":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Make") },
+	"Init":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Init") },
+	"Prepare": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Prepare") },
+	"Start":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Start") },
+	"Act":     func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Act") },
+	"Learn":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Learn") },
+	// Of strategies, which have Init, too.
+	"GroupSize": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GroupSize") },
+	"Sample":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sample") },
+	"Member":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
+	"Centre":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Centre") },
 }
 
 // ResultError is the error of a method of v that returned what cannot be used. what is v's role, such as "policy".

@@ -8,6 +8,8 @@ import (
 	"strconv"
 )
 
+func returnAddresses(*[stackDepth]uintptr) {} // none: every stack is searched
+
 // goroutineID reads the id that the runtime prints in front of every stack trace.
 func goroutineID() uint64 {
 	var buf [64]byte

@@ -19,9 +19,78 @@ const (
 	nowhere position = 1 // no frame is the user's
 )
 
-// capture is the position of the caller's caller, skip frames further out. Walking the stack is what tracing spends
-// most of its time on, and the user's frame is mostly near: the walk goes on only where it is not.
+// stackDepth is the number of return addresses that tell stacks apart.
+const stackDepth = 16
+
+// stack is what decides the position of a node: the nearest return addresses, the innermost first, and the frames that
+// do not count.
+type stack struct {
+	skip int
+	at   [stackDepth]uintptr
+}
+
+// stacks remembers positions by stacks. The same lines are traced many times, and what decodes a stack takes far longer
+// than what tells it apart. A stack that does not decide its position has the position unknown.
+var stacks = struct {
+	sync.RWMutex
+	known map[stack]position
+}{known: map[stack]position{}}
+
+// mostStacks bounds the memory of stacks.
+const mostStacks = 1 << 16
+
+// capture is the position of the caller's caller, skip frames further out.
+//
+//go:noinline
 func capture(skip int) position {
+	s := stack{skip: skip}
+	returnAddresses(&s.at)
+	stacks.RLock()
+	p, seen := stacks.known[s]
+	stacks.RUnlock()
+	if p != unknown {
+		return p
+	}
+	p = search(skip + 1)
+	if seen {
+		return p
+	}
+	remembered := p
+	if !s.decides(p) {
+		remembered = unknown
+	}
+	stacks.Lock()
+	if len(stacks.known) == mostStacks {
+		clear(stacks.known)
+	}
+	stacks.known[s] = remembered
+	stacks.Unlock()
+	return p
+}
+
+// decides reports whether the return addresses of s reach p, so that every stack with them has this position. Frames as
+// Go prints them are compared with them: each is at a return address, or it is the function into which the frame before
+// was inlined. Return addresses in between belong to functions that Go made and does not print.
+func (s *stack) decides(p position) bool {
+	var pcs [4 * stackDepth]uintptr
+	left, within := s.at[:], uintptr(0)
+	for i, pc := range pcs[:runtime.Callers(3, pcs[:])] {
+		function := runtime.FuncForPC(pc - 1).Entry() // of the outermost one at an address
+		if k := slices.Index(left, pc); k >= 0 {
+			left, within = left[k+1:], function
+		} else if function != within {
+			return false
+		}
+		if i >= s.skip && position(pc) == p {
+			return true
+		}
+	}
+	return false
+}
+
+// search finds the position of the caller's caller, skip frames further out, in the stack as Go prints it. The user's
+// frame is mostly near: the walk goes on only where it is not.
+func search(skip int) position {
 	var pcs [64]uintptr
 	for from, n := 0, 8; ; from, n = from+n, min(2*n, len(pcs)) {
 		found := pcs[:runtime.Callers(skip+2+from, pcs[:n])]

@@ -91,49 +91,78 @@ var numberType = reflect.TypeFor[Number]()
 
 // Fields lists the settings of the struct that ptr points to, in order, without Deprecated ones. Their Default is the
 // current value.
-func Fields(ptr any) []Field {
-	return slices.DeleteFunc(allFields(ptr), func(f Field) bool { return f.Gone() != "" })
-}
+func Fields(ptr any) []Field { return fieldsOf(ptr, false) }
 
 // Deprecated lists settings that only config files of earlier versions have. A program that reads such a file sets and
 // checks them, and nothing else is done with them.
-func Deprecated(ptr any) []Field {
-	return slices.DeleteFunc(allFields(ptr), func(f Field) bool { return f.Gone() == "" })
-}
+func Deprecated(ptr any) []Field { return fieldsOf(ptr, true) }
 
-func allFields(ptr any) []Field {
-	v := reflect.ValueOf(ptr)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return nil
+func fieldsOf(ptr any, deprecated bool) (fields []Field) {
+	v, all := described(ptr)
+	for _, d := range all {
+		if d.gone == deprecated {
+			fields = append(fields, d.in(v))
+		}
 	}
-	return fieldsOf(v.Elem(), "")
+	return fields
 }
 
 // Gone returns why a deprecated setting is gone; "" of any other.
 func (f Field) Gone() string { return f.tag.Get("deprecated") }
 
-// fieldsOf lists the settings of a struct. outer has the tags that all of them have.
-func fieldsOf(v reflect.Value, outer reflect.StructTag) (fields []Field) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+// description is a setting of a type of structs: the field without its value, and where it is.
+type description struct {
+	Field
+	index []int
+	gone  bool
+}
+
+// in returns the setting with its value in a struct.
+func (d *description) in(v reflect.Value) Field {
+	f := d.Field
+	f.value = v.FieldByIndex(d.index)
+	f.Default = f.Text()
+	return f
+}
+
+// descriptions keeps what describe returns: commands list the settings of one struct many times, at every start.
+var descriptions sync.Map
+
+// described returns the struct that ptr points to and the descriptions of its settings; none for other values.
+func described(ptr any) (reflect.Value, []description) {
+	v := reflect.ValueOf(ptr)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return v, nil
+	}
+	v = v.Elem()
+	all, known := descriptions.Load(v.Type())
+	if !known {
+		all, _ = descriptions.LoadOrStore(v.Type(), describe(v.Type(), "", nil))
+	}
+	return v, all.([]description)
+}
+
+// describe describes the settings of a type. outer has the tags that all of them have, and at is where the struct is.
+func describe(t reflect.Type, outer reflect.StructTag, at []int) (all []description) {
+	for i := range t.NumField() {
+		f, index := t.Field(i), append(slices.Clip(at), i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
-			fields = append(fields, fieldsOf(v.Field(i), joined(f.Tag, outer))...)
+			all = append(all, describe(f.Type, joined(f.Tag, outer), index)...)
 			continue
 		}
 		name, ok := f.Tag.Lookup("set")
 		if !ok || !f.IsExported() {
 			continue
 		}
-		tag, help := tagOf(v.Type(), i)
+		tag, help := tagOf(t, i)
 		tag = joined(tag, outer)
 		_, advanced := tag.Lookup("advanced")
-		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType,
-			Advanced: advanced, tag: tag, value: v.Field(i)}
-		x.Type = typeName(f.Type)
-		x.Default, x.Wants = x.Text(), x.wants()
-		fields = append(fields, x)
+		x := Field{Name: name, Help: help, Short: tag.Get("short"), Type: typeName(f.Type), Traced: f.Type == numberType,
+			Advanced: advanced, tag: tag}
+		x.Wants = x.wants()
+		all = append(all, description{x, index, x.Gone() != ""})
 	}
-	return fields
+	return all
 }
 
 // joined returns a tag with those of the struct that embeds it. Conditions of needs must all hold; of other keys the
@@ -146,24 +175,8 @@ func joined(tag, outer reflect.StructTag) reflect.StructTag {
 	return tag + " " + outer
 }
 
-// tags keeps what tagOf returns: commands list the settings of one struct many times, at every start.
-var tags sync.Map
-
 // tagOf returns the tag and the help text of a field, with those of the blank fields after it.
 func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
-	type field struct {
-		of reflect.Type
-		i  int
-	}
-	type text struct {
-		tag  reflect.StructTag
-		help string
-	}
-	key := field{t, i}
-	if kept, ok := tags.Load(key); ok {
-		return kept.(text).tag, kept.(text).help
-	}
-	defer func() { tags.Store(key, text{tag, help}) }()
 	tag, help = t.Field(i).Tag, t.Field(i).Tag.Get("help")
 	for i++; i < t.NumField() && t.Field(i).Name == "_"; i++ {
 		tag += " " + t.Field(i).Tag
@@ -213,12 +226,12 @@ func typeName(t reflect.Type) string {
 
 // Lookup finds a setting by its name.
 func Lookup(ptr any, name string) (Field, bool) {
-	fields := Fields(ptr)
-	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	v, all := described(ptr)
+	i := slices.IndexFunc(all, func(d description) bool { return d.Name == name && !d.gone })
 	if i < 0 {
 		return Field{}, false
 	}
-	return fields[i], true
+	return all[i].in(v), true
 }
 
 // Names lists the names of the settings.
@@ -451,30 +464,26 @@ func Check(ptr any) error {
 
 // Check returns an *Error if the value is out of its range.
 func (f Field) Check() error {
-	wrong := Wrong(f.Name, f.Text(), "%s", f.Wants)
-	wrong.Got = f.Text()
 	if f.Type == "text" {
-		wrong.Got = strconv.Quote(shorten(f.Text()))
 		if list, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(list, ","), f.value.String()) {
-			wrong.Wants += didYouMean(f.value.String(), strings.Split(list, ","))
-			return wrong
+			return &Error{f.Name, strconv.Quote(shorten(f.Text())),
+				f.Wants + didYouMean(f.value.String(), strings.Split(list, ","))}
 		}
 		return nil
 	}
 	if n, ok := f.Number(); ok && n.Each != "" {
 		if _, ok := parseEach(n.Each); !ok {
-			return wrong
+			return &Error{f.Name, f.Text(), f.Wants}
 		}
 	}
 	for _, x := range f.numbers() {
 		if !f.holds(x) {
-			return wrong
+			return &Error{f.Name, f.Text(), f.Wants}
 		}
 	}
 	if n, ok := f.Number(); ok && n.reversed() {
 		b := n.bounds()
-		wrong.Wants = fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))
-		return wrong
+		return &Error{f.Name, f.Text(), fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))}
 	}
 	return nil
 }

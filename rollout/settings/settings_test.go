@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -82,6 +83,28 @@ func TestFields(t *testing.T) {
 			X int `set:"x" min:"few"`
 		}{})
 	})
+}
+
+// Settings of a type are described once. Values are those of each struct, and what a struct that embeds another one adds
+// to its tags is its own.
+func TestFieldsOfSeveral(t *testing.T) {
+	type rare struct {
+		common `advanced:"" needs:"kind=a"`
+		Kind   string `set:"kind"`
+	}
+	a, b, c := common{Seed: 1}, common{Seed: 2}, rare{common{Seed: 3}, "x"}
+	for range 2 {
+		for i, ptr := range []any{&a, &b, &c, &c.common} {
+			f, ok := Lookup(ptr, "seed")
+			require.True(t, ok)
+			require.Equal(t, fmt.Sprint([]int64{a.Seed, b.Seed, c.Seed, c.Seed}[i]), f.Default)
+			require.Equal(t, f, Fields(ptr)[0])
+			require.Equal(t, i == 2, f.Advanced)
+			require.Equal(t, i == 2, f.tag.Get("needs") == "kind=a")
+			require.NoError(t, f.Set(int64(10+i)))
+		}
+		require.Equal(t, []int64{10, 11, 13}, []int64{a.Seed, b.Seed, c.Seed})
+	}
 }
 
 // 30.277: settings of earlier versions are among no others.

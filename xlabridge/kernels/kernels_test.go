@@ -1,4 +1,4 @@
-package kernels
+package kernels_test
 
 import (
 	"path/filepath"
@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/kernels"
 )
 
 // The list has every C file of the folder, with its instruction sets, and no name twice.
 func TestListMatchesTheFolder(t *testing.T) {
 	want, names := []string{"ffi.c", "sparse_handler.c", "narrowdot_sets.c"}, map[string]bool{}
-	for _, k := range All {
+	for _, k := range kernels.All {
 		require.False(t, names[k.Name], "%s is listed twice", k.Name)
 		require.NotNil(t, k.Handler, k.Name)
 		names[k.Name] = true
@@ -33,5 +35,5 @@ func TestListMatchesTheFolder(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(have)
 	require.Equal(t, slices.Compact(want), have)
-	require.Regexp(t, regexp.MustCompile(`^plain`), SparseSets()[0])
+	require.Regexp(t, regexp.MustCompile(`^plain`), kernels.SparseSets()[0])
 }

@@ -156,7 +156,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	a.args = backendFirst(args)
+	a.args = versionAlone(backendFirst(args))
 	root := newRoot(a)
 	a.args = showAll(root, a.args)
 	return console.Run(ctx, root, joinBools(a.args), a.Streams)
@@ -199,15 +199,15 @@ func newRoot(a *App) *cobra.Command {
 		Example: "  xlarun evolve CartPole-v1\n" +
 			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, " +
 			"powershell",
-		Version:           console.Version(),
 		Args:              cobra.ArbitraryArgs,
-		RunE:              groupCommand,
+		RunE:              rootCommand,
 		PersistentPreRunE: notEmpty,
 
 		DisableFlagsInUseLine: true,
 	}
 	root.SetHelpFunc(a.showHelp)
-	root.SetVersionTemplate(versionText())
+	root.Flags().BoolP("version", "v", false, "version for xlarun")
+	_ = root.Flags().SetAnnotation("version", cobra.FlagSetByCobraAnnotation, []string{"true"}) // completed as --help is
 	root.SetHelpCommand(helpCommand(a))
 	for _, k := range allKinds() {
 		cmd := kindCommand(a, k)
@@ -229,7 +229,7 @@ func newRoot(a *App) *cobra.Command {
 
 // notEmpty refuses empty arguments and names of files, which come from variables that are not set.
 func notEmpty(cmd *cobra.Command, args []string) (err error) {
-	if completes(cmd.Name()) { // the word at the cursor may be empty
+	if completes(cmd.Name()) || asksVersion(cmd) { // the word at the cursor may be empty
 		return nil
 	}
 	for i, arg := range args {

@@ -190,9 +190,11 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("version"))
 	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
 	text := b.out.String()
-	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("--version"))
-	require.Equal(t, text, b.out.String())
+	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""}} {
+		b.out.b.Reset()
+		require.Equal(t, StatusOK, b.do(args...))
+		require.Equal(t, text, b.out.String())
+	}
 }
 
 func TestPluginCommands(t *testing.T) {

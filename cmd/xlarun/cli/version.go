@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,30 @@ import (
 // versionText returns the line of xlarun version and xlarun --version.
 func versionText() string {
 	return fmt.Sprintf("xlarun %s, %s %s/%s\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// asksVersion reports whether a command line has the flag --version. A flag of Cobra's own would print by a template,
+// whose package makes the linker keep every exported method of every type.
+func asksVersion(cmd *cobra.Command) bool {
+	asks, err := cmd.Flags().GetBool("version")
+	return err == nil && asks
+}
+
+// versionAlone drops the word after --version, which prints the version whatever follows.
+func versionAlone(args []string) []string {
+	if len(args) == 2 && (args[0] == "--version" || args[0] == "-v") && !strings.HasPrefix(args[1], "-") {
+		return args[:1]
+	}
+	return args
+}
+
+// rootCommand is the body of xlarun without a command.
+func rootCommand(cmd *cobra.Command, args []string) error {
+	if asksVersion(cmd) {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
+		return err
+	}
+	return groupCommand(cmd, args)
 }
 
 func versionCommand(a *App) *cobra.Command {
