@@ -45,7 +45,7 @@ var rooms = []room{
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
-	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
+	{"xlabridge/xlatest", []string{"graph", "xlabridge/...", "internal/floatmode"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/protobuf", "third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},

@@ -33,6 +33,7 @@ type request struct {
 	renew       bool   // see Options.Renew
 	keepFusions bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
 	text        string // identifies the program in Metadata.Program; set by key
+	host        string // identifies the kind of CPU
 
 	info CompileInfo  // out
 	raw  *C.xp_loaded // out
@@ -62,18 +63,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, err
 	}
 	defer done()
-	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
-		userOptions: o.XLA, renew: c.renew}
-	maps.Copy(r.overrides, o.XLA)
-	if extra, ok := r.overrides[extraOptions].(string); ok {
-		r.extra = extra
-		delete(r.overrides, extraOptions)
-	}
-	if o.NoCache || c.plansOnly {
-		r.store, r.noStore = nil, "turned off for this program"
-	}
-	if _, err := appendOverrides(nil, r.overrides); err != nil {
-		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
+	r, err := c.newRequest(name, defaults, o)
+	if err != nil {
+		return nil, err
 	}
 	if c.topology != nil {
 		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))
@@ -101,6 +93,24 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
 }
 
+// newRequest returns the request for a program with default options, which the caller's options override.
+func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
+	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
+		userOptions: o.XLA, renew: c.renew, host: hostFingerprint()}
+	maps.Copy(r.overrides, o.XLA)
+	if extra, ok := r.overrides[extraOptions].(string); ok {
+		r.extra = extra
+		delete(r.overrides, extraOptions)
+	}
+	if o.NoCache || c.plansOnly {
+		r.store, r.noStore = nil, "turned off for this program"
+	}
+	if _, err := appendOverrides(nil, r.overrides); err != nil {
+		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
+	}
+	return r, nil
+}
+
 // xlabridgeCompile replaces PJRT_Client_Compile for go-xla.
 //
 //export xlabridgeCompile
@@ -111,7 +121,8 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	if found, ok := requests.Load(uintptr(unsafe.Pointer(args.program.code))); ok {
 		r = found.(*request)
 	} else {
-		r = &request{name: "(not ours)", store: l.getStore(), noStore: "no client has opened one"}
+		r = &request{name: "(not ours)", store: l.getStore(), noStore: "no client has opened one",
+			host: hostFingerprint()}
 	}
 	start := time.Now()
 	defer func() {
@@ -245,7 +256,7 @@ func (r *request) unusable(key cache.Key, err error) {
 func (r *request) key(l *library, code []byte, format string, options []byte, platform string) cache.Key {
 	overrides, host := r.overrides, ""
 	if strings.HasPrefix(platform, "cpu\n") {
-		host = hostFingerprint()
+		host = r.host
 	} else if _, ok := overrides[cudaDataDir]; ok {
 		overrides = maps.Clone(overrides)
 		delete(overrides, cudaDataDir) // a folder of this machine

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/internal/floatmode"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/inside"
 )
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
@@ -82,4 +84,13 @@ func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Cl
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
 	})
 	return c
+}
+
+// CompiledWith says what a client would compile a program with: the target, the compiler's options, and the key in the
+// cache, separated by tabs. It is the same on all machines: the processor, its cores and the plugin are made up.
+func CompiledWith(t testing.TB, c *xlabridge.Client, p *graph.Program, o xlabridge.CompileOptions) string {
+	t.Helper()
+	line, err := inside.CompiledWith(c, p, o)
+	require.NoError(t, err)
+	return line
 }
