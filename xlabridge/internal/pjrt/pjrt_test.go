@@ -3,7 +3,6 @@ package pjrt
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -252,8 +251,6 @@ func TestUnpinnedMemory(t *testing.T) {
 		size uintptr
 		data *[8]byte
 	}{data: new([8]byte)}
-	defer func() {
-		require.Equal(t, "argument of cgo function has Go pointer to unpinned Go pointer", fmt.Sprint(recover()))
-	}()
+	defer func() { require.ErrorContains(t, recover().(error), "has Go pointer to unpinned Go pointer") }()
 	_ = callAt(p, p.entry(20), args)
 }
