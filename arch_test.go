@@ -45,7 +45,9 @@ var rooms = []room{
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
-	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/budget", "internal/floatmode",
+	{"xlabridge/internal/pjrt", []string{"internal/protobuf", "third_party/pjrt"},
+		[]string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"xlabridge/xlatest", []string{"graph", "xlabridge/...", "internal/budget", "internal/floatmode",
 		"internal/programs"}, nil},
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/programs", "internal/protobuf",
 		"third_party/pjrt"}, nil},
@@ -138,6 +140,12 @@ var rooms = []room{
 // testOnly are modules that tests import and no program does.
 var testOnly = []string{"github.com/dop251/goja", "mvdan.cc/sh/v3"}
 
+// onlyIn are packages of go-xla, and the only package of a program that imports each.
+var onlyIn = map[string]string{
+	"github.com/gomlx/go-xla/pjrt":      "xlabridge/goxla",
+	"github.com/gomlx/go-xla/installer": "xlabridge/plugin",
+}
+
 // matches tells whether a package's path is one that the pattern means.
 func matches(pattern, path string) bool {
 	folder, all := strings.CutSuffix(pattern, "...")
@@ -223,6 +231,9 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 			if slices.ContainsFunc(testOnly, func(m string) bool { return matches(m+"/...", imported) }) {
 				t.Errorf("package %s imports %s, which is for tests only", path, imported)
 			}
+			if strings.HasPrefix(imported, "github.com/gomlx/go-xla/") && onlyIn[imported] != path {
+				t.Errorf("package %s imports %s, which only %v do", path, imported, onlyIn)
+			}
 			allowed := r.external
 			name, own := strings.CutPrefix(imported, module+"/")
 			if own {
@@ -242,13 +253,12 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 	require.Greater(t, seen, 5, "go list found almost no packages")
 }
 
-// TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of third_party/pjrt by their path, and
-// of the system. Its package imports third_party/pjrt then, so that it is built anew when those headers change. No flag
+// TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of another package's by their path, and
+// of the system. Its package imports the other package then, so that it is built anew when those headers change. No flag
 // names a folder: the go command would build the package again in each checkout.
 func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"]+)"`)
 	flags := regexp.MustCompile(`(?m)^#cgo .*(-I|SRCDIR)`)
-	const headers = "third_party/pjrt"
 	seen := 0
 	for _, p := range goList(t, "./...") {
 		if !slices.Contains(p.Imports, "C") {
@@ -271,10 +281,8 @@ func TestCIncludesKeepToTheirFolder(t *testing.T) {
 				if name == "_cgo_export.h" {
 					continue
 				}
-				if at := filepath.Join(folder, name); filepath.Dir(at) == headers {
-					require.Contains(t, p.Imports, "xlarun/"+headers, "%s includes %s", path, name)
-				} else if filepath.Dir(at) != folder {
-					t.Errorf("%s includes %s, which is neither in its folder nor in %s", path, name, headers)
+				if at := filepath.Dir(filepath.Join(folder, name)); at != folder {
+					require.Contains(t, p.Imports, "xlarun/"+at, "%s includes %s", path, name)
 				}
 				require.FileExists(t, filepath.Join(folder, name))
 			}
@@ -286,7 +294,8 @@ func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	require.Greater(t, seen, 50, "almost no includes were found")
 }
 
-// TestOnlyTheBridgeCompilesC: C kernels are in xlabridge/kernels, the shim around a plugin's API in xlabridge.
+// TestOnlyTheBridgeCompilesC: C kernels are in xlabridge/kernels, calls of a plugin in xlabridge/internal/pjrt, and the
+// plugin's memory and callbacks in xlabridge.
 func TestOnlyTheBridgeCompilesC(t *testing.T) {
 	var packages []string
 	for _, p := range goList(t, "./...") {
@@ -294,7 +303,8 @@ func TestOnlyTheBridgeCompilesC(t *testing.T) {
 			packages = append(packages, p.ImportPath)
 		}
 	}
-	require.ElementsMatch(t, []string{"xlarun/xlabridge", "xlarun/xlabridge/kernels"}, packages)
+	require.ElementsMatch(t, []string{"xlarun/xlabridge", "xlarun/xlabridge/goxla", "xlarun/xlabridge/internal/pjrt",
+		"xlarun/xlabridge/kernels"}, packages)
 }
 
 // TestNoRegistryHost finds hosts of package registries in what the repository holds: their clients know their own.

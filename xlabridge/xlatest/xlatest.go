@@ -10,11 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/inside"
 )
 
 func init() { programs.Record() }
@@ -87,4 +89,13 @@ func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Cl
 		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
+}
+
+// CompiledWith says what a client would compile a program with: the target, the compiler's options, and the key in the
+// cache, separated by tabs. It is the same on all machines: the processor, its cores and the plugin are made up.
+func CompiledWith(t testing.TB, c *xlabridge.Client, p *graph.Program, o xlabridge.CompileOptions) string {
+	t.Helper()
+	line, err := inside.CompiledWith(c, p, o)
+	require.NoError(t, err)
+	return line
 }

@@ -1,4 +1,4 @@
-package xlabridge
+package pjrt
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/internal/ctest"
 )
 
 // abiFields pairs our structures and fields with those of the header that go-xla is built from.
@@ -15,6 +17,33 @@ var abiFields = map[string][]string{
 	"xp_version PJRT_Api_Version": {"major_version", "minor_version"},
 	"xp_api PJRT_Api": {"version pjrt_api_version",
 		"fn PJRT_Error_Destroy"},
+	"xp_plugin_initialize_args PJRT_Plugin_Initialize_Args": {},
+	"xp_plugin_attributes_args PJRT_Plugin_Attributes_Args": {"attributes", "num_attributes"},
+	"xp_event_args PJRT_Event_Await_Args":                   {"event"},
+	"xp_event_args PJRT_Event_Destroy_Args":                 {"event"},
+	"xp_client_destroy_args PJRT_Client_Destroy_Args":       {"client"},
+	"xp_client_devices_args PJRT_Client_Devices_Args":       {"client", "devices", "num_devices"},
+	"xp_client_assignment_args PJRT_Client_DefaultDeviceAssignment_Args": {"client", "num_replicas", "num_partitions",
+		"size default_assignment_size", "assignment default_assignment"},
+	"xp_description_text_args PJRT_DeviceDescription_DebugString_Args": {"description device_description",
+		"text debug_string", "text_size debug_string_size"},
+	"xp_layout PJRT_Buffer_MemoryLayout": {"type", "tiled.minor_to_major", "tiled.minor_to_major_size",
+		"tiled.num_tiles"},
+	"xp_from_host_args PJRT_Client_BufferFromHostBuffer_Args": {"client", "data", "type", "dims", "num_dims",
+		"byte_strides", "num_byte_strides", "semantics host_buffer_semantics", "device", "memory",
+		"layout device_layout", "done done_with_host_buffer", "buffer"},
+	"xp_buffer_destroy_args PJRT_Buffer_Destroy_Args":       {"buffer"},
+	"xp_buffer_type_args PJRT_Buffer_ElementType_Args":      {"buffer", "type"},
+	"xp_buffer_dims_args PJRT_Buffer_Dimensions_Args":       {"buffer", "dims", "num_dims"},
+	"xp_buffer_pointer_args PJRT_Buffer_UnsafePointer_Args": {"buffer", "pointer buffer_pointer"},
+	"xp_to_host_args PJRT_Buffer_ToHostBuffer_Args": {"buffer src", "layout host_layout", "dst", "size dst_size",
+		"event"},
+	"xp_execute_options PJRT_ExecuteOptions": {"send_callbacks", "recv_callbacks", "num_send num_send_ops",
+		"num_recv num_recv_ops", "launch_id", "kept non_donatable_input_indices",
+		"num_kept num_non_donatable_input_indices", "context", "call_location", "num_tasks", "task_ids",
+		"incarnation_ids", "multi_slice_config"},
+	"xp_execute_args PJRT_LoadedExecutable_Execute_Args": {"loaded executable", "options", "arguments argument_lists",
+		"num_devices", "num_args", "outputs output_lists", "complete device_complete_events", "device execute_device"},
 	"xp_named_value PJRT_NamedValue": {"name", "name_size", "type",
 		"value string_value", "value_size"},
 	"xp_error_destroy_args PJRT_Error_Destroy_Args": {"error"},
@@ -110,6 +139,20 @@ var abiPlaces = map[string]string{
 	"XP_EXECUTABLE_MEMORY_STATS":    "PJRT_Executable_GetCompiledMemoryStats",
 	"XP_EXECUTABLE_COMPILE_OPTIONS": "PJRT_Executable_GetCompileOptions",
 	"XP_LOADED_DESTROY":             "PJRT_LoadedExecutable_Destroy",
+	"XP_PLUGIN_INITIALIZE":          "PJRT_Plugin_Initialize",
+	"XP_PLUGIN_ATTRIBUTES":          "PJRT_Plugin_Attributes",
+	"XP_EVENT_DESTROY":              "PJRT_Event_Destroy",
+	"XP_EVENT_AWAIT":                "PJRT_Event_Await",
+	"XP_CLIENT_DEVICES":             "PJRT_Client_Devices",
+	"XP_CLIENT_DEFAULT_ASSIGNMENT":  "PJRT_Client_DefaultDeviceAssignment",
+	"XP_BUFFER_FROM_HOST":           "PJRT_Client_BufferFromHostBuffer",
+	"XP_DESCRIPTION_DEBUG":          "PJRT_DeviceDescription_DebugString",
+	"XP_LOADED_EXECUTE":             "PJRT_LoadedExecutable_Execute",
+	"XP_BUFFER_DESTROY":             "PJRT_Buffer_Destroy",
+	"XP_BUFFER_TYPE":                "PJRT_Buffer_ElementType",
+	"XP_BUFFER_DIMS":                "PJRT_Buffer_Dimensions",
+	"XP_BUFFER_TO_HOST":             "PJRT_Buffer_ToHostBuffer",
+	"XP_BUFFER_POINTER":             "PJRT_Buffer_UnsafePointer",
 }
 
 // TestABI has the C compiler hold every structure, field and place of our header against the
@@ -151,7 +194,8 @@ func TestABI(t *testing.T) {
 		"XP_INT64_LIST": "kInt64List", "XP_FLOAT": "kFloat", "XP_BOOL": "kBool"} {
 		fmt.Fprintf(&text, "_Static_assert((int)%s == (int)PJRT_NamedValue_%s, \"%s\");\n", our, their, our)
 	}
-	fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_Api) <= offsetof(xp_api, fn) + %d * sizeof(void *), \"padded\");\n",
-		padded)
-	cc(t, text.String(), "-c", "-I", filepath.Join(dir, "pjrt"))
+	text.WriteString("_Static_assert(sizeof(PJRT_Api) <= offsetof(xp_api, fn) + XP_PADDED * sizeof(void *), \"\");\n" +
+		"_Static_assert(XP_UNTIL_TRANSFERRED == PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes, \"\");\n" +
+		"_Static_assert(PJRT_Buffer_MemoryLayout_Type_Tiled == 0, \"\");\n")
+	ctest.Compile(t, text.String(), "-c", "-I", filepath.Join(dir, "pjrt"))
 }

@@ -1,0 +1,80 @@
+package pjrt
+
+/*
+#include "pjrt.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+)
+
+// Topology describes devices that need not be there.
+type Topology struct {
+	Platform, Version string
+	Kinds             []string // of each device
+	plugin            *Plugin
+	raw               *C.xp_topology
+}
+
+// NewTopology makes a topology of the plugin by its name and options.
+func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	first, n, err := namedValues(&pin, options)
+	if err != nil {
+		return nil, err
+	}
+	args := &C.xp_topology_create_args{name: terminated(&pin, name), name_size: C.size_t(len(name)),
+		create_options: first, num_options: n}
+	if err := call(p, C.XP_TOPOLOGY_CREATE, args); err != nil {
+		return nil, err
+	}
+	t := &Topology{plugin: p, raw: args.topology}
+	if err := errors.Join(t.text(C.XP_TOPOLOGY_PLATFORM_NAME, &t.Platform),
+		t.text(C.XP_TOPOLOGY_PLATFORM_VERSION, &t.Version), t.listDevices()); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Topology) text(which C.int, out *string) error {
+	args := &C.xp_topology_text_args{topology: t.raw}
+	err := call(t.plugin, which, args)
+	*out = text(args.text, args.text_size)
+	return err
+}
+
+func (t *Topology) listDevices() error {
+	args := &C.xp_topology_descriptions_args{topology: t.raw}
+	if err := call(t.plugin, C.XP_TOPOLOGY_DESCRIPTIONS, args); err != nil {
+		return err
+	}
+	for _, d := range unsafe.Slice(args.descriptions, args.num_descriptions) {
+		kind, err := t.plugin.describe(C.XP_DESCRIPTION_KIND, d)
+		if err != nil {
+			return err
+		}
+		t.Kinds = append(t.Kinds, kind)
+	}
+	return nil
+}
+
+// Compile compiles a program for the devices, as Client.Compile does. It cannot run.
+func (t *Topology) Compile(code, options []byte) (*Program, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	args := &C.xp_topology_compile_args{topology: t.raw, program: program(&pin, code),
+		compile_options: chars(&pin, options), compile_options_size: C.size_t(len(options))}
+	if err := call(t.plugin, C.XP_COMPILE, args); err != nil {
+		return nil, err
+	}
+	return (&Program{plugin: t.plugin, executable: args.executable}).counted()
+}
+
+// Close destroys the topology.
+func (t *Topology) Close() error {
+	return call(t.plugin, C.XP_TOPOLOGY_DESTROY, &C.xp_topology_destroy_args{topology: t.raw})
+}
