@@ -82,7 +82,11 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	if err := cmp.Or(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
 		return r, err
 	}
-	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=30m"}
+	timeout := "10m" // a test may wait for ever
+	if long {
+		timeout = "60m"
+	}
+	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=" + timeout}
 	for _, p := range f.Packages {
 		args = append(args, "./"+p)
 	}
