@@ -187,17 +187,23 @@ type goPackage struct {
 	XTestGoFiles []string
 }
 
-func goList(t *testing.T, args ...string) []goPackage {
+// listed are answers of goList by its arguments.
+var listed = map[string][]goPackage{}
+
+func goList(t *testing.T, args ...string) (packages []goPackage) {
 	t.Helper()
+	if known, ok := listed[strings.Join(args, " ")]; ok {
+		return known
+	}
 	const fields = "-json=ImportPath,Standard,Imports,Module,TestGoFiles,XTestGoFiles"
 	cmd := exec.Command("go", append([]string{"list", fields}, args...)...)
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	var packages []goPackage
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
 		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
+			listed[strings.Join(args, " ")] = packages
 			return packages
 		}
 		require.NoError(t, err)

@@ -74,7 +74,7 @@ func (f fault) run(root string, long bool) (r result, err error) {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	file, overlay := filepath.Join(dir, "file"), filepath.Join(dir, "overlay.json")
+	file, overlay := filepath.Join(dir, filepath.Base(f.File)), filepath.Join(dir, "overlay.json")
 	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, f.File): file}})
 	if err != nil {
 		return r, err
@@ -82,7 +82,11 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	if err := cmp.Or(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
 		return r, err
 	}
-	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=30m"}
+	timeout := "10m" // a test may wait for ever
+	if long {
+		timeout = "60m"
+	}
+	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=" + timeout}
 	for _, p := range f.Packages {
 		args = append(args, "./"+p)
 	}
@@ -107,8 +111,14 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<26)
 	for lines.Scan() {
-		var e struct{ Action, Package, Test, FailedBuild string }
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Action != "fail" || strings.Contains(e.Test, "/") {
+		var e struct{ Action, Package, Test, Output, FailedBuild string }
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			continue
+		}
+		if e.Action == "build-output" {
+			fmt.Fprint(os.Stderr, e.Output)
+		}
+		if e.Action != "fail" || strings.Contains(e.Test, "/") {
 			continue
 		}
 		r.builds = r.builds && e.FailedBuild == ""
