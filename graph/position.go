@@ -19,25 +19,34 @@ const (
 	nowhere position = 1 // no frame is the user's
 )
 
-// stackDepth is the number of return addresses that tell stacks apart.
-const stackDepth = 16
+// stackDepth is the number of return addresses that can tell stacks apart.
+const stackDepth = 32
 
-// stack is what decides the position of a node: the nearest return addresses, the innermost first, and the frames that
-// do not count.
+// stack is what may decide the position of a node: the nearest return addresses, the innermost first, and the frames
+// that do not count.
 type stack struct {
 	skip int
 	at   [stackDepth]uintptr
 }
 
-// stacks remembers positions by stacks. The same lines are traced many times, and what decodes a stack takes far longer
-// than what tells it apart. A stack that does not decide its position has the position unknown.
+// nearest is s with its first n return addresses.
+func (s *stack) nearest(n int) stack {
+	near := stack{skip: s.skip}
+	copy(near.at[:n], s.at[:n])
+	return near
+}
+
+// stacks remembers positions by stacks, with as few return addresses as decide them. What decodes a stack takes far
+// longer than what tells it apart. A stack that does not decide its position has the position unknown.
 var stacks = struct {
 	sync.RWMutex
 	known map[stack]position
 }{known: map[stack]position{}}
 
-// mostStacks bounds the memory of stacks.
+// mostStacks bounds the memory of stacks, and reaches are the numbers of return addresses that are tried.
 const mostStacks = 1 << 16
+
+var reaches = [...]int{4, 12, stackDepth}
 
 // capture is the position of the caller's caller, skip frames further out.
 //
@@ -45,33 +54,49 @@ const mostStacks = 1 << 16
 func capture(skip int) position {
 	s := stack{skip: skip}
 	returnAddresses(&s.at)
-	stacks.RLock()
-	p, seen := stacks.known[s]
-	stacks.RUnlock()
+	p, seen := s.recall()
 	if p != unknown {
 		return p
 	}
 	p = search(skip + 1)
-	if seen {
-		return p
+	if !seen {
+		s.remember(p, s.reach(p))
 	}
-	remembered := p
-	if !s.decides(p) {
-		remembered = unknown
-	}
-	stacks.Lock()
-	if len(stacks.known) == mostStacks {
-		clear(stacks.known)
-	}
-	stacks.known[s] = remembered
-	stacks.Unlock()
 	return p
 }
 
-// decides reports whether the return addresses of s reach p, so that every stack with them has this position. Frames as
-// Go prints them are compared with them: each is at a return address, or it is the function into which the frame before
-// was inlined. Return addresses in between belong to functions that Go made and does not print.
-func (s *stack) decides(p position) bool {
+// recall returns the position of a stack, and whether it was seen before; unknown if it has to be searched.
+func (s *stack) recall() (p position, seen bool) {
+	stacks.RLock()
+	defer stacks.RUnlock()
+	for _, n := range reaches {
+		if p, seen = stacks.known[s.nearest(n)]; p != unknown || !seen {
+			break
+		}
+	}
+	return p, seen
+}
+
+// remember keeps the position of a stack, of which reach return addresses decide it; 0: none do.
+func (s *stack) remember(p position, reach int) {
+	stacks.Lock()
+	defer stacks.Unlock()
+	if len(stacks.known) > mostStacks {
+		clear(stacks.known)
+	}
+	for _, n := range reaches {
+		if reach > 0 && n >= reach {
+			stacks.known[s.nearest(n)] = p
+			return
+		}
+		stacks.known[s.nearest(n)] = unknown
+	}
+}
+
+// reach returns the number of return addresses of s that decide its position p; 0 if they do not. Frames as Go prints
+// them are compared with them: each is at a return address, or it is the function into which the frame before was
+// inlined. Return addresses in between belong to functions that Go made and does not print.
+func (s *stack) reach(p position) int {
 	var pcs [4 * stackDepth]uintptr
 	left, within := s.at[:], uintptr(0)
 	for i, pc := range pcs[:runtime.Callers(3, pcs[:])] {
@@ -79,13 +104,13 @@ func (s *stack) decides(p position) bool {
 		if k := slices.Index(left, pc); k >= 0 {
 			left, within = left[k+1:], function
 		} else if function != within {
-			return false
+			return 0
 		}
 		if i >= s.skip && position(pc) == p {
-			return true
+			return stackDepth - len(left)
 		}
 	}
-	return false
+	return 0
 }
 
 // search finds the position of the caller's caller, skip frames further out, in the stack as Go prints it. The user's

@@ -1,3 +1,4 @@
+#include "plain.h"
 #define linalg_f32 xb_linalg_f32_plain
 #define linalg_f64 xb_linalg_f64_plain
 #define T float

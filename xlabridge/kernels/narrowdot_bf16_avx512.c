@@ -1,6 +1,7 @@
 // Products of bfloat16 with AVX512-BF16.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("arch=x86-64-v4,avx512bf16,prefer-vector-width=512")
+#pragma GCC optimize 2  // as fast as with 3, and compiles in three quarters of the time
 #include <immintrin.h>
 
 #include "narrowdot.h"
@@ -23,9 +24,14 @@ static inline __m512 products(__m512 sum, int32_t group, __m512bh line, const in
   return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(group), line);
 }
 
+static inline bool halves(const xb_dot_block *b) { return b->half; }
+
+static inline void put_half(const xb_dot_block *b, int64_t at, __mmask16 there, __m512 sum) {
+  _mm256_mask_storeu_epi16((uint16_t *)b->out + at, there, (__m256i)_mm512_cvtneps_pbh(sum));
+}
+
 static inline void put(const xb_dot_block *b, int64_t at, __mmask16 there, __m512 sum) {
-  if (b->half) _mm256_mask_storeu_epi16((uint16_t *)b->out + at, there, (__m256i)_mm512_cvtneps_pbh(sum));
-  else _mm512_mask_storeu_ps((float *)b->out + at, there, sum);
+  _mm512_mask_storeu_ps((float *)b->out + at, there, sum);
 }
 
 #include "narrowdot_rows.h"

@@ -15,6 +15,14 @@
 // Rows whose sums, and whose places, are in registers side by side; the numbers of a register.
 enum { MOST = 14, MOST_DIRECT = 8, W = 16 };
 
+#define EACH_SUM(DO) \
+  { \
+    _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) { \
+      if (i == rows - 1 && there < rows) break; \
+      _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) DO; \
+    } \
+  }
+
 // tile has the sums of `rows` rows and of a panel's first `vectors` registers of columns. Rows are packed, or lie as
 // they are. All but the places are constants where it is called, so that sums stay in registers. The first `there` rows
 // exist.
@@ -28,12 +36,12 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
-      sum[i][v] = begin_sums(b->first, first[i], sums + (i < there ? i : 0) * LINES + v * W);
+      sum[i][v] = begin_sums(b->first, first[i], sums + (i < rows - 1 || there == rows ? i : 0) * LINES + v * W);
   for (int64_t p = 0; p < (direct ? b->pieces : 1); p++) {
     int64_t n = direct ? b->piece_size[p] : b->inner;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
-      int64_t k = row + (i < there ? i : 0);
+      int64_t k = row + (i < rows - 1 || there == rows ? i : 0);
       x[i] = direct ? left + b->rows_at[k] + b->piece_at[p] : left + k * INNER;
     }
     for (int64_t k = 0; k < n; k += GROUP, right += GROUP * PANEL) {
@@ -49,16 +57,16 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
       }
     }
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; i++) {
-    if (i >= there) break;
+  __mmask16 mask[2];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; v++) {
-      int64_t n = b->columns - column - v * W;
-      if (b->last) put(b, b->at[row + i] + column + v * W, n >= W ? 0xffff : (__mmask16)((1u << n) - 1), sum[i][v]);
-      else memcpy(sums + i * LINES + v * W, &sum[i][v], sizeof sum[i][v]);
-    }
+  for (int v = 0; v < vectors; v++) {
+    int64_t n = b->columns - column - v * W;
+    mask[v] = n >= W ? 0xffff : (__mmask16)((1u << n) - 1);
   }
+  // Each form has a loop of its own: the compiler takes twice the time where every store asks for it.
+  if (!b->last) EACH_SUM(memcpy(sums + i * LINES + v * W, &sum[i][v], sizeof sum[i][v]))
+  else if (halves(b)) EACH_SUM(put_half(b, b->at[row + i] + column + v * W, mask[v], sum[i][v]))
+  else EACH_SUM(put(b, b->at[row + i] + column + v * W, mask[v], sum[i][v]))
 }
 
 // An odd number of rows goes as one more: half as many functions to compile.

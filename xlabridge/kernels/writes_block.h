@@ -99,13 +99,10 @@ LEAST(double, uint64_t)
   RUN(max_##T, T, most_##T(a, b)) \
   RUN(min_##T, T, least_##T(a, b))
 
-// Whole numbers wrap around, which C allows unsigned ones only; the narrow ones are widened first.
+// Whole numbers wrap around, which C allows unsigned ones only; the narrow ones are widened first. Sums and products of
+// numbers with a sign have the bits of those without.
 ARITHMETIC(float, float)
 ARITHMETIC(double, double)
-ARITHMETIC(int8_t, uint32_t)
-ARITHMETIC(int16_t, uint32_t)
-ARITHMETIC(int32_t, uint32_t)
-ARITHMETIC(int64_t, uint64_t)
 ARITHMETIC(uint8_t, uint32_t)
 ARITHMETIC(uint16_t, uint32_t)
 ARITHMETIC(uint32_t, uint32_t)
@@ -127,13 +124,15 @@ RUN(set_uint64_t, uint64_t, b)
 
 xb_combiner NAME(int64_t kind, int dtype, int64_t width) {
 #define BOTH(NAME) {NAME, spray_##NAME, direct_##NAME}
-#define KINDS(T) {BOTH(sum_##T), BOTH(prod_##T), BOTH(max_##T), BOTH(min_##T)}
+#define KINDS(T, U) {BOTH(sum_##U), BOTH(prod_##U), BOTH(max_##T), BOTH(min_##T)}
   static const xb_combiner set[] = {
       [1] = BOTH(set_uint8_t), [2] = BOTH(set_uint16_t), [4] = BOTH(set_uint32_t), [8] = BOTH(set_uint64_t)};
   static const xb_combiner others[][4] = {
-      [XF_S8] = KINDS(int8_t),  [XF_S16] = KINDS(int16_t),  [XF_S32] = KINDS(int32_t),  [XF_S64] = KINDS(int64_t),
-      [XF_U8] = KINDS(uint8_t), [XF_U16] = KINDS(uint16_t), [XF_U32] = KINDS(uint32_t), [XF_U64] = KINDS(uint64_t),
-      [XF_F32] = KINDS(float),  [XF_F64] = KINDS(double),
+      [XF_S8] = KINDS(int8_t, uint8_t),     [XF_S16] = KINDS(int16_t, uint16_t),
+      [XF_S32] = KINDS(int32_t, uint32_t),  [XF_S64] = KINDS(int64_t, uint64_t),
+      [XF_U8] = KINDS(uint8_t, uint8_t),    [XF_U16] = KINDS(uint16_t, uint16_t),
+      [XF_U32] = KINDS(uint32_t, uint32_t), [XF_U64] = KINDS(uint64_t, uint64_t),
+      [XF_F32] = KINDS(float, float),       [XF_F64] = KINDS(double, double),
   };
   if (kind == SET) return set[width];
   if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0]))
