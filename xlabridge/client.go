@@ -132,7 +132,7 @@ func (c *Client) create(ctx context.Context, o Options) error {
 		return nil
 	}
 	if o.Backend == "cpu" {
-		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %w", c.lib.path, err), text)
+		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %s", c.lib.path, err), text)
 	}
 	return deviceError(o.Backend, err.Error(), text)
 }
@@ -323,7 +323,7 @@ func (c *Client) DeviceDescriptions() ([]string, error) {
 	for i, device := range c.inner.Devices {
 		description, err := device.Describe()
 		if err != nil {
-			return nil, fmt.Errorf("xlabridge: device %d: %w", i, err)
+			return nil, fmt.Errorf("xlabridge: device %d: %s", i, err)
 		}
 		lines = append(lines, fmt.Sprintf("%s (%s)", description, device.Kind))
 	}

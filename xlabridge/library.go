@@ -124,7 +124,7 @@ func load(found plugin.Found, path string, folders []string) (*library, error) {
 		return nil, err
 	}
 	if err := p.Initialize(); err != nil {
-		return nil, fmt.Errorf("plugin %s: it refused to start: %w", path, err)
+		return nil, fmt.Errorf("plugin %s: it refused to start: %s", path, err)
 	}
 	return l, nil
 }

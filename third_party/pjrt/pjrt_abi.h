@@ -19,8 +19,6 @@ typedef struct xp_description xp_description;
 typedef struct xp_executable xp_executable;
 typedef struct xp_loaded xp_loaded;
 typedef struct xp_buffer xp_buffer;
-typedef struct xp_serialized xp_serialized;
-typedef struct xp_serialized_options xp_serialized_options;
 typedef struct xp_topology xp_topology;
 
 /* Every argument structure begins with these two fields. */
@@ -108,17 +106,27 @@ typedef struct {
   size_t value_size;
 } xp_named_value;
 
+/* What many functions get: an object, to destroy it or to wait for it. */
 typedef struct {
   XP_HEAD;
-  xp_error *error;
-} xp_error_destroy_args;
+  void *of;
+} xp_object_args;
 
+/* What functions for a text get. The object owns the text. */
 typedef struct {
   XP_HEAD;
-  const xp_error *error;
-  const char *message; /* out */
-  size_t message_size; /* out */
-} xp_error_message_args;
+  void *of;
+  const char *text; /* out */
+  size_t text_size; /* out */
+} xp_text_args;
+
+/* What functions for devices or their descriptions get. The object owns them. */
+typedef struct {
+  XP_HEAD;
+  void *of;
+  void *const *list; /* out */
+  size_t size;       /* out */
+} xp_list_args;
 
 typedef struct {
   XP_HEAD;
@@ -135,12 +143,6 @@ typedef struct {
   const xp_named_value *attributes; /* out; they live as long as the process */
   size_t num_attributes;            /* out */
 } xp_plugin_attributes_args;
-
-/* The same shape serves for waiting and for destroying. */
-typedef struct {
-  XP_HEAD;
-  xp_event *event;
-} xp_event_args;
 
 typedef struct {
   XP_HEAD;
@@ -195,27 +197,6 @@ typedef struct {
 typedef struct {
   XP_HEAD;
   xp_client *client;
-} xp_client_destroy_args;
-
-/* The same shape serves for the platform's name and for its version. */
-typedef struct {
-  XP_HEAD;
-  xp_client *client;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_client_text_args;
-
-/* The same shape serves for the devices of all processes and for those of this one. */
-typedef struct {
-  XP_HEAD;
-  xp_client *client;
-  xp_device *const *devices; /* out */
-  size_t num_devices;        /* out */
-} xp_client_devices_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_client *client;
   int num_replicas;
   int num_partitions;
   size_t size;
@@ -227,14 +208,6 @@ typedef struct {
   xp_device *device;
   xp_description *description; /* out */
 } xp_device_description_args;
-
-/* The same shape serves for the kind and for the text for debugging. */
-typedef struct {
-  XP_HEAD;
-  xp_description *description;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_description_text_args;
 
 /* Figures in bytes unless named otherwise; all out. */
 typedef struct {
@@ -286,33 +259,15 @@ typedef struct {
   xp_executable *executable; /* out; the caller destroys it */
 } xp_loaded_executable_args;
 
+/* The same shape serves for a serialized program and for its compile options. */
 typedef struct {
   XP_HEAD;
   xp_executable *executable;
-} xp_executable_destroy_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_loaded *loaded;
-} xp_loaded_destroy_args;
-
-typedef struct {
-  XP_HEAD;
-  const xp_executable *executable;
-  const char *bytes;                 /* out */
-  size_t bytes_size;                 /* out */
-  xp_serialized *serialized;         /* out; owns bytes */
-  void (*deleter)(xp_serialized *s); /* out */
+  const char *bytes;           /* out */
+  size_t bytes_size;           /* out */
+  void *object;                /* out; owns bytes */
+  void (*deleter)(void *object); /* out */
 } xp_serialize_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_executable *executable;
-  const char *bytes;                         /* out */
-  size_t bytes_size;                         /* out */
-  xp_serialized_options *serialized;         /* out; owns bytes */
-  void (*deleter)(xp_serialized_options *s); /* out */
-} xp_compile_options_args;
 
 typedef struct {
   XP_HEAD;
@@ -380,11 +335,6 @@ typedef struct {
 typedef struct {
   XP_HEAD;
   xp_buffer *buffer;
-} xp_buffer_destroy_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_buffer *buffer;
   int type; /* out */
 } xp_buffer_type_args;
 
@@ -448,26 +398,6 @@ typedef struct {
   size_t num_options;
   xp_topology *topology; /* out */
 } xp_topology_create_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_topology *topology;
-} xp_topology_destroy_args;
-
-/* The same shape serves for the platform's name and for its version. The text lives as long as the topology. */
-typedef struct {
-  XP_HEAD;
-  xp_topology *topology;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_topology_text_args;
-
-typedef struct {
-  XP_HEAD;
-  const xp_topology *topology;
-  xp_description *const *descriptions; /* out; they live as long as the topology */
-  size_t num_descriptions;             /* out */
-} xp_topology_descriptions_args;
 
 typedef struct {
   XP_HEAD;

@@ -1,6 +1,7 @@
-package goxla
+package goxla_test
 
 import (
+	"bytes"
 	"testing"
 	"unsafe"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/goxla"
+	"xlarun/xlabridge/internal/inside"
 	binding "xlarun/xlabridge/internal/pjrt"
 )
 
@@ -21,23 +24,28 @@ const double = `module @double {
 // go-xla runs on our client and finds its programs in our cache. Its options are those of our own programs, byte for
 // byte: a user's cache stays valid.
 func TestSharedClient(t *testing.T) {
+	var seen [][]byte
+	compiled := 0
+	share := inside.Share
+	t.Cleanup(func() { inside.Share = share })
+	inside.Share = func(client any) (inside.Shared, error) {
+		s, err := share(client)
+		cached := s.Compile
+		s.Compile = func(code []byte, format string, options []byte, compile func() unsafe.Pointer) unsafe.Pointer {
+			seen = append(seen, bytes.Clone(options))
+			return cached(code, format, options, func() unsafe.Pointer { compiled++; return compile() })
+		}
+		return s, err
+	}
 	ours, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Devices: 2})
 	require.NoError(t, err)
-	require.NoError(t, Register(ours))
-	require.EqualError(t, Register(ours), "goxla: go-xla has a client for cpu already, and a process registers one")
+	require.NoError(t, goxla.Register(ours))
+	require.EqualError(t, goxla.Register(ours), "goxla: go-xla has a client for cpu already, and a process registers one")
 	plugin, err := pjrt.GetPlugin("cpu")
 	require.NoError(t, err)
 	theirs, err := plugin.NewClient(nil)
 	require.NoError(t, err)
 	require.Equal(t, 2, theirs.NumDevices())
-
-	var seen [][]byte
-	compiled := 0
-	cached := registered.Compile
-	registered.Compile = func(code []byte, format string, options []byte, compile func() unsafe.Pointer) unsafe.Pointer {
-		seen = append(seen, append([]byte(nil), options...))
-		return cached(code, format, options, func() unsafe.Pointer { compiled++; return compile() })
-	}
 	x, err := theirs.BufferFromHost().FromFlatDataWithDimensions([]float32{1, 2}, []int{2}).Done()
 	require.NoError(t, err)
 	for range 2 {

@@ -84,5 +84,5 @@ func (b *Buffer) UnsafePointer() (unsafe.Pointer, error) {
 
 // Close destroys the buffer.
 func (b *Buffer) Close() error {
-	return call(b.plugin, C.XP_BUFFER_DESTROY, &C.xp_buffer_destroy_args{buffer: b.raw})
+	return b.plugin.destroy(C.XP_BUFFER_DESTROY, unsafe.Pointer(b.raw))
 }

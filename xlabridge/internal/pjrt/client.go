@@ -25,7 +25,7 @@ type Device struct {
 	Kind        string // the vendor's name: "cpu", "NVIDIA H100 80GB HBM3"
 	plugin      *Plugin
 	raw         *C.xp_device
-	description *C.xp_description
+	description unsafe.Pointer
 }
 
 // NewClient makes a client with options by the plugin's names: string, bool, int, int64, []int64 or float32. store may
@@ -45,56 +45,43 @@ func (p *Plugin) NewClient(options map[string]any, store Store) (*Client, error)
 		return nil, err
 	}
 	c := &Client{Plugin: p, raw: args.client}
-	if err := errors.Join(c.text(C.XP_CLIENT_PLATFORM_NAME, &c.Platform),
-		c.text(C.XP_CLIENT_PLATFORM_VERSION, &c.Version), c.listDevices()); err != nil {
+	if err := c.describe(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *Client) text(which C.int, out *string) error {
-	args := &C.xp_client_text_args{client: c.raw}
-	err := call(c.Plugin, which, args)
-	*out = text(args.text, args.text_size)
-	return err
-}
-
-func (c *Client) listDevices() error {
-	args := &C.xp_client_devices_args{client: c.raw}
-	if err := call(c.Plugin, C.XP_CLIENT_ADDRESSABLE_DEVICES, args); err != nil {
+// describe asks for the platform and the devices.
+func (c *Client) describe() (err error) {
+	p := c.Plugin
+	if c.Platform, c.Version, err = p.platform(C.XP_CLIENT_PLATFORM_NAME, C.XP_CLIENT_PLATFORM_VERSION,
+		c.Raw()); err != nil {
 		return err
 	}
-	for _, raw := range unsafe.Slice(args.devices, args.num_devices) {
-		device := &C.xp_device_description_args{device: raw}
-		if err := call(c.Plugin, C.XP_DEVICE_DESCRIPTION, device); err != nil {
+	devices, err := p.list(C.XP_CLIENT_ADDRESSABLE_DEVICES, c.Raw())
+	for _, raw := range devices {
+		args := &C.xp_device_description_args{device: (*C.xp_device)(raw)}
+		if err := call(p, C.XP_DEVICE_DESCRIPTION, args); err != nil {
 			return err
 		}
-		kind, err := c.Plugin.describe(C.XP_DESCRIPTION_KIND, device.description)
-		if err != nil {
+		d := &Device{plugin: p, raw: args.device, description: unsafe.Pointer(args.description)}
+		if d.Kind, err = p.text(C.XP_DESCRIPTION_KIND, d.description); err != nil {
 			return err
 		}
-		c.Devices = append(c.Devices, &Device{kind, c.Plugin, raw, device.description})
+		c.Devices = append(c.Devices, d)
 	}
-	return nil
-}
-
-// describe returns a text of a device's description.
-func (p *Plugin) describe(which C.int, d *C.xp_description) (string, error) {
-	args := &C.xp_description_text_args{description: d}
-	err := call(p, which, args)
-	return text(args.text, args.text_size), err
+	return err
 }
 
 // Describe returns the plugin's description of the device.
 func (d *Device) Describe() (string, error) {
-	return d.plugin.describe(C.XP_DESCRIPTION_DEBUG, d.description)
+	return d.plugin.text(C.XP_DESCRIPTION_DEBUG, d.description)
 }
 
 // NumGlobalDevices returns the number of devices of all processes.
 func (c *Client) NumGlobalDevices() (int, error) {
-	args := &C.xp_client_devices_args{client: c.raw}
-	err := call(c.Plugin, C.XP_CLIENT_DEVICES, args)
-	return int(args.num_devices), err
+	all, err := c.Plugin.list(C.XP_CLIENT_DEVICES, c.Raw())
+	return len(all), err
 }
 
 // Assignment returns the numbers of the devices that the plugin gives to the replicas of a program.
@@ -138,5 +125,5 @@ func (c *Client) Raw() unsafe.Pointer { return unsafe.Pointer(c.raw) }
 
 // Close destroys the client. Its buffers and programs are closed before.
 func (c *Client) Close() error {
-	return call(c.Plugin, C.XP_CLIENT_DESTROY, &C.xp_client_destroy_args{client: c.raw})
+	return c.Plugin.destroy(C.XP_CLIENT_DESTROY, c.Raw())
 }

@@ -22,7 +22,7 @@ xp_error *pj_call(void *function, void *args) { return ((xp_error * (*)(void *))
 
 xp_error *pj_wait(void *await, void *destroy, xp_event *event) {
   if (event == NULL) return NULL;
-  xp_event_args args = {.struct_size = sizeof args, .event = event};
+  xp_object_args args = {.struct_size = sizeof args, .of = event};
   xp_error *error = pj_call(await, &args);
   pj_call(destroy, &args);
   return error;

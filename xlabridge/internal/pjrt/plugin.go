@@ -125,14 +125,43 @@ func (p *Plugin) error(e *C.xp_error) error {
 	if e == nil {
 		return nil
 	}
-	message := &C.xp_error_message_args{struct_size: C.sizeof_xp_error_message_args, error: e}
+	message := &C.xp_text_args{struct_size: C.sizeof_xp_text_args, of: unsafe.Pointer(e)}
 	C.pj_call(p.entry(C.XP_ERROR_MESSAGE), unsafe.Pointer(message))
 	code := &C.xp_error_code_args{error: e}
 	_ = call(p, C.XP_ERROR_CODE, code)
-	err := &Error{int(code.code), strings.TrimSpace(text(message.message, message.message_size))}
-	destroy := &C.xp_error_destroy_args{struct_size: C.sizeof_xp_error_destroy_args, error: e}
+	err := &Error{int(code.code), strings.TrimSpace(text(message.text, message.text_size))}
+	destroy := &C.xp_object_args{struct_size: C.sizeof_xp_object_args, of: unsafe.Pointer(e)}
 	C.pj_call(p.entry(C.XP_ERROR_DESTROY), unsafe.Pointer(destroy))
 	return err
+}
+
+// destroy calls the entry that destroys an object.
+func (p *Plugin) destroy(n C.int, object unsafe.Pointer) error {
+	return call(p, n, &C.xp_object_args{of: object})
+}
+
+// text calls an entry that returns a text of an object.
+func (p *Plugin) text(n C.int, of unsafe.Pointer) (string, error) {
+	args := &C.xp_text_args{of: of}
+	err := call(p, n, args)
+	return text(args.text, args.text_size), err
+}
+
+// list calls an entry that returns the devices, or their descriptions, of an object.
+func (p *Plugin) list(n C.int, of unsafe.Pointer) ([]unsafe.Pointer, error) {
+	args := &C.xp_list_args{of: of}
+	err := call(p, n, args)
+	return slices.Clone(unsafe.Slice(args.list, args.size)), err
+}
+
+// platform returns the name and the version of the platform of a client or a topology.
+func (p *Plugin) platform(name, version C.int, of unsafe.Pointer) (string, string, error) {
+	n, err := p.text(name, of)
+	if err != nil {
+		return "", "", err
+	}
+	v, err := p.text(version, of)
+	return n, v, err
 }
 
 // Attributes returns what the plugin says of itself, such as "stablehlo_current_version", an []int64.

@@ -94,21 +94,17 @@ func (p *Program) counted() (*Program, error) {
 }
 
 // Serialize returns the program as bytes for Load.
-func (p *Program) Serialize() ([]byte, error) {
-	args := &C.xp_serialize_args{executable: p.executable}
-	if err := call(p.plugin, C.XP_EXECUTABLE_SERIALIZE, args); err != nil {
-		return nil, err
-	}
-	return owned(args.bytes, args.bytes_size, args.deleter, unsafe.Pointer(args.serialized)), nil
-}
+func (p *Program) Serialize() ([]byte, error) { return p.bytes(C.XP_EXECUTABLE_SERIALIZE) }
 
 // Options returns the CompileOptionsProto that the program was compiled with, with all of the plugin's defaults.
-func (p *Program) Options() ([]byte, error) {
-	args := &C.xp_compile_options_args{executable: p.executable}
-	if err := call(p.plugin, C.XP_EXECUTABLE_COMPILE_OPTIONS, args); err != nil {
+func (p *Program) Options() ([]byte, error) { return p.bytes(C.XP_EXECUTABLE_COMPILE_OPTIONS) }
+
+func (p *Program) bytes(n C.int) ([]byte, error) {
+	args := &C.xp_serialize_args{executable: p.executable}
+	if err := call(p.plugin, n, args); err != nil {
 		return nil, err
 	}
-	return owned(args.bytes, args.bytes_size, args.deleter, unsafe.Pointer(args.serialized)), nil
+	return owned(args.bytes, args.bytes_size, args.deleter, args.object), nil
 }
 
 // ProgramMemory is what a program needs on a device, in bytes.
@@ -151,10 +147,10 @@ func (p *Program) Optimized() (format string, code []byte, err error) {
 func (p *Program) Close() error {
 	var errs [2]error
 	if p.executable != nil {
-		errs[0] = call(p.plugin, C.XP_EXECUTABLE_DESTROY, &C.xp_executable_destroy_args{executable: p.executable})
+		errs[0] = p.plugin.destroy(C.XP_EXECUTABLE_DESTROY, unsafe.Pointer(p.executable))
 	}
 	if p.loaded != nil {
-		errs[1] = call(p.plugin, C.XP_LOADED_DESTROY, &C.xp_loaded_destroy_args{loaded: p.loaded})
+		errs[1] = p.plugin.destroy(C.XP_LOADED_DESTROY, unsafe.Pointer(p.loaded))
 	}
 	return errors.Join(errs[:]...)
 }

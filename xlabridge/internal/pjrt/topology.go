@@ -33,33 +33,28 @@ func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, er
 		return nil, err
 	}
 	t := &Topology{plugin: p, raw: args.topology}
-	if err := errors.Join(t.text(C.XP_TOPOLOGY_PLATFORM_NAME, &t.Platform),
-		t.text(C.XP_TOPOLOGY_PLATFORM_VERSION, &t.Version), t.listDevices()); err != nil {
+	if err := t.describe(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (t *Topology) text(which C.int, out *string) error {
-	args := &C.xp_topology_text_args{topology: t.raw}
-	err := call(t.plugin, which, args)
-	*out = text(args.text, args.text_size)
-	return err
-}
-
-func (t *Topology) listDevices() error {
-	args := &C.xp_topology_descriptions_args{topology: t.raw}
-	if err := call(t.plugin, C.XP_TOPOLOGY_DESCRIPTIONS, args); err != nil {
+// describe asks for the platform and the devices.
+func (t *Topology) describe() (err error) {
+	raw := unsafe.Pointer(t.raw)
+	if t.Platform, t.Version, err = t.plugin.platform(C.XP_TOPOLOGY_PLATFORM_NAME, C.XP_TOPOLOGY_PLATFORM_VERSION,
+		raw); err != nil {
 		return err
 	}
-	for _, d := range unsafe.Slice(args.descriptions, args.num_descriptions) {
-		kind, err := t.plugin.describe(C.XP_DESCRIPTION_KIND, d)
+	devices, err := t.plugin.list(C.XP_TOPOLOGY_DESCRIPTIONS, raw)
+	for _, d := range devices {
+		kind, err := t.plugin.text(C.XP_DESCRIPTION_KIND, d)
 		if err != nil {
 			return err
 		}
 		t.Kinds = append(t.Kinds, kind)
 	}
-	return nil
+	return err
 }
 
 // Compile compiles a program for the devices, as Client.Compile does. It cannot run.
@@ -76,5 +71,5 @@ func (t *Topology) Compile(code, options []byte) (*Program, error) {
 
 // Close destroys the topology.
 func (t *Topology) Close() error {
-	return call(t.plugin, C.XP_TOPOLOGY_DESTROY, &C.xp_topology_destroy_args{topology: t.raw})
+	return t.plugin.destroy(C.XP_TOPOLOGY_DESTROY, unsafe.Pointer(t.raw))
 }
