@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // Convolutions of images and their gradients equal those of Conv, also for sizes that fill only a part of a register,
@@ -15,9 +16,9 @@ func TestConvImages(t *testing.T) {
 	type arrays = []*graph.Array
 	r := rand.New(rand.NewPCG(3, 4))
 	pick := func(from ...int) int { return from[r.IntN(len(from))] }
-	n := 40
-	if testing.Short() {
-		n = 10
+	n := 12
+	if long.On() {
+		n = 40
 	}
 	var plain, kernels []sample
 	for i := range n {

@@ -12,6 +12,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/internal/long"
 )
 
 type array = graph.Array
@@ -174,7 +175,7 @@ func TestWriteKernel(t *testing.T) {
 }
 
 // Scatters by the kernel equal the reference to the bit: all kinds and types, windows and shared axes, no indices,
-// indices out of range and repeated ones, NaN and infinities.
+// indices out of range and repeated ones, NaN and infinities. The short form takes each type with a third of the cases.
 func TestScatterKernel(t *testing.T) {
 	c := always(open(t, Options{}))
 	nan := math.NaN()
@@ -185,7 +186,7 @@ func TestScatterKernel(t *testing.T) {
 	all := []graph.DType{graph.Float32, graph.Float64, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8,
 		graph.Uint16, graph.Uint32, graph.Uint64, graph.Bool, graph.BFloat16, graph.Float16}
 	rows := graph.GatherDims{Window: []int{1}, Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{1, 2}}
-	for _, s := range []struct {
+	for number, s := range []struct {
 		description string
 		dims        graph.GatherDims
 		x, updates  []int
@@ -209,7 +210,10 @@ func TestScatterKernel(t *testing.T) {
 		var calls []sample
 		for _, kind := range []string{"set", "sum", "prod", "max", "min"} {
 			var in []*array
-			for _, d := range all {
+			for n, d := range all {
+				if n > 0 && (number+n)%3 != 0 && !long.On() {
+					continue
+				}
 				if float := d == graph.BFloat16 || d == graph.Float16; kind != "set" && (float || d == graph.Bool) {
 					continue
 				}

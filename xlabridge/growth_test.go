@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 )
 
 // resident is the process's resident memory in bytes.
@@ -26,14 +28,15 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestNoGrowth compiles, runs and closes a program thousands of times over, with a cache and with
-// donated and undonated arguments: memory stays. An allocator grows now and then, a leak
-// grows in every stretch of rounds.
+// TestNoGrowth compiles, runs and closes a program hundreds of times over, in the long form thousands, with a cache and
+// with donated and undonated arguments: memory stays. An allocator grows now and then, a leak grows in every stretch of
+// rounds.
 func TestNoGrowth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a thousand rounds")
+	const stretches, allowed = 4, 1 << 20
+	warm, rounds := 120, 120
+	if long.On() {
+		warm, rounds = 500, 500
 	}
-	const warm, stretches, rounds, allowed = 500, 4, 500, 1 << 20
 	c := open(t, Options{})
 	round := func(i int) {
 		e, err := c.CompileText("round", donateText, CompileOptions{})

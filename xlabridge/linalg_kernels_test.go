@@ -47,7 +47,8 @@ func TestMatrixKernels(t *testing.T) {
 	}
 	var cases []kase
 	ways := slices.Sorted(maps.Keys(options))
-	// The short form leaves out sizes that take the same ways as those beside them.
+	// The short form leaves out sizes that take the same ways as those beside them, and gives each way of solving two
+	// of the right sides.
 	sizes := func(all []int) []int {
 		return slices.DeleteFunc(all, func(n int) bool { return !long.On() && slices.Contains([]int{2, 4, 5, 15, 64}, n) })
 	}
@@ -56,8 +57,11 @@ func TestMatrixKernels(t *testing.T) {
 			{n, 5}, {n, 21}, {1, n}, {5, n}}, func(x arrays) arrays {
 			lu, p, q := graph.LU(x[0])
 			out := arrays{graph.Cholesky(positive(x[0])), lu, p, q}
-			for _, way := range ways {
+			for w, way := range ways {
 				for i, b := range x[1:] {
+					if (w+i)%3 != 0 && !long.On() {
+						continue
+					}
 					out = append(out, solve(way, i >= 4)(arrays{x[0], b})...)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // The largest and the smallest elements of windows are maxima of shifted arrays, and equal the interpreter's.
@@ -39,6 +40,9 @@ func TestSlidingExtremes(t *testing.T) {
 		for _, d := range []graph.DType{graph.Float32, graph.Float64, graph.BFloat16, graph.Int8, graph.Int64} {
 			for _, kind := range []string{"max", "min"} {
 				x := s.x
+				if (d == graph.Float64 || d == graph.Int64) && !long.On() {
+					continue
+				}
 				if x == special && d != graph.Float32 && d != graph.Float64 && d != graph.BFloat16 {
 					continue
 				}

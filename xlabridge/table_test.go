@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // Every sample of every op gives on XLA what it gives on the reference interpreter, of ordinary and of extreme numbers.
@@ -19,6 +20,9 @@ func TestTableAgainstXLA(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(graph.Table)) {
 		t.Run(name, func(t *testing.T) {
 			cases := graph.Table[name].Cases()
+			if name == "svd" || name == "qr" { // the longest programs
+				cases = long.Sample(cases, func(c graph.Case) string { return fmt.Sprint(c.Inputs[0].DType) })
+			}
 			r := rand.New(rand.NewPCG(1, 2))
 			in := make([][]*graph.Array, len(cases))
 			for i, c := range cases {

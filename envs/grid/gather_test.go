@@ -214,14 +214,19 @@ func TestStepsFollowTheRules(t *testing.T) {
 			require.InDelta(t, w.proxy, returns[2*s+1], 1e-3*max(1, math.Abs(w.proxy)), what)
 			require.Equal(t, s == played-1, truncated[s] == 1, what)
 		}
-		require.Greater(t, eaten, 20, "case %d", i+1)
+		require.Greater(t, eaten, played/100, "case %d", i+1)
 	}
 }
 
-// Grids of other sizes, and parameters at their ends, keep what every environment promises.
+// Grids of other sizes, and parameters at their ends, keep what every environment promises, in the short form for the
+// first 100 steps.
 func TestOtherSizes(t *testing.T) {
+	steps := 100
+	if long.On() {
+		steps = 1000
+	}
 	for _, s := range [][3]int{{3, 4, 3}, {9, 20, 13}, {1, 1, 5}, {32, 32, 9}} {
-		require.NoError(t, envtest.Check(envs.Erase(gather(t, s[0], s[1], s[2]))), "%v", s)
+		require.NoError(t, envtest.CheckSteps(envs.Erase(gather(t, s[0], s[1], s[2])), steps), "%v", s)
 	}
 	for _, c := range []struct {
 		height, width, view int
