@@ -74,10 +74,24 @@ type Shell struct {
 // New returns a shell whose processes use the cache of compiled programs that all tests share.
 func New(t *testing.T) *Shell {
 	t.Helper()
-	s := &Shell{Dir: t.TempDir(), Cache: filepath.Join(xlatest.CacheDir(t), "processes")}
-	require.NoError(t, os.MkdirAll(s.Cache, 0o700))
-	EmptyCache(t, s.Cache)
-	return s
+	return &Shell{Dir: t.TempDir(), Cache: sharedCache(t)}
+}
+
+// ShareCache lets this process use that cache, too, until the test ends. A second call changes nothing.
+func ShareCache(t *testing.T) {
+	t.Helper()
+	dir := sharedCache(t)
+	t.Setenv("XLARUN_TEST_CACHE", xlatest.CacheDir(t)) // which would move with the other one
+	t.Setenv(fetch.EnvCache, dir)
+}
+
+// sharedCache is the cache folder of all processes that tests start.
+func sharedCache(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(xlatest.CacheDir(t), "processes")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	EmptyCache(t, dir)
+	return dir
 }
 
 // NewCold returns a shell with an empty cache of its own.
