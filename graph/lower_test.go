@@ -3,15 +3,20 @@ package graph
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
 )
 
-// checkPasses runs a program after each pass for each target: it is well-formed and gives what it gave before.
+// checkPasses runs a program after each pass for each target: it is well-formed and gives what it gave before. A graph
+// that several passes or targets leave is run once.
 func checkPasses(t *testing.T, p *Program, in []*Tensor, tol float64) {
 	t.Helper()
 	want := runProgram(t, p, in)
+	ran := map[string]bool{}
 	for _, target := range Targets {
 		g := p.Graph
 		for _, pass := range passes {
@@ -20,6 +25,11 @@ func checkPasses(t *testing.T, p *Program, in []*Tensor, tol float64) {
 				continue // it had nothing to do
 			}
 			require.NoError(t, g.Verify(), "%s, %s", target, pass.name)
+			text := g.String()
+			if ran[text] {
+				continue
+			}
+			ran[text] = true
 			got, err := Interpret(g, in, nil)
 			require.NoError(t, err, "%s, %s", target, pass.name)
 			for i := range want {
@@ -54,9 +64,14 @@ func TestPassOrder(t *testing.T) {
 	}
 }
 
-// Every sample of every op, plain and vmapped, is the same after each pass for each target.
+// Every sample of every op, plain and vmapped, is the same after each pass for each target. The short form leaves out
+// float64 where a factorisation is lowered to a long program, which is the same for float32.
 func TestPassesKeepResults(t *testing.T) {
 	forEachCase(t, func(t *testing.T, c Case, r *rand.Rand) {
+		_, name, _ := strings.Cut(t.Name(), "/")
+		if op, _, _ := strings.Cut(name, "/"); (op == "eig" || op == "svd") && c.Inputs[0].DType == Float64 {
+			long.Only(t)
+		}
 		p := traceCase(t, c, c.Inputs)
 		in := make([]*Tensor, len(c.Inputs))
 		for i, s := range c.Inputs {

@@ -40,12 +40,12 @@ func digest(env envs.Environment, s any) *graph.Array {
 	return bits.Mul(graph.Uint32s(weights)).Sum()
 }
 
-// Games equal pgx's, move by move: 200 random games of each kind interpreted, in the long form 2,000 compiled.
+// Games equal pgx's, move by move: 40 random games of each kind interpreted, in the long form 2,000 compiled.
 func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
 	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
 	require.Len(t, v.Games, 4)
-	played := 200
+	played := 40
 	var backend xlabridge.Backend = &xlabridge.Reference{}
 	if long.On() {
 		played, backend = 2000, xlatest.OpenCPU(t, 0)

@@ -103,7 +103,7 @@ var compiled = []string{"puct siblings: 50 simulations, 13 actions, depth 0",
 	"gumbel mixed: 50 simulations, 13 actions, depth 0", "gumbel minmax: 33 simulations, 7 actions, depth 3"}
 
 // Trees equal mctx's: of some searches compiled, with the kernel of backward, and of the shorter ones interpreted, with
-// its ops. The long form compiles all.
+// its ops. The long form does both with all.
 func TestTreesAreThoseOfMctx(t *testing.T) {
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/mctx_trees.json.gz", &v))

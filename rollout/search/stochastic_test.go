@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
@@ -41,7 +42,8 @@ func chanceModel(actions, outcomes int) Stochastic[chanceTable, *graph.Array, *g
 	}
 }
 
-// 30.210: trees of games with chance equal mctx's.
+// 30.210: trees of games with chance equal mctx's. The short form compiles one search and interprets the shorter
+// ones.
 func TestStochasticTreesAreThoseOfMctx(t *testing.T) {
 	var v struct {
 		Model map[string]oracles.Array
@@ -67,6 +69,9 @@ func TestStochasticTreesAreThoseOfMctx(t *testing.T) {
 				})(in)
 			}
 			var backend xlabridge.Backend = &xlabridge.Reference{}
+			if c.Simulations > 33 {
+				long.Only(t)
+			}
 			if c.Simulations > 20 {
 				backend = client(t)
 			}
