@@ -58,7 +58,7 @@ func TestTilesAreCounted(t *testing.T) {
 	short := start(t, &xlabridge.Reference{}, small(func(c *Config) { c.Steps = 20 }))
 	require.Nil(t, short.Counter(), "a tile of a few microseconds is not counted")
 	none := start(t, &xlabridge.Reference{}, small(func(c *Config) {
-		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 2, 2, 1, "mlp:512,512"
+		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 4, 500, 1, "mlp:64"
 	}))
 	require.NotNil(t, none.Counter())
 	_, err := none.Step()

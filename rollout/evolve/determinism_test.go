@@ -53,14 +53,11 @@ func solvingXOR() Config {
 }
 
 // The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, with stored and
-// regenerated noise, and after a resume on another number of devices. The short form has three rows, one for each way
-// to read what members drew: sums (eggroll, in the broad run, on too few tiles for 8 devices), a matrix (cmaes, lanes
-// last, unrolled, padded), and all draws (neat). The long form has all strategies and layouts.
+// regenerated noise, and after a resume on another number of devices. The short form has two rows: the broad run, on too
+// few tiles for 8 devices, and cmaes, which reads its draws as a matrix, with lanes last, unrolled. The long form has all
+// strategies and layouts.
 func TestDeterminismMatrix(t *testing.T) {
-	devices, few := []int{1, 8}, []int{1, 4}
-	if long.On() {
-		devices, few = []int{1, 2, 4, 8}, []int{1, 2, 4}
-	}
+	devices := []int{1, 2, 4, 8}
 	rows := []determinism{
 		{"default", func(c *Config) { c.Tile = 32 }, devices, 50, false},
 		{"padded", func(c *Config) {
@@ -72,22 +69,19 @@ func TestDeterminismMatrix(t *testing.T) {
 			c.Population, c.Steps, c.Policy, c.Tile = 38, 20, "linear", tile
 		}, []int{1, 8}, 4, false}
 	}
-	if long.On() {
-		layout := func(lanesLast bool, unroll int) determinism {
-			return determinism{fmt.Sprintf("lanes last %v, unroll %d", lanesLast, unroll), func(c *Config) {
-				c.Tile, c.LanesLast, c.Unroll = 32, lanesLast, unroll
-			}, []int{1, 2, 4, 8}, 50, false}
-		}
-		rows = append(rows, layout(true, 0), layout(true, 4), layout(false, 2), determinism{"many parameters",
-			func(c *Config) { c.Population, c.Steps, c.Policy, c.Tile = 96, 100, "mlp:64,64", 16 }, []int{1, 2, 8}, 10,
-			false})
+	layout := func(lanesLast bool, unroll int) determinism {
+		return determinism{fmt.Sprintf("lanes last %v, unroll %d", lanesLast, unroll), func(c *Config) {
+			c.Tile, c.LanesLast, c.Unroll = 32, lanesLast, unroll
+		}, devices, 50, false}
 	}
+	rows = append(rows, layout(true, 0), layout(true, 4), layout(false, 2), determinism{"many parameters",
+		func(c *Config) { c.Population, c.Steps, c.Policy, c.Tile = 96, 100, "mlp:64,64", 16 }, []int{1, 2, 8}, 10,
+		false})
 	clients := map[int]*xlabridge.Client{}
-	for _, devices := range []int{1, 2, 4, 8} {
-		clients[devices] = xlatest.Open(t, devices)
+	for _, d := range devices {
+		clients[d] = xlatest.Open(t, d)
 	}
-	short := map[string]string{"cmaes": "padded, lanes last, redrawn", "eggroll": "all at once, redrawn",
-		"neat": "long sums"}
+	short := map[string]string{"cmaes": "padded, lanes last, redrawn", "eggroll": "all at once, redrawn"}
 	for i, name := range strategy.Names() {
 		own := slices.Clone(rows)
 		if name != "openes" {
@@ -101,7 +95,7 @@ func TestDeterminismMatrix(t *testing.T) {
 		case "eggroll":
 			own = append(own, determinism{short[name], func(c *Config) { *c = broad() }, []int{1, 8}, 4, true})
 		case "neat": // 28.303: its sums of floats are no trees, on however many devices
-			own = append(own, determinism{short[name], func(c *Config) { *c = solvingXOR() }, few, 4, false})
+			own = append(own, determinism{"long sums", func(c *Config) { *c = solvingXOR() }, []int{1, 2, 4}, 4, false})
 		}
 		for _, row := range own {
 			if !long.On() && row.name != short[name] {

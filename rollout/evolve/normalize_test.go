@@ -41,7 +41,7 @@ func TestObservedIsALoop(t *testing.T) {
 		r, g := *e.Rollout(), e.program
 		r.Gather, r.Episodes = false, 1
 		var all [][]float64
-		for number := range 3 {
+		for number := range 2 {
 			state, err := e.State()
 			require.NoError(t, err)
 			s := state.(generation.State)

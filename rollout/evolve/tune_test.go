@@ -101,7 +101,7 @@ func TestPlansAreStored(t *testing.T) {
 // A program that is larger than the budget is compiled again with regenerated noise.
 func TestMemoryBudget(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Policy, c.Steps, c.HallOfFame = 2048, "mlp:512", 5, "0"
+	c.Population, c.Policy, c.Steps, c.Tile, c.HallOfFame = 2048, "mlp:512", 5, 32, "0"
 	b := xlatest.Open(t, 1)
 	kept := start(t, b, c).Profile()
 	require.False(t, kept.Fact("noise_redrawn").(bool))
@@ -112,9 +112,9 @@ func TestMemoryBudget(t *testing.T) {
 	require.LessOrEqual(t, lean.Profile().PeakMemoryBytes, int64(c.Memory))
 	require.InEpsilon(t, float64(lean.Profile().PeakMemoryBytes), float64(lean.Profile().PlannedBytes), .3)
 	require.Equal(t, kept.Fact("tile"), lean.Profile().Fact("tile"))
-	c.Memory = 1 << 20
+	c.Memory = settings.Bytes(lean.Profile().PeakMemoryBytes / 2)
 	_, err := New(b, c)
-	require.ErrorContains(t, err, "more than the 1.0 MiB that --memory allows; ")
+	require.ErrorContains(t, err, "that --memory allows; ")
 }
 
 // Case 1: measurements that run past the deadline share nothing with the run, and Close waits for them.

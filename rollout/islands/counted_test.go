@@ -15,8 +15,8 @@ func TestTilesOfIslandsAreCounted(t *testing.T) {
 		if name != "small ones" && !long.On() {
 			continue
 		}
-		c := smallIslands("openes")
-		c.Policy, c.Steps, c.HallOfFame = policy, 450, "0"
+		c := exploring()
+		c.Policy = policy
 		a := archipelago(t, xlatest.Open(t, 2), c)
 		for g := range 2 {
 			_, err := a.Step()

@@ -72,11 +72,16 @@ func floatsOf(t *testing.T, s run.Snapshot, name string) []float64 {
 	return v
 }
 
+// exploring returns an experiment whose tiles are long enough to be counted.
+func exploring() Islands {
+	c := smallIslands("openes")
+	c.Topology, c.Explore, c.Policy, c.Steps = TopologyTorus, 3, "mlp:32", 450
+	return c.With("strategy.sigma", "0.05..0.5")
+}
+
 // Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume.
 func TestIslandsOnDevices(t *testing.T) {
-	c := smallIslands("openes")
-	c.Topology, c.Explore = TopologyTorus, 3
-	c = c.With("strategy.sigma", "0.05..0.5")
+	c := exploring()
 	one, two := archipelago(t, xlatest.Open(t, 1), c), archipelago(t, xlatest.Open(t, 2), c)
 	require.Equal(t, 2, two.Profile().Devices)
 	m1, s1 := advance(t, one, 7)

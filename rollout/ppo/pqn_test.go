@@ -168,7 +168,7 @@ func TestPQNExplores(t *testing.T) {
 // Three agents learn to balance the pole.
 func TestPQNLearnsCartPole(t *testing.T) {
 	q := DefaultPQN()
-	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64,64", settings.Num(1e-3)
+	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64", settings.Num(1e-3)
 	r := startPQN(t, xlatest.Open(t, 1), q)
 	all := steps(t, r, 60)
 	require.Less(t, of(t, all[1], "recent_return"), 30.)

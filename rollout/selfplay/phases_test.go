@@ -15,7 +15,7 @@ func TestPhases(t *testing.T) {
 	all := []string{PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena}
 	for name, c := range map[string]struct {
 		change  func(c *Config)
-		devices int // 0: the interpreter; 1 in the long form only, since 2 compile the same phases
+		devices int // 0: the interpreter; others in the long form only
 		phases  []string
 	}{
 		"one device":  {func(*Config) {}, 1, all},
@@ -24,18 +24,21 @@ func TestPhases(t *testing.T) {
 			c.Search, c.Network, c.Accumulate = "puct", "tower:2", 1
 			c.Game, c.Vertices = "tictactoe", DefaultConfig().Vertices
 		}, 0, all},
+		"usual":  {func(*Config) {}, 0, all},
 		"reuse":  {func(c *Config) { c.Reuse = true }, 0, all},
 		"puzzle": {func(c *Config) { c.Variant, c.ArenaEvery = ramsey, 0 }, 0, all[:3]},
 		"plain": {func(c *Config) {
 			c.UseTrueMCTX, c.OptimizedTraining = false, false
-			c.NumEpisodes, c.GameBatchSize, c.NumSimulations = 2, 2, 2
 		}, 0, []string{PhaseGames, PhaseTraining, PhaseArena}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.devices == 1 {
+			if c.devices > 0 {
 				long.Only(t)
 			}
 			s := small()
+			if c.devices == 0 { // the interpreter takes long for what adds nothing
+				s.NumEpisodes, s.GameBatchSize, s.NumSimulations, s.ArenaGames = 2, 2, 2, 2
+			}
 			c.change(&s)
 			var b xlabridge.Backend = &xlabridge.Reference{}
 			if c.devices > 0 {
