@@ -39,7 +39,7 @@ func TestLossOfTheCacheIsSaid(t *testing.T) {
 	// 2: it can.
 	run(t, 0, "warmup", "faulty")
 	stdout, _ = run(t, 0, "warmup", "faulty")
-	require.Contains(t, stdout, "1 experiment ready (1 from the cache), with 2 programs")
+	require.Contains(t, stdout, "1 experiment ready (1 from the cache), with 1 program")
 
 	// 3: all that it holds is damaged: said once for each program, and repaired.
 	entries := 0
