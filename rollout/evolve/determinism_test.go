@@ -53,9 +53,9 @@ func solvingXOR() Config {
 }
 
 // The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, with stored and
-// regenerated noise, and after a resume on another number of devices. The short form has two rows: the broad run, on too
-// few tiles for 8 devices, and cmaes, which reads its draws as a matrix, with lanes last, unrolled. The long form has all
-// strategies and layouts.
+// regenerated noise, and after a resume on another number of devices. The short form has two rows: the broad run, on
+// too few tiles for 8 devices, and cmaes, which reads its draws as a matrix, with lanes last, unrolled. The long form
+// has all strategies and layouts.
 func TestDeterminismMatrix(t *testing.T) {
 	devices := []int{1, 2, 4, 8}
 	rows := []determinism{

@@ -135,8 +135,8 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 	}
 }
 
-// Members with plastic weights evolve, with other results than members with constant weights, and in the long form equal
-// to the byte on one device and two.
+// Members with plastic weights evolve, with other results than members with constant weights, and in the long form
+// equal to the byte on one device and two.
 func TestRewardedMembersEvolve(t *testing.T) {
 	play := func(b xlabridge.Backend, devices int, plasticity string) []run.Metrics {
 		c := under("fast").With("policy.plasticity", plasticity)

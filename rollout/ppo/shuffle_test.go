@@ -26,9 +26,9 @@ func testBatch(t *testing.T, change func(c *Config)) (*update, State, batch) {
 	u := g.newUpdate(s, inputs{Updates: graph.Scalar(10)})
 	_, r := u.collect(s, random.New(2))
 	advantages, targets := calculateGAE(r.Reward, r, u.Gamma, u.Lambda)
-	return u, s, evaluated(t, batch{Observation: r.Observation, Legal: r.Legal, Action: r.Action, Key: r.Key, First: r.First,
-		LogProb: r.LogProb.Sub(.1), // so that ratios are not 1
-		Value:   r.Value, Advantage: advantages, Target: targets})
+	return u, s, evaluated(t, batch{Observation: r.Observation, Legal: r.Legal, Action: r.Action, Key: r.Key,
+		First: r.First, LogProb: r.LogProb.Sub(.1), // so that ratios are not 1
+		Value: r.Value, Advantage: advantages, Target: targets})
 }
 
 // gradientOf returns the gradient of some rows, in parts, with the losses.

@@ -125,7 +125,7 @@ func TestFrontsDropAndDraw(t *testing.T) {
 }
 
 // Metrics and state of archives with several objectives are the same bytes on one device and on two, and after a
-// resume. The short form has one of the archives, on two devices; TestSameOnAnyDevicesAndResumed compares them with one.
+// resume. The short form has one of the archives, on two devices; TestSameOnAnyDevicesAndResumed has one device, too.
 func TestSeveralObjectivesOnAnyDevices(t *testing.T) {
 	for _, c := range []struct{ env, archive, emitter string }{
 		{"MultiRastrigin-v0", "grid:4", "isoline"}, {"ZDT1-v0", "nsga2:20", "sbx"},

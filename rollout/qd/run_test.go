@@ -184,8 +184,8 @@ func TestNothingEntersTheArchive(t *testing.T) {
 	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
 }
 
-// What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure. The short form
-// has one; TestCompiledMemoryIsChecked has another, with tables.
+// What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure. The short
+// form has one; TestCompiledMemoryIsChecked has another, with tables.
 func TestMemoryIsPredicted(t *testing.T) {
 	c := small()
 	c.Env, c.Policy, c.Steps, c.Batch, c.Tile, c.Devices = "Arm-v0", "vector", 1, 128, 0, 1

@@ -95,8 +95,8 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 }
 
 // Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
-// generations of 40 members, a fifth of which fail. The short form has those of which there are no traces of evosax, and
-// cmaes, which decomposes a matrix.
+// generations of 40 members, a fifth of which fail. The short form has those of which there are no traces of evosax,
+// and cmaes, which decomposes a matrix.
 func TestStrategiesClimb(t *testing.T) {
 	b := xlatest.OpenCPU(t, 1)
 	half := settings.Num(.5)

@@ -485,8 +485,8 @@ func fitted(t *testing.T, strategySettings, policySettings settings.Values) *NEA
 	return s.(*NEAT)
 }
 
-// Generations of the strategy equal those of plainNEAT: genomes, numbers, species, offspring and parents. The short form
-// interprets the strategy, and compiles it for one case.
+// Generations of the strategy equal those of plainNEAT: genomes, numbers, species, offspring and parents. The short
+// form interprets the strategy, and compiles it for one case.
 func TestNEATEqualsThePaper(t *testing.T) {
 	count, stagnation, refocus := 8, 2, 4
 	if long.On() {
