@@ -108,7 +108,7 @@ func aheadOf(raw *pjrt.Program) (*ahead, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost, _ := costOf(raw) // not all plugins count
+	cost, _ := raw.Cost() // not all plugins count
 	return &ahead{Outputs: raw.Outputs, Memory: memory, Cost: cost}, nil
 }
 

@@ -119,10 +119,21 @@ func (p *Program) Memory() (ProgramMemory, error) {
 }
 
 // Cost returns the compiler's counts of the work, by its names.
-func (p *Program) Cost() (map[string]any, error) {
+func (p *Program) Cost() (map[string]float64, error) {
 	args := &C.xp_cost_args{executable: p.executable}
-	err := call(p.plugin, C.XP_EXECUTABLE_COST, args)
-	return values(args.properties, args.num_properties), err
+	if err := call(p.plugin, C.XP_EXECUTABLE_COST, args); err != nil {
+		return nil, err
+	}
+	cost := map[string]float64{}
+	for name, n := range values(args.properties, args.num_properties) {
+		switch n := n.(type) {
+		case float32:
+			cost[name] = float64(n)
+		case int64:
+			cost[name] = float64(n)
+		}
+	}
+	return cost, nil
 }
 
 // Optimized returns the program after the compiler's passes, in the format "hlo", "hlo_with_config" or "mlir".
