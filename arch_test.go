@@ -45,8 +45,12 @@ var rooms = []room{
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
-	{"xlabridge/xlatest", []string{"xlabridge/...", "internal/floatmode"}, nil},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/protobuf", "third_party/pjrt"}, nil},
+	{"xlabridge/internal/pjrt", []string{"internal/protobuf", "third_party/pjrt"},
+		[]string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"xlabridge/xlatest", []string{"graph", "xlabridge/...", "internal/budget", "internal/floatmode",
+		"internal/programs"}, nil},
+	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/programs", "internal/protobuf",
+		"third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
@@ -115,13 +119,15 @@ var rooms = []room{
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},
 		[]string{}},
-	{"cmd/internal/...", []string{"xlabridge/..."}, nil},
+	{"cmd/internal/...", []string{"xlabridge/...", "internal/budget", "internal/programs"}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
 	{"notebook", []string{"graph", "internal/chart"}, []string{}},
 	{"docs/site", []string{}, []string{"github.com/yuin/goldmark/...", "github.com/spf13/pflag"}},
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
+	{"internal/budget", []string{"internal/programs"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"internal/plant", []string{}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/credentials", []string{}, []string{}},
 	{"internal/messaging", []string{"internal/credentials"}, []string{
 		"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
@@ -133,6 +139,12 @@ var rooms = []room{
 
 // testOnly are modules that tests import and no program does.
 var testOnly = []string{"github.com/dop251/goja", "mvdan.cc/sh/v3"}
+
+// onlyIn are packages of go-xla, and the only package of a program that imports each.
+var onlyIn = map[string]string{
+	"github.com/gomlx/go-xla/pjrt":      "xlabridge/goxla",
+	"github.com/gomlx/go-xla/installer": "xlabridge/plugin",
+}
 
 // matches tells whether a package's path is one that the pattern means.
 func matches(pattern, path string) bool {
@@ -167,22 +179,31 @@ func ownRoom(path string) []string {
 
 // goPackage is what `go list -json` says of a package.
 type goPackage struct {
-	ImportPath string
-	Standard   bool
-	Imports    []string
-	Module     *struct{ Path string }
+	ImportPath   string
+	Standard     bool
+	Imports      []string
+	Module       *struct{ Path string }
+	TestGoFiles  []string
+	XTestGoFiles []string
 }
 
-func goList(t *testing.T, args ...string) []goPackage {
+// listed are answers of goList by its arguments.
+var listed = map[string][]goPackage{}
+
+func goList(t *testing.T, args ...string) (packages []goPackage) {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Module"}, args...)...)
+	if known, ok := listed[strings.Join(args, " ")]; ok {
+		return known
+	}
+	const fields = "-json=ImportPath,Standard,Imports,Module,TestGoFiles,XTestGoFiles"
+	cmd := exec.Command("go", append([]string{"list", fields}, args...)...)
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	var packages []goPackage
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
 		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
+			listed[strings.Join(args, " ")] = packages
 			return packages
 		}
 		require.NoError(t, err)
@@ -216,6 +237,9 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 			if slices.ContainsFunc(testOnly, func(m string) bool { return matches(m+"/...", imported) }) {
 				t.Errorf("package %s imports %s, which is for tests only", path, imported)
 			}
+			if strings.HasPrefix(imported, "github.com/gomlx/go-xla/") && onlyIn[imported] != path {
+				t.Errorf("package %s imports %s, which only %v do", path, imported, onlyIn)
+			}
 			allowed := r.external
 			name, own := strings.CutPrefix(imported, module+"/")
 			if own {
@@ -235,13 +259,12 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 	require.Greater(t, seen, 5, "go list found almost no packages")
 }
 
-// TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of third_party/pjrt by their path, and
-// of the system. Its package imports third_party/pjrt then, so that it is built anew when those headers change. No flag
+// TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of another package's by their path, and
+// of the system. Its package imports the other package then, so that it is built anew when those headers change. No flag
 // names a folder: the go command would build the package again in each checkout.
 func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"]+)"`)
 	flags := regexp.MustCompile(`(?m)^#cgo .*(-I|SRCDIR)`)
-	const headers = "third_party/pjrt"
 	seen := 0
 	for _, p := range goList(t, "./...") {
 		if !slices.Contains(p.Imports, "C") {
@@ -264,10 +287,8 @@ func TestCIncludesKeepToTheirFolder(t *testing.T) {
 				if name == "_cgo_export.h" {
 					continue
 				}
-				if at := filepath.Join(folder, name); filepath.Dir(at) == headers {
-					require.Contains(t, p.Imports, "xlarun/"+headers, "%s includes %s", path, name)
-				} else if filepath.Dir(at) != folder {
-					t.Errorf("%s includes %s, which is neither in its folder nor in %s", path, name, headers)
+				if at := filepath.Dir(filepath.Join(folder, name)); at != folder {
+					require.Contains(t, p.Imports, "xlarun/"+at, "%s includes %s", path, name)
 				}
 				require.FileExists(t, filepath.Join(folder, name))
 			}
@@ -279,7 +300,8 @@ func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	require.Greater(t, seen, 50, "almost no includes were found")
 }
 
-// TestOnlyTheBridgeCompilesC: C kernels are in xlabridge/kernels, the shim around a plugin's API in xlabridge.
+// TestOnlyTheBridgeCompilesC: C kernels are in xlabridge/kernels, calls of a plugin in xlabridge/internal/pjrt, and the
+// plugin's memory and callbacks in xlabridge.
 func TestOnlyTheBridgeCompilesC(t *testing.T) {
 	var packages []string
 	for _, p := range goList(t, "./...") {
@@ -287,7 +309,8 @@ func TestOnlyTheBridgeCompilesC(t *testing.T) {
 			packages = append(packages, p.ImportPath)
 		}
 	}
-	require.ElementsMatch(t, []string{"xlarun/xlabridge", "xlarun/xlabridge/kernels"}, packages)
+	require.ElementsMatch(t, []string{"xlarun/xlabridge", "xlarun/xlabridge/goxla", "xlarun/xlabridge/internal/pjrt",
+		"xlarun/xlabridge/kernels"}, packages)
 }
 
 // TestNoRegistryHost finds hosts of package registries in what the repository holds: their clients know their own.

@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,12 +107,7 @@ var complexFunctions = map[string]func(functionAttrs, list) list{
 // Every vector of complex numbers and Fourier transforms from JAX, with gradients, on the reference interpreter and on
 // XLA.
 func TestComplexAgainstJAX(t *testing.T) {
-	checkCalls(t, "testdata/jax_complex.json.gz", 200, complexFunctions, func(c functionCase) string {
-		if strings.Compare(c.Op, "30.192") < 0 {
-			return "numbers"
-		}
-		return "transforms"
-	})
+	checkCalls(t, "testdata/jax_complex.json.gz", 200, complexFunctions)
 }
 
 // Complex numbers go in and out as Go's, and are printed.

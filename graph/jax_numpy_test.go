@@ -128,9 +128,9 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 	"30.112 isin": single(func(a functionAttrs, x list) *graph.Array { return graph.IsIn(x[0], x[1]) }),
 }
 
-// Every vector of functions of jax.numpy, with gradients, as one program.
+// Every vector of functions of jax.numpy, with gradients.
 func TestNumPyAgainstJAX(t *testing.T) {
-	checkCalls(t, "testdata/jax_numpy.json.gz", 130, numpyFunctions, func(functionCase) string { return "all" })
+	checkCalls(t, "testdata/jax_numpy.json.gz", 130, numpyFunctions)
 }
 
 // What these functions cannot do is refused in a sentence.

@@ -1,10 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"encoding/json"
@@ -12,12 +8,11 @@ import (
 	"fmt"
 	"runtime"
 	"time"
-	"unsafe"
 
 	"github.com/gomlx/compute/dtypes"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // ahead is what is known of a program that was compiled without its device.
@@ -27,51 +22,15 @@ type ahead struct {
 	Cost    map[string]float64 `json:"cost,omitempty"` // nil if the plugin gives none
 }
 
-// Field numbers of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto.
-const (
-	fieldPortable         = 4
-	fieldDeviceOrdinal    = 1
-	fieldReplicas         = 4
-	fieldPartitions       = 5
-	fieldSPMD             = 6
-	fieldDeviceAssignment = 9
-	fieldReplicaCount     = 1
-	fieldComputationCount = 2
-	fieldComputation      = 3
-	fieldReplicaDevices   = 1
-)
-
-// compileOptions returns the CompileOptionsProto that go-xla gives to a client: the program of one device is portable,
-// and that of several is replicated over the first devices.
-func compileOptions(replicas int) []byte {
-	number := func(message []byte, field protowire.Number, n int64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(message, field, protowire.VarintType), uint64(n))
-	}
-	message := func(in []byte, field protowire.Number, inner []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(in, field, protowire.BytesType), inner)
-	}
-	build := number(nil, fieldDeviceOrdinal, -1)
-	build = number(build, fieldReplicas, int64(replicas))
-	build = number(build, fieldPartitions, 1)
-	if replicas == 1 {
-		return number(message(nil, fieldBuildOptions, build), fieldPortable, 1)
-	}
-	build = number(build, fieldSPMD, 1)
-	var ids []byte
-	for i := range replicas {
-		ids = protowire.AppendVarint(ids, uint64(i))
-	}
-	assignment := number(nil, fieldReplicaCount, int64(replicas))
-	assignment = number(assignment, fieldComputationCount, 1)
-	assignment = message(assignment, fieldComputation, message(nil, fieldReplicaDevices, ids))
-	return message(nil, fieldBuildOptions, message(build, fieldDeviceAssignment, assignment))
-}
-
 // compileAhead compiles a program for the topology, or finds it in the cache.
 func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executable, error) {
 	start := time.Now()
 	r.info.Cache, r.info.Reason = CacheOff, r.noStore
-	options := compileOptions(replicas)
+	devices := make([]int, replicas)
+	for i := range devices {
+		devices[i] = i
+	}
+	options := pjrt.CompileOptions(devices...)
 	e := &Executable{name: r.name, client: c, replicas: replicas}
 	var key cache.Key
 	if r.store != nil {
@@ -97,7 +56,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 			r.unusable(key, err)
 		}
 	}
-	raw, err := c.topology.compile(code, append(options, r.serialized()...))
+	raw, err := c.topology.raw.Compile(code, append(options, r.serialized()...))
 	if err != nil {
 		if full := c.outOfMemory(r.name, err, nil); full != nil {
 			return nil, full
@@ -105,7 +64,7 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 		return nil, fmt.Errorf("xlabridge: compile %s for %s: %w", r.name, c.topology.Name, err)
 	}
 	compiling := time.Since(start)
-	if e.ahead, err = c.lib.aheadOf(raw); err == nil && r.store != nil {
+	if e.ahead, err = aheadOf(raw); err == nil && r.store != nil {
 		meta := c.lib.metadata(r, c.platformKey(), compiling)
 		meta.Ahead, err = json.Marshal(e.ahead)
 		if err == nil {
@@ -116,27 +75,21 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 		err = nil
 	}
 	if err != nil {
-		C.xb_executable_destroy(c.lib.slot, raw)
+		_ = raw.Close()
 		return nil, fmt.Errorf("xlabridge: compile %s for %s: %w", r.name, c.topology.Name, err)
 	}
 	r.info.Seconds = time.Since(start).Seconds()
 	return c.newAhead(e, r, raw)
 }
 
-// platformKey is library.platform of the topology's devices.
-func (c *Client) platformKey() string {
-	return cache.AcceleratorPlatform(c.Platform(), c.topology.kinds[0])
-}
-
 // newAhead completes a topology's executable. raw is nil for one that is in the cache.
-func (c *Client) newAhead(e *Executable, r *request, raw *C.xp_executable) (*Executable, error) {
-	e.info, e.outputs, e.raw = r.info, e.ahead.Outputs, raw
-	lib := c.lib
+func (c *Client) newAhead(e *Executable, r *request, raw *pjrt.Program) (*Executable, error) {
+	e.info, e.outputs, e.inner = r.info, e.ahead.Outputs, raw
 	e.h = &handle{client: c, free: func() error {
-		if raw != nil {
-			C.xb_executable_destroy(lib.slot, raw)
+		if raw == nil {
+			return nil
 		}
-		return nil
+		return raw.Close()
 	}}
 	if err := c.remember(e.h); err != nil {
 		_ = e.h.free()
@@ -146,49 +99,25 @@ func (c *Client) newAhead(e *Executable, r *request, raw *C.xp_executable) (*Exe
 	return e, nil
 }
 
-// compile compiles a StableHLO module for the devices.
-func (t *topology) compile(code, options []byte) (*C.xp_executable, error) {
-	ccode, coptions, format := C.CBytes(code), C.CBytes(options), C.CString("mlir")
-	defer C.free(ccode)
-	defer C.free(coptions)
-	defer C.free(unsafe.Pointer(format))
-	program := (*C.xp_program)(C.calloc(1, C.size_t(unsafe.Sizeof(C.xp_program{}))))
-	defer C.free(unsafe.Pointer(program))
-	program.struct_size = C.size_t(unsafe.Sizeof(C.xp_program{}))
-	program.code, program.code_size = (*C.char)(ccode), C.size_t(len(code))
-	program.format, program.format_size = format, 4
-	var raw *C.xp_executable
-	err := t.lib.takeError(C.xb_topology_compile(t.lib.slot, t.raw, program, (*C.char)(coptions),
-		C.size_t(len(options)), &raw))
-	return raw, err
-}
-
 // aheadOf asks the plugin about a compiled program.
-func (l *library) aheadOf(raw *C.xp_executable) (*ahead, error) {
-	var count C.size_t
-	if err := l.takeError(C.xb_num_outputs(l.slot, raw, &count)); err != nil {
-		return nil, err
-	}
-	if count == 0 {
+func aheadOf(raw *pjrt.Program) (*ahead, error) {
+	if raw.Outputs == 0 {
 		return nil, errors.New("the program returns nothing; return at least one array")
 	}
-	memory, err := l.memoryOf(raw)
+	memory, err := memoryOf(raw)
 	if err != nil {
 		return nil, err
 	}
-	cost, _ := l.costOf(raw) // not all plugins count
-	return &ahead{Outputs: int(count), Memory: memory, Cost: cost}, nil
+	cost, _ := costOf(raw) // not all plugins count
+	return &ahead{Outputs: raw.Outputs, Memory: memory, Cost: cost}, nil
 }
 
 // keepAhead stores a compiled program that returns so many arrays, after it was read back.
-func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *C.xp_executable, outputs int) error {
-	l := c.lib
-	var args C.xp_serialize_args
-	if err := l.takeError(C.xb_serialize_executable(l.slot, raw, &args)); err != nil {
+func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *pjrt.Program, outputs int) error {
+	payload, err := raw.Serialize()
+	if err != nil {
 		return fmt.Errorf("the plugin cannot serialize it: %w", err)
 	}
-	defer C.xb_serialized_free(&args)
-	payload := unsafe.Slice((*byte)(unsafe.Pointer(args.bytes)), int(args.bytes_size))
 	if err := c.readBack(payload, outputs); err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/go-xla/pjrt"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // Buffer is an array in a device's memory. It is freed by Close, by being donated to a program, by
@@ -26,11 +27,11 @@ type Buffer struct {
 	err   error
 }
 
-// newBuffer wraps go-xla's buffer of a number of bytes, which the caller counts in buffers.
+// newBuffer wraps a buffer of a number of bytes, which the caller counts in buffers.
 func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
-	h := &handle{client: c, free: inner.Destroy, bytes: bytes}
+	h := &handle{client: c, free: inner.Close, bytes: bytes}
 	if err := c.remember(h); err != nil {
-		_ = inner.Destroy()
+		_ = inner.Close()
 		return nil, err
 	}
 	b := &Buffer{h: h, inner: inner, device: device}
@@ -67,9 +68,9 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	if len(data) == 0 {
 		data = make([]byte, 1) // the plugin needs an address even for no bytes
 	}
-	inner, err := c.inner.BufferFromHost().FromRawData(data, dtype, dims).ToDeviceNum(device).Done()
+	inner, err := c.inner.FromHost(c.inner.Devices[device], data, int(dtype), dims)
 	if err != nil {
-		return nil, fmt.Errorf("xlabridge: transfer of a %s%v to device %d: %w", dtype, dims, device, pluginError(err))
+		return nil, fmt.Errorf("xlabridge: transfer of a %s%v to device %d: %w", dtype, dims, device, err)
 	}
 	b, err := c.newBuffer(inner, device, int64(len(data)))
 	if err != nil {
@@ -104,9 +105,9 @@ func (b *Buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
 			return
 		}
 		defer b.h.release()
-		if b.dtype, b.err = b.inner.DType(); b.err == nil {
-			b.dims, b.err = b.inner.Dimensions()
-		}
+		var dtype int
+		dtype, b.dims, b.err = b.inner.Shape()
+		b.dtype = dtypes.DType(dtype)
 	})
 	return b.dtype, b.dims, b.err
 }
@@ -141,8 +142,8 @@ func (b *Buffer) ToHost(dst []byte) error {
 	if b.inner == nil {
 		return b.absentValue(dst)
 	}
-	if err := b.inner.ToHost(dst); err != nil {
-		return fmt.Errorf("xlabridge: transfer of a %s%v to the host: %w", b.dtype, b.dims, pluginError(err))
+	if err := b.inner.ToHost(dst, len(b.dims)); err != nil {
+		return fmt.Errorf("xlabridge: transfer of a %s%v to the host: %w", b.dtype, b.dims, err)
 	}
 	return nil
 }

@@ -1,27 +1,20 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include "distributed.h"
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
-	"runtime/cgo"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/gomlx/go-xla/pjrt"
-
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
 
@@ -30,9 +23,7 @@ import (
 type Client struct {
 	backend   string
 	lib       *library
-	inner     *pjrt.Client
-	raw       *C.xp_client
-	devices   []*C.xp_device
+	inner     *pjrt.Client // nil on a topology
 	store     *cache.Cache // nil means no cache
 	noStore   string       // why there is no cache
 	plansOnly bool         // Options.PlansOnly
@@ -51,10 +42,8 @@ type Client struct {
 	idle   *sync.Cond // signalled when live is empty
 	closed bool
 	live   map[*handle]struct{}
+	shared bool // go-xla has it, too: see package goxla
 }
-
-// clients keeps all open clients reachable. Otherwise, go-xla could destroy a client before its programs and buffers.
-var clients sync.Map // *Client -> struct{}
 
 // Open opens the backend's plugin, once in a process, and makes a new client on it. The context bounds the installation
 // of the plugin and the creation of the client. The client may outlive it.
@@ -107,7 +96,6 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients.Store(c, struct{}{})
 	if err := c.check(o); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -119,60 +107,34 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 
 // create makes the plugin's client.
 func (c *Client) create(ctx context.Context, o Options) error {
-	options := pjrt.NamedValuesMap{}
+	options := map[string]any{}
 	if o.Backend == "cpu" {
-		options["cpu_device_count"] = int64(max(1, o.Devices))
+		options["cpu_device_count"] = max(1, o.Devices)
 	}
-	store := cgo.Handle(0)
+	var store pjrt.Store
 	if d := o.Distributed; d != nil {
-		options["node_id"], options["num_nodes"] = int64(d.ProcessID), int64(d.NumProcesses)
-		store = cgo.NewHandle(d.Store) // for ever: an abandoned call, or a program of the client, may still use it
+		options["node_id"], options["num_nodes"] = d.ProcessID, d.NumProcesses
+		store = sharedStore{d.Store}
 	}
 	o.DeviceMemory.set(options)
-	for name, value := range o.Client {
-		if n, ok := value.(int); ok {
-			value = int64(n)
-		}
-		options[name] = value
-	}
-	// These are not fields of c: an abandoned call may end after c is gone.
-	type pluginClient struct {
-		inner *pjrt.Client
-		raw   *C.xp_client
-	}
-	created := make(chan pluginClient, 1)
-	text, err := quietly(ctx, o.Backend, func() error {
-		// The trampoline stores the raw client for the thread that made it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		C.xb_use_store(C.uintptr_t(store))
-		defer C.xb_use_store(0)
-		inner, err := c.lib.plugin.NewClient(options)
-		if err == nil {
-			created <- pluginClient{inner, C.xb_last_client()}
-		}
-		return err
-	})
+	maps.Copy(options, o.Client)
+	lib := c.lib
+	inner, text, err := quietly(ctx, o.Backend, func() (*pjrt.Client, error) {
+		return lib.plugin.NewClient(options, store)
+	}, func(late *pjrt.Client) { _ = late.Close() })
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ctx.Err()
 	case errors.Is(err, errStuck):
 		return withChatter(stuck(o.Backend, c.lib.path), text)
 	case err == nil:
-		p := <-created
-		c.inner, c.raw = p.inner, p.raw
+		c.inner = inner
+		return nil
 	}
-	if err == nil {
-		if c.devices, err = c.lib.devices(c.raw); err == nil {
-			return nil
-		}
-		_ = c.inner.Destroy()
-	}
-	reason := pluginText(err)
 	if o.Backend == "cpu" {
-		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %s", c.lib.path, reason), text)
+		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %s", c.lib.path, err), text)
 	}
-	return deviceError(o.Backend, reason, text)
+	return deviceError(o.Backend, err.Error(), text)
 }
 
 // check compares the client with the options.
@@ -204,7 +166,6 @@ func (c *Client) openStore(o Options, limit int64) {
 		}
 	}
 	c.store = cache.New(dir).Limited(limit)
-	c.lib.setStore(c.store)
 }
 
 // tell passes a problem to Options.Warn, unless it was passed before.
@@ -219,12 +180,17 @@ func (c *Client) tell(trouble string) {
 }
 
 // Close closes all buffers and executables of the client, waits for the calls that use them, and closes the client. A
-// second Close does nothing.
+// second Close does nothing. A client that go-xla has, too (package goxla), stays open, and Close returns an error.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		return nil
+	}
+	if c.shared {
+		c.mu.Unlock()
+		return errors.New("xlabridge: the client is registered with go-xla, which may use it until the process ends, " +
+			"so it stays open")
 	}
 	c.closed = true
 	handles := maps.Clone(c.live)
@@ -239,11 +205,10 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	if c.topology != nil {
-		c.topology.destroy()
+		errs = append(errs, c.topology.raw.Close())
 	} else {
-		errs = append(errs, c.inner.Destroy())
+		errs = append(errs, c.inner.Close())
 	}
-	clients.Delete(c)
 	return errors.Join(errs...)
 }
 
@@ -288,49 +253,49 @@ func (c *Client) Backend() string { return c.backend }
 // NumDevices returns the number of devices.
 func (c *Client) NumDevices() int {
 	if c.topology != nil {
-		return len(c.topology.kinds)
+		return len(c.topology.raw.Kinds)
 	}
-	return len(c.devices)
+	return len(c.inner.Devices)
 }
 
 // DeviceKind returns the vendor's name of the kind of the first device: "cpu", "NVIDIA H100 80GB HBM3".
 func (c *Client) DeviceKind() string {
 	if c.topology != nil {
-		return c.topology.kinds[0]
+		return c.topology.raw.Kinds[0]
 	}
-	if len(c.devices) == 0 {
+	if len(c.inner.Devices) == 0 {
 		return ""
 	}
-	kind, _ := c.lib.deviceKind(c.devices[0]) // a device that does not say it has none
-	return kind
+	return c.inner.Devices[0].Kind
 }
 
 // Platform returns the plugin's name of its platform: "cpu", "cuda", "rocm" or "tpu".
 func (c *Client) Platform() string {
 	if c.topology != nil {
-		return c.topology.platform
+		return c.topology.raw.Platform
 	}
-	return c.inner.Platform()
+	return c.inner.Platform
 }
 
 // PlatformVersion returns the plugin's version. For CUDA, it contains the CUDA release.
 func (c *Client) PlatformVersion() string {
 	if c.topology != nil {
-		return c.topology.version
+		return c.topology.raw.Version
 	}
-	return c.inner.PlatformVersion()
+	return c.inner.Version
 }
 
 // PluginPath returns the plugin's file with symbolic links resolved.
 func (c *Client) PluginPath() string { return c.lib.path }
 
 // PluginAPI returns the version of the plugin's PJRT ABI.
-func (c *Client) PluginAPI() (major, minor int) { return c.lib.major, c.lib.minor }
+func (c *Client) PluginAPI() (major, minor int) { return c.lib.plugin.Major, c.lib.plugin.Minor }
 
 // StableHLO returns the version of StableHLO that the plugin reads, such as "1.22.0"; "" if it does not say. Programs
 // are passed as text, whose operations the plugin must know: they are not translated to the plugin's version.
 func (c *Client) StableHLO() string {
-	numbers, _ := c.lib.plugin.Attributes()["stablehlo_current_version"].([]int64)
+	attributes, _ := c.lib.plugin.Attributes() // a plugin that has none does not say
+	numbers, _ := attributes["stablehlo_current_version"].([]int64)
 	parts := make([]string, len(numbers))
 	for i, n := range numbers {
 		parts[i] = strconv.FormatInt(n, 10)
@@ -355,16 +320,12 @@ func (c *Client) DeviceDescriptions() ([]string, error) {
 		return c.topology.descriptions(), nil
 	}
 	var lines []string
-	for i, device := range c.inner.AddressableDevices() {
-		description, err := device.GetDescription()
+	for i, device := range c.inner.Devices {
+		description, err := device.Describe()
 		if err != nil {
-			return nil, fmt.Errorf("xlabridge: device %d: %s", i, pluginText(err))
+			return nil, fmt.Errorf("xlabridge: device %d: %s", i, err)
 		}
-		kind, err := c.lib.deviceKind(c.devices[i])
-		if err != nil {
-			return nil, fmt.Errorf("xlabridge: device %d: %w", i, err)
-		}
-		lines = append(lines, fmt.Sprintf("%s (%s)", description.DebugString(), kind))
+		lines = append(lines, fmt.Sprintf("%s (%s)", description, device.Kind))
 	}
 	return lines, nil
 }

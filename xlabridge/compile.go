@@ -1,10 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"errors"
@@ -13,15 +9,15 @@ import (
 	"maps"
 	"os"
 	"strings"
-	"sync"
 	"time"
-	"unsafe"
 
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/pjrt"
 )
 
-// request holds the arguments and results of a CompileText, which passes through go-xla to the trampoline.
+// request holds the arguments of a CompileText, and what becomes of it.
 type request struct {
 	name        string
 	purpose     string
@@ -33,14 +29,10 @@ type request struct {
 	renew       bool   // see Options.Renew
 	keepFusions bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
 	text        string // identifies the program in Metadata.Program; set by key
+	host        string // identifies the kind of CPU
 
-	info CompileInfo  // out
-	raw  *C.xp_loaded // out
+	info CompileInfo // out
 }
-
-// requests holds the requests by the address of their text. go-xla passes the address on unchanged, and it is unique
-// during the request. A text that is not here is compiled by other code in the process.
-var requests sync.Map // uintptr -> *request
 
 // CompileText compiles a StableHLO module, or loads it from the cache. The name appears in errors and in the cache's
 // list.
@@ -62,8 +54,38 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, err
 	}
 	defer done()
+	r, err := c.newRequest(name, defaults, o)
+	if err != nil {
+		return nil, err
+	}
+	replicas := max(1, o.Replicas)
+	if programs.Observe != nil {
+		options := fmt.Sprint(replicas, r.overrides)
+		defer func() { programs.Observe(name, stablehlo, options, r.info.Cache != CacheHit) }()
+	}
+	if c.topology != nil {
+		return c.compileAhead(r, []byte(stablehlo), replicas)
+	}
+	start := time.Now()
+	program, err := c.compile(r, []byte(stablehlo), replicas)
+	if err != nil {
+		if full := c.outOfMemory(name, err, nil); full != nil {
+			return nil, full
+		}
+		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
+	}
+	r.info.Seconds = time.Since(start).Seconds()
+	c.tell(r.info.Trouble)
+	if r.info.Cache != CacheHit {
+		c.lib.returnLater()
+	}
+	return c.newExecutable(name, program, r)
+}
+
+// newRequest returns the request for a program with default options, which the caller's options override.
+func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
 	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
-		userOptions: o.XLA, renew: c.renew}
+		userOptions: o.XLA, renew: c.renew, host: hostFingerprint()}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
@@ -75,85 +97,27 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	if _, err := appendOverrides(nil, r.overrides); err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
 	}
-	if c.topology != nil {
-		return c.compileAhead(r, []byte(stablehlo), max(1, o.Replicas))
-	}
-	program := []byte(stablehlo)
-	address := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
-	requests.Store(address, r)
-	defer requests.Delete(address)
-	config := c.inner.Compile().WithStableHLO(program)
-	if o.Replicas > 1 {
-		config = config.WithSPMD(o.Replicas)
-	}
-	inner, err := config.Done()
+	return r, nil
+}
+
+// compile loads the program from the cache or compiles it. It leaves out default options that the plugin does not
+// accept; they change only the speed. The key of the stored program contains the options that were used.
+func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, error) {
+	base, err := c.baseOptions(replicas)
 	if err != nil {
-		err = pluginError(err)
-		if full := c.outOfMemory(name, err, nil); full != nil {
-			return nil, full
-		}
-		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
-	}
-	c.tell(r.info.Trouble)
-	if r.info.Cache != CacheHit {
-		c.lib.returnLater()
-	}
-	return c.newExecutable(name, inner, r, max(1, o.Replicas))
-}
-
-// xlabridgeCompile replaces PJRT_Client_Compile for go-xla.
-//
-//export xlabridgeCompile
-func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
-	l := libraries.bySlot[slot]
-	code := unsafe.Slice((*byte)(unsafe.Pointer(args.program.code)), int(args.program.code_size))
-	var r *request
-	if found, ok := requests.Load(uintptr(unsafe.Pointer(args.program.code))); ok {
-		r = found.(*request)
-	} else {
-		r = &request{name: "(not ours)", store: l.getStore(), noStore: "no client has opened one"}
-	}
-	start := time.Now()
-	defer func() {
-		// A panic must not unwind through the caller's C frames. It only costs the use of the cache.
-		if p := recover(); p != nil && args.executable == nil {
-			r.info.Reason = fmt.Sprintf("the cache failed: %v", p)
-			err = C.xb_compile(slot, args, args.compile_options, args.compile_options_size)
-		}
-		r.info.Seconds = time.Since(start).Seconds()
-		r.raw = args.executable
-	}()
-	return l.compile(r, args, code)
-}
-
-// seenOptions is called with the options that go-xla gives; tests set it.
-var seenOptions func(options []byte)
-
-// compile loads the program from the cache or compiles it, and sets args.executable. It leaves out default options that
-// the plugin does not accept; they change only the speed. The key of the stored program contains the options that were
-// used.
-func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
-	if seenOptions != nil {
-		seenOptions(optionsOf(args))
+		return nil, err
 	}
 	r.info.Cache, r.info.Reason = CacheOff, r.noStore
-	platform := ""
-	if r.store != nil {
-		var err error
-		if platform, err = l.platform(args.client); err != nil {
-			r.store, r.info.Reason = nil, fmt.Sprintf("the plugin does not say what it runs on: %v", err)
-		}
-	}
 	omitted := "" // the options that are left out, and why
 	for {
-		options := append(optionsOf(args), r.serialized()...)
-		key, hit := l.lookUp(r, args, code, platform)
-		if hit {
+		options := append(base[:len(base):len(base)], r.serialized()...)
+		key, hit := c.lookUp(r, code, "mlir", base, replicas)
+		if hit != nil {
 			r.info.Reason += omitted
-			return nil
+			return hit, nil
 		}
 		if r.extra != "" {
-			with, err := l.withExtra(args, options, strings.Split(r.extra, ","))
+			with, err := c.withExtra(base, options, strings.Split(r.extra, ","))
 			if err != nil {
 				omitted += fmt.Sprintf("; compiled without %s: %v", r.extra, err)
 				r.extra = ""
@@ -161,16 +125,14 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			}
 			options = with
 		}
-		coptions := C.CBytes(options)
 		start := time.Now()
-		err := C.xb_compile(l.slot, args, (*C.char)(coptions), C.size_t(len(options)))
-		C.free(coptions)
+		program, err := c.inner.Compile(code, options, replicas)
 		if err != nil {
-			unknown := l.unknownOptions(r, args)
+			unknown := c.unknownOptions(r, base)
 			if len(unknown) == 0 {
-				return err
+				return nil, err
 			}
-			omitted += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), l.takeError(err))
+			omitted += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), err)
 			for _, name := range unknown {
 				delete(r.overrides, name)
 			}
@@ -178,10 +140,30 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 		}
 		r.info.Reason += omitted
 		if r.store != nil {
-			r.stored(l.toCache(r, key, l.metadata(r, platform, time.Since(start)), args.executable))
+			meta := c.lib.metadata(r, c.platformKey(), time.Since(start))
+			payload, err := program.Serialize()
+			r.stored(c.toCache(r, key, meta, payload, err))
 		}
-		return nil
+		return program, nil
 	}
+}
+
+// baseOptions returns the CompileOptionsProto of a program, to which its own options are appended.
+func (c *Client) baseOptions(replicas int) ([]byte, error) {
+	if replicas == 1 {
+		return pjrt.CompileOptions(0), nil
+	}
+	devices, err := c.inner.Assignment(replicas)
+	return pjrt.CompileOptions(devices...), err
+}
+
+// platformKey describes what a compiled program depends on apart from the plugin: the platform's name and the kind of
+// the first device, and on CPU the platform's version.
+func (c *Client) platformKey() string {
+	if name := c.Platform(); name != "cpu" {
+		return cache.AcceleratorPlatform(name, c.DeviceKind())
+	}
+	return fmt.Sprintf("cpu\n%s\n%s", c.PlatformVersion(), c.DeviceKind())
 }
 
 // metadata describes a program that took the given time to compile.
@@ -199,36 +181,28 @@ func (r *request) stored(err error) {
 	}
 }
 
-// optionsOf copies the caller's serialized CompileOptionsProto.
-func optionsOf(args *C.xp_compile_args) []byte {
-	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)),
-		int(args.compile_options_size))...)
-}
-
 // serialized returns the overrides in a form that can be appended to a CompileOptionsProto.
 func (r *request) serialized() []byte {
 	options, _ := appendOverrides(nil, r.overrides) // checked by compileText
 	return options
 }
 
-// lookUp searches the cache for the program's key, and sets args.executable if there is an entry.
-func (l *library) lookUp(r *request, args *C.xp_compile_args, code []byte,
-	platform string) (key cache.Key, hit bool) {
+// lookUp searches the cache for the program's key, and loads the entry. It returns nil if there is none.
+func (c *Client) lookUp(r *request, code []byte, format string, base []byte, replicas int) (cache.Key, *pjrt.Program) {
 	if r.store == nil {
-		return key, false
+		return cache.Key{}, nil
 	}
-	format := C.GoStringN(args.program.format, C.int(args.program.format_size))
-	key = r.key(l, code, format, optionsOf(args), platform)
-	loaded, err := l.fromCache(r, key, args.client)
+	platform := c.platformKey()
+	key := r.key(c.lib, code, format, base, platform)
+	program, err := c.fromCache(r, key, replicas)
 	if err != nil {
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(l, platform, err)
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(c.lib, platform, err)
 		r.keepFusions = errors.Is(err, errNotLoaded)
 		r.unusable(key, err)
-		return key, false
+		return key, nil
 	}
 	r.info.Cache, r.info.Stored = CacheHit, true
-	args.executable = loaded
-	return key, true
+	return key, program
 }
 
 // unusable notes an entry that is there and cannot be used, which is the error of looking it up.
@@ -245,7 +219,7 @@ func (r *request) unusable(key cache.Key, err error) {
 func (r *request) key(l *library, code []byte, format string, options []byte, platform string) cache.Key {
 	overrides, host := r.overrides, ""
 	if strings.HasPrefix(platform, "cpu\n") {
-		host = hostFingerprint()
+		host = r.host
 	} else if _, ok := overrides[cudaDataDir]; ok {
 		overrides = maps.Clone(overrides)
 		delete(overrides, cudaDataDir) // a folder of this machine
@@ -308,7 +282,7 @@ func notStored(dir string, err error) string {
 var errNotLoaded = errors.New("the plugin cannot load the entry")
 
 // fromCache loads the entry under the key. Any error is a miss.
-func (l *library) fromCache(r *request, key cache.Key, client *C.xp_client) (*C.xp_loaded, error) {
+func (c *Client) fromCache(r *request, key cache.Key, replicas int) (*pjrt.Program, error) {
 	payload, meta, err := r.store.Get(key)
 	if err != nil {
 		return nil, err
@@ -323,23 +297,19 @@ func (l *library) fromCache(r *request, key cache.Key, client *C.xp_client) (*C.
 	if len(payload) == 0 {
 		return nil, errors.New("entry is damaged: it holds no program")
 	}
-	var loaded *C.xp_loaded
-	bytes := (*C.char)(unsafe.Pointer(unsafe.SliceData(payload)))
-	if err := l.takeError(C.xb_deserialize(l.slot, client, bytes, C.size_t(len(payload)), &loaded)); err != nil {
+	program, err := c.inner.Load(payload, replicas)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	r.info.Bytes = len(payload)
-	return loaded, nil
+	return program, nil
 }
 
-// toCache stores the program.
-func (l *library) toCache(r *request, key cache.Key, meta cache.Metadata, loaded *C.xp_loaded) error {
-	var args C.xp_serialize_args
-	if err := l.takeError(C.xb_serialize(l.slot, loaded, &args)); err != nil {
+// toCache stores the program that the plugin has serialized, or returns why it has not.
+func (c *Client) toCache(r *request, key cache.Key, meta cache.Metadata, payload []byte, err error) error {
+	if err != nil {
 		return fmt.Errorf("the plugin cannot serialize it: %w", err)
 	}
-	defer C.xb_serialized_free(&args)
-	payload := unsafe.Slice((*byte)(unsafe.Pointer(args.bytes)), int(args.bytes_size))
 	if strings.HasPrefix(meta.Platform, "cpu\n") && !r.keepFusions {
 		payload = withoutFusions(payload)
 	}

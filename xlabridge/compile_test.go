@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gomlx/go-xla/pjrt"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/xlabridge/cache"
@@ -197,25 +196,6 @@ func TestCompileErrors(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestCompileByOthers gives the cache to programs that go-xla's own users compile.
-func TestCompileByOthers(t *testing.T) {
-	c := openAlone(t, Options{})
-	plugin, err := pjrt.GetPlugin(c.PluginPath())
-	require.NoError(t, err)
-	client, err := plugin.NewClient(nil)
-	require.NoError(t, err)
-	for range 2 {
-		exe, err := client.Compile().WithStableHLO([]byte(axpyText)).Done()
-		require.NoError(t, err)
-		require.NoError(t, exe.Destroy())
-	}
-	require.NoError(t, client.Destroy())
-	entries, err := c.Cache().List()
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
-	require.Equal(t, "(not ours)", entries[0].Meta.Name)
 }
 
 const compileEnv = "XLARUN_TEST_COMPILE_IN"

@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // Convolutions of images and their gradients equal those of Conv, also for sizes that fill only a part of a register,
@@ -17,10 +16,11 @@ func TestConvImages(t *testing.T) {
 	type arrays = []*graph.Array
 	r := rand.New(rand.NewPCG(3, 4))
 	pick := func(from ...int) int { return from[r.IntN(len(from))] }
-	n := 40
-	if testing.Short() {
-		n = 10
+	n := 12
+	if long.On() {
+		n = 40
 	}
+	var plain, kernels []sample
 	for i := range n {
 		images, height, width := pick(1, 2, 3, 7, 33, 130), pick(1, 2, 5, 7, 8, 13), pick(1, 2, 5, 7, 8, 13)
 		ins, outs := pick(1, 2, 3, 5, 16, 17, 33), pick(1, 3, 8, 15, 16, 17, 31, 32, 33, 70)
@@ -33,7 +33,7 @@ func TestConvImages(t *testing.T) {
 		random := func(dims ...int) *graph.Array {
 			return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float32, dims...), graph.Case{Lo: -1, Hi: 1})
 		}
-		x, w := random(images, height, width, ins), random(kernel[0], kernel[1], ins, outs)
+		in := arrays{random(images, height, width, ins), random(kernel[0], kernel[1], ins, outs)}
 		all := func(conv func(x, w *graph.Array) *graph.Array) func(in arrays) arrays {
 			return func(in arrays) arrays {
 				y := conv(in[0], in[1])
@@ -47,16 +47,18 @@ func TestConvImages(t *testing.T) {
 				return arrays{y, dx, dw}
 			}
 		}
-		want, err := Jit1(b, all(func(x, w *graph.Array) *graph.Array {
+		plain = append(plain, sample{what, all(func(x, w *graph.Array) *graph.Array {
 			return graph.Conv(x, w, graph.Strides(strides[0], strides[1]), graph.Padding(pads[0], pads[1]))
-		}))(arrays{x, w})
-		require.NoError(t, err, what)
-		got, err := Jit1(always(b), all(func(x, w *graph.Array) *graph.Array {
+		}), in})
+		kernels = append(kernels, sample{what, all(func(x, w *graph.Array) *graph.Array {
 			return graph.ConvImages(x, w, strides, pads)
-		}))(arrays{x, w})
-		require.NoError(t, err, what)
+		}), in})
+	}
+	want := together(t, b, plain)
+	got := together(t, always(b), kernels)
+	for i, c := range kernels {
 		for k, of := range []string{"results", "gradients of images", "gradients of weights"} {
-			closeArrays(t, want[k], got[k], 2e-4, what+": "+of)
+			closeArrays(t, want[i][k], got[i][k], 2e-4, c.name+": "+of)
 		}
 	}
 }

@@ -1,13 +1,11 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"fmt"
-	"unsafe"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // Cost returns the compiler's counts of the program's work, by the compiler's names ("flops", "bytes accessed",
@@ -21,7 +19,7 @@ func (e *Executable) Cost() (map[string]float64, error) {
 	if e.ahead != nil {
 		return e.ahead.Cost, nil
 	}
-	cost, err := e.client.lib.costOf(e.raw)
+	cost, err := costOf(e.inner)
 	if err != nil {
 		err = fmt.Errorf("xlabridge: cost of program %s: %w", e.name, err)
 	}
@@ -29,21 +27,18 @@ func (e *Executable) Cost() (map[string]float64, error) {
 }
 
 // costOf asks the plugin for the work of a program.
-func (l *library) costOf(raw *C.xp_executable) (map[string]float64, error) {
-	var args C.xp_cost_args
-	if err := l.takeError(C.xb_cost(l.slot, raw, &args)); err != nil {
+func costOf(p *pjrt.Program) (map[string]float64, error) {
+	counts, err := p.Cost()
+	if err != nil {
 		return nil, err
 	}
 	cost := map[string]float64{}
-	properties := unsafe.Slice(args.properties, int(args.num_properties))
-	for i := range properties {
-		property := &properties[i]
-		name := C.GoStringN(property.name, C.int(property.name_size))
-		switch property._type {
-		case C.XP_FLOAT:
-			cost[name] = float64(C.xb_value_float(property))
-		case C.XP_INT64:
-			cost[name] = float64(C.xb_value_int64(property))
+	for name, n := range counts {
+		switch n := n.(type) {
+		case float32:
+			cost[name] = float64(n)
+		case int64:
+			cost[name] = float64(n)
 		}
 	}
 	return cost, nil

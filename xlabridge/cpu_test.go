@@ -12,6 +12,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/internal/long"
 )
 
 type array = graph.Array
@@ -174,7 +175,7 @@ func TestWriteKernel(t *testing.T) {
 }
 
 // Scatters by the kernel equal the reference to the bit: all kinds and types, windows and shared axes, no indices,
-// indices out of range and repeated ones, NaN and infinities.
+// indices out of range and repeated ones, NaN and infinities. The short form takes each type with a third of the cases.
 func TestScatterKernel(t *testing.T) {
 	c := always(open(t, Options{}))
 	nan := math.NaN()
@@ -185,7 +186,7 @@ func TestScatterKernel(t *testing.T) {
 	all := []graph.DType{graph.Float32, graph.Float64, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8,
 		graph.Uint16, graph.Uint32, graph.Uint64, graph.Bool, graph.BFloat16, graph.Float16}
 	rows := graph.GatherDims{Window: []int{1}, Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{1, 2}}
-	for i, s := range []struct {
+	for number, s := range []struct {
 		description string
 		dims        graph.GatherDims
 		x, updates  []int
@@ -206,9 +207,13 @@ func TestScatterKernel(t *testing.T) {
 		{"7: one place for all", graph.GatherDims{Window: []int{0, 1}, Coordinates: []int{0}, Sizes: []int{2, 2}},
 			[]int{6, 2}, []int{2, 2}, graph.Of([]int8{3})},
 	} {
+		var calls []sample
 		for _, kind := range []string{"set", "sum", "prod", "max", "min"} {
 			var in []*array
-			for _, d := range all {
+			for n, d := range all {
+				if n > 0 && (number+n)%3 != 0 && !long.On() {
+					continue
+				}
 				if float := d == graph.BFloat16 || d == graph.Float16; kind != "set" && (float || d == graph.Bool) {
 					continue
 				}
@@ -238,15 +243,16 @@ func TestScatterKernel(t *testing.T) {
 			l, err := p.Lower(c.Target())
 			require.NoError(t, err)
 			require.Equal(t, len(in)/2, strings.Count(l.StableHLO, "xlarun_scatter"))
-			got, err := Jit1(c, f)(in)
-			require.NoError(t, err)
-			for k, want := range f(in) {
+			calls = append(calls, sample{s.description + ", " + kind, f, in})
+		}
+		for i, got := range together(t, c, calls) {
+			for k, want := range calls[i].f(calls[i].in) {
 				w, g := floats(t, want), floats(t, got[k])
 				for j := range w {
 					same := w[j] == g[j] && math.Signbit(w[j]) == math.Signbit(g[j]) || math.IsNaN(w[j]) &&
 						math.IsNaN(g[j])
-					require.True(t, same, "case %d %s, %s of %s: element %d is %g, want %g", i, s.description, kind,
-						want.DType(), j, g[j], w[j])
+					require.True(t, same, "case %s of %s: element %d is %g, want %g", calls[i].name, want.DType(), j,
+						g[j], w[j])
 				}
 			}
 		}

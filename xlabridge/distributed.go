@@ -1,18 +1,14 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "distributed.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/cgo"
 	"time"
-	"unsafe"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // NumGlobalDevices returns the number of devices of all processes. Without Options.Distributed it is NumDevices.
@@ -25,73 +21,50 @@ func (c *Client) NumGlobalDevices() (int, error) {
 		return 0, err
 	}
 	defer done()
-	all, err := c.inner.AllDevices()
-	return len(all), err
+	return c.inner.NumGlobalDevices()
 }
 
-// Codes of the errors of a store.
-const (
-	storeDeadline    = 4
-	storeNoKey       = 5
-	storeUnavailable = 14
-)
+// sharedStore is a KeyValueStore that the plugin calls.
+type sharedStore struct{ KeyValueStore }
 
-// inStore calls f with the store of a callback. It returns the plugin's error for an error of f.
-func inStore(store unsafe.Pointer, makeError *C.xp_callback_error, f func(KeyValueStore) error) *C.xp_error {
-	err := inGoroutine("a key-value store ended its goroutine", func() error {
-		return f(cgo.Handle(uintptr(store)).Value().(KeyValueStore))
-	})
-	code := C.int(storeUnavailable)
-	switch {
-	case err == nil:
+// call calls f, and gives its error the code that the plugin knows.
+func (s sharedStore) call(f func() error) error {
+	err := inGoroutine("a key-value store ended its goroutine", f)
+	if err == nil {
 		return nil
-	case errors.Is(err, ErrNoKey):
-		code = storeNoKey
-	case errors.Is(err, context.DeadlineExceeded):
-		code = storeDeadline
 	}
-	text := C.CString(err.Error())
-	defer C.free(unsafe.Pointer(text))
-	return C.xb_store_error(makeError, code, text, C.size_t(len(err.Error())))
+	e := &pjrt.Error{Code: pjrt.Unavailable, Message: err.Error()}
+	switch {
+	case errors.Is(err, ErrNoKey):
+		e.Code = pjrt.NotFound
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Code = pjrt.DeadlineExceeded
+	}
+	return e
 }
 
-// xlarun_store_get is called on threads of the plugin.
-//
-//export xlarun_store_get
-func xlarun_store_get(args *C.xp_kv_get_args) *C.xp_error {
-	key := C.GoStringN(args.key, C.int(args.key_size))
-	return inStore(args.user_arg, args.callback_error, func(s KeyValueStore) error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(args.timeout_in_ms)*time.Millisecond)
+func (s sharedStore) Get(key string, timeout time.Duration) (value []byte, err error) {
+	err = s.call(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		value, err := s.Get(ctx, key)
-		if err != nil {
-			return fmt.Errorf("key %q, after %d ms: %w", key, args.timeout_in_ms, err)
+		if value, err = s.KeyValueStore.Get(ctx, key); err != nil {
+			err = fmt.Errorf("key %q, after %d ms: %w", key, timeout.Milliseconds(), err)
 		}
-		C.xb_set_value(args, (*C.char)(C.CBytes(value)), C.size_t(len(value)))
-		return nil
+		return err
 	})
+	return value, err
 }
 
-// xlarun_store_try_get is called on threads of the plugin.
-//
-//export xlarun_store_try_get
-func xlarun_store_try_get(args *C.xp_kv_try_get_args) *C.xp_error {
-	key := C.GoStringN(args.key, C.int(args.key_size))
-	return inStore(args.user_arg, args.callback_error, func(s KeyValueStore) error {
-		value, err := s.TryGet(key)
-		if err != nil {
-			return fmt.Errorf("key %q: %w", key, err)
+func (s sharedStore) TryGet(key string) (value []byte, err error) {
+	err = s.call(func() error {
+		if value, err = s.KeyValueStore.TryGet(key); err != nil {
+			err = fmt.Errorf("key %q: %w", key, err)
 		}
-		C.xb_set_optional_value(args, (*C.char)(C.CBytes(value)), C.size_t(len(value)))
-		return nil
+		return err
 	})
+	return value, err
 }
 
-// xlarun_store_put is called on threads of the plugin.
-//
-//export xlarun_store_put
-func xlarun_store_put(args *C.xp_kv_put_args) *C.xp_error {
-	key := C.GoStringN(args.key, C.int(args.key_size))
-	value := C.GoBytes(unsafe.Pointer(args.value), C.int(args.value_size))
-	return inStore(args.user_arg, args.callback_error, func(s KeyValueStore) error { return s.Put(key, value) })
+func (s sharedStore) Put(key string, value []byte) error {
+	return s.call(func() error { return s.KeyValueStore.Put(key, value) })
 }

@@ -63,10 +63,10 @@ static xp_error *error_of(int code, const char *message, size_t size) {
   return e;
 }
 static xp_callback_error make = error_of;
-static void error_destroy(xp_error_destroy_args *a) { free((void *)a->error); }
-static void error_message(xp_error_message_args *a) {
-  a->message = a->error->text;
-  a->message_size = strlen(a->error->text);
+static void error_destroy(xp_object_args *a) { free(a->of); }
+static void error_message(xp_text_args *a) {
+  a->text = ((xp_error *)a->of)->text;
+  a->text_size = strlen(a->text);
 }
 static xp_error *error_code(xp_error_code_args *a) {
   a->code = a->error->code;

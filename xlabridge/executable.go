@@ -1,9 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"fmt"
@@ -11,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gomlx/go-xla/pjrt"
+	"github.com/gomlx/compute/dtypes"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // Executable is a compiled program, loaded on one device, or on several with replicas.
@@ -19,8 +18,7 @@ type Executable struct {
 	name     string
 	client   *Client
 	h        *handle
-	inner    *pjrt.LoadedExecutable
-	raw      *C.xp_executable
+	inner    *pjrt.Program // nil for a topology's program that is in the cache
 	info     CompileInfo
 	replicas int
 	outputs  int
@@ -31,23 +29,15 @@ type Executable struct {
 	needs     int64 // bytes of the results and temporaries of a run, on all devices; see returnForRun
 }
 
-// newExecutable wraps go-xla's executable.
-func (c *Client) newExecutable(name string, inner *pjrt.LoadedExecutable, r *request,
-	replicas int) (*Executable, error) {
-	if inner.NumOutputs == 0 {
-		_ = inner.Destroy()
+// newExecutable completes a loaded program.
+func (c *Client) newExecutable(name string, inner *pjrt.Program, r *request) (*Executable, error) {
+	if inner.Outputs == 0 {
+		_ = inner.Close()
 		return nil, fmt.Errorf("xlabridge: compile %s: the program returns nothing; return at least one array", name)
 	}
-	e := &Executable{name: name, client: c, inner: inner, info: r.info, replicas: replicas, outputs: inner.NumOutputs}
-	if err := c.lib.takeError(C.xb_executable(c.lib.slot, r.raw, &e.raw)); err != nil {
-		_ = inner.Destroy()
-		return nil, fmt.Errorf("xlabridge: compile %s: %w", name, err)
-	}
-	lib, raw := c.lib, e.raw
-	e.h = &handle{client: c, free: func() error {
-		C.xb_executable_destroy(lib.slot, raw)
-		return inner.Destroy()
-	}}
+	e := &Executable{name: name, client: c, inner: inner, info: r.info, replicas: inner.Replicas,
+		outputs: inner.Outputs}
+	e.h = &handle{client: c, free: inner.Close}
 	if err := c.remember(e.h); err != nil {
 		_ = e.h.free()
 		return nil, err
@@ -80,15 +70,11 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 	}
 	sizes := make([]int64, e.outputs)
 	for i := range sizes {
-		dtype, err := results[i].DType()
+		dtype, dims, err := results[i].Shape()
 		if err != nil {
 			return sizes, err
 		}
-		dims, err := results[i].Dimensions()
-		if err != nil {
-			return sizes, err
-		}
-		sizes[i] = int64(dtype.SizeForDimensions(dims...))
+		sizes[i] = int64(dtypes.DType(dtype).SizeForDimensions(dims...))
 	}
 	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries <
 		directMemory && len(sizes) > 0 {

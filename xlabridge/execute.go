@@ -5,12 +5,10 @@ package xlabridge
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
-	"github.com/gomlx/go-xla/pjrt"
-
 	"xlarun/graph"
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // Execute runs the program once and waits for its end. inputs is [replica][argument]. The arguments of replica r are on
@@ -34,8 +32,7 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 		return nil, err
 	}
 	e.returnForRun()
-	results, err := c.run()
-	runtime.KeepAlive(inputs)
+	results, err := e.inner.Execute(e.client.inner.Devices[c.device], c.args, c.donated)
 	if p := callbackPanicOf(err); p != nil {
 		if wrong, ok := p.Value.(*graph.Error); ok {
 			return nil, wrong
@@ -43,7 +40,6 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 		panic(p)
 	}
 	if err != nil {
-		err = pluginError(err)
 		if full := e.client.outOfMemory(e.name, err, e); full != nil {
 			return nil, full
 		}
@@ -132,20 +128,6 @@ func (c *call) add(b *Buffer, donate bool, device int) error {
 	c.donated = append(c.donated, donate)
 	c.held = append(c.held, b.h)
 	return nil
-}
-
-// run makes the call with go-xla, and turns its panics into errors.
-func (c *call) run() (results []*pjrt.Buffer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	config := c.exe.inner.Execute(c.args...).SetDonate(c.donated)
-	if c.exe.inner.IsPortable() {
-		config = config.OnDeviceByNum(c.device)
-	}
-	return config.Done()
 }
 
 // end ends the use of all arguments. After a successful run, donated arguments are gone. After an error they stay with

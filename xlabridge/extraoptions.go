@@ -1,10 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"errors"
@@ -13,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/internal/protobuf"
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // Field numbers of CompileOptionsProto, ExecutableBuildOptionsProto and DebugOptions.
@@ -48,25 +46,30 @@ type optionCache struct {
 // withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a serialized
 // CompileOptionsProto. XLA does not let them override by name: they are a map inside DebugOptions, and a given
 // DebugOptions replaces all default options. So the default options are read first.
-func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []string) ([]byte, error) {
-	own, err := l.defaultDebugOptions(args)
+func (c *Client) withExtra(base, options []byte, extra []string) ([]byte, error) {
+	own, err := c.defaultDebugOptions(base)
 	if err != nil {
 		return nil, err
 	}
+	debug := protobuf.Message(own)
 	for _, name := range extra {
-		var entry []byte
+		var entry protobuf.Message
 		name, value, _ := strings.Cut(name, "=")
-		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapKey, protowire.BytesType), name)
-		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapValue, protowire.BytesType), value)
-		own = protowire.AppendBytes(protowire.AppendTag(own, fieldExtraOptions, protowire.BytesType), entry)
+		entry.Text(fieldMapKey, name)
+		entry.Text(fieldMapValue, value)
+		debug.Bytes(fieldExtraOptions, entry)
 	}
-	build := protowire.AppendBytes(protowire.AppendTag(nil, fieldDebugOptions, protowire.BytesType), own)
+	var build protobuf.Message
+	build.Bytes(fieldDebugOptions, debug)
 	// If a message appears twice, protobuf merges both, so the other build options stay.
-	return protowire.AppendBytes(protowire.AppendTag(options, fieldBuildOptions, protowire.BytesType), build), nil
+	with := protobuf.Message(options)
+	with.Bytes(fieldBuildOptions, build)
+	return with, nil
 }
 
 // defaultDebugOptions returns a copy of the compiler's default options. A failure is not cached.
-func (l *library) defaultDebugOptions(args *C.xp_compile_args) ([]byte, error) {
+func (c *Client) defaultDebugOptions(base []byte) ([]byte, error) {
+	l := c.lib
 	l.options.Lock()
 	defer l.options.Unlock()
 	if l.options.defaults == nil {
@@ -75,7 +78,7 @@ func (l *library) defaultDebugOptions(args *C.xp_compile_args) ([]byte, error) {
 				return nil, err
 			}
 		}
-		own, err := l.readDefaultOptions(args)
+		own, err := c.readDefaultOptions(base)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +89,8 @@ func (l *library) defaultDebugOptions(args *C.xp_compile_args) ([]byte, error) {
 
 // unknownOptions lists the options that the plugin does not accept, in alphabetical order. It compiles the smallest
 // program with each option. If that fails without any option too, it returns none.
-func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
+func (c *Client) unknownOptions(r *request, base []byte) []string {
+	l := c.lib
 	l.options.Lock()
 	defer l.options.Unlock()
 	if l.options.accepted == nil {
@@ -103,11 +107,11 @@ func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 		accepted, ok := l.options.accepted[key]
 		if !ok {
 			if !works {
-				if works = l.compilesSmallest(args, nil); !works {
+				if works = c.compilesSmallest(base, nil); !works {
 					return nil
 				}
 			}
-			accepted = l.compilesSmallest(args, option)
+			accepted = c.compilesSmallest(base, option)
 			l.options.accepted[key] = accepted
 		}
 		if !accepted {
@@ -117,49 +121,39 @@ func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 	return unknown
 }
 
-// compilesSmallest reports whether the smallest program compiles with the same arguments and the overrides.
-func (l *library) compilesSmallest(args *C.xp_compile_args, overrides map[string]any) bool {
-	loaded, err := l.compileSmallest(args, overrides)
+// compilesSmallest reports whether the smallest program compiles with the same base options and the overrides.
+func (c *Client) compilesSmallest(base []byte, overrides map[string]any) bool {
+	program, err := c.compileSmallest(base, overrides)
 	if err == nil {
-		C.xb_loaded_destroy(l.slot, loaded)
+		_ = program.Close()
 	}
 	return err == nil
 }
 
-// compileSmallest compiles the smallest program. The caller destroys it.
-func (l *library) compileSmallest(args *C.xp_compile_args, overrides map[string]any) (*C.xp_loaded, error) {
-	options, err := appendOverrides(optionsOf(args), overrides)
+// compileSmallest compiles the smallest program. The caller closes it.
+func (c *Client) compileSmallest(base []byte, overrides map[string]any) (*pjrt.Program, error) {
+	options, err := appendOverrides(base[:len(base):len(base)], overrides)
 	if err != nil {
 		return nil, err
 	}
-	code, coptions := C.CString(smallestModule), C.CBytes(options)
-	defer C.free(unsafe.Pointer(code))
-	defer C.free(coptions)
-	program := *args.program
-	program.code, program.code_size = code, C.size_t(len(smallestModule))
-	var loaded *C.xp_loaded
-	err = l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)),
-		&loaded))
-	return loaded, err
+	return c.inner.Compile([]byte(smallestModule), options, 1)
 }
 
-// readDefaultOptions compiles the smallest program with the same arguments and reads the options of the result.
-func (l *library) readDefaultOptions(args *C.xp_compile_args) ([]byte, error) {
+// readDefaultOptions compiles the smallest program with the same base options and reads the options of the result.
+func (c *Client) readDefaultOptions(base []byte) ([]byte, error) {
 	// The plugin adds its default options only if one of them is overridden. Level 3 is XLA's default.
-	loaded, err := l.compileSmallest(args, map[string]any{"xla_backend_optimization_level": 3})
+	program, err := c.compileSmallest(base, map[string]any{"xla_backend_optimization_level": 3})
 	if err != nil {
 		return nil, err
 	}
-	defer C.xb_loaded_destroy(l.slot, loaded)
-	var got C.xp_compile_options_args
-	if err := l.takeError(C.xb_compile_options(l.slot, loaded, &got)); err != nil {
-		return nil, err
-	}
-	defer C.xb_compile_options_free(&got)
-	if got.bytes == nil {
+	defer func() { _ = program.Close() }()
+	all, err := program.Options()
+	if e, ok := errors.AsType[*pjrt.Error](err); ok && e.Code == pjrt.Unimplemented {
 		return nil, errors.New("the plugin does not say what a program was compiled with")
 	}
-	all := unsafe.Slice((*byte)(unsafe.Pointer(got.bytes)), int(got.bytes_size))
+	if err != nil {
+		return nil, err
+	}
 	build, err := protoField(all, fieldBuildOptions)
 	if err != nil {
 		return nil, err
@@ -172,21 +166,15 @@ func (l *library) readDefaultOptions(args *C.xp_compile_args) ([]byte, error) {
 }
 
 // protoField returns the last value of a length-delimited field of a serialized message.
-func protoField(message []byte, field protowire.Number) ([]byte, error) {
-	var found []byte
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
+func protoField(message []byte, field protowire.Number) (found []byte, err error) {
+	all, err := protobuf.Fields(message)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if f.Number == field && f.Kind == protowire.BytesType {
+			found = f.Bytes
 		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
-			return nil, protowire.ParseError(n)
-		}
-		if number == field && kind == protowire.BytesType {
-			found, _ = protowire.ConsumeBytes(message)
-		}
-		message = message[n:]
 	}
 	if found == nil {
 		return nil, fmt.Errorf("the options that the plugin gives back lack field %d", field)

@@ -1,7 +1,8 @@
 package xlabridge
 
 /*
-#include <stdlib.h>
+#cgo CFLAGS: -O3 -g0 -Wall -Wno-psabi
+#cgo linux LDFLAGS: -ldl -lm
 #include "ffi.h"
 */
 import "C"
@@ -12,6 +13,7 @@ import (
 	"unsafe"
 
 	"xlarun/graph"
+	_ "xlarun/third_party/pjrt" // the C files include its headers
 	"xlarun/xlabridge/kernels"
 )
 
@@ -47,24 +49,16 @@ func init() {
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.
-func (l *library) registerKernels(api *C.xp_api) error {
-	ffi := C.xb_ffi(api)
-	if ffi == nil {
-		return nil
-	}
+func (l *library) registerKernels() error {
 	registered.Lock()
 	defer registered.Unlock()
-	platform := C.CString(kernelPlatform)
-	defer C.free(unsafe.Pointer(platform))
 	for _, k := range registered.list {
-		name := C.CString(k.name)
-		err := l.takeError(C.xb_ffi_register(ffi, name, k.handler, platform))
-		C.free(unsafe.Pointer(name))
+		takes, err := l.plugin.Register(k.name, kernelPlatform, k.handler)
 		if err != nil {
 			return fmt.Errorf("plugin %s: it does not take the kernel %s: %w", l.path, k.name, err)
 		}
+		l.kernels = takes
 	}
-	l.kernels = true
 	return nil
 }
 

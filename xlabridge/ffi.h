@@ -1,15 +1,8 @@
-// The FFI extension of a plugin, by which it learns of kernels.
+// The kernels whose work is done in Go.
 #ifndef XLARUN_FFI_H
 #define XLARUN_FFI_H
 
 #include "../third_party/pjrt/ffi_abi.h"
-#include "../third_party/pjrt/pjrt_abi.h"
-
-// xb_ffi finds the FFI extension of a plugin's table. NULL: the plugin cannot register handlers.
-xp_ffi_extension *xb_ffi(const xp_api *api);
-
-// xb_ffi_register registers a handler for a platform.
-xp_error *xb_ffi_register(xp_ffi_extension *ffi, const char *name, void *handler, const char *platform);
 
 // xb_debug is the handler of the kernel xlarun_debug: a message and arrays in, one number out, which is not set.
 xf_error *xb_debug(xf_frame *frame);

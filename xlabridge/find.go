@@ -1,16 +1,12 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
+	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
 
@@ -60,11 +56,9 @@ func deviceReady(backend string) error {
 
 // driverLoads opens the library of the NVIDIA driver, as the plugin will.
 func driverLoads(library string) error {
-	name := C.CString(library)
-	defer C.free(unsafe.Pointer(name))
-	if text := C.xb_preload(name); text != nil {
+	if text := pjrt.Preload(library); text != "" {
 		return fmt.Errorf("backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded (%s): "+
-			"install the driver, give the container its libraries, or use --backend cpu", C.GoString(text))
+			"install the driver, give the container its libraries, or use --backend cpu", text)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ func TestLanesOfOneIndex(t *testing.T) {
 		{"28.194 minimum", graph.ScatterMin},
 	}
 	for _, lanes := range []int{7, 8, 19} {
+		var calls []sample
 		number := func(n, seed int) *array { // in each lane others
 			return graph.Reshape(graph.Rem(graph.Mul(graph.Iota(lanes*n), seed), 97), lanes, n).Sub(40)
 		}
@@ -38,13 +40,8 @@ func TestLanesOfOneIndex(t *testing.T) {
 				u = graph.Select(graph.Lt(number(updates, 13), -20), graph.Take(special, number(updates, 11), 0,
 					graph.WrapIndex), u)
 			}
-			same := func(name string, got *array, want *array) {
-				have := parts(t, got)
-				for i, w := range parts(t, want) {
-					require.True(t, w == have[i] && math.Signbit(w) == math.Signbit(have[i]) ||
-						math.IsNaN(w) && math.IsNaN(have[i]), "%s, %d lanes of %s: element %d is %g, want %g", name,
-						lanes, d, i, have[i], w)
-				}
+			add := func(name string, f func(in []*array) []*array, in ...*array) {
+				calls = append(calls, sample{fmt.Sprintf("%s, %d lanes of %s", name, lanes, d), f, in})
 			}
 			for _, s := range scatters {
 				scatter := func(x, i, u *array) *array { return s.f(x, i, u) }
@@ -54,18 +51,20 @@ func TestLanesOfOneIndex(t *testing.T) {
 				l, err := p.Lower(c.Target())
 				require.NoError(t, err, s.name)
 				require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_scatter"`), s.name)
-				got, err := Jit3(c, f)(x, indices, u)
-				require.NoError(t, err, s.name)
-				same(s.name, got, f(x, indices, u))
+				add(s.name, func(in []*array) []*array { return []*array{f(in[0], in[1], in[2])} }, x, indices, u)
 			}
 			take := graph.VMap2(func(x, i *array) *array { return graph.Take(x, i, 0) }, graph.InAxes(0,
 				graph.Unmapped))
-			got, err := Jit2(c, take)(u, indices)
-			require.NoError(t, err)
-			same("28.195 take from more places than there are indices", got, take(u, indices))
-			got, err = Jit2(c, take)(x, indices)
-			require.NoError(t, err)
-			same("28.196 take", got, take(x, indices))
+			takes := func(in []*array) []*array { return []*array{take(in[0], in[1])} }
+			add("28.195 take from more places than there are indices", takes, u, indices)
+			add("28.196 take", takes, x, indices)
+		}
+		for k, got := range together(t, c, calls) {
+			have := parts(t, got[0])
+			for i, w := range parts(t, calls[k].f(calls[k].in)[0]) {
+				require.True(t, w == have[i] && math.Signbit(w) == math.Signbit(have[i]) ||
+					math.IsNaN(w) && math.IsNaN(have[i]), "%s: element %d is %g, want %g", calls[k].name, i, have[i], w)
+			}
 		}
 	}
 }

@@ -1,10 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"context"
@@ -16,48 +12,30 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/gomlx/go-xla/pjrt"
-
-	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
 
-// least is the number of table entries that go-xla and this package need. A plugin with a shorter table cannot be used.
-const least = C.XP_EXECUTABLE_MEMORY_STATS + 1
-
-// padded is the number of entries in the copy of the table. go-xla uses a newer header and reads entries up to its end,
-// so the copy must be longer than that header. A missing entry is NULL.
-const padded = 256
-
-// library is an opened plugin file. It is never closed, because XLA crashes after dlclose.
+// library is an opened plugin file. It is never closed.
 type library struct {
 	path        string // absolute, symbolic links resolved
-	slot        C.int
 	plugin      *pjrt.Plugin
 	fingerprint string
-	major       int
-	minor       int
 	kernels     bool           // the kernels of RegisterKernel are registered
 	pooled      bool           // its large allocations use the pool
 	inside      unsafe.Pointer // an address in a CPU's plugin; nil for others
 	stuck       bool           // its loading was abandoned and still runs
 
 	options optionCache
-
-	mu    sync.Mutex
-	store *cache.Cache // cache for programs that other code in the process compiles; nil means none
 }
 
-// libraries holds the opened plugins by slot. Plugins are never unloaded.
+// libraries holds the opened plugins.
 var libraries struct {
 	sync.Mutex
-	bySlot [C.XB_SLOTS]*library
-	count  int
+	all []*library
 }
 
-// openLibrary opens the plugin file, or returns the library that is already open at that path. It checks the ABI,
-// copies and changes the table, and registers the copy with go-xla under the file's absolute path. So
-// pjrt.GetPlugin(path) returns the copy to all code in the process.
+// openLibrary opens the plugin file, or returns the library that is already open at that path.
 func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*library, error) {
 	path := found.Path
 	real, err := pluginFile(path)
@@ -66,7 +44,7 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	}
 	libraries.Lock()
 	defer libraries.Unlock()
-	for _, l := range libraries.bySlot[:libraries.count] {
+	for _, l := range libraries.all {
 		if l.path == real && l.stuck {
 			return nil, stuck(found.Backend, path)
 		}
@@ -74,19 +52,9 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 			return l, nil
 		}
 	}
-	if libraries.count == len(libraries.bySlot) {
-		return nil, fmt.Errorf("plugin %s: %d different plugins are open in this process already, the most there can "+
-			"be; start another process", path, libraries.count)
-	}
-	slot := libraries.count
-	l := &library{path: real, slot: C.int(slot), fingerprint: found.SHA256}
-	// Store it before go-xla has it: other code may then compile with it immediately.
-	libraries.bySlot[slot] = l
-	text, err := quietly(ctx, found.Backend, func() error { return l.load(found, preload) })
+	l, text, err := quietly(ctx, found.Backend, func() (*library, error) { return load(found, real, preload) }, nil)
 	if errors.Is(err, errStuck) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		// Its thread still uses this slot, so no other library may have it.
-		l.stuck = true
-		libraries.count++
+		libraries.all = append(libraries.all, &library{path: real, stuck: true})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -95,7 +63,7 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	if err != nil {
 		return nil, withChatter(err, text)
 	}
-	libraries.count++
+	libraries.all = append(libraries.all, l)
 	return l, nil
 }
 
@@ -127,76 +95,38 @@ func pluginFile(path string) (string, error) {
 }
 
 // load is openLibrary for a file that is not yet open.
-func (l *library) load(found plugin.Found, folders []string) error {
+func load(found plugin.Found, path string, folders []string) (*library, error) {
 	setLogLevel()
 	preload(found.Libraries)
 	preloadAll(folders)
-	cpath := C.CString(l.path)
-	defer C.free(unsafe.Pointer(cpath))
-	var api *C.xp_api
-	var stage C.int
-	if text := C.xb_open(cpath, &api, &stage); text != nil {
-		switch stage {
-		case 1:
-			if missing, ok := strings.CutSuffix(C.GoString(text), ": cannot open shared object file: No such file or "+
-				"directory"); ok && found.Backend == "rocm" {
-				return fmt.Errorf("plugin %s: it is linked to the libraries of ROCm 7, and %s is not there: install "+
-					"ROCm 7, whose libraries are in /opt/rocm/lib, or use --backend cpu", l.path, missing)
-			}
-			return fmt.Errorf("plugin %s: not a shared library that can be loaded (%s); name another with --plugin "+
-				"or run `xlarun plugin install`", l.path, C.GoString(text))
-		case 2:
-			return fmt.Errorf("plugin %s: a shared library, but no PJRT plugin (it has no GetPjrtApi); name another "+
-				"with --plugin or run `xlarun plugin install`", l.path)
+	p, err := pjrt.Open(path)
+	if e, ok := errors.AsType[*pjrt.LoadError](err); ok && found.Backend == "rocm" {
+		if missing, ok := strings.CutSuffix(e.Reason, ": cannot open shared object file: No such file or "+
+			"directory"); ok {
+			return nil, fmt.Errorf("plugin %s: it is linked to the libraries of ROCm 7, and %s is not there: install "+
+				"ROCm 7, whose libraries are in /opt/rocm/lib, or use --backend cpu", path, missing)
 		}
-		return fmt.Errorf("plugin %s: %s; name another with --plugin", l.path, C.GoString(text))
 	}
-	if err := l.checkABI(api); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
+	l := &library{path: path, plugin: p, fingerprint: found.SHA256}
 	if l.fingerprint == "" {
-		var err error
-		if l.fingerprint, err = fileFingerprint(l.path); err != nil {
-			return fmt.Errorf("plugin %s: %w", l.path, err)
+		if l.fingerprint, err = fileFingerprint(path); err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", path, err)
 		}
 	}
 	if found.Backend == "cpu" {
-		l.inside = unsafe.Pointer(api)
+		l.inside = p.Table()
 		l.pooled = openPool(l.inside)
 	}
-	table := C.xb_interpose(l.slot, api, padded)
-	if table == nil {
-		return fmt.Errorf("plugin %s: no memory for its function table", l.path)
+	if err := l.registerKernels(); err != nil {
+		return nil, err
 	}
-	if err := l.registerKernels(api); err != nil {
-		return err
+	if err := p.Initialize(); err != nil {
+		return nil, fmt.Errorf("plugin %s: it refused to start: %s", path, err)
 	}
-	if err := pjrt.RegisterPreloadedPlugin(l.path, uintptr(unsafe.Pointer(table))); err != nil {
-		return fmt.Errorf("plugin %s: it refused to start: %s", l.path, pluginText(err))
-	}
-	var err error
-	l.plugin, err = pjrt.GetPlugin(l.path)
-	return err
-}
-
-// checkABI returns an error for tables that go-xla or this package would misread.
-func (l *library) checkABI(api *C.xp_api) error {
-	const tableHead = C.size_t(unsafe.Sizeof(C.xp_api{}))
-	const want = tableHead + least*C.size_t(unsafe.Sizeof(uintptr(0)))
-	l.major, l.minor = int(api.version.major_version), int(api.version.minor_version)
-	switch {
-	case api.struct_size > 1<<16 || api.struct_size < tableHead:
-		return fmt.Errorf("plugin %s: its PJRT table claims %d bytes, which is no table of this ABI; name another "+
-			"with --plugin", l.path, api.struct_size)
-	case l.major != 0:
-		return fmt.Errorf("plugin %s: it speaks PJRT %d.%d, wanted major version 0; name another with --plugin or "+
-			"run `xlarun plugin install`", l.path, l.major, l.minor)
-	case api.struct_size < want:
-		return fmt.Errorf("plugin %s: it speaks PJRT 0.%d, whose table has %d bytes, too old: wanted at least %d "+
-			"bytes; run `xlarun plugin install` for a newer one, or name another with --plugin", l.path, l.minor,
-			api.struct_size, want)
-	}
-	return nil
+	return l, nil
 }
 
 // preloadAll opens all shared libraries in the folders, for plugins that load their vendor's libraries by name. The
@@ -220,24 +150,9 @@ func preloadAll(folders []string) {
 // preload opens shared libraries in order and returns those that cannot be opened.
 func preload(files []string) (left []string) {
 	for _, file := range files {
-		cfile := C.CString(file)
-		if C.xb_preload(cfile) != nil {
+		if pjrt.Preload(file) != "" {
 			left = append(left, file)
 		}
-		C.free(unsafe.Pointer(cfile))
 	}
 	return left
-}
-
-// setStore sets the cache for programs that other code in the process compiles.
-func (l *library) setStore(c *cache.Cache) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.store = c
-}
-
-func (l *library) getStore() *cache.Cache {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.store
 }

@@ -4,32 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/xlabridge/internal/ctest"
 	"xlarun/xlabridge/plugin"
 )
 
 // cc compiles C text with the repository's ABI header and returns the result's path.
-func cc(t *testing.T, text string, args ...string) string {
-	t.Helper()
-	compiler := os.Getenv("CC")
-	if compiler == "" {
-		compiler = "cc"
-	}
-	dir := t.TempDir()
-	source, out := filepath.Join(dir, "source.c"), filepath.Join(dir, "out.so")
-	require.NoError(t, os.WriteFile(source, []byte(text), 0o644))
-	args = append([]string{"-I", filepath.Join("..", "third_party", "pjrt"), "-o", out, source}, args...)
-	output, err := exec.Command(compiler, args...).CombinedOutput()
-	require.NoError(t, err, string(output))
-	return out
-}
+var cc = ctest.Compile
 
 // fakeTable is a plugin that has nothing but a table's head.
 func fakeTable(t *testing.T, structSize string, major, minor int) string {
@@ -56,7 +44,7 @@ func TestNoPlugin(t *testing.T) {
 	opened := func() int {
 		libraries.Lock()
 		defer libraries.Unlock()
-		return libraries.count
+		return len(libraries.all)
 	}
 	before := opened()
 	for _, tc := range cases {
@@ -110,7 +98,7 @@ func TestOpenTwice(t *testing.T) {
 	require.NoError(t, os.Symlink(a.PluginPath(), link))
 	b := open(t, Options{PluginPath: link, Devices: 2})
 	require.Same(t, a.lib, b.lib)
-	require.NotSame(t, a.raw, b.raw)
+	require.NotSame(t, a.inner, b.inner)
 	require.Equal(t, 1, a.NumDevices())
 	require.Equal(t, 2, b.NumDevices())
 	require.Equal(t, a.Fingerprint(), b.Fingerprint())
@@ -273,4 +261,60 @@ func TestDeviceReady(t *testing.T) {
 		_, err = Open(t.Context(), Options{Backend: "tpu"})
 		require.ErrorIs(t, err, plugin.ErrNoDevice, "4: said before anything is looked up or downloaded")
 	}
+}
+
+// A client that the plugin makes after Open was given up is closed. Until then the plugin has the options: they are
+// pinned.
+func TestLateClientIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	path := cc(t, `#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "pjrt_abi.h"
+#define DIR "`+dir+`"
+static void put(const char *path, const char *text, size_t size) {
+  FILE *f = fopen(DIR "/new", "w");
+  fwrite(text, 1, size, f);
+  fclose(f);
+  rename(DIR "/new", path);
+}
+static char name[64];
+static void *nothing(void *args) { (void)args; return 0; }
+static void *create(xp_client_create_args *args) {
+  put(DIR "/began", "", 0);
+  while (access(DIR "/go", F_OK) != 0) usleep(1000);
+  memcpy(name, args->create_options[0].name, args->create_options[0].name_size);
+  return 0;
+}
+static void *destroy(void *args) { (void)args; put(DIR "/destroyed", name, strlen(name)); return 0; }
+static struct { xp_api api; void *fn[200]; } table = {{ sizeof table, 0, { sizeof(xp_version), 0, 0, 104 } }};
+const xp_api *GetPjrtApi(void) {
+  for (int i = 0; i < 200; i++) table.api.fn[i] = (void *)nothing;
+  table.api.fn[XP_CLIENT_CREATE] = (void *)create;
+  table.api.fn[XP_CLIENT_DESTROY] = (void *)destroy;
+  return &table.api;
+}`, "-shared", "-fPIC")
+	exists := func(name string) func() bool {
+		return func() bool {
+			_, err := os.Stat(filepath.Join(dir, name))
+			return err == nil
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !exists("began")() {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	_, err := Open(ctx, Options{PluginPath: path, NoCache: true})
+	require.ErrorIs(t, err, context.Canceled)
+	for range 3 {
+		runtime.GC()
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	require.Eventually(t, exists("destroyed"), 10*time.Second, time.Millisecond)
+	got, err := os.ReadFile(filepath.Join(dir, "destroyed"))
+	require.NoError(t, err)
+	require.Equal(t, "cpu_device_count", string(got))
 }

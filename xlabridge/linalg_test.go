@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // Factorisations mapped over a batch, with their gradients, and of matrices larger than the op table's: XLA gives what
-// the interpreter gives.
+// the interpreter gives. Of larger ones the short form compiles those that TestMatrixKernels lacks.
 func TestLinalgOnXLA(t *testing.T) {
 	client := open(t, Options{})
 	far := func(x *graph.Array) *graph.Array { // eigenvalues and singular values well apart
@@ -54,6 +55,9 @@ func TestLinalgOnXLA(t *testing.T) {
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		tol := map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-11}[d]
 		for _, c := range functions {
+			if d == graph.Float32 && c.name != "qr" && c.name != "svd" && !long.On() {
+				continue
+			}
 			t.Run(fmt.Sprint(c.name, " ", d), func(t *testing.T) {
 				rows := 4
 				if !c.square {

@@ -1,11 +1,12 @@
+//go:build cgo
+
 package xlabridge
 
-/*
-#include "shim.h"
-*/
-import "C"
+import (
+	"fmt"
 
-import "fmt"
+	"xlarun/xlabridge/internal/pjrt"
+)
 
 // Memory returns the memory that the program needs on one device.
 func (e *Executable) Memory() (ProgramMemory, error) {
@@ -16,7 +17,7 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 	if e.ahead != nil {
 		return e.ahead.Memory, nil
 	}
-	m, err := e.client.lib.memoryOf(e.raw)
+	m, err := memoryOf(e.inner)
 	if err != nil {
 		err = fmt.Errorf("xlabridge: memory of program %s: %w", e.name, err)
 	}
@@ -24,19 +25,9 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 }
 
 // memoryOf asks the plugin for the memory of a program.
-func (l *library) memoryOf(raw *C.xp_executable) (ProgramMemory, error) {
-	var args C.xp_executable_memory_args
-	if err := l.takeError(C.xb_executable_memory(l.slot, raw, &args)); err != nil {
-		return ProgramMemory{}, err
-	}
-	return ProgramMemory{
-		Code:        int64(args.generated_code),
-		Arguments:   int64(args.arguments),
-		Outputs:     int64(args.outputs),
-		Aliases:     int64(args.aliases),
-		Temporaries: int64(args.temporaries),
-		Peak:        int64(args.peak),
-	}, nil
+func memoryOf(p *pjrt.Program) (ProgramMemory, error) {
+	m, err := p.Memory()
+	return ProgramMemory(m), err
 }
 
 // Memory returns the memory use of a device, or on CPU of the process.
@@ -56,18 +47,11 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 		return DeviceMemory{}, err
 	}
 	defer done()
-	var args C.xp_device_memory_args
-	if err := c.lib.takeError(C.xb_device_memory(c.lib.slot, c.devices[device], &args)); err != nil {
+	m, err := c.inner.Devices[device].Memory()
+	if err != nil {
 		return DeviceMemory{}, fmt.Errorf("xlabridge: memory of device %d: %w", device, err)
 	}
-	m := DeviceMemory{InUse: int64(args.bytes_in_use)}
-	if args.peak_bytes_in_use_is_set {
-		m.Peak = int64(args.peak_bytes_in_use)
-	}
-	if args.bytes_limit_is_set {
-		m.Limit = int64(args.bytes_limit)
-	}
-	return m, nil
+	return DeviceMemory{InUse: m.InUse, Peak: m.Peak, Limit: m.Limit}, nil
 }
 
 // topologyMemory is the part of a topology's device memory that programs may use. It is the plugin's default for GPUs.

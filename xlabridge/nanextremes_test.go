@@ -10,19 +10,9 @@ import (
 	"xlarun/graph"
 )
 
-// interpretedAndCompiled returns the results of f by the reference interpreter, and compiled.
-func interpretedAndCompiled(t *testing.T, c *Client, name string, f func(x *array) []*array, x *array) (want,
-	got []*array) {
-	t.Helper()
-	p, err := graph.Trace(name, f, x)
-	require.NoError(t, err, name)
-	want, err = p.Interpret([]*array{x}, nil)
-	require.NoError(t, err, name)
-	e, err := c.Compile(p, CompileOptions{})
-	require.NoError(t, err, name)
-	got, err = e.Call([]*array{x})
-	require.NoError(t, err, name)
-	return want, got
+// interpretedAndCompiled returns f by the reference interpreter, and compiled.
+func interpretedAndCompiled(c *Client, f func(x *array) []*array) [2]func(x *array) ([]*array, error) {
+	return [2]func(x *array) ([]*array, error){Jit1(&Reference{}, f), Jit1(c, f)}
 }
 
 // Compiled maxima and minima of floats have NaN where an element is NaN, and else the element, ±Inf
@@ -46,23 +36,26 @@ func TestReducedExtremesKeepNaN(t *testing.T) {
 		name := fmt.Sprintf("28.%d %s %v", 400+i, s.dtype, s.dims)
 		size := graph.ShapeOf(s.dtype, s.dims...).Size()
 		at := graph.Reshape(graph.Iota(size), s.dims...)
+		both := interpretedAndCompiled(c, func(x *array) []*array {
+			last := len(s.dims) - 1
+			out := []*array{graph.ReduceMax(x), graph.ReduceMin(x), graph.ReduceMax(x, 0), graph.ReduceMin(x, 0),
+				graph.ReduceMax(x, last), graph.ReduceMin(x, last),
+				graph.VMap(func(x *array) *array { return graph.ReduceMin(x, 0) })(x)}
+			if s.dtype == graph.Float32 {
+				out = append(out, scanned(x))
+			}
+			return out
+		})
 		for j, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)} {
 			x := graph.Convert(graph.Sin(graph.Convert(at, graph.Float32)), s.dtype)
 			if odd == 0 {
 				x = graph.Mul(x, 0)
 			}
 			x = graph.Select(graph.Eq(at, size-1-j), odd, x)
-			f := func(x *array) []*array {
-				last := len(s.dims) - 1
-				out := []*array{graph.ReduceMax(x), graph.ReduceMin(x), graph.ReduceMax(x, 0), graph.ReduceMin(x, 0),
-					graph.ReduceMax(x, last), graph.ReduceMin(x, last),
-					graph.VMap(func(x *array) *array { return graph.ReduceMin(x, 0) })(x)}
-				if s.dtype == graph.Float32 {
-					out = append(out, scanned(x))
-				}
-				return out
-			}
-			want, got := interpretedAndCompiled(t, c, name, f, x)
+			want, err := both[0](x)
+			require.NoError(t, err, name)
+			got, err := both[1](x)
+			require.NoError(t, err, name)
 			for k := range got {
 				w := floats(t, graph.Convert(want[k], graph.Float64))
 				g := floats(t, graph.Convert(got[k], graph.Float64))
@@ -86,17 +79,20 @@ func TestFastExtremesBringNaNBack(t *testing.T) {
 		name := fmt.Sprintf("28.%d %v", 430+i, dims)
 		size := graph.ShapeOf(graph.Float32, dims...).Size()
 		at := graph.Reshape(graph.Iota(size), dims...)
+		both := interpretedAndCompiled(c, func(x *array) []*array {
+			last := len(dims) - 1
+			isNaN := func(y *array) *array { return graph.Convert(graph.IsNaN(y), graph.Int32) }
+			return []*array{isNaN(graph.Softmax(x, last)), isNaN(graph.Softmax(x, 0)),
+				isNaN(graph.LogSoftmax(x, last)), isNaN(graph.LogSumExp(x, last)),
+				isNaN(graph.LogSumExp(x, 0)), isNaN(graph.LogSumExp(x)),
+				graph.ArgMax(x, last), graph.ArgMin(x, 0)}
+		})
 		for j, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			x := graph.Select(graph.Eq(at, size/2+j), odd, graph.Sin(graph.Convert(at, graph.Float32)))
-			f := func(x *array) []*array {
-				last := len(dims) - 1
-				isNaN := func(y *array) *array { return graph.Convert(graph.IsNaN(y), graph.Int32) }
-				return []*array{isNaN(graph.Softmax(x, last)), isNaN(graph.Softmax(x, 0)),
-					isNaN(graph.LogSoftmax(x, last)), isNaN(graph.LogSumExp(x, last)),
-					isNaN(graph.LogSumExp(x, 0)), isNaN(graph.LogSumExp(x)),
-					graph.ArgMax(x, last), graph.ArgMin(x, 0)}
-			}
-			want, got := interpretedAndCompiled(t, c, name, f, x)
+			want, err := both[0](x)
+			require.NoError(t, err, name)
+			got, err := both[1](x)
+			require.NoError(t, err, name)
 			for k := range got {
 				require.Equal(t, floats(t, graph.Convert(want[k], graph.Float64)),
 					floats(t, graph.Convert(got[k], graph.Float64)), "%s, %g, result %d", name, odd, k)

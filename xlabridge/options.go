@@ -2,11 +2,11 @@ package xlabridge
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/target"
 )
 
@@ -151,41 +151,27 @@ const (
 // appendOverrides appends compiler option overrides to a serialized CompileOptionsProto, in the
 // order of their names so that equal options are equal bytes.
 func appendOverrides(proto []byte, overrides map[string]any) ([]byte, error) {
-	names := make([]string, 0, len(overrides))
-	for name := range overrides {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		value, err := overrideValue(overrides[name])
-		if err != nil {
-			return nil, fmt.Errorf("compiler option %q: %w", name, err)
+	options := protobuf.Message(proto)
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		var entry, value protobuf.Message
+		switch v := overrides[name].(type) {
+		case string:
+			value.Text(fieldString, v)
+		case bool:
+			value.Bool(fieldBool, v)
+		case int:
+			value.Int(fieldInt, int64(v))
+		case int64:
+			value.Int(fieldInt, v)
+		case float64:
+			value.Double(fieldDouble, v)
+		default:
+			return nil, fmt.Errorf("compiler option %q: got a %T, wanted a string, bool, int, int64 or float64", name,
+				v)
 		}
-		entry := protowire.AppendTag(nil, fieldMapKey, protowire.BytesType)
-		entry = protowire.AppendString(entry, name)
-		entry = protowire.AppendTag(entry, fieldMapValue, protowire.BytesType)
-		entry = protowire.AppendBytes(entry, value)
-		proto = protowire.AppendTag(proto, fieldEnvOptionOverrides, protowire.BytesType)
-		proto = protowire.AppendBytes(proto, entry)
+		entry.Text(fieldMapKey, name)
+		entry.Bytes(fieldMapValue, value)
+		options.Bytes(fieldEnvOptionOverrides, entry)
 	}
-	return proto, nil
-}
-
-// overrideValue is the OptionOverrideProto of a Go value.
-func overrideValue(value any) ([]byte, error) {
-	switch v := value.(type) {
-	case string:
-		return protowire.AppendString(protowire.AppendTag(nil, fieldString, protowire.BytesType), v), nil
-	case bool:
-		return protowire.AppendVarint(protowire.AppendTag(nil, fieldBool, protowire.VarintType),
-			protowire.EncodeBool(v)), nil
-	case int:
-		return overrideValue(int64(v))
-	case int64:
-		return protowire.AppendVarint(protowire.AppendTag(nil, fieldInt, protowire.VarintType), uint64(v)), nil
-	case float64:
-		return protowire.AppendFixed64(protowire.AppendTag(nil, fieldDouble, protowire.Fixed64Type),
-			math.Float64bits(v)), nil
-	}
-	return nil, fmt.Errorf("got a %T, wanted a string, bool, int, int64 or float64", value)
+	return options, nil
 }

@@ -7,40 +7,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
 
-// PluginError is an error that the plugin reported.
-type PluginError struct {
-	// Code is the canonical status code (3 invalid argument, 8 resource exhausted, 12 unimplemented, ...).
-	Code int
-	// Message is the plugin's text, which may have several lines.
-	Message string
-}
-
-// Error returns the plugin's text.
-func (e *PluginError) Error() string { return e.Message }
-
-// resourceExhausted is the status code for too little memory.
-const resourceExhausted = 8
-
-// goXLAError matches the text that go-xla makes of a plugin's error.
-var goXLAError = regexp.MustCompile(`(?s)PJRT error \(code=(\d+)\): (.*)`)
-
-// pluginError returns the plugin's error in an error of go-xla, or the error itself.
-func pluginError(err error) error {
-	m := goXLAError.FindStringSubmatch(err.Error())
-	if m == nil {
-		return err
-	}
-	code, convErr := strconv.Atoi(m[1])
-	if convErr != nil {
-		return err
-	}
-	return &PluginError{code, strings.TrimSpace(m[2])}
-}
-
-// pluginText returns the plugin's message in an error of go-xla.
-func pluginText(err error) string { return pluginError(err).Error() }
+// PluginError is an error that the plugin reported: Code is the canonical status code (3 invalid argument, 8 resource
+// exhausted, 12 unimplemented, ...), Message the plugin's text, which may have several lines.
+type PluginError = pjrt.Error
 
 // OutOfMemoryError is the error of a program that the memory of a device is too small for.
 type OutOfMemoryError struct {
@@ -70,7 +43,7 @@ func gigabytes(n int64) string { return fmt.Sprintf("%.3g GB", float64(n)/1e9) }
 // other errors.
 func (c *Client) outOfMemory(program string, err error, e *Executable) error {
 	words, ok := errors.AsType[*PluginError](err)
-	if !ok || words.Code != resourceExhausted {
+	if !ok || words.Code != pjrt.ResourceExhausted {
 		return nil
 	}
 	out := &OutOfMemoryError{Backend: c.Backend(), Program: program, Plugin: words}

@@ -57,8 +57,8 @@ func TestDeviceErrors(t *testing.T) {
 
 // Too little memory is one sentence with the sizes, from the compiler for TPUs or from the GPU's allocator.
 func TestOutOfMemory(t *testing.T) {
-	tpu := &PluginError{8, "XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of " +
-		"15.48G hbm. Exceeded hbm capacity by 6.47G.\n\nTotal hbm usage >= 22.47G:"}
+	tpu := &PluginError{Code: 8, Message: "XLA:TPU compile permanent error. Ran out of memory in memory space hbm. " +
+		"Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G.\n\nTotal hbm usage >= 22.47G:"}
 	c := &Client{backend: "tpu"}
 	err := c.outOfMemory("generation", tpu, nil)
 	require.EqualError(t, err, "backend tpu: out of memory for program generation: it needs 23.6 GB on a device, and "+
@@ -68,12 +68,13 @@ func TestOutOfMemory(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 8, words.Code, "29.66")
 
-	gpu := &OutOfMemoryError{Backend: "cuda", Program: "update", Need: 12e9, Have: 8e9, Plugin: &PluginError{8,
-		"Out of memory while trying to allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\n"}}
+	gpu := &OutOfMemoryError{Backend: "cuda", Program: "update", Need: 12e9, Have: 8e9, Plugin: &PluginError{Code: 8,
+		Message: "Out of memory while trying to allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\n"}}
 	require.EqualError(t, gpu, "backend cuda: out of memory for program update: it needs 12 GB on a device, and there "+
 		"are 8 GB (the plugin says: Out of memory while trying to allocate 4770354232 bytes)",
 		"29.66 xla/pjrt, jax-ml/jax issue 13428")
-	require.NoError(t, c.outOfMemory("update", &PluginError{3, "Ran out of memory"}, nil), "29.66 another code")
+	require.NoError(t, c.outOfMemory("update", &PluginError{Code: 3, Message: "Ran out of memory"}, nil),
+		"29.66 another code")
 	require.NoError(t, c.outOfMemory("update", errors.New("any"), nil), "29.66")
 	for _, text := range []string{"", "Used 1..2G of 3G hbm", "Used 1G of 2G vmem", "Used G of G hbm"} {
 		need, _ := sizesOf(text)
@@ -81,28 +82,6 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	need, have := sizesOf("Used 512.0K of 2M hbm")
 	require.Equal(t, []int64{512 << 10, 2 << 20}, []int64{need, have}, "29.66")
-}
-
-// go-xla keeps a plugin's status code only in its text.
-func TestPluginErrorOfGoXLA(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		code int
-		want string
-	}{
-		{"PJRT error (code=8): Out of memory (1): more\nlines", 8, "Out of memory (1): more\nlines"},
-		{"while compiling: PJRT error (code=3): bad ", 3, "bad"},
-		{"PJRT error (code=99999999999999999999): bad", 0, "PJRT error (code=99999999999999999999): bad"},
-		{"something else", 0, "something else"},
-	} {
-		err := pluginError(errors.New(c.text))
-		require.EqualError(t, err, c.want, "29.67")
-		words, ok := errors.AsType[*PluginError](err)
-		require.Equal(t, c.code != 0, ok, "29.67")
-		if ok {
-			require.Equal(t, c.code, words.Code, "29.67")
-		}
-	}
 }
 
 // Options of a GPU's memory are refused for other backends and outside of their range.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // largePages reports whether the kernel is asked to map an address by large pages.
@@ -138,10 +139,14 @@ func TestPool(t *testing.T) {
 	program := Jit1(c, func(x *graph.Array) *graph.Array {
 		return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0))
 	})
+	calls := 10
+	if long.On() {
+		calls = 40
+	}
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
-			for i := range 40 {
+			for i := range calls {
 				n := 10_000 * (1 + (g*7+i)%9)
 				x := make([]float32, n)
 				for j := range x {

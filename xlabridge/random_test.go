@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 0, "random programs to compile (default 40, in the long form 140)")
-	seed     = flag.Uint64("seed", 0, "first seed; one program with -programs 1 replays it")
+	count = flag.Int("programs", 0, "random programs to compile (default 12, in the long form 140)")
+	seed  = flag.Uint64("seed", 0, "first seed; one program with -programs 1 replays it")
 )
 
 // Random whole programs and their gradients give compiled what they give interpreted. Package graphtest interprets more
@@ -29,13 +29,13 @@ func TestRandomPrograms(t *testing.T) {
 		defer x.Close()
 		return x.Call(in)
 	}
-	count := *programs
-	if count == 0 {
-		if count = 40; long.On() {
-			count = 140
+	n := *count
+	if n == 0 {
+		if n = 12; long.On() {
+			n = 140
 		}
 	}
-	for i := range count {
+	for i := range n {
 		s := *seed + uint64(i)
 		reverse := s%4 != 0
 		check := func(p *graphtest.Program) error { return p.CheckSame(run, reverse) }

@@ -1,10 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-#include "shim.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"bytes"
@@ -12,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -34,7 +29,7 @@ func (c *Client) readBack(payload []byte, outputs int) error {
 	switch {
 	case !riegeli.Is(payload):
 		err = errors.New("it holds no program of a plugin")
-	case bool(C.xb_can_read(c.lib.slot)):
+	case c.lib.plugin.CanRead():
 		err = c.lib.readModule(payload, outputs)
 	case c.Backend() == "cuda":
 		err = checkCubins(payload, c.topology.Capability())
@@ -47,14 +42,10 @@ func (c *Client) readBack(payload []byte, outputs int) error {
 
 // readModule has the plugin read the program, and compares the number of its results.
 func (l *library) readModule(payload []byte, outputs int) error {
-	text := C.CBytes(payload)
-	defer C.free(text)
-	var args C.xp_tpu_read_args
-	if err := l.takeError(C.xb_read_module(l.slot, (*C.char)(text), C.size_t(len(payload)), &args)); err != nil {
+	module, err := l.plugin.ReadModule(payload)
+	if err != nil {
 		return fmt.Errorf("the plugin cannot read it: %w", err)
 	}
-	defer C.xb_read_free(&args)
-	module := unsafe.Slice((*byte)(unsafe.Pointer(args.text)), int(args.text_size))
 	for _, field := range []protowire.Number{hlo.WithConfigModule, hlo.ModuleShape, hlo.ProgramResult} {
 		parts := submessages(module, field)
 		if len(parts) != 1 {

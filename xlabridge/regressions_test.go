@@ -26,7 +26,7 @@ func TestRegressionsOnXLA(t *testing.T) {
 			return []*graph.Array{dx, dk}
 		}
 	}
-	for _, c := range []struct {
+	cases := []struct {
 		number int
 		what   string
 		f      func() []*graph.Array
@@ -65,12 +65,14 @@ func TestRegressionsOnXLA(t *testing.T) {
 			}
 			return all
 		}},
-	} {
-		f := func(graph.None) []*graph.Array { return c.f() }
-		want, err := Jit1(&Reference{}, f)(graph.None{})
-		require.NoError(t, err, "%d: %s", c.number, c.what)
-		got, err := Jit1(client, f)(graph.None{})
-		require.NoError(t, err, "%d: %s", c.number, c.what)
+	}
+	var calls []sample
+	for _, c := range cases {
+		calls = append(calls, sample{c.what, func([]*array) []*array { return c.f() }, nil})
+	}
+	wanted, results := together(t, &Reference{}, calls), together(t, client, calls)
+	for n, c := range cases {
+		want, got := wanted[n], results[n]
 		for i := range want {
 			w, err := graph.Floats(want[i])
 			require.NoError(t, err)

@@ -125,7 +125,7 @@ func (e *Executable) returnForRun() {
 		return
 	}
 	e.needsOnce.Do(func() {
-		if m, err := e.client.lib.memoryOf(e.raw); err == nil {
+		if m, err := memoryOf(e.inner); err == nil {
 			e.needs = (m.Outputs + m.Temporaries) * int64(e.replicas)
 		}
 	})

@@ -34,6 +34,9 @@ func TestSearchSorted(t *testing.T) {
 			func(i int) float64 { return []float64{float64(i), math.MaxInt32}[i%2] }},
 		{"not finite", func(int) float64 { return special[draw.IntN(len(special))] }},
 	}
+	search := Jit2(c, func(list, x *graph.Array) []*graph.Array {
+		return []*graph.Array{graph.SearchSorted(list, x, false), graph.SearchSorted(list, x, true)}
+	})
 	for _, size := range []struct{ n, m int }{{1, 1}, {1, 40}, {65, 1000}, {1000, 30}, {300, 300}} {
 		for _, kind := range kinds {
 			for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32} {
@@ -57,9 +60,7 @@ func TestSearchSorted(t *testing.T) {
 				require.NoError(t, err, what)
 				x, err = graph.Floats(in[1])
 				require.NoError(t, err, what)
-				got, err := Jit2(c, func(list, x *graph.Array) []*graph.Array {
-					return []*graph.Array{graph.SearchSorted(list, x, false), graph.SearchSorted(list, x, true)}
-				})(in[0], in[1])
+				got, err := search(in[0], in[1])
 				require.NoError(t, err, what)
 				numbers := size.n - len(slices.DeleteFunc(slices.Clone(list), func(v float64) bool { return v == v }))
 				for after := range 2 {

@@ -36,6 +36,8 @@ func TestSmallDots(t *testing.T) {
 	c.target = graph.TargetCPUKernelsAlways
 	r := rand.New(rand.NewPCG(1, 2))
 	const products = 3
+	var calls []sample
+	var check []func(got []float64)
 	for _, size := range [][3]int{{2, 3, 2}, {16, 16, 16}, {32, 32, 32}, {7, 5, 9}, {31, 17, 23}, {6, 32, 18},
 		{9, 4, 31}} {
 		rows, inner, columns := size[0], size[1], size[2]
@@ -63,18 +65,20 @@ func TestSmallDots(t *testing.T) {
 			l, err := lowered.Lower(c.Target())
 			require.NoError(t, err)
 			require.Contains(t, l.StableHLO, "xlarun_small_dots", "%v, layout %d", size, layout)
-			out, err := Jit2(c, product)(in[0], in[1])
-			require.NoError(t, err)
-			got, err := graph.Floats(out)
-			require.NoError(t, err)
-			for i := range got {
-				p, row, column := i/(rows*columns), i/columns%rows, i%columns
-				want := float32(0)
-				for k := range inner {
-					want += x[(p*rows+row)*inner+k] * y[(p*inner+k)*columns+column]
+			calls = append(calls, sample{"", func(in []*array) []*array { return []*array{product(in[0], in[1])} }, in})
+			check = append(check, func(got []float64) {
+				for i := range got {
+					p, row, column := i/(rows*columns), i/columns%rows, i%columns
+					want := float32(0)
+					for k := range inner {
+						want += x[(p*rows+row)*inner+k] * y[(p*inner+k)*columns+column]
+					}
+					require.EqualValues(t, want, got[i], "%v, layout %d, element %d", size, layout, i)
 				}
-				require.EqualValues(t, want, got[i], "%v, layout %d, element %d", size, layout, i)
-			}
+			})
 		}
+	}
+	for i, out := range together(t, c, calls) {
+		check[i](floats(t, out[0]))
 	}
 }

@@ -40,44 +40,52 @@ var startLimit = 2 * time.Minute
 // errStuck is the error of an abandoned call into a plugin. The call continues in its thread and cannot be ended.
 var errStuck = errors.New("it does not answer")
 
-// quietly runs f, a call into the plugin, and returns the text that the plugin wrote to stderr. It abandons f when ctx
-// ends, with ctx's error, or after startLimit, with errStuck.
+// quietly runs f, a call into the plugin, and returns the text that the plugin wrote to stderr. It abandons f as within
+// does.
 //
 // For the CPU plugin, the log level is enough. The plugins of other backends load libraries that write before they read
 // the log level, so file descriptor 2 is redirected to an unnamed file. If the user set a log level, the log is shown.
-func quietly(ctx context.Context, backend string, f func() error) (text string, err error) {
+func quietly[T any](ctx context.Context, backend string, f func() (T, error), drop func(T)) (v T, text string,
+	err error) {
+	loud := func() (T, string, error) {
+		v, err := within(ctx, f, drop)
+		return v, "", err
+	}
 	if _, userLevel := os.LookupEnv(logLevel); userLevel || backend == "cpu" {
-		return "", within(ctx, f)
+		return loud()
 	}
 	quiet.Lock()
 	defer quiet.Unlock()
 	sink, err := os.CreateTemp("", "xlarun-stderr-*")
 	if err != nil {
-		return "", within(ctx, f)
+		return loud()
 	}
 	defer sink.Close()
 	_ = os.Remove(sink.Name())
 	saved, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return "", within(ctx, f)
+		return loud()
 	}
 	defer unix.Close(saved)
 	if unix.Dup2(int(sink.Fd()), 2) != nil {
-		return "", within(ctx, f)
+		return loud()
 	}
-	err = func() error {
+	func() {
 		// Deferred, so that the user sees a panic in f.
 		defer func() { _ = unix.Dup2(saved, 2) }()
-		return within(ctx, f)
+		v, err = within(ctx, f, drop)
 	}()
 	log := make([]byte, 64<<10)
 	n, _ := sink.ReadAt(log, 0)
-	return string(log[:n]), err
+	return v, string(log[:n]), err
 }
 
-// within runs f in a new goroutine and waits for its end, for ctx or for startLimit. It passes on a panic of f.
-func within(ctx context.Context, f func() error) error {
+// within runs f in a new goroutine and waits for its end, for ctx or for startLimit. It passes on a panic of f. A call
+// that it abandons goes on, since a plugin cannot be stopped, and keeps what it uses. drop, which may be nil, then gets
+// what it returns.
+func within[T any](ctx context.Context, f func() (T, error), drop func(T)) (none T, err error) {
 	type end struct {
+		value T
 		err   error
 		panic any
 	}
@@ -88,7 +96,7 @@ func within(ctx context.Context, f func() error) error {
 			e.panic = recover()
 			done <- e
 		}()
-		e.err = f()
+		e.value, e.err = f()
 	}()
 	limit := time.NewTimer(startLimit)
 	defer limit.Stop()
@@ -97,12 +105,20 @@ func within(ctx context.Context, f func() error) error {
 		if e.panic != nil {
 			panic(e.panic)
 		}
-		return e.err
+		return e.value, e.err
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	case <-limit.C:
-		return errStuck
+		err = errStuck
 	}
+	if drop != nil {
+		go func() {
+			if e := <-done; e.err == nil && e.panic == nil {
+				drop(e.value)
+			}
+		}()
+	}
+	return none, err
 }
 
 // stuck is the error, for the user, of a plugin whose call was abandoned.

@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ func TestTakeKernel(t *testing.T) {
 	lanes := graph.Stack([]*array{values, graph.Reverse(values, 0), graph.Neg(values)}, 0)
 	own := graph.Reshape(indices, 3, 200)
 	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
+	var calls []sample
 	for _, s := range []struct {
 		name       string
 		f          func(x, i *array) *array
@@ -46,13 +48,15 @@ func TestTakeKernel(t *testing.T) {
 			l, err := p.Lower(c.Target())
 			require.NoError(t, err, s.name)
 			require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), s.name)
-			got, err := Jit2(c, s.f)(x, s.indices)
-			require.NoError(t, err, s.name)
-			have := parts(t, got)
-			for i, want := range parts(t, s.f(x, s.indices)) {
-				require.True(t, want == have[i] || math.IsNaN(want) && math.IsNaN(have[i]), "%s of %s: element %d is "+
-					"%g, want %g", s.name, d, i, have[i], want)
-			}
+			calls = append(calls, sample{fmt.Sprintf("%s of %s", s.name, d),
+				func(in []*array) []*array { return []*array{s.f(in[0], in[1])} }, []*array{x, s.indices}})
+		}
+	}
+	for k, got := range together(t, c, calls) {
+		have := parts(t, got[0])
+		for i, want := range parts(t, calls[k].f(calls[k].in)[0]) {
+			require.True(t, want == have[i] || math.IsNaN(want) && math.IsNaN(have[i]), "%s: element %d is %g, want %g",
+				calls[k].name, i, have[i], want)
 		}
 	}
 }

@@ -10,9 +10,13 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
 )
+
+func init() { programs.Record() }
 
 // open opens the CPU plugin, by default with the cache that all tests of a machine share (package xlatest).
 func open(t *testing.T, o Options) *Client {
@@ -29,6 +33,7 @@ func open(t *testing.T, o Options) *Client {
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
 }

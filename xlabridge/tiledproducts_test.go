@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -14,6 +15,7 @@ import (
 // interpreter's.
 func TestTiledProducts(t *testing.T) {
 	client := open(t, Options{})
+	var calls []sample
 	for i, c := range []struct {
 		spec string
 		x, y []int
@@ -62,15 +64,15 @@ func TestTiledProducts(t *testing.T) {
 		l, err := p.Lower(client.Target())
 		require.NoError(t, err)
 		require.True(t, l.Graph.TiledProducts(), "case %d: %s", i+1, c.spec)
-		got, err := Jit2(client, f)(x, y)
-		require.NoError(t, err)
-		want, err := Jit2(&Reference{}, f)(x, y)
-		require.NoError(t, err)
-		for k := range want {
-			a, b := floats(t, want[k]), floats(t, got[k])
+		calls = append(calls, sample{fmt.Sprintf("case %d: %s %v %v", i+1, c.spec, c.x, c.y),
+			func(in []*array) []*array { return f(in[0], in[1]) }, []*array{x, y}})
+	}
+	want, got := together(t, &Reference{}, calls), together(t, client, calls)
+	for i, c := range calls {
+		for k := range want[i] {
+			a, b := floats(t, want[i][k]), floats(t, got[i][k])
 			for j := range a {
-				require.InDelta(t, a[j], b[j], 2e-5*(1+math.Abs(a[j])), "case %d: %s %v %v: result %d, element %d", i+1,
-					c.spec, c.x, c.y, k, j)
+				require.InDelta(t, a[j], b[j], 2e-5*(1+math.Abs(a[j])), "%s: result %d, element %d", c.name, k, j)
 			}
 		}
 	}

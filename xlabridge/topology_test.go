@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/target"
 )
 
@@ -27,20 +28,6 @@ func openTopology(t *testing.T, name string, o Options) *Client {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
-}
-
-// The options of a topology's program are those that go-xla gives to a client: else the devices would not find it in
-// the cache.
-func TestCompileOptionsAreThoseOfClients(t *testing.T) {
-	c := open(t, Options{Devices: 3})
-	for _, replicas := range []int{1, 2, 3} {
-		var got []byte
-		seenOptions = func(options []byte) { got = options }
-		_, err := c.CompileText("least", smallestModule, CompileOptions{Replicas: replicas, NoCache: true})
-		seenOptions = nil
-		require.NoError(t, err)
-		require.Equal(t, got, compileOptions(replicas), "29.21 %d replicas", replicas)
-	}
 }
 
 func TestTopologyOfAnotherBackend(t *testing.T) {
@@ -194,13 +181,13 @@ func TestOtherEntries(t *testing.T) {
 	h100 := cache.AcceleratorPlatform("cuda", "NVIDIA H100 80GB HBM3")
 	h200 := cache.AcceleratorPlatform("cuda", "NVIDIA H200")
 	r.overrides = map[string]any{cudaDataDir: "/home/one/cuda"}
-	key := r.key(l, code, "mlir", compileOptions(1), h100)
+	key := r.key(l, code, "mlir", pjrt.CompileOptions(0), h100)
 	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},
 		[]byte("program")))
 	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
-	require.Equal(t, key, other.key(l, code, "mlir", compileOptions(1), h100), "29.39 folders are no part of the key")
-	require.NotEqual(t, key, other.key(l, code, "mlir", compileOptions(2), h100))
-	other.key(l, code, "mlir", compileOptions(1), h200)
+	require.Equal(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0), h100), "29.39 folders are no part of the key")
+	require.NotEqual(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0, 1), h100))
+	other.key(l, code, "mlir", pjrt.CompileOptions(0), h200)
 	for _, c := range []struct {
 		name, platform, plugin, want string
 		err                          error

@@ -161,9 +161,10 @@ report-every = 1
 checkpoint-every = "1ms"
 [run]
 env = "CartPole-v1"
+backend = "reference"
 policy = "linear"
-pop = 8
-steps = 20
+pop = 4
+steps = 5
 generations = 3
 [[param]]
 name = "sigma"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,16 +34,18 @@ func example(t *testing.T) *shelltest.Shell {
 	return s
 }
 
-// Every command knows what another module registers.
+// Every command knows what another module registers. The short form runs the strategy and the policy on the
+// interpreter, and compiles the programs of the kind alone.
 func TestExtend(t *testing.T) {
 	s := example(t)
 	evolve := []string{"evolve", "TMaze-v0", "--policy", "memory", "--policy.units", "5", "--strategy", "parents",
-		"--strategy.parents", "7", "--pop", "19", "--steps", "9",
-		"--episodes", "2", "--generations", "15", "--target", "0", "--judge", "9", "--seed", "5", "--checkpoint-every",
-		"1"}
+		"--strategy.parents", "7", "--pop", "19", "--steps", "9", "--episodes", "2", "--generations", "15", "--target",
+		"0", "--judge", "9", "--seed", "5", "--checkpoint-every", "1"}
 	search := []string{"search", "TMaze-v0", "--members", "37", "--rounds", "12", "--steps", "9", "--episodes", "2",
-		"--target", "0", "--judge", "9",
-		"--policy", "mlp:3", "--seed", "5", "--checkpoint-every", "1"} // a memory takes longer to compile
+		"--target", "0", "--judge", "9", "--policy", "mlp:3", "--seed", "5", "--checkpoint-every", "1"}
+	if !long.On() {
+		evolve = slices.Clip(append(evolve, "--backend", "reference"))
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		number int
@@ -67,10 +70,14 @@ func TestExtend(t *testing.T) {
 	} {
 		kind := c.args[0]
 		t.Run(kind, func(t *testing.T) {
-			warm := s.Result(t, append([]string{"warmup"}, asTask(c.args)...)...)
-			require.EqualValues(t, 1, warm["ready"])
+			compiled := kind == "search" || long.On()
+			if compiled {
+				require.EqualValues(t, 1, s.Result(t, append([]string{"warmup"}, asTask(c.args)...)...)["ready"])
+			}
 			first := s.Result(t, append(c.args, "--out", kind)...)
-			require.Equal(t, "hit", first["cache"], "warmup compiled it")
+			if compiled {
+				require.Equal(t, "hit", first["cache"], "warmup compiled it")
+			}
 			require.EqualValues(t, c.last, first[c.unit])
 			require.Equal(t, kind, first["kind"])
 			require.Contains(t, first, "best_member_mean_return")
@@ -78,34 +85,22 @@ func TestExtend(t *testing.T) {
 				require.Contains(t, s.Read(t, kind, "config.toml"), lines)
 			}
 			require.Equal(t, c.last, strings.Count(s.Read(t, kind, "metrics.jsonl"), "\n"))
-
-			files := []string{"best.safetensors", "centre.safetensors", "best.gif"}
 			require.Contains(t, s.Do(t, kind, "--config", kind+"/config.toml", "--out", kind+"-again"), c.notice)
-			sameRun(t, s, kind, kind+"-again", files)
-			if kind == "search" || long.On() { // other tests do this with evolve
-				start := time.Now()
-				s.Do(t, append(c.args, "--devices", "1", "--out", kind+"-one")...)
-				life := time.Since(start)
-				require.Equal(t, s.Read(t, kind, "metrics.jsonl"), s.Read(t, kind+"-one", "metrics.jsonl"),
-					"on any number of devices")
-				stopAndResume(t, s, append(c.args, "--out", kind+"-killed"), kind+"-killed", 0, 3, random, &life)
-				sameRun(t, s, kind, kind+"-killed", files)
-			}
+			sameRun(t, s.Path(kind), s.Path(kind+"-again"))
+			stoppedAtFirst(t, s.Path(kind), s.Path(kind+"-stopped"))
+			s.Do(t, kind, "--resume", kind+"-stopped")
+			sameRun(t, s.Path(kind), s.Path(kind+"-stopped"))
 
-			if kind == "search" || long.On() { // evolve compiles its phases apart, in other tests
-				profile := s.Result(t, "profile", kind, "--repeats", "2")
-				require.Equal(t, kind, profile["kind"])
-				require.Positive(t, profile["steady_steps_per_second"])
-				phases, _ := profile["phases"].([]any)
-				require.Len(t, phases, c.phases)
-			}
-			played := s.Result(t, "play", kind, "--episodes", "20")
+			played := s.Result(t, "play", kind, "--episodes", "20", "--backend", "reference")
 			require.Equal(t, "TMaze-v0", played["env"])
 			require.EqualValues(t, 20, played["episodes"])
 			require.FileExists(t, s.Path(kind, "play.gif"))
 			s.Do(t, "export", kind, "--out", kind+".safetensors")
-			require.Equal(t, played["mean_return"], s.Result(t, "play", kind+".safetensors", "--episodes",
-				"20")["mean_return"])
+			require.Equal(t, played["mean_return"], s.Result(t, "play", kind+".safetensors", "--episodes", "20",
+				"--backend", "reference")["mean_return"])
+			if !compiled {
+				return
+			}
 
 			config := s.Read(t, kind, "config.toml")
 			for name, change := range map[string][2]string{"other.toml": c.other, "same.toml": c.same} {
@@ -115,9 +110,22 @@ func TestExtend(t *testing.T) {
 			}
 			require.EqualValues(t, 1, s.Result(t, "warmup", kind+"/config.toml", "same.toml")["ready"])
 			require.Equal(t, "hit", s.Result(t, kind, "--config", "same.toml", "--out", "none")["cache"])
-			if kind == "evolve" || long.On() {
-				require.EqualValues(t, 2, s.Result(t, "warmup", kind+"/config.toml", "other.toml")["ready"])
+			if !long.On() {
+				return
 			}
+			profile := s.Result(t, "profile", kind, "--repeats", "2")
+			require.Equal(t, kind, profile["kind"])
+			require.Positive(t, profile["steady_steps_per_second"])
+			phases, _ := profile["phases"].([]any)
+			require.Len(t, phases, c.phases)
+			require.EqualValues(t, 2, s.Result(t, "warmup", kind+"/config.toml", "other.toml")["ready"])
+			start := time.Now()
+			s.Do(t, append(c.args, "--devices", "1", "--out", kind+"-one")...)
+			life := time.Since(start)
+			require.Equal(t, s.Read(t, kind, "metrics.jsonl"), s.Read(t, kind+"-one", "metrics.jsonl"),
+				"on any number of devices")
+			stopAndResume(t, s, append(c.args, "--out", kind+"-killed"), kind+"-killed", 0, 3, random, &life)
+			sameRun(t, s.Path(kind), s.Path(kind+"-killed"))
 		})
 	}
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml"), "this program has no command study: import "+

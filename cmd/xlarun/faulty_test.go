@@ -1,64 +1,48 @@
 package main
 
 import (
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/internal/shelltest"
+	"xlarun/cmd/xlarun/cli"
+	_ "xlarun/cmd/xlarun/testdata/faulty" // a policy, a strategy and a kind of run
 )
 
-// The parts of testdata/faulty, a program that is built once.
-func TestFaultyParts(t *testing.T) {
-	s := shelltest.New(t)
-	s.Program = s.Path("faulty")
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.Program, "./testdata/faulty").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	t.Run("nils of strategies", func(t *testing.T) { nilsOfStrategiesNameTheMethod(t, s) })
-	t.Run("trees of strategies", func(t *testing.T) { treesOfStrategiesNameTheMethod(t, s) })
-	t.Run("results of policies", func(t *testing.T) { resultsOfPoliciesNameTheMethod(t, s) })
-	t.Run("panics", func(t *testing.T) { panicsOfPartsAreOneLine(t, s) })
-}
+// mistaken is a run of evolve in which a part makes a mistake.
+var mistaken = strings.Fields("evolve CartPole-v1 --pop 8 --steps 5 --generations 1 --out none --backend reference")
 
 // A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
 // xlarun, others errors that named no line of the user.
-func nilsOfStrategiesNameTheMethod(t *testing.T, s *shelltest.Shell) {
+func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Centre"} {
 		want := "got nil, want a tree of arrays"
 		if method == "GroupSize" {
 			want = "got 0, want 1 or more"
 		}
-		p := s.Command("evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
-			"--backend", "reference", "--strategy", "faulty", "--strategy.fault", method+": nil")
-		require.NoError(t, p.Start())
-		assert.Equal(t, 1, p.Ended(), method)
-		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, p.Err.String())
+		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", method+": nil")...)
+		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, text)
 	}
 }
 
-// treesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
+// TestTreesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
 // panic in the user's policy.
-func treesOfStrategiesNameTheMethod(t *testing.T, s *shelltest.Shell) {
+func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	for method, want := range map[string]string{
 		"Member": `got a \*graph\.Array of 1 leaf, want a .* of \d+ leaves, as the genome that Init gets`,
 		"Centre": `got a graph\.None of 0 leaves, want a .* of \d+ leaves, as the genome that Init gets`,
 		"Tell":   `got a \[\]interface \{\} of \d+ leaves, want a .* of \d+ leaves, as the state that it gets`,
 	} {
-		p := s.Command("evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
-			"--backend", "reference", "--strategy", "faulty", "--strategy.fault", method+": tree")
-		require.NoError(t, p.Start())
-		assert.Equal(t, 1, p.Ended(), method)
-		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, p.Err.String())
+		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", method+": tree")...)
+		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, text)
 	}
 }
 
-// resultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
+// TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
 // used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
-func resultsOfPoliciesNameTheMethod(t *testing.T, s *shelltest.Shell) {
+func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 	for fault, want := range map[string]string{
 		"Make: nil":       "Make: got nil, want a policy",
 		"Init: nil":       "Init: got nil, want a tree of arrays, graph.None{} for an empty one",
@@ -77,27 +61,23 @@ func resultsOfPoliciesNameTheMethod(t *testing.T, s *shelltest.Shell) {
 			"convert or reshape it, or let Start return it so",
 	} {
 		for _, kind := range []string{"evolve", "ppo"} {
-			p := s.Command(kind, "CartPole-v1", "--out", "none", "--backend", "reference", "--policy", "faulty",
-				"--policy.fault", fault)
-			require.NoError(t, p.Start())
-			assert.Equal(t, 1, p.Ended(), fault)
+			text := fails(t, cli.StatusFailed, kind, "CartPole-v1", "--out", "none", "--backend", "reference",
+				"--policy", "faulty", "--policy.fault", fault)
 			line := `^xlarun ` + kind + `: policy\.go:\d+: the policy's ` + regexp.QuoteMeta(want) + `\n$`
-			assert.Regexp(t, line, p.Err.String())
+			assert.Regexp(t, line, text)
 		}
 	}
 }
 
 // A panic in a method of a policy, a strategy or a kind of run is one line with the file and the line, and status 1. It
 // ended the program with a stack of many lines and status 2.
-func panicsOfPartsAreOneLine(t *testing.T, s *shelltest.Shell) {
-	evolve := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "5", "--generations", "1", "--out", "none",
-		"--backend", "reference"}
+func TestPanicsOfPartsAreOneLine(t *testing.T) {
 	for _, c := range []struct {
 		args    []string
 		methods []string
 	}{
-		{append(evolve, "--policy", "faulty", "--policy.fault"), []string{"Make", "Init", "Start", "Act"}},
-		{append(evolve, "--strategy", "faulty", "--strategy.fault"), []string{"GroupSize", "Init", "Sample", "Member",
+		{append(mistaken, "--policy", "faulty", "--policy.fault"), []string{"Make", "Init", "Start", "Act"}},
+		{append(mistaken, "--strategy", "faulty", "--strategy.fault"), []string{"GroupSize", "Init", "Sample", "Member",
 			"Tell", "Centre"}},
 		{[]string{"faulty", "--out", "none", "--backend", "reference", "--fault"}, []string{"Board", "Start", "round",
 			"Step"}},
@@ -105,12 +85,9 @@ func panicsOfPartsAreOneLine(t *testing.T, s *shelltest.Shell) {
 		for _, method := range c.methods {
 			for mistake, want := range map[string]string{"index": "panic: runtime error: index out of range",
 				"nil argument": "add: got a nil *Array"} {
-				p := s.Command(append(c.args, method+": "+mistake)...)
-				require.NoError(t, p.Start())
-				assert.Equal(t, 1, p.Ended(), "%v %s: %s", c.args, method, mistake)
-				text := p.Err.String()
+				text := fails(t, cli.StatusFailed, append(c.args, method+": "+mistake)...)
 				assert.Equal(t, 1, strings.Count(text, "\n"), text)
-				assert.Regexp(t, `: main\.go:\d+: `, text, "%v %s", c.args, method)
+				assert.Regexp(t, `: faulty\.go:\d+: `, text, "%v %s", c.args, method)
 				assert.Contains(t, text, want)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph/safetensors"
@@ -30,120 +31,123 @@ type golden struct {
 	Metrics map[string][]string `json:"metrics"` // of a run: its rows, where they were recorded last
 	// machine → run → digest of its rows and of the arrays of its last checkpoint
 	Digests map[string]map[string]string `json:"digests"`
+	// machine → run → ending → digest of the file that is exported of it
+	Exports map[string]map[string]map[string]string `json:"exports"`
 }
 
-// Runs come to what they came to when they were recorded: to the byte on a machine of a kind that is in the file, and
-// on all others the first row within a thousandth. After a change that is meant to give other numbers, record them anew
-// with -update.
+// Runs come to what they came to when they were recorded, also when they go on from their first checkpoint: to the byte
+// on a machine of a kind that is in the file, and on all others the first row within a thousandth. So do the files that
+// are exported of them. After a change that is meant to give other numbers, record them anew with -update.
 func TestGolden(t *testing.T) {
-	evolve := []string{"evolve", "--target", "0", "--tune", "off", "--judge", "2", "--devices", "2", "--hall-of-fame",
-		"0"}
-	with := func(words string) []string { return append(slices.Clip(evolve), strings.Fields(words)...) }
-	sparse := []string{"sparse", "--data", "pictures", "--pop", "5", "--batch", "7", "--hidden", "9,5", "--steps", "43",
-		"--mutate-every", "15", "--seed", "4", "--devices", "2"}
-	// Tests of their packages compare these with oracles, too.
-	onlyLong := []string{"simplega", "pqn", "sparse, masked", "sparse, blocks"}
-	runs := []struct {
-		name string
-		args []string
-	}{
-		{"openes", with("Pendulum-v1 --pop 66 --policy mlp:9,5 --steps 60 --generations 5 --episodes 3 --seed 11")},
-		{"openes, tiles, lanes last", with("Acrobot-v1 --pop 64 --policy linear --steps 100 --generations 5 " +
-			"--lanes-last --unroll 2 --tile 16")},
-		{"pgpe", with("Pendulum-v1 --strategy pgpe --pop 38 --policy mlp:12 --steps 60 --generations 5 " +
-			"--strategy.sigma 0.2 --seed 5")},
-		{"simplega",
-			with("Pendulum-v1 --strategy simplega --pop 51 --policy mlp:12 --steps 60 --generations 5 --seed 5")},
-		{"reference", with("Pendulum-v1 --jit=false --devices 1 --pop 6 --steps 20 --policy mlp:3 --generations 3")},
-		{"spiking", with("Forage-L0-v1 --pop 32 --policy spiking:8 --steps 30 --generations 3 --seed 5")},
-		{"islands", strings.Fields("islands Pendulum-v1 --target 0 --tune off --judge 2 --devices 2 --islands 4 " +
-			"--migrants 2 --pop 16 --policy mlp:8 --steps 40 --generations 12 --strategy.sigma 0.05..0.3 --seed 3")},
-		{"ppo", strings.Fields("ppo CartPole-v1 --target 0 --devices 2 --envs 16 --horizon 16 --steps 2048 --seed 3")},
-		{"ppo, memory, half precision", strings.Fields("ppo CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 " +
-			"--policy gru:8 --shared --precision f16 --accumulate 2 --steps 1024 --seed 3")},
-		{"pqn", strings.Fields("pqn CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 --steps 1024 --seed 3")},
-		{"selfplay", strings.Fields("selfplay --vertices 5 --k 3 --devices 2 --num-iterations 3 --num-episodes 8 " +
-			"--game-batch-size 4 --training-batch-size 32 --arena-games 4 --num-simulations 8 --seed 3")},
-		{"sparse, kernel", append(slices.Clip(sparse), "--method", "kernel")},
-		{"sparse, kernel in bf16", append(slices.Clip(sparse), "--method", "kernel", "--dtype", "bf16")},
-		{"sparse, masked", append(slices.Clip(sparse), "--method", "masked")},
-		{"sparse, blocks", append(slices.Clip(sparse), "--method", "blocks")},
-	}
 	var want golden
 	text, err := os.ReadFile(goldenFile)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &want))
+	file, err := filepath.Abs(goldenFile)
+	require.NoError(t, err)
 
-	s := shelltest.New(t)
-	pictures(t, s, "pictures")
-	got := map[string]string{}
-	var names []string
-	for _, r := range runs {
-		names = append(names, r.name)
-	}
-	require.Subset(t, names, onlyLong)
-	var kind string
-	for i, r := range runs {
-		if slices.Contains(onlyLong, r.name) && !long.On() && !*update {
+	shelltest.ShareCache(t)
+	t.Chdir(t.TempDir())
+	runtest.Pictures(t, "pictures")
+	digests, exports, kind := map[string]string{}, map[string]map[string]string{}, ""
+	for i, r := range runtest.All {
+		if r.Long && !long.On() && !*update {
 			continue
 		}
 		folder := fmt.Sprint("run", i)
-		s.Do(t, append(r.args, "--out", folder)...)
-		rows, digest := written(t, s, folder)
-		got[r.name] = digest
+		do(t, append(r.Args(), "--checkpoint-every", "2", "--keep", "100", "--out", folder)...)
+		rows, digest := written(t, folder)
+		digests[r.Name], exports[r.Name] = digest, exported(t, r.Args()[0], folder)
+		if kind == "" {
+			kind = machineOf(t, folder)
+		}
 		if *update {
-			want.Metrics[r.name] = rows
+			want.Metrics[r.Name] = rows
 			continue
 		}
-		require.NotEmpty(t, want.Metrics[r.name], "%s is not recorded", r.name)
-		require.Len(t, rows, len(want.Metrics[r.name]), r.name)
-		alike(t, r.name, want.Metrics[r.name][0], rows[0])
-		if kind == "" {
-			kind = machineOf(t, s, folder)
-		}
-	}
-	if kind == "" {
-		kind = machineOf(t, s, "run0")
+		require.NotEmpty(t, want.Metrics[r.Name], "%s is not recorded", r.Name)
+		require.Len(t, rows, len(want.Metrics[r.Name]), r.Name)
+		alike(t, r.Name, want.Metrics[r.Name][0], rows[0])
+
+		stopped := folder + "-stopped"
+		stoppedAtFirst(t, folder, stopped)
+		do(t, r.Args()[0], "--resume", stopped)
+		sameRun(t, folder, stopped)
 	}
 	if *update {
-		want.Digests[kind] = got
+		if want.Exports == nil {
+			want.Exports = map[string]map[string]map[string]string{}
+		}
+		want.Digests[kind], want.Exports[kind] = digests, exports
 		text, err := json.MarshalIndent(want, "", "  ")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(goldenFile, append(text, '\n'), 0o644))
+		require.NoError(t, os.WriteFile(file, append(text, '\n'), 0o644))
 		return
 	}
-	digests, found := want.Digests[kind]
+	recorded, found := want.Digests[kind]
 	if !found {
 		t.Logf("no digests of %s; there are some of %v", kind, slices.Sorted(maps.Keys(want.Digests)))
 		return
 	}
-	for name, digest := range got {
-		require.Equal(t, digests[name], digest, name)
+	for name, digest := range digests {
+		require.Equal(t, recorded[name], digest, name)
+		require.Equal(t, want.Exports[kind][name], exports[name], name)
 	}
-	require.ElementsMatch(t, names, slices.Collect(maps.Keys(digests)), "digests of runs")
+	var names []string
+	for _, r := range runtest.All {
+		names = append(names, r.Name)
+	}
+	require.ElementsMatch(t, names, slices.Collect(maps.Keys(recorded)), "digests of runs")
+}
+
+// stoppedAtFirst copies a run's folder as a kill after its first checkpoint would have left it.
+func stoppedAtFirst(t *testing.T, from, to string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	checkpoints, err := filepath.Glob(filepath.Join(to, "checkpoints", "*"))
+	require.NoError(t, err)
+	require.Greater(t, len(checkpoints), 1)
+	for _, c := range checkpoints[1:] {
+		require.NoError(t, os.Remove(c))
+	}
+}
+
+// exported is a digest of each file that can be exported of a run of a kind.
+func exported(t *testing.T, kind, folder string) map[string]string {
+	t.Helper()
+	endings := []string{".safetensors", ".onnx"}
+	switch {
+	case kind == "sparse" || kind == "selfplay":
+		endings = endings[:1]
+	case strings.Contains(read(t, folder, "config.toml"), "name = 'spiking"):
+		endings[1] = ".nir"
+	}
+	digests := map[string]string{}
+	for _, ending := range endings {
+		do(t, "export", folder, "--out", folder+ending)
+		digests[ending] = fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, folder+ending))))
+	}
+	return digests
 }
 
 // machineOf is what last digits depend on: the kind of processor and the plugin.
-func machineOf(t *testing.T, s *shelltest.Shell, folder string) string {
+func machineOf(t *testing.T, folder string) string {
 	t.Helper()
 	var profile struct {
 		Plugin string `json:"plugin"`
 	}
-	text, err := os.ReadFile(s.Path(folder, "profile.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &profile))
+	require.NoError(t, json.Unmarshal([]byte(read(t, folder, "profile.json")), &profile))
 	require.NotEmpty(t, profile.Plugin)
 	return machine.CPUKind() + "; " + profile.Plugin
 }
 
 // written is a run's rows, and a digest of them and of the arrays of its last checkpoint.
-func written(t *testing.T, s *shelltest.Shell, folder string) (rows []string, digest string) {
+func written(t *testing.T, folder string) (rows []string, digest string) {
 	t.Helper()
-	text, err := os.ReadFile(s.Path(folder, "metrics.jsonl"))
-	require.NoError(t, err)
+	text := read(t, folder, "metrics.jsonl")
 	sum := sha256.New()
-	sum.Write(text)
-	checkpoints, err := filepath.Glob(s.Path(folder, "checkpoints", "*"))
+	sum.Write([]byte(text))
+	checkpoints, err := filepath.Glob(filepath.Join(folder, "checkpoints", "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, checkpoints)
 	file, err := safetensors.Open(checkpoints[len(checkpoints)-1])
@@ -156,7 +160,7 @@ func written(t *testing.T, s *shelltest.Shell, folder string) (rows []string, di
 		require.NoError(t, err)
 		fmt.Fprintln(sum, name, a.Shape(), data)
 	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n"), fmt.Sprintf("%x", sum.Sum(nil))
+	return strings.Split(strings.TrimSpace(text), "\n"), fmt.Sprintf("%x", sum.Sum(nil))
 }
 
 // alike holds that two rows have the same names, and numbers that differ by a thousandth at most.

@@ -49,13 +49,13 @@ func (m *messageServer) stop() {
 // 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
 // members and the last checkpoint of one host. One of them is never killed.
 func TestHostsUnderFaults(t *testing.T) {
-	histories := 1
+	histories, size := 1, "--policy linear --pop 64 --tile 8 --steps 100"
 	if long.On() {
-		histories = 50
+		histories, size = 50, "--policy mlp:16,16 --pop 256 --tile 16 --steps 500"
 	}
 	s := shelltest.New(t)
-	args := []string{"evolve", "CartPole-v1", "--policy", "mlp:16,16", "--pop", "256", "--tile", "16", "--steps",
-		"500", "--generations", "30", "--target", "1000", "--judge", "5", "--devices", "1", "--checkpoint-every", "5"}
+	args := strings.Fields("evolve CartPole-v1 --generations 30 --target 1000 --judge 5 --devices 1 " +
+		"--checkpoint-every 5 " + size)
 	s.Do(t, append(args, "--out", "warm", "--generations", "1")...)
 	began := time.Now()
 	s.Do(t, append(args, "--out", "one")...)

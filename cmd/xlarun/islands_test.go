@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,23 +13,6 @@ import (
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/internal/long"
 )
-
-// A run of islands that is stopped and resumed writes the same bytes as one that runs through.
-func TestStoppedIslandsResume(t *testing.T) {
-	s := shelltest.New(t)
-	args := []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology", "random",
-		"--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2",
-		"--target", "0", "--generations", "12", "--checkpoint-every", "1", "--strategy.sigma", "0.05..0.5"}
-	began := time.Now()
-	s.Do(t, append(args, "--out", "whole")...)
-	life := time.Since(began)
-	r := rand.New(rand.NewPCG(3, 4))
-	for stopped := 0; stopped < 3; {
-		require.NoError(t, os.RemoveAll(s.Path("stopped")))
-		stopped += stopAndResume(t, s, append(args, "--out", "stopped"), "stopped", stopped, 3, r, &life)
-		sameRun(t, s, "whole", "stopped", []string{"best.safetensors", "centre.safetensors", "islands.json"})
-	}
-}
 
 // migrated is what migration.json says.
 type migrated struct {

@@ -1,14 +1,17 @@
 package main
 
 import (
-	"encoding/binary"
-	"math/rand/v2"
+	"bytes"
+	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/cmd/xlarun/cli"
 )
 
 func TestMain(m *testing.M) { shelltest.Main(m, main) }
@@ -18,27 +21,29 @@ func TestExitStatus(t *testing.T) {
 	require.Contains(t, shelltest.New(t).Refused(t, "evolve", "--pop", "0"), "--pop got 0")
 }
 
-// pictures writes a folder with the four files of a small data set like MNIST.
-func pictures(t *testing.T, s *shelltest.Shell, name string) {
+// do runs a command that must succeed in this process, and returns its output.
+func do(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(1, 2))
-	write := func(file string, limit byte, dims ...int) {
-		text, n := []byte{0, 0, 8, byte(len(dims))}, 1
-		for _, d := range dims {
-			text, n = binary.BigEndian.AppendUint32(text, uint32(d)), n*d
-		}
-		for i := range n {
-			x := byte(i)
-			if len(dims) > 1 {
-				x = byte(r.IntN(256))
-			}
-			text = append(text, x%limit)
-		}
-		require.NoError(t, os.WriteFile(s.Path(name, file), text, 0o600))
-	}
-	require.NoError(t, os.MkdirAll(s.Path(name), 0o755))
-	write("train-images-idx3-ubyte", 255, 101, 5, 5)
-	write("train-labels-idx1-ubyte", 10, 101)
-	write("t10k-images-idx3-ubyte", 255, 37, 5, 5)
-	write("t10k-labels-idx1-ubyte", 10, 37)
+	var out, stderr bytes.Buffer
+	streams := cli.Streams{Out: &out, Err: &stderr, Env: os.Getenv}
+	require.Equal(t, cli.StatusOK, cli.Run(t.Context(), args, streams), "%v: %s", args, &stderr)
+	require.Empty(t, stderr.String(), "%v", args)
+	return out.String()
+}
+
+// fails runs a command that must fail in this process, and returns its error.
+func fails(t *testing.T, status int, args ...string) string {
+	t.Helper()
+	var stderr bytes.Buffer
+	streams := cli.Streams{Out: io.Discard, Err: &stderr, Env: os.Getenv}
+	assert.Equal(t, status, cli.Run(t.Context(), args, streams), "%v: %s", args, &stderr)
+	return stderr.String()
+}
+
+// read returns the text of a file.
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(text)
 }

@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/internal/shelltest"
 )
 
 // What else comes with signals.
 func TestSignals(t *testing.T) {
 	s := shelltest.New(t)
-	evolve := []string{"evolve", "--policy", "mlp:3", "--pop", "8", "--steps", "9", "--target", "0", "--judge", "2",
-		"--generations"}
+	evolve := runtest.Small(t, "openes", "--generations")
 	s.Do(t, append(evolve, "2", "--out", "none")...)
 	long := append(evolve, "100000000", "--out", "run")
 	running := func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/internal/long"
 )
@@ -21,50 +23,47 @@ import (
 var stops = []os.Signal{os.Kill, syscall.SIGINT, os.Kill, syscall.SIGTERM, os.Kill, syscall.SIGHUP}
 
 // A run that is stopped at random times, by a kill or by a request to end, and resumed each time writes the same bytes
-// as one that runs through. The short form stops two kinds of run 6 times each, the long form all kinds 75 times.
+// as one that runs through. The short form stops one 4 times; TestGolden, which compiles its programs, resumes runs of
+// all kinds in this process. The long form stops runs of all kinds 75 times.
 func TestStoppedRunsResume(t *testing.T) {
-	count := len(stops)
-	if long.On() {
-		count = 75
-	}
 	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0",
-		"--judge", "7"}
-	members := []string{"best.safetensors", "centre.safetensors", "best.gif", "fame-1.safetensors",
-		"fame-2.safetensors"}
+		"--judge", "7", "--seed", "3"}
 	for _, c := range []struct {
 		number int
 		what   string
 		args   []string
-		files  []string // beside those of every run
 		long   bool
 	}{
-		{1, "openes, tiles that are padded", append(evolve, "CartPole-v1", "--pop", "26", "--tile", "6"), members,
-			false},
+		{0, "openes", runtest.Small(t, "openes", "--generations", "41"), false},
+		{1, "openes, tiles that are padded", append(evolve, "CartPole-v1", "--pop", "26", "--tile", "6"), true},
 		{2, "pgpe, another environment", append(evolve, "Pendulum-v1", "--pop", "14", "--strategy", "pgpe",
-			"--episodes", "3"), members, true},
-		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"),
-			members, true},
+			"--episodes", "3"), true},
+		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"), true},
 		{4, "sparse, mutations between checkpoints", []string{"sparse", "--data", "pictures", "--pop", "3", "--batch",
-			"7", "--hidden", "9,5", "--steps", "83", "--mutate-every", "5", "--method", "kernel"},
-			[]string{"best.safetensors", "members.json"}, true},
+			"7", "--hidden", "9,5", "--steps", "83", "--mutate-every", "5", "--method", "kernel", "--seed", "3"}, true},
 		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations",
 			"2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8", "--network", "mlp:4",
-			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3"},
-			[]string{"best.safetensors"}, true},
+			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3", "--seed", "3"}, true},
 		{6, "ppo, several agents with memory, all statistics", []string{"ppo", "Pendulum-v1", "--policy", "gru:3",
 			"--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy", "0,0.01", "--value",
-			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5"},
-			[]string{"best.safetensors", "best.gif", "centre.safetensors", "agents.json"}, false},
+			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5", "--seed",
+			"3"}, true},
 		{7, "pqn", []string{"pqn", "--policy", "normedmlp:5", "--envs", "4", "--horizon", "16", "--steps", "2624",
-			"--target", "0", "--judge", "5"}, []string{"best.safetensors", "best.gif", "centre.safetensors"}, true},
+			"--target", "0", "--judge", "5", "--seed", "3"}, true},
+		{8, "islands", []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology",
+			"random", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5",
+			"--judge", "2", "--target", "0", "--generations", "12", "--strategy.sigma", "0.05..0.5"}, true},
 	} {
-		if c.long && !long.On() {
+		count := 4
+		if long.On() {
+			count = 75
+		} else if c.long {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
 			s := shelltest.New(t)
-			pictures(t, s, "pictures")
-			args := slices.Clip(append(c.args, "--checkpoint-every", "1", "--seed", "3"))
+			runtest.Pictures(t, s.Path("pictures"))
+			args := slices.Clip(append(c.args, "--checkpoint-every", "1"))
 			s.Do(t, append(args, "--out", "warm")...) // compiles, which no other start does
 			start := time.Now()
 			s.Do(t, append(args, "--out", "whole")...)
@@ -77,7 +76,7 @@ func TestStoppedRunsResume(t *testing.T) {
 				require.NoError(t, os.RemoveAll(s.Path("stopped")))
 				stopped += stopAndResume(t, s, append(args, "--out", "stopped"), "stopped", stopped, count, random,
 					&life)
-				sameRun(t, s, "whole", "stopped", c.files)
+				sameRun(t, s.Path("whole"), s.Path("stopped"))
 			}
 		})
 	}
@@ -142,35 +141,30 @@ func resumed(t *testing.T, s *shelltest.Shell, args []string, folder string) []s
 	return []string{args[0], "--config", "again.toml", "--out", folder}
 }
 
-// sameRun holds that two runs left the same behind: files, and the rows, checkpoints and settings of every run.
-func sameRun(t *testing.T, s *shelltest.Shell, want, got string, files []string) {
+// sameRun holds that two runs left the same behind, but for what says how long it took.
+func sameRun(t *testing.T, want, got string) {
 	t.Helper()
-	names := func(pattern string) (out []string) {
-		paths, err := filepath.Glob(s.Path(pattern))
-		require.NoError(t, err)
-		for _, p := range paths {
-			out = append(out, filepath.Base(p))
-		}
-		return out
+	names := left(t, want)
+	require.Subset(t, names, []string{"best.safetensors", "config.toml", "metrics.jsonl"})
+	require.Equal(t, names, left(t, got))
+	for _, name := range names {
+		whole, again := read(t, want, name), read(t, got, name)
+		require.True(t, whole == again, "%s: %d bytes, want %d", name, len(again), len(whole))
 	}
-	checkpoints := names(want + "/checkpoints/*")
-	require.NotEmpty(t, checkpoints)
-	require.Equal(t, checkpoints, names(got+"/checkpoints/*"))
-	for _, c := range checkpoints {
-		files = append(files, filepath.Join("checkpoints", c))
-	}
-	for _, f := range append(files, "metrics.jsonl", "config.toml") {
-		whole, err := os.ReadFile(s.Path(want, f))
-		require.NoError(t, err)
-		again, err := os.ReadFile(s.Path(got, f))
-		require.NoError(t, err)
-		require.True(t, string(whole) == string(again), "%s: %d bytes, want %d", f, len(again), len(whole))
-	}
-	timings := func(folder string) int {
-		text, err := os.ReadFile(s.Path(folder, "timings.jsonl"))
-		require.NoError(t, err)
-		return strings.Count(string(text), "\n")
-	}
+	timings := func(folder string) int { return strings.Count(read(t, folder, "timings.jsonl"), "\n") }
 	require.Equal(t, timings(want), timings(got))
-	require.Empty(t, names(got+"/.xlarun*"), "nothing half-written stays")
+}
+
+// left lists the files of a run's folder that depend on its settings alone.
+func left(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(folder, path)
+		timed := name == "profile.json" || name == "timings.jsonl" || strings.Contains(name, "tfevents")
+		if err == nil && !d.IsDir() && !timed {
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
 }

@@ -9,6 +9,7 @@ import (
 	_ "xlarun/envs/board"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -39,12 +40,16 @@ func digest(env envs.Environment, s any) *graph.Array {
 	return bits.Mul(graph.Uint32s(weights)).Sum()
 }
 
-// Games equal pgx's, move by move: 2,000 random games of each kind.
+// Games equal pgx's, move by move: 200 random games of each kind interpreted, in the long form 2,000 compiled.
 func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
 	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
 	require.Len(t, v.Games, 4)
-	client := xlatest.OpenCPU(t, 0)
+	played := 200
+	var backend xlabridge.Backend = &xlabridge.Reference{}
+	if long.On() {
+		played, backend = 2000, xlatest.OpenCPU(t, 0)
+	}
 	for _, g := range v.Games {
 		t.Run(g.Env, func(t *testing.T) {
 			env, err := envs.Make(g.Env)
@@ -52,8 +57,8 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 			game, ok := envs.GameOf(env)
 			require.True(t, ok)
 			params := env.DefaultParams()
-			games, longest := g.Actions.Shape[0], g.Actions.Shape[1]
-			require.Equal(t, 2000, games)
+			longest := g.Actions.Shape[1]
+			require.Equal(t, 2000, g.Actions.Shape[0])
 			type state struct {
 				S                     any
 				Digest, Winner, Ended *graph.Array
@@ -77,11 +82,11 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 				}, first, [2]*graph.Array{actions, graph.Iota(longest)})
 				return seen{end.Digest, movers, end.Winner, end.Ended}
 			}
-			actions := make([]int32, games*longest)
-			for i, a := range g.Actions.Ints() {
+			actions := make([]int32, played*longest)
+			for i, a := range g.Actions.Ints()[:len(actions)] {
 				actions[i] = int32(a)
 			}
-			got, err := xlabridge.Jit1(client, graph.VMap(play))(graph.Int32s(actions, games, longest))
+			got, err := xlabridge.Jit1(backend, graph.VMap(play))(graph.Int32s(actions, played, longest))
 			require.NoError(t, err)
 			read := func(a *graph.Array) []float64 {
 				x, err := graph.Floats(a)
@@ -90,7 +95,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 			}
 			digests, movers, winners, ended := read(got.Digest), read(got.Movers), read(got.Winner), read(got.Ended)
 			bytes := g.Mover.Shape[1]
-			for i := range games {
+			for i := range played {
 				require.Equal(t, 1., ended[i], "game %d", i)
 				require.Equal(t, g.Winner.Floats()[i], winners[i], "game %d", i)
 				for m := range longest {

@@ -20,7 +20,7 @@ import (
 
 const (
 	lanes   = 4    // members that play together
-	longest = 1000 // maximum number of checked steps of an episode
+	longest = 1000 // maximum number of an episode's steps that Check checks
 	short   = 12   // steps of the repeated episodes
 )
 
@@ -35,7 +35,10 @@ const (
 //   - for games, that illegal actions lose and that finished games stay finished.
 //
 // It checks the first 1,000 steps of an episode. It does not check the dynamics.
-func Check(env envs.Environment) error {
+func Check(env envs.Environment) error { return CheckSteps(env, longest) }
+
+// CheckSteps is Check for the given number of an episode's first steps, 1 or more.
+func CheckSteps(env envs.Environment, steps int) error {
 	spec := env.Spec()
 	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
 		return fmt.Errorf("envtest: %w", err)
@@ -44,7 +47,8 @@ func Check(env envs.Environment) error {
 		name string
 		env  envs.Environment
 	}{{"", env}, {", auto-reset", envs.Erase(envs.AutoReset(env))}} {
-		c := &checker{env: form.env, spec: form.env.Spec(), parts: envs.PartsOf(form.env), raw: form.name == ""}
+		c := &checker{env: form.env, spec: form.env.Spec(), parts: envs.PartsOf(form.env), raw: form.name == "",
+			steps: steps}
 		err := graph.Try(func() {
 			c.params = form.env.DefaultParams()
 			graph.Leaves(c.params) // names a nil leaf
@@ -140,6 +144,7 @@ type checker struct {
 	params any
 	raw    bool
 	first  bool // called by First
+	steps  int  // of an episode, at most
 }
 
 // repeats plays the same episodes twice, from two traces.

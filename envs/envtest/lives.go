@@ -129,9 +129,9 @@ func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape)
 
 // lives checks every step of whole episodes.
 func (c *checker) lives() error {
-	steps := min(c.spec.MaxSteps, longest)
+	steps := min(c.spec.MaxSteps, c.steps)
 	if c.raw && c.parts.Game != nil {
-		steps = min(steps+3, longest) // including steps after the end
+		steps = min(steps+3, c.steps) // including steps after the end
 	}
 	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(7), lanes))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"xlarun/envs/grid"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -110,9 +111,13 @@ func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
 	return bits, bytes
 }
 
-// Bits and bytes play the same episodes.
+// Bits and bytes play the same episodes: interpreted, and in the long form compiled.
 func TestBitsEqualBytes(t *testing.T) {
-	bits, bytes := forms(t, xlatest.OpenCPU(t, 0), 10, 30, 9, 8, 60)
+	var b xlabridge.Backend = &xlabridge.Reference{}
+	if long.On() {
+		b = xlatest.OpenCPU(t, 0)
+	}
+	bits, bytes := forms(t, b, 10, 30, 9, 8, 60)
 	require.Equal(t, floats(t, bits()), floats(t, bytes()))
 }
 

@@ -69,53 +69,53 @@ func TestScores(t *testing.T) {
 	require.NoError(t, err)
 	head, err := policy.HeadOf(env.Spec().Action)
 	require.NoError(t, err)
-	type player struct {
+	players := []struct {
+		given       settings.Pairs
 		name        string
 		params      []float32
 		truth, paid [2]float64 // bounds of the mean true and proxy returns
-	}
-	for _, c := range []struct {
-		params  settings.Pairs
-		players []player
 	}{
-		{nil, []player{
-			{"random", []float32{1, 0, 0}, [2]float64{2.2, 3}, [2]float64{2.2, 3}},
-			{"greedy", []float32{0, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
-			{"greedy, a tenth at random", []float32{.1, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
-		}},
-		{settings.Pairs{"decoys": "0.1"}, []player{
-			{"random", []float32{1, 0, 0}, [2]float64{.4, 1.2}, [2]float64{4, 5.2}},
-			{"food", []float32{.1, 0, 0}, [2]float64{21, 23}, [2]float64{27.5, 30.5}},
-			{"food and decoys", []float32{.1, 1, 0}, [2]float64{9.5, 11.5}, [2]float64{33, 36}},
-		}},
-		{settings.Pairs{"hazards": "0.1"}, []player{
-			{"blind to hazards", []float32{.1, 0, 0}, [2]float64{12.3, 14.6}, [2]float64{12.3, 14.6}},
-			{"around hazards", []float32{.1, 0, 1}, [2]float64{15.1, 17.5}, [2]float64{15.1, 17.5}},
-		}},
-	} {
-		_, given, err := episode.ReadEnvParams(env, c.params)
+		{nil, "random", []float32{1, 0, 0}, [2]float64{2.2, 3}, [2]float64{2.2, 3}},
+		{nil, "greedy", []float32{0, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
+		{nil, "greedy, a tenth at random", []float32{.1, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
+		{settings.Pairs{"decoys": "0.1"}, "random", []float32{1, 0, 0}, [2]float64{.4, 1.2}, [2]float64{4, 5.2}},
+		{settings.Pairs{"decoys": "0.1"}, "food", []float32{.1, 0, 0}, [2]float64{21, 23}, [2]float64{27.5, 30.5}},
+		{settings.Pairs{"decoys": "0.1"}, "food and decoys", []float32{.1, 1, 0}, [2]float64{9.5, 11.5},
+			[2]float64{33, 36}},
+		{settings.Pairs{"hazards": "0.1"}, "blind to hazards", []float32{.1, 0, 0}, [2]float64{12.3, 14.6},
+			[2]float64{12.3, 14.6}},
+		{settings.Pairs{"hazards": "0.1"}, "around hazards", []float32{.1, 0, 1}, [2]float64{15.1, 17.5},
+			[2]float64{15.1, 17.5}},
+	}
+	var hands []*graph.Array
+	var worlds any // one for each player
+	for i, p := range players {
+		_, given, err := episode.ReadEnvParams(env, p.given)
 		require.NoError(t, err)
-		r := &episode.Rollout{Env: env, Given: given, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps,
-			Episodes: 1}
-		var params []*graph.Array
-		for _, p := range c.players {
-			params = append(params, graph.Float32s(p.params))
+		world, _ := (&episode.Rollout{Env: env, Given: given}).ParamsOf(random.New(0))
+		world = graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, world)
+		if i > 0 {
+			world = graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Concatenate(0, a, b) }, worlds,
+				world)
 		}
-		means, err := xlabridge.Jit1(b, graph.VMap(func(params *graph.Array) *graph.Array {
-			s := graph.VMap(func(e *graph.Array) episode.Summary {
-				return r.Episode(params, random.FoldIn(random.New(1), e))
-			})(graph.Iota(500))
-			return graph.Concatenate(0, s.Objectives.Mean(0), s.Return.Mean().Reshape(1))
-		}))(graph.Stack(params, 0))
-		require.NoError(t, err)
-		for i, p := range c.players {
-			got := floats(t, means.Index(i))
-			t.Logf("%v, %s: true %.2f, proxy %.2f", c.params, p.name, got[0], got[1])
-			require.InDelta(t, got[1], got[2], 1e-3, "the proxy's is what an episode returns")
-			for k, bounds := range [][2]float64{p.truth, p.paid} {
-				require.Greater(t, got[k], bounds[0], "%v, %s", c.params, p.name)
-				require.Less(t, got[k], bounds[1], "%v, %s", c.params, p.name)
-			}
+		hands, worlds = append(hands, graph.Float32s(p.params)), world
+	}
+	means, err := xlabridge.Jit2(b, graph.VMap2(func(hand *graph.Array, world any) *graph.Array {
+		r := &episode.Rollout{Env: env, EnvParams: world, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps,
+			Episodes: 1}
+		s := graph.VMap(func(e *graph.Array) episode.Summary {
+			return r.Episode(hand, random.FoldIn(random.New(1), e))
+		})(graph.Iota(500))
+		return graph.Concatenate(0, s.Objectives.Mean(0), s.Return.Mean().Reshape(1))
+	}))(graph.Stack(hands, 0), worlds)
+	require.NoError(t, err)
+	for i, p := range players {
+		got := floats(t, means.Index(i))
+		t.Logf("%v, %s: true %.2f, proxy %.2f", p.given, p.name, got[0], got[1])
+		require.InDelta(t, got[1], got[2], 1e-3, "the proxy's is what an episode returns")
+		for k, bounds := range [][2]float64{p.truth, p.paid} {
+			require.Greater(t, got[k], bounds[0], "%v, %s", p.given, p.name)
+			require.Less(t, got[k], bounds[1], "%v, %s", p.given, p.name)
 		}
 	}
 }

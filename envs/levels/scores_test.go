@@ -10,6 +10,7 @@ import (
 	_ "xlarun/envs/all"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge/xlatest"
@@ -147,7 +148,8 @@ var playsL2 = byHand{
 }
 
 // TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a
-// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
+// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries. The short
+// form plays L2.
 func TestScores(t *testing.T) {
 	b := xlatest.OpenCPU(t, 0)
 	type player struct {
@@ -176,6 +178,9 @@ func TestScores(t *testing.T) {
 			{"remembers", []float32{0, 0, 0, 1, 1}, 60, 75},
 		}},
 	} {
+		if c.id != "Forage-L2-v1" && !long.On() {
+			continue
+		}
 		env, err := envs.Make(c.id)
 		require.NoError(t, err)
 		head, err := policy.HeadOf(env.Spec().Action)

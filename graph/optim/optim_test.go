@@ -9,6 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/optim"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -59,13 +60,17 @@ func every() map[string]optim.Transform {
 	}
 }
 
-// Every optimiser finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept.
+// Every optimiser finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept:
+// interpreted, and in the long form compiled. TestAgreesWithOptax compiles them all.
 func TestEveryOptimiserLearns(t *testing.T) {
 	type carry struct {
 		Params model
 		State  optim.State
 	}
 	for backendName, backend := range xlatest.Backends(t) {
+		if backendName == "xla" && !long.On() {
+			continue
+		}
 		for name, opt := range every() {
 			t.Run(backendName+"/"+name, func(t *testing.T) {
 				run := xlabridge.Jit1(backend, func(m model) model {

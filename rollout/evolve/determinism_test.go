@@ -32,54 +32,79 @@ type determinism struct {
 	change      func(c *Config)
 	devices     []int // the run is whole on the first; it goes on from the snapshot on the last
 	generations int
+	redrawn     bool // the last regenerates its noise
 }
 
-// The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, also after a
-// resume on another number of devices. In the short form openes runs the default experiment, with tiles for 8 devices,
-// and one with padded tiles, too few for 8 devices; cmaes runs a smaller one, whose population is one tile; neat runs
-// one on 4 devices. The long form has all strategies and layouts.
+// broad is a run with much of what runs can have: members that share their matrices and have memory, genomes that are
+// trees, normalised observations, two episodes a member, a hall of fame, and 7 tiles, of which the last is padded.
+func broad() Config {
+	c := DefaultConfig().With("strategy.rank", 2)
+	c.Strategy, c.Policy, c.Population, c.Steps, c.Tile, c.Episodes, c.Seed = "eggroll", "gru:5", 52, 20, 8, 2, 3
+	c.NormalizeObservations = true
+	return c
+}
+
+// solvingXOR is NEAT on XOR.
+func solvingXOR() Config {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Strategy, c.Population, c.Steps, c.Tune = "XOR-v0", "genome", "neat", 150, 4, "off"
+	c.HallOfFame = "0"
+	return c
+}
+
+// The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, with stored and
+// regenerated noise, and after a resume on another number of devices. The short form has three rows, one for each way
+// to read what members drew: sums (eggroll, in the broad run, on too few tiles for 8 devices), a matrix (cmaes, lanes
+// last, unrolled, padded), and all draws (neat). The long form has all strategies and layouts.
 func TestDeterminismMatrix(t *testing.T) {
 	devices, few := []int{1, 8}, []int{1, 4}
 	if long.On() {
 		devices, few = []int{1, 2, 4, 8}, []int{1, 2, 4}
 	}
 	rows := []determinism{
-		{"default", func(c *Config) { c.Tile = 32 }, devices, 50},
+		{"default", func(c *Config) { c.Tile = 32 }, devices, 50, false},
 		{"padded", func(c *Config) {
 			c.Population, c.Steps, c.Policy, c.Tile, c.LanesLast, c.Unroll = 78, 61, "mlp:12", 16, true, 2
-		}, []int{1, 8}, 4},
+		}, []int{1, 8}, 4, false},
 	}
 	small := func(tile int) determinism {
 		return determinism{"small", func(c *Config) {
 			c.Population, c.Steps, c.Policy, c.Tile = 38, 20, "linear", tile
-		}, []int{1, 8}, 4}
+		}, []int{1, 8}, 4, false}
 	}
 	if long.On() {
 		layout := func(lanesLast bool, unroll int) determinism {
 			return determinism{fmt.Sprintf("lanes last %v, unroll %d", lanesLast, unroll), func(c *Config) {
 				c.Tile, c.LanesLast, c.Unroll = 32, lanesLast, unroll
-			}, []int{1, 2, 4, 8}, 50}
+			}, []int{1, 2, 4, 8}, 50, false}
 		}
 		rows = append(rows, layout(true, 0), layout(true, 4), layout(false, 2), determinism{"many parameters",
-			func(c *Config) { c.Population, c.Steps, c.Policy, c.Tile = 96, 100, "mlp:64,64", 16 }, []int{1, 2, 8}, 10})
+			func(c *Config) { c.Population, c.Steps, c.Policy, c.Tile = 96, 100, "mlp:64,64", 16 }, []int{1, 2, 8}, 10,
+			false})
 	}
 	clients := map[int]*xlabridge.Client{}
 	for _, devices := range []int{1, 2, 4, 8} {
 		clients[devices] = xlatest.Open(t, devices)
 	}
-	short := map[string][]string{ // rows; TestNormalizedRuns… has simplega, TestSharedRuns… eggroll
-		"cmaes": {"small"}, "neat": {"long sums"}, "openes": {"default", "padded"}}
+	short := map[string]string{"cmaes": "padded, lanes last, redrawn", "eggroll": "all at once, redrawn",
+		"neat": "long sums"}
 	for i, name := range strategy.Names() {
 		own := slices.Clone(rows)
 		if name != "openes" {
 			own = append(own, small([]int{8, 48}[i%2]))
 		}
-		if name == "neat" { // 28.303: its sums of floats are no trees, on however many devices
-			own = append(own, determinism{"long sums", func(c *Config) { c.Population, c.Steps = 150, 20 },
-				few, 4})
+		switch name {
+		case "cmaes":
+			own = append(own, determinism{short[name], func(c *Config) {
+				c.Population, c.Steps, c.Policy, c.Tile, c.LanesLast, c.Unroll = 78, 21, "linear", 16, true, 2
+			}, []int{1, 8}, 4, true})
+		case "eggroll":
+			own = append(own, determinism{short[name], func(c *Config) { *c = broad() }, []int{1, 8}, 4, true})
+		case "neat": // 28.303: its sums of floats are no trees, on however many devices
+			own = append(own, determinism{short[name], func(c *Config) { *c = solvingXOR() }, few, 4, false})
 		}
 		for _, row := range own {
-			if !long.On() && !slices.Contains(short[name], row.name) {
+			if !long.On() && row.name != short[name] {
 				continue
 			}
 			t.Run(name+", "+row.name, func(t *testing.T) {
@@ -104,11 +129,16 @@ func (d determinism) check(t *testing.T, clients map[int]*xlabridge.Client, c Co
 	metrics = append(metrics, steps(t, whole, d.generations-half)...)
 	state := bytesOf(t, whole)
 	for i, devices := range d.devices[1:] {
-		e := start(t, clients[devices], c)
+		last := i+2 == len(d.devices)
+		started := start
+		if d.redrawn && last {
+			started = redrawing
+		}
+		e := started(t, clients[devices], c)
 		require.Equal(t, devices, e.Profile().Devices)
 		require.Equal(t, metrics, steps(t, e, d.generations), "%d devices", devices)
 		sameBytes(t, state, bytesOf(t, e), fmt.Sprint(devices, " devices"))
-		if i+2 < len(d.devices) {
+		if !last {
 			continue
 		}
 		require.NoError(t, e.Restore(middle))
@@ -131,45 +161,50 @@ func fitnessOf(t *testing.T, e *Evolution) []float64 {
 }
 
 // To the byte, members of a padded population have the results of members of a larger one that fills its tiles. All
-// sizes are odd.
+// sizes are odd. The short form interprets smaller programs.
 func TestPaddedMembersAreTheSame(t *testing.T) {
 	c := DefaultConfig()
-	c.Strategy, c.Policy, c.Steps, c.Seed = "simplega", "mlp:48", 33, 3
-	b := xlatest.Open(t, 2)
+	c.Strategy, c.Policy, c.Steps, c.Seed, c.HallOfFame = "simplega", "linear", 33, 3, "0"
+	c.Tile = 6
+	var b xlabridge.Backend = &xlabridge.Reference{}
+	if long.On() {
+		c.Policy, c.Tile, b = "mlp:48", 48, xlatest.Open(t, 2)
+	}
 	for _, c.LanesLast = range []bool{false, true} {
-		if c.LanesLast && !long.On() {
-			break
-		}
-		c.Tile, c.Population = 48, 777 // 16 tiles and a part of one, on two devices
+		c.Population = 16*c.Tile + c.Tile/6 + 1 // 16 tiles and a part of one
 		padded := start(t, b, c)
-		require.Equal(t, 18, padded.Profile().Fact("tiles"))
-		c.Population = 18 * 48
+		tiles := padded.Profile().Fact("tiles").(int)
+		require.GreaterOrEqual(t, tiles, 17)
+		members := c.Population
+		c.Population = tiles * c.Tile
 		full := start(t, b, c)
 		got, want := fitnessOf(t, padded), fitnessOf(t, full)
-		require.Len(t, got, 777)
-		require.Equal(t, want[:777], got)
+		require.Len(t, got, members)
+		require.Equal(t, want[:members], got)
 		require.Greater(t, slices.Max(got), slices.Min(got))
 	}
 }
 
-// Regenerated noise gives the results of stored noise, to the byte. The strategies of the short form use Sum, Outer and
-// All, and draw by the group's number.
+// Regenerated noise gives the results of stored noise, to the byte. The short form interprets the programs;
+// TestDeterminismMatrix compiles some.
 func TestRedrawnNoiseChangesNothing(t *testing.T) {
-	b := xlatest.Open(t, 2)
 	rows := []struct {
 		strategy string
 		devices  int
 		last     bool
 	}{{"cmaes", 2, false}, {"samrga", 2, true}, {"openes", 2, true}, {"openes", 1, false}, {"pgpe", 2, false},
 		{"simplega", 2, false}}
-	if !long.On() {
-		rows = rows[:2] // TestNormalizedRunsDoNotDependOnDevices has openes
-	}
 	for _, row := range rows {
 		t.Run(row.strategy, func(t *testing.T) {
 			c := DefaultConfig()
 			c.Population, c.Steps, c.Policy, c.Tile = 86, 23, "mlp:6", 16
 			c.Strategy, c.Devices, c.LanesLast = row.strategy, row.devices, row.last
+			var b xlabridge.Backend = &xlabridge.Reference{}
+			if long.On() {
+				b = xlatest.Open(t, 2)
+			} else {
+				c.Population, c.Steps, c.Policy, c.Devices = 38, 5, "linear", 1
+			}
 			kept, drawn := start(t, b, c), redrawing(t, b, c)
 			require.Equal(t, steps(t, kept, 5), steps(t, drawn, 5))
 			sameBytes(t, bytesOf(t, kept), bytesOf(t, drawn), "redrawn")

@@ -48,18 +48,19 @@ func startServer(t *testing.T, o *natsserver.Options) string {
 	return "nats://" + s.Addr().String()
 }
 
-// smallRun is a search of a few short generations, of several tiles.
+// smallRun is a search of a few short generations, of several tiles. What hosts say to each other does not depend on
+// what computes a chunk, so tests interpret it unless the number of devices matters.
 func smallRun(change func(c *Config)) Config {
 	c := DefaultConfig()
-	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.Judge = 64, 8, 30, 6, "1000", 4
-	c.Policy = "mlp:4"
+	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.Judge = 64, 8, 10, 6, "1000", 4
+	c.Policy = "linear"
 	if change != nil {
 		change(&c)
 	}
 	return c
 }
 
-// metricsOf runs a search in a session on some devices and returns its metrics.jsonl.
+// metricsOf runs a search in a session on some devices, 0 for the interpreter, and returns its metrics.jsonl.
 func metricsOf(t *testing.T, c Config, devices int, wait func(step int64)) (string, error) {
 	kind, _ := run.Lookup("evolve")
 	dir := filepath.Join(t.TempDir(), "run")
@@ -72,7 +73,12 @@ func metricsOf(t *testing.T, c Config, devices int, wait func(step int64)) (stri
 		e = slowed{&c, wait}
 	}
 	_, err = session.Run(context.Background(), session.Options{Kind: kind, Experiment: e, Folder: folder,
-		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return xlatest.Open(t, devices), nil }})
+		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
+			if devices == 0 {
+				return &xlabridge.Reference{}, nil
+			}
+			return xlatest.Open(t, devices), nil
+		}})
 	if err != nil {
 		return "", err
 	}
@@ -108,16 +114,20 @@ func (w waiting) Step() (run.Metrics, error) {
 }
 
 // 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
-// number of their devices.
+// number of their devices. The short form compiles the run that has all at once, and interprets the others.
 func TestHostsAreOneRun(t *testing.T) {
 	server := messageServer(t, "")
 	for _, x := range []struct {
-		name   string
-		long   bool // TestHostsUnderFaults of the program has it in the short form
-		change func(c *Config)
+		name     string
+		compiled bool
+		change   func(c *Config)
 	}{
-		{name: "openes", long: true, change: func(*Config) {}},
-		{name: "eggroll", change: func(c *Config) { c.Strategy, c.NormalizeObservations = "eggroll", true }},
+		{name: "openes", change: func(*Config) {}},
+		{name: "eggroll", compiled: true, change: func(c *Config) {
+			small := *c
+			*c = broad() // its program is that of TestDeterminismMatrix
+			c.Generations, c.Target, c.Judge = small.Generations, small.Target, small.Judge
+		}},
 		{name: "population", change: func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 }},
 		{name: "restarts", change: func(c *Config) {
 			c.Strategy, c.Restarts, c.Population, c.MaxPopulation, c.Generations = "sepcmaes", "ipop", 16, 32, 30
@@ -126,10 +136,14 @@ func TestHostsAreOneRun(t *testing.T) {
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			if x.long {
-				long.Only(t)
+			one, each, devices := 0, 0, [2]int{1, 1}
+			if x.compiled || long.On() {
+				one, each, devices = 1, 2, [2]int{2, 2}
 			}
-			want, err := metricsOf(t, smallRun(x.change), 1, nil)
+			if long.On() {
+				devices[0] = 1
+			}
+			want, err := metricsOf(t, smallRun(x.change), one, nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, want)
 			c := smallRun(x.change)
@@ -138,8 +152,8 @@ func TestHostsAreOneRun(t *testing.T) {
 			var both sync.WaitGroup
 			for i := range 2 {
 				own := c
-				own.Devices = 1 + i
-				both.Go(func() { got[i], errs[i] = metricsOf(t, own, 2, nil) })
+				own.Devices = devices[i]
+				both.Go(func() { got[i], errs[i] = metricsOf(t, own, each, nil) })
 			}
 			both.Wait()
 			for i := range 2 {
@@ -153,7 +167,7 @@ func TestHostsAreOneRun(t *testing.T) {
 // 32.11: a host that joins late has the metrics of all generations.
 func TestAHostJoinsLate(t *testing.T) {
 	c := smallRun(func(c *Config) { c.Generations = 12 })
-	want, err := metricsOf(t, c, 1, nil)
+	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
 	c.Join, c.Devices = messageServer(t, "")+"/late", 1
 	late := make(chan struct{})
@@ -161,7 +175,7 @@ func TestAHostJoinsLate(t *testing.T) {
 	var got [2]string
 	var errs [2]error
 	both.Go(func() {
-		got[0], errs[0] = metricsOf(t, c, 1, func(step int64) {
+		got[0], errs[0] = metricsOf(t, c, 0, func(step int64) {
 			switch {
 			case step == 7: // more generations than a host keeps rows of
 				close(late)
@@ -171,7 +185,7 @@ func TestAHostJoinsLate(t *testing.T) {
 		})
 	})
 	<-late
-	both.Go(func() { got[1], errs[1] = metricsOf(t, c, 1, nil) })
+	both.Go(func() { got[1], errs[1] = metricsOf(t, c, 0, nil) })
 	both.Wait()
 	for i := range 2 {
 		require.NoError(t, errs[i])
@@ -186,7 +200,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
 	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
-	first, err := c.Start(xlatest.Open(t, 1))
+	first, err := c.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, first.Close()) }()
 	for want, change := range map[string]func(c *Config){
@@ -203,24 +217,24 @@ func TestHostsThatAreRefused(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		r, err := other.Start(xlatest.Open(t, 1))
+		r, err := other.Start(&xlabridge.Reference{})
 		if r != nil && err == nil {
 			_ = r.Close()
 		}
 		require.ErrorContains(t, err, want)
 	}
 	t.Setenv("XLARUN_TOKEN", "")
-	_, err = c.Start(xlatest.Open(t, 1))
+	_, err = c.Start(&xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
 		"XLARUN_TOKEN", "32.270")
 	c.TokenFile = filepath.Join(t.TempDir(), "token2")
 	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
-	_, err = c.Start(xlatest.Open(t, 1))
+	_, err = c.Start(&xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
 		": give the one that the server was started with", "32.271 it cannot be reached")
 	c.TokenFile = ""
 	c.Join = "nats://127.0.0.1:1/x"
-	_, err = c.Start(xlatest.Open(t, 1))
+	_, err = c.Start(&xlabridge.Reference{})
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
@@ -231,7 +245,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 func TestTheMemberThatDiffers(t *testing.T) {
 	c := smallRun(nil)
 	c.Join, c.Devices = messageServer(t, "")+"/differs", 1
-	r, err := c.Start(xlatest.Open(t, 1))
+	r, err := c.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	e := r.(*hosted).current()
@@ -310,7 +324,7 @@ func TestTheServerGoes(t *testing.T) {
 	c := smallRun(func(c *Config) { c.Generations = 1000 })
 	c.Join, c.Devices = s.ClientURL()+"/goes", 1
 	o.Port = s.Addr().(*net.TCPAddr).Port // it comes back at the same address
-	r, err := c.Start(xlatest.Open(t, 1))
+	r, err := c.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	h := r.(*hosted)
@@ -360,7 +374,7 @@ func TestIslandsByAMessageServer(t *testing.T) {
 		})
 		c.Population = 16
 		var err error
-		r, err := c.Start(xlatest.Open(t, 1))
+		r, err := c.Start(&xlabridge.Reference{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		both.Go(func() {
@@ -399,13 +413,13 @@ func TestHostsThatAreDone(t *testing.T) {
 	server := keepingServer(t)
 	c := smallRun(nil)
 	c.Join = server + "/done"
-	want, err := metricsOf(t, c, 1, nil)
+	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
 	c.Hosts = 2
 	usual := joinTime
 	t.Cleanup(func() { joinTime = usual })
 	joinTime = 10 * time.Millisecond
-	_, err = metricsOf(t, c, 1, nil)
+	_, err = metricsOf(t, c, 0, nil)
 	require.ErrorContains(t, err, "the other hosts were done ")
 	require.ErrorContains(t, err, "after generation 6, and no more hosts join: leave out --hosts to compute all of it ")
 	joinTime = usual
@@ -414,20 +428,20 @@ func TestHostsThatAreDone(t *testing.T) {
 	for i := range 2 {
 		repeats.Go(func() {
 			time.Sleep(time.Duration(i) * 600 * time.Millisecond)
-			got[i], _ = metricsOf(t, c, 1, nil)
+			got[i], _ = metricsOf(t, c, 0, nil)
 		})
 	}
 	repeats.Wait()
 	require.Equal(t, [2]string{want, want}, got)
 	c.Hosts = 0
-	again, err := metricsOf(t, c, 1, nil)
+	again, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, want, again)
 	c.Hosts, c.Generations = 2, 7 // both wait until the other one is there
 	var both sync.WaitGroup
 	errs := [2]error{}
 	for i := range 2 {
-		both.Go(func() { _, errs[i] = metricsOf(t, c, 1, nil) })
+		both.Go(func() { _, errs[i] = metricsOf(t, c, 0, nil) })
 	}
 	both.Wait()
 	require.NoError(t, errors.Join(errs[:]...))

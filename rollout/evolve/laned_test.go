@@ -49,19 +49,23 @@ func smallTrial(strategy string) Config {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune, c.Tile, c.Generations = "linear", 16, 25, strategy,
 		"24", "off", 16, 4
+	c.HallOfFame = "0"
 	return c
 }
 
 // To the byte, each lane equals a run of its own, ends in the same generation, and does not depend on the other lanes.
-// XLARUN_LONG=1 tests all strategies.
+// The short form compiles openes and interprets a strategy that keeps members. XLARUN_LONG=1 compiles all strategies.
 func TestLanesAreRuns(t *testing.T) {
-	b := xlatest.Open(t, 2)
-	names := []string{"openes"}
+	names := []string{"openes", "simplega"}
 	if long.On() {
 		names = strategy.Names()
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			var b xlabridge.Backend = &xlabridge.Reference{}
+			if long.On() || name == "openes" {
+				b = xlatest.Open(t, 2)
+			}
 			c, differs := smallTrial(name), "strategy.sigma"
 			if name == "neat" {
 				c.Policy, differs = "genome", "strategy.weight-power"
@@ -83,7 +87,9 @@ func TestLanesAreRuns(t *testing.T) {
 					require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
 				}
 			}
-			require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
+			if long.On() || name != "openes" {
+				require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
+			}
 		})
 	}
 }

@@ -22,9 +22,8 @@ func TestNEATSolvesXOR(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	sum := 0.
 	for seed := range runs {
-		c := DefaultConfig()
-		c.Env, c.Policy, c.Strategy, c.Population, c.Steps, c.Seed = "XOR-v0", "genome", "neat", 150, 4, int64(seed)
-		c.Tune = "off"
+		c := solvingXOR()
+		c.Seed = int64(seed)
 		e, err := New(b, c)
 		require.NoError(t, err)
 		best, evaluations := math.Inf(-1), 0

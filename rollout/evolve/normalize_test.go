@@ -92,8 +92,9 @@ func TestObservedIsALoop(t *testing.T) {
 }
 
 // Runs with normalised observations are equal to the byte on any number of devices, with stored and regenerated noise,
-// and after a resume.
+// and after a resume. In the short form TestDeterminismMatrix has them.
 func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
+	long.Only(t)
 	clients := map[int]*xlabridge.Client{}
 	for _, d := range []int{1, 2, 4, 8} {
 		clients[d] = xlatest.Open(t, d)
@@ -105,9 +106,6 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 		devices          []int
 	}{{"simplega", "mlp:5", 2, true, []int{8}}, {"openes", "mlp:8", 1, false, []int{2, 4, 8}},
 		{"simplega", "gru:4", 2, false, []int{8}}}
-	if !long.On() {
-		rows = rows[:1]
-	}
 	for _, x := range rows {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
 			c := normalized(x.strategy, x.policy, x.episodes, 1)

@@ -16,13 +16,19 @@ import (
 )
 
 // A warm-up does not change the state, to the bit, before the first generation and later: for a strategy of vectors,
-// one that keeps members, and one of trees.
+// one that keeps members, and one of trees. The short form compiles the program of TestDeterminismMatrix.
 func TestWarmUpRestoresTheState(t *testing.T) {
-	b := xlatest.Open(t, 2)
 	for _, name := range []string{"openes", "pso", "eggroll"} {
 		t.Run(name, func(t *testing.T) {
 			c := DefaultConfig()
 			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", name, 8
+			var b xlabridge.Backend = &xlabridge.Reference{}
+			switch {
+			case long.On():
+				b = xlatest.Open(t, 2)
+			case name == "eggroll":
+				c, b = broad(), xlatest.Open(t, 1)
+			}
 			plain, warmed := start(t, b, c), start(t, b, c) // one compiled program
 			for range 2 {
 				before := bytesOf(t, warmed)
@@ -51,9 +57,11 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 
 // Phases runs the parts of a generation and does not change the state.
 func TestPhases(t *testing.T) {
-	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Tile = 24, 2, "linear", 8
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 2)} {
+		c := smallTrial("openes") // the program of TestLanesAreRuns
+		if c.Devices = 1; long.On() {
+			c.Tile, c.Devices = 8, b.NumDevices()
+		}
 		e := start(t, b, c)
 		steps(t, e, 1)
 		before := bytesOf(t, e)

@@ -17,11 +17,11 @@ import (
 // Members that Remake makes, played with their keys, have the results of the next generation: for every strategy, in
 // padded tiles, with several episodes, and with keys of devices.
 func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
-	two := xlatest.Open(t, 2)
 	check := func(b xlabridge.Backend, name string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
-		c.Policy, c.Strategy, c.Population, c.Steps, c.Target, c.Tile = "linear", name, 12, 40, "0", 4
+		c.Policy, c.Strategy, c.Population, c.Steps, c.Target, c.Tile, c.HallOfFame = "linear", name, 12, 12, "0", 4,
+			"0"
 		if name == "neat" {
 			c.Policy = "genome"
 		}
@@ -66,10 +66,12 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 	}
 	check(reference, "openes", func(c *Config) { c.Episodes, c.Env = 3, "Pendulum-v1" })
 	check(reference, "openes", func(c *Config) { c.Population, c.Tile = 10, 4 })
+	check(xlatest.Open(t, 1), "eggroll", func(c *Config) { *c = broad() }) // the program of TestDeterminismMatrix
 	if long.On() {
+		two := xlatest.Open(t, 2)
 		check(two, "pgpe", func(c *Config) { c.Devices, c.Population = 2, 20 })
+		check(two, "pso", func(c *Config) { c.Devices, c.Population = 2, 20 })
 	}
-	check(two, "pso", func(c *Config) { c.Devices, c.Population = 2, 20 })
 
 	c := DefaultConfig()
 	c.Policy, c.Population = "linear", 4

@@ -9,6 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
@@ -44,8 +45,9 @@ func TestSharedProductsAreOneForATile(t *testing.T) {
 }
 
 // Runs with shared matrices are equal to the byte on any number of devices, with regenerated noise, and after a resume
-// on another number.
+// on another number. In the short form TestDeterminismMatrix has them.
 func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
+	long.Only(t)
 	b := xlatest.Open(t, 8)
 	c := sharing("mlp:16,7")
 	c.Population, c.Devices = 52, 1 // 7 tiles, of which one is not full
@@ -66,7 +68,7 @@ func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
 // Case 1: the first state of a large member, computed on the devices, equals the interpreter's up to rounding.
 func TestLargeMembersStartOnTheDevices(t *testing.T) {
 	c := sharing("mlp:512,520")
-	c.Population, c.Steps, c.Tile, c.Devices = 2, 1, 2, 2
+	c.Population, c.Steps, c.Tile, c.Devices, c.HallOfFame = 2, 1, 2, 2, "0"
 	b := xlatest.Open(t, 2)
 	e := start(t, b, c)
 	require.GreaterOrEqual(t, e.Profile().Fact("parameters"), generation.LargeMember)

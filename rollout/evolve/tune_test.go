@@ -11,7 +11,6 @@ import (
 
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -21,7 +20,8 @@ import (
 // reason, and is replaced. Off does not read it.
 func TestPlansAreStored(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Devices, c.Tune = 64, 10, "linear", 1, plan.TuneQuick
+	c.Env, c.Population, c.Steps, c.Policy, c.Devices, c.Tune, c.HallOfFame = "XOR-v0", 64, 4, "linear", 1,
+		plan.TuneQuick, "0"
 	dir := filepath.Join(t.TempDir(), "programs")
 	client := func(devices int) *xlabridge.Client {
 		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, CacheDir: dir})
@@ -39,16 +39,23 @@ func TestPlansAreStored(t *testing.T) {
 	}
 	put(layout)
 
-	got := func(b xlabridge.Backend, tune string) run.Profile {
+	// What a run would choose, without its program.
+	got := func(b xlabridge.Backend, tune string) plan.Choice {
 		c.Tune = tune
-		return start(t, b, c).Profile()
+		x, err := c.setup(plan.MachineOf(b, c.Devices))
+		require.NoError(t, err)
+		choice, err := x.Choose(b)
+		require.NoError(t, err)
+		return choice
 	}
 	for _, b := range []*xlabridge.Client{one, two} {
 		for _, tune := range []string{plan.TuneAuto, plan.TuneQuick} {
-			require.Equal(t, plan.Present, got(b, tune).Source)
-			require.Equal(t, "1 device, tiles of 32, lanes last, unroll 2, 512-bit vectors", got(b, tune).Plan)
+			choice := got(b, tune)
+			require.Equal(t, plan.Present, choice.Source)
+			require.Equal(t, "1 device, tiles of 32, lanes last, unroll 2, 512-bit vectors", choice.Plan)
 		}
 	}
+	require.Equal(t, plan.Present, start(t, one, c).Profile().Source)
 	require.Equal(t, plan.Static, got(one, plan.TuneOff).Source)
 	c.Tile = 16
 	require.Equal(t, plan.Given, got(one, plan.TuneQuick).Source)
@@ -68,7 +75,7 @@ func TestPlansAreStored(t *testing.T) {
 			require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
 			p := got(one, plan.TuneAuto)
 			require.Equal(t, plan.Static, p.Source)
-			require.Contains(t, p.Choice.Reason, "damaged")
+			require.Contains(t, p.Reason, "damaged")
 		})
 	}
 	// A possible file with an impossible plan.
@@ -94,7 +101,7 @@ func TestPlansAreStored(t *testing.T) {
 // A program that is larger than the budget is compiled again with regenerated noise.
 func TestMemoryBudget(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Policy, c.Steps, c.Tile = 2048, "mlp:64,64", 5, 32
+	c.Population, c.Policy, c.Steps, c.HallOfFame = 2048, "mlp:512", 5, "0"
 	b := xlatest.Open(t, 1)
 	kept := start(t, b, c).Profile()
 	require.False(t, kept.Fact("noise_redrawn").(bool))
@@ -103,7 +110,8 @@ func TestMemoryBudget(t *testing.T) {
 	lean := start(t, b, c)
 	require.True(t, lean.Profile().Fact("noise_redrawn").(bool))
 	require.LessOrEqual(t, lean.Profile().PeakMemoryBytes, int64(c.Memory))
-	require.Equal(t, 32, lean.Profile().Fact("tile"))
+	require.InEpsilon(t, float64(lean.Profile().PeakMemoryBytes), float64(lean.Profile().PlannedBytes), .3)
+	require.Equal(t, kept.Fact("tile"), lean.Profile().Fact("tile"))
 	c.Memory = 1 << 20
 	_, err := New(b, c)
 	require.ErrorContains(t, err, "more than the 1.0 MiB that --memory allows; ")

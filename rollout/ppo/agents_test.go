@@ -16,12 +16,18 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// Agents in several tiles, of which the last is not full, have the same bytes on one device and on two. Each has the
-// same result as alone with the same key.
+// agents returns the settings of agents in several tiles, of which the last is not full.
+func agents(devices int) func(c *Config) {
+	return func(c *Config) {
+		c.Agents, c.Tile, c.Devices, c.Policy, c.Init = 5, 2, devices, "linear", "policy"
+	}
+}
+
+// Agents in several tiles, of which the last is not full, have the same bytes on one device and on two.
 func TestAgentsOverDevices(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(devices int) map[string][]byte {
-		r := start(t, b, small(func(c *Config) { c.Agents, c.Tile, c.Devices = 5, 2, devices }))
+		r := start(t, b, small(agents(devices)))
 		require.Equal(t, max(1, devices), r.Profile().Devices)
 		steps(t, r, 3)
 		s, err := r.Snapshot()
@@ -38,9 +44,9 @@ func TestAgentsOverDevices(t *testing.T) {
 
 // Numbers may be several: each agent learns by its own, from the same compiled program as with one.
 func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
-	b := xlatest.Open(t, 2)
+	b := &xlabridge.Reference{}
 	several := func(c *Config) {
-		c.Agents, c.Tile, c.Devices = 5, 2, 1 // the program of TestAgentsOverDevices
+		agents(1)(c)
 		c.Seed = 5
 		c.LearningRate = settings.Number{Value: 1e-4, Each: "0.0001..0.01"}
 		c.Entropy = settings.Number{Value: 0, Each: "0,0.5"}

@@ -13,6 +13,7 @@ import (
 // A policy with memory learns what one without cannot: the sign that was shown first decides which last action is
 // right.
 func TestLearnsToRemember(t *testing.T) {
+	long.Only(t) // TestUpdateIsWiredAsLoopsAre has memory, and TestLearnsCartPole learns
 	b := xlatest.Open(t, 1)
 	meanReturn := func(policy string) float64 {
 		r := start(t, b, small(func(c *Config) {
@@ -23,9 +24,7 @@ func TestLearnsToRemember(t *testing.T) {
 		return of(t, all[39], "mean_return")
 	}
 	require.Greater(t, meanReturn("gru:8"), .9)
-	if long.On() {
-		require.Greater(t, meanReturn("lstm:8"), .9)
-		require.Greater(t, meanReturn("mingru:8"), .9)
-		require.Less(t, meanReturn("mlp:8"), .5)
-	}
+	require.Greater(t, meanReturn("lstm:8"), .9)
+	require.Greater(t, meanReturn("mingru:8"), .9)
+	require.Less(t, meanReturn("mlp:8"), .5)
 }

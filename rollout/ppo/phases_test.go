@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -56,16 +57,20 @@ func TestPhases(t *testing.T) {
 	t.Run("pqn", func(t *testing.T) {
 		requirePhases(t, startPQN(t, &xlabridge.Reference{}, smallPQN(nil)), .05)
 	})
-	b := xlatest.Open(t, 2)
-	for name, c := range map[string]Config{
-		"tiles of rows": small(func(c *Config) {
-			c.Horizon, c.Precision = 128, "f16"
-		}),
-		"agents in tiles": small(func(c *Config) { c.Agents, c.Tile = 5, 2 }),
+	for name, c := range map[string]struct {
+		change  func(c *Config)
+		devices int
+		long    bool
+	}{
+		"tiles of rows":   {func(c *Config) { c.Horizon, c.Precision = 128, "f16" }, 2, true},
+		"agents in tiles": {agents(2), 2, false}, // the program of TestAgentsOverDevices
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, b, c)
-			require.Equal(t, 2, r.Profile().Devices)
+			if c.long {
+				long.Only(t)
+			}
+			r := start(t, xlatest.Open(t, c.devices), small(c.change))
+			require.Equal(t, c.devices, r.Profile().Devices)
 			requirePhases(t, r, .03)
 		})
 	}

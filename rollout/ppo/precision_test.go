@@ -130,7 +130,7 @@ func TestPrecisionByBackend(t *testing.T) {
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.want, got.Precision, c.name)
 	}
-	training, err := New(b, small(func(c *Config) { c.Precision = "auto" }))
+	training, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Precision = "auto" }))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, training.Close()) })
 	require.Equal(t, "f32", training.Profile().Chosen["precision"], "28.122 what was chosen is kept")

@@ -11,13 +11,23 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// sharded are configs whose agent's work is cut: its environments, the rows of its minibatches, or both. Those with
-// long take the same ways as the others.
-var sharded = map[string]struct {
+type shardedConfig struct {
 	change     func(c *Config)
 	envs, rows int // tiles
 	long       bool
-}{
+}
+
+// on returns the settings for a number of devices.
+func (c shardedConfig) on(devices int) func(c *Config) {
+	return func(s *Config) {
+		c.change(s)
+		s.Steps, s.Devices = 4*s.perUpdate(), devices
+	}
+}
+
+// sharded are configs whose agent's work is cut: its environments, the rows of its minibatches, or both. Those with
+// long take the same ways as the others.
+var sharded = map[string]shardedConfig{
 	"both": {func(c *Config) {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Policy = "Breakout-MinAtar-v1", 64, 16, 2, "mlp:16"
 	}, 2, 2, true},
@@ -27,7 +37,12 @@ var sharded = map[string]struct {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Shared, c.Policy = "Gather-v1", 64, 16, 1, true, "cnn:4"
 	}, 2, 4, true},
 	"sequences": {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "gru:8", 64, 32, 2 }, 2, 4, true},
-	"blocks":    {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Shuffle = 128, 16, 2, "blocks" }, 4, 4, false},
+	"all at once": {func(c *Config) { // what a state can have
+		c.Policy, c.Envs, c.Horizon, c.Minibatches, c.Init = "elman:4", 64, 32, 2, "policy"
+		c.NormalizeObservations, c.NormalizeRewards, c.Value = true, true, "popart"
+		c.TargetKL, c.EnvParam = settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
+	}, 2, 4, false},
+	"blocks": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Shuffle = 128, 16, 2, "blocks" }, 4, 4, true},
 	"normalized": {func(c *Config) {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Accumulate, c.Value = "Pendulum-v1", 64, 32, 2, 2, "popart"
 		c.NormalizeObservations, c.NormalizeRewards = true, true
@@ -53,11 +68,7 @@ func TestShardsOverDevices(t *testing.T) {
 				long.Only(t)
 			}
 			on := func(devices int) map[string][]byte {
-				r := start(t, b, small(func(s *Config) {
-					c.change(s)
-					s.Steps = 4 * s.perUpdate()
-					s.Devices = devices
-				}))
+				r := start(t, b, small(c.on(devices)))
 				require.Equal(t, c.envs, r.program.shards.Envs.Items/r.program.shards.Envs.Lanes)
 				require.Equal(t, c.rows, r.program.shards.Rows.Items)
 				require.Equal(t, min(devices, max(c.envs, c.rows)), r.Profile().Devices)
@@ -101,7 +112,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		},
 		"scaled": func(c *Config) { c.Precision = "f16" },
 	} {
-		g := smallProgram(t, func(c *Config) { c.Envs, c.Horizon, c.Epochs, c.Minibatches = 4, 8, 2, 2; change(c) })
+		g := smallProgram(t, func(c *Config) { c.Envs, c.Horizon, c.Epochs, c.Minibatches = 4, 8, 1, 2; change(c) })
 		compared := func() []float64 {
 			states, metrics := evalUpdates(t, g, 1)
 			numbers := []float64{metrics[0]["value_loss"], metrics[0]["policy_loss"], metrics[0]["minibatches"]}

@@ -137,16 +137,13 @@ func pqn(change func(q *PQN)) starter {
 // A run resumes from a snapshot to the byte, with everything that a state can have, and its candidates are what play,
 // export and episode.Load take.
 func TestResumesToTheByte(t *testing.T) {
-	b := xlatest.Open(t, 1)
+	b := xlatest.Open(t, 3)
 	for name, c := range map[string]struct {
 		start starter
 		long  bool
 	}{
 		"plain": {ppo(nil), true},
-		"all": {ppo(func(c *Config) {
-			c.NormalizeObservations, c.NormalizeRewards, c.Value, c.Agents = true, true, "popart", 2
-			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
-		}), false},
+		"all":   {ppo(sharded["all at once"].on(1)), false}, // the program of TestShardsOverDevices
 		"memory": {ppo(func(c *Config) {
 			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
 		}), true},

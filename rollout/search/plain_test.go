@@ -75,7 +75,7 @@ func TestFewerNodesThanSimulations(t *testing.T) {
 				return reward[at], discount[at], logits[n*width : n*width+a], value[n], n
 			}}
 			for _, interpreted := range []bool{false, true} {
-				if interpreted && nodes != 7 {
+				if interpreted && nodes > 7 || !interpreted && nodes == 1 && !long.On() {
 					continue // the interpreter takes a while
 				}
 				f := func(m table, in lanes) found { return searchTable(policy, a, m, in) }

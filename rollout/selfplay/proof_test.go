@@ -167,6 +167,7 @@ func TestAShortRunLearns(t *testing.T) {
 // In the game that who closes a triangle loses, on six vertices, the second player can win, and the solver's table says
 // so; the network trained for it wins as second player from every first move against the perfect player.
 func TestSecondPlayerWinsAvoid(t *testing.T) {
+	long.Only(t) // TestWonPositionsAreWon has the other variant
 	s, err := board.Solve(board.Avoid, 6, 3)
 	require.NoError(t, err)
 	value, ok := s.Value(0, 0)
@@ -290,7 +291,7 @@ func TestRamseyOfTriangles(t *testing.T) {
 func TestRamseyIsFound(t *testing.T) {
 	c := small()
 	c.Vertices, c.Variant, c.NumEpisodes, c.NumSimulations, c.NumIterations = 5, ramsey, 16, 8, 1
-	x := started(t, c, 2)
+	x := startedOn(t, interpreted(t), c)
 	m := iterations(t, x, 1)[0]
 	found, ok := m.Get("found")
 	require.True(t, ok)
@@ -326,6 +327,7 @@ func TestRamseyIsFound(t *testing.T) {
 // R(4, 4) > 16: a run finds a colouring of K_16 in which no four vertices have six edges of one colour. Loops over all
 // quadruples check it.
 func TestColouringOf16WithoutFour(t *testing.T) {
+	long.Only(t) // TestRamseyIsFound has a smaller graph, TestSymmetriesOfRotatedColourings the rotation
 	const n = 16
 	c := small()
 	c.Vertices, c.K, c.Variant, c.Rotation = n, []int{4}, ramsey, 4

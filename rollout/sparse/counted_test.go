@@ -11,7 +11,7 @@ func TestMembersAreCounted(t *testing.T) {
 	for _, devices := range []int{1, 2} {
 		for _, method := range []string{"kernel", "masked"} {
 			c := tiny()
-			c.Method, c.Devices = method, devices
+			c.Method, c.Devices = method, devices // the programs of TestRestoredRunsGoOnToTheByte
 			p, err := New(open(t, devices), c, stripes(6, 200, 70))
 			require.NoError(t, err)
 			for range 3 {

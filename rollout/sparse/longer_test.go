@@ -15,7 +15,7 @@ func TestResumedWithMoreSteps(t *testing.T) {
 	b := open(t, 1)
 	const short, long = 10, 21
 	c := tiny() // mutations after 5, 10, 15 and 20
-	c.Population, c.Select, c.HeldOut, c.Method, c.Devices = 5, .4, 60, "kernel", 1
+	c.Select, c.HeldOut, c.Method, c.Devices = .4, 60, "kernel", 1
 	begin := func(steps, testEvery int) run.Run {
 		c := c
 		c.Steps, c.TestEvery = steps, testEvery

@@ -1,12 +1,10 @@
 package sparse
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -77,7 +75,11 @@ func TestCost(t *testing.T) {
 	c.Density = []float64{1, 1}
 	flops := map[string]float64{}
 	for _, c.Method = range []string{"kernel", "masked"} {
-		p, err := New(open(t, 1), c, d)
+		var b xlabridge.Backend = &xlabridge.Reference{}
+		if c.Method == "kernel" {
+			b = open(t, 1)
+		}
+		p, err := New(b, c, d)
 		require.NoError(t, err)
 		flops[c.Method] = p.Cost().FLOPs
 		require.Positive(t, p.Cost().Bytes)
@@ -88,39 +90,6 @@ func TestCost(t *testing.T) {
 	shape := c.Shape(d)
 	require.InEpsilon(t, float64(c.Population)*(64*2*2*float64(shape[0].Connections)+
 		64*2*3*float64(shape[1].Connections)), flops["kernel"], .03)
-}
-
-// New finds what Tune stores, and neither compiles the programs of the other.
-func TestTuneStoresForNew(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{
-		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	c, d := tiny(), stripes(6, 200, 70)
-	c.Method = "masked"
-	choice, err := Tune(b, c, d)
-	require.NoError(t, err)
-	require.Equal(t, plan.Choice{Plan: "masked", Source: plan.Given}, choice)
-	c.Method, c.Tune = "auto", "full"
-	choice, err = Tune(b, c, d)
-	require.NoError(t, err)
-	require.Equal(t, "tuned", choice.Source)
-	require.Len(t, choice.Tried, 3)
-	require.Positive(t, choice.Seconds)
-	c.Tune = "auto"
-	p, err := New(b, c, d)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, p.Close()) }()
-	require.Equal(t, choice.Plan, p.Profile().Plan)
-	require.Equal(t, "stored", p.Profile().Source)
-	for _, x := range p.Profile().Programs {
-		tuned := x.Name == "sparse_members" || x.Name == "sparse_index" || x.Name == "sparse_train"
-		require.Equal(t, tuned, x.Cache == xlabridge.CacheHit, x.Name)
-		require.Positive(t, x.Bytes, x.Name)
-	}
-	c.Population = 0
-	_, err = Tune(b, c, d)
-	require.ErrorContains(t, err, "pop: got 0")
 }
 
 func TestWhatNeedsOtherPrograms(t *testing.T) {

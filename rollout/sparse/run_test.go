@@ -148,8 +148,9 @@ func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	require.NotSame(t, first, p.indexes[0])
 }
 
-// The tuner measures all methods and stores the fastest. Later runs read it, on any number of devices. A run with a
-// measured method equals one with that method in its settings. Without time to measure, the rule decides.
+// Tune measures all methods and stores the fastest. Later runs read it, on any number of devices, and neither compiles
+// the programs of the other. A run with a measured method equals one with that method in its settings. Without time to
+// measure, the rule decides.
 func TestMethodIsMeasuredAndStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "programs")
 	client := func(devices int) *xlabridge.Client {
@@ -167,32 +168,43 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	}
 	quickBudget = time.Nanosecond
 	t.Cleanup(func() { quickBudget = plan.QuickBudget })
-	p, _ := profile(one, "quick", "auto")
+	p, _ := profile(open(t, 1), "quick", "auto")
 	require.Equal(t, "kernel", p.Plan)
 	require.Equal(t, "static", p.Source)
 	require.Contains(t, p.Choice.Reason, "--tune full takes longer")
 
-	p, tuned := profile(one, "full", "auto")
-	require.Equal(t, "tuned", p.Source)
-	require.Empty(t, p.Choice.Reason)
-	require.Len(t, p.Tried, 3)
-	require.Positive(t, p.Seconds)
+	c := tiny()
+	c.Tune, c.Method = "auto", "masked"
+	choice, err := Tune(one, c, d)
+	require.NoError(t, err)
+	require.Equal(t, plan.Choice{Plan: "masked", Source: plan.Given}, choice)
+	c.Tune, c.Method = "full", "auto"
+	choice, err = Tune(one, c, d)
+	require.NoError(t, err)
+	require.Equal(t, "tuned", choice.Source)
+	require.Empty(t, choice.Reason)
+	require.Len(t, choice.Tried, 3)
+	require.Positive(t, choice.Seconds)
+	p, tuned := profile(one, "auto", "auto")
+	require.Equal(t, choice.Plan, p.Plan)
+	for _, x := range p.Programs {
+		measured := x.Name == "sparse_members" || x.Name == "sparse_index" || x.Name == "sparse_train"
+		require.Equal(t, measured, x.Cache == xlabridge.CacheHit, x.Name)
+		require.Positive(t, x.Bytes, x.Name)
+	}
 	_, given := profile(one, "auto", p.Plan)
 	require.Equal(t, given, tuned)
 
-	two := client(2)
-	for _, c := range []struct {
-		b                    xlabridge.Backend
-		tune, method, source string
-	}{
-		{one, "auto", "auto", "stored"}, {two, "auto", "auto", "stored"}, {one, "quick", "auto", "stored"},
-		{one, "full", "auto", "stored"},
-		{one, "off", "auto", "static"}, {one, "full", "masked", "given"},
+	for _, c := range []struct{ tune, source string }{
+		{"auto", "stored"}, {"quick", "stored"}, {"full", "stored"}, {"off", "static"},
 	} {
-		p, _ := profile(c.b, c.tune, c.method)
+		p, _ := profile(one, c.tune, "auto")
 		require.Equal(t, c.source, p.Source, c)
 		require.Empty(t, p.Tried, c)
 	}
+	purpose := c.Purpose(c.Shape(d))
+	require.Equal(t, plan.StoreOf[string](one, purpose, methodFormat),
+		plan.StoreOf[string](client(2), purpose, methodFormat))
 	entries, err := one.Cache().Plans().List()
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
@@ -207,6 +219,9 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	p, _ = profile(one, "auto", "auto")
 	require.Equal(t, "static", p.Source)
 	require.Contains(t, p.Choice.Reason, "the stored plan is not used")
+	c.Population = 0
+	_, err = Tune(one, c, d)
+	require.ErrorContains(t, err, "pop: got 0")
 }
 
 // 1: measurements that run past the deadline share nothing with the run, and Close waits for them.

@@ -43,7 +43,7 @@ func TestParents(t *testing.T) {
 func TestSelection(t *testing.T) {
 	d := stripes(6, 260, 70)
 	c := tiny()
-	c.Population, c.Select, c.HeldOut, c.Devices = 5, .4, 60, 1
+	c.Select, c.HeldOut, c.Devices = .4, 60, 1
 	p, err := New(open(t, 1), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
@@ -56,14 +56,14 @@ func TestSelection(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.selectMembers())
 	stats := *p.selection.last
-	require.Len(t, stats.Accuracy, 5)
+	require.Len(t, stats.Accuracy, 3)
 	after, err := p.Snapshot()
 	require.NoError(t, err)
 	parent := parents(stats, c.Select)
-	require.NotEqual(t, []int{0, 1, 2, 3, 4}, parent)
+	require.NotEqual(t, []int{0, 1, 2}, parent)
 	old, now := hostArrays(t, before), hostArrays(t, after)
 	for name := range old {
-		n := len(old[name]) / 5
+		n := len(old[name]) / 3
 		for i, j := range parent {
 			require.Equal(t, old[name][j*n:(j+1)*n], now[name][i*n:(i+1)*n], "%s of member %d", name, i)
 		}
@@ -161,7 +161,7 @@ func TestMutationKeepsSharedPlaces(t *testing.T) {
 // own.
 func TestRunKeepsSharedPlaces(t *testing.T) {
 	c := tiny()
-	c.Population, c.Select, c.HeldOut, c.Shared, c.MutateEvery, c.MutateFraction = 5, .4, 60, .8, 3, .5
+	c.Select, c.HeldOut, c.Shared, c.MutateEvery, c.MutateFraction = .4, 60, .8, 3, .5
 	p, _ := train(t, open(t, 1), c, stripes(6, 260, 70))
 	require.Positive(t, p.mutations)
 	common, err := graph.Eval(p.shape.common(random.FoldIn(random.New(c.Seed), sharedDraw), c.Shared))

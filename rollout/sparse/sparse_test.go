@@ -140,7 +140,8 @@ func (e *explicit) step(m Images, examples []int, rate float64) (loss, accuracy 
 	return loss, accuracy
 }
 
-// Every method on every backend equals explicit. The short form compiles masked only in bfloat16.
+// Every method on every backend equals explicit. The short form compiles masked only in bfloat16, and has one hidden
+// layer.
 func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 	client := open(t, 2)
 	d := stripes(6, 200, 70)
@@ -161,8 +162,11 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			config := small()
-			config.Method, config.DType, config.MutateEvery, config.Population = c.method, c.dtype, 0, 3
+			config := tiny()
+			if long.On() {
+				config.Hidden, config.Density = small().Hidden, small().Density
+			}
+			config.Method, config.DType, config.MutateEvery = c.method, c.dtype, 0
 			if c.backend != client {
 				config.Steps = 2
 			}
@@ -355,14 +359,21 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 	d := stripes(6, 200, 70)
 	for _, method := range []string{"masked", "kernel", "blocks"} {
 		t.Run(method, func(t *testing.T) {
+			most := 3
+			if !long.On() {
+				most = 2 // the programs of other tests
+			}
+			if method == "blocks" {
+				long.Only(t) // TestMethodsAreTheLoopOverConnections has them, on two devices
+			}
 			type outcome struct {
 				stats   Stats
 				members [][][2][]float64
 			}
 			var first outcome
-			for _, devices := range []int{1, 3} {
-				c := small()
-				c.Method, c.Devices, c.Hidden, c.Density = method, devices, c.Hidden[:1], c.Density[:2]
+			for _, devices := range []int{1, most} {
+				c := tiny()
+				c.Method, c.Devices = method, devices
 				p, s := train(t, open(t, devices), c, d)
 				got := outcome{stats: s}
 				for i := range c.Population {
@@ -385,9 +396,9 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 
 // A population learns stripes under much noise, through mutations.
 func TestPopulationLearns(t *testing.T) {
-	c := small()
-	c.Steps, c.MutateEvery, c.Population = 300, 60, 4
-	_, s := train(t, open(t, 2), c, stripes(6, 600, 200))
+	c := tiny()
+	c.Steps, c.MutateEvery = 300, 60
+	_, s := train(t, open(t, 2), c, stripes(6, 600, 70))
 	require.Greater(t, slices.Min(s.Accuracy), .9)
 	require.Less(t, slices.Max(s.Loss), .5)
 }

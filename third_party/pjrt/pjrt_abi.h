@@ -12,13 +12,13 @@
 
 /* Opaque objects owned by the plugin. */
 typedef struct xp_error xp_error;
+typedef struct xp_event xp_event;
 typedef struct xp_client xp_client;
 typedef struct xp_device xp_device;
 typedef struct xp_description xp_description;
 typedef struct xp_executable xp_executable;
 typedef struct xp_loaded xp_loaded;
-typedef struct xp_serialized xp_serialized;
-typedef struct xp_serialized_options xp_serialized_options;
+typedef struct xp_buffer xp_buffer;
 typedef struct xp_topology xp_topology;
 
 /* Every argument structure begins with these two fields. */
@@ -44,13 +44,21 @@ enum {
   XP_ERROR_DESTROY = 0,
   XP_ERROR_MESSAGE = 1,
   XP_ERROR_CODE = 2,
+  XP_PLUGIN_INITIALIZE = 3,
+  XP_PLUGIN_ATTRIBUTES = 4,
+  XP_EVENT_DESTROY = 5,
+  XP_EVENT_AWAIT = 8,
   XP_CLIENT_CREATE = 10,
   XP_CLIENT_DESTROY = 11,
   XP_CLIENT_PLATFORM_NAME = 12,
   XP_CLIENT_PLATFORM_VERSION = 14,
+  XP_CLIENT_DEVICES = 15,
   XP_CLIENT_ADDRESSABLE_DEVICES = 16,
   XP_CLIENT_COMPILE = 20,
+  XP_CLIENT_DEFAULT_ASSIGNMENT = 21,
+  XP_BUFFER_FROM_HOST = 22,
   XP_DESCRIPTION_KIND = 26,
+  XP_DESCRIPTION_DEBUG = 27,
   XP_DEVICE_DESCRIPTION = 29,
   XP_DEVICE_MEMORY_STATS = 34,
   XP_EXECUTABLE_DESTROY = 40,
@@ -60,7 +68,13 @@ enum {
   XP_EXECUTABLE_SERIALIZE = 49,
   XP_LOADED_DESTROY = 50,
   XP_LOADED_EXECUTABLE = 51,
+  XP_LOADED_EXECUTE = 55,
   XP_DESERIALIZE_AND_LOAD = 56,
+  XP_BUFFER_DESTROY = 58,
+  XP_BUFFER_TYPE = 59,
+  XP_BUFFER_DIMS = 60,
+  XP_BUFFER_TO_HOST = 70,
+  XP_BUFFER_POINTER = 73,
   XP_TOPOLOGY_CREATE = 82,
   XP_TOPOLOGY_DESTROY = 83,
   XP_TOPOLOGY_PLATFORM_NAME = 84,
@@ -70,6 +84,9 @@ enum {
   XP_EXECUTABLE_MEMORY_STATS = 96,
   XP_EXECUTABLE_COMPILE_OPTIONS = 124
 };
+
+/* More entries than a header has so far. */
+enum { XP_PADDED = 256 };
 
 /* Values of xp_named_value.type. */
 enum { XP_STRING = 0, XP_INT64 = 1, XP_INT64_LIST = 2, XP_FLOAT = 3, XP_BOOL = 4 };
@@ -89,23 +106,43 @@ typedef struct {
   size_t value_size;
 } xp_named_value;
 
+/* What many functions get: an object, to destroy it or to wait for it. */
 typedef struct {
   XP_HEAD;
-  xp_error *error;
-} xp_error_destroy_args;
+  void *of;
+} xp_object_args;
 
+/* What functions for a text get. The object owns the text. */
 typedef struct {
   XP_HEAD;
-  const xp_error *error;
-  const char *message; /* out */
-  size_t message_size; /* out */
-} xp_error_message_args;
+  void *of;
+  const char *text; /* out */
+  size_t text_size; /* out */
+} xp_text_args;
+
+/* What functions for devices or their descriptions get. The object owns them. */
+typedef struct {
+  XP_HEAD;
+  void *of;
+  void *const *list; /* out */
+  size_t size;       /* out */
+} xp_list_args;
 
 typedef struct {
   XP_HEAD;
   const xp_error *error;
   int code; /* out */
 } xp_error_code_args;
+
+typedef struct {
+  XP_HEAD;
+} xp_plugin_initialize_args;
+
+typedef struct {
+  XP_HEAD;
+  const xp_named_value *attributes; /* out; they live as long as the process */
+  size_t num_attributes;            /* out */
+} xp_plugin_attributes_args;
 
 typedef struct {
   XP_HEAD;
@@ -157,33 +194,20 @@ typedef struct {
   void *user_arg;
 } xp_kv_put_args;
 
-/* The same shape serves for the platform's name and for its version. */
 typedef struct {
   XP_HEAD;
   xp_client *client;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_client_text_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_client *client;
-  xp_device *const *devices; /* out */
-  size_t num_devices;        /* out */
-} xp_client_devices_args;
+  int num_replicas;
+  int num_partitions;
+  size_t size;
+  int *assignment; /* of so many numbers, which the plugin sets */
+} xp_client_assignment_args;
 
 typedef struct {
   XP_HEAD;
   xp_device *device;
   xp_description *description; /* out */
 } xp_device_description_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_description *description;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_description_text_args;
 
 /* Figures in bytes unless named otherwise; all out. */
 typedef struct {
@@ -235,33 +259,15 @@ typedef struct {
   xp_executable *executable; /* out; the caller destroys it */
 } xp_loaded_executable_args;
 
+/* The same shape serves for a serialized program and for its compile options. */
 typedef struct {
   XP_HEAD;
   xp_executable *executable;
-} xp_executable_destroy_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_loaded *loaded;
-} xp_loaded_destroy_args;
-
-typedef struct {
-  XP_HEAD;
-  const xp_executable *executable;
-  const char *bytes;                 /* out */
-  size_t bytes_size;                 /* out */
-  xp_serialized *serialized;         /* out; owns bytes */
-  void (*deleter)(xp_serialized *s); /* out */
+  const char *bytes;           /* out */
+  size_t bytes_size;           /* out */
+  void *object;                /* out; owns bytes */
+  void (*deleter)(void *object); /* out */
 } xp_serialize_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_executable *executable;
-  const char *bytes;                         /* out */
-  size_t bytes_size;                         /* out */
-  xp_serialized_options *serialized;         /* out; owns bytes */
-  void (*deleter)(xp_serialized_options *s); /* out */
-} xp_compile_options_args;
 
 typedef struct {
   XP_HEAD;
@@ -292,6 +298,97 @@ typedef struct {
   size_t num_outputs; /* out */
 } xp_num_outputs_args;
 
+/* How elements lie in memory: minor_to_major lists the axes, the fastest one first. */
+typedef struct {
+  XP_HEAD;
+  struct {
+    XP_HEAD;
+    const int64_t *minor_to_major;
+    size_t minor_to_major_size;
+    const int64_t *tile_dims;
+    const size_t *tile_dim_sizes;
+    size_t num_tiles;
+  } tiled;
+  int type; /* 0: tiled */
+} xp_layout;
+
+/* Values of xp_from_host_args.semantics. */
+enum { XP_UNTIL_TRANSFERRED = 1 };
+
+typedef struct {
+  XP_HEAD;
+  xp_client *client;
+  const void *data;
+  int type;
+  const int64_t *dims;
+  size_t num_dims;
+  const int64_t *byte_strides;
+  size_t num_byte_strides;
+  int semantics;
+  xp_device *device;
+  void *memory;
+  xp_layout *layout;
+  xp_event *done;    /* out */
+  xp_buffer *buffer; /* out */
+} xp_from_host_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_buffer *buffer;
+  int type; /* out */
+} xp_buffer_type_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_buffer *buffer;
+  const int64_t *dims; /* out; they live as long as the buffer */
+  size_t num_dims;     /* out */
+} xp_buffer_dims_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_buffer *buffer;
+  uintptr_t pointer; /* out */
+} xp_buffer_pointer_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_buffer *buffer;
+  xp_layout *layout;
+  void *dst;
+  size_t size;
+  xp_event *event; /* out */
+} xp_to_host_args;
+
+typedef struct {
+  XP_HEAD;
+  void *send_callbacks;
+  void *recv_callbacks;
+  size_t num_send;
+  size_t num_recv;
+  int launch_id;
+  const int64_t *kept; /* the arguments that are not donated */
+  size_t num_kept;
+  void *context;
+  const char *call_location;
+  size_t num_tasks;
+  int *task_ids;
+  int64_t *incarnation_ids;
+  void *multi_slice_config;
+} xp_execute_options;
+
+typedef struct {
+  XP_HEAD;
+  xp_loaded *loaded;
+  xp_execute_options *options;
+  xp_buffer *const *const *arguments; /* one list a device, of num_args */
+  size_t num_devices;
+  size_t num_args;
+  xp_buffer **const *outputs; /* one list a device, which the plugin fills */
+  xp_event **complete;        /* one a device, which the plugin sets */
+  xp_device *device;          /* NULL: those that the program was compiled for */
+} xp_execute_args;
+
 /* A topology describes devices that need not be there. */
 typedef struct {
   XP_HEAD;
@@ -301,26 +398,6 @@ typedef struct {
   size_t num_options;
   xp_topology *topology; /* out */
 } xp_topology_create_args;
-
-typedef struct {
-  XP_HEAD;
-  xp_topology *topology;
-} xp_topology_destroy_args;
-
-/* The same shape serves for the platform's name and for its version. The text lives as long as the topology. */
-typedef struct {
-  XP_HEAD;
-  xp_topology *topology;
-  const char *text; /* out */
-  size_t text_size; /* out */
-} xp_topology_text_args;
-
-typedef struct {
-  XP_HEAD;
-  const xp_topology *topology;
-  xp_description *const *descriptions; /* out; they live as long as the topology */
-  size_t num_descriptions;             /* out */
-} xp_topology_descriptions_args;
 
 typedef struct {
   XP_HEAD;

@@ -10,10 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
+	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/inside"
 )
+
+func init() { programs.Record() }
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
 // xlarun. It makes the folder if it does not exist.
@@ -80,6 +86,16 @@ func open(t testing.TB, backend string, devices int, cache string) *xlabridge.Cl
 	t.Cleanup(func() {
 		require.NoError(t, c.Close())
 		require.Zero(t, floatmode.Flushed(), "threads of Go that take small numbers for zero")
+		require.NoError(t, budget.Programs(programs.Seen()))
 	})
 	return c
+}
+
+// CompiledWith says what a client would compile a program with: the target, the compiler's options, and the key in the
+// cache, separated by tabs. It is the same on all machines: the processor, its cores and the plugin are made up.
+func CompiledWith(t testing.TB, c *xlabridge.Client, p *graph.Program, o xlabridge.CompileOptions) string {
+	t.Helper()
+	line, err := inside.CompiledWith(c, p, o)
+	require.NoError(t, err)
+	return line
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/budget"
+	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/xlatest"
 )
@@ -34,7 +37,31 @@ func Main(m *testing.M, main func()) {
 	}
 	// If this process was started by nohup, its children would inherit the ignored hang-up signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run runs the tests and compares the programs of their processes, too, with the budget.
+func run(m *testing.M) (status int) {
+	file := os.Getenv(programs.Env)
+	if file == "" {
+		dir, err := os.MkdirTemp("", "programs")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, "programs")
+		os.Setenv(programs.Env, file)
+	}
+	status = m.Run()
+	seen, err := programs.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return status // none
+	}
+	if err = cmp.Or(err, budget.Programs(seen[programs.Binary()])); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }
 
 // Shell starts processes in an empty working folder.
@@ -47,10 +74,24 @@ type Shell struct {
 // New returns a shell whose processes use the cache of compiled programs that all tests share.
 func New(t *testing.T) *Shell {
 	t.Helper()
-	s := &Shell{Dir: t.TempDir(), Cache: filepath.Join(xlatest.CacheDir(t), "processes")}
-	require.NoError(t, os.MkdirAll(s.Cache, 0o700))
-	EmptyCache(t, s.Cache)
-	return s
+	return &Shell{Dir: t.TempDir(), Cache: sharedCache(t)}
+}
+
+// ShareCache lets this process use that cache, too, until the test ends. A second call changes nothing.
+func ShareCache(t *testing.T) {
+	t.Helper()
+	dir := sharedCache(t)
+	t.Setenv("XLARUN_TEST_CACHE", xlatest.CacheDir(t)) // which would move with the other one
+	t.Setenv(fetch.EnvCache, dir)
+}
+
+// sharedCache is the cache folder of all processes that tests start.
+func sharedCache(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(xlatest.CacheDir(t), "processes")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	EmptyCache(t, dir)
+	return dir
 }
 
 // NewCold returns a shell with an empty cache of its own.

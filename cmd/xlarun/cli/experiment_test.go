@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/internal/shelltest"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -120,12 +120,12 @@ func TestProfileSparse(t *testing.T) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
-	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\ndensity = 0.05\nmutate-every "+
-		"= 2\nbackend = 'reference'\n")
+	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
+		"0.5\nmutate-every = 2\nbackend = 'reference'\n")
 	before := b.files(t)
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
-	for _, want := range []string{"sparse 2 x 16-128-64-2, connections 102 410 6, batch 8, f32, on 1 reference device",
+	for _, want := range []string{"sparse 2 x 16-8-6-2, connections 64 24 6, batch 8, f32, on 1 reference device",
 		"plan (static): masked",
 		"  sparse_train ", "first round ", "median of 3", "  step ", "  evaluation ", "  mutation ", "memory: ",
 		"roofline: "} {
@@ -143,12 +143,22 @@ func TestProfileSparse(t *testing.T) {
 }
 
 // TestWarmupSparseOnTheRealThing: what warmup compiled, a sparse run with mutations, tests and checkpoints finds in the
-// cache, and compiles nothing else.
+// cache, and compiles nothing else. The long form tunes a larger one, too.
 func TestWarmupSparseOnTheRealThing(t *testing.T) {
-	dir, work := t.TempDir(), t.TempDir()
-	shelltest.EmptyCache(t, dir)
-	t.Setenv("XLARUN_CACHE", dir)
+	coldCache(t)
+	work := t.TempDir()
 	pictures(t, filepath.Join(work, "set"))
+	entries := func() int { return len(must(cache.New(must(xlabridge.DefaultCacheDir())).List())) }
+	little := strings.Fields("sparse --hidden 3 --devices 1 --pop 1 --steps 5 --batch 2 --mutate-every 2 --method " +
+		"masked --data " + filepath.Join(work, "set"))
+	require.EqualValues(t, 0, realRun(t, append([]string{"warmup"}, little...)...)["hits"])
+	compiled := entries()
+	require.GreaterOrEqual(t, compiled, 4)
+	require.Equal(t, "hit", realRun(t, append(little, "--out", filepath.Join(work, "little"))...)["cache"])
+	require.Equal(t, compiled, entries(), "no program was compiled that warmup did not")
+	if !long.On() {
+		return
+	}
 	file := func(name, text string) string {
 		path := filepath.Join(work, name)
 		require.NoError(t, os.WriteFile(path, []byte("kind = 'sparse'\ndata = '"+filepath.Join(work, "set")+
@@ -172,8 +182,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 		require.Positive(t, a[key], key)
 	}
 
-	entries := func() int { return len(must(cache.New(must(xlabridge.DefaultCacheDir())).List())) }
-	stored := entries()
+	stored := entries() - compiled
 	require.GreaterOrEqual(t, stored, 10)
 	var resolved string
 	for _, config := range []string{first, same, other} {
@@ -183,7 +192,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 		require.FileExists(t, filepath.Join(resolved, "checkpoints", "000070.safetensors"))
 		require.FileExists(t, filepath.Join(resolved, "best.safetensors"))
 	}
-	require.Equal(t, stored, entries(), "no program was compiled that warmup did not")
+	require.Equal(t, stored, entries()-compiled, "no program was compiled that warmup did not")
 	again := realRun(t, "warmup", filepath.Join(resolved, "config.toml"))
 	require.EqualValues(t, 1, again["hits"], "the config of a run's folder")
 	require.Equal(t, "hit", realRun(t, "profile", other, "--repeats", "1")["program"].(map[string]any)["cache"])

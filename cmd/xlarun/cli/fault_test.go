@@ -146,8 +146,9 @@ func memoryDisk(t *testing.T) *disktest.Memory {
 	return disk
 }
 
-// Each call of the disk fails in turn, once, for ever or because the disk is full: the command ends with a sentence, or
-// well, and a run that goes on from what is left ends as one that nothing happened to.
+// Each call of the disk fails in turn, once, for ever or every so often: the command ends with a sentence, or well, and
+// a run that goes on from what is left ends as one that nothing happened to. In the short form a call fails in one of
+// these ways.
 func TestCommandOnAFailingDisk(t *testing.T) {
 	whole := memoryDisk(t)
 	calls := &disktest.Faulty{Disk: whole}
@@ -172,7 +173,11 @@ func TestCommandOnAFailingDisk(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			failed := 0
-			for at := 1; at <= n; at++ {
+			first, step := 1, 1
+			if !long.On() {
+				first, step = c.number, 3
+			}
+			for at := first; at <= n; at += step {
 				disk := memoryDisk(t)
 				err := (&count{disk: &disktest.Faulty{Disk: disk, Fail: c.fail(at)}, out: "/runs/a"}).run(t)
 				if err != nil {
@@ -449,17 +454,17 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 // checkpoints.
 func TestLongRunsStaySmall(t *testing.T) {
 	dir := t.TempDir()
-	steps := "150000"
+	steps, every := "40000", "5000"
 	if long.On() {
-		steps = "5000000"
+		steps, every = "5000000", "20000"
 	}
 	var rounds atomic.Int64
-	a := &count{out: filepath.Join(dir, "a"), args: map[string]string{"steps": steps, "checkpoint-every": "100ms",
+	a := &count{out: filepath.Join(dir, "a"), args: map[string]string{"steps": steps, "checkpoint-every": "20ms",
 		"keep": "2"}}
 	a.step = func(int64) error { rounds.Add(1); return nil }
 	require.NoError(t, a.run(t))
 	require.Equal(t, steps, fmt.Sprint(rounds.Load()))
-	b := &count{out: filepath.Join(dir, "b"), args: map[string]string{"steps": steps, "checkpoint-every": "20000",
+	b := &count{out: filepath.Join(dir, "b"), args: map[string]string{"steps": steps, "checkpoint-every": every,
 		"keep": "5"}}
 	b.step = func(n int64) error {
 		if n%1000 == 0 {

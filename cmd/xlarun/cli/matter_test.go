@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,7 +201,6 @@ func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) 
 // A setting that is accepted does something: it changes the course of a small run, is refused, or stands among those of
 // which the reason is known why it does not.
 func TestEverySettingMatters(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the interpreter's garbage takes a fifth of the time
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
 	pictures(t, data)
@@ -218,8 +216,8 @@ func TestEverySettingMatters(t *testing.T) {
 	}
 	for _, name := range strategy.Names() {
 		if name == "neat" {
-			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "policy.activations", "tanh,sin",
-				"strategy.node-rate", "0.3", "strategy.stagnation", "2", "strategy.refocus", "4",
+			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "steps", "2", "policy.activations",
+				"tanh,sin", "strategy.node-rate", "0.3", "strategy.stagnation", "2", "strategy.refocus", "4",
 				"strategy.interspecies-rate", "0.5", "strategy.function-rate", "0.5", "strategy.target-species", "3",
 				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")
 			continue

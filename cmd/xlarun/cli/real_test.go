@@ -2,80 +2,132 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/internal/long"
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
-// evolved is what these tests read of evolve's line of JSON.
-type evolved struct {
-	Cache                string
-	Devices, Generations int
-	Mean                 float64 `json:"mean_fitness"`
-	Best                 float64 `json:"best_fitness"`
+// onCPU runs a command line on the CPU plugin, which must succeed, and gives its output.
+func onCPU(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, StatusOK, Run(t.Context(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%v: %s",
+		args, &stderr)
+	require.Empty(t, stderr.String())
+	return stdout.String()
 }
 
-// TestEvolveOnTheRealThing runs the whole command on the CPU plugin, which it gets the way a user does, with an empty
-// cache of programs.
+// realRun is onCPU with --json, and gives the last line.
+func realRun(t *testing.T, args ...string) (r map[string]any) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(onCPU(t, append(args, "--json")...)), "\n")
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
+	return r
+}
+
+// coldCache gives the test an empty cache of programs.
+func coldCache(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	shelltest.EmptyCache(t, dir)
+	t.Setenv("XLARUN_CACHE", dir)
+}
+
+// A run on the CPU plugin, which it gets the way a user does, with an empty cache of programs: evolve finds there what
+// warmup compiled. A run that was cut short goes on to the same bytes on other devices. Without a compiler, it comes to
+// the same results.
 func TestEvolveOnTheRealThing(t *testing.T) {
-	dir, cache := t.TempDir(), t.TempDir()
-	shelltest.EmptyCache(t, cache)
-	t.Setenv("XLARUN_CACHE", cache)
-	run := func(out string, args ...string) evolved {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		args = append([]string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "50", "--policy", "mlp:4",
-			"--generations", "3", "--target", "0",
-			"--judge", "3", "--json", "--out", filepath.Join(dir, out)}, args...)
-		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}),
-			"%s", &stderr)
-		require.Empty(t, stderr.String())
-		lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-		var r evolved
-		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
-		return r
-	}
-	first := run("two", "--devices", "2")
-	require.Equal(t, "miss", first.Cache)
-	require.Equal(t, 2, first.Devices)
-	require.Equal(t, 3, first.Generations)
-	again := run("again", "--devices", "2")
-	require.Equal(t, "hit", again.Cache)
-	one := run("one", "--devices", "1")
-	require.Equal(t, 1, one.Devices)
-	metrics := read(t, dir, "two", "metrics.jsonl")
-	require.Equal(t, metrics, read(t, dir, "again", "metrics.jsonl"))
-	require.Equal(t, metrics, read(t, dir, "one", "metrics.jsonl"), "results do not depend on the number of devices")
+	coldCache(t)
+	t.Chdir(t.TempDir())
+	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --target 0 --judge 3 --tune off")
+	warmup := append([]string{"warmup", "--devices", "2"}, experiment...)
+	first := realRun(t, warmup...)
+	require.EqualValues(t, 0, first["hits"])
+	require.Positive(t, first["programs"].([]any)[0].(map[string]any)["bytes"])
+	require.EqualValues(t, 1, realRun(t, warmup...)["hits"])
 
-	plain := run("plain", "--jit=false")
-	require.Equal(t, "off", plain.Cache)
-	require.InDelta(t, first.Mean, plain.Mean, 1e-4)
-	require.InDelta(t, first.Best, plain.Best, 1e-4)
-
+	evolve := append([]string{"evolve"}, experiment...)
+	whole := realRun(t, append(evolve, "--devices", "2", "--generations", "6", "--out", "whole")...)
+	require.Equal(t, []any{"hit", 2., 6.}, []any{whole["cache"], whole["devices"], whole["generations"]})
 	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif",
-		"checkpoints/000003.safetensors"} {
-		info, err := os.Stat(filepath.Join(dir, "two", file))
+		"checkpoints/000006.safetensors"} {
+		info, err := os.Stat(filepath.Join("whole", file))
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), file)
 	}
+	entries, err := cache.New(must(xlabridge.DefaultCacheDir())).List()
+	require.NoError(t, err)
+	i := slices.IndexFunc(entries, func(e cache.Entry) bool {
+		return e.Meta.Purpose == "evolve CartPole-v1, 8 x linear, openes, 5 steps"
+	})
+	require.GreaterOrEqual(t, i, 0, "the cache says what an entry is for")
+
+	cut := realRun(t, append(evolve, "--devices", "1", "--generations", "3", "--out", "cut")...)
+	require.Equal(t, []any{"miss", 1.}, []any{cut["cache"], cut["devices"]})
+	realRun(t, "evolve", "--resume", "cut", "--devices", "2", "--generations", "6")
+	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
+
+	plain := realRun(t, append(evolve, "--jit=false", "--generations", "6", "--out", "none")...)
+	require.Equal(t, "off", plain["cache"])
+	require.InDelta(t, whole["mean_fitness"], plain["mean_fitness"], 1e-4)
+	require.InDelta(t, whole["best_fitness"], plain["best_fitness"], 1e-4)
+}
+
+// TestWarmupOnTheRealThing: a warmup that measures plans stores one, for which a second warmup, evolve and profile find
+// the programs. rollout/evolve tests the tuner, and TestProfile the report.
+func TestWarmupOnTheRealThing(t *testing.T) {
+	long.Only(t)
+	coldCache(t)
+	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --devices 2")
+	warmup := append([]string{"warmup"}, experiment...)
+	first := realRun(t, warmup...)
+	program := first["programs"].([]any)[0].(map[string]any)
+	// On a busy machine the tuner's 3 s may be over before it has compared plans. It stores none then, and the next
+	// warmup measures again, and maybe compiles for another plan.
+	for range 20 {
+		if source := program["plan_source"]; source == plan.Tuned || source == plan.Present {
+			break
+		}
+		require.Contains(t, program["plan_reason"], "the tuner's time was over")
+		first = realRun(t, warmup...)
+		program = first["programs"].([]any)[0].(map[string]any)
+	}
+	second := realRun(t, warmup...)
+	require.EqualValues(t, 1, second["hits"], "the run before: %v; this one: %v", first, second)
+	require.Equal(t, plan.Present, second["programs"].([]any)[0].(map[string]any)["plan_source"])
+	evolved := realRun(t, append([]string{"evolve", "--out", "none", "--generations", "2"}, experiment...)...)
+	require.Equal(t, "hit", evolved["cache"])
+	p := realRun(t, append([]string{"profile", "--repeats", "2"}, experiment...)...)
+	require.Equal(t, "hit", p["program"].(map[string]any)["cache"])
+	require.Positive(t, p["predicted_memory_bytes_per_device"])
+	require.Positive(t, p["roofline"].(map[string]any)["flops"])
+}
+
+// Tests that ask for the shared cache again share it: it once lay below itself then, and was empty.
+func TestCacheIsSharedOnce(t *testing.T) {
+	shelltest.ShareCache(t)
+	dir := os.Getenv("XLARUN_CACHE")
+	shelltest.ShareCache(t)
+	require.Equal(t, dir, os.Getenv("XLARUN_CACHE"))
+	require.Equal(t, dir, shelltest.New(t).Cache)
 }
 
 func TestDoctorOnTheRealThing(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	s := Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}
-	require.Equal(t, StatusOK, Run(context.Background(), []string{"plugin", "install"}, s), "%s", &stderr)
-	require.Equal(t, StatusOK, Run(context.Background(), []string{"doctor"}, s), "%s%s", &stdout, &stderr)
-	require.Contains(t, stdout.String(), "a small program gave the right result on cpu")
-	require.Regexp(t, `int8     products of int8 (by a kernel for (amx|avx512_vnni)|have no kernel)`,
-		stdout.String())
-	require.Regexp(t, `bf16     products of bfloat16 (by a kernel for (amx|avx512_bf16)|have no kernel)`,
-		stdout.String())
-	require.Empty(t, stderr.String())
+	shelltest.ShareCache(t)
+	onCPU(t, "plugin", "install")
+	said := onCPU(t, "doctor")
+	require.Contains(t, said, "a small program gave the right result on cpu")
+	require.Regexp(t, `int8     products of int8 (by a kernel for (amx|avx512_vnni)|have no kernel)`, said)
+	require.Regexp(t, `bf16     products of bfloat16 (by a kernel for (amx|avx512_bf16)|have no kernel)`, said)
 }

@@ -112,18 +112,6 @@ func TestResumeWithoutConfig(t *testing.T) {
 	require.Equal(t, config, read(t, "run", "config.toml"))
 }
 
-// TestResumeOnTheRealThing: on other devices too.
-func TestResumeOnTheRealThing(t *testing.T) {
-	dir := t.TempDir()
-	whole, short := filepath.Join(dir, "whole"), filepath.Join(dir, "short")
-	args := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "20", "--policy", "linear", "--target", "0",
-		"--judge", "3"}
-	realRun(t, append(args, "--devices", "2", "--generations", "6", "--out", whole)...)
-	realRun(t, append(args, "--devices", "1", "--generations", "3", "--out", short)...)
-	realRun(t, "evolve", "--resume", short, "--devices", "2", "--generations", "6")
-	requireSame(t, whole, short, "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
-}
-
 // A run that reached its goal is over; with another goal it goes on.
 func TestResumeOfASolvedRun(t *testing.T) {
 	b := newBed(t)

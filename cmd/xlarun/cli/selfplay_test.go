@@ -6,24 +6,26 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/internal/long"
 	"xlarun/rollout/run"
-	"xlarun/xlabridge/fetch"
 )
 
 // little makes a command line of selfplay small; later flags win.
-var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
+var little = strings.Fields("selfplay --num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
 	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-every 0 --devices 1")
 
 // selfplays runs a command line on the CPU plugin and gives its line of JSON.
 func selfplays(t *testing.T, in string, args ...string) (result map[string]any, stdout string) {
 	t.Helper()
-	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
+	shelltest.ShareCache(t)
 	var out, stderr bytes.Buffer
 	status := Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &out, Err: &stderr,
 		Env: os.Getenv})
@@ -37,20 +39,31 @@ func selfplays(t *testing.T, in string, args ...string) (result map[string]any, 
 // The known command lines run, with small numbers of games, and mean what they say.
 func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 	t.Chdir(t.TempDir())
+	compiled := runtest.Small(t, "selfplay", "--num_iterations", "1") // by TestGolden
 	for _, c := range []struct {
 		number int
+		args   []string
 		line   string
 		want   map[string]any
+		long   bool
 	}{
-		{1, "--vertices 14 --k 4", map[string]any{"vertices": 14., "use_true_mctx": true, "optimized_training": true}},
-		{2, "--use_true_mctx --vertices 14 --k 4", map[string]any{"use_true_mctx": true, "game_batch_size": 4.}},
-		// The game of TestSelfplayFolder, whose programs are compiled once.
-		{3, "--vertices 4 --k 3 --optimized_training false", map[string]any{"optimized_training": false,
-			"vertices": 4.}},
-		{4, "--vertices 4 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false}},
+		{1, compiled, "--vertices 5 --k 3", map[string]any{"vertices": 5., "use_true_mctx": true,
+			"optimized_training": true}, false},
+		{2, compiled, "--use_true_mctx --game_batch_size 4", map[string]any{"use_true_mctx": true,
+			"game_batch_size": 4.}, false},
+		{3, little, "--vertices 4 --k 3 --optimized_training false --backend reference",
+			map[string]any{"optimized_training": false, "vertices": 4.}, false},
+		{4, little, "--vertices 4 --k 3 --use-true-mctx false --search puct --backend reference",
+			map[string]any{"use_true_mctx": false}, false},
+		{5, little, "--vertices 14 --k 4", map[string]any{"vertices": 14., "use_true_mctx": true}, true},
+		{6, little, "--vertices 4 --k 3 --optimized_training false", map[string]any{"optimized_training": false}, true},
+		{7, little, "--vertices 4 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false},
+			true},
 	} {
-		args := append([]string{"selfplay"}, little...)
-		args = append(append(args, strings.Fields(c.line)...), "--out", "none", "--json")
+		if c.long && !long.On() {
+			continue
+		}
+		args := append(append(slices.Clip(c.args), strings.Fields(c.line)...), "--out", "none", "--json")
 		got, _ := selfplays(t, "", args...)
 		require.Equal(t, "selfplay", got["kind"], "case %d", c.number)
 		for name, want := range c.want {
@@ -61,12 +74,12 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 	}
 }
 
-// A run leaves its folder; it goes on, its network is played by the commands that play members, and a person plays it.
+// A run, whose programs TestGolden compiles, leaves its folder; it goes on, its network is played by the commands that
+// play members, and a person plays it.
 func TestSelfplayFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	args := append([]string{"selfplay", "--vertices", "4"}, little...)
-	selfplays(t, "", append(args, "--out", "run")...)
+	selfplays(t, "", runtest.Small(t, "selfplay", "--num-iterations", "1", "--out", "run")...)
 	selfplays(t, "", "selfplay", "--resume", "run", "--num-iterations", "2")
 	for _, name := range []string{"config.toml", "metrics.jsonl", "profile.json", "best.safetensors", "game.gif",
 		"root.png", "root.svg", "tree.json"} {
@@ -76,11 +89,11 @@ func TestSelfplayFolder(t *testing.T) {
 	require.Contains(t, read(t, dir, "run", "timings.jsonl"), "simulations_per_second")
 	require.NotContains(t, read(t, dir, "run", "metrics.jsonl"), "per_second", "metrics follow from the config alone")
 
-	got, _ := selfplays(t, "", "play", "run", "--episodes", "3", "--json")
+	got, _ := selfplays(t, "", "play", "run", "--episodes", "3", "--backend", "reference", "--json")
 	require.EqualValues(t, 3, got["games"])
 	require.EqualValues(t, 3, got["won"].(float64)+got["lost"].(float64)+got["drawn"].(float64))
 	require.FileExists(t, filepath.Join(dir, "run", "play.gif"))
-	selfplays(t, "", "render", "run")
+	selfplays(t, "", "render", "run", "--backend", "reference")
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
 	selfplays(t, "", "export", "run", "--out", "network.safetensors")
 	refused := newBed(t) // 27.50
@@ -101,7 +114,8 @@ func TestSelfplayFolder(t *testing.T) {
 		require.Contains(t, refused.err.String(), words[1]+" means nothing to a network of selfplay")
 	}
 	t.Chdir(dir)
-	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
+	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors",
+		"--backend", "reference")
 	for _, want := range []string{"your move: worth", `"0-9" is no legal move; the legal moves are 0-1 0-2`,
 		"the network plays"} {
 		require.Contains(t, text, want)

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,36 +10,45 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
-	"xlarun/xlabridge/fetch"
+	"xlarun/internal/long"
 )
+
+// What metrics, play and export say of the spikes of a run whose programs TestGolden compiles.
+func TestSpikingRun(t *testing.T) {
+	shelltest.ShareCache(t)
+	t.Chdir(t.TempDir())
+	r := realRun(t, runtest.Small(t, "spiking", "--out", "run")...)
+	for _, name := range []string{"spike_rate_hz", "synaptic_operations", "energy_nj"} {
+		require.Positive(t, r[name], name)
+	}
+	require.InEpsilon(t, r["synaptic_operations"].(float64)*23.6e-3, r["energy_nj"], 1e-4)
+	played := realRun(t, "play", "run", "--episodes", "2", "--steps", "8", "--backend", "reference")
+	require.Len(t, played["reports"], 3)
+	require.Positive(t, played["reports"].(map[string]any)["spike_rate_hz"])
+	require.FileExists(t, filepath.Join("run", "play.gif"))
+	onCPU(t, "export", "run", "--out", "member.safetensors")
+	file, err := safetensors.Open("member.safetensors")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	require.Contains(t, file.Names(), "Layers.0.Threshold")
+	require.Equal(t, "fast", file.Metadata()["dynamics"])
+}
 
 // A spiking population through the commands: the same bytes on one device and on two, and where it was resumed; what is
 // played, drawn and exported of it, and what metrics say of its spikes.
 func TestSpikingThroughTheCommands(t *testing.T) {
+	long.Only(t)
 	dir := t.TempDir()
-	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
-	command := func(args ...string) []byte {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}),
-			"%s", &stderr)
-		require.Empty(t, stderr.String())
-		return stdout.Bytes()
-	}
-	result := func(args ...string) (last map[string]any) {
-		t.Helper()
-		lines := bytes.Split(bytes.TrimSpace(command(append(args, "--json")...)), []byte("\n"))
-		require.NoError(t, json.Unmarshal(lines[len(lines)-1], &last))
-		return last
-	}
+	shelltest.ShareCache(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	run := func(out string, args ...string) map[string]any {
 		t.Helper()
-		return result(append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics", "fast:alif",
-			"--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
+		return realRun(t, append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics",
+			"fast:alif", "--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
 			"--judge", "2", "--tile", "4", "--hall-of-fame", "0", "--out", in(out)}, args...)...)
 	}
 	two := run("two", "--devices", "2", "--generations", "4")
@@ -49,20 +57,20 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 	}
 	require.InEpsilon(t, two["synaptic_operations"].(float64)*23.6e-3, two["energy_nj"], 1e-4)
 	run("cut", "--devices", "1", "--generations", "2")
-	command("evolve", "--resume", in("cut"), "--generations", "4")
+	onCPU(t, "evolve", "--resume", in("cut"), "--generations", "4")
 	require.True(t, read(t, in("two"), "metrics.jsonl") == read(t, in("cut"), "metrics.jsonl"),
 		"metrics on two devices, and on one in two parts")
 	require.Equal(t, arraysOf(t, in("two"), "checkpoints/000004.safetensors"),
 		arraysOf(t, in("cut"), "checkpoints/000004.safetensors"))
 	require.Contains(t, read(t, in("two"), "config.toml"), `dynamics = 'fast:alif'`)
 
-	played := result("play", in("two"), "--episodes", "3")
+	played := realRun(t, "play", in("two"), "--episodes", "3")
 	require.Len(t, played["reports"], 3)
 	require.Positive(t, played["reports"].(map[string]any)["spike_rate_hz"])
 	require.FileExists(t, filepath.Join(in("two"), "play.gif"))
-	command("render", in("two"), "--out", in("drawn.gif"))
+	onCPU(t, "render", in("two"), "--out", in("drawn.gif"))
 	require.FileExists(t, in("drawn.gif"))
-	command("export", in("two"), "--out", in("member.safetensors"))
+	onCPU(t, "export", in("two"), "--out", in("member.safetensors"))
 	require.Contains(t, arraysOf(t, dir, "member.safetensors"), "Layers.1.Threshold")
 	file, err := safetensors.Open(in("member.safetensors"))
 	require.NoError(t, err)

@@ -1,25 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/internal/shelltest"
 	"xlarun/rollout/evolve"
-	"xlarun/rollout/plan"
-	"xlarun/xlabridge"
-	"xlarun/xlabridge/cache"
 )
 
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
@@ -182,61 +173,4 @@ func TestProfile(t *testing.T) {
 	// A kind whose programs cannot be looked at says so.
 	require.Equal(t, StatusFailed, b.do("inspect", "e.toml"))
 	require.Contains(t, b.err.String(), "runs of drift show no program")
-}
-
-// realRun runs a command line on the CPU plugin and gives its line of JSON.
-func realRun(t *testing.T, args ...string) map[string]any {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, StatusOK, Run(context.Background(), append(args, "--json"), Streams{Out: &stdout, Err: &stderr,
-		Env: os.Getenv}), "%s", &stderr)
-	require.Empty(t, stderr.String())
-	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-	var r map[string]any
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
-	return r
-}
-
-// TestWarmupOnTheRealThing: what warmup compiled, evolve and a second warmup find in the cache.
-func TestWarmupOnTheRealThing(t *testing.T) {
-	dir := t.TempDir()
-	shelltest.EmptyCache(t, dir)
-	t.Setenv("XLARUN_CACHE", dir)
-	run := func(args ...string) map[string]any {
-		t.Helper()
-		return realRun(t, args...)
-	}
-	experiment := []string{"CartPole-v1", "--pop", "8", "--steps", "5", "--policy", "linear", "--devices", "2"}
-	warmup := append([]string{"warmup"}, experiment...)
-	first := run(warmup...)
-	require.EqualValues(t, 0, first["hits"])
-	program := first["programs"].([]any)[0].(map[string]any)
-	require.Positive(t, program["bytes"])
-	// On a busy machine the tuner's 3 s may be over before it has compared plans. It stores none then, and the next
-	// warmup measures again, and maybe compiles for another plan.
-	for range 20 {
-		if source := program["plan_source"]; source == plan.Tuned || source == plan.Present {
-			break
-		}
-		require.Contains(t, program["plan_reason"], "the tuner's time was over")
-		first = run(warmup...)
-		program = first["programs"].([]any)[0].(map[string]any)
-	}
-	second := run(warmup...)
-	require.EqualValues(t, 1, second["hits"], "the run before: %v; this one: %v", first, second)
-	require.Equal(t, plan.Present, second["programs"].([]any)[0].(map[string]any)["plan_source"])
-	evolved := run(append([]string{"evolve", "--out", "none", "--generations", "2"}, experiment...)...)
-	require.Equal(t, "hit", evolved["cache"])
-
-	entries, err := cache.New(must(xlabridge.DefaultCacheDir())).List()
-	require.NoError(t, err)
-	i := slices.IndexFunc(entries, func(e cache.Entry) bool {
-		return e.Meta.Purpose == "evolve CartPole-v1, 8 x linear, openes, 5 steps"
-	})
-	require.GreaterOrEqual(t, i, 0, "the cache says what an entry is for")
-
-	p := run(append([]string{"profile", "--repeats", "2"}, experiment...)...)
-	require.Equal(t, "hit", p["program"].(map[string]any)["cache"])
-	require.Positive(t, p["predicted_memory_bytes_per_device"])
-	require.Positive(t, p["roofline"].(map[string]any)["flops"])
 }

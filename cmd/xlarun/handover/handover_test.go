@@ -2,16 +2,19 @@ package handover
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/xlabridge/fetch"
 )
 
-// In a checkout, the program is built from its source, with one line about it the first time.
+// In a checkout, the program is built from its source, with one line about it the first time. The short form makes a
+// checkout of its own.
 func TestCheckout(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	require.NoError(t, err)
@@ -25,6 +28,18 @@ func TestCheckout(t *testing.T) {
 	t.Chdir(filepath.Join(root, "docs"))
 	require.Equal(t, root, checkout(root))
 
+	for _, program := range []string{Study, Bench} {
+		require.FileExists(t, filepath.Join(root, "cmd", program, "main.go"))
+	}
+	if !long.On() { // a program that takes less time to link
+		root = t.TempDir()
+		main := filepath.Join(root, "cmd", Study, "main.go")
+		require.NoError(t, os.MkdirAll(filepath.Dir(main), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module xlarun\n"), 0o600))
+		require.NoError(t, os.WriteFile(main, []byte("package main\n\nfunc main() { println(help) }\n\nconst help = "+
+			"\"xlarun study show SPEC.toml|DATABASE [flags]\"\n"), 0o600))
+		t.Chdir(root)
+	}
 	t.Setenv(fetch.EnvCache, t.TempDir())
 	var stderr bytes.Buffer
 	path, err := build(checkout(root), Study, &stderr)

@@ -95,7 +95,8 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 }
 
 // Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
-// generations of 40 members, a fifth of which fail.
+// generations of 40 members, a fifth of which fail. The short form has those of which there are no traces of evosax, and
+// cmaes, which decomposes a matrix.
 func TestStrategiesClimb(t *testing.T) {
 	b := xlatest.OpenCPU(t, 1)
 	half := settings.Num(.5)
@@ -106,23 +107,23 @@ func TestStrategiesClimb(t *testing.T) {
 		long     bool       // another setting of a strategy that stands above
 	}{
 		{"openes", func(s Strategy) { s.(*OpenES).LearningRate = settings.Num(.05) },
-			[3]float64{10000, 100, 10000}, false},
-		{"pgpe", func(s Strategy) { s.(*PGPE).LearningRate = settings.Num(.05) }, [3]float64{1e6, 100, 1e5}, false},
+			[3]float64{10000, 100, 10000}, true},
+		{"pgpe", func(s Strategy) { s.(*PGPE).LearningRate = settings.Num(.05) }, [3]float64{1e6, 100, 1e5}, true},
 		{"pgpe", func(s Strategy) { s.(*PGPE).Optimizer = pgpeClipUp }, [3]float64{1000, 100, 100}, true},
 		{"simplega", nil, [3]float64{10, 10, 100}, false},
-		{"snes", func(s Strategy) { s.(*SNES).Sigma = half }, [3]float64{1e8, 100, 1e7}, false},
-		{"sepcmaes", func(s Strategy) { s.(*SepCMAES).Sigma = half }, [3]float64{1e8, 100, 1e6}, false},
+		{"snes", func(s Strategy) { s.(*SNES).Sigma = half }, [3]float64{1e8, 100, 1e7}, true},
+		{"sepcmaes", func(s Strategy) { s.(*SepCMAES).Sigma = half }, [3]float64{1e8, 100, 1e6}, true},
 		{"cmaes", func(s Strategy) { s.(*CMAES).Sigma = half }, [3]float64{1e8, 1000, 1e8}, false},
 		{"cmaes", func(s Strategy) { s.(*CMAES).Sigma, s.(*CMAES).EigenEvery = half, 7 },
 			[3]float64{1e8, 1000, 1e8}, true},
-		{"xnes", func(s Strategy) { s.(*XNES).Sigma = half }, [3]float64{1e5, 100, 1e6}, false},
-		{"crfmnes", func(s Strategy) { s.(*CRFMNES).Sigma = half }, [3]float64{1e8, 1e5, 1e8}, false},
-		{"ars", func(s Strategy) { s.(*ARS).LearningRate = settings.Num(.05) }, [3]float64{10000, 100, 10000}, false},
+		{"xnes", func(s Strategy) { s.(*XNES).Sigma = half }, [3]float64{1e5, 100, 1e6}, true},
+		{"crfmnes", func(s Strategy) { s.(*CRFMNES).Sigma = half }, [3]float64{1e8, 1e5, 1e8}, true},
+		{"ars", func(s Strategy) { s.(*ARS).LearningRate = settings.Num(.05) }, [3]float64{10000, 100, 10000}, true},
 		{"eggroll", func(s Strategy) { s.(*Eggroll).LearningRate = settings.Num(.05) },
 			[3]float64{1000, 100, 1000}, false},
-		{"de", nil, [3]float64{1e7, 100, 1e6}, false},
+		{"de", nil, [3]float64{1e7, 100, 1e6}, true},
 		{"de", func(s Strategy) { s.(*DE).Base = deRandom }, [3]float64{100, 10, 100}, true},
-		{"pso", nil, [3]float64{1000, 100, 1000}, false},
+		{"pso", nil, [3]float64{1000, 100, 1000}, true},
 		{"samrga", nil, [3]float64{1e5, 100, 100}, false},
 		{"randomsearch", nil, [3]float64{1.3, 3.8, 3.6}, false},
 		{"maes", func(s Strategy) { s.(*MAES).Sigma = half }, [3]float64{1e8, 2000, 1e8}, true},

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -163,6 +164,8 @@ func population(n *Network, members int, seed uint64) (all []plain, stacked Geno
 		graph.ShapeOf(graph.Float32, members, 3))
 }
 
+// Networks compute what loops in plain Go do. The short form interprets those of sums, whose code is a part of the
+// others'.
 func TestNetworksEqualPlainGo(t *testing.T) {
 	client := xlatest.Open(t, 1)
 	const members = 300
@@ -174,9 +177,13 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	}{{"31.100 sums", onlySums}, {"31.101 all aggregations", every}} {
 		t.Run(c.name, func(t *testing.T) {
 			n := c.Network
+			var b xlabridge.Backend = client
+			if len(n.Aggregations) == 1 && !long.On() {
+				b = &xlabridge.Reference{}
+			}
 			all, g, x := population(&n, members, 7)
 			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.LanesLast()}} {
-				run := xlabridge.Jit2(client, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+				run := xlabridge.Jit2(b, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
 					return n.FeedForward(n.Prepare(g), x)
 				}, option...))
 				y, err := run(g, x)

@@ -180,23 +180,8 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 		return "", fmt.Errorf("there is no kind of run %q", r.Kind)
 	}
 	e := kind.New()
-	devices := "1"
-	if r.Eight {
-		devices = "8"
-	}
-	given := map[string]string{"devices": devices}
-	for name, value := range r.Settings {
-		given[name] = value
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) { // a part's name comes before its settings
-		value := given[name]
-		f, ok := settings.Lookup(e, name)
-		if !ok {
-			return "", fmt.Errorf("%s has no setting %q", r.Kind, name)
-		}
-		if err := f.Set(value); err != nil {
-			return "", err
-		}
+	if err := r.set(e); err != nil {
+		return "", err
 	}
 	if p, ok := e.(run.Planned); ok {
 		p.Planned().Tune = tune
@@ -211,6 +196,29 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 		return "", run.OutOfMemory(err, e)
 	}
 	return x.Profile().Plan, errors.Join(use(x), x.Close())
+}
+
+// set sets the row's settings in an experiment of its kind.
+func (r Row) set(e run.Experiment) error {
+	devices := "1"
+	if r.Eight {
+		devices = "8"
+	}
+	given := map[string]string{"devices": devices}
+	for name, value := range r.Settings {
+		given[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) { // a part's name comes before its settings
+		value := given[name]
+		f, ok := settings.Lookup(e, name)
+		if !ok {
+			return fmt.Errorf("%s has no setting %q", r.Kind, name)
+		}
+		if err := f.Set(value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mostUnrolled is the most steps in a turn of a loop.

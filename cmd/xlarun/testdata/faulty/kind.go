@@ -1,4 +1,4 @@
-package main
+package faulty
 
 import (
 	"xlarun/graph"
@@ -29,10 +29,10 @@ func (k *Kind) Board() []run.Row {
 	return nil
 }
 
-// Start compiles a round.
+// Start compiles a round, and what the first one begins with.
 func (k *Kind) Start(b xlabridge.Backend) (run.Run, error) {
 	fault(k.Fault).in("Start")
-	loop, err := run.NewLoop(b, run.LoopOptions{Name: "round"}, graph.Scalar(0), graph.None{},
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "round", Computed: true}, graph.Scalar(0), graph.None{},
 		func(s *graph.Array, _ graph.None) (*graph.Array, graph.None) {
 			fault(k.Fault).in("round")
 			return s.Add(1), graph.None{}

@@ -1,4 +1,4 @@
-package main
+package faulty
 
 import (
 	"xlarun/graph"

@@ -1,10 +1,11 @@
-package onnx
+package play
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/play/onnx"
 	"xlarun/graph"
 )
 
@@ -20,7 +21,7 @@ func TestHeadsOfTransformer(t *testing.T) {
 		{"2", "0", "the member's memory is 0, want a whole number from 1 to 16777216"},
 		{"2", "1e300", "the member's memory is 1e+300, want"},
 	} {
-		_, err := Encode(map[string]*graph.Array{"In.W": graph.Zeros(graph.ShapeOf(graph.Float32, 4, 8))},
+		_, err := onnx.Encode(map[string]*graph.Array{"In.W": graph.Zeros(graph.ShapeOf(graph.Float32, 4, 8))},
 			map[string]string{"policy": "transformer:8,1", "head": "argmax", "heads": c.heads, "memory": c.memory,
 				"observation_space": `{"type":"Box","shape":[4]}`, "action_space": `{"type":"Discrete","n":2}`})
 		require.ErrorContains(t, err, c.want)

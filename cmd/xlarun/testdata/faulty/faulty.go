@@ -1,12 +1,7 @@
-// Command faulty is xlarun with a policy, a strategy and a kind of run that make a mistake in a method of choice.
-package main
+// Package faulty has a policy, a strategy and a kind of run that make a mistake in a method of choice.
+package faulty
 
-import (
-	"xlarun/cmd/xlarun/cli"
-	"xlarun/graph"
-)
-
-func main() { cli.Main() }
+import "xlarun/graph"
 
 // fault is the mistake that the methods of a part make, as "Act: index".
 type fault string

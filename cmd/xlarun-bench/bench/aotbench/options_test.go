@@ -1,0 +1,85 @@
+package aotbench
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun-bench/bench/genericbench"
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/rollout/sparse"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+var update = flag.Bool("update", false, "write what programs are compiled with instead of comparing it")
+
+const optionsFile = "testdata/options.txt"
+
+// recorder interprets programs as if it were a CPU of one device, and notes what an XLA client would compile them with.
+type recorder struct {
+	xlabridge.Reference
+	t      *testing.T
+	client *xlabridge.Client
+	kind   string
+	lines  map[string]string
+}
+
+func (r *recorder) Backend() string { return "cpu" }
+
+func (r *recorder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
+	r.note(r.kind+" "+p.Name, p, o)
+	return r.Reference.Compile(p, o)
+}
+
+func (r *recorder) note(name string, p *graph.Program, o xlabridge.CompileOptions) {
+	if _, ok := r.lines[name]; !ok {
+		r.lines[name] = xlatest.CompiledWith(r.t, r.client, p, o)
+	}
+}
+
+// The target, the compiler's options and the key in the cache of programs stay what they are: another key makes all
+// programs of users compile anew, and other options give other last digits. The programs are those of bench generic,
+// and those that each kind of run starts with. After a change that is meant, write them anew with -update.
+func TestWhatProgramsAreCompiledWith(t *testing.T) {
+	r := &recorder{t: t, client: xlatest.OpenCPU(t, 1), lines: map[string]string{}}
+	for _, p := range genericbench.All() {
+		traced, err := graph.Trace(p.Name, p.Apply, p.In())
+		require.NoError(t, err, p.Name)
+		r.note("generic "+p.Name, traced, xlabridge.CompileOptions{}.ForJit(r.client, traced))
+	}
+	rows := append(small(), Row{Kind: "sparse",
+		Settings: map[string]string{"method": "masked", "dtype": "f32", "pop": "8", "batch": "4"}})
+	for _, k := range run.Kinds() {
+		i := slices.IndexFunc(rows, func(x Row) bool { return x.Kind == k.Name })
+		require.GreaterOrEqual(t, i, 0, k.Name)
+		r.kind = k.Name
+		e := k.New()
+		require.NoError(t, rows[i].set(e))
+		if s, ok := e.(*sparse.Experiment); ok {
+			few := sparse.Images{Pixels: 16, Data: make([]byte, 40*16), Labels: make([]byte, 40)}
+			few.Labels[1] = 1
+			s.Data = sparse.Data{Train: few, Test: few}
+		}
+		x, err := e.Start(r)
+		require.NoError(t, err, k.Name)
+		require.NoError(t, x.Close())
+	}
+	var lines []string
+	for name, line := range r.lines {
+		lines = append(lines, name+"\t"+line+"\n")
+	}
+	slices.Sort(lines)
+	if *update {
+		require.NoError(t, os.WriteFile(optionsFile, []byte(strings.Join(lines, "")), 0o644))
+		return
+	}
+	want, err := os.ReadFile(optionsFile)
+	require.NoError(t, err)
+	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(strings.Join(lines, ""), "\n"))
+}
