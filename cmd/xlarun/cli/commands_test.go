@@ -195,6 +195,11 @@ func TestVersion(t *testing.T) {
 		require.Equal(t, StatusOK, b.do(args...))
 		require.Equal(t, text, b.out.String())
 	}
+	for args, shown := range map[string]bool{"--help": true, "help": false} {
+		b.out.b.Reset()
+		require.Equal(t, StatusOK, b.do(args))
+		require.Equal(t, shown, strings.Contains(b.out.String(), "-v, --version"), args)
+	}
 }
 
 func TestPluginCommands(t *testing.T) {

@@ -50,6 +50,7 @@ func helpCommand(a *App) *cobra.Command {
 				}
 			}
 			command.InitDefaultHelpFlag()
+			hideVersion(command)
 			if all {
 				command.Annotations = map[string]string{allKey: ""}
 			}

@@ -114,6 +114,7 @@ func newManual(dir string) (*manual, error) {
 func (m *manual) write(c *cobra.Command) error {
 	c.InitDefaultHelpCmd()
 	c.InitDefaultHelpFlag()
+	hideVersion(c)
 	name := pageName(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, ".nh\n.TH \"%s\" \"1\" \"%s\" \"xlarun %s\" \"xlarun\"\n", strings.ToUpper(name), m.date,

@@ -30,6 +30,13 @@ func versionAlone(args []string) []string {
 	return args
 }
 
+// hideVersion hides --version on pages of help that another command prints.
+func hideVersion(cmd *cobra.Command) {
+	if f := cmd.Flags().Lookup("version"); f != nil && !cmd.HasParent() {
+		f.Hidden = true
+	}
+}
+
 // rootCommand is the body of xlarun without a command.
 func rootCommand(cmd *cobra.Command, args []string) error {
 	if asksVersion(cmd) {
