@@ -76,7 +76,7 @@ func Line(e Environment, method string) string {
 func MethodLine(v any, method string) string {
 	find, ok := methods[method]
 	if !ok {
-		return ""
+		panic("envs: methods has no row for " + method)
 	}
 	m, ok := find(reflect.TypeOf(v))
 	if !ok {
@@ -114,6 +114,7 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"GroupSize": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GroupSize") },
 	"Sample":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sample") },
 	"Member":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
+	"Tell":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Tell") },
 	"Centre":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Centre") },
 }
 

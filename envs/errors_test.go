@@ -31,6 +31,7 @@ func (every) Learn()        {}
 func (every) GroupSize()    {}
 func (every) Sample()       {}
 func (every) Member()       {}
+func (every) Tell()         {}
 
 type embedded struct{}
 
@@ -39,7 +40,7 @@ func (embedded) Centre() {}
 // Errors about results have the line of the method. That of an embedded type has none.
 func TestLinesOfMethods(t *testing.T) {
 	of := reflect.TypeFor[every]()
-	require.Equal(t, 20, of.NumMethod())
+	require.Equal(t, 21, of.NumMethod())
 	for i := range of.NumMethod() {
 		name := of.Method(i).Name
 		if name == "Centre" {
@@ -50,7 +51,7 @@ func TestLinesOfMethods(t *testing.T) {
 		require.Regexp(t, `^errors_test.go:\d+$`, envs.MethodLine(every{}, name), name)
 	}
 	require.Equal(t, "errors_test.go:15", envs.MethodLine(every{}, "Reset"))
-	require.Equal(t, "", envs.MethodLine(every{}, "Other"))
+	require.PanicsWithValue(t, "envs: methods has no row for Other", func() { envs.MethodLine(every{}, "Other") })
 	require.Equal(t, "", envs.MethodLine(embedded{}, "Step"))
 	require.Equal(t, "errors_test.go:26: the policy's Init: got nil",
 		envs.ResultError(every{}, "policy", "Init", "got nil").Error())

@@ -18,9 +18,11 @@ func TestPositionsBelowC(t *testing.T) {
 	var where, want []string
 	graph.RegisterCallback("test_position", func(args []*graph.Tensor) {
 		for range 3 {
-			_, err := graph.Trace("f", func(x *graph.Array) *graph.Array { return graph.Add(x, graph.Iota(7)) }, graph.Iota(2))
+			f := func(x *graph.Array) *graph.Array { return graph.Add(x, graph.Iota(7)) }
+			_, err := graph.Trace("f", f, graph.Iota(2))
 			_, _, line, _ := runtime.Caller(0)
-			where, want = append(where, err.(*graph.Error).Where), append(want, fmt.Sprintf("position_xla_test.go:%d", line-1))
+			where = append(where, err.(*graph.Error).Where)
+			want = append(want, fmt.Sprintf("position_xla_test.go:%d", line-2))
 		}
 	})
 	_, err := xlabridge.Jit1(client, func(x *graph.Array) *graph.Array {

@@ -50,7 +50,9 @@ func TestMatrixKernels(t *testing.T) {
 	// The short form leaves out sizes that take the same ways as those beside them, and gives each way of solving two
 	// of the right sides.
 	sizes := func(all []int) []int {
-		return slices.DeleteFunc(all, func(n int) bool { return !long.On() && slices.Contains([]int{2, 4, 5, 15, 64}, n) })
+		return slices.DeleteFunc(all, func(n int) bool {
+			return !long.On() && slices.Contains([]int{2, 4, 5, 15, 64}, n)
+		})
 	}
 	for _, n := range sizes([]int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33}) {
 		cases = append(cases, kase{fmt.Sprint("factors, columns and rows of size ", n), [][]int{{n, n}, {n, 1}, {n, 3},

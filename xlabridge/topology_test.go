@@ -185,7 +185,8 @@ func TestOtherEntries(t *testing.T) {
 	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},
 		[]byte("program")))
 	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
-	require.Equal(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0), h100), "29.39 folders are no part of the key")
+	require.Equal(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0), h100),
+		"29.39 folders are no part of the key")
 	require.NotEqual(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0, 1), h100))
 	other.key(l, code, "mlir", pjrt.CompileOptions(0), h200)
 	for _, c := range []struct {

@@ -157,8 +157,8 @@ func describe(t reflect.Type, outer reflect.StructTag, at []int) (all []descript
 		tag, help := tagOf(t, i)
 		tag = joined(tag, outer)
 		_, advanced := tag.Lookup("advanced")
-		x := Field{Name: name, Help: help, Short: tag.Get("short"), Type: typeName(f.Type), Traced: f.Type == numberType,
-			Advanced: advanced, tag: tag}
+		x := Field{Name: name, Help: help, Short: tag.Get("short"), Type: typeName(f.Type),
+			Traced: f.Type == numberType, Advanced: advanced, tag: tag}
 		x.Wants = x.wants()
 		all = append(all, description{x, index, x.Gone() != ""})
 	}
@@ -483,7 +483,8 @@ func (f Field) Check() error {
 	}
 	if n, ok := f.Number(); ok && n.reversed() {
 		b := n.bounds()
-		return &Error{f.Name, f.Text(), fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))}
+		return &Error{f.Name, f.Text(),
+			fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))}
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ func TestFields(t *testing.T) {
 	})
 }
 
-// Settings of a type are described once. Values are those of each struct, and what a struct that embeds another one adds
-// to its tags is its own.
+// Settings of a type are described once. Values are those of each struct, and what a struct that embeds another one
+// adds to its tags is its own.
 func TestFieldsOfSeveral(t *testing.T) {
 	type rare struct {
 		common `advanced:"" needs:"kind=a"`

@@ -40,7 +40,8 @@ func TestSharedClient(t *testing.T) {
 	ours, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Devices: 2})
 	require.NoError(t, err)
 	require.NoError(t, goxla.Register(ours))
-	require.EqualError(t, goxla.Register(ours), "goxla: go-xla has a client for cpu already, and a process registers one")
+	require.EqualError(t, goxla.Register(ours),
+		"goxla: go-xla has a client for cpu already, and a process registers one")
 	plugin, err := pjrt.GetPlugin("cpu")
 	require.NoError(t, err)
 	theirs, err := plugin.NewClient(nil)

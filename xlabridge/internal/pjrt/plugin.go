@@ -62,11 +62,11 @@ func Open(path string) (*Plugin, error) {
 	p := &Plugin{int(api.version.major_version), int(api.version.minor_version), api}
 	switch {
 	case api.struct_size > 1<<16 || uintptr(api.struct_size) < tableHead:
-		return nil, fmt.Errorf("plugin %s: its PJRT table claims %d bytes, which is no table of this ABI; name another "+
-			"with --plugin", path, api.struct_size)
+		return nil, fmt.Errorf("plugin %s: its PJRT table claims %d bytes, which is no table of this ABI; name "+
+			"another with --plugin", path, api.struct_size)
 	case p.Major != 0:
-		return nil, fmt.Errorf("plugin %s: it speaks PJRT %d.%d, wanted major version 0; name another with --plugin or "+
-			"run `xlarun plugin install`", path, p.Major, p.Minor)
+		return nil, fmt.Errorf("plugin %s: it speaks PJRT %d.%d, wanted major version 0; name another with --plugin "+
+			"or run `xlarun plugin install`", path, p.Major, p.Minor)
 	case uintptr(api.struct_size) < want:
 		return nil, fmt.Errorf("plugin %s: it speaks PJRT 0.%d, whose table has %d bytes, too old: wanted at least %d "+
 			"bytes; run `xlarun plugin install` for a newer one, or name another with --plugin", path, p.Minor,
@@ -213,7 +213,8 @@ func namedValues(pin *runtime.Pinner, options map[string]any) (*C.xp_named_value
 		case bool:
 			v._type, *(*bool)(value) = C.XP_BOOL, x
 		default:
-			return nil, 0, fmt.Errorf("option %q is a %T, wanted a string, bool, int, int64, []int64 or float32", name, x)
+			return nil, 0, fmt.Errorf("option %q is a %T, wanted a string, bool, int, int64, []int64 or float32", name,
+				x)
 		}
 		all = append(all, v)
 	}
