@@ -260,8 +260,8 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 }
 
 // TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of another package's by their path, and
-// of the system. Its package imports the other package then, so that it is built anew when those headers change. No flag
-// names a folder: the go command would build the package again in each checkout.
+// of the system. Its package imports the other package then, so that it is built anew when those headers change. No
+// flag names a folder: the go command would build the package again in each checkout.
 func TestCIncludesKeepToTheirFolder(t *testing.T) {
 	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"]+)"`)
 	flags := regexp.MustCompile(`(?m)^#cgo .*(-I|SRCDIR)`)

@@ -40,8 +40,8 @@ var eventful = map[string][]settings.Pairs{
 }
 
 // Each parameter of each registered environment is read when an episode starts or in a step, and each size changes
-// what is traced, whether larger or smaller; other values are refused. A width of 26 was accepted by Gather-v1 and meant
-// 16.
+// what is traced, whether larger or smaller; other values are refused. A width of 26 was accepted by Gather-v1 and
+// meant 16.
 func TestEveryParameterIsRead(t *testing.T) {
 	for _, id := range envs.IDs() {
 		env, err := envs.Make(id)

@@ -16,8 +16,8 @@ import (
 )
 
 // Digests are of the tables that this solver made. Sim (case 6) is won by the second player, as Mead, Rosa and Huang
-// found ("The game of Sim: a winning strategy for the second player", 1974). The short form solves Sim alone of the games
-// of six vertices.
+// found ("The game of Sim: a winning strategy for the second player", 1974). The short form solves Sim alone of the
+// games of six vertices.
 func TestSolutions(t *testing.T) {
 	for number, c := range []struct {
 		variant  Variant

@@ -296,8 +296,8 @@ func TestReferenceAgreesWithJAX(t *testing.T) {
 // madeOf names for ops the op whose draws they only transform.
 var madeOf = map[string]string{"loggamma": "gamma", "beta": "gamma", "dirichlet": "gamma", "chisquare": "gamma",
 	"f": "gamma", "t": "gamma", "generalized_normal": "gamma", "ball": "gamma", "double_sided_maxwell": "gamma",
-	"loggamma_slope": "gamma_slope", "multinomial": "binomial", "lognormal": "maxwell", "multivariate_normal": "maxwell",
-	"wald": "maxwell", "logistic": "cauchy", "laplace": "cauchy", "pareto": "cauchy", "rayleigh": "cauchy",
+	"loggamma_slope": "gamma_slope", "multinomial": "binomial", "lognormal": "maxwell",
+	"multivariate_normal": "maxwell", "wald": "maxwell", "logistic": "cauchy", "laplace": "cauchy", "pareto": "cauchy", "rayleigh": "cauchy",
 	"weibull_min": "cauchy", "triangular": "cauchy", "exponential": "cauchy", "gumbel": "cauchy", "geometric": "cauchy",
 	"bernoulli": "cauchy", "rademacher": "cauchy"}
 

@@ -207,7 +207,8 @@ func newRoot(a *App) *cobra.Command {
 	}
 	root.SetHelpFunc(a.showHelp)
 	root.Flags().BoolP("version", "v", false, "version for xlarun")
-	_ = root.Flags().SetAnnotation("version", cobra.FlagSetByCobraAnnotation, []string{"true"}) // completed as --help is
+	// It is completed as --help is.
+	_ = root.Flags().SetAnnotation("version", cobra.FlagSetByCobraAnnotation, []string{"true"})
 	root.SetHelpCommand(helpCommand(a))
 	for _, k := range allKinds() {
 		cmd := kindCommand(a, k)
