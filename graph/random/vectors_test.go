@@ -297,7 +297,8 @@ func TestReferenceAgreesWithJAX(t *testing.T) {
 var madeOf = map[string]string{"loggamma": "gamma", "beta": "gamma", "dirichlet": "gamma", "chisquare": "gamma",
 	"f": "gamma", "t": "gamma", "generalized_normal": "gamma", "ball": "gamma", "double_sided_maxwell": "gamma",
 	"loggamma_slope": "gamma_slope", "multinomial": "binomial", "lognormal": "maxwell",
-	"multivariate_normal": "maxwell", "wald": "maxwell", "logistic": "cauchy", "laplace": "cauchy", "pareto": "cauchy", "rayleigh": "cauchy",
+	"multivariate_normal": "maxwell", "wald": "maxwell", "logistic": "cauchy", "laplace": "cauchy", "pareto": "cauchy",
+	"rayleigh": "cauchy",
 	"weibull_min": "cauchy", "triangular": "cauchy", "exponential": "cauchy", "gumbel": "cauchy", "geometric": "cauchy",
 	"bernoulli": "cauchy", "rademacher": "cauchy"}
 
