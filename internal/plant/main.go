@@ -3,10 +3,10 @@
 //
 //	go run ./internal/plant                # all rows, the short form of the tests
 //	go run ./internal/plant gae 12         # rows whose name contains "gae", and row 12
-//	go run ./internal/plant -long          # the long form
+//	go run ./internal/plant -long          # what the short form does not notice, the long form should
 //
-// It prints a row of a Markdown table for each fault. The exit status is 1 if a fault does not compile, or if too many
-// were not noticed: the short form may miss one of ten, the long form none.
+// It prints a row of a Markdown table for each fault. The exit status is 1 if a fault does not compile, if the short
+// form missed more than one of ten, or if the long form missed one.
 package main
 
 import (
@@ -136,7 +136,7 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	return r, nil
 }
 
-// noticed is the table's third column.
+// noticed is the table's last column.
 func (r result) noticed() string {
 	if !r.builds {
 		return "**does not compile**"
@@ -163,7 +163,7 @@ func wanted(f fault, number int, args []string) bool {
 }
 
 func main() {
-	long := flag.Bool("long", false, "run the long form of the tests (XLARUN_LONG=1)")
+	long := flag.Bool("long", false, "run the long form (XLARUN_LONG=1) where the short form notices nothing")
 	flag.Parse()
 	if err := plantAll(*long, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "plant:", err)
@@ -181,26 +181,35 @@ func plantAll(long bool, args []string) error {
 		return err
 	}
 	fmt.Println("| | what is broken | where | noticed by |\n| --- | --- | --- | --- |")
-	planted, noticed, wrong := 0, 0, 0
+	planted, noticed, later, wrong := 0, 0, 0, 0 // later: by the long form alone
 	for i, f := range all {
 		if !wanted(f, i+1, args) {
 			continue
 		}
-		r, err := f.run(strings.TrimSpace(string(root)), long)
-		if err != nil {
+		root := strings.TrimSpace(string(root))
+		r, err := f.run(root, false)
+		by := r.noticed()
+		switch planted++; {
+		case err != nil:
 			return err
-		}
-		fmt.Printf("| %d | %s | `%s` | %s |\n", i+1, f.Name, f.File, r.noticed())
-		planted++
-		if !r.builds {
+		case !r.builds:
 			wrong++
-		} else if len(r.failed) > 0 {
+		case len(r.failed) > 0:
 			noticed++
+		case long:
+			if r, err = f.run(root, true); err != nil {
+				return err
+			}
+			if by = r.noticed(); len(r.failed) > 0 {
+				by, later = by+" (long form)", later+1
+			}
 		}
+		fmt.Printf("| %d | %s | `%s` | %s |\n", i+1, f.Name, f.File, by)
 	}
+	summary := fmt.Sprintf("of %d faults the short form notices %d, the long form %d more; %d do not compile", planted,
+		noticed, later, wrong)
 	missed := planted - noticed - wrong
-	summary := fmt.Sprintf("%d of %d faults are noticed, %d do not compile", noticed, planted, wrong)
-	if planted == 0 || wrong > 0 || long && missed > 0 || missed > len(all)/10 {
+	if planted == 0 || wrong > 0 || long && missed > later || missed > len(all)/10 {
 		return fmt.Errorf("%s", summary)
 	}
 	fmt.Println("\n" + summary)
