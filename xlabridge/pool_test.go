@@ -40,7 +40,8 @@ func largePages(t *testing.T, address uintptr) bool {
 
 // Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into
 // them, while others come and go on all threads. The pool counts for the whole process, so the test has one of its own,
-// and another in which glibc is tuned.
+// and another in which glibc is tuned. Memory that is touched first takes most of the time: large arrays hold zeros, and
+// are not read back.
 func TestPool(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_POOL") == "" {
 		for _, tunables := range []string{"", "glibc.malloc.arena_max=3"} {
@@ -68,20 +69,29 @@ func TestPool(t *testing.T) {
 			return b == blocks && u == used
 		}, 10*time.Second, time.Millisecond, message, args...)
 	}
-	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32 << 20, 256<<20 -
-		4, 256 << 20} {
+	sizes := []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32 << 20, 256<<20 - 4, 256 << 20}
+	if !c.lib.pooled {
+		sizes = sizes[2:6]
+	}
+	zeros := make([]byte, 256<<20)
+	for i, size := range sizes {
 		pooledSize := c.lib.pooled && size >= 64<<10 && size < 256<<20
 		blocks, used, _ := pooled()
-		pattern := make([]float32, 1021)
-		for j := range pattern {
-			pattern[j] = float32(i + j)
+		data, large := zeros[:size], size > 32<<20
+		if !large {
+			pattern := make([]float32, 1021)
+			for j := range pattern {
+				pattern[j] = float32(i + j)
+			}
+			data = bytes.Repeat(f32Bytes(pattern...), size/(4*1021)+1)[:size]
 		}
-		data := bytes.Repeat(f32Bytes(pattern...), size/(4*1021)+1)[:size]
 		b, err := c.ToDevice(data, dtypes.Float32, []int{size / 4}, 0)
 		require.NoError(t, err)
-		back, err := b.Bytes()
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(data, back), "%d bytes", size)
+		if !large {
+			back, err := b.Bytes()
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data, back), "%d bytes", size)
+		}
 		if pooledSize {
 			require.Eventually(t, func() bool {
 				now, _, _ := pooled()
@@ -106,16 +116,15 @@ func TestPool(t *testing.T) {
 	blocks, used, _ := pooled()
 	if c.lib.pooled { // what is kept is bounded, and is of the sizes that were used last
 		var large []*Buffer
-		zeros := make([]byte, 30<<20)
-		for range 18 {
-			b, err := c.ToDevice(zeros, dtypes.Float32, []int{30 << 18}, 0)
+		for _, size := range append(slices.Repeat([]int{30 << 20}, 9), 256<<20-4) {
+			b, err := c.ToDevice(zeros[:size], dtypes.Float32, []int{size / 4}, 0)
 			require.NoError(t, err)
 			large = append(large, b)
 		}
 		for _, b := range large {
 			require.NoError(t, b.Close())
 		}
-		settled(blocks, used, "18 large blocks are free")
+		settled(blocks, used, "10 large blocks are free")
 		_, _, kept := pooled()
 		require.LessOrEqual(t, kept, int64(512<<20))
 		require.Greater(t, kept, int64(400<<20))
@@ -136,6 +145,9 @@ func TestPool(t *testing.T) {
 		require.LessOrEqual(t, after, int64(512<<20))
 		require.NotEqual(t, kept, after, "a large block made room")
 	}
+	if !c.lib.pooled {
+		return
+	}
 	program := Jit1(c, func(x *graph.Array) *graph.Array {
 		return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0))
 	})
@@ -147,7 +159,7 @@ func TestPool(t *testing.T) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := range calls {
-				n := 10_000 * (1 + (g*7+i)%9)
+				n := 20_000 << ((g + i) % 3)
 				x := make([]float32, n)
 				for j := range x {
 					x[j] = float32(g)
