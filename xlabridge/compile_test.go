@@ -134,15 +134,15 @@ func TestCompileDamagedCache(t *testing.T) {
 			putAt(t, c, path, nil)
 		}, "it holds no program"},
 	}
+	var warnings []string
+	c := openAlone(t, Options{Warn: func(line string) { warnings = append(warnings, line) }})
+	first := compile(t, c, axpyText, CompileOptions{}).Info()
+	require.True(t, first.Stored)
+	require.Empty(t, first.Trouble)
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			var warnings []string
-			c := openAlone(t, Options{Warn: func(line string) { warnings = append(warnings, line) }})
-			first := compile(t, c, axpyText, CompileOptions{}).Info()
-			require.True(t, first.Stored)
-			require.Empty(t, first.Trouble)
-			key := first.Key
-			files, err := filepath.Glob(filepath.Join(c.Cache().Dir(), key+"*"))
+			warnings = nil
+			files, err := filepath.Glob(filepath.Join(c.Cache().Dir(), first.Key+"*"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
 			tc.damage(t, c.Cache(), files[0])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,9 +124,11 @@ func TestTreesOfReductions(t *testing.T) {
 // never into an array that is used elsewhere.
 func TestWriteKernel(t *testing.T) {
 	c := always(open(t, Options{}))
+	const n = 40
+	places := []int32{1, 0, -5, n - 3, n - 1, 1 << 30}
+	var calls []sample // at the first place
 	for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32, graph.Int8, graph.Bool,
 		graph.BFloat16, graph.Float16, graph.Uint64} {
-		const n = 40
 		x := graph.Convert(graph.Gt(graph.Sin(graph.Reshape(graph.Iota(n*20), n, 20)), 0), dtype)
 		f := func(x, at *array) []*array {
 			block := func(x *array, rows, columns int) *array {
@@ -146,30 +149,45 @@ func TestWriteKernel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 6, strings.Count(l.StableHLO, "xlarun_write"), l.StableHLO)
 		for _, kind := range []graph.DType{graph.Int32, graph.Int64, graph.Uint32, graph.Int8} {
-			compiled := Jit2(c, f)
-			for _, place := range []int32{1, 0, -5, n - 3, n - 1, 1 << 30} {
-				at := graph.Convert(graph.Of(place), kind)
-				want := f(x, at)
-				got, err := compiled(x, at)
-				require.NoError(t, err)
-				for i := range want {
-					require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s at %d (%s), result %d", dtype, place,
-						kind, i)
-				}
-			}
+			calls = append(calls, sample{fmt.Sprint(dtype, " at places of ", kind),
+				func(in []*array) []*array { return f(in[0], in[1]) },
+				[]*array{x, graph.Convert(graph.Of(places[0]), kind)}})
 			if dtype != graph.Float32 {
 				break // places of other types once
 			}
 		}
 	}
+	for some := range slices.Chunk(calls, 4) {
+		compiled := Jit1(c, func(in [][]*array) (out [][]*array) {
+			for i, call := range some {
+				out = append(out, call.f(in[i]))
+			}
+			return out
+		})
+		for _, place := range places {
+			var in [][]*array
+			for _, call := range some {
+				in = append(in, []*array{call.in[0], graph.Convert(graph.Of(place), call.in[1].DType())})
+			}
+			got, err := compiled(in)
+			require.NoError(t, err)
+			for k, call := range some {
+				for i, want := range call.f(in[k]) {
+					require.Equal(t, floats(t, want), floats(t, got[k][i]), "%s, at %d, result %d", call.name, place, i)
+				}
+			}
+		}
+	}
+	var scans []sample
+	x := graph.Sin(graph.Reshape(graph.Iota(5000), 500, 10))
 	for _, o := range [][]graph.ScanOption{nil, {graph.ReverseScan()}, {graph.Unroll(3)}} {
-		f := stacked(o...)
-		x := graph.Sin(graph.Reshape(graph.Iota(5000), 500, 10))
-		got, err := Jit1(c, f)(x)
-		require.NoError(t, err)
-		want := floats(t, f(x))
-		for i, v := range floats(t, got) {
-			require.InDelta(t, want[i], v, 1e-5)
+		scans = append(scans, sample{"", func(in []*array) []*array { return []*array{stacked(o...)(in[0])} },
+			[]*array{x}})
+	}
+	for i, got := range together(t, c, scans) {
+		want := floats(t, scans[i].f(scans[i].in)[0])
+		for k, v := range floats(t, got[0]) {
+			require.InDelta(t, want[k], v, 1e-5)
 		}
 	}
 }

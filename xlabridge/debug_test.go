@@ -26,87 +26,95 @@ func printed(t *testing.T, f func() error) []string {
 }
 
 // Debugf prints on the interpreter and on XLA, from a program of the cache too: for each lane, each step and the branch
-// that is taken, once under Grad, and where nothing of a loop is used but what it prints.
+// that is taken, once under Grad, and where nothing of a loop is used but what it prints. All cases are one program.
 func TestDebugf(t *testing.T) {
-	dir := t.TempDir()
 	x := graph.Float32s([]float32{1, 2, 3})
-	show := func(x *graph.Array) *graph.Array {
-		graph.Debugf("x %.1f", x)
-		return graph.Square(x)
+	show := func(name string) func(x *graph.Array) *graph.Array {
+		return func(x *graph.Array) *graph.Array {
+			graph.Debugf(name+" %.1f", x)
+			return graph.Square(x)
+		}
 	}
-	for i, c := range []struct {
-		name string
+	cases := []struct {
 		f    func(x *graph.Array) *graph.Array
 		want []string
 	}{
-		{"array", show2("row %v of %d", graph.Of(7)), []string{"row {1 2 3} of 7"}},
-		{"lanes", graph.VMap(show), []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"lanes of lanes", func(x *graph.Array) *graph.Array {
+		{func(x *graph.Array) *graph.Array {
+			graph.Debugf("row %v of %d", x, graph.Of(7))
+			return x
+		}, []string{"row {1 2 3} of 7"}},
+		{graph.VMap(show("lane")), []string{"lane 1.0", "lane 2.0", "lane 3.0"}},
+		{func(x *graph.Array) *graph.Array {
 			return graph.VMap(func(a *graph.Array) *graph.Array {
 				return graph.VMap(func(b *graph.Array) *graph.Array {
-					graph.Debugf("%v %v", a, b)
+					graph.Debugf("lane of lanes %v %v", a, b)
 					return b
 				})(graph.SliceAxis(x, 0, 0, 2))
 			})(graph.SliceAxis(x, 0, 1, 3))
-		}, []string{"2 1", "2 2", "3 1", "3 2"}},
-		{"steps", func(x *graph.Array) *graph.Array { return graph.Map(show, x) }, []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"steps whose results nobody uses", func(x *graph.Array) *graph.Array {
-			graph.Map(show, x)
+		}, []string{"lane of lanes 2 1", "lane of lanes 2 2", "lane of lanes 3 1", "lane of lanes 3 2"}},
+		{func(x *graph.Array) *graph.Array {
+			return graph.Map(show("step"), x)
+		}, []string{"step 1.0", "step 2.0", "step 3.0"}},
+		{func(x *graph.Array) *graph.Array {
+			graph.Map(show("step whose result nobody uses"), x)
 			return x
-		}, []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"gradient", graph.VMap(graph.Grad(show)), []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"gradient through steps", graph.Grad(func(x *graph.Array) *graph.Array {
-			return graph.Sum(graph.Map(show, x))
-		}), []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"branch", func(x *graph.Array) *graph.Array {
+		}, []string{"step whose result nobody uses 1.0", "step whose result nobody uses 2.0",
+			"step whose result nobody uses 3.0"}},
+		{graph.VMap(graph.Grad(show("gradient"))), []string{"gradient 1.0", "gradient 2.0", "gradient 3.0"}},
+		{graph.Grad(func(x *graph.Array) *graph.Array {
+			return graph.Sum(graph.Map(show("gradient through step"), x))
+		}), []string{"gradient through step 1.0", "gradient through step 2.0", "gradient through step 3.0"}},
+		{func(x *graph.Array) *graph.Array {
 			return graph.Cond(graph.Gt(graph.Sum(x), 5), func() *graph.Array {
-				graph.Debugf("large %v", graph.Sum(x))
+				graph.Debugf("branch: large %v", graph.Sum(x))
 				return x
-			},
-				func() *graph.Array { graph.Debugf("small %v", graph.Sum(x)); return x })
-		}, []string{"large 6"}},
-		{"branch that only prints", func(x *graph.Array) *graph.Array {
+			}, func() *graph.Array {
+				graph.Debugf("branch: small %v", graph.Sum(x))
+				return x
+			})
+		}, []string{"branch: large 6"}},
+		{func(x *graph.Array) *graph.Array {
 			graph.Cond(graph.Gt(graph.Sum(x), 5), func() graph.None {
-				graph.Debugf("large %v", graph.Sum(x))
+				graph.Debugf("branch that only prints: large %v", graph.Sum(x))
 				return graph.None{}
-			},
-				func() graph.None { return graph.None{} })
+			}, func() graph.None { return graph.None{} })
 			return x
-		}, []string{"large 6"}},
-		{"no lanes", func(x *graph.Array) *graph.Array {
-			return graph.VMap(show)(graph.SliceAxis(x, 0, 0, 0))
-		}, []string{}},
-		{"bools", func(x *graph.Array) *graph.Array {
-			graph.Debugf("%t %v", graph.Gt(graph.Index(x, 0), 0), graph.Gt(x, 1))
+		}, []string{"branch that only prints: large 6"}},
+		{func(x *graph.Array) *graph.Array {
+			return graph.VMap(show("no lanes"))(graph.SliceAxis(x, 0, 0, 0))
+		}, nil},
+		{func(x *graph.Array) *graph.Array {
+			graph.Debugf("bools %t %v", graph.Gt(graph.Index(x, 0), 0), graph.Gt(x, 1))
 			return x
-		}, []string{"true {false true true}"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, printed(t, func() error {
-				_, err := Jit1(&Reference{}, c.f)(x)
-				return err
-			}), "%d: interpreter", i+1)
-			for range 2 { // compiled, then loaded
-				client := open(t, Options{CacheDir: dir})
-				run := Jit1(client, c.f)
-				require.Equal(t, c.want, printed(t, func() error {
-					y, err := run(x)
-					if err == nil {
-						_, err = graph.Floats(y)
-					}
-					return err
-				}), "%d: XLA", i+1)
+		}, []string{"bools true {false true true}"}},
+	}
+	var want []string
+	for _, c := range cases {
+		want = append(want, c.want...)
+	}
+	slices.Sort(want)
+	all := func(x *graph.Array) (out []*graph.Array) {
+		for _, c := range cases {
+			out = append(out, c.f(x))
+		}
+		return out
+	}
+	dir := t.TempDir()
+	for i, b := range []Backend{&Reference{}, open(t, Options{CacheDir: dir}), open(t, Options{CacheDir: dir})} {
+		require.Equal(t, want, printed(t, func() error {
+			out, err := Jit1(b, all)(x)
+			for _, y := range out {
+				if err == nil {
+					_, err = graph.Floats(y)
+				}
 			}
-		})
+			return err
+		}), "%s", []string{"interpreted", "compiled", "loaded from the cache"}[i])
 	}
 	require.Equal(t, []string{"at once 2"}, printed(t, func() error {
 		graph.Debugf("at once %v", graph.Scalar(2))
 		return nil
 	}))
-}
-
-func show2(format string, second *graph.Array) func(x *graph.Array) *graph.Array {
-	return func(x *graph.Array) *graph.Array { graph.Debugf(format, x, second); return x }
 }
 
 // Callbacks get the values; one that this process does not know is an error with its name.

@@ -96,6 +96,7 @@ func TestInt8Dot(t *testing.T) {
 func TestInt8DotWithoutKernel(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 101))
 	dot := func(x, y *graph.Array) *graph.Array { return int8Dot("ij,jk->ik", x, y) }
+	var calls []sample
 	for _, c := range []struct {
 		name string
 		x, y []int
@@ -111,14 +112,14 @@ func TestInt8DotWithoutKernel(t *testing.T) {
 			return int8Dot("ij,j->i", x, y)
 		}},
 	} {
-		x, y := randomBytes(r, graph.Int8, c.x...), randomBytes(r, graph.Int8, c.y...)
-		want, err := Jit2(&Reference{}, c.fn)(x, y)
-		require.NoError(t, err, c.name)
-		for _, client := range []*Client{open(t, Options{}), always(open(t, Options{}))} {
-			got, err := Jit2(client, c.fn)(x, y)
-			require.NoError(t, err, c.name)
-			require.Equal(t, want.Shape(), got.Shape(), c.name)
-			require.Equal(t, floats(t, want), floats(t, got), c.name)
+		calls = append(calls, sample{c.name, func(in []*array) []*array { return []*array{c.fn(in[0], in[1])} },
+			[]*array{randomBytes(r, graph.Int8, c.x...), randomBytes(r, graph.Int8, c.y...)}})
+	}
+	want := together(t, &Reference{}, calls)
+	for _, client := range []*Client{open(t, Options{}), always(open(t, Options{}))} {
+		for i, got := range together(t, client, calls) {
+			require.Equal(t, want[i][0].Shape(), got[0].Shape(), calls[i].name)
+			require.Equal(t, floats(t, want[i][0]), floats(t, got[0]), calls[i].name)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func TestProgramsCloseWhileCalled(t *testing.T) {
 			for range 3 {
 				calls.Go(func() {
 					defer running.Add(-1)
-					for range 60 {
+					for range 20 {
 						y, err := run(graph.Float32s([]float32{1, 2}))
 						if err != nil {
 							t.Errorf("case %d: %v", i+1, err)

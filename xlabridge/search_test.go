@@ -34,16 +34,20 @@ func TestSearchSorted(t *testing.T) {
 			func(i int) float64 { return []float64{float64(i), math.MaxInt32}[i%2] }},
 		{"not finite", func(int) float64 { return special[draw.IntN(len(special))] }},
 	}
-	search := Jit2(c, func(list, x *graph.Array) []*graph.Array {
-		return []*graph.Array{graph.SearchSorted(list, x, false), graph.SearchSorted(list, x, true)}
+	search := Jit1(c, func(in [][]*graph.Array) (out [][]*graph.Array) {
+		for _, s := range in {
+			out = append(out, []*graph.Array{graph.SearchSorted(s[0], s[1], false),
+				graph.SearchSorted(s[0], s[1], true)})
+		}
+		return out
 	})
-	for _, size := range []struct{ n, m int }{{1, 1}, {1, 40}, {65, 1000}, {1000, 30}, {300, 300}} {
-		for _, kind := range kinds {
-			for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32} {
-				if dtype == graph.Int32 && kind.name == "not finite" {
-					continue
-				}
-				what := fmt.Sprintf("%s, %d in %d, %v", kind.name, size.m, size.n, dtype)
+	for _, kind := range kinds {
+		for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32} {
+			if dtype == graph.Int32 && kind.name == "not finite" {
+				continue
+			}
+			var all [][]*graph.Array
+			for _, size := range []struct{ n, m int }{{1, 1}, {1, 40}, {65, 1000}, {1000, 30}, {300, 300}} {
 				list, x := make([]float64, size.n), make([]float64, size.m)
 				for i := range list {
 					list[i] = kind.at(i)
@@ -55,23 +59,23 @@ func TestSearchSorted(t *testing.T) {
 				}
 				array := func(v []float64) *graph.Array { return graph.Convert(graph.Of(v), dtype) }
 				in, err := graph.Eval([]*graph.Array{graph.Sort(array(list), 0), array(x)})
-				require.NoError(t, err, what)
-				list, err = graph.Floats(in[0])
-				require.NoError(t, err, what)
-				x, err = graph.Floats(in[1])
-				require.NoError(t, err, what)
-				got, err := search(in[0], in[1])
-				require.NoError(t, err, what)
-				numbers := size.n - len(slices.DeleteFunc(slices.Clone(list), func(v float64) bool { return v == v }))
+				require.NoError(t, err, kind.name)
+				all = append(all, in)
+			}
+			got, err := search(all)
+			require.NoError(t, err, kind.name)
+			for s, in := range all {
+				list, x := floats(t, in[0]), floats(t, in[1])
+				what := fmt.Sprintf("%s, %d in %d, %v", kind.name, len(x), len(list), dtype)
+				numbers := len(list) - len(slices.DeleteFunc(slices.Clone(list), func(v float64) bool { return v == v }))
 				for after := range 2 {
-					places, err := graph.Floats(got[after])
-					require.NoError(t, err, what)
+					places := floats(t, got[s][after])
 					for i, v := range x {
 						want := sort.Search(numbers, func(k int) bool {
 							return list[k] > v || after == 0 && list[k] == v
 						})
 						if math.IsNaN(v) {
-							want = []int{numbers, size.n}[after]
+							want = []int{numbers, len(list)}[after]
 						}
 						require.EqualValues(t, want, places[i], "%s: place of %v, after %d", what, v, after)
 					}

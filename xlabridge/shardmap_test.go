@@ -2,7 +2,10 @@ package xlabridge
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,110 +15,129 @@ import (
 )
 
 // Every collective, and its gradient, means on 1, 2, 4 and 8 devices what it means on one; the short form takes 4.
+// Collectives whose results are cut alike are one program, and those that gather another, since the kernel that gathers
+// does so only where it is alone. The gradients are one program.
 func TestCollectivesOnDevices(t *testing.T) {
 	client := open(t, Options{Devices: 8})
 	x := graph.Reshape(graph.Sin(graph.IotaAxis(graph.ShapeOf(graph.Float32, 8*8*2), 0)), 8, 8, 2)
 	type fn = func(*graph.Array) *graph.Array
-	for _, c := range []struct {
-		name    string
-		in, out graph.Spec
-		f       func(n int) fn
-	}{
-		{"PSum", graph.Spec{"d"}, nil, func(int) fn {
+	type collective struct {
+		name string
+		out  graph.Spec
+		f    func(n int) fn
+	}
+	cut := graph.Spec{"d"}
+	all := []collective{
+		{"PSum", nil, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.PSum(graph.Sum(graph.Sin(v), 0), "d") }
 		}},
-		{"PMean", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"PMean", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.Mul(v, graph.PMean(graph.Mean(v, 0), "d")) }
 		}},
-		{"PMax", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"PMax", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.Mul(v, graph.PMax(graph.ReduceMax(v, 0), "d")) }
 		}},
-		{"PMin", graph.Spec{"d"}, nil, func(int) fn {
+		{"PMin", nil, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.PMin(graph.ReduceMin(v, 0), "d") }
 		}},
-		{"AllGather", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"AllGather", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array {
 				all := graph.AllGather(v, "d")
 				return graph.Mul(v, graph.Sum(graph.Mul(all, all)))
 			}
 		}},
-		{"PPermute", graph.Spec{"d"}, graph.Spec{"d"}, func(n int) fn {
+		{"PPermute", cut, func(n int) fn {
 			return func(v *graph.Array) *graph.Array {
 				return graph.Mul(v, graph.PPermute(v, "d", graph.Ring(n, 1)...))
 			}
 		}},
-		{"AllToAll", graph.Spec{"d"}, graph.Spec{"", "d"}, func(n int) fn {
+		{"AllToAll", graph.Spec{"", "d"}, func(n int) fn {
 			return func(v *graph.Array) *graph.Array { // rows cut to columns cut
 				y := graph.AllToAll(graph.Reshape(v, v.Dim(0), n, 8/n, 2), "d", 1, 0)
 				return graph.Reshape(y, 8, 8/n, 2)
 			}
 		}},
-		{"AllGatherTiled", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"AllGatherTiled", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array {
 				all := graph.AllGatherTiled(v, "d", 1)
 				return graph.Mul(v, graph.Sum(graph.Mul(all, all)))
 			}
 		}},
-		{"AllToAllTiled", graph.Spec{"d"}, graph.Spec{"", "d"}, func(int) fn {
+		{"AllToAllTiled", graph.Spec{"", "d"}, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.Sin(graph.AllToAllTiled(v, "d", 1, 0)) }
 		}},
-		{"PSumScatter", graph.Spec{"d"}, graph.Spec{"d"}, func(n int) fn {
+		{"PSumScatter", cut, func(n int) fn {
 			return func(v *graph.Array) *graph.Array {
 				return graph.PSumScatter(graph.Reshape(graph.Sum(graph.Sin(v), 0), n, 8/n, 2), "d", 0)
 			}
 		}},
-		{"PSumScatterTiled", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"PSumScatterTiled", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array {
 				return graph.PSumScatterTiled(graph.Sum(graph.Sin(v), 0), "d", 0)
 			}
 		}},
-		{"AxisIndex", graph.Spec{"d"}, graph.Spec{"d"}, func(int) fn {
+		{"AxisIndex", cut, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.Mul(v, graph.Add(graph.AxisIndex("d"), 1)) }
 		}},
-		{"OrderedPSum", graph.Spec{"d"}, nil, func(int) fn {
+		{"OrderedPSum", nil, func(int) fn {
 			return func(v *graph.Array) *graph.Array { return graph.OrderedPSum(v, "d") }
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var ordered []*graph.Array
-			for _, n := range []int{1, 2, 4, 8} {
-				if n != 4 && c.name != "OrderedPSum" && !long.On() {
-					continue
+	}
+	var ordered [][]byte
+	for _, n := range []int{1, 2, 4, 8} {
+		m := graph.Mesh{{Name: "d", Size: n}}
+		some := all
+		if n != 4 && !long.On() {
+			some = all[len(all)-1:]
+		}
+		// check compares functions whose results have the spec out.
+		check := func(what string, names []string, fs []fn, out graph.Spec, tolerance float64) []*graph.Array {
+			f := func(v *graph.Array) (results []*graph.Array) {
+				for _, f := range fs {
+					results = append(results, f(v))
 				}
-				m := graph.Mesh{{Name: "d", Size: n}}
-				f := c.f(n)
-				want, err := Jit1(&Reference{}, graph.ShardMap(f, m, c.in, c.out))(x)
-				require.NoError(t, err)
-				got, err := ShardMap(client, f, m, c.in, c.out)(x)
-				require.NoError(t, err)
-				closeArrays(t, want, got, 1e-5, fmt.Sprint(n, " devices"))
-				ordered = append(ordered, got)
-
-				// The gradient of the sum of the result over all devices, taken inside and outside of the device
-				// function.
-				loss := func(f fn) fn { return func(v *graph.Array) *graph.Array { return graph.Sum(f(v)) } }
-				grad := func(v *graph.Array) *graph.Array { return graph.Grad(loss(f))(v) }
-				wantGrad, err := Jit1(&Reference{}, graph.ShardMap(grad, m, c.in, c.in))(x)
-				require.NoError(t, err)
-				gotGrad, err := ShardMap(client, grad, m, c.in, c.in)(x)
-				require.NoError(t, err)
-				closeArrays(t, wantGrad, gotGrad, 1e-4, fmt.Sprint(n, " devices, gradient"))
+				return results
 			}
-			if c.name != "OrderedPSum" {
-				return
+			want, err := Jit1(&Reference{}, graph.ShardMap(f, m, cut, out))(x)
+			require.NoError(t, err)
+			got, err := ShardMap(client, f, m, cut, out)(x)
+			require.NoError(t, err)
+			for i := range want {
+				closeArrays(t, want[i], got[i], tolerance, fmt.Sprintf("%s%s on %d devices", what, names[i], n))
 			}
-			first, err := ordered[0].Data()
-			require.NoError(t, err)
-			b0, err := first.HostBytes()
-			require.NoError(t, err)
-			for _, o := range ordered[1:] {
-				d, err := o.Data()
+			return got
+		}
+		groups := map[string][]collective{}
+		var names []string
+		var gradients []fn
+		for _, c := range some {
+			key := fmt.Sprintf("%q %v", c.out, strings.HasPrefix(c.name, "AllGather"))
+			groups[key] = append(groups[key], c)
+			names = append(names, c.name)
+			// The gradient of the sum of the result over all devices, taken inside and outside of the device function.
+			f := c.f(n)
+			gradients = append(gradients, graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(f(v)) }))
+		}
+		for _, key := range slices.Sorted(maps.Keys(groups)) {
+			var names []string
+			var fs []fn
+			for _, c := range groups[key] {
+				names, fs = append(names, c.name), append(fs, c.f(n))
+			}
+			got := check("", names, fs, groups[key][0].out, 1e-5)
+			if i := slices.Index(names, "OrderedPSum"); i >= 0 {
+				d, err := got[i].Data()
 				require.NoError(t, err)
 				b, err := d.HostBytes()
 				require.NoError(t, err)
-				require.Equal(t, b0, b, "an ordered sum does not depend on the number of devices")
+				ordered = append(ordered, b)
 			}
-		})
+		}
+		check("the gradient of ", names, gradients, cut, 1e-4)
+	}
+	require.Len(t, ordered, 4)
+	for _, o := range ordered[1:] {
+		require.Equal(t, ordered[0], o, "an ordered sum does not depend on the number of devices")
 	}
 }
 
@@ -200,34 +222,34 @@ func TestExtremesOverDevicesKeepNaN(t *testing.T) {
 	both := func(v *graph.Array) *graph.Array {
 		return graph.Add(graph.PMax(v, "d"), graph.Mul(2, graph.PMin(v, "d")))
 	}
-	for _, d := range []graph.DType{graph.Float32, graph.BFloat16, graph.Float64, graph.Int32} {
-		for at := range n {
-			rows := []float32{1, 2, inf, -inf, 3, 4, 1, 5, 2, 2, -inf, inf, 4, 4, 0, 1}
-			rows[4*at], rows[4*at+2] = nan, nan
-			x := graph.Convert(graph.Reshape(graph.Float32s(rows), n, 4), d)
-			fs := []func(*graph.Array) *graph.Array{
-				func(v *graph.Array) *graph.Array { return graph.PMax(v, "d") },
-				func(v *graph.Array) *graph.Array { return graph.PMin(v, "d") },
+	f := func(in []*graph.Array) (out []*graph.Array) {
+		for _, v := range in {
+			out = append(out, graph.PMax(v, "d"), graph.PMin(v, "d"))
+			if v.DType() == graph.Int32 {
+				continue
 			}
-			if d != graph.Int32 {
-				// The gradients by what is beside NaN: those by NaN itself are the compiler's, which makes 0 or NaN of
-				// 0 times 1/0.
-				fs = append(fs, func(v *graph.Array) *graph.Array {
-					d := graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(both(v)) })(v)
-					return graph.Select(graph.IsNaN(graph.PMax(v, "d")), 0, d)
-				})
-			}
-			for i, f := range fs {
-				want, err := Jit1(&Reference{}, graph.ShardMap(f, m, spec, spec))(x)
-				require.NoError(t, err)
-				got, err := ShardMap(client, f, m, spec, spec)(x)
-				require.NoError(t, err)
-				w, err := graph.Floats(want)
-				require.NoError(t, err)
-				g, err := graph.Floats(got)
-				require.NoError(t, err)
-				require.Equal(t, fmt.Sprint(w), fmt.Sprint(g), "function %d, %s, NaN on device %d", i, d, at)
-			}
+			// The gradients by what is beside NaN: those by NaN itself are the compiler's, which makes 0 or NaN of
+			// 0 times 1/0.
+			d := graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(both(v)) })(v)
+			out = append(out, graph.Select(graph.IsNaN(graph.PMax(v, "d")), 0, d))
+		}
+		return out
+	}
+	compiled, interpreted := ShardMap(client, f, m, spec, spec), Jit1(&Reference{}, graph.ShardMap(f, m, spec, spec))
+	for at := range n {
+		rows := []float32{1, 2, inf, -inf, 3, 4, 1, 5, 2, 2, -inf, inf, 4, 4, 0, 1}
+		rows[4*at], rows[4*at+2] = nan, nan
+		var in []*graph.Array
+		for _, d := range []graph.DType{graph.Float32, graph.BFloat16, graph.Float64, graph.Int32} {
+			in = append(in, graph.Convert(graph.Reshape(graph.Float32s(rows), n, 4), d))
+		}
+		want, err := interpreted(in)
+		require.NoError(t, err)
+		got, err := compiled(in)
+		require.NoError(t, err)
+		for i := range want {
+			require.Equal(t, fmt.Sprint(floats(t, want[i])), fmt.Sprint(floats(t, got[i])),
+				"result %d, %s, NaN on device %d", i, got[i].DType(), at)
 		}
 	}
 }

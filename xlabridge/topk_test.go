@@ -32,35 +32,38 @@ func TestTopK(t *testing.T) {
 				math.MaxFloat32, -math.MaxFloat32}[draw.IntN(9)]
 		}},
 	}
-	for _, size := range []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64},
-		{4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}} {
-		largest := Jit1(c, func(x *graph.Array) []*graph.Array {
-			v, i := graph.TopK(x, size.k)
-			return []*graph.Array{v, i}
-		})
-		for _, kind := range kinds {
-			for _, whole := range []bool{false, true} {
+	sizes := []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64},
+		{4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}}
+	largest := Jit1(c, func(in []*graph.Array) (out [][]*graph.Array) {
+		for i, x := range in {
+			v, at := graph.TopK(x, sizes[i].k)
+			out = append(out, []*graph.Array{v, at})
+		}
+		return out
+	})
+	for _, kind := range kinds {
+		for _, whole := range []bool{false, true} {
+			if whole && kind.name == "not finite" {
+				continue
+			}
+			var in []*graph.Array
+			for _, size := range sizes {
+				v := make([]float32, size.rows*size.n)
+				for i := range v {
+					v[i] = float32(kind.at(i%size.n, size.n))
+				}
+				x := graph.Float32s(v, size.rows, size.n)
+				if whole {
+					x = graph.Convert(graph.Mul(x, 1000), graph.Int32)
+				}
+				in = append(in, x)
+			}
+			out, err := largest(in)
+			require.NoError(t, err, kind.name)
+			for s, size := range sizes {
 				what := fmt.Sprintf("%s, %d rows of %d, largest %d, whole numbers %v", kind.name, size.rows, size.n,
 					size.k, whole)
-				x := make([]float32, size.rows*size.n)
-				for i := range x {
-					x[i] = float32(kind.at(i%size.n, size.n))
-				}
-				in := graph.Float32s(x, size.rows, size.n)
-				if whole {
-					if kind.name == "not finite" {
-						continue
-					}
-					in = graph.Convert(graph.Mul(in, 1000), graph.Int32)
-				}
-				out, err := largest(in)
-				require.NoError(t, err, what)
-				values, err := graph.Floats(out[0])
-				require.NoError(t, err, what)
-				indices, err := graph.Floats(out[1])
-				require.NoError(t, err, what)
-				given, err := graph.Floats(in)
-				require.NoError(t, err, what)
+				values, indices, given := floats(t, out[s][0]), floats(t, out[s][1]), floats(t, in[s])
 				for row := range size.rows {
 					from := given[row*size.n : (row+1)*size.n]
 					order := make([]int, size.n)
