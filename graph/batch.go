@@ -58,26 +58,27 @@ func LanesLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
 // gets one more axis. The function is traced once, unbatched.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
-	return func(a A) R { return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) }) }
+	return func(a A) R { return as[R](vmapCall([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) })) }
 }
 
 // VMap2 is VMap for functions of two arguments.
 func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
 	return func(a A, b B) R {
-		return vmapCall[R]([]any{a, b}, opts, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) })
+		return as[R](vmapCall([]any{a, b}, opts, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) }))
 	}
 }
 
 // VMap3 is VMap for functions of three arguments.
 func VMap3[A, B, C, R any](f func(A, B, C) R, opts ...VMapOption) func(A, B, C) R {
 	return func(a A, b B, c C) R {
-		return vmapCall[R]([]any{a, b, c}, opts, func(args []any) any {
+		return as[R](vmapCall([]any{a, b, c}, opts, func(args []any) any {
 			return f(as[A](args[0]), as[B](args[1]), as[C](args[2]))
-		})
+		}))
 	}
 }
 
-func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
+// vmapCall is compiled once, and not for each type.
+func vmapCall(args []any, opts []VMapOption, f func(args []any) any) any {
 	c := vmapConfig{size: -1}
 	for _, o := range opts {
 		o(&c)
@@ -127,7 +128,7 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	for i, o := range outs {
 		outs[i] = b.moveTo(o, outDims[i], checkAxis("VMap: OutAxis", c.out, g.Results[i].Rank()+1))
 	}
-	return unflattenAs[R](outTree, outs)
+	return outTree.Unflatten(outs)
 }
 
 // flattenArgs returns the leaves of all arguments, and for each leaf the number of its argument.

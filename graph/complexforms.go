@@ -16,6 +16,8 @@ import (
 func (o *Op) takesComplex() bool { return o.Complex || o.ComplexKinds != nil || o.EvalComplex != nil }
 
 // withComplex gives an elementwise op of one operand its reference for complex numbers.
+//
+//go:noinline
 func (o *Op) withComplex(f func(complex128) complex128) *Op {
 	o.EvalComplex = func(_ *Node, in []*Tensor) []*Tensor {
 		out := newTensor(in[0].Shape)
@@ -28,6 +30,8 @@ func (o *Op) withComplex(f func(complex128) complex128) *Op {
 }
 
 // withComplexPair gives an elementwise op of two operands its reference for complex numbers.
+//
+//go:noinline
 func (o *Op) withComplexPair(f func(x, y complex128) complex128) *Op {
 	o.EvalComplex = func(_ *Node, in []*Tensor) []*Tensor {
 		out := newTensor(in[0].Shape)

@@ -41,6 +41,8 @@ func costMove(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 2 * bytesOf(
 func costBody(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) }
 
 // costOf is the rule of ops that read their inputs and write their results, with so many operations.
+//
+//go:noinline
 func costOf(operations func(n *Node) float64) costRule {
 	return func(n *Node, _ func(*Node) int) Cost {
 		c := Cost{Bytes: bytesOf(n.Inputs) + bytesOf(n.Outs)}

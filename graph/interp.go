@@ -67,6 +67,8 @@ func newTensors(arrays []*Array) []*Tensor {
 }
 
 // evalInto is the Eval rule of ops whose reference fills its results, as a kernel does.
+//
+//go:noinline
 func evalInto(fill func(in, out []*Tensor)) func(n *Node, in []*Tensor) []*Tensor {
 	return func(n *Node, in []*Tensor) []*Tensor {
 		out := newTensors(n.Outs)

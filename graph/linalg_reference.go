@@ -85,6 +85,8 @@ func fillMatrices(in, outs []*Tensor, f func(in []dense) [][]float64) {
 }
 
 // matrixKernel is a kernel for the matrices under any leading axes.
+//
+//go:noinline
 func matrixKernel(target string, f func(config []int, in []dense) [][]float64) *Kernel {
 	return &Kernel{Target: target, Leading: true, evalConfig: func(config []int, in, out []*Tensor) {
 		fillMatrices(in, out, func(in []dense) [][]float64 { return f(config, in) })

@@ -206,7 +206,8 @@ func extremeValues(d DType, kind int) []uint64 {
 var largest = map[DType]float64{Float32: math.MaxFloat32, Float64: math.MaxFloat64, Float16: 65504,
 	BFloat16: 0x1.fep127}
 
-// Table holds every op by name.
+// Table holds every op by name. Functions that turn a function into a rule for it are not inlined: for each call of
+// what they were given, the compiler would search the initialisation of the whole table.
 var Table = map[string]*Op{}
 
 func register(op *Op) *Op {

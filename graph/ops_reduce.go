@@ -61,6 +61,8 @@ func extreme(sign int) func(DType) *Tensor {
 }
 
 // arith combines two elements by the function of their class; u nil: i takes unsigned integers too.
+//
+//go:noinline
 func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y uint64) uint64,
 	c func(x, y complex128) complex128) func(a *Tensor, k int, b *Tensor, j int) {
 	return func(a *Tensor, k int, b *Tensor, j int) {

@@ -197,6 +197,12 @@ func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
 // the new carry and an output; outputs are stacked along a new axis 0. The carry keeps its structure and shapes. With
 // xs None{}, Length gives the number of steps.
 func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C, Y) {
+	carry, ys := scan(func(c, x any) (any, any) { return f(as[C](c), as[X](x)) }, init, xs, opts)
+	return as[C](carry), as[Y](ys)
+}
+
+// scan is Scan for trees of any type. It is compiled once, and not for each type.
+func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys any) {
 	a := scanAttrs{length: -1, unroll: 1}
 	for _, o := range opts {
 		o(&a)
@@ -229,7 +235,7 @@ func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C
 	a.carry = len(carry)
 	var outTree *Tree
 	body, captured := buildGraph(steps, nil, func(p []*Array) []*Array {
-		c, y := f(unflattenAs[C](carryTree, p[:a.carry]), unflattenAs[X](inTree, p[a.carry:]))
+		c, y := f(carryTree.Unflatten(p[:a.carry]), inTree.Unflatten(p[a.carry:]))
 		next, t := Flatten(c)
 		checkCarry("Scan", carryTree, shapesOf(carry), t, shapesOf(next))
 		ys, yt := Flatten(y)
@@ -238,7 +244,7 @@ func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C
 	})
 	a.consts = len(captured)
 	outs := apply(op("scan"), a, slices.Concat(captured, carry, in), body)
-	return unflattenAs[C](carryTree, outs[:a.carry]), unflattenAs[Y](outTree, outs[a.carry:])
+	return carryTree.Unflatten(outs[:a.carry]), outTree.Unflatten(outs[a.carry:])
 }
 
 // Map applies f to each slice of xs along axis 0, one after the other, and stacks the results. VMap does all at once;

@@ -131,15 +131,21 @@ func While[C any](cond func(C) *Array, body func(C) C, init C) C {
 
 // NamedWhile is While with a name for the loop; see Node.LoopName.
 func NamedWhile[C any](name string, cond func(C) *Array, body func(C) C, init C) C {
+	return as[C](while(name, func(c any) *Array { return cond(as[C](c)) }, func(c any) any { return body(as[C](c)) },
+		init))
+}
+
+// while is NamedWhile for trees of any type. It is compiled once, and not for each type.
+func while(name string, cond func(c any) *Array, body func(c any) any, init any) any {
 	leaves, tree := Flatten(init)
 	outs := whileLoop(name, func(p []*Array) *Array {
-		return cond(unflattenAs[C](tree, p))
+		return cond(tree.Unflatten(p))
 	}, func(p []*Array) []*Array {
-		out, t := Flatten(body(unflattenAs[C](tree, p)))
+		out, t := Flatten(body(tree.Unflatten(p)))
 		checkCarry("While", tree, shapesOf(leaves), t, shapesOf(out))
 		return out
 	}, leaves)
-	return unflattenAs[C](tree, outs)
+	return tree.Unflatten(outs)
 }
 
 func batchWhile(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {

@@ -177,13 +177,13 @@ func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes,
 		for i, x := range xs {
 			anys[i] = x
 		}
-		return vmapCall[*Array](anys, append(opts, InAxes(axes...), OutAxis(-1)), func(a []any) any {
+		return as[*Array](vmapCall(anys, append(opts, InAxes(axes...), OutAxis(-1)), func(a []any) any {
 			xs := make([]*Array, len(a))
 			for i := range a {
 				xs[i] = a[i].(*Array)
 			}
 			return c.Fn(xs)
-		})
+		}))
 	})
 	require.NoError(t, err, "mask %b lanes %d", mask, lanes)
 	require.NoError(t, p.Graph.Verify())

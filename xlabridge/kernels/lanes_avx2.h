@@ -27,8 +27,10 @@ static inline void transpose8x8(__m256 r[LANES]) {
   }
 }
 
-// to_columns transposes 8 rows of n elements, which begin stride elements apart, to n rows of 8.
-static inline void to_columns(const float *restrict rows, int64_t stride, int64_t n, float *restrict columns) {
+// to_columns transposes 8 rows of n elements, which begin stride elements apart, to n rows of 8. It is compiled once,
+// not in each of its callers.
+static __attribute__((noinline, unused)) void to_columns(const float *restrict rows, int64_t stride, int64_t n,
+                                                         float *restrict columns) {
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
     __m256 r[LANES];
@@ -41,7 +43,8 @@ static inline void to_columns(const float *restrict rows, int64_t stride, int64_
 }
 
 // to_rows transposes n rows of 8 elements to 8 rows, which begin stride elements apart.
-static inline void to_rows(const float *restrict columns, int64_t n, float *restrict rows, int64_t stride) {
+static __attribute__((noinline, unused)) void to_rows(const float *restrict columns, int64_t n, float *restrict rows,
+                                                      int64_t stride) {
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
     __m256 r[LANES];
