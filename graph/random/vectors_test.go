@@ -298,7 +298,7 @@ var madeOf = map[string]string{"loggamma": "gamma", "beta": "gamma", "dirichlet"
 	"f": "gamma", "t": "gamma", "generalized_normal": "gamma", "ball": "gamma", "double_sided_maxwell": "gamma",
 	"loggamma_slope": "gamma_slope", "multinomial": "binomial", "lognormal": "maxwell",
 	"multivariate_normal": "maxwell", "wald": "maxwell", "logistic": "cauchy", "laplace": "cauchy", "pareto": "cauchy",
-	"rayleigh": "cauchy",
+	"rayleigh":    "cauchy",
 	"weibull_min": "cauchy", "triangular": "cauchy", "exponential": "cauchy", "gumbel": "cauchy", "geometric": "cauchy",
 	"bernoulli": "cauchy", "rademacher": "cauchy"}
 
