@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,12 +23,13 @@ func asksVersion(cmd *cobra.Command) bool {
 	return err == nil && asks
 }
 
-// versionAlone drops the word after --version, which prints the version whatever follows.
+// versionAlone drops the argument after --version, which names no command then: the flag prints the version before
+// words such as "study run". A flag that is the last argument stays.
 func versionAlone(args []string) []string {
-	if len(args) == 2 && (args[0] == "--version" || args[0] == "-v") && !strings.HasPrefix(args[1], "-") {
-		return args[:1]
+	if len(args) < 2 || args[0] != "--version" && args[0] != "-v" || len(args) == 2 && strings.HasPrefix(args[1], "-") {
+		return args
 	}
-	return args
+	return slices.Delete(slices.Clone(args), 1, 2)
 }
 
 // hideVersion hides --version on pages of help that another command prints.
