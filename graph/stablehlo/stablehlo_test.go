@@ -87,10 +87,10 @@ func (e exported) floats() (places []int) {
 }
 
 // 30.10: functions that JAX exported have JAX's values and gradients, here and in XLA.
-// Seven cases are one program.
+// Five cases are one program.
 func TestJAX(t *testing.T) {
 	client := xlatest.Open(t, 1)
-	for some := range slices.Chunk(cases(t), 7) {
+	for some := range slices.Chunk(cases(t), 5) {
 		var in [][]*graph.Array
 		var functions []*stablehlo.Function
 		for _, c := range some {
