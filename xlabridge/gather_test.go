@@ -92,8 +92,8 @@ func manyParts(n int) *graph.Array {
 	return graph.Sin(graph.Mul(graph.Reshape(graph.Convert(graph.Iota(n*12), graph.Float32), n*4, 3), 1.7))
 }
 
-// The gather kernel gives the results of the interpreter, in which devices are lanes, call after call. Every third is one
-// program. The short form takes another number of devices for each program.
+// The gather kernel gives the results of the interpreter, in which devices are lanes, call after call. Every third is
+// one program. The short form takes another number of devices for each program.
 func TestGatherKernel(t *testing.T) {
 	client := open(t, Options{Devices: 8})
 	cut := graph.Spec{"d"}
