@@ -155,27 +155,27 @@ func TestBF16DotOfExtremes(t *testing.T) {
 		flat = append(flat, row...)
 	}
 	x := graph.Convert(graph.Float64s(flat, len(rows), 3), graph.BFloat16)
+	var calls []sample
+	for _, columns := range []int{1, 5, 33} {
+		y := graph.Ones(graph.ShapeOf(graph.BFloat16, 3, columns))
+		calls = append(calls, sample{fmt.Sprintf("%d columns", columns), func(in []*array) []*array {
+			return []*array{graph.Dot(in[0], in[1])}
+		}, []*array{x, y}}, sample{fmt.Sprintf("%d columns, transposed", columns), func(in []*array) []*array {
+			return []*array{graph.Einsum("ji,jk->ik", in[0], in[1])}
+		}, []*array{graph.Transpose(x, 1, 0), y}})
+	}
 	eachSet(t, kernels.BF16, func(t *testing.T) {
-		for _, columns := range []int{1, 5, 33} {
-			for _, transposed := range []bool{false, true} {
-				y := graph.Ones(graph.ShapeOf(graph.BFloat16, 3, columns))
-				got, err := Jit2(c, func(x, y *graph.Array) *graph.Array {
-					if transposed {
-						return graph.Einsum("ji,jk->ik", x, y)
-					}
-					return graph.Dot(x, y)
-				})(map[bool]*graph.Array{false: x, true: graph.Transpose(x, 1, 0)}[transposed], y)
-				require.NoError(t, err)
-				for i, v := range floats(t, got) {
-					w, what := want[i/columns], fmt.Sprintf("row %d of %d columns", i/columns, columns)
-					switch {
-					case math.IsNaN(w):
-						assert.True(t, math.IsNaN(v), "%s is %v", what, v)
-					case math.IsInf(w, 0):
-						assert.Equal(t, w, v, what)
-					default:
-						assert.InDelta(t, w, v, 1e-2*math.Abs(w), what)
-					}
+		for k, got := range together(t, c, calls) {
+			columns := got[0].Dim(1)
+			for i, v := range floats(t, got[0]) {
+				w, what := want[i/columns], fmt.Sprintf("row %d of %s", i/columns, calls[k].name)
+				switch {
+				case math.IsNaN(w):
+					assert.True(t, math.IsNaN(v), "%s is %v", what, v)
+				case math.IsInf(w, 0):
+					assert.Equal(t, w, v, what)
+				default:
+					assert.InDelta(t, w, v, 1e-2*math.Abs(w), what)
 				}
 			}
 		}

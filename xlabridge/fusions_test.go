@@ -17,7 +17,7 @@ import (
 func TestEntriesWithoutFusions(t *testing.T) {
 	dir := t.TempDir()
 	x := graph.Reshape(graph.Sin(graph.Arange(0, 4096, 1)), 64, 64)
-	for _, s := range []struct {
+	cases := []struct {
 		name string
 		f    func(x *array) *array
 	}{
@@ -35,28 +35,35 @@ func TestEntriesWithoutFusions(t *testing.T) {
 			}, x, graph.Iota(5))
 			return y
 		}},
-	} {
-		var want []float64
-		for i, state := range []string{CacheMiss, CacheHit} {
-			c := open(t, Options{CacheDir: dir})
-			p, err := graph.Trace(s.name, s.f, x)
-			require.NoError(t, err, s.name)
-			e, err := c.Compile(p, CompileOptions{})
-			require.NoError(t, err, s.name)
-			require.Equal(t, state, e.Executable.Info().Cache, s.name)
-			out, err := e.Call([]*array{x})
-			require.NoError(t, err, s.name)
-			got := parts(t, out[0])
-			if i == 0 {
-				want = got
-			} else {
-				format, code, err := e.Executable.Optimized()
-				require.NoError(t, err, s.name)
-				_, err = hlo.Parse(format, code)
-				require.NoError(t, err, s.name)
-				require.Contains(t, string(code), "fused", s.name)
+	}
+	want := make([][]float64, len(cases))
+	for i, state := range []string{CacheMiss, CacheHit} {
+		c := open(t, Options{CacheDir: dir})
+		p, err := graph.Trace("fusions", func(x *array) (out []*array) {
+			for _, s := range cases {
+				out = append(out, s.f(x))
 			}
-			require.Equal(t, want, got, s.name)
+			return out
+		}, x)
+		require.NoError(t, err)
+		e, err := c.Compile(p, CompileOptions{})
+		require.NoError(t, err)
+		require.Equal(t, state, e.Executable.Info().Cache)
+		out, err := e.Call([]*array{x})
+		require.NoError(t, err)
+		for k, s := range cases {
+			got := parts(t, out[k])
+			if i == 0 {
+				want[k] = got
+			}
+			require.Equal(t, want[k], got, s.name)
+		}
+		if i == 1 {
+			format, code, err := e.Executable.Optimized()
+			require.NoError(t, err)
+			_, err = hlo.Parse(format, code)
+			require.NoError(t, err)
+			require.Contains(t, string(code), "fused")
 		}
 	}
 }

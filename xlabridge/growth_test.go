@@ -30,8 +30,8 @@ func resident(t *testing.T) int64 {
 }
 
 // TestNoGrowth compiles, runs and closes a program hundreds of times over, in the long form thousands, with a cache and
-// with donated and undonated arguments: memory stays within 9 KiB a round. An allocator grows now and then, a leak grows
-// in every stretch of rounds.
+// with donated and undonated arguments: memory stays within 9 KiB a round. An allocator grows now and then, a leak
+// grows in every stretch of rounds.
 func TestNoGrowth(t *testing.T) {
 	const stretches = 4
 	warm, rounds, allowed := 50, 50, 50*9<<10

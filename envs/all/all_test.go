@@ -19,7 +19,7 @@ import (
 )
 
 // Every environment that comes with xlarun keeps what its Spec and the interfaces promise, in the short form for the
-// first 250 steps.
+// first 150 steps.
 func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
 		"Pendulum-v1",
@@ -41,7 +41,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 			env, err := envs.Make(id)
 			require.NoError(t, err)
 			require.Equal(t, id, env.Spec().ID)
-			steps := 250
+			steps := 150
 			if long.On() {
 				steps = 1000
 			}

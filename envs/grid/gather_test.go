@@ -111,7 +111,7 @@ func (w *world) observation() (all []float64) {
 }
 
 // Random play follows the rules, written down with loops over cells, in each of its steps. The short form compiles the
-// usual size and one whose rows have two words, and interprets fewer steps of the others.
+// usual size and one whose rows have two words, for half of the steps, and interprets fewer steps of the others.
 func TestStepsFollowTheRules(t *testing.T) {
 	client := xlatest.OpenCPU(t, 0)
 	for i, c := range []struct {
@@ -143,8 +143,10 @@ func TestStepsFollowTheRules(t *testing.T) {
 	} {
 		var b xlabridge.Backend = client
 		played := 2000
-		if !long.On() && c.height != 16 && c.height != 32 {
-			b, played = &xlabridge.Reference{}, 600
+		if !long.On() {
+			if played = 1000; c.height != 16 && c.height != 32 {
+				b, played = &xlabridge.Reference{}, 300
+			}
 		}
 		p := with(c.g, c.change)
 		p.MaxSteps = envs.Steps(played)
@@ -219,9 +221,9 @@ func TestStepsFollowTheRules(t *testing.T) {
 }
 
 // Grids of other sizes, and parameters at their ends, keep what every environment promises, in the short form for the
-// first 100 steps.
+// first 60 steps.
 func TestOtherSizes(t *testing.T) {
-	steps := 100
+	steps := 60
 	if long.On() {
 		steps = 1000
 	}

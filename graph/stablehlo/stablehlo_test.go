@@ -3,6 +3,7 @@ package stablehlo_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,47 +87,58 @@ func (e exported) floats() (places []int) {
 }
 
 // 30.10: functions that JAX exported have JAX's values and gradients, here and in XLA.
+// Five cases are one program.
 func TestJAX(t *testing.T) {
 	client := xlatest.Open(t, 1)
-	for _, c := range cases(t) {
-		t.Run(c.Name, func(t *testing.T) {
+	for some := range slices.Chunk(cases(t), 5) {
+		var in [][]*graph.Array
+		var functions []*stablehlo.Function
+		for _, c := range some {
 			f, err := stablehlo.Parse(c.Name, c.Text)
-			require.NoError(t, err)
-			run := func(b xlabridge.Backend) {
-				out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array { return f.Call(in...) })(
-					arrays(c.Inputs))
-				require.NoError(t, err)
-				equal(t, c.Outputs, out, 2e-6)
-				if c.Gradients == nil {
-					return
-				}
-				gradients, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array {
-					all := make([]*graph.Array, len(in))
-					copy(all, in)
-					free := make([]*graph.Array, 0, len(in))
-					for _, i := range c.floats() {
-						free = append(free, in[i])
+			require.NoError(t, err, c.Name)
+			in, functions = append(in, arrays(c.Inputs)), append(functions, f)
+		}
+		for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, client} {
+			type results struct{ Values, Gradients []*graph.Array }
+			out, err := xlabridge.Jit1(b, func(in [][]*graph.Array) (out []results) {
+				for i, c := range some {
+					r := results{Values: functions[i].Call(in[i]...)}
+					if c.Gradients != nil {
+						r.Gradients = c.gradients(functions[i], in[i])
 					}
-					return graph.Grad(func(free []*graph.Array) *graph.Array {
-						for k, i := range c.floats() {
-							all[i] = free[k]
-						}
-						total := graph.Scalar(0)
-						for _, y := range f.Call(all...) {
-							if y.DType() == graph.Float32 {
-								total = total.Add(y.Sum())
-							}
-						}
-						return total
-					})(free)
-				})(arrays(c.Inputs))
-				require.NoError(t, err)
-				equal(t, c.Gradients, gradients, 1e-5)
+					out = append(out, r)
+				}
+				return out
+			})(in)
+			require.NoError(t, err)
+			for i, c := range some {
+				t.Run(c.Name, func(t *testing.T) {
+					equal(t, c.Outputs, out[i].Values, 2e-6)
+					equal(t, c.Gradients, out[i].Gradients, 1e-5)
+				})
 			}
-			run(&xlabridge.Reference{})
-			run(client)
-		})
+		}
 	}
+}
+
+// gradients are those of the sum of all float results by the float inputs.
+func (e exported) gradients(f *stablehlo.Function, in []*graph.Array) []*graph.Array {
+	all, free := slices.Clone(in), make([]*graph.Array, 0, len(in))
+	for _, i := range e.floats() {
+		free = append(free, in[i])
+	}
+	return graph.Grad(func(free []*graph.Array) *graph.Array {
+		for k, i := range e.floats() {
+			all[i] = free[k]
+		}
+		total := graph.Scalar(0)
+		for _, y := range f.Call(all...) {
+			if y.DType() == graph.Float32 {
+				total = total.Add(y.Sum())
+			}
+		}
+		return total
+	})(free)
 }
 
 // Net is the tree of the case mlp: fields and elements are in JAX's order.
