@@ -128,7 +128,9 @@ func (f fault) run(root string, long bool) (r result, err error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return r, err
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		return r, fmt.Errorf("%s: read what go test prints: %w", f.Name, err)
 	}
 	if err := c.Wait(); (err != nil) != (len(r.failed) > 0) {
 		return r, fmt.Errorf("%s: go test: %w, and %d tests failed", f.Name, err, len(r.failed))
