@@ -5,6 +5,7 @@ package xlarun_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -119,7 +120,7 @@ var rooms = []room{
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},
 		[]string{}},
-	{"cmd/internal/...", []string{"xlabridge/...", "internal/budget", "internal/programs"}, nil},
+	{"cmd/internal/...", []string{"xlabridge/...", "cmd/xlarun/console", "internal/budget", "internal/programs"}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
 	{"notebook", []string{"graph", "internal/chart"}, []string{}},
@@ -187,23 +188,32 @@ type goPackage struct {
 	XTestGoFiles []string
 }
 
-// listed are answers of goList by its arguments.
+// goList lists packages for this machine.
+func goList(t *testing.T, args ...string) []goPackage {
+	t.Helper()
+	return goListFor(t, nil, args...)
+}
+
+// listed are answers of goListFor by its variables and arguments.
 var listed = map[string][]goPackage{}
 
-func goList(t *testing.T, args ...string) (packages []goPackage) {
+// goListFor lists packages with variables of the environment that win over this process's.
+func goListFor(t *testing.T, env []string, args ...string) (packages []goPackage) {
 	t.Helper()
-	if known, ok := listed[strings.Join(args, " ")]; ok {
+	key := fmt.Sprint(env, args)
+	if known, ok := listed[key]; ok {
 		return known
 	}
 	const fields = "-json=ImportPath,Standard,Imports,Module,TestGoFiles,XTestGoFiles"
 	cmd := exec.Command("go", append([]string{"list", fields}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
 		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) {
-			listed[strings.Join(args, " ")] = packages
+			listed[key] = packages
 			return packages
 		}
 		require.NoError(t, err)

@@ -25,9 +25,8 @@ var programsList = flag.String("programs", "", "a file that XLARUN_PROGRAMS=FILE
 // weights is what internal/budget/budget.toml holds.
 type weights struct {
 	Xlarun struct {
-		Packages          int
-		Modules           []string
-		NoDeadCodeBarrier bool `toml:"no-dead-code-barrier"`
+		Packages int
+		Modules  []string
 	}
 	Tests struct {
 		Binaries int
@@ -52,7 +51,6 @@ func TestBudget(t *testing.T) {
 	got.Xlarun.Packages, got.Xlarun.Modules = partsOf(t, "./cmd/xlarun")
 	var want weights
 	require.NoError(t, budget.Read(".", budget.File, &want))
-	got.Xlarun.NoDeadCodeBarrier = (*update || want.Xlarun.NoDeadCodeBarrier) && !keepsDeadCode(t, "./cmd/xlarun")
 	got.Tests.Binaries, got.Tests.Twice = testBinaries(t, texts)
 	if *update {
 		require.NoError(t, os.WriteFile(budget.File, []byte(got.text()), 0o644))
@@ -68,9 +66,9 @@ func TestBudget(t *testing.T) {
 	check("cmd/xlarun is built of %d packages", got.Xlarun.Packages, 1, want.Xlarun.Packages)
 	require.Equal(t, want.Xlarun.Modules, got.Xlarun.Modules, "modules that have a part in cmd/xlarun: leave the new "+
 		"ones out, or run `%s` and say why in the commit", weigh)
-	require.Equal(t, want.Xlarun.NoDeadCodeBarrier, got.Xlarun.NoDeadCodeBarrier, "the linker keeps all exported "+
-		"methods of cmd/xlarun, since something looks for a method by a name that is no constant (go build "+
-		"-ldflags=-dumpdep, ReflectMethod): take it out")
+	require.False(t, keepsDeadCode(t, "./cmd/xlarun"), "the linker keeps all exported methods of cmd/xlarun, since "+
+		"something looks for a method by a name that is no constant (go build -ldflags=-dumpdep, ReflectMethod): take "+
+		"it out")
 	check("there are %d test binaries", got.Tests.Binaries, 1, want.Tests.Binaries)
 	require.Equal(t, want.Tests.Twice, got.Tests.Twice, "packages with C or %d lines whose tests lie inside of them, "+
 		"so that they are compiled twice: name the tests' package PACKAGE_test, or run `%s`", twiceLines, weigh)
@@ -180,10 +178,7 @@ func wordsOf(documents map[string]string) map[string]int {
 // partsOf returns the number of packages that a program is built of, and their modules.
 func partsOf(t *testing.T, program string) (packages int, modules []string) {
 	t.Helper()
-	t.Setenv("GOOS", "linux")
-	t.Setenv("GOARCH", "amd64")
-	t.Setenv("CGO_ENABLED", "1")
-	all := goList(t, "-deps", program)
+	all := goListFor(t, []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1"}, "-deps", program)
 	for _, p := range all {
 		if p.Module != nil && p.Module.Path != "xlarun" {
 			modules = append(modules, p.Module.Path)
@@ -235,8 +230,8 @@ func (w weights) text() string {
 	}
 	fmt.Fprintf(&b, "# What the repository may weigh. `%s` writes this file. A commit that raises a\n"+
 		"# number says why.\n\n", weigh)
-	fmt.Fprintf(&b, "[xlarun] # what cmd/xlarun is built of, on Linux with C\npackages = %d\nmodules = %s\n"+
-		"no-dead-code-barrier = %v\n\n", w.Xlarun.Packages, list(w.Xlarun.Modules), w.Xlarun.NoDeadCodeBarrier)
+	fmt.Fprintf(&b, "[xlarun] # what cmd/xlarun is built of, on Linux with C\npackages = %d\nmodules = %s\n\n",
+		w.Xlarun.Packages, list(w.Xlarun.Modules))
 	fmt.Fprintf(&b, "[tests] # twice: packages with C or %d lines that are compiled again for tests inside of them\n"+
 		"binaries = %d\ntwice = %s\n\n", twiceLines, w.Tests.Binaries, list(w.Tests.Twice))
 	fmt.Fprintf(&b, "[lines] # without tests, of tests\n")

@@ -55,7 +55,7 @@ func TestGolden(t *testing.T) {
 			continue
 		}
 		folder := fmt.Sprint("run", i)
-		do(t, append(r.Args(), "--checkpoint-every", "2", "--keep", "100", "--out", folder)...)
+		inProcess.Do(t, append(r.Args(), "--checkpoint-every", "2", "--keep", "100", "--out", folder)...)
 		rows, digest := written(t, folder)
 		digests[r.Name], exports[r.Name] = digest, exported(t, r.Args()[0], folder)
 		if kind == "" {
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 
 		stopped := folder + "-stopped"
 		stoppedAtFirst(t, folder, stopped)
-		do(t, r.Args()[0], "--resume", stopped)
+		inProcess.Do(t, r.Args()[0], "--resume", stopped)
 		sameRun(t, folder, stopped)
 	}
 	if *update {
@@ -124,7 +124,7 @@ func exported(t *testing.T, kind, folder string) map[string]string {
 	}
 	digests := map[string]string{}
 	for _, ending := range endings {
-		do(t, "export", folder, "--out", folder+ending)
+		inProcess.Do(t, "export", folder, "--out", folder+ending)
 		digests[ending] = fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, folder+ending))))
 	}
 	return digests

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,15 +23,22 @@ func TestExitStatus(t *testing.T) {
 	require.Contains(t, shelltest.New(t).Refused(t, "evolve", "--pop", "0"), "--pop got 0")
 }
 
-// do runs a command that must succeed in this process, and returns its output.
-func do(t *testing.T, args ...string) (stdout string) {
-	t.Helper()
-	var out, stderr bytes.Buffer
-	streams := cli.Streams{Out: &out, Err: &stderr, Env: os.Getenv}
-	require.Equal(t, cli.StatusOK, cli.Run(t.Context(), args, streams), "%v: %s", args, &stderr)
-	require.Empty(t, stderr.String(), "%v", args)
-	return out.String()
+// Without a home folder, which some libraries look for as they start, the program says nothing but what it is asked.
+func TestStartWithoutHome(t *testing.T) {
+	s := shelltest.New(t)
+	for _, home := range [][]string{nil, {"HOME="}} {
+		p := s.Command("version")
+		p.Env = slices.DeleteFunc(p.Env, func(v string) bool { return strings.HasPrefix(v, "HOME=") })
+		p.Env = append(p.Env, home...)
+		require.NoError(t, p.Start())
+		require.Equal(t, 0, p.Ended(), "%v: %s", home, &p.Err)
+		require.Empty(t, p.Err.String(), "%v", home)
+		require.Regexp(t, `^xlarun \d`, p.Out.String(), "%v", home)
+	}
 }
+
+// inProcess runs commands without a process of their own.
+var inProcess = shelltest.Program(cli.Run)
 
 // fails runs a command that must fail in this process, and returns its error.
 func fails(t *testing.T, status int, args ...string) string {

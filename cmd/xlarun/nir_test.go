@@ -24,16 +24,16 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	run := []string{"evolve", "MountainCar-v0", "--backend", "reference", "--policy", "nir:network.nir",
 		"--policy.input", "observation", "--policy.substeps", "1", "--pop", "16", "--steps", "2", "--judge", "1",
 		"--target", "0", "--restarts", "ipop"}
-	do(t, append(run, "--generations", "30", "--out", "whole")...)
+	inProcess.Do(t, append(run, "--generations", "30", "--out", "whole")...)
 	require.Contains(t, read(t, "whole", "metrics.jsonl"), `"restarts":1`)
 	require.Equal(t, read(t, "network.nir"), read(t, "whole", "policy.copy"))
-	do(t, append(run, "--generations", "20", "--out", "gone")...)
+	inProcess.Do(t, append(run, "--generations", "20", "--out", "gone")...)
 	for _, name := range []string{"changed", "damaged"} {
 		require.NoError(t, os.CopyFS(name, os.DirFS("gone")))
 	}
 	resume := func(name string) []string { return []string{"evolve", "--resume", name, "--generations", "30"} }
 	goesOn := func(name string) {
-		do(t, resume(name)...)
+		inProcess.Do(t, resume(name)...)
 		for _, file := range []string{"metrics.jsonl", "best.safetensors", "centre.safetensors", "policy.copy"} {
 			require.Equal(t, read(t, "whole", file), read(t, name, file), "%s: %s", name, file)
 		}
@@ -43,9 +43,9 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	require.NoError(t, os.Remove("network.nir"))
 	goesOn("gone")
 	members := []string{"--members", "3", "--backend", "reference", "--out"}
-	do(t, append([]string{"sample", "gone"}, append(members, "gone.safetensors")...)...)
+	inProcess.Do(t, append([]string{"sample", "gone"}, append(members, "gone.safetensors")...)...)
 	require.NoError(t, g.WriteFile("network.nir"))
-	do(t, append([]string{"sample", "whole"}, append(members, "whole.safetensors")...)...)
+	inProcess.Do(t, append([]string{"sample", "whole"}, append(members, "whole.safetensors")...)...)
 	require.Equal(t, read(t, "whole.safetensors"), read(t, "gone.safetensors"))
 	require.NoError(t, os.Remove("network.nir"))
 	// A copy that is damaged is none: the file itself is wanted.

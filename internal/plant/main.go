@@ -128,7 +128,9 @@ func (f fault) run(root string, long bool) (r result, err error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return r, err
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		return r, fmt.Errorf("%s: read what go test prints: %w", f.Name, err)
 	}
 	if err := c.Wait(); (err != nil) != (len(r.failed) > 0) {
 		return r, fmt.Errorf("%s: go test: %w, and %d tests failed", f.Name, err, len(r.failed))
@@ -180,11 +182,13 @@ func plantAll(long bool, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("| | what is broken | where | noticed by |\n| --- | --- | --- | --- |")
 	planted, noticed, later, wrong := 0, 0, 0, 0 // later: by the long form alone
 	for i, f := range all {
 		if !wanted(f, i+1, args) {
 			continue
+		}
+		if planted == 0 {
+			fmt.Println("| | what is broken | where | noticed by |\n| --- | --- | --- | --- |")
 		}
 		root := strings.TrimSpace(string(root))
 		r, err := f.run(root, false)
@@ -206,10 +210,14 @@ func plantAll(long bool, args []string) error {
 		}
 		fmt.Printf("| %d | %s | `%s` | %s |\n", i+1, f.Name, f.File, by)
 	}
+	if planted == 0 {
+		return fmt.Errorf("no fault is called %s: name one of the %d by its number or a part of its name",
+			strings.Join(args, " or "), len(all))
+	}
 	summary := fmt.Sprintf("of %d faults the short form notices %d, the long form %d more; %d do not compile", planted,
 		noticed, later, wrong)
 	missed := planted - noticed - wrong
-	if planted == 0 || wrong > 0 || long && missed > later || missed > len(all)/10 {
+	if wrong > 0 || long && missed > later || missed > len(all)/10 {
 		return fmt.Errorf("%s", summary)
 	}
 	fmt.Println("\n" + summary)

@@ -67,27 +67,36 @@ func Small(t testing.TB, name string, more ...string) []string {
 	return append(All[i].Args(), more...)
 }
 
-// Pictures writes a folder with the four files of a small data set like MNIST.
+// Pictures writes a folder with the four files of a small data set like MNIST, of noise.
 func Pictures(t testing.TB, folder string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	write := func(file string, limit byte, dims ...int) {
-		text, n := []byte{0, 0, 8, byte(len(dims))}, 1
-		for _, d := range dims {
-			text, n = binary.BigEndian.AppendUint32(text, uint32(d)), n*d
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"train", 101}, {"t10k", 37}} {
+		pixels, labels := make([]byte, part.n*5*5), make([]byte, part.n)
+		for i := range pixels {
+			pixels[i] = byte(r.IntN(256)) % 255
 		}
-		for i := range n {
-			x := byte(i)
-			if len(dims) > 1 {
-				x = byte(r.IntN(256))
-			}
-			text = append(text, x%limit)
+		for i := range labels {
+			labels[i] = byte(i) % 10
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(folder, file), text, 0o600))
+		WritePart(t, folder, part.name, 5, pixels, labels)
 	}
+}
+
+// WritePart writes the two files of a part of a data set like MNIST: square pictures with this many rows, and labels.
+func WritePart(t testing.TB, folder, part string, rows int, pixels, labels []byte) {
+	t.Helper()
 	require.NoError(t, os.MkdirAll(folder, 0o755))
-	write("train-images-idx3-ubyte", 255, 101, 5, 5)
-	write("train-labels-idx1-ubyte", 10, 101)
-	write("t10k-images-idx3-ubyte", 255, 37, 5, 5)
-	write("t10k-labels-idx1-ubyte", 10, 37)
+	write := func(file string, content []byte, dims ...int) {
+		text := []byte{0, 0, 8, byte(len(dims))}
+		for _, d := range dims {
+			text = binary.BigEndian.AppendUint32(text, uint32(d))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, part+file), append(text, content...), 0o600))
+	}
+	write("-images-idx3-ubyte", pixels, len(labels), rows, rows)
+	write("-labels-idx1-ubyte", labels, len(labels))
 }

@@ -1,4 +1,4 @@
-// Package shelltest starts processes of a program, and kills them, in tests.
+// Package shelltest runs commands of a program in tests, in this process or in others, which it kills.
 package shelltest
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/budget"
 	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
@@ -172,10 +173,40 @@ func (s *Shell) Do(t *testing.T, args ...string) (stdout string) {
 // Result runs a command with --json and returns its last line.
 func (s *Shell) Result(t *testing.T, args ...string) map[string]any {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(s.Do(t, append(args, "--json")...)), "\n")
-	var r map[string]any
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%v", args)
+	return lastLine(t, s.Do(t, append(args, "--json")...))
+}
+
+// lastLine is the JSON object in the last line of an output.
+func lastLine(t *testing.T, stdout string) (r map[string]any) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%s", stdout)
 	return r
+}
+
+// Program runs a command line in this process and returns its exit status, as cli.Run does.
+type Program func(ctx context.Context, args []string, streams console.Streams) (status int)
+
+// Do runs a command that must succeed, and returns its output.
+func (run Program) Do(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	return run.Told(t, "", args...)
+}
+
+// Told is Do with a text on standard input.
+func (run Program) Told(t *testing.T, stdin string, args ...string) (stdout string) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	streams := console.Streams{In: strings.NewReader(stdin), Out: &out, Err: &stderr, Env: os.Getenv}
+	require.Equal(t, 0, run(t.Context(), args, streams), "%v: %s", args, &stderr)
+	require.Empty(t, stderr.String(), "%v", args)
+	return out.String()
+}
+
+// Result runs a command with --json and returns its last line.
+func (run Program) Result(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	return lastLine(t, run.Do(t, append(args, "--json")...))
 }
 
 // Refused runs a command with wrong input, and returns its error, one sentence.

@@ -13,9 +13,9 @@ import (
 // file have both numbers and the better way, in which play plays the member.
 func TestBothWaysAreJudged(t *testing.T) {
 	t.Chdir(t.TempDir())
-	r := realRun(t, "ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4", "--horizon",
-		"4", "--epochs", "1", "--minibatches", "1", "--steps", "32", "--env-param", "max-steps=5", "--judge", "3",
-		"--out", "run")
+	r := onCPU.Result(t, "ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4",
+		"--horizon", "4", "--epochs", "1", "--minibatches", "1", "--steps", "32", "--env-param", "max-steps=5",
+		"--judge", "3", "--out", "run")
 	sampled, greedy := r["best_member_sampled_mean_return"].(float64), r["best_member_greedy_mean_return"].(float64)
 	require.NotEqual(t, sampled, greedy)
 	way := r["best_member_actions"].(string)
@@ -34,6 +34,6 @@ func TestBothWaysAreJudged(t *testing.T) {
 		require.Equal(t, r["best_member_"+name], profile["best_member_"+name])
 		require.Equal(t, number2text(r["best_member_"+name]), file.Metadata()[name])
 	}
-	played := realRun(t, "play", "run", "--backend", "reference", "--episodes", "2", "--gif", "none")
+	played := onCPU.Result(t, "play", "run", "--backend", "reference", "--episodes", "2", "--gif", "none")
 	require.Equal(t, way, played["actions"])
 }

@@ -190,7 +190,8 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("version"))
 	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
 	text := b.out.String()
-	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""}} {
+	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""},
+		{"-v", "study", "run"}} {
 		b.out.b.Reset()
 		require.Equal(t, StatusOK, b.do(args...))
 		require.Equal(t, text, b.out.String())

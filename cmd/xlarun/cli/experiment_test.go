@@ -119,7 +119,7 @@ func TestProfileSparse(t *testing.T) {
 	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
-	pictures(t, filepath.Join(b.dir, "set"))
+	halves(t, filepath.Join(b.dir, "set"))
 	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
 		"0.5\nmutate-every = 2\nbackend = 'reference'\n")
 	before := b.files(t)
@@ -147,14 +147,14 @@ func TestProfileSparse(t *testing.T) {
 func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	coldCache(t)
 	work := t.TempDir()
-	pictures(t, filepath.Join(work, "set"))
+	halves(t, filepath.Join(work, "set"))
 	entries := func() int { return len(must(cache.New(must(xlabridge.DefaultCacheDir())).List())) }
 	little := strings.Fields("sparse --hidden 3 --devices 1 --pop 1 --steps 5 --batch 2 --mutate-every 2 --method " +
 		"masked --data " + filepath.Join(work, "set"))
-	require.EqualValues(t, 0, realRun(t, append([]string{"warmup"}, little...)...)["hits"])
+	require.EqualValues(t, 0, onCPU.Result(t, append([]string{"warmup"}, little...)...)["hits"])
 	compiled := entries()
 	require.GreaterOrEqual(t, compiled, 4)
-	require.Equal(t, "hit", realRun(t, append(little, "--out", filepath.Join(work, "little"))...)["cache"])
+	require.Equal(t, "hit", onCPU.Result(t, append(little, "--out", filepath.Join(work, "little"))...)["cache"])
 	require.Equal(t, compiled, entries(), "no program was compiled that warmup did not")
 	if !long.On() {
 		return
@@ -167,7 +167,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	}
 	first, same, other := file("a.toml", ""), file("b.toml", "seed = 7\nlr = 0.1\n"),
 		file("c.toml", "dtype = 'bf16'\nmethod = 'masked'\n")
-	warm := realRun(t, "warmup", first, same, other)
+	warm := onCPU.Result(t, "warmup", first, same, other)
 	require.EqualValues(t, 0, warm["hits"])
 	programs := warm["programs"].([]any)
 	require.Len(t, programs, 2)
@@ -187,13 +187,13 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	var resolved string
 	for _, config := range []string{first, same, other} {
 		resolved = filepath.Join(work, filepath.Base(config)+".run")
-		r := realRun(t, "sparse", "--config", config, "--out", resolved)
+		r := onCPU.Result(t, "sparse", "--config", config, "--out", resolved)
 		require.Equal(t, "hit", r["cache"], config)
 		require.FileExists(t, filepath.Join(resolved, "checkpoints", "000070.safetensors"))
 		require.FileExists(t, filepath.Join(resolved, "best.safetensors"))
 	}
 	require.Equal(t, stored, entries()-compiled, "no program was compiled that warmup did not")
-	again := realRun(t, "warmup", filepath.Join(resolved, "config.toml"))
+	again := onCPU.Result(t, "warmup", filepath.Join(resolved, "config.toml"))
 	require.EqualValues(t, 1, again["hits"], "the config of a run's folder")
-	require.Equal(t, "hit", realRun(t, "profile", other, "--repeats", "1")["program"].(map[string]any)["cache"])
+	require.Equal(t, "hit", onCPU.Result(t, "profile", other, "--repeats", "1")["program"].(map[string]any)["cache"])
 }

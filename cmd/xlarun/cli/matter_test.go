@@ -203,7 +203,7 @@ func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) 
 func TestEverySettingMatters(t *testing.T) {
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
-	pictures(t, data)
+	halves(t, data)
 	cases = append(cases, matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8",
 		"batch": "8", "hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
 		"select": "0.5", "held-out": "20"}, "", false})

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,23 +16,8 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-// onCPU runs a command line on the CPU plugin, which must succeed, and gives its output.
-func onCPU(t *testing.T, args ...string) string {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, StatusOK, Run(t.Context(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%v: %s",
-		args, &stderr)
-	require.Empty(t, stderr.String())
-	return stdout.String()
-}
-
-// realRun is onCPU with --json, and gives the last line.
-func realRun(t *testing.T, args ...string) (r map[string]any) {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(onCPU(t, append(args, "--json")...)), "\n")
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
-	return r
-}
+// onCPU runs command lines on the CPU plugin.
+var onCPU = shelltest.Program(Run)
 
 // coldCache gives the test an empty cache of programs.
 func coldCache(t *testing.T) {
@@ -52,13 +35,13 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --target 0 --judge 3 --tune off")
 	warmup := append([]string{"warmup", "--devices", "2"}, experiment...)
-	first := realRun(t, warmup...)
+	first := onCPU.Result(t, warmup...)
 	require.EqualValues(t, 0, first["hits"])
 	require.Positive(t, first["programs"].([]any)[0].(map[string]any)["bytes"])
-	require.EqualValues(t, 1, realRun(t, warmup...)["hits"])
+	require.EqualValues(t, 1, onCPU.Result(t, warmup...)["hits"])
 
 	evolve := append([]string{"evolve"}, experiment...)
-	whole := realRun(t, append(evolve, "--devices", "2", "--generations", "6", "--out", "whole")...)
+	whole := onCPU.Result(t, append(evolve, "--devices", "2", "--generations", "6", "--out", "whole")...)
 	require.Equal(t, []any{"hit", 2., 6.}, []any{whole["cache"], whole["devices"], whole["generations"]})
 	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif",
 		"checkpoints/000006.safetensors"} {
@@ -73,12 +56,12 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	})
 	require.GreaterOrEqual(t, i, 0, "the cache says what an entry is for")
 
-	cut := realRun(t, append(evolve, "--devices", "1", "--generations", "3", "--out", "cut")...)
+	cut := onCPU.Result(t, append(evolve, "--devices", "1", "--generations", "3", "--out", "cut")...)
 	require.Equal(t, []any{"miss", 1.}, []any{cut["cache"], cut["devices"]})
-	realRun(t, "evolve", "--resume", "cut", "--devices", "2", "--generations", "6")
+	onCPU.Result(t, "evolve", "--resume", "cut", "--devices", "2", "--generations", "6")
 	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
 
-	plain := realRun(t, append(evolve, "--jit=false", "--generations", "6", "--out", "none")...)
+	plain := onCPU.Result(t, append(evolve, "--jit=false", "--generations", "6", "--out", "none")...)
 	require.Equal(t, "off", plain["cache"])
 	require.InDelta(t, whole["mean_fitness"], plain["mean_fitness"], 1e-4)
 	require.InDelta(t, whole["best_fitness"], plain["best_fitness"], 1e-4)
@@ -91,7 +74,7 @@ func TestWarmupOnTheRealThing(t *testing.T) {
 	coldCache(t)
 	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --devices 2")
 	warmup := append([]string{"warmup"}, experiment...)
-	first := realRun(t, warmup...)
+	first := onCPU.Result(t, warmup...)
 	program := first["programs"].([]any)[0].(map[string]any)
 	// On a busy machine the tuner's 3 s may be over before it has compared plans. It stores none then, and the next
 	// warmup measures again, and maybe compiles for another plan.
@@ -100,15 +83,15 @@ func TestWarmupOnTheRealThing(t *testing.T) {
 			break
 		}
 		require.Contains(t, program["plan_reason"], "the tuner's time was over")
-		first = realRun(t, warmup...)
+		first = onCPU.Result(t, warmup...)
 		program = first["programs"].([]any)[0].(map[string]any)
 	}
-	second := realRun(t, warmup...)
+	second := onCPU.Result(t, warmup...)
 	require.EqualValues(t, 1, second["hits"], "the run before: %v; this one: %v", first, second)
 	require.Equal(t, plan.Present, second["programs"].([]any)[0].(map[string]any)["plan_source"])
-	evolved := realRun(t, append([]string{"evolve", "--out", "none", "--generations", "2"}, experiment...)...)
+	evolved := onCPU.Result(t, append([]string{"evolve", "--out", "none", "--generations", "2"}, experiment...)...)
 	require.Equal(t, "hit", evolved["cache"])
-	p := realRun(t, append([]string{"profile", "--repeats", "2"}, experiment...)...)
+	p := onCPU.Result(t, append([]string{"profile", "--repeats", "2"}, experiment...)...)
 	require.Equal(t, "hit", p["program"].(map[string]any)["cache"])
 	require.Positive(t, p["predicted_memory_bytes_per_device"])
 	require.Positive(t, p["roofline"].(map[string]any)["flops"])
@@ -125,8 +108,8 @@ func TestCacheIsSharedOnce(t *testing.T) {
 
 func TestDoctorOnTheRealThing(t *testing.T) {
 	shelltest.ShareCache(t)
-	onCPU(t, "plugin", "install")
-	said := onCPU(t, "doctor")
+	onCPU.Do(t, "plugin", "install")
+	said := onCPU.Do(t, "doctor")
 	require.Contains(t, said, "a small program gave the right result on cpu")
 	require.Regexp(t, `int8     products of int8 (by a kernel for (amx|avx512_vnni)|have no kernel)`, said)
 	require.Regexp(t, `bf16     products of bfloat16 (by a kernel for (amx|avx512_bf16)|have no kernel)`, said)

@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,22 +18,9 @@ import (
 var little = strings.Fields("selfplay --num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
 	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-every 0 --devices 1")
 
-// selfplays runs a command line on the CPU plugin and gives its line of JSON.
-func selfplays(t *testing.T, in string, args ...string) (result map[string]any, stdout string) {
-	t.Helper()
-	shelltest.ShareCache(t)
-	var out, stderr bytes.Buffer
-	status := Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &out, Err: &stderr,
-		Env: os.Getenv})
-	require.Equal(t, StatusOK, status, "%v: %s", args, &stderr)
-	require.Empty(t, stderr.String())
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	_ = json.Unmarshal([]byte(lines[len(lines)-1]), &result)
-	return result, out.String()
-}
-
 // The known command lines run, with small numbers of games, and mean what they say.
 func TestKnownCommandLinesOfSelfplay(t *testing.T) {
+	shelltest.ShareCache(t)
 	t.Chdir(t.TempDir())
 	compiled := runtest.Small(t, "selfplay", "--num_iterations", "1") // by TestGolden
 	for _, c := range []struct {
@@ -63,8 +46,8 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 		if c.long && !long.On() {
 			continue
 		}
-		args := append(append(slices.Clip(c.args), strings.Fields(c.line)...), "--out", "none", "--json")
-		got, _ := selfplays(t, "", args...)
+		args := append(append(slices.Clip(c.args), strings.Fields(c.line)...), "--out", "none")
+		got := onCPU.Result(t, args...)
 		require.Equal(t, "selfplay", got["kind"], "case %d", c.number)
 		for name, want := range c.want {
 			require.Equal(t, want, got[name], "case %d, %s", c.number, name)
@@ -77,10 +60,11 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 // A run, whose programs TestGolden compiles, leaves its folder; it goes on, its network is played by the commands that
 // play members, and a person plays it.
 func TestSelfplayFolder(t *testing.T) {
+	shelltest.ShareCache(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
-	selfplays(t, "", runtest.Small(t, "selfplay", "--num-iterations", "1", "--out", "run")...)
-	selfplays(t, "", "selfplay", "--resume", "run", "--num-iterations", "2")
+	onCPU.Do(t, runtest.Small(t, "selfplay", "--num-iterations", "1", "--out", "run")...)
+	onCPU.Do(t, "selfplay", "--resume", "run", "--num-iterations", "2")
 	for _, name := range []string{"config.toml", "metrics.jsonl", "profile.json", "best.safetensors", "game.gif",
 		"root.png", "root.svg", "tree.json"} {
 		require.FileExists(t, filepath.Join(dir, "run", name))
@@ -89,13 +73,13 @@ func TestSelfplayFolder(t *testing.T) {
 	require.Contains(t, read(t, dir, "run", "timings.jsonl"), "simulations_per_second")
 	require.NotContains(t, read(t, dir, "run", "metrics.jsonl"), "per_second", "metrics follow from the config alone")
 
-	got, _ := selfplays(t, "", "play", "run", "--episodes", "3", "--backend", "reference", "--json")
+	got := onCPU.Result(t, "play", "run", "--episodes", "3", "--backend", "reference")
 	require.EqualValues(t, 3, got["games"])
 	require.EqualValues(t, 3, got["won"].(float64)+got["lost"].(float64)+got["drawn"].(float64))
 	require.FileExists(t, filepath.Join(dir, "run", "play.gif"))
-	selfplays(t, "", "render", "run", "--backend", "reference")
+	onCPU.Do(t, "render", "run", "--backend", "reference")
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
-	selfplays(t, "", "export", "run", "--out", "network.safetensors")
+	onCPU.Do(t, "export", "run", "--out", "network.safetensors")
 	refused := newBed(t) // 27.50
 	for _, c := range [][2]string{
 		{"x.onnx", "--out x.onnx: a member of a run of selfplay has no ONNX model, since it acts in no environment"},
@@ -114,7 +98,7 @@ func TestSelfplayFolder(t *testing.T) {
 		require.Contains(t, refused.err.String(), words[1]+" means nothing to a network of selfplay")
 	}
 	t.Chdir(dir)
-	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors",
+	text := onCPU.Told(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors",
 		"--backend", "reference")
 	for _, want := range []string{"your move: worth", `"0-9" is no legal move; the legal moves are 0-1 0-2`,
 		"the network plays"} {

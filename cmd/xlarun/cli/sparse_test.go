@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -12,31 +11,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
 	"xlarun/xlabridge"
 )
 
-// pictures writes a set of four IDX files: 4 x 4 pixels, two labels, a bright upper or lower half.
-func pictures(t *testing.T, dir string) {
+// halves writes a data set that is learned in a few steps: two labels, a bright upper or lower half.
+func halves(t *testing.T, folder string) {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(dir, 0o755))
 	r := rand.New(rand.NewPCG(1, 2))
 	for part, n := range map[string]int{"train": 120, "t10k": 40} {
-		images, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
-		for _, d := range []int{n, 4, 4} {
-			images = binary.BigEndian.AppendUint32(images, uint32(d))
-		}
-		labels = binary.BigEndian.AppendUint32(labels, uint32(n))
+		var pixels, labels []byte
 		for range n {
 			y := r.IntN(2)
 			labels = append(labels, byte(y))
 			for p := range 16 {
-				images = append(images, byte(r.IntN(60)+150*((p/8+y)%2)))
+				pixels = append(pixels, byte(r.IntN(60)+150*((p/8+y)%2)))
 			}
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, part+"-images-idx3-ubyte"), images, 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, part+"-labels-idx1-ubyte"), labels, 0o600))
+		runtest.WritePart(t, folder, part, 4, pixels, labels)
 	}
 }
 
@@ -46,7 +40,7 @@ func TestSparse(t *testing.T) {
 	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
-	pictures(t, filepath.Join(b.dir, "set"))
+	halves(t, filepath.Join(b.dir, "set"))
 	status := b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "16", "--density", "0.2",
 		"--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
 	require.Equal(t, StatusOK, status, "%s", b.err)
@@ -125,7 +119,7 @@ func TestSparseTooLarge(t *testing.T) {
 	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
-	pictures(t, filepath.Join(b.dir, "set"))
+	halves(t, filepath.Join(b.dir, "set"))
 	before := b.files(t)
 	status := b.do("sparse", "--data", "set", "--pop", "100000", "--density", "0.2", "--backend", "reference",
 		"--memory", "20M")

@@ -21,16 +21,16 @@ import (
 func TestSpikingRun(t *testing.T) {
 	shelltest.ShareCache(t)
 	t.Chdir(t.TempDir())
-	r := realRun(t, runtest.Small(t, "spiking", "--out", "run")...)
+	r := onCPU.Result(t, runtest.Small(t, "spiking", "--out", "run")...)
 	for _, name := range []string{"spike_rate_hz", "synaptic_operations", "energy_nj"} {
 		require.Positive(t, r[name], name)
 	}
 	require.InEpsilon(t, r["synaptic_operations"].(float64)*23.6e-3, r["energy_nj"], 1e-4)
-	played := realRun(t, "play", "run", "--episodes", "2", "--steps", "8", "--backend", "reference")
+	played := onCPU.Result(t, "play", "run", "--episodes", "2", "--steps", "8", "--backend", "reference")
 	require.Len(t, played["reports"], 3)
 	require.Positive(t, played["reports"].(map[string]any)["spike_rate_hz"])
 	require.FileExists(t, filepath.Join("run", "play.gif"))
-	onCPU(t, "export", "run", "--out", "member.safetensors")
+	onCPU.Do(t, "export", "run", "--out", "member.safetensors")
 	file, err := safetensors.Open("member.safetensors")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
@@ -47,7 +47,7 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	run := func(out string, args ...string) map[string]any {
 		t.Helper()
-		return realRun(t, append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics",
+		return onCPU.Result(t, append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics",
 			"fast:alif", "--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
 			"--judge", "2", "--tile", "4", "--hall-of-fame", "0", "--out", in(out)}, args...)...)
 	}
@@ -57,20 +57,20 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 	}
 	require.InEpsilon(t, two["synaptic_operations"].(float64)*23.6e-3, two["energy_nj"], 1e-4)
 	run("cut", "--devices", "1", "--generations", "2")
-	onCPU(t, "evolve", "--resume", in("cut"), "--generations", "4")
+	onCPU.Do(t, "evolve", "--resume", in("cut"), "--generations", "4")
 	require.True(t, read(t, in("two"), "metrics.jsonl") == read(t, in("cut"), "metrics.jsonl"),
 		"metrics on two devices, and on one in two parts")
 	require.Equal(t, arraysOf(t, in("two"), "checkpoints/000004.safetensors"),
 		arraysOf(t, in("cut"), "checkpoints/000004.safetensors"))
 	require.Contains(t, read(t, in("two"), "config.toml"), `dynamics = 'fast:alif'`)
 
-	played := realRun(t, "play", in("two"), "--episodes", "3")
+	played := onCPU.Result(t, "play", in("two"), "--episodes", "3")
 	require.Len(t, played["reports"], 3)
 	require.Positive(t, played["reports"].(map[string]any)["spike_rate_hz"])
 	require.FileExists(t, filepath.Join(in("two"), "play.gif"))
-	onCPU(t, "render", in("two"), "--out", in("drawn.gif"))
+	onCPU.Do(t, "render", in("two"), "--out", in("drawn.gif"))
 	require.FileExists(t, in("drawn.gif"))
-	onCPU(t, "export", in("two"), "--out", in("member.safetensors"))
+	onCPU.Do(t, "export", in("two"), "--out", in("member.safetensors"))
 	require.Contains(t, arraysOf(t, dir, "member.safetensors"), "Layers.1.Threshold")
 	file, err := safetensors.Open(in("member.safetensors"))
 	require.NoError(t, err)
