@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/studies/rdb/rdbtest"
 	"xlarun/studies/study"
 )
@@ -28,14 +29,17 @@ func TestServerThatEnds(t *testing.T) {
 		return notices
 	}
 	// The server goes away while the coordinator waits here, so that the study cannot end before.
-	ended, down := 0, make(chan int)
+	ended, downs, down := 0, 1, make(chan int)
+	if long.On() {
+		downs = 2
+	}
 	c.Notice = func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		notices += line + "\n"
 	}
 	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) {
-		if ended++; ended == 4 || ended == 8 {
+		if ended++; ended%4 == 0 && ended <= 4*downs {
 			before := strings.Count(heard(), "the study pauses until it answers")
 			server.Down()
 			down <- before
@@ -43,7 +47,7 @@ func TestServerThatEnds(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
-	for range 2 {
+	for range downs {
 		before := <-down
 		require.Eventually(t, func() bool {
 			return strings.Count(heard(), "the study pauses until it answers") > before

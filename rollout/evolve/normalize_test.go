@@ -37,7 +37,9 @@ var numbers = graphtest.Floats
 // of the next generation.
 func TestObservedIsALoop(t *testing.T) {
 	for _, episodes := range []int{1, 3} {
-		e := start(t, &xlabridge.Reference{}, normalized("simplega", "linear", episodes, 1))
+		c := normalized("simplega", "linear", episodes, 1)
+		c.Population = 10
+		e := start(t, &xlabridge.Reference{}, c)
 		r, g := *e.Rollout(), e.program
 		r.Gather, r.Episodes = false, 1
 		var all [][]float64
@@ -47,7 +49,7 @@ func TestObservedIsALoop(t *testing.T) {
 			s := state.(generation.State)
 			keys := random.FoldIn(s.Key, 2*number)
 			fitness := fitnessOf(t, e)
-			for i := range 22 {
+			for i := range c.Population {
 				var draw any
 				require.NoError(t, graph.Try(func() { draw = g.Strategy.Sample(random.FoldIn(keys, i), s.Strategy) }))
 				params := g.Member(g.Strategy.Member(s.Strategy, draw, graph.Of(int32(0))), s.Observed.Scale())

@@ -24,7 +24,7 @@ func TestWhatIsLearnedIsWhatWasPlayed(t *testing.T) {
 		shared      bool
 	}{{"CartPole-v1", "gru:4", false}, {"CartPole-v1", "lstm:5", true}, {"Pendulum-v1", "mlp:8", false}} {
 		g := smallProgram(t, func(x *Config) {
-			x.Env, x.Policy, x.Shared, x.Epochs, x.Minibatches, x.Horizon = c.env, c.policy, c.shared, 1, 1, 40
+			x.Env, x.Policy, x.Shared, x.Epochs, x.Minibatches, x.Horizon = c.env, c.policy, c.shared, 1, 1, 24
 			x.NormalizeObservations = i != 1
 		})
 		_, metrics := evalUpdates(t, g, 2)

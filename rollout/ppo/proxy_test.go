@@ -14,7 +14,7 @@ import (
 func TestProxyMetrics(t *testing.T) {
 	for decoys, most := range map[string]float64{"0": 0, "0.3": 100} {
 		_, m := evalUpdates(t, smallProgram(t, func(c *Config) {
-			c.Env, c.Envs, c.Horizon, c.Epochs, c.Minibatches = "Gather-v1", 8, 16, 1, 1
+			c.Env, c.Envs, c.Horizon, c.Epochs, c.Minibatches = "Gather-v1", 4, 16, 1, 1
 			c.EnvParam = settings.Pairs{"decoys": decoys, "max-steps": "8"}
 		}), 1)
 		require.Positive(t, m[0]["episodes"])

@@ -15,24 +15,25 @@ func TestPhases(t *testing.T) {
 	all := []string{PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena}
 	for name, c := range map[string]struct {
 		change  func(c *Config)
-		devices int // 0: the interpreter; others in the long form only
+		devices int // 0: the interpreter
+		long    bool
 		phases  []string
 	}{
-		"one device":  {func(*Config) {}, 1, all},
-		"two devices": {func(*Config) {}, 2, all},
+		"one device":  {func(*Config) {}, 1, true, all},
+		"two devices": {func(*Config) {}, 2, true, all},
 		"puct": {func(c *Config) {
-			c.Search, c.Network, c.Accumulate = "puct", "tower:2", 1
+			c.Search, c.Network, c.Accumulate = "puct", "tower:1", 1
 			c.Game, c.Vertices = "tictactoe", DefaultConfig().Vertices
-		}, 0, all},
-		"usual":  {func(*Config) {}, 0, all},
-		"reuse":  {func(c *Config) { c.Reuse = true }, 0, all},
-		"puzzle": {func(c *Config) { c.Variant, c.ArenaEvery = ramsey, 0 }, 0, all[:3]},
+		}, 0, false, all},
+		"usual":  {func(*Config) {}, 0, true, all},
+		"reuse":  {func(c *Config) { c.Reuse = true }, 0, false, all}, // the usual search, and more
+		"puzzle": {func(c *Config) { c.Variant, c.ArenaEvery = ramsey, 0 }, 0, false, all[:3]},
 		"plain": {func(c *Config) {
 			c.UseTrueMCTX, c.OptimizedTraining = false, false
-		}, 0, []string{PhaseGames, PhaseTraining, PhaseArena}},
+		}, 0, false, []string{PhaseGames, PhaseTraining, PhaseArena}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.devices > 0 {
+			if c.long {
 				long.Only(t)
 			}
 			s := small()
