@@ -96,8 +96,9 @@ func checkExtremes(t *testing.T, ops []tableOp, compiled func(in [][][]*array) (
 					require.NoError(t, err)
 				}
 				for i, c := range op.cases {
-					compareExtremes(t, op.name, label, fmt.Sprintf("%s, %s, round %d, case %d %s", op.name, label, round,
-						i, c.Name), floats(t, want[i]), floats(t, flush[i]), floats(t, got[k][i]))
+					where := fmt.Sprintf("%s, %s, round %d, case %d %s", op.name, label, round, i, c.Name)
+					compareExtremes(t, op.name, label, where, floats(t, want[i]), floats(t, flush[i]),
+						floats(t, got[k][i]))
 				}
 			}
 		}

@@ -40,8 +40,8 @@ func largePages(t *testing.T, address uintptr) bool {
 
 // Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into
 // them, while others come and go on all threads. The pool counts for the whole process, so the test has one of its own,
-// and another in which glibc is tuned. Nearly all of the time goes to memory that is touched first, so only the long form
-// has the largest blocks, and fills what the pool keeps.
+// and another in which glibc is tuned. Nearly all of the time goes to memory that is touched first, so only the long
+// form has the largest blocks, and fills what the pool keeps.
 func TestPool(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_POOL") == "" {
 		for _, tunables := range []string{"", "glibc.malloc.arena_max=3"} {
