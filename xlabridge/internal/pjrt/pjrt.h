@@ -9,8 +9,8 @@
 // where there is no table; *found says whether it has GetPjrtApi.
 const xp_api *pj_open(const char *path, char **error, bool *found);
 
-// pj_preload opens a library for those that are opened after it. It returns NULL or what the loader says, for the caller
-// to free.
+// pj_preload opens a library for those that are opened after it. It returns NULL, or what the loader says, for the
+// caller to free.
 char *pj_preload(const char *path);
 
 // pj_call calls a function of the plugin. The result of a function that returns nothing means nothing.
