@@ -84,6 +84,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	ballast() // not at an import, which would change the collector of a program that opens no client
 	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
 		renew: o.Renew, plansOnly: o.PlansOnly, switches: switches,
 		warned: map[string]bool{}, live: map[*handle]struct{}{}}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"xlarun/internal/programs"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/inside"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -59,9 +59,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, err
 	}
 	replicas := max(1, o.Replicas)
-	if programs.Observe != nil {
+	if inside.Observe != nil {
 		options := fmt.Sprint(replicas, r.overrides)
-		defer func() { programs.Observe(name, stablehlo, options, r.info.Cache != CacheHit) }()
+		defer func() { inside.Observe(name, stablehlo, options, r.info.Cache != CacheHit) }()
 	}
 	if c.topology != nil {
 		return c.compileAhead(r, []byte(stablehlo), replicas)
@@ -157,13 +157,18 @@ func (c *Client) baseOptions(replicas int) ([]byte, error) {
 	return pjrt.CompileOptions(devices...), err
 }
 
+// platformKey is the function platformKey of the client.
+func (c *Client) platformKey() string {
+	return platformKey(c.Platform(), c.PlatformVersion(), c.DeviceKind())
+}
+
 // platformKey describes what a compiled program depends on apart from the plugin: the platform's name and the kind of
 // the first device, and on CPU the platform's version.
-func (c *Client) platformKey() string {
-	if name := c.Platform(); name != "cpu" {
-		return cache.AcceleratorPlatform(name, c.DeviceKind())
+func platformKey(platform, version, kind string) string {
+	if platform != "cpu" {
+		return cache.AcceleratorPlatform(platform, kind)
 	}
-	return fmt.Sprintf("cpu\n%s\n%s", c.PlatformVersion(), c.DeviceKind())
+	return fmt.Sprintf("cpu\n%s\n%s", version, kind)
 }
 
 // metadata describes a program that took the given time to compile.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
+	"xlarun/xlabridge/internal/pjrt"
 )
 
 // resident is the process's resident memory in bytes.
@@ -30,8 +31,8 @@ func resident(t *testing.T) int64 {
 }
 
 // TestNoGrowth compiles, runs and closes a program hundreds of times over, in the long form thousands, with a cache and
-// with donated and undonated arguments: memory stays within 9 KiB a round. An allocator grows now and then, a leak
-// grows in every stretch of rounds.
+// with donated and undonated arguments: memory stays within 9 KiB a round, and every object of the plugin is destroyed.
+// An allocator grows now and then, a leak grows in every stretch of rounds.
 func TestNoGrowth(t *testing.T) {
 	const stretches = 4
 	warm, rounds, allowed := 50, 50, 50*9<<10
@@ -39,6 +40,7 @@ func TestNoGrowth(t *testing.T) {
 		warm, rounds, allowed = 500, 500, 1<<20
 	}
 	c := open(t, Options{})
+	alive := pjrt.Alive()
 	round := func(i int) {
 		e, err := c.CompileText("round", donateText, CompileOptions{})
 		require.NoError(t, err)
@@ -67,12 +69,14 @@ func TestNoGrowth(t *testing.T) {
 		least, before = min(least, after-before), after
 	}
 	require.Empty(t, c.live)
+	require.Equal(t, alive, pjrt.Alive())
 	t.Logf("resident memory grew by %d KiB in %d rounds", least>>10, rounds)
 	require.Less(t, least, int64(allowed))
 }
 
-// TestClientsComeAndGo opens and closes clients: threads go with them.
+// TestClientsComeAndGo opens and closes clients: their threads and the plugin's objects go with them.
 func TestClientsComeAndGo(t *testing.T) {
+	alive := pjrt.Alive()
 	dir := t.TempDir()
 	round := func() {
 		c, err := Open(t.Context(), Options{CacheDir: dir, Devices: 2})
@@ -87,6 +91,7 @@ func TestClientsComeAndGo(t *testing.T) {
 		require.NoError(t, e.Close())
 	}
 	round()
+	require.Equal(t, alive, pjrt.Alive())
 	threads := func() int {
 		entries, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -98,12 +103,14 @@ func TestClientsComeAndGo(t *testing.T) {
 	for range 30 {
 		round()
 	}
+	require.Equal(t, alive, pjrt.Alive())
 	require.LessOrEqual(t, threads(), before+10, "a client has several threads of its own")
 }
 
 // TestDroppedObjects leaves buffers and programs to the garbage collector.
 func TestDroppedObjects(t *testing.T) {
 	c := open(t, Options{})
+	alive := pjrt.Alive()
 	func() {
 		e, err := c.CompileText("dropped", axpyText, CompileOptions{})
 		require.NoError(t, err)
@@ -116,7 +123,7 @@ func TestDroppedObjects(t *testing.T) {
 		runtime.GC()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.live) == 0
+		return len(c.live) == 0 && pjrt.Alive() == alive
 	}, 10*time.Second, 10*time.Millisecond)
 }
 

@@ -19,21 +19,24 @@ func init() {
 	inside.CompiledWith = func(client any, p *graph.Program, options any) (string, error) {
 		return client.(*Client).compiledWith(p, options.(CompileOptions))
 	}
-	inside.Share = func(client any) (inside.Shared, error) { return client.(*Client).share() }
+	inside.Share = func(client any, register func(inside.Shared) error) error {
+		return client.(*Client).share(register)
+	}
 }
 
 // share is inside.Share.
-func (c *Client) share() (inside.Shared, error) {
+func (c *Client) share(register func(inside.Shared) error) error {
 	if c.topology != nil {
-		return inside.Shared{}, c.topology.notRun("of go-xla")
+		return c.topology.notRun("of go-xla")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return inside.Shared{}, errClosed
+		return errClosed
 	}
-	c.shared = true
-	return inside.Shared{Table: c.lib.plugin.Table(), Client: c.inner.Raw(), Compile: c.compileForOthers}, nil
+	err := register(inside.Shared{Table: c.lib.plugin.Table(), Client: c.inner.Raw(), Compile: c.compileForOthers})
+	c.shared = c.shared || err == nil
+	return err
 }
 
 // compileForOthers loads a program that other code in the process compiles, or has it compiled and stores it.
@@ -77,7 +80,7 @@ func (c *Client) compiledWith(p *graph.Program, o CompileOptions) (string, error
 	}
 	r.host = "a processor"
 	key := r.key(&library{fingerprint: "a plugin"}, []byte(l.StableHLO), "mlir", pjrt.CompileOptions(0),
-		"cpu\na version\ncpu")
+		platformKey("cpu", "a version", "cpu"))
 	words := []string{string(l.Target)}
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
 		words = append(words, fmt.Sprintf("%s=%v", name, r.overrides[name]))

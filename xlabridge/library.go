@@ -23,7 +23,7 @@ type library struct {
 	fingerprint string
 	kernels     bool           // the kernels of RegisterKernel are registered
 	pooled      bool           // its large allocations use the pool
-	inside      unsafe.Pointer // an address in a CPU's plugin; nil for others
+	cpuTable    unsafe.Pointer // the table of a CPU's plugin; nil for others
 	stuck       bool           // its loading was abandoned and still runs
 
 	options optionCache
@@ -117,8 +117,8 @@ func load(found plugin.Found, path string, folders []string) (*library, error) {
 		}
 	}
 	if found.Backend == "cpu" {
-		l.inside = p.Table()
-		l.pooled = openPool(l.inside)
+		l.cpuTable = p.Table()
+		l.pooled = openPool(l.cpuTable)
 	}
 	if err := l.registerKernels(); err != nil {
 		return nil, err

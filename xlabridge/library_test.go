@@ -278,15 +278,20 @@ static void put(const char *path, const char *text, size_t size) {
   fclose(f);
   rename(DIR "/new", path);
 }
-static char name[64];
+static char seen[64];
 static void *nothing(void *args) { (void)args; return 0; }
 static void *create(xp_client_create_args *args) {
   put(DIR "/began", "", 0);
   while (access(DIR "/go", F_OK) != 0) usleep(1000);
-  memcpy(name, args->create_options[0].name, args->create_options[0].name_size);
+  const xp_named_value *v = args->create_options;
+  for (size_t i = 0; i < args->num_options; i++, v++) {
+    strncat(seen, v->name, v->name_size);
+    strcat(seen, " ");
+    if (v->type == XP_STRING) strncat(seen, v->value.string_value, v->value_size);
+  }
   return 0;
 }
-static void *destroy(void *args) { (void)args; put(DIR "/destroyed", name, strlen(name)); return 0; }
+static void *destroy(void *args) { (void)args; put(DIR "/destroyed", seen, strlen(seen)); return 0; }
 static struct { xp_api api; void *fn[200]; } table = {{ sizeof table, 0, { sizeof(xp_version), 0, 0, 104 } }};
 const xp_api *GetPjrtApi(void) {
   for (int i = 0; i < 200; i++) table.api.fn[i] = (void *)nothing;
@@ -307,7 +312,7 @@ const xp_api *GetPjrtApi(void) {
 		}
 		cancel()
 	}()
-	_, err := Open(ctx, Options{PluginPath: path, NoCache: true})
+	_, err := Open(ctx, Options{PluginPath: path, NoCache: true, Client: map[string]any{"a_text": "a value"}})
 	require.ErrorIs(t, err, context.Canceled)
 	for range 3 {
 		runtime.GC()
@@ -316,5 +321,5 @@ const xp_api *GetPjrtApi(void) {
 	require.Eventually(t, exists("destroyed"), 10*time.Second, time.Millisecond)
 	got, err := os.ReadFile(filepath.Join(dir, "destroyed"))
 	require.NoError(t, err)
-	require.Equal(t, "cpu_device_count", string(got))
+	require.Equal(t, "a_text a valuecpu_device_count ", string(got))
 }

@@ -2,6 +2,7 @@ package xlabridge
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,10 +24,10 @@ const (
 	slack        = 16 << 20
 )
 
-// ballast counts as live memory of Go's heap. The collector starts when the heap has doubled, and the heap is small
-// where tracing allocates tens of megabytes: without it, a warm start of evolve has twice the collections and takes a
-// sixth more processor time. Nobody touches it, so it takes no memory of the machine.
-var ballast = make([]byte, 8<<20)
+// ballast takes memory, once, that counts as live in Go's heap. The collector starts when the heap has doubled, and the
+// heap is small where tracing allocates tens of megabytes: without it, a warm start of evolve has twice the collections
+// and takes a sixth more processor time. Nobody touches it, so it takes no memory of the machine.
+var ballast = sync.OnceValue(func() []byte { return make([]byte, 8<<20) })
 
 // pace decides when to collect. Times are nanoseconds since started.
 type pace struct {

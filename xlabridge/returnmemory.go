@@ -65,11 +65,11 @@ func (c *Client) ReturnMemory() {
 }
 
 func (l *library) returnMemory() {
-	if l.inside == nil || !keptMemory() {
+	if l.cpuTable == nil || !keptMemory() {
 		return
 	}
 	C.xb_return_memory()
-	C.xb_unmap_code(l.inside)
+	C.xb_unmap_code(l.cpuTable)
 }
 
 // returnBefore is the growth of arrays and temporaries, in bytes, before which what compiling has left is given back.
@@ -89,7 +89,7 @@ var leftover struct {
 
 // returnLater gives the heap of a compilation back, and the plugin's code later: the next compilation maps it again.
 func (l *library) returnLater() {
-	if l.inside == nil || !keptMemory() {
+	if l.cpuTable == nil || !keptMemory() {
 		return
 	}
 	C.xb_return_memory()

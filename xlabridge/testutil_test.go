@@ -14,9 +14,10 @@ import (
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/inside"
 )
 
-func init() { programs.Record() }
+func init() { inside.Observe = programs.Observe }
 
 // open opens the CPU plugin, by default with the cache that all tests of a machine share (package xlatest).
 func open(t *testing.T, o Options) *Client {

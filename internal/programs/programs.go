@@ -27,21 +27,12 @@ import (
 // Env names the file that processes append to.
 const Env = "XLARUN_PROGRAMS"
 
-// Observe is called with each program that a client compiles or takes from its cache. It is nil in programs of users.
-var Observe func(name, text, options string, compiled bool)
-
 // record holds what this process has seen.
-var record struct {
+var record = struct {
 	sync.Mutex
 	lengths map[string]int // of programs' texts, by digest
 	lines   map[string]bool
-}
-
-// Record sets Observe, so that programs are noted from now on. Tests call it once, before they open a client.
-func Record() {
-	record.lengths, record.lines = map[string]int{}, map[string]bool{}
-	Observe = observe
-}
+}{lengths: map[string]int{}, lines: map[string]bool{}}
 
 // Total counts different programs.
 type Total struct {
@@ -89,7 +80,8 @@ func Read(file string) (map[string]Total, error) {
 	return totals, nil
 }
 
-func observe(name, text, options string, compiled bool) {
+// Observe notes a program that a client compiled, or took from its cache.
+func Observe(name, text, options string, compiled bool) {
 	sum := sha256.Sum256([]byte(text + "\n" + options))
 	digest, file := fmt.Sprintf("%.6x", sum), os.Getenv(Env)
 	record.Lock()

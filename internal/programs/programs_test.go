@@ -15,7 +15,6 @@ import (
 func TestObservedProgramsAreCounted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "programs")
 	t.Setenv(programs.Env, file)
-	programs.Record()
 	programs.Observe("a", "text", "1", true)
 	programs.Observe("a", "text", "1", true)
 	programs.Observe("a", "text", "1", false)

@@ -4,7 +4,7 @@ package pjrt
 
 import "embed"
 
-// Headers holds them only so that a changed header changes the package.
+// Headers is not read: with the headers in it, the package changes when one of them does.
 //
 //go:embed *.h
 var Headers embed.FS

@@ -149,12 +149,12 @@ typedef struct {
   const xp_named_value *create_options;
   size_t num_options;
   void *kv_get_callback;
-  void *kv_get_user_arg;
+  uintptr_t kv_get_user_arg;
   void *kv_put_callback;
-  void *kv_put_user_arg;
+  uintptr_t kv_put_user_arg;
   xp_client *client; /* out */
   void *kv_try_get_callback;
-  void *kv_try_get_user_arg;
+  uintptr_t kv_try_get_user_arg;
 } xp_client_create_args;
 
 /* How a callback makes an error. */
@@ -167,7 +167,7 @@ typedef struct {
   size_t key_size;
   int timeout_in_ms;
   xp_callback_error *callback_error;
-  void *user_arg;
+  uintptr_t user_arg;
   char *value;                                 /* out */
   size_t value_size;                           /* out */
   void (*value_deleter_callback)(char *value); /* out */
@@ -178,7 +178,7 @@ typedef struct {
   const char *key;
   size_t key_size;
   xp_callback_error *callback_error;
-  void *user_arg;
+  uintptr_t user_arg;
   char *value;                                 /* out */
   size_t value_size;                           /* out */
   void (*value_deleter_callback)(char *value); /* out */
@@ -191,7 +191,7 @@ typedef struct {
   const char *value;
   size_t value_size;
   xp_callback_error *callback_error;
-  void *user_arg;
+  uintptr_t user_arg;
 } xp_kv_put_args;
 
 typedef struct {

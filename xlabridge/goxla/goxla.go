@@ -37,12 +37,15 @@ func Register(c *xlabridge.Client) error {
 	if registered.platform != "" {
 		return fmt.Errorf("goxla: go-xla has a client for %s already, and a process registers one", registered.platform)
 	}
-	shared, err := inside.Share(c)
-	if err != nil {
-		return err
+	platform := c.Platform()
+	err := inside.Share(c, func(shared inside.Shared) error {
+		registered.Shared = shared
+		return pjrt.RegisterPreloadedPlugin(platform, uintptr(C.gx_table(shared.Table, shared.Client)))
+	})
+	if err == nil {
+		registered.platform = platform
 	}
-	registered.Shared, registered.platform = shared, c.Platform()
-	return pjrt.RegisterPreloadedPlugin(c.Platform(), uintptr(C.gx_table(shared.Table, shared.Client)))
+	return err
 }
 
 // goxlaCompile replaces PJRT_Client_Compile.

@@ -2,6 +2,7 @@ package goxla_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"unsafe"
 
@@ -22,20 +23,28 @@ const double = `module @double {
 }`
 
 // go-xla runs on our client and finds its programs in our cache. Its options are those of our own programs, byte for
-// byte: a user's cache stays valid.
+// byte: a user's cache stays valid. A client that go-xla refused is not shared.
 func TestSharedClient(t *testing.T) {
 	var seen [][]byte
 	compiled := 0
 	share := inside.Share
 	t.Cleanup(func() { inside.Share = share })
-	inside.Share = func(client any) (inside.Shared, error) {
-		s, err := share(client)
-		cached := s.Compile
-		s.Compile = func(code []byte, format string, options []byte, compile func() unsafe.Pointer) unsafe.Pointer {
-			seen = append(seen, bytes.Clone(options))
-			return cached(code, format, options, func() unsafe.Pointer { compiled++; return compile() })
-		}
-		return s, err
+	inside.Share = func(client any, _ func(inside.Shared) error) error {
+		return share(client, func(inside.Shared) error { return errors.New("refused") })
+	}
+	refused, err := xlabridge.Open(t.Context(), xlabridge.Options{NoCache: true})
+	require.NoError(t, err)
+	require.EqualError(t, goxla.Register(refused), "refused")
+	require.NoError(t, refused.Close(), "go-xla does not have it")
+	inside.Share = func(client any, register func(inside.Shared) error) error {
+		return share(client, func(s inside.Shared) error {
+			cached := s.Compile
+			s.Compile = func(code []byte, format string, options []byte, compile func() unsafe.Pointer) unsafe.Pointer {
+				seen = append(seen, bytes.Clone(options))
+				return cached(code, format, options, func() unsafe.Pointer { compiled++; return compile() })
+			}
+			return register(s)
+		})
 	}
 	ours, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Devices: 2})
 	require.NoError(t, err)

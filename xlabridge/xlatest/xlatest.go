@@ -19,7 +19,7 @@ import (
 	"xlarun/xlabridge/internal/inside"
 )
 
-func init() { programs.Record() }
+func init() { inside.Observe = programs.Observe }
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
 // xlarun. It makes the folder if it does not exist.

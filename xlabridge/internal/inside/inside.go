@@ -1,5 +1,5 @@
-// Package inside has what xlabridge lets the packages below it do with a client, and nobody else. xlabridge sets its
-// variables.
+// Package inside has what xlabridge lets the packages below it do with a client, and nobody else. It
+// sets CompiledWith and Share.
 package inside
 
 import (
@@ -21,5 +21,9 @@ type Shared struct {
 	Compile func(code []byte, format string, options []byte, compile func() unsafe.Pointer) unsafe.Pointer
 }
 
-// Share lets other code use a client (an *xlabridge.Client), which stays open from then on.
-var Share func(client any) (Shared, error)
+// Share registers a client (an *xlabridge.Client) with other code. It stays open from then on if register returns nil.
+var Share func(client any, register func(Shared) error) error
+
+// Observe is called with each program that a client compiles or takes from its cache. Tests set it; it is nil in
+// programs of users.
+var Observe func(name, text, options string, compiled bool)

@@ -31,6 +31,7 @@ func (c *Client) FromHost(d *Device, data []byte, dtype int, dims []int) (*Buffe
 		return nil, err
 	}
 	b := &Buffer{c.Plugin, args.buffer}
+	alive[C.XP_BUFFER_DESTROY].Add(1)
 	if err := c.Plugin.wait(args.done); err != nil {
 		_ = b.Close()
 		return nil, err

@@ -45,6 +45,7 @@ func (p *Plugin) NewClient(options map[string]any, store Store) (*Client, error)
 		return nil, err
 	}
 	c := &Client{Plugin: p, raw: args.client}
+	alive[C.XP_CLIENT_DESTROY].Add(1)
 	if err := c.describe(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

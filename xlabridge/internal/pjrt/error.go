@@ -2,6 +2,7 @@ package pjrt
 
 // Codes of errors, which are canonical status codes.
 const (
+	unknown           = 2
 	DeadlineExceeded  = 4
 	NotFound          = 5
 	ResourceExhausted = 8

@@ -22,7 +22,8 @@ const (
 )
 
 // CompileOptions returns the CompileOptionsProto of a program that is replicated over devices. The program of one
-// device is portable: it runs on any. The bytes are those of go-xla, since they are part of the keys of users' caches.
+// device is portable: it runs on any, so the device's number is not used. The bytes are those of go-xla, since they are
+// part of the keys of users' caches.
 func CompileOptions(devices ...int) []byte {
 	var options, build, assignment, computation protobuf.Message
 	build.Int(fieldDeviceOrdinal, -1)

@@ -3,20 +3,24 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "_cgo_export.h"
 #include "gomode.h"
 
-const xp_api *pj_open(const char *path, const char **error, bool *found) {
+// why copies the loader's text, which belongs to the thread: Go may call the next function on another one.
+static char *why(void *handle) { return handle == NULL ? strdup(dlerror()) : NULL; }
+
+const xp_api *pj_open(const char *path, char **error, bool *found) {
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  *error = handle == NULL ? dlerror() : NULL;
+  *error = why(handle);
   const xp_api *(*get)(void) = handle == NULL ? NULL : (const xp_api *(*)(void))dlsym(handle, "GetPjrtApi");
   *found = get != NULL;
   if (handle != NULL && get == NULL) dlclose(handle);
   return get == NULL ? NULL : get();
 }
 
-const char *pj_preload(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL ? dlerror() : NULL; }
+char *pj_preload(const char *path) { return why(dlopen(path, RTLD_NOW | RTLD_GLOBAL)); }
 
 xp_error *pj_call(void *function, void *args) { return ((xp_error * (*)(void *)) function)(args); }
 
@@ -36,7 +40,7 @@ void pj_use_store(xp_client_create_args *args, uintptr_t store) {
   args->kv_get_callback = (void *)store_get;
   args->kv_try_get_callback = (void *)store_try_get;
   args->kv_put_callback = (void *)store_put;
-  args->kv_get_user_arg = args->kv_try_get_user_arg = args->kv_put_user_arg = (void *)store;
+  args->kv_get_user_arg = args->kv_try_get_user_arg = args->kv_put_user_arg = store;
 }
 
 xp_error *pj_store_error(xp_callback_error *make, int code, const char *message, size_t size) {

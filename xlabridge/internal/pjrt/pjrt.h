@@ -5,12 +5,13 @@
 #include "../../../third_party/pjrt/ffi_abi.h"
 #include "../../../third_party/pjrt/pjrt_abi.h"
 
-// pj_open opens a library and finds its table. NULL: *error is what the loader says, or NULL where there is no table;
-// *found says whether it has GetPjrtApi.
-const xp_api *pj_open(const char *path, const char **error, bool *found);
+// pj_open opens a library and finds its table. NULL: *error is what the loader says, for the caller to free, or NULL
+// where there is no table; *found says whether it has GetPjrtApi.
+const xp_api *pj_open(const char *path, char **error, bool *found);
 
-// pj_preload opens a library for those that are opened after it. It returns NULL or what the loader says.
-const char *pj_preload(const char *path);
+// pj_preload opens a library for those that are opened after it. It returns NULL, or what the loader says, for the
+// caller to free.
+char *pj_preload(const char *path);
 
 // pj_call calls a function of the plugin. The result of a function that returns nothing means nothing.
 xp_error *pj_call(void *function, void *args);

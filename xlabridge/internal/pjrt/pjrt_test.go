@@ -1,11 +1,13 @@
 package pjrt_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,20 +17,36 @@ import (
 	"xlarun/xlabridge/plugin"
 )
 
-// open makes a client of the plugin for CPUs. Any test would panic of memory of Go that is not pinned: cgo checks that.
+// initialized opens the plugin for CPUs.
+var initialized = sync.OnceValues(func() (*pjrt.Plugin, error) {
+	found, err := plugin.Find(context.Background(), plugin.Request{Backend: "cpu"})
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.EvalSymlinks(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pjrt.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return p, errors.Join(os.Setenv("TF_CPP_MIN_LOG_LEVEL", "3"), p.Initialize())
+})
+
+// open makes a client of the plugin for CPUs. cgo panics where a structure of arguments has the address of memory of Go
+// that is not pinned. It does not look at what that memory points to. At the end, every object of the test is closed.
 func open(t *testing.T, devices int) *pjrt.Client {
 	t.Helper()
-	found, err := plugin.Find(t.Context(), plugin.Request{Backend: "cpu"})
+	p, err := initialized()
 	require.NoError(t, err)
-	path, err := filepath.EvalSymlinks(found.Path)
-	require.NoError(t, err)
-	require.NoError(t, os.Setenv("TF_CPP_MIN_LOG_LEVEL", "3"))
-	p, err := pjrt.Open(path)
-	require.NoError(t, err)
-	require.NoError(t, p.Initialize())
+	alive := pjrt.Alive()
 	c, err := p.NewClient(map[string]any{"cpu_device_count": devices}, nil)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	t.Cleanup(func() {
+		require.NoError(t, c.Close())
+		require.Equal(t, alive, pjrt.Alive())
+	})
 	return c
 }
 
@@ -199,6 +217,7 @@ static xp_error *serialize(xp_serialize_args *args) {
 }
 static xp_error *outputs(xp_num_outputs_args *args) { args->num_outputs = 1; return 0; }
 static xp_error *nothing(void *args) { return 0; }
+static xp_error *fail(void *args) { return (xp_error *)bytes; }
 static xf_extension extension = { sizeof extension, XP_EXTENSION_FFI, 0 };
 static struct { xp_api api; void *fn[200]; } table = {{ 0, &extension, { sizeof(xp_version), 0, 0, 104 } }};
 const xp_api *GetPjrtApi(void) {
@@ -207,11 +226,13 @@ const xp_api *GetPjrtApi(void) {
   table.api.fn[XP_EXECUTABLE_SERIALIZE] = (void *)serialize;
   table.api.fn[XP_EXECUTABLE_NUM_OUTPUTS] = (void *)outputs;
   table.api.fn[XP_EXECUTABLE_OPTIMIZED] = 0;
+  table.api.fn[XP_EXECUTABLE_COST] = table.api.fn[XP_ERROR_CODE] = (void *)fail;
   return &table.api;
 }`
 
 // A table that ends before a function that is needed is refused. Functions behind its end, and those that are NULL, are
-// errors. So is an extension that is too short. Bytes of the plugin are copied before they are deleted.
+// errors. So is an extension that is too short. An error whose code fails is unknown. Bytes of the plugin are copied
+// before they are deleted.
 func TestOldPlugins(t *testing.T) {
 	build := func(entries string) string { return ctest.Compile(t, stub, "-shared", "-fPIC", "-DENTRIES="+entries) }
 	path := build("96")
@@ -228,6 +249,8 @@ func TestOldPlugins(t *testing.T) {
 	require.Equal(t, &pjrt.Error{Code: 12, Message: "the plugin is too old: its table has no entry 124"}, err)
 	_, _, err = program.Optimized()
 	require.Equal(t, &pjrt.Error{Code: 12, Message: "the plugin is too old: its table has no entry 48"}, err)
+	_, err = program.Cost()
+	require.Equal(t, &pjrt.Error{Code: 2}, err)
 	takes, err := p.Register("kernel", "Host", nil)
 	require.NoError(t, err)
 	require.False(t, takes)

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	_ "xlarun/third_party/pjrt" // the C files include its headers
@@ -51,7 +52,7 @@ func Open(path string) (*Plugin, error) {
 	api := C.pj_open(cpath, &reason, &found)
 	switch {
 	case reason != nil:
-		return nil, &LoadError{path, C.GoString(reason)}
+		return nil, &LoadError{path, takeText(reason)}
 	case !bool(found):
 		return nil, fmt.Errorf("plugin %s: a shared library, but no PJRT plugin (it has no GetPjrtApi); name another "+
 			"with --plugin or run `xlarun plugin install`", path)
@@ -79,7 +80,13 @@ func Open(path string) (*Plugin, error) {
 func Preload(path string) string {
 	cpath := C.CString(path)
 	defer C.free(unsafe.Pointer(cpath))
-	return C.GoString(C.pj_preload(cpath))
+	return takeText(C.pj_preload(cpath))
+}
+
+// takeText copies a text of C, and frees it. nil is "".
+func takeText(p *C.char) string {
+	defer C.free(unsafe.Pointer(p))
+	return C.GoString(p)
 }
 
 // Initialize lets the plugin initialise itself. It is called once, before the first client.
@@ -127,17 +134,36 @@ func (p *Plugin) error(e *C.xp_error) error {
 	}
 	message := &C.xp_text_args{struct_size: C.sizeof_xp_text_args, of: unsafe.Pointer(e)}
 	C.pj_call(p.entry(C.XP_ERROR_MESSAGE), unsafe.Pointer(message))
-	code := &C.xp_error_code_args{error: e}
-	_ = call(p, C.XP_ERROR_CODE, code)
+	code := &C.xp_error_code_args{struct_size: C.sizeof_xp_error_code_args, error: e}
+	if C.pj_call(p.entry(C.XP_ERROR_CODE), unsafe.Pointer(code)) != nil {
+		code.code = unknown
+	}
 	err := &Error{int(code.code), strings.TrimSpace(text(message.text, message.text_size))}
 	destroy := &C.xp_object_args{struct_size: C.sizeof_xp_object_args, of: unsafe.Pointer(e)}
 	C.pj_call(p.entry(C.XP_ERROR_DESTROY), unsafe.Pointer(destroy))
 	return err
 }
 
+// alive counts the objects that are not yet destroyed, by the entry that destroys them.
+var alive [least]atomic.Int64
+
+// Objects are numbers of the plugins' objects.
+type Objects struct{ Clients, Buffers, Executables, Loaded, Topologies int64 }
+
+// Alive counts the objects that are not yet closed. It is for tests.
+func Alive() Objects {
+	return Objects{alive[C.XP_CLIENT_DESTROY].Load(), alive[C.XP_BUFFER_DESTROY].Load(),
+		alive[C.XP_EXECUTABLE_DESTROY].Load(), alive[C.XP_LOADED_DESTROY].Load(),
+		alive[C.XP_TOPOLOGY_DESTROY].Load()}
+}
+
 // destroy calls the entry that destroys an object.
 func (p *Plugin) destroy(n C.int, object unsafe.Pointer) error {
-	return call(p, n, &C.xp_object_args{of: object})
+	err := call(p, n, &C.xp_object_args{of: object})
+	if err == nil {
+		alive[n].Add(-1)
+	}
+	return err
 }
 
 // text calls an entry that returns a text of an object.
@@ -280,11 +306,11 @@ func (p *Plugin) ReadModule(serialized []byte) ([]byte, error) {
 	if err := callAt(p, unsafe.Pointer(p.reader().hlo_module), args); err != nil {
 		return nil, err
 	}
-	return owned(args.text, args.text_size, args.deleter, args.object), nil
+	return copyAndDelete(args.text, args.text_size, args.deleter, args.object), nil
 }
 
-// owned copies bytes that an object of the plugin owns, and deletes the object.
-func owned(bytes *C.char, n C.size_t, deleter *[0]byte, object unsafe.Pointer) []byte {
+// copyAndDelete copies bytes that an object of the plugin owns, and deletes the object.
+func copyAndDelete(bytes *C.char, n C.size_t, deleter *[0]byte, object unsafe.Pointer) []byte {
 	out := slices.Clone(unsafe.Slice((*byte)(unsafe.Pointer(bytes)), n))
 	if deleter != nil && object != nil {
 		C.pj_call(unsafe.Pointer(deleter), object)

@@ -57,12 +57,14 @@ func (c *Client) Load(serialized []byte, replicas int) (*Program, error) {
 // wrap returns a loaded program.
 func (c *Client) wrap(loaded *C.xp_loaded, replicas int) (*Program, error) {
 	p := &Program{Replicas: replicas, plugin: c.Plugin, loaded: loaded}
+	alive[C.XP_LOADED_DESTROY].Add(1)
 	args := &C.xp_loaded_executable_args{loaded: loaded}
 	if err := call(c.Plugin, C.XP_LOADED_EXECUTABLE, args); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.executable = args.executable
-	return p.counted()
+	alive[C.XP_EXECUTABLE_DESTROY].Add(1)
+	return p.readOutputs()
 }
 
 // SerializeLoaded is Serialize for a loaded program that is another's.
@@ -72,6 +74,7 @@ func (c *Client) SerializeLoaded(loaded unsafe.Pointer) ([]byte, error) {
 		return nil, err
 	}
 	p := &Program{plugin: c.Plugin, executable: args.executable}
+	alive[C.XP_EXECUTABLE_DESTROY].Add(1)
 	defer func() { _ = p.Close() }()
 	return p.Serialize()
 }
@@ -79,12 +82,13 @@ func (c *Client) SerializeLoaded(loaded unsafe.Pointer) ([]byte, error) {
 // Unwrap closes all but the plugin's loaded program, which is the caller's then.
 func (p *Program) Unwrap() (loaded unsafe.Pointer) {
 	loaded, p.loaded = unsafe.Pointer(p.loaded), nil
+	alive[C.XP_LOADED_DESTROY].Add(-1)
 	_ = p.Close()
 	return loaded
 }
 
-// counted sets the number of results.
-func (p *Program) counted() (*Program, error) {
+// readOutputs sets the number of results.
+func (p *Program) readOutputs() (*Program, error) {
 	args := &C.xp_num_outputs_args{executable: p.executable}
 	if err := call(p.plugin, C.XP_EXECUTABLE_NUM_OUTPUTS, args); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -104,7 +108,7 @@ func (p *Program) bytes(n C.int) ([]byte, error) {
 	if err := call(p.plugin, n, args); err != nil {
 		return nil, err
 	}
-	return owned(args.bytes, args.bytes_size, args.deleter, args.object), nil
+	return copyAndDelete(args.bytes, args.bytes_size, args.deleter, args.object), nil
 }
 
 // ProgramMemory is what a program needs on a device, in bytes.
@@ -215,6 +219,7 @@ func (p *Program) Execute(device *Device, args []*Buffer, donate []bool) ([]*Buf
 			failed = err
 		}
 	}
+	alive[C.XP_BUFFER_DESTROY].Add(int64(outputs))
 	results := make([]*Buffer, outputs)
 	for i := range results {
 		results[i] = &Buffer{p.plugin, (*C.xp_buffer)(all[outs+i])}

@@ -22,7 +22,7 @@ type Store interface {
 }
 
 // storeOf returns the store of a callback.
-func storeOf(user unsafe.Pointer) Store { return cgo.Handle(uintptr(user)).Value().(Store) }
+func storeOf(user C.uintptr_t) Store { return cgo.Handle(user).Value().(Store) }
 
 // storeError makes the plugin's error.
 func storeError(make *C.xp_callback_error, err error) *C.xp_error {
@@ -35,8 +35,8 @@ func storeError(make *C.xp_callback_error, err error) *C.xp_error {
 	return C.pj_store_error(make, C.int(e.Code), text, C.size_t(len(e.Message)))
 }
 
-// given is a value that the plugin frees with pj_free.
-func given(value []byte) (*C.char, C.size_t, *[0]byte) {
+// copyForPlugin copies a value into memory that the plugin frees with pj_free.
+func copyForPlugin(value []byte) (*C.char, C.size_t, *[0]byte) {
 	return (*C.char)(C.CBytes(value)), C.size_t(len(value)), (*[0]byte)(C.pj_free)
 }
 
@@ -46,7 +46,7 @@ func pjStoreGet(a *C.xp_kv_get_args) *C.xp_error {
 	if err != nil {
 		return storeError(a.callback_error, err)
 	}
-	a.value, a.value_size, a.value_deleter_callback = given(value)
+	a.value, a.value_size, a.value_deleter_callback = copyForPlugin(value)
 	return nil
 }
 
@@ -56,7 +56,7 @@ func pjStoreTryGet(a *C.xp_kv_try_get_args) *C.xp_error {
 	if err != nil {
 		return storeError(a.callback_error, err)
 	}
-	a.value, a.value_size, a.value_deleter_callback = given(value)
+	a.value, a.value_size, a.value_deleter_callback = copyForPlugin(value)
 	return nil
 }
 

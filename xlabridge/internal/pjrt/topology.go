@@ -33,6 +33,7 @@ func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, er
 		return nil, err
 	}
 	t := &Topology{plugin: p, raw: args.topology}
+	alive[C.XP_TOPOLOGY_DESTROY].Add(1)
 	if err := t.describe(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -66,7 +67,8 @@ func (t *Topology) Compile(code, options []byte) (*Program, error) {
 	if err := call(t.plugin, C.XP_COMPILE, args); err != nil {
 		return nil, err
 	}
-	return (&Program{plugin: t.plugin, executable: args.executable}).counted()
+	alive[C.XP_EXECUTABLE_DESTROY].Add(1)
+	return (&Program{plugin: t.plugin, executable: args.executable}).readOutputs()
 }
 
 // Close destroys the topology.
