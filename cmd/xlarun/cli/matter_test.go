@@ -217,8 +217,9 @@ func TestEverySettingMatters(t *testing.T) {
 	for _, name := range strategy.Names() {
 		if name == "neat" {
 			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "steps", "2", "policy.nodes", "10",
-				"policy.connections", "20", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3", "strategy.stagnation", "2",
-				"strategy.refocus", "4", "strategy.interspecies-rate", "0.5", "strategy.function-rate", "0.5", "strategy.target-species", "3",
+				"policy.connections", "20", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3",
+				"strategy.stagnation", "2", "strategy.refocus", "4", "strategy.interspecies-rate", "0.5",
+				"strategy.function-rate", "0.5", "strategy.target-species", "3",
 				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")
 			continue
 		}
