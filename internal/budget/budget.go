@@ -64,13 +64,18 @@ func Counted(t programs.Total) [2]int {
 // Budgets is what is in ProgramsFile: by test binary, below the module's path.
 type Budgets map[string][2]int
 
-// here is the repository's folder that this process was started in, or below; "" if there is none.
+// here is the folder of the module that this process was started in, if it has budgets; else "". The modules gomlx and
+// examples/extend have none.
 var here = func() string {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing != nil {
+			continue
+		}
 		if _, missing := os.Stat(filepath.Join(dir, ProgramsFile)); missing == nil {
 			return dir
 		}
+		break
 	}
 	return ""
 }()
