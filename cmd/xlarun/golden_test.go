@@ -37,7 +37,7 @@ type golden struct {
 
 // Runs come to what they came to when they were recorded, also when they go on from their first checkpoint: to the byte
 // on a machine of a kind that is in the file, and on all others the first row within a thousandth. So do the files that
-// are exported of them. After a change that is meant to give other numbers, record them anew with -update.
+// are exported of them. After a change that is meant to give other numbers, record them again with -update.
 func TestGolden(t *testing.T) {
 	var want golden
 	text, err := os.ReadFile(goldenFile)

@@ -37,7 +37,7 @@ func TestStartWithoutHome(t *testing.T) {
 	}
 }
 
-// inProcess runs commands without a process of their own.
+// inProcess runs commands in the process of the tests.
 var inProcess = shelltest.Program(cli.Run)
 
 // fails runs a command that must fail in this process, and returns its error.

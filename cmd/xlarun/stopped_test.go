@@ -140,7 +140,7 @@ func resumed(t *testing.T, s *shelltest.Shell, args []string, folder string) []s
 	return []string{args[0], "--config", "again.toml", "--out", folder}
 }
 
-// sameRun holds that two runs left the same behind, but for what says how long it took.
+// sameRun checks that two runs left equal files, except those with times.
 func sameRun(t *testing.T, want, got string) {
 	t.Helper()
 	names := left(t, want)
