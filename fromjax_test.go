@@ -220,9 +220,9 @@ var fromJAX = []section{
 		{"jax.lax.slice_in_dim", graph.SliceAxis, ""},
 		{"jax.lax.index_in_dim", graph.IndexAxis, "Index along axis 0"}, {"jax.lax.dynamic_slice", graph.DynamicSlice,
 			"negative starts move to 0"},
-		{"jax.lax.dynamic_index_in_dim", graph.DynamicIndex, ""}, {"jax.lax.dynamic_update_slice",
-			graph.DynamicUpdateSlice, ""},
-		{"jax.lax.dynamic_update_index_in_dim", graph.DynamicUpdateIndex, ""},
+		{"jax.lax.dynamic_index_in_dim", graph.DynamicIndex, "a negative index moves to 0"},
+		{"jax.lax.dynamic_update_slice", graph.DynamicUpdateSlice, "negative starts move to 0"},
+		{"jax.lax.dynamic_update_index_in_dim", graph.DynamicUpdateIndex, "a negative index moves to 0"},
 		{"take", graph.Take, "out of range: moved into it, as x[i] does; negative: from the end in every mode but " +
 			"WrapIndex (mode=\"clip\" of JAX makes them 0); modes ClipIndex, FillOrDrop, WrapIndex"},
 		{"take_along_axis", graph.TakeAlongAxis, ""},

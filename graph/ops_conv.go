@@ -306,7 +306,8 @@ func FeatureGroups(n int) WindowOption { return func(c *windowConfig) { c.featur
 func BatchGroups(n int) WindowOption { return func(c *windowConfig) { c.batchGroups = n } }
 
 // Layout names the axes of a convolution's input, kernel and result: N batch, C feature, O and I the kernel's output
-// and input features, any other letter a spatial axis, as in Layout("NCHW", "OIHW", "NCHW").
+// and input features, any other letter a spatial axis, as in Layout("NCHW", "OIHW", "NCHW"). Strides, padding and
+// dilation follow the order of the spatial letters in the kernel, as in jax.lax.conv_general_dilated.
 func Layout(x, kernel, out string) WindowOption {
 	return func(c *windowConfig) { c.layout = []string{x, kernel, out} }
 }
@@ -334,7 +335,7 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 	a.x, a.w = featuresLast(rank)
 	a.out = a.x
 	if c.layout != nil {
-		letters := convLetters(c.layout[0])
+		letters := convLetters(c.layout[1])
 		a.x = convSpec(c.layout[0], "NC"+letters, rank)
 		a.w = convSpec(c.layout[1], "OI"+letters, rank)
 		a.out = convSpec(c.layout[2], "NC"+letters, rank)
@@ -345,8 +346,8 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 	return apply1(op("conv"), a, x, kernel)
 }
 
-// convLetters lists the spatial axes of a layout, in order.
-func convLetters(layout string) string { return strings.NewReplacer("N", "", "C", "").Replace(layout) }
+// convLetters lists the spatial axes of a kernel's layout, in order.
+func convLetters(kernel string) string { return strings.NewReplacer("O", "", "I", "").Replace(kernel) }
 
 // convSpec finds the axes of a layout in the order of roles.
 func convSpec(layout, roles string, rank int) []int {

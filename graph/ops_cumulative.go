@@ -135,8 +135,8 @@ var cumulativeKernel = &Kernel{Target: "xlarun_cumulative", evalConfig: func(con
 }}
 
 func (a cumulativeAttrs) eval(x *Tensor) *Tensor {
-	k := reduceKinds[a.kind]
-	out := &Tensor{x.Shape.with(accumulator(a.kind, x.Shape.DType)), slices.Clone(x.V)}
+	d, combine := reduceKinds[a.kind].totals(accumulator(a.kind, x.Shape.DType))
+	out := &Tensor{x.Shape.with(d), slices.Clone(x.V)}
 	dims := out.Shape.Dims
 	st := strides(dims)[a.axis]
 	forEach(dims, func(i int, idx []int) {
@@ -145,10 +145,10 @@ func (a cumulativeAttrs) eval(x *Tensor) *Tensor {
 		}
 		if a.reverse { // walk this row from its end
 			from := i + (dims[a.axis]-1-2*idx[a.axis])*st
-			k.combine(out, from, out, from+st)
+			combine(out, from, out, from+st)
 			return
 		}
-		k.combine(out, i, out, i-st)
+		combine(out, i, out, i-st)
 	})
 	return out.rounded(x.Shape.DType)
 }

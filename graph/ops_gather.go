@@ -342,20 +342,19 @@ var _ = register(&Op{
 
 // scatter is the reference.
 func scatter(a gatherAttrs, in []*Tensor) *Tensor {
-	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
+	d := in[0].Shape.DType
+	combine := func(t *Tensor, i int, u *Tensor, j int) { t.V[i] = u.V[j] }
+	if a.kind != "set" {
+		d, combine = reduceKinds[a.kind].totals(d)
+	}
+	out := &Tensor{in[0].Shape.with(d), slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)
 	forEach(in[2].Shape.Dims, func(i int, idx []int) {
-		at, inside := a.place(idx, in[1], out.Shape.Dims, false)
-		if !inside {
-			return
-		}
-		if a.kind == "set" {
-			out.V[dot(at, st)] = in[2].V[i]
-		} else {
-			reduceKinds[a.kind].combine(out, dot(at, st), in[2], i)
+		if at, inside := a.place(idx, in[1], out.Shape.Dims, false); inside {
+			combine(out, dot(at, st), in[2], i)
 		}
 	})
-	return out
+	return out.rounded(in[0].Shape.DType)
 }
 
 // scatterProdTangent is the tangent of a product scatter: x'w + xw', where w is the product of the updates at a place.

@@ -109,6 +109,22 @@ func accumulator(kind string, d DType) DType {
 	return d
 }
 
+// totals is how the reference combines elements of float32 into sums and products: in float64, so that a long one keeps
+// its digits. What is infinite in float32, or a product that is 0 there, stays so. Other kinds and dtypes are combined as
+// they are.
+func (k *reduceKind) totals(d DType) (DType, func(t *Tensor, i int, u *Tensor, j int)) {
+	sum, product := k == reduceKinds["sum"], k == reduceKinds["prod"]
+	if d != Float32 || !sum && !product {
+		return d, k.combine
+	}
+	return Float64, func(t *Tensor, i int, u *Tensor, j int) {
+		k.combine(t, i, u, j)
+		if x := roundFloat(Float32, t.F(i)); math.IsInf(x, 0) || product && x == 0 {
+			t.SetF(i, x)
+		}
+	}
+}
+
 type reduceAttrs struct {
 	kind string
 	axes []int
@@ -194,19 +210,27 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(reduceAttrs)
 		k := reduceKinds[a.kind]
-		out := newTensor(n.Outs[0].shape.with(accumulator(a.kind, in[0].Shape.DType)))
-		start := k.start(out.Shape.DType)
+		d, combine := k.totals(accumulator(a.kind, in[0].Shape.DType))
+		out := newTensor(n.Outs[0].shape.with(d))
+		start := k.start(d)
 		for i := range out.V {
 			out.V[i] = start.V[0]
 		}
-		st, to := strides(out.Shape.Dims), make([]int, len(in[0].Shape.Dims))
-		for axis := range to {
-			if !slices.Contains(a.axes, axis) {
-				to[axis], st = st[0], st[1:]
-			}
-		}
-		forEachAt(in[0].Shape.Dims, 0, to, func(i, at int) { k.combine(out, at, in[0], i) })
+		a.each(in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { combine(out, at, in[0], i) })
 		return []*Tensor{out.rounded(n.Outs[0].shape.DType)}
+	},
+	EvalComplex: func(n *Node, in []*Tensor) []*Tensor {
+		a, out := n.Attrs.(reduceAttrs), newTensor(n.Outs[0].shape)
+		start, combine := complex128(0), addComplex
+		if a.kind == "prod" {
+			start, combine = 1, mulComplex
+		}
+		totals := slices.Repeat([]complex128{start}, len(out.V))
+		a.each(in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { totals[at] = combine(totals[at], in[0].C(i)) })
+		for i, x := range totals {
+			out.SetC(i, x)
+		}
+		return []*Tensor{out}
 	},
 	Cost: costOf(inputElements),
 	Cases: func() []Case {
@@ -232,6 +256,17 @@ var _ = register(&Op{
 		return cases
 	},
 })
+
+// each calls f for each element i of an array, with the element of the result that it is combined into.
+func (a reduceAttrs) each(dims, out []int, f func(i, at int)) {
+	st, to := strides(out), make([]int, len(dims))
+	for axis := range to {
+		if !slices.Contains(a.axes, axis) {
+			to[axis], st = st[0], st[1:]
+		}
+	}
+	forEachAt(dims, 0, to, f)
+}
 
 func reduce(kind string, x *Array, axes []int) *Array {
 	axes = normAxes(kind, axes, x.Rank())

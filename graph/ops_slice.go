@@ -414,7 +414,8 @@ var _ = register(&Op{
 })
 
 // DynamicSlice takes a block of the given sizes at start indices that are computed: one integer scalar an axis, of any
-// integer dtypes. Blocks that would leave the array are moved inside.
+// integer dtypes. Blocks that would leave the array are moved inside, so a negative start is 0, as in StableHLO. (JAX
+// counts it from the end, unless allow_negative_indices is False.)
 func DynamicSlice(x *Array, start []*Array, sizes []int) *Array {
 	return apply1(op("dynamic_slice"), sizesAttrs{slices.Clone(sizes)}, append([]*Array{x}, startIndices(start)...)...)
 }
@@ -489,8 +490,8 @@ func writeBlock(in []*Tensor) *Tensor {
 	return out
 }
 
-// DynamicUpdateSlice writes a block over x at computed start indices; blocks that would leave the array are moved
-// inside.
+// DynamicUpdateSlice writes a block over x at computed start indices. Blocks that would leave the array are moved
+// inside, so a negative start is 0, as in DynamicSlice.
 func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {
 	return apply1(op("dynamic_update_slice"), nil, append([]*Array{x, Convert(update, x.DType())},
 		startIndices(start)...)...)

@@ -85,9 +85,11 @@ var _ = register(&Op{
 			stablehlo.Matrix(a.geometry.pads(), 2)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a, x, out := n.Attrs.(windowAttrs), in[0], newTensor(n.Outs[0].shape)
+		a, x := n.Attrs.(windowAttrs), in[0]
 		k := reduceKinds[a.kind]
-		start := k.start(out.Shape.DType).V[0]
+		d, combine := k.totals(x.Shape.DType)
+		out := newTensor(n.Outs[0].shape.with(d))
+		start := k.start(d).V[0]
 		st := strides(x.Shape.Dims)
 		forEach(out.Shape.Dims, func(i int, idx []int) {
 			out.V[i] = start
@@ -100,10 +102,10 @@ var _ = register(&Op{
 					}
 					from += at * st[axis]
 				}
-				k.combine(out, i, x, from)
+				combine(out, i, x, from)
 			})
 		})
-		return []*Tensor{out}
+		return []*Tensor{out.rounded(x.Shape.DType)}
 	},
 	Lower: lowerWindow,
 	Cost: costOf(func(n *Node) float64 {
