@@ -9,7 +9,8 @@ import (
 
 // A tree is any Go value whose leaves are *Array: a struct (exported fields, in order), slice, array, map (sorted by
 // key), pointer to a struct, interface holding one of these, nested in any way, or an *Array itself. Other values
-// inside of it (numbers, strings, functions) are static: they belong to the structure, not to the data.
+// inside of it (numbers, strings, functions) are static: they belong to the structure, not to the data. Numbers and
+// strings count even in fields that are not exported.
 //
 // A nil leaf is a mistake, unless its field is tagged `tree:"optional"` (a layer's bias): then it is no leaf.
 // The leaves of a field tagged `tree:"inline"` are named as if they stood in the struct around it.
@@ -31,12 +32,12 @@ var arrayType = reflect.TypeFor[*Array]()
 func Flatten(v any) ([]*Array, *Tree) {
 	t := &Tree{example: reflect.ValueOf(v)}
 	var leaves []*Array
-	var key strings.Builder
-	walk(t.example, "", func(path string, leaf *Array) {
+	w := walker{leaf: func(path string, leaf *Array) {
 		leaves = append(leaves, leaf)
 		t.paths = append(t.paths, path)
-	}, &key)
-	t.key = key.String()
+	}}
+	w.walk(t.example, "")
+	t.key = w.key.String()
 	return leaves, t
 }
 
@@ -116,26 +117,49 @@ func MapTree2[T any](f func(a, b *Array) *Array, v, w T) T {
 	return unflattenAs[T](t, out)
 }
 
-// mustMatch throws unless two trees have the same leaves in the same places.
+// mustMatch throws unless two trees have the same leaves in the same places, and the same static values.
 func mustMatch(op, what string, t *Tree, other string, u *Tree) {
-	if t.key == u.key {
-		return
+	if d := t.Difference(what, u, other); d != "" {
+		throw(op, "the %s and the %s differ in structure: %s", what, other, d)
 	}
-	if slices.Equal(t.paths, u.paths) {
-		return // only static values differ
+}
+
+// Difference says in which leaves and static values two trees differ; "" if in none. what and other name the trees.
+func (t *Tree) Difference(what string, u *Tree, other string) string {
+	if t.key == u.key {
+		return ""
 	}
 	var diff []string
-	for _, p := range t.paths {
-		if !slices.Contains(u.paths, p) {
-			diff = append(diff, fmt.Sprintf("%s only in the %s", orValue(p), what))
+	only := func(in, out []string, name string) {
+		for _, p := range in {
+			if !slices.Contains(out, p) {
+				diff = append(diff, fmt.Sprintf("%s only in the %s", orValue(p), name))
+			}
 		}
 	}
-	for _, p := range u.paths {
-		if !slices.Contains(t.paths, p) {
-			diff = append(diff, fmt.Sprintf("%s only in the %s", orValue(p), other))
+	only(t.paths, u.paths, what)
+	only(u.paths, t.paths, other)
+	if len(diff) > 0 {
+		return strings.Join(diff, "; ")
+	}
+	paths, values := t.statics()
+	otherPaths, otherValues := u.statics()
+	for i, p := range paths {
+		if at := slices.Index(otherPaths, p); at >= 0 && values[i] != otherValues[at] {
+			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function is "+
+				"traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at], other)
 		}
 	}
-	throw(op, "the %s and the %s differ in structure: %s", what, other, strings.Join(diff, "; "))
+	return ""
+}
+
+// statics lists the static values by their paths, as text.
+func (t *Tree) statics() (paths, values []string) {
+	w := walker{leaf: func(string, *Array) {}, static: func(path, text string) {
+		paths, values = append(paths, path), append(values, text)
+	}}
+	w.walk(t.example, "")
+	return paths, values
 }
 
 func orValue(path string) string {
@@ -145,73 +169,110 @@ func orValue(path string) string {
 	return path
 }
 
-func walk(v reflect.Value, path string, leaf func(string, *Array), key *strings.Builder) {
+// walker goes through a tree in order. It calls leaf for the leaves and static, unless it is nil, for the static values,
+// and writes the structure's key.
+type walker struct {
+	leaf   func(path string, leaf *Array)
+	static func(path, text string)
+	key    strings.Builder
+}
+
+// text adds a static value.
+func (w *walker) text(path, text string) {
+	w.key.WriteString(text)
+	if w.static != nil {
+		w.static(path, text)
+	}
+}
+
+func (w *walker) walk(v reflect.Value, path string) {
 	if !v.IsValid() {
-		key.WriteString("nil")
+		w.text(path, "nil")
 		return
 	}
 	if v.Type() == arrayType {
 		if v.IsNil() {
 			throw("tree", "leaf %s is a nil *Array: fill it before use", orValue(path))
 		}
-		key.WriteByte('*')
-		leaf(path, v.Interface().(*Array))
+		w.key.WriteByte('*')
+		w.leaf(path, v.Interface().(*Array))
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		key.WriteString(v.Type().String() + "{")
+		w.key.WriteString(v.Type().String() + "{")
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if !f.IsExported() {
 				if holdsArrays(f.Type, map[reflect.Type]bool{}) {
 					throw("tree", "field %s.%s holds arrays but is not exported: export it", v.Type(), f.Name)
 				}
+				if plain(f.Type) {
+					w.key.WriteString(f.Name + ":")
+					w.text(path+"."+f.Name, fmt.Sprintf("%#v", v.Field(i)))
+				}
 				continue
 			}
-			key.WriteString(f.Name + ":")
+			w.key.WriteString(f.Name + ":")
 			if absent(f, v.Field(i)) {
-				key.WriteString("nil")
+				w.text(path+"."+f.Name, "nil")
 				continue
 			}
 			inside := path + "." + f.Name
 			if f.Tag.Get("tree") == "inline" {
 				inside = path
 			}
-			walk(v.Field(i), inside, leaf, key)
+			w.walk(v.Field(i), inside)
 		}
-		key.WriteByte('}')
+		w.key.WriteByte('}')
 	case reflect.Slice, reflect.Array:
 		if !holdsArrays(v.Type().Elem(), map[reflect.Type]bool{}) {
-			fmt.Fprintf(key, "%v", v.Interface())
+			w.text(path, fmt.Sprintf("%v", v.Interface()))
 			return
 		}
-		key.WriteByte('[')
+		w.key.WriteByte('[')
 		for i := range v.Len() {
-			walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), leaf, key)
-			key.WriteByte(',')
+			w.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+			w.key.WriteByte(',')
 		}
-		key.WriteByte(']')
+		w.key.WriteByte(']')
 	case reflect.Map:
-		key.WriteString("map[")
+		w.key.WriteString("map[")
 		for _, k := range sortedKeys(v) {
-			fmt.Fprintf(key, "%v:", k.Interface())
-			walk(v.MapIndex(k), fmt.Sprintf("%s[%#v]", path, k.Interface()), leaf, key)
+			fmt.Fprintf(&w.key, "%v:", k.Interface())
+			w.walk(v.MapIndex(k), fmt.Sprintf("%s[%#v]", path, k.Interface()))
 		}
-		key.WriteByte(']')
+		w.key.WriteByte(']')
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			key.WriteString("nil")
+			w.text(path, "nil")
 			return
 		}
 		if v.Kind() == reflect.Interface || holdsArrays(v.Type().Elem(), map[reflect.Type]bool{}) {
-			walk(v.Elem(), path, leaf, key)
+			w.walk(v.Elem(), path)
 			return
 		}
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Uintptr:
-		key.WriteString(v.Type().String())
+		w.text(path, v.Type().String())
 	default:
-		fmt.Fprintf(key, "%#v", v.Interface())
+		w.text(path, fmt.Sprintf("%#v", v.Interface()))
+	}
+}
+
+// plain reports whether a type is made of numbers, bools and strings alone: all of a value's meaning is in its text.
+func plain(t reflect.Type) bool {
+	switch k := t.Kind(); k {
+	case reflect.Array, reflect.Slice:
+		return plain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !plain(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return k == reflect.String || reflect.Bool <= k && k <= reflect.Complex128 && k != reflect.Uintptr
 	}
 }
 

@@ -231,6 +231,9 @@ func (p *Program) sameTree(method string, result, like any, what string) {
 	_, want := graph.Flatten(like)
 	if got.Key() != want.Key() {
 		msg := fmt.Sprintf("got a %T of %s, want a %T of %s, %s", result, leavesText(got), like, leavesText(want), what)
+		if d := got.Difference("result", want, "tree that is wanted"); d != "" {
+			msg += ": " + d
+		}
 		panic(envs.ResultError(p.Strategy, "strategy", method, msg))
 	}
 }

@@ -1,0 +1,61 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type counted struct {
+	X *Array
+	N float64
+}
+
+type hidden struct {
+	X *Array
+	n int
+}
+
+// A Go value in a tree keeps what it is when a function is traced. Where a function returns another one, the functions
+// that would lose it say which.
+func TestStaticValuesMayNotChange(t *testing.T) {
+	grow := func(c counted) counted { return counted{c.X.Add(1), c.N + 1} }
+	start := counted{Scalar(0), 0}
+	// Inside of a trace, a choice is part of the program.
+	traced := func(f func(x *Array)) func() {
+		return func() {
+			_, err := Trace("f", func(x *Array) None { f(x); return None{} }, Abstract(ShapeOf(Float32)))
+			if err != nil {
+				panic(err)
+			}
+		}
+	}
+	for name, f := range map[string]func(){
+		"Scan": func() {
+			Scan(func(c counted, _ None) (counted, None) { return grow(c), None{} }, start, None{}, Length(3))
+		},
+		"While":    func() { While(func(c counted) *Array { return c.X.Lt(3) }, grow, start) },
+		"ForiLoop": func() { ForiLoop(0, 3, func(_ *Array, c counted) counted { return grow(c) }, start) },
+		"Cond": traced(func(x *Array) {
+			Cond(x.Gt(0), func() counted { return grow(start) }, func() counted { return start })
+		}),
+		"Switch": traced(func(x *Array) {
+			Switch(x.Convert(Int32), func() counted { return start }, func() counted { return grow(start) })
+		}),
+		"MapTree2": func() { MapTree2(func(a, b *Array) *Array { return a.Add(b) }, start, grow(start)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Try(f)
+			require.ErrorContains(t, err, ".N is ")
+			require.ErrorContains(t, err, "make it an array, as graph.Scalar does")
+		})
+	}
+	err := Try(func() {
+		Scan(func(c hidden, _ None) (hidden, None) { return hidden{c.X, c.n + 1}, None{} }, hidden{Scalar(0), 5}, None{},
+			Length(3))
+	})
+	require.ErrorContains(t, err, ".n is 5 in the initial carry and 6 in the carry that the body returns")
+	_, one := Flatten(hidden{Scalar(0), 1})
+	_, two := Flatten(hidden{Scalar(0), 2})
+	require.NotEqual(t, one.Key(), two.Key(), "a program is traced for each value")
+}
