@@ -14,19 +14,22 @@ import (
 // counter is an environment whose observation is its state; fault is what it does wrong on purpose.
 type counter struct{ fault string }
 
-type counterState struct{ X *graph.Array }
+type counterState struct {
+	X *graph.Array
+	N int
+}
 
 func (counter) Spec() envs.Spec {
 	return envs.Spec{ID: "Counter-v0", Observation: envs.Symmetric(9), Action: envs.Discrete{N: 2}, MaxSteps: 5}
 }
 func (counter) DefaultParams() graph.None { return graph.None{} }
 func (e counter) Reset(_ random.Key, p graph.None) (counterState, *graph.Array) {
-	s := counterState{graph.Scalar(0)}
+	s := counterState{X: graph.Scalar(0)}
 	return s, e.Observe(s, p)
 }
 func (e counter) Step(_ random.Key, s counterState, _ *graph.Array,
 	p graph.None) (next counterState, obs, reward, terminated, truncated *graph.Array) {
-	next, reward = counterState{s.X.Add(1)}, graph.Scalar(1)
+	next, reward = counterState{X: s.X.Add(1)}, graph.Scalar(1)
 	switch e.fault {
 	case "index":
 		var table []float64
@@ -41,6 +44,8 @@ func (e counter) Step(_ random.Key, s counterState, _ *graph.Array,
 		return next, e.Observe(s, p), reward, envs.False(), envs.False()
 	case "vector reward":
 		reward = reward.Reshape(1)
+	case "Go value":
+		next.N = s.N + 1
 	case "NaN":
 		next.X = graph.Scalar(0).Div(graph.Scalar(0))
 	}
@@ -59,6 +64,8 @@ func TestFirst(t *testing.T) {
 		{"nil state", "panic: runtime error: invalid memory address or nil pointer dereference"},
 		{"old observation", "Counter-v0: the observation of Step: it is not what Observe gives for the next state"},
 		{"vector reward", "Counter-v0: the reward: got f32[1], want f32[]"},
+		{"Go value", "Counter-v0: the state of Step: .N is 0 in the state that it gets and 1 in the state " +
+			"that it returns"},
 		{"NaN", ""}, // a member that fails is no mistake of the environment
 	} {
 		err := First(envs.Erase(counter{c.fault}), graph.None{})
