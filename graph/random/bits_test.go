@@ -91,15 +91,27 @@ func boundedDraws() (all []bounded) {
 			return Categorical(k, graph.Float64s(logits).Convert(s.DType), -1, Draws(s.Dims...))
 		}, func(x *graph.Array) *graph.Array { return x.Eq([]int{1, 2, 0}[i]) })
 	}
+	for _, n := range []int{65, 127, 300, 511} {
+		p := make([]float32, n)
+		for i := range p {
+			if i%16 != 0 {
+				p[i] = 1 / float32(i+3)
+			}
+		}
+		w := graph.Float32s(p)
+		add(fmt.Sprintf("choice of %d", n), func(k Key, s graph.Shape) *graph.Array {
+			return Choice(k, n, Draws(s.Dims...), Weights(w.Convert(s.DType)))
+		}, func(x *graph.Array) *graph.Array { return graph.Take(w, x, 0).Gt(0) })
+	}
 	return all
 }
 
 // drawAll puts all bits of a significand in the place of random bits while f runs: element i of a draw has those of the
-// number first + i.
-func drawAll(d graph.DType, first *graph.Array, f func()) {
+// number first + i*step.
+func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
 	defer func() { threeFryBits, threeFryWords = graph.ThreeFryBits, graph.ThreeFryWords }()
 	at := func(dims []int) *graph.Array {
-		return graph.Iota(product(dims)).Convert(graph.Uint32).Add(first).Reshape(dims...)
+		return graph.Iota(product(dims)).Mul(step).Convert(graph.Uint32).Add(first).Reshape(dims...)
 	}
 	threeFryBits = func(_, _ *graph.Array, dims ...int) *graph.Array {
 		m := formats[d]
@@ -117,7 +129,7 @@ func drawAll(d graph.DType, first *graph.Array, f func()) {
 
 // TestBoundsOverAllBits: what is said of a draw holds for all bits of its significand, in compiled programs too: of
 // float64, for all of the upper and of the lower 23 bits. The short form has all draws of float16, and of bfloat16 and
-// float32 those that take logarithms.
+// float32 some.
 func TestBoundsOverAllBits(t *testing.T) {
 	var names []string
 	const n, parts = 1 << 20, 8
@@ -125,12 +137,12 @@ func TestBoundsOverAllBits(t *testing.T) {
 		var wrong []*graph.Array
 		for _, d := range []graph.DType{graph.Float16, graph.BFloat16, graph.Float32, graph.Float64} {
 			for _, b := range boundedDraws() {
-				few := []string{"gumbel", "logistic", "uniform of [1e-10 1]", "uniform of [0.3 1.3]"}
+				few := []string{"gumbel", "logistic", "uniform of [1e-10 1]", "uniform of [0.3 1.3]", "choice of 300"}
 				if !long.On() && d != graph.Float16 && (d == graph.Float64 || !slices.Contains(few, b.name)) {
 					continue
 				}
 				names = append(names, fmt.Sprintf("%v %s", d, b.name))
-				drawAll(d, first, func() {
+				drawAll(d, first, 1, func() {
 					x := b.draw(New(1), graph.ShapeOf(d, min(n, 1<<formats[d].mantissa)))
 					wrong = append(wrong, b.ok(x).Not().Convert(graph.Int32).Sum())
 				})
@@ -143,6 +155,53 @@ func TestBoundsOverAllBits(t *testing.T) {
 		require.NoError(t, err)
 		for i, wrong := range ints(t, out) {
 			require.Zero(t, wrong, "draws beyond the bounds: %s", names[i])
+		}
+	}
+}
+
+// TestChoiceNeverDrawsWeightZero: for any number of candidates and place of zeros, over bits of the whole range and all
+// those at its ends. The long form compiles it. TestBoundsOverAllBits has all bits for some.
+func TestChoiceNeverDrawsWeightZero(t *testing.T) {
+	n, dtypes, backend := 1<<5, []graph.DType{graph.Float32}, xlabridge.Backend(&xlabridge.Reference{})
+	if long.On() {
+		n, dtypes, backend = 1<<13, append(dtypes, graph.Float16, graph.BFloat16, graph.Float64), xlatest.OpenCPU(t, 1)
+	}
+	var names []string
+	check := xlabridge.Jit1(backend, func(first *graph.Array) *graph.Array {
+		var wrong []*graph.Array
+		for _, d := range dtypes {
+			for _, candidates := range []int{1, 2, 3, 64, 65, 127, 300, 511, 512, 1000} {
+				for i, has := range []func(i int) bool{
+					func(i int) bool { return i%16 != 0 || candidates == 1 },
+					func(i int) bool { return i >= candidates/2 },
+					func(i int) bool { return i < (candidates+1)/2 },
+					func(i int) bool { return i == candidates-1 },
+					func(i int) bool { return i == 0 },
+				} {
+					p := make([]float32, candidates)
+					for k := range p {
+						if has(k) {
+							p[k] = 1 / float32(k+3)
+						}
+					}
+					w := graph.Float32s(p)
+					for _, step := range []int{1, 1<<23/n - 3} {
+						names = append(names, fmt.Sprintf("%v, %d candidates, place %d, step %d", d, candidates, i, step))
+						drawAll(d, first, step, func() {
+							at := Choice(New(1), candidates, Draws(n), Weights(w.Convert(d)))
+							wrong = append(wrong, graph.Take(w, at, 0).Eq(0).Convert(graph.Int32).Sum())
+						})
+					}
+				}
+			}
+		}
+		return graph.Stack(wrong, 0)
+	})
+	for _, first := range []int{0, 1<<23 - n} {
+		out, err := check(graph.Of(uint32(first)))
+		require.NoError(t, err)
+		for i, wrong := range ints(t, out) {
+			require.Zero(t, wrong, "draws of weight 0: %s", names[i])
 		}
 	}
 }
