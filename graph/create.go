@@ -49,18 +49,29 @@ func Eye(d DType, n int) *Array {
 	return Convert(Eq(IotaAxis(s, 0), IotaAxis(s, 1)), d)
 }
 
-// Linspace is n numbers from start to stop, both included. n is at most 2^24, the steps that a float32 can count.
+// Linspace is n numbers from start to stop, both included and exact. n is at most 2^24, the steps that a float32 can
+// count.
 func Linspace(start, stop float64, n int) *Array {
+	return spaced("Linspace", start, stop, n, func(x float64) float64 { return x })
+}
+
+// spaced is f of n numbers from start to stop, both included.
+func spaced(name string, start, stop float64, n int, f func(x float64) float64) *Array {
 	const most = 1 << 24
 	if n < 0 || n > most {
-		throw("Linspace", "got %d numbers; want from 0 to %d", n, most)
+		throw(name, "got %d numbers; want from 0 to %d", n, most)
 	}
 	v := make([]float32, n)
 	for i := range v {
-		v[i] = float32(start)
-		if n > 1 {
-			v[i] = float32(start + (stop-start)*float64(i)/float64(n-1))
+		x := start
+		switch i {
+		case 0:
+		case n - 1:
+			x = stop
+		default:
+			x += (stop - start) * float64(i) / float64(n-1)
 		}
+		v[i] = float32(f(x))
 	}
 	return Float32s(v)
 }

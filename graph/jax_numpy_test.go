@@ -1,11 +1,13 @@
 package graph_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -142,7 +144,7 @@ func TestNumPyRefusals(t *testing.T) {
 	}{
 		{"Arange: got start 0, stop 1 and step 0; want numbers", func() { graph.Arange(0, 1, 0) }},
 		{"Arange: got a string, want a Go number", func() { graph.Arange(0, "1", 1) }},
-		{"Geomspace: got the ends -1 and 2, want numbers of one sign", func() { graph.Geomspace(-1, 2, 3) }},
+		{"Geomspace: got the ends -1 and 2, want finite numbers of one sign", func() { graph.Geomspace(-1, 2, 3) }},
 		{"Ravel: got f32[2] to unravel, want [6]", func() {
 			_, unravel := graph.Ravel(x)
 			unravel(graph.Zeros(graph.ShapeOf(graph.Float32, 2)))
@@ -163,5 +165,42 @@ func TestNumPyRefusals(t *testing.T) {
 		{"RavelMultiIndex: got 1 indices and 2 dims", func() { graph.RavelMultiIndex([]*graph.Array{x}, 2, 3) }},
 	} {
 		require.ErrorContains(t, graph.Try(c.call), c.want)
+	}
+}
+
+// TestEndsOfRanges: ends that are included are exact, and those that are not are left out, although numbers, differences
+// and quotients are rounded.
+func TestEndsOfRanges(t *testing.T) {
+	ends := func(a *graph.Array) [2]float32 {
+		v := graphtest.Floats(t, a)
+		return [2]float32{float32(v[0]), float32(v[len(v)-1])}
+	}
+	for _, c := range [][2]float64{{.1, .7}, {-.7, .1}, {1e-30, 1e30}, {7, 3}, {1. / 3, 1. / 7}, {1, 1 + 1e-7}} {
+		want := [2]float32{float32(c[0]), float32(c[1])}
+		for n := 2; n < 200; n += 1 + n/7 {
+			require.Equal(t, want, ends(graph.Linspace(c[0], c[1], n)), "%v, %d numbers", c, n)
+			if c[0] > 0 {
+				require.Equal(t, want, ends(graph.Geomspace(c[0], c[1], n)), "%v, %d numbers", c, n)
+				require.Equal(t, [2]float32{-want[0], -want[1]}, ends(graph.Geomspace(-c[0], -c[1], n)))
+			}
+		}
+	}
+	require.Equal(t, [2]float32{1e-5, 1e30}, ends(graph.Logspace(-5, 30, 9, 10)))
+	require.Equal(t, [2]float32{float32(math.Pow(3, .1)), 27}, ends(graph.Logspace(.1, 3, 9, 3)))
+	require.Equal(t, []float64{1, 10, 100, 1000}, graphtest.Floats(t, graph.Logspace(0, 3, 4, 10)))
+	require.Equal(t, []float64{1, 10, 100, 1000}, graphtest.Floats(t, graph.Geomspace(1, 1000, 4)))
+
+	for _, c := range []struct {
+		start, stop, step float64
+		n                 int
+	}{{.7, .8, .1, 1}, {1, 1.3, .1, 3}, {1, 2.2, .2, 6}, {.1, .8, .1, 7}, {0, .3, .1, 3}, {.3, 0, -.1, 3},
+		{1, 2.21, .2, 7}, {1, 1 + 1e-15, 1, 1}, {0, 1e6 + .1, .1, 1e7 + 1}, {1, 0, .1, 0}} {
+		a := graph.Arange(c.start, c.stop, c.step)
+		require.Equal(t, c.n, a.Dim(0), "%v", c)
+		if c.n > 0 && c.n < 100 && c.stop != 1+1e-15 { // which is 1 in f32
+			got := ends(a)
+			require.Equal(t, float32(c.start), got[0], "%v", c)
+			require.Greater(t, (c.stop-float64(got[1]))/c.step, .04, "%v", c)
+		}
 	}
 }

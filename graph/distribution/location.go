@@ -24,9 +24,9 @@ func NewUniform(low, high any) Uniform {
 
 func (d Uniform) width() *graph.Array { return d.High.Sub(d.Low) }
 
-// Sample draws low + (high-low) * random.Uniform.
+// Sample draws from [low, high).
 func (d Uniform) Sample(key random.Key, dims ...int) *graph.Array {
-	return d.Low.Add(d.width().Mul(random.Uniform(key, drawShape(d.Low, dims), 0, 1)))
+	return random.Uniform(key, drawShape(d.Low, dims), d.Low, d.High)
 }
 
 // LogProb is the logarithm of the density: -Inf outside.

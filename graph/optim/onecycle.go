@@ -16,8 +16,8 @@ func CosineOneCycle(peak any, steps int, rise, div, finalDiv float64) Schedule {
 }
 
 // LinearOneCycle rises from peak/div to peak in the fraction rise of the steps, falls back to peak/div by the
-// fraction fall, and on to peak/finalDiv by the end, along straight lines (usual: rise 0.3, fall 0.85, div 25, finalDiv
-// 1e4).
+// fraction fall, and on to peak/(div*finalDiv) by the end, along straight lines (usual: rise 0.3, fall 0.85, div 25,
+// finalDiv 1e4).
 func LinearOneCycle(peak any, steps int, rise, fall, div, finalDiv float64) Schedule {
 	return interpolate("LinearOneCycle", peak, steps, func(from, to any, t *graph.Array) *graph.Array {
 		return graph.Add(from, graph.Mul(sub(to, from), t))
@@ -43,7 +43,8 @@ func interpolate(name string, peak any, steps int, between func(from, to any, t 
 			}
 			from, to := int(a.at*float64(steps)), int(b.at*float64(steps))
 			t := count.Sub(from).Div(float64(max(to-from, 1)))
-			out = graph.Select(count.Lt(to), between(mul(a.value, top), mul(b.value, top), t), out)
+			x, y := mul(a.value, top), mul(b.value, top)
+			out = graph.Select(count.Lt(to), graph.Select(count.Le(from), f32(x), between(x, y, t)), out)
 		}
 		return out
 	}

@@ -309,3 +309,16 @@ func TestWholeNumbersAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "got parameters of which none is a float, the first is i32[2]", name)
 	}
 }
+
+// Beyond 2^24 steps the sum of a ScheduleFree's weights still grows.
+func TestScheduleFreeOfManySteps(t *testing.T) {
+	f := optim.ScheduleFree(optim.SGD(1), 1)
+	x := graph.Float32s([]float32{3})
+	s := f.Init(x).(optim.ScheduleFreeState)
+	s.Count, s.WeightSum = graph.Of(int32(1<<24)), graph.Of(float64(1<<24-1))
+	for range 5 {
+		_, next := f.Update(x, s, x)
+		s = next.(optim.ScheduleFreeState)
+	}
+	require.Equal(t, []float64{1<<24 + 4}, floats(t, s.WeightSum))
+}

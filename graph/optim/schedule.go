@@ -9,7 +9,8 @@ import (
 )
 
 // Schedule maps the number of steps taken (int32 scalar, 0 at the first step) to a value (float32 scalar). Values in
-// the functions below are numbers or scalar arrays; numbers of steps are Go ints. For float64 parameters with a
+// the functions below are numbers or scalar arrays; numbers of steps are Go ints. Those that go from one value to another
+// have exactly these at the ends. For float64 parameters with a
 // learning rate in full precision, use a number or a float64 array instead of a Schedule.
 type Schedule func(count *graph.Array) *graph.Array
 
@@ -61,10 +62,13 @@ func Polynomial(init, end, power any, steps, begin int) Schedule {
 		a, b, p := value("Polynomial", init), value("Polynomial", end), value("Polynomial", power)
 		end := min(begin+steps, math.MaxInt32) // of the counts before the subtraction, which then cannot overflow
 		left := graph.Sub(1, graph.Clamp(begin, count, end).Sub(begin).Div(steps))
+		if begin+steps <= math.MaxInt32 {
+			left = graph.Select(count.Ge(end), 0, left) // compilers multiply by 1/steps, which is rounded
+		}
 		if p != 1. {
 			left = left.Pow(p)
 		}
-		return graph.Mul(sub(a, b), left).Add(b)
+		return graph.Select(count.Le(begin), f32(a), graph.Mul(sub(a, b), left).Add(b))
 	}
 }
 
@@ -72,11 +76,19 @@ func Polynomial(init, end, power any, steps, begin int) Schedule {
 // Hutter, "SGDR", 2017).
 func Cosine(init any, steps int, alpha any) Schedule {
 	return func(count *graph.Array) *graph.Array {
-		positive("Cosine", steps)
 		v, floor := value("Cosine", init), value("Cosine", alpha)
+		return cosine(v, mul(v, floor), floor, steps)(count)
+	}
+}
+
+// cosine falls from init to end, which is alpha*init but for rounding.
+func cosine(init, end, alpha any, steps int) Schedule {
+	return func(count *graph.Array) *graph.Array {
+		positive("Cosine", steps)
 		t := count.Convert(graph.Float32).Min(steps)
 		wave := graph.Mul(.5, graph.Add(1, graph.Mul(math.Pi, t).Div(steps).Cos()))
-		return graph.Mul(v, graph.Mul(sub(1., floor), wave).Add(floor))
+		between := graph.Mul(init, graph.Mul(sub(1., alpha), wave).Add(alpha))
+		return graph.Select(count.Le(0), f32(init), graph.Select(count.Ge(steps), f32(end), between))
 	}
 }
 
@@ -131,10 +143,10 @@ func WarmupCosine(init, peak any, warmup, total int, end any) Schedule {
 			graph.Throw("optim.WarmupCosine", "got a warm-up of %d steps of %d, want from 1 to fewer than all, of at "+
 				"most %d", warmup, total, math.MaxInt32)
 		}
-		top, alpha := value("WarmupCosine", peak), any(0.)
+		top, last, alpha := value("WarmupCosine", peak), value("WarmupCosine", end), any(0.)
 		if top != 0. {
-			alpha = div(value("WarmupCosine", end), top)
+			alpha = div(last, top)
 		}
-		return Warmup(init, top, warmup, Cosine(top, total-warmup, alpha))(count)
+		return Warmup(init, top, warmup, cosine(top, last, alpha, total-warmup))(count)
 	}
 }

@@ -5,7 +5,7 @@ import "xlarun/graph"
 // ScheduleFreeState is the state of ScheduleFree.
 type ScheduleFreeState struct {
 	Count     *graph.Array // int32 scalar: steps taken, plus 1
-	WeightSum *graph.Array // float32 scalar: sum of the weights of the steps
+	WeightSum *graph.Array // float64 scalar: sum of the weights of the steps
 	MaxRate   *graph.Array // float32 scalar: the largest learning rate so far
 	Base      State
 	Z         any // the parameters that the base optimiser steps
@@ -36,7 +36,7 @@ func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 }
 
 func (f scheduleFree) Init(params any) State {
-	return ScheduleFreeState{zeroCount().Add(1), graph.Scalar(0), graph.Scalar(0), f.base.Init(params), params}
+	return ScheduleFreeState{zeroCount().Add(1), graph.Scalar(0, graph.Float64), graph.Scalar(0), f.base.Init(params), params}
 }
 
 func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
@@ -48,7 +48,10 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 	}
 	most := s.MaxRate.Max(inType(rate, graph.Float32))
 	weight := most.Square()
-	sum := s.WeightSum.Add(weight)
+	// Beyond 2^24 steps a float32 sum stands still. Up to there it is what optax has.
+	single := s.WeightSum.Convert(graph.Float32).Add(weight).Convert(graph.Float64)
+	total := graph.Select(s.Count.Le(1<<24), single, s.WeightSum.Convert(graph.Float64).Add(weight.Convert(graph.Float64)))
+	sum := total.Convert(graph.Float32)
 	share := graph.Select(sum.Eq(0), 0, weight.Div(graph.Select(sum.Eq(0), 1, sum)))
 	steps, base := f.base.Update(grads, s.Base, params)
 	z := ApplyUpdates(s.Z, steps)
@@ -60,7 +63,7 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 		mixed := graph.Mul(like(f.c.b1, param), average).Add(graph.Mul(like(sub(1., f.c.b1), param), next))
 		return mixed.Sub(param)
 	}, params, s.Z, z)
-	return updates, ScheduleFreeState{increment(s.Count), sum, most, base, z}
+	return updates, ScheduleFreeState{increment(s.Count), total, most, base, z}
 }
 
 // averageOf is the average that was mixed with z into the parameters.

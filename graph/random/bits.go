@@ -31,11 +31,14 @@ func (w words) bits(s graph.Shape) *graph.Array {
 // makes a state from one draw. XLA would compute the hash again for each use; graph.Once prevents this.
 const fewDraws = 32
 
+// These fill an array with bits. A test puts all bits there are in their place.
+var threeFryBits, threeFryWords = graph.ThreeFryBits, graph.ThreeFryWords
+
 // hash returns both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
 	w = w.onceFor(dims)
 	if fits(dims) {
-		return graph.ThreeFryWords(w.hi, w.lo, dims...)
+		return threeFryWords(w.hi, w.lo, dims...)
 	}
 	flat := graph.ShapeOf(graph.Uint64, graph.ShapeOf(graph.Uint64, dims...).Size())
 	counter := graph.IotaAxis(flat, 0).Reshape(dims...)
@@ -50,7 +53,7 @@ func (w words) mixed(dims ...int) *graph.Array {
 		return a.Xor(b)
 	}
 	w = w.onceFor(dims)
-	return graph.ThreeFryBits(w.hi, w.lo, dims...)
+	return threeFryBits(w.hi, w.lo, dims...)
 }
 
 // once applies graph.Once to a key, so that XLA does not fuse its hash into the hash of a draw.

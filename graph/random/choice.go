@@ -22,7 +22,8 @@ func Draws(dims ...int) Option { return func(o *options) { o.dims = slices.Clone
 // WithoutReplacement makes the draws distinct.
 func WithoutReplacement() Option { return func(o *options) { o.distinct = true } }
 
-// Weights gives each candidate a probability in proportion to p, a float array of one axis. They need not add up to 1.
+// Weights gives each candidate a probability in proportion to p, a float array of one axis. They need not add up to 1. A
+// candidate of weight 0 is never drawn, unless all are, or more are drawn WithoutReplacement than have weight.
 func Weights(p *graph.Array) Option { return func(o *options) { o.p = p } }
 
 func readOptions(op string, opts []Option) options {
@@ -81,9 +82,14 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 		// where to find them", ICML 2019, section 2.3).
 		return topDraws(op, w.gumbel(p.Shape()).Add(p.Log()), 0, o.dims)
 	}
-	total := graph.CumSum(p, 0)
+	// The running sum of a compiled program is a tree of sums: each is rounded in its own way, so that it may fall, or
+	// rise where a weight is 0. Its running maximum over the candidates with weight does neither.
+	has := p.Gt(0)
+	total := graph.Once(graph.CumMax(graph.Select(has, graph.CumSum(p, 0), 0), 0))
 	u := w.unit(graph.ShapeOf(p.DType(), o.dims...))
-	return firstAtLeast(total, total.Index(n-1).Mul(graph.Sub(1, u)))
+	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(formats[p.DType()].tiny) // a product of 0 is less than all sums
+	last := graph.ReduceMax(graph.Select(has, graph.Iota(n), 0))
+	return firstAtLeast(total, x).Min(last)
 }
 
 // linearSearch is the number of thresholds up to which firstAtLeast compares with each of them.

@@ -32,12 +32,14 @@ func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array 
 	return graph.Clamp(nextUp(lo), x, below)
 }
 
-// nextUp is the smallest number of x's float type that is larger than x; infinity stays.
+// nextUp is the smallest number of x's float type that is larger than x; infinity stays. It leaves out subnormal
+// numbers, which processors may take for 0.
 func nextUp(x *graph.Array) *graph.Array {
-	bits := graph.Bitcast(x, formats[x.DType()].uint)
+	f := formats[x.DType()]
+	bits := graph.Bitcast(x, f.uint)
 	// The bits of a float, read as a number, grow with its magnitude.
-	next := graph.Select(x.Gt(0), bits.Add(1), bits.Sub(1))
-	next = graph.Select(x.Eq(0), graph.OnesLike(bits), next)
+	next := graph.Bitcast(graph.Select(x.Gt(0), bits.Add(1), bits.Sub(1)), x.DType())
+	next = graph.Select(x.Ge(-f.tiny).And(x.Lt(f.tiny)), graph.Select(x.Lt(0), graph.ZerosLike(x), f.tiny), next)
 	last := x.Eq(math.Inf(1)).Or(x.IsNaN())
-	return graph.Select(last, x, graph.Bitcast(next, x.DType()))
+	return graph.Select(last, x, next)
 }

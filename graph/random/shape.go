@@ -15,13 +15,14 @@ type format struct {
 	uint     graph.DType // the unsigned type of the same width
 	drawn    graph.DType // the unsigned type whose random bits fill the significand
 	tiny     float64     // the smallest normal number
+	most     float64     // the largest number
 }
 
 var formats = map[graph.DType]format{
-	graph.Float64:  {52, 0x3FF0000000000000, graph.Uint64, graph.Uint64, math.Ldexp(1, -1022)},
-	graph.Float32:  {23, 0x3F800000, graph.Uint32, graph.Uint32, math.Ldexp(1, -126)},
-	graph.Float16:  {10, 0x3C00, graph.Uint16, graph.Uint16, math.Ldexp(1, -14)},
-	graph.BFloat16: {7, 0x3F80, graph.Uint16, graph.Uint8, math.Ldexp(1, -126)},
+	graph.Float64:  {52, 0x3FF0000000000000, graph.Uint64, graph.Uint64, math.Ldexp(1, -1022), math.MaxFloat64},
+	graph.Float32:  {23, 0x3F800000, graph.Uint32, graph.Uint32, math.Ldexp(1, -126), math.MaxFloat32},
+	graph.Float16:  {10, 0x3C00, graph.Uint16, graph.Uint16, math.Ldexp(1, -14), 65504},
+	graph.BFloat16: {7, 0x3F80, graph.Uint16, graph.Uint8, math.Ldexp(1, -126), 0xFFp120},
 }
 
 // aboveMinusOne is the smallest number of the type that is larger than -1.

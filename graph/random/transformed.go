@@ -33,7 +33,7 @@ func LogNormal(key Key, shape graph.Shape, sigma any) *graph.Array {
 	return z.Mul(parameter(op, "sigma", sigma, shape.DType, shape.Dims)).Exp()
 }
 
-// Pareto draws from the Pareto distribution with shape b and scale 1: numbers above 1.
+// Pareto draws from the Pareto distribution with shape b and scale 1: numbers from 1 on.
 func Pareto(key Key, shape graph.Shape, b any) *graph.Array {
 	const op = "random.Pareto"
 	e := Exponential(key, shape)
@@ -66,7 +66,8 @@ func Triangular(key Key, shape graph.Shape, left, mode, right any) *graph.Array 
 	u := wordsOf(op, key).unit(shape)
 	rise := l.Add(u.Mul(r.Sub(l)).Mul(m.Sub(l)).Sqrt())
 	fall := r.Sub(graph.Sub(1, u).Mul(r.Sub(l)).Mul(r.Sub(m)).Sqrt())
-	return graph.Select(u.Lt(m.Sub(l).Div(r.Sub(l))), rise, fall)
+	x := graph.Select(u.Lt(m.Sub(l).Div(r.Sub(l))), rise, fall)
+	return graph.Clamp(l, x, r) // a sum of rounded parts may lie beyond the end
 }
 
 // Wald draws from the inverse Gaussian distribution of the given mean and scale 1 (Michael, Schucany and Haas,

@@ -239,7 +239,7 @@ func (p EnvParam) value(key random.Key) *graph.Array {
 		return random.Randint(key, shape, p.low, p.high.Add(1))
 	}
 	u := random.Uniform(key, shape, 0, 1)
-	return p.low.Add(u.Mul(p.high.Sub(p.low))).Min(p.high)
+	return graph.Clamp(p.low, p.low.Add(u.Mul(p.high.Sub(p.low))), p.high)
 }
 
 // inputs adds the parameter's numbers to a program's inputs.

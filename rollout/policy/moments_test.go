@@ -62,6 +62,24 @@ func TestMomentsAreALoop(t *testing.T) {
 	}
 }
 
+// Beyond 2^24 observations that come one at a time are counted, and move the mean and the variance.
+func TestMomentsOfManyObservations(t *testing.T) {
+	of := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }
+	const start, more, x = 1<<24 - 10, 1000, .9
+	m := MomentsOf(graph.Scalar(start), of(.5), of(0), of(0))
+	for range more {
+		m = m.Merge(MomentsOf(graph.Scalar(1), of(x), of(0), of(0)))
+	}
+	share := float64(more) / (start + more)
+	rows := Moments{graph.Float64s([]float64{start, more}), graph.Float64s([]float64{.5, x}, 2, 1),
+		graph.Float64s([]float64{0, 0}, 2, 1)}
+	for _, m := range []Moments{m, rows.MergeRows()} {
+		require.Equal(t, []float64{start + more}, floats(t, m.Count))
+		require.InEpsilon(t, .4*share, floats(t, m.Mean)[0]-.5, .02)
+		require.InEpsilon(t, .4*.4*share*(1-share), floats(t, m.Variance)[0], .02)
+	}
+}
+
 // Numbers whose squares overflow count as no observations. Observations are normalised by the moments, within ±10.
 func TestNormalizing(t *testing.T) {
 	one := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }

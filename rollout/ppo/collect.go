@@ -80,7 +80,7 @@ func (g *program) reset(key random.Key) episodeStart {
 func (g *program) firstState(p Params, key random.Key) EnvState {
 	s := g.reset(key)
 	return EnvState{State: s.State, Observation: s.Observation, Drawn: s.Drawn, Actor: g.actor.Start(p.Actor),
-		Critic: g.critic.start(p), Return: graph.Scalar(0), Length: graph.Scalar(0)}
+		Critic: g.critic.start(p), Return: graph.Scalar(0), Length: graph.Of(int32(0))}
 }
 
 // envParams returns the parameters of an environment: drawn for its episode, or the same in all episodes.
@@ -118,7 +118,7 @@ func (g *program) resetIfDone(actor any, s EnvState, t transition, start episode
 		Actor:       graph.SelectTree(done, g.actor.Start(actor), s.Actor),
 		Critic:      s.Critic,
 		Return:      graph.Select(done, 0., s.Return),
-		Length:      graph.Select(done, 0., s.Length),
+		Length:      graph.Select(done, 0, s.Length),
 	}
 }
 

@@ -106,7 +106,7 @@ func episodesOf(t transition) episodes {
 		Return: where(t.Return, 0).Sum(),
 		Least:  graph.Flatten1D(where(t.Return, math.Inf(1))).ReduceMin(0),
 		Most:   graph.Flatten1D(where(t.Return, math.Inf(-1))).ReduceMax(0),
-		Length: where(t.Length, 0).Sum(),
+		Length: where(t.Length.Convert(graph.Float32), 0).Sum(),
 		Failed: t.done().And(done.Not()).Convert(graph.Float32).Sum(),
 	}
 	if o := t.Objectives; o != nil {

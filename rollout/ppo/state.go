@@ -31,7 +31,7 @@ type EnvState struct {
 	Actor       any          // the actor's carry
 	Critic      any          // the carry of a separate critic, else graph.None{}
 	Return      *graph.Array // f32[]: of the episode so far
-	Length      *graph.Array // f32[]: steps of the episode so far
+	Length      *graph.Array // i32[]: steps of the episode so far
 }
 
 // recent is the mean return of about the last 100 episodes: each weighs 0.99 times as much as the episode after it.

@@ -29,7 +29,7 @@ type transition struct {
 	NextObservation *graph.Array `tree:"optional"`
 	Carry           any          // the actor's carry after the step, before any reset
 	Return          *graph.Array // f32[]: of the episode so far, this step included
-	Length          *graph.Array // f32[]: steps of the episode so far, this step included
+	Length          *graph.Array // i32[]: steps of the episode so far, this step included
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
 

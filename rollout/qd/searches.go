@@ -67,8 +67,8 @@ type SearchesState struct {
 	Strategy  any          // of each search, leaves [searches, …]
 	Direction *graph.Array // f32[searches, d]: in shares of the descriptors' bounds
 	Kind      *graph.Array // i32[searches]
-	Evaluated *graph.Array // f32[kinds]: members that searches of a kind made
-	Accepted  *graph.Array // f32[kinds]: those that were accepted
+	Evaluated *graph.Array // f64[kinds]: members that searches of a kind made
+	Accepted  *graph.Array // f64[kinds]: those that were accepted
 }
 
 // members returns the number of members of a search, and of its groups.
@@ -111,7 +111,7 @@ func (e *Searches) Init(genome *graph.Array, batch int, archive Archive) any {
 	if e.Ranking == rankBandit {
 		kind = graph.Iota(e.Number).Rem(kinds)
 	}
-	zero := graph.Zeros(graph.ShapeOf(graph.Float32, kinds))
+	zero := graph.Zeros(graph.ShapeOf(graph.Float64, kinds))
 	return SearchesState{graph.MapTree(first, e.strategy.Init(genome, members)),
 		graph.Zeros(graph.ShapeOf(graph.Float32, e.Number, archive.Places().Descriptor.Dim(1))), kind, zero, zero}
 }
@@ -165,7 +165,7 @@ func (e *Searches) Tell(key random.Key, state any, archive Archive, children Chi
 	accepted := c.Accepted.Convert(graph.Float32).SplitAxis(0, e.Number, members).Sum(1)
 	of := func(x *graph.Array) *graph.Array { // the sum of the searches of each kind; members of Init do not count
 		one := s.Kind.ExpandDims(1).Eq(graph.Iota(kinds).ExpandDims(0)).Convert(graph.Float32)
-		return x.ExpandDims(1).Mul(one).Sum(0).Mul(graph.Select(first, 0., 1.))
+		return x.ExpandDims(1).Mul(one).Sum(0).Mul(graph.Select(first, 0., 1.)).Convert(graph.Float64)
 	}
 	out := SearchesState{Strategy: next.Strategy, Direction: next.Direction.(*graph.Array), Kind: s.Kind,
 		Evaluated: s.Evaluated.Add(of(graph.FullLike(accepted, float32(members)))),
@@ -212,12 +212,13 @@ func (s oneSearch) ranks() *graph.Array {
 // already made its members and none had been accepted.
 func (e *Searches) choose(s SearchesState, restart *graph.Array, members int) *graph.Array {
 	type turn struct{ Kind, Restart *graph.Array }
+	accepted := s.Accepted.Convert(graph.Float32)
 	_, chosen := graph.Scan(func(made *graph.Array, t turn) (*graph.Array, *graph.Array) {
-		bound := s.Accepted.Div(made).Add(e.Explore.Array().Mul(made.Sum().Log().Div(made).Sqrt()))
+		bound := accepted.Div(made).Add(e.Explore.Array().Mul(made.Sum().Log().Div(made).Sqrt()))
 		bound = graph.Select(made.Gt(0), bound, math.Inf(1))
 		kind := graph.Select(t.Restart, bound.ArgMax(0), t.Kind)
 		more := graph.Iota(kinds).Eq(kind).And(t.Restart).Convert(graph.Float32)
 		return made.Add(more.Mul(float32(members))), kind
-	}, s.Evaluated, turn{s.Kind, restart})
+	}, s.Evaluated.Convert(graph.Float32), turn{s.Kind, restart})
 	return chosen
 }

@@ -470,6 +470,9 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	shapes := l.packing.Shapes()
 	for i, name := range l.names {
 		a, ok := s.Arrays[name]
+		if ok {
+			a = widened(a, shapes[i].DType)
+		}
 		if !ok || !a.Shape().Equal(shapes[i]) {
 			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
 				"settings made", name, shapes[i])
@@ -481,6 +484,26 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 			len(s.Arrays), len(l.names))
 	}
 	return l.packing.Tree().Unflatten(leaves), nil
+}
+
+// widened returns a count of an earlier version, which counted in float32, in the dtype that the state has now. Other
+// arrays stay as they are.
+func widened(a *graph.Array, now graph.DType) *graph.Array {
+	if a.DType() != graph.Float32 || now != graph.Float64 && now != graph.Int32 {
+		return a
+	}
+	numbers, err := graph.Floats(a)
+	if err != nil {
+		return a
+	}
+	if now == graph.Float64 {
+		return graph.Float64s(numbers, a.Dims()...)
+	}
+	counts := make([]int32, len(numbers))
+	for i, x := range numbers {
+		counts[i] = int32(x)
+	}
+	return graph.Int32s(counts, a.Dims()...)
 }
 
 // Profile returns what was compiled.

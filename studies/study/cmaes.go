@@ -61,39 +61,13 @@ func (s *CMAES) Relative(v *View) (map[string]float64, error) {
 	point := s.state.ask(v.Rand("cmaes"))
 	chosen := map[string]float64{}
 	for i, name := range names {
-		chosen[name] = fromUnit(space[name], point[i])
+		chosen[name] = space[name].fromUnit(point[i])
 	}
 	return chosen, nil
 }
 
 // continues reports whether the view has all trials that the state has used.
 func (s *CMAES) continues(v *View) bool { return len(v.Finished) >= len(s.done) }
-
-// unit scales a number to 0 … 1, and fromUnit does the reverse. Integers and steps have half a step on both sides.
-func unit(d Distribution, x float64) float64 {
-	low, high := unitBounds(d)
-	if d.Log {
-		x = math.Log(x)
-	}
-	return (x - low) / (high - low)
-}
-
-func fromUnit(d Distribution, u float64) float64 {
-	low, high := unitBounds(d)
-	x := low + u*(high-low)
-	if d.Log {
-		x = math.Exp(x)
-	}
-	return d.Round(x)
-}
-
-func unitBounds(d Distribution) (low, high float64) {
-	low, high = d.Low-d.Step/2, d.top()+d.Step/2
-	if d.Log {
-		return math.Log(low), math.Log(high)
-	}
-	return low, high
-}
 
 // cma is the state of the strategy, with the names of the tutorial.
 type cma struct {
@@ -171,7 +145,7 @@ func (c *cma) point(t *FrozenTrial, space map[string]Distribution) ([]float64, b
 		if !ok {
 			return nil, false
 		}
-		p[i] = unit(space[name], x)
+		p[i] = space[name].unit(x)
 	}
 	return p, true
 }

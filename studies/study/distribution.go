@@ -73,13 +73,33 @@ func (d Distribution) Check() error {
 	return nil
 }
 
+// slack returns the part of a step by which a number of steps may be wrong because numbers and their difference are
+// rounded; at least the tolerance of Optuna.
+func (d Distribution) slack() float64 {
+	return min(max(1e-8, 0x1p-51*(math.Abs(d.Low)+math.Abs(d.High))/d.Step), .25)
+}
+
 // steps returns the number of steps from low to the highest value.
-func (d Distribution) steps() float64 { return math.Floor((d.High-d.Low)/d.Step + 1e-8) }
+func (d Distribution) steps() float64 {
+	if d.Kind == Int {
+		return (d.High - d.Low - math.Mod(d.High-d.Low, d.Step)) / d.Step
+	}
+	return math.Floor((d.High-d.Low)/d.Step + d.slack())
+}
+
+// step returns the value k steps above low. It is high itself where high is a value: 0.1 + 6 * 0.1 is above 0.7.
+func (d Distribution) step(k float64) float64 {
+	last := d.steps()
+	if k = min(max(k, 0), last); k > 0 && k == last && d.onStep(d.High) {
+		return d.High
+	}
+	return d.Low + k*d.Step
+}
 
 // top returns the highest value.
 func (d Distribution) top() float64 {
 	if d.Step > 0 {
-		return d.Low + d.steps()*d.Step
+		return d.step(d.steps())
 	}
 	return d.High
 }
@@ -105,21 +125,22 @@ func (d Distribution) size() float64 {
 	return d.steps() + 1
 }
 
-// contains reports whether x is within the bounds.
+// contains reports whether x is within the bounds. Earlier versions stored the sum of low and all steps, which rounding
+// may carry beyond high: that is the highest value, too.
 func (d Distribution) contains(x float64) bool {
 	if d.Kind == Categorical {
 		return x == math.Trunc(x) && x >= 0 && x < float64(len(d.Choices))
 	}
-	return x >= d.Low && x <= d.High
+	return x >= d.Low && (x <= d.High || d.Step > 0 && x == d.Low+d.steps()*d.Step)
 }
 
-// onStep reports whether x is an integer number of steps above low, with the tolerance of Optuna.
+// onStep reports whether x is an integer number of steps above low, but for rounding.
 func (d Distribution) onStep(x float64) bool {
 	if d.Kind == Categorical || d.Step == 0 {
 		return true
 	}
 	k := (x - d.Low) / d.Step
-	return math.Abs(k-math.Round(k)) < 1e-8
+	return math.Abs(k-math.Round(k)) < d.slack()
 }
 
 // Round returns the value nearest to x.
@@ -128,9 +149,50 @@ func (d Distribution) Round(x float64) float64 {
 		return min(max(math.Round(x), 0), float64(len(d.Choices)-1))
 	}
 	if d.Step > 0 {
-		x = d.Low + math.Round((x-d.Low)/d.Step)*d.Step
+		return d.step(math.Round((x - d.Low) / d.Step))
 	}
-	return min(max(x, d.Low), d.top())
+	return min(max(x, d.Low), d.High)
+}
+
+// scaled returns x on the scale of the distribution, and the bounds on that scale. Numbers with steps have half a step
+// on both sides.
+func (d Distribution) scaled(x float64) float64 {
+	if d.Log {
+		return math.Log(x)
+	}
+	return x
+}
+
+func (d Distribution) scaledBounds() (low, high float64) {
+	return d.scaled(d.Low - d.Step/2), d.scaled(d.top() + d.Step/2)
+}
+
+// unit scales a value to 0 … 1, and fromUnit does the reverse.
+func (d Distribution) unit(x float64) float64 {
+	low, high := d.scaledBounds()
+	return (d.scaled(x) - low) / (high - low)
+}
+
+func (d Distribution) fromUnit(u float64) float64 {
+	low, high := d.scaledBounds()
+	if u >= 1 { // where the sum may be less than high
+		return d.top()
+	}
+	return d.unscaled(low + u*(high-low))
+}
+
+// unscaled returns the value nearest to x on the scale of the distribution. At the bounds it is the lowest and the
+// highest value, to which the exponential of the logarithm is not equal.
+func (d Distribution) unscaled(x float64) float64 {
+	switch low, high := d.scaledBounds(); {
+	case x <= low:
+		return d.Low
+	case x >= high:
+		return d.top()
+	case d.Log:
+		return d.Round(math.Exp(x))
+	}
+	return d.Round(x)
 }
 
 // At returns the quantile u of the distribution, u in 0 … 1.
@@ -138,16 +200,12 @@ func (d Distribution) At(u float64) float64 {
 	switch {
 	case d.Kind == Categorical:
 		return min(math.Floor(u*float64(len(d.Choices))), float64(len(d.Choices)-1))
-	case d.Log && d.Kind == Int:
-		low, high := math.Log(d.Low-.5), math.Log(d.top()+.5)
-		return d.Round(math.Exp(low + u*(high-low)))
 	case d.Log:
-		low, high := math.Log(d.Low), math.Log(d.High)
-		return d.Round(math.Exp(low + u*(high-low)))
+		return d.fromUnit(u)
 	case d.Step > 0:
-		return d.Low + min(math.Floor(u*(d.steps()+1)), d.steps())*d.Step
+		return d.step(math.Floor(u * (d.steps() + 1)))
 	}
-	return d.Round(d.Low + u*(d.High-d.Low))
+	return d.fromUnit(u)
 }
 
 func (d Distribution) random(r *rand.Rand) float64 { return d.At(r.Float64()) }
@@ -182,7 +240,7 @@ func (d Distribution) Of(value any) (x float64, ok bool) {
 	default:
 		return 0, false
 	}
-	return x, d.contains(x) && (d.Kind == Float || x == math.Trunc(x))
+	return min(x, d.High), d.contains(x) && (d.Kind == Float || x == math.Trunc(x))
 }
 
 // index returns the index of a choice. Integers equal floats, as in JSON.

@@ -86,7 +86,7 @@ func (d Distribution) quantiles(points int) (all []float64) {
 		if d.Kind == Categorical {
 			all = append(all, float64(i))
 		} else {
-			all = append(all, d.Low+float64(i)*d.Step)
+			all = append(all, d.step(float64(i)))
 		}
 	}
 	if d.single() {
@@ -110,7 +110,7 @@ func (g *Grid) key(params map[string]float64) string {
 	text := ""
 	for _, p := range g.space {
 		if x, ok := params[p.Name]; ok {
-			text += fmt.Sprintf("%s=%x;", p.Name, math.Float64bits(x))
+			text += fmt.Sprintf("%s=%x;", p.Name, math.Float64bits(p.Distribution.Round(x)))
 		}
 	}
 	return text

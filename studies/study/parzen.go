@@ -74,10 +74,10 @@ func newDim(d Distribution, at, tops []float64) parzenDim {
 		x.choose(at)
 		return x
 	}
-	x.low, x.high = x.scale(d.Low-d.Step/2), x.scale(d.top()+d.Step/2)
+	x.low, x.high = d.scaledBounds()
 	x.mu = make([]float64, len(at), len(at)+1)
 	for i, v := range at {
-		x.mu[i] = x.scale(v)
+		x.mu[i] = x.d.scaled(v)
 	}
 	x.sigma = widths(x.mu, x.low, x.high)
 	x.mu, x.sigma = append(x.mu, (x.low+x.high)/2), append(x.sigma, x.high-x.low)
@@ -129,13 +129,6 @@ func (x *parzenDim) choose(points []float64) {
 		x.chosen = append(x.chosen, int(v))
 	}
 	x.chosen = append(x.chosen, choices)
-}
-
-func (x *parzenDim) scale(v float64) float64 {
-	if x.d.Log {
-		return math.Log(v)
-	}
-	return v
 }
 
 // widths returns the kernel widths: the larger distance to a neighbour. None is less than the range divided by 100, or
@@ -199,11 +192,14 @@ func (p *parzen) sample(r *rand.Rand) []float64 {
 		}
 		a, b := (x.low-x.mu[k])/x.sigma[k], (x.high-x.mu[k])/x.sigma[k]
 		z := min(max(normalQuantile(normalCDF(a)+u*(normalCDF(b)-normalCDF(a))), a), b)
-		v := x.mu[k] + z*x.sigma[k]
-		if x.d.Log {
-			v = math.Exp(v)
+		switch {
+		case z == a:
+			point[i] = x.d.Low
+		case z == b:
+			point[i] = x.d.top()
+		default:
+			point[i] = x.d.unscaled(x.mu[k] + z*x.sigma[k])
 		}
-		point[i] = x.d.Round(v)
 	}
 	return point
 }
@@ -238,7 +234,7 @@ func (x *parzenDim) addLogs(v float64, terms []float64) {
 			terms[k] += x.choice[c][int(v)]
 		}
 	case x.d.Step > 0:
-		low, high := max(x.scale(v-x.d.Step/2), x.low), min(x.scale(v+x.d.Step/2), x.high)
+		low, high := max(x.d.scaled(v-x.d.Step/2), x.low), min(x.d.scaled(v+x.d.Step/2), x.high)
 		masses := make([]float64, len(x.kinds))
 		for i, k := range x.kinds {
 			masses[i] = logMass((low-k.mu)/k.sigma, (high-k.mu)/k.sigma)
@@ -247,7 +243,7 @@ func (x *parzenDim) addLogs(v float64, terms []float64) {
 			terms[k] += masses[i]
 		}
 	default:
-		scaled := x.scale(v)
+		scaled := x.d.scaled(v)
 		for k, mu := range x.mu {
 			z := (scaled - mu) / x.sigma[k]
 			terms[k] -= z * z / 2

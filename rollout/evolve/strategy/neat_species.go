@@ -193,7 +193,8 @@ func (e *NEAT) offspring(s, next NEATState, p placed, f *graph.Array) tribes {
 	t.Survivors = e.Survival.Array().Mul(t.Species.Size.Convert(graph.Float32)).Round().Convert(graph.Int32).Max(1)
 
 	share := e.shares(next, t, best, place, f)
-	sums := graph.CumSum(share, 0)
+	// Where compilers add in a tree, sums may fall: the maximum does not, and does not rise where there is no share.
+	sums := graph.CumMax(graph.Select(share.Gt(0), graph.CumSum(share, 0), 0), 0)
 	total := graph.IndexAxis(sums, 0, species-1)
 	t.Ends = sums.Div(total).Mul(float32(members)).Round().Convert(graph.Int32)
 	return t
