@@ -31,10 +31,14 @@ func betaNorm(p, q *Array) (norm, high *Array) {
 		top, bottom = Mul(top, Add(nearN, k)), Mul(bottom, Add(nearQ, k))
 	}
 	rest := Add(Sub(stirling(farQ), stirling(farN)), Log(Div(top, bottom)))
-	ratio := Log1p(Div(p, farQ))
+	// The quotient may underflow; its product with farQ does not.
+	quotient := Div(p, farQ)
+	ratio := Log1p(quotient)
+	whole := Select(Lt(quotient, 1e-30), p, Mul(farQ, ratio))
 	near, far := Select(low, p, least), Select(low, least, p)
-	small := Add(Lgamma(Add(near, 1)), Sub(Sub(rest, Mul(Sub(farN, .5), ratio)), Mul(near, Sub(Log(farQ), 1))))
-	large := Sub(Mul(Sub(far, .5), Log(Div(far, n))), Mul(q, ratio))
+	small := Sub(rest, Add(Add(whole, Mul(Sub(near, .5), ratio)), Mul(near, Sub(Log(farQ), 1))))
+	small = Add(Lgamma(Add(near, 1)), small)
+	large := Sub(Mul(Sub(far, .5), Log(Div(far, n))), whole)
 	large = Add(large, Add(Add(stirling(far), rest), Sub(halfLog2Pi, Mul(.5, Log(farQ)))))
 	return Select(low, small, large), Not(low)
 }
@@ -115,57 +119,59 @@ func betaValue(v betaArguments) *Array {
 	p, q := Select(below, a, b), Select(below, b, a)
 	y, z := Select(below, x, rest), Select(below, rest, x)
 	l, f := betaFront(p, q, y, z)
+	n := Add(a, b)
+	rate := Select(Lt(y, z), Sub(p, Mul(n, y)), Sub(Mul(n, z), q)) // p z - q y
 	large := And(Ge(a, integralFrom), Ge(b, integralFrom))
-	far := func(v *Array) *Array { return Select(large, v, integralFrom) }
-	mid := func(v *Array) *Array { return Select(large, v, .5) }
-	near := func(v, otherwise *Array) *Array { return Select(large, otherwise, v) }
-	one := OnesLike(a)
-	fraction := Mul(Div(f, p), betaFraction(near(p, one), near(q, one), near(y, Mul(.25, one))))
-	part := Mul(Exp(l), Select(large, Mul(f, betaIntegral(far(p), far(q), mid(y), mid(z))), fraction))
+	far := func(v *Array, otherwise float64) *Array { return Select(large, v, otherwise) }
+	near := func(v *Array, otherwise float64) *Array { return Select(large, otherwise, v) }
+	integral := betaIntegral(betaPlace{far(p, integralFrom), far(q, integralFrom), far(y, .5), far(z, .5), far(rate, 0)})
+	fraction := eachElement(betaFraction)(betaPlace{near(p, 1), near(q, 1), near(y, .25), near(z, .75), near(rate, .5)})
+	part := Mul(Exp(l), Select(large, Mul(f, integral), Div(Div(f, p), fraction)))
 	value := Select(below, part, Sub(1, part))
 	value = Select(inside, value, Convert(Gt(v.X, 0), v.X.DType())) // at 0 and at 1
 	return Select(valid, value, math.NaN())
 }
 
-// mostBetaTerms bounds the loop of betaFraction, which needs about the root of the smaller concentration, and many
-// more where it is below a tenth and x next to 1.
+// betaPlace is what a tail of the beta distribution depends on: the concentrations P and Q, the place Y = 1-Z below
+// about the mean, and Rate, P Z - Q Y.
+type betaPlace struct{ P, Q, Y, Z, Rate *Array }
+
+// mostBetaTerms bounds the loop of betaFraction, which takes fewer than a hundred turns.
 const mostBetaTerms = 500
 
-// betaFraction is 1/(1 + d1/(1 + d2/(1 + …))), from the front (Lentz's method, as modified by Thompson and Barnett,
-// 1986). Each turn takes two terms. It is NaN where it has not converged.
-func betaFraction(a, b, x *Array) *Array {
+// betaFraction, of scalars, is y^p z^q / B(p, q) / p over the probability below y: the even part of the continued
+// fraction, which does not need the digits of 1-y (DiDonato and Morris, equation 9), from the front (Lentz's method, as
+// modified by Thompson and Barnett, 1986). It is NaN where it has not converged.
+func betaFraction(v betaPlace) *Array {
 	type state struct{ N, C, D, H, Moved *Array }
-	small := epsilon(a.DType())
+	small := 2 * epsilon(v.P.DType())
+	a, b, x := v.P, v.Q, v.Y
+	c := Add(v.Rate, 1)
 	const tiny = 1e-30
 	apart := func(v *Array) *Array { return Select(Lt(Abs(v), tiny), tiny, v) }
-	one := OnesLike(a)
-	step := func(s state, term *Array) state {
-		d := Reciprocal(apart(Add(1, Mul(term, s.D))))
-		c := apart(Add(1, Div(term, s.C)))
-		factor := Mul(c, d)
-		return state{s.N, c, d, Mul(s.H, factor), Abs(Sub(factor, 1))}
-	}
-	first := Reciprocal(apart(Sub(1, Mul(Div(Add(a, b), Add(a, 1)), x))))
+	first := apart(Div(c, Add(a, 1))) // over p, as the first term below
 	last := While(func(s state) *Array {
-		return And(Any(Gt(s.Moved, small)), Lt(s.N, mostBetaTerms))
+		return And(Gt(s.Moved, small), Lt(s.N, mostBetaTerms))
 	}, func(s state) state {
-		m := Convert(Add(s.N, 1), a.DType())
-		n := Add(a, Mul(2, m))
-		even := Mul(Mul(Div(m, Sub(n, 1)), Div(Sub(b, m), n)), x)
-		odd := Neg(Mul(Mul(Div(Add(a, m), n), Div(Add(Add(a, b), m), Add(n, 1))), x))
-		next := step(step(s, even), odd)
-		next.N = Add(s.N, 1)
-		return next
-	}, state{Scalar(0, Int32), one, first, first, one})
-	return Select(Gt(last.Moved, 4*small), math.NaN(), last.H)
+		m := Add(s.N, 1)
+		k := Sub(Add(a, Mul(2, m)), 1)
+		rest := Mul(m, Mul(Sub(b, m), x))
+		scale := Select(Eq(m, 1), 1, Sub(Add(a, m), 1))
+		top := Mul(Mul(Div(scale, k), rest), Mul(Div(Sub(Add(Add(a, b), m), 1), k), x))
+		bottom := Add(Add(m, Div(rest, k)), Mul(Div(Add(a, m), Add(k, 2)), Add(c, Mul(m, Add(1, v.Z)))))
+		d := Reciprocal(apart(Add(bottom, Mul(top, s.D))))
+		over := apart(Add(bottom, Div(top, s.C)))
+		factor := Mul(over, d)
+		return state{m, over, d, Mul(s.H, factor), Abs(Sub(factor, 1))}
+	}, state{ZerosLike(a), first, ZerosLike(a), first, OnesLike(a)})
+	return Select(Gt(last.Moved, 8*small), math.NaN(), last.H)
 }
 
-// betaIntegral is the probability below y over y^(p+1) z^(q+1) / B(p, q), for y below about the mean and z = 1-y: the
-// integral over the logit's distance s of e^-(c s + n h(s)), where h is log(z + y e^-s) + y s.
-func betaIntegral(p, q, y, z *Array) *Array {
-	n := Add(p, q)
-	rate := Select(Lt(y, z), Sub(p, Mul(n, y)), Sub(Mul(n, z), q))
-	value, _ := tailIntegral(rate, Mul(Mul(n, y), z), []*Array{n, y, z}, func(s *Array, v []*Array) *Array {
+// betaIntegral is the probability below y over y^p z^q / B(p, q): the integral over the logit's distance s of
+// e^-(rate s + n h(s)), where h is log(z + y e^-s) + y s.
+func betaIntegral(v betaPlace) *Array {
+	n := Add(v.P, v.Q)
+	value, _ := tailIntegral(v.Rate, Mul(Mul(n, v.Y), v.Z), []*Array{n, v.Y, v.Z}, func(s *Array, v []*Array) *Array {
 		n, y, z := v[0], v[1], v[2]
 		return Mul(n, Log1p(Add(Mul(z, expm1Rest(Mul(y, s))), Mul(y, expm1Rest(Neg(Mul(z, s)))))))
 	})

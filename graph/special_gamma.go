@@ -67,8 +67,8 @@ func gammaValues(a, x *Array) (lower, upper *Array) {
 	low := Le(at, Add(one, 1))
 	large := Ge(one, integralFrom)
 	b, near, far := gammaPlaces(one, at, low, large)
-	sum := eachPair(gammaSeries)(b, near)
-	fraction := eachPair(func(a, x *Array) *Array { h, _ := gammaFraction(a, x); return h })(b, far)
+	sum := eachElement(func(v pair) *Array { return gammaSeries(v.X, v.Y) })(pair{b, near})
+	fraction := eachElement(func(v pair) *Array { h, _ := gammaFraction(v.X, v.Y); return h })(pair{b, far})
 	integral, _ := gammaIntegral(one, at, low, large)
 	l, f := gammaFront(one, at)
 	part := Mul(Exp(l), Select(large, Mul(f, integral), Mul(f, Select(low, Div(sum, b), fraction))))
@@ -96,10 +96,12 @@ func gammaIntegral(a, x, low, large *Array) (value, moment *Array) {
 	})
 }
 
-// eachPair maps a function of two scalars over two arrays of one shape.
-func eachPair(f func(a, x *Array) *Array) func(a, x *Array) *Array {
-	return func(a, x *Array) *Array {
-		return Reshape(VMap2(f)(Flatten1D(a), Flatten1D(x)), a.Dims()...)
+// eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so that
+// the turns that others take round nothing.
+func eachElement[A any](f func(A) *Array) func(A) *Array {
+	return func(v A) *Array {
+		dims := Leaves(v)[0].Dims()
+		return Reshape(VMap(f)(MapTree(Flatten1D, v)), dims...)
 	}
 }
 
@@ -110,7 +112,7 @@ func RandomGammaGrad(a, x *Array) *Array {
 	at := Select(Gt(x, 0), x, 1)
 	low, large := Le(at, Add(a, 1)), Ge(a, integralFrom)
 	b, near, far := gammaPlaces(a, at, low, large)
-	small := eachPair(smallGammaGrad)(b, Select(low, near, far))
+	small := eachElement(smallGammaGrad)(pair{b, Select(low, near, far)})
 	k, moment := gammaIntegral(a, at, low, large)
 	moment = Select(low, Neg(moment), moment)
 	// log(x) - digamma(a)
@@ -121,7 +123,8 @@ func RandomGammaGrad(a, x *Array) *Array {
 }
 
 // smallGammaGrad is RandomGammaGrad for a below integralFrom, by the derivatives of the series and of the fraction.
-func smallGammaGrad(a, x *Array) *Array {
+func smallGammaGrad(v pair) *Array {
+	a, x := v.X, v.Y
 	below := Le(x, Add(a, 1))
 	near := Select(below, x, 0) // no turns where the other form counts
 	far := Select(below, Add(Mul(4, a), 40), x)
@@ -198,33 +201,40 @@ func gammaFraction(a, x *Array) (h, dh *Array) {
 // 23.1.30). 16-bit floats are computed as float32.
 func Zeta(s, q any) *Array {
 	in := floatOperands("Zeta", s, q)
-	d := in[0].DType()
 	sv, qv := inFloat32(in[0]), inFloat32(in[1])
-	valid := And(Gt(sv, 1), Gt(qv, 0))
-	sv, at := Select(valid, sv, 2), Select(valid, qv, 1)
+	return Convert(zeta(sv, qv, OnesLike(qv)), in[0].DType())
+}
+
+// zeta is the sum of (unit (q+k))^-s.
+func zeta(s, q, unit *Array) *Array {
+	valid := And(Gt(s, 1), Gt(q, 0))
+	sv, at := Select(valid, s, 2), Select(valid, q, 1)
 	const terms = 10
 	sum := ZerosLike(at)
+	power := func(x *Array) *Array { return Pow(Mul(unit, x), Neg(sv)) }
 	for k := range terms {
-		sum = Add(sum, Pow(Add(at, k), Neg(sv)))
+		sum = Add(sum, power(Add(at, k)))
 	}
 	end := Add(at, terms)
-	power := Pow(end, Neg(sv))
-	sum = Add(sum, Mul(power, Add(Div(end, Sub(sv, 1)), .5)))
-	factor := Div(Mul(sv, power), end)
+	rest := power(end)
+	sum = Add(sum, Add(Div(Pow(Mul(unit, end), Sub(1, sv)), Mul(unit, Sub(sv, 1))), Mul(.5, rest)))
+	sv = Select(Eq(rest, 0), 2, sv) // powers of a large one overflow
+	ratio := Div(sv, end)
 	for j, b := range bernoulli { // B(2j) / (2j)! s (s+1) … (s+2j-2) end^(-s-2j+1)
-		sum = Add(sum, Mul(b, factor))
+		sum = Add(sum, Mul(b, Mul(ratio, rest)))
 		k := float64(2*j + 1)
-		factor = Div(Mul(factor, Mul(Add(sv, k), Add(sv, k+1))), Square(end))
+		ratio = Mul(ratio, Mul(Div(Add(sv, k), end), Div(Add(sv, k+1), end)))
 	}
-	outside := Select(And(Eq(inFloat32(in[0]), 1), Gt(qv, 0)), math.Inf(1), math.NaN())
-	return Convert(Select(valid, sum, outside), d)
+	outside := Select(And(Eq(s, 1), Gt(q, 0)), math.Inf(1), math.NaN())
+	return Select(valid, sum, outside)
 }
 
 // bernoulli are Bernoulli's numbers B(2j) over (2j)!, j from 1 (Abramowitz and Stegun 23.1.3).
 var bernoulli = []float64{1. / 12, -1. / 720, 1. / 30240, -1. / 1209600, 1. / 47900160, -691. / 1307674368000,
 	1. / 74724249600, -3617. / 10670622842880000}
 
-// Polygamma is the n-th derivative of Digamma at positive x, elsewhere NaN for n above 1; n at least 0.
+// Polygamma is the n-th derivative of Digamma at positive x, elsewhere NaN for n above 1; n at least 0. 16-bit floats
+// are computed as float32.
 func Polygamma(n int, x any) *Array {
 	if n < 0 {
 		throw("Polygamma", "got the derivative number %d, want 0 or more", n)
@@ -236,7 +246,9 @@ func Polygamma(n int, x any) *Array {
 		return Trigamma(x)
 	}
 	a := floatOf("Polygamma", x)
-	factorial, _ := math.Lgamma(float64(n) + 1)
+	log, _ := math.Lgamma(float64(n) + 1)
+	at := inFloat32(a)
+	unit := math.Exp(-log / float64(n+1))
 	sign := float64(2*(n%2) - 1)
-	return Mul(sign*math.Exp(factorial), Zeta(FullLike(a, n+1), a))
+	return Convert(Mul(sign, zeta(FullLike(at, n+1), at, FullLike(at, unit))), a.DType())
 }

@@ -108,7 +108,8 @@ func Trigamma(x any) *Array {
 		series = Mul(Add(series, c), q)
 	}
 	sum = Add(sum, Mul(r, Add(Add(1, Mul(.5, r)), series)))
-	s := Div(math.Pi, Sin(Mul(math.Pi, Select(low, a, FullLike(a, .5)))))
+	near := Select(low, Sub(a, Round(a)), .5) // the sine's sign does not count
+	s := Div(math.Pi, Sin(Mul(math.Pi, near)))
 	return Select(low, Sub(Square(s), sum), sum)
 }
 
