@@ -20,7 +20,7 @@ func tailIntegral(rate, curve *Array, v []*Array, rest func(s *Array, v []*Array
 	unit := Max(Abs(rate), root) // squares of large rates overflow
 	length := Mul(unit, Sqrt(Add(Square(Div(rate, unit)), Square(Div(root, unit)))))
 	reach := Div(2*depth, Add(rate, length))
-	row := func(v []float64) *Array { return Convert(Of(v), rate.DType()) }
+	row := func(v []float64) *Array { return Convert(Float64s(v), rate.DType()) }
 	s := Mul(ExpandDims(reach, -1), row(at))
 	wide := make([]*Array, len(v))
 	for i := range v {

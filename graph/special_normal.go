@@ -16,7 +16,7 @@ func LogNdtr(x any) *Array {
 func logNdtr(x *Array) *Array {
 	least := -10.
 	if x.DType() == Float64 {
-		least = -20
+		least = -36
 	}
 	low, high := Lt(x, least), Gt(x, 0)
 	far := Select(low, x, least)

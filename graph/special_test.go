@@ -166,7 +166,7 @@ func TestMeasure(t *testing.T) {
 			for j, k := range keep {
 				v[j] = args[i][k]
 			}
-			x[i] = graph.Of(v).Convert(d)
+			x[i] = graph.Float64s(v).Convert(d)
 		}
 		in, at, fs = append(in, x), append(at, keep), append(fs, a)
 	}
@@ -201,7 +201,7 @@ func TestMeasure(t *testing.T) {
 			}
 			u := format.ulp(want[k])
 			eps := math.Ldexp(1, -format.digits)
-			for m, v := range [4]float64{e / u, e / math.Max(u, format.ulp(1)), e / (u + 2*eps*cond[k]), e / (math.Max(u, format.ulp(1)) + 2*eps*cond[k])} {
+			for m, v := range [4]float64{e / u, e / math.Max(u, format.ulp(1)), e / (u + 2*eps*cond[k]*math.Abs(want[k])), e / (math.Max(u, format.ulp(1)) + 2*eps*cond[k]*math.Abs(want[k]))} {
 				if v > worst[m] {
 					worst[m], where[m] = v, k
 				}

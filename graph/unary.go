@@ -104,7 +104,11 @@ func Trigamma(x any) *Array {
 	r := Reciprocal(z)
 	q := Square(r)
 	series := ZerosLike(z)
-	for _, c := range []float64{5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6} {
+	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6}
+	if a.DType() != Float64 {
+		bernoulli = bernoulli[4:]
+	}
+	for _, c := range bernoulli {
 		series = Mul(Add(series, c), q)
 	}
 	sum = Add(sum, Mul(r, Add(Add(1, Mul(.5, r)), series)))
