@@ -189,7 +189,8 @@ func digamma(x float64) float64 {
 		s -= 1 / x
 	}
 	y := 1 / (x * x)
-	return s + math.Log(x) - .5/x - y*(1./12-y*(1./120-y*(1./252-y*(1./240-y*(1./132)))))
+	return s + math.Log(x) - .5/x -
+		y*(1./12-y*(1./120-y*(1./252-y*(1./240-y*(1./132-y*(691./32760-y/12))))))
 }
 
 // evalUnary dispatches a reference kernel on the dtype's class.

@@ -37,8 +37,14 @@ func RelEntr(x, y any) *Array {
 	p, q := Select(both, a[0], 1), Select(both, a[1], 1)
 	outside := Select(And(Eq(a[0], 0), Ge(a[1], 0)), 0, math.Inf(1))
 	outside = Select(IsNaN(Add(a[0], a[1])), math.NaN(), outside)
-	return Select(both, Mul(p, Sub(Log(p), Log(q))), outside)
+	return Select(both, Mul(p, logRatio(p, q)), outside)
 }
 
-// KLDiv is RelEntr(x, y) - x + y: it is convex, and 0 where x is y.
-func KLDiv(x, y any) *Array { return Add(Sub(RelEntr(x, y), x), y) }
+// KLDiv is RelEntr(x, y) - x + y: it is convex, and 0 where x is y. 16-bit floats are computed as float32.
+func KLDiv(x, y any) *Array {
+	a := floatOperands("KLDiv", x, y)
+	p, q := inFloat32(a[0]), inFloat32(a[1])
+	both := And(And(Gt(p, 0), Gt(q, 0)), IsFinite(Add(p, q)))
+	near := deviance(Select(both, p, 1), Select(both, q, 1))
+	return Convert(Select(both, near, Add(Sub(RelEntr(p, q), p), q)), a[0].DType())
+}

@@ -11,22 +11,23 @@ func LogNdtr(x any) *Array {
 	return Convert(logNdtr(inFloat32(a)), a.DType())
 }
 
-// logNdtr is minus the upper tail far above 0 and, far below it, the asymptotic series of the tail (Abramowitz and
-// Stegun 26.2.12).
+// logNdtr has above 0 the logarithm of one minus the upper tail and, far below it, the asymptotic series of the tail
+// (Abramowitz and Stegun 26.2.12).
 func logNdtr(x *Array) *Array {
-	low, high := -10., 5.
+	least := -10.
 	if x.DType() == Float64 {
-		low, high = -20, 8
+		least = -36
 	}
-	far := Select(Lt(x, low), x, low)
+	low, high := Lt(x, least), Gt(x, 0)
+	far := Select(low, x, least)
 	r := Reciprocal(Square(far))
 	series := OnesLike(x)
 	for _, n := range []float64{9, 7, 5, 3, 1} { // 1 - 1/x² (1 - 3/x² (1 - …
 		series = Sub(1, Mul(Mul(n, r), series))
 	}
-	tail := Add(Sub(Mul(-.5, Square(far)), Add(Log(Neg(far)), math.Log(2*math.Pi)/2)), Log(series))
-	middle := Log(Ndtr(Clamp(low, x, high)))
-	return Select(Lt(x, low), tail, Select(Gt(x, high), Neg(Ndtr(Neg(x))), middle))
+	tail := Add(Sub(Mul(-.5, Square(far)), Add(Log(Neg(far)), halfLog2Pi)), Log(series))
+	middle := Ndtr(Select(high, Neg(x), Select(low, least, x)))
+	return Select(low, tail, Select(high, Log1p(Neg(middle)), Log(Select(high, .5, middle))))
 }
 
 // Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is

@@ -104,11 +104,16 @@ func Trigamma(x any) *Array {
 	r := Reciprocal(z)
 	q := Square(r)
 	series := ZerosLike(z)
-	for _, c := range []float64{5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6} {
+	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6}
+	if a.DType() != Float64 {
+		bernoulli = bernoulli[4:]
+	}
+	for _, c := range bernoulli {
 		series = Mul(Add(series, c), q)
 	}
 	sum = Add(sum, Mul(r, Add(Add(1, Mul(.5, r)), series)))
-	s := Div(math.Pi, Sin(Mul(math.Pi, Select(low, a, FullLike(a, .5)))))
+	near := Select(low, Sub(a, Round(a)), .5) // the sine's sign does not count
+	s := Div(math.Pi, Sin(Mul(math.Pi, near)))
 	return Select(low, Sub(Square(s), sum), sum)
 }
 

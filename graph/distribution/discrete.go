@@ -52,14 +52,18 @@ func (d Categorical) LogProb(x *graph.Array) *graph.Array {
 
 // Entropy is minus the sum of p log p.
 func (d Categorical) Entropy() *graph.Array {
-	logs := d.LogProbs()
-	return weighted(logs, logs).Sum(-1).Neg()
+	return inFloat32(d, nil, func(d Categorical, _ *graph.Array) *graph.Array {
+		logs := d.LogProbs()
+		return weighted(logs, logs).Sum(-1).Neg()
+	})
 }
 
 // KL is the divergence from q: the sum of p (log p - log q), infinite if q excludes a possible value of p.
 func (d Categorical) KL(q Categorical) *graph.Array {
-	logs := d.LogProbs()
-	return weighted(logs, logs.Sub(q.LogProbs())).Sum(-1)
+	return inFloat32([2]Categorical{d, q}, nil, func(v [2]Categorical, _ *graph.Array) *graph.Array {
+		logs := v[0].LogProbs()
+		return weighted(logs, logs.Sub(v[1].LogProbs())).Sum(-1)
+	})
 }
 
 // weighted is exp(logs) * x, 0 where logs is -Inf, in derivatives too.
@@ -122,15 +126,19 @@ func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
 
 // Entropy is minus the sum of p log p.
 func (d Bernoulli) Entropy() *graph.Array {
-	one, zero := d.logs()
-	return weighted(one, one).Add(weighted(zero, zero)).Neg()
+	return inFloat32(d, nil, func(d Bernoulli, _ *graph.Array) *graph.Array {
+		one, zero := d.logs()
+		return weighted(one, one).Add(weighted(zero, zero)).Neg()
+	})
 }
 
 // KL is the divergence from q.
 func (d Bernoulli) KL(q Bernoulli) *graph.Array {
-	one, zero := d.logs()
-	qOne, qZero := q.logs()
-	return weighted(one, one.Sub(qOne)).Add(weighted(zero, zero.Sub(qZero)))
+	return inFloat32([2]Bernoulli{d, q}, nil, func(v [2]Bernoulli, _ *graph.Array) *graph.Array {
+		one, zero := v[0].logs()
+		qOne, qZero := v[1].logs()
+		return weighted(one, one.Sub(qOne)).Add(weighted(zero, zero.Sub(qZero)))
+	})
 }
 
 // Mode is whether 1 is more likely than 0.
@@ -155,32 +163,36 @@ func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the probability of the counts x; -Inf for negative numbers and fractions.
 func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Poisson", x, d.Rate)
-	count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
-	safe := graph.Select(count, x, 0)
-	y := graph.XLogY(safe, d.Rate).Sub(d.Rate).Sub(graph.Lgamma(safe.Add(1)))
-	return graph.Select(x.IsNaN(), x, onSupport(count, x, y))
+	return inFloat32(d, x, func(d Poisson, x *graph.Array) *graph.Array {
+		count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
+		some := count.And(x.Gt(0))
+		safe := graph.Select(some, x, 1)
+		y := graph.KLDiv(safe, d.Rate).Add(graph.LgammaCorrection(safe)).Add(graph.Mul(.5, safe.Log())).Add(halfLog2Pi)
+		y = graph.Select(some, y, d.Rate).Neg()
+		return graph.Select(x.IsNaN(), x, onSupport(count, x, y))
+	})
 }
 
 // Entropy has no closed form. Up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
 // with an error below 2e-9 (Evans and Boersma, "The entropy of a Poisson distribution", 1988).
 func (d Poisson) Entropy() *graph.Array {
-	small := d.Rate.Le(30)
-	low := Poisson{graph.Select(small.Or(d.Rate.IsNaN()), d.Rate, 1).ExpandDims(-1)}
-	logs := low.LogProb(graph.Iota(120).Convert(d.Rate.DType()))
-	sum := weighted(logs, logs).Sum(-1).Neg()
-	rate := graph.Select(small, 30, d.Rate)
-	r, series := rate.Reciprocal(), graph.ZerosLike(rate)
-	for _, c := range []float64{-863. / 2520, -9. / 80, -19. / 360, -1. / 24, -1. / 12} {
-		series = r.Mul(series.Add(c))
-	}
-	far := graph.Add(.5+halfLog2Pi, graph.Mul(.5, rate.Log())).Add(series)
-	return graph.Select(d.Rate.Gt(30), far, sum)
+	return inFloat32(d, nil, func(d Poisson, _ *graph.Array) *graph.Array {
+		small := d.Rate.Le(30)
+		low := Poisson{graph.Select(small.Or(d.Rate.IsNaN()), d.Rate, 1).ExpandDims(-1)}
+		logs := low.LogProb(graph.Iota(120).Convert(d.Rate.DType()))
+		sum := weighted(logs, logs).Sum(-1).Neg()
+		rate := graph.Select(small, 30, d.Rate)
+		r, series := rate.Reciprocal(), graph.ZerosLike(rate)
+		for _, c := range []float64{-863. / 2520, -9. / 80, -19. / 360, -1. / 24, -1. / 12} {
+			series = r.Mul(series.Add(c))
+		}
+		far := graph.Add(.5+halfLog2Pi, graph.Mul(.5, rate.Log())).Add(series)
+		return graph.Select(d.Rate.Gt(30), far, sum)
+	})
 }
 
 // KL is the divergence from q.
-func (d Poisson) KL(q Poisson) *graph.Array {
-	return graph.XLogY(d.Rate, d.Rate.Div(q.Rate)).Sub(d.Rate).Add(q.Rate)
-}
+func (d Poisson) KL(q Poisson) *graph.Array { return graph.KLDiv(d.Rate, q.Rate) }
 
 // Mode is the most likely count, as a float.
 func (d Poisson) Mode() *graph.Array { return d.Rate.Floor() }

@@ -84,3 +84,25 @@ func value(op string, x, parameter *graph.Array) *graph.Array {
 	}
 	return x.Convert(parameter.DType())
 }
+
+// inFloat32 is f of a distribution, or a tree of them, and x, nil if it takes none: half precision is computed in
+// float32 and rounded once.
+func inFloat32[D any](d D, x *graph.Array, f func(d D, x *graph.Array) *graph.Array) *graph.Array {
+	dtype := graph.Leaves(d)[0].DType()
+	if graph.ItemSize(dtype) != 2 {
+		return f(d, x)
+	}
+	wide := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
+	if x != nil {
+		x = wide(x)
+	}
+	return f(graph.MapTree(wide, d), x).Convert(dtype)
+}
+
+// leastNormal is the smallest normal number of x's dtype, float32 or float64.
+func leastNormal(x *graph.Array) float64 {
+	if x.DType() == graph.Float64 {
+		return 0x1p-1022
+	}
+	return 0x1p-126
+}

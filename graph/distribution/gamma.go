@@ -27,25 +27,37 @@ func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the density; -Inf below 0 and at infinity.
 func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Gamma", x, d.Rate)
-	a := d.Concentration
-	ok := x.Ge(0).And(x.Lt(math.Inf(1)))
-	safe := graph.Select(ok, x, 1)
-	y := graph.XLogY(a, d.Rate).Add(graph.XLogY(a.Sub(1), safe)).Sub(d.Rate.Mul(safe)).Sub(graph.Lgamma(a))
-	return graph.Select(x.IsNaN(), x, onSupport(ok, x, y))
+	return inFloat32(d, x, func(d Gamma, x *graph.Array) *graph.Array {
+		a, rate := d.Concentration, d.Rate
+		at := rate.Mul(x)
+		log := rate.Log()
+		// Where the product underflows the logarithms do not.
+		under := x.Gt(0).And(at.Lt(leastNormal(x)))
+		y := graph.GammaLogPDF(a, graph.Select(under, 1, at)).Add(log)
+		apart := log.Add(graph.Select(under, x, 1).Log())
+		small := a.Mul(apart).Sub(graph.Select(under, x, 1).Log()).Sub(graph.Lgamma(a))
+		return graph.Select(under, small, y)
+	})
 }
 
-// Entropy is a - log rate + log gamma(a) + (1-a) digamma(a).
+// Entropy is a - log rate + log gamma(a) + (1-a) digamma(a), without what cancels in it.
 func (d Gamma) Entropy() *graph.Array {
-	a := d.Concentration
-	return a.Sub(d.Rate.Log()).Add(graph.Lgamma(a)).Add(graph.Sub(1, a).Mul(graph.Digamma(a)))
+	return inFloat32(d, nil, func(d Gamma, _ *graph.Array) *graph.Array {
+		a := d.Concentration
+		y := graph.LgammaCorrection(a).Add(graph.Sub(1, a).Mul(graph.DigammaCorrection(a)))
+		return y.Add(graph.Mul(.5, a.Log()).Sub(d.Rate.Log())).Add(halfLog2Pi)
+	})
 }
 
 // KL is the divergence from q.
 func (d Gamma) KL(q Gamma) *graph.Array {
-	a, b := d.Concentration, q.Concentration
-	y := a.Sub(b).Mul(graph.Digamma(a)).Sub(graph.Lgamma(a).Sub(graph.Lgamma(b)))
-	y = y.Add(b.Mul(d.Rate.Div(q.Rate).Log()))
-	return y.Add(a.Mul(q.Rate.Div(d.Rate).Sub(1)))
+	return inFloat32([2]Gamma{d, q}, nil, func(v [2]Gamma, _ *graph.Array) *graph.Array {
+		d, q := v[0], v[1]
+		a, b := d.Concentration, q.Concentration
+		y := a.Sub(b).Mul(graph.DigammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
+		y = y.Add(graph.LgammaCorrection(b)).Sub(graph.LgammaCorrection(a))
+		return y.Add(divergence(b, q.Rate, d.Rate, a))
+	})
 }
 
 // Mean is the expected value.
@@ -69,33 +81,22 @@ func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density; -Inf outside of 0 to 1.
 func (d Beta) LogProb(x *graph.Array) *graph.Array {
-	x = value("distribution.Beta", x, d.A)
-	ok := x.Ge(0).And(x.Le(1))
-	safe := graph.Select(ok, x, .5)
-	y := graph.XLogY(d.A.Sub(1), safe).Add(graph.XLog1pY(d.B.Sub(1), safe.Neg()))
-	return graph.Select(x.IsNaN(), x, onSupport(ok, x, y.Sub(logBeta(d.A, d.B))))
-}
-
-// logBeta is the logarithm of the beta function.
-func logBeta(a, b *graph.Array) *graph.Array {
-	return graph.Lgamma(a).Add(graph.Lgamma(b)).Sub(graph.Lgamma(a.Add(b)))
+	return graph.BetaLogPDF(d.A, d.B, value("distribution.Beta", x, d.A))
 }
 
 // Entropy is minus the expected LogProb.
 func (d Beta) Entropy() *graph.Array {
-	y := logBeta(d.A, d.B).Sub(d.A.Sub(1).Mul(graph.Digamma(d.A)))
-	y = y.Sub(d.B.Sub(1).Mul(graph.Digamma(d.B)))
-	sum := d.A.Add(d.B)
-	return y.Add(sum.Sub(2).Mul(graph.Digamma(sum)))
+	return concentrations(d.A, d.B).Entropy()
 }
 
 // KL is the divergence from q.
 func (d Beta) KL(q Beta) *graph.Array {
-	y := logBeta(q.A, q.B).Sub(logBeta(d.A, d.B))
-	y = y.Add(d.A.Sub(q.A).Mul(graph.Digamma(d.A)))
-	y = y.Add(d.B.Sub(q.B).Mul(graph.Digamma(d.B)))
-	sum := d.A.Add(d.B)
-	return y.Add(q.A.Add(q.B).Sub(sum).Mul(graph.Digamma(sum)))
+	return concentrations(d.A, d.B).KL(concentrations(q.A, q.B))
+}
+
+// concentrations is the Dirichlet distribution of a number of a beta distribution and the rest to 1.
+func concentrations(a, b *graph.Array) Dirichlet {
+	return Dirichlet{graph.Stack([]*graph.Array{a, b}, -1)}
 }
 
 // Mean is the expected value.
@@ -122,11 +123,6 @@ func (d Dirichlet) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Dirichlet(key, d.Concentration, s.Dims[:s.Rank()-1]...)
 }
 
-// logNorm is the logarithm of the multivariate beta function.
-func (d Dirichlet) logNorm() *graph.Array {
-	return graph.Lgamma(d.Concentration).Sum(-1).Sub(graph.Lgamma(d.Concentration.Sum(-1)))
-}
-
 // LogProb is the logarithm of the density of the rows x […, n]; -Inf if a number is negative or the sum differs from 1
 // by more than 0.001.
 func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
@@ -135,27 +131,63 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	if x.Rank() == 0 || x.Dim(-1) != d.Concentration.Dim(-1) {
 		graph.Throw(op, "got values %s, want […, %d]", x.Shape(), d.Concentration.Dim(-1))
 	}
-	sum := x.Sum(-1)
-	ok := x.Ge(0).All(-1).And(sum.Sub(1).Abs().Lt(1e-3))
-	safe := graph.Select(x.Ge(0), x, 1)
-	y := graph.XLogY(d.Concentration.Sub(1), safe).Sum(-1).Sub(d.logNorm())
-	return graph.Select(sum.IsNaN(), math.NaN(), graph.Select(ok, y, math.Inf(-1)))
+	return inFloat32(d, x, func(d Dirichlet, x *graph.Array) *graph.Array {
+		sum := x.Sum(-1)
+		ok := x.Ge(0).All(-1).And(sum.Sub(1).Abs().Lt(1e-3))
+		a, total := d.Concentration, d.Concentration.Sum(-1)
+		n := total.ExpandDims(-1)
+		inside := x.Gt(0)
+		at := graph.Select(inside, x, 1)
+		// At 0 the power of a concentration of 1 is 1.
+		edge := graph.Select(a.Eq(1), n.Log().Add(1), graph.Select(a.Gt(1), math.Inf(-1), math.Inf(1)))
+		y := graph.Select(inside, graph.KLDiv(a, n.Mul(at)).Add(at.Log()).Neg(), edge)
+		y = y.Add(graph.Mul(.5, a.Log())).Sub(graph.LgammaCorrection(a)).Sum(-1)
+		y = y.Add(graph.LgammaCorrection(total)).Sub(graph.Mul(.5, total.Log()))
+		y = y.Sub((float64(a.Dim(-1)) - 1) * halfLog2Pi)
+		// Whatever rounding did to the sum, it counts as 1. Its derivative stays.
+		y = y.Add(total.Mul(sum.Sub(graph.StopGradient(sum))))
+		return graph.Select(sum.IsNaN(), math.NaN(), graph.Select(ok, y, math.Inf(-1)))
+	})
 }
 
 // Entropy is minus the expected LogProb.
 func (d Dirichlet) Entropy() *graph.Array {
-	sum := d.Concentration.Sum(-1)
-	n := float64(d.Concentration.Dim(-1))
-	y := d.logNorm().Add(sum.Sub(n).Mul(graph.Digamma(sum)))
-	return y.Sub(d.Concentration.Sub(1).Mul(graph.Digamma(d.Concentration)).Sum(-1))
+	return inFloat32(d, nil, func(d Dirichlet, _ *graph.Array) *graph.Array {
+		a, sum := d.Concentration, d.Concentration.Sum(-1)
+		n := float64(a.Dim(-1))
+		// Each digamma is a logarithm and its correction. The logarithms are those of Stirling's formula, up to halves.
+		of := graph.DigammaCorrection(a).Sub(graph.DigammaCorrection(sum).ExpandDims(-1))
+		y := graph.LgammaCorrection(a).Sub(a.Sub(1).Mul(of)).Add(graph.Mul(.5, a.Log())).Sum(-1)
+		y = y.Sub(graph.LgammaCorrection(sum)).Sub(sum.Log().Mul(n - .5))
+		return y.Add((n - 1) * halfLog2Pi)
+	})
 }
 
 // KL is the divergence from q.
 func (d Dirichlet) KL(q Dirichlet) *graph.Array {
-	sum := d.Concentration.Sum(-1).ExpandDims(-1)
-	apart := d.Concentration.Sub(q.Concentration)
-	y := apart.Mul(graph.Digamma(d.Concentration).Sub(graph.Digamma(sum))).Sum(-1)
-	return y.Add(q.logNorm().Sub(d.logNorm()))
+	return inFloat32([2]Dirichlet{d, q}, nil, func(v [2]Dirichlet, _ *graph.Array) *graph.Array {
+		a, b := v[0].Concentration, v[1].Concentration
+		sumA, sumB := a.Sum(-1), b.Sum(-1)
+		rest := func(a, b *graph.Array) *graph.Array {
+			return graph.LgammaCorrection(b).Sub(graph.LgammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
+		}
+		of := graph.DigammaCorrection(a).Sub(graph.DigammaCorrection(sumA).ExpandDims(-1))
+		y := rest(a, b).Add(a.Sub(b).Mul(of))
+		y = y.Add(divergence(b, a, sumA.ExpandDims(-1), sumB.ExpandDims(-1)))
+		return y.Sum(-1).Sub(rest(sumA, sumB))
+	})
+}
+
+// divergence is graph.KLDiv(b, x/y*z) of positive numbers, by logarithms where the quotient or the product under- or
+// overflows.
+func divergence(b, x, y, z *graph.Array) *graph.Array {
+	ratio := x.Div(y)
+	m := ratio.Mul(z)
+	least := leastNormal(m)
+	plain := ratio.Ge(least).And(m.Ge(least)).And(m.IsFinite())
+	log := x.Log().Sub(y.Log()).Add(z.Log())
+	apart := b.Mul(b.Log().Sub(log)).Sub(b).Add(log.Exp())
+	return graph.Select(plain, graph.KLDiv(b, graph.Select(plain, m, 1)), apart)
 }
 
 // Mean is the expected row, […, n].

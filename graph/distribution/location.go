@@ -67,19 +67,28 @@ func (d Gumbel) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density.
 func (d Gumbel) LogProb(x *graph.Array) *graph.Array {
-	z := value("distribution.Gumbel", x, d.Loc).Sub(d.Loc).Div(d.Scale)
-	return graph.Select(z.Eq(math.Inf(-1)), z, z.Add(z.Neg().Exp()).Neg()).Sub(d.Scale.Log())
+	return inFloat32(d, value("distribution.Gumbel", x, d.Loc), func(d Gumbel, x *graph.Array) *graph.Array {
+		z := x.Sub(d.Loc).Div(d.Scale)
+		return graph.Select(z.Eq(math.Inf(-1)), z, z.Add(z.Neg().Exp()).Neg()).Sub(d.Scale.Log())
+	})
 }
 
 // Entropy is 1 + log scale + Euler's constant.
-func (d Gumbel) Entropy() *graph.Array { return d.Scale.Log().Add(1 + eulerGamma) }
+func (d Gumbel) Entropy() *graph.Array {
+	return inFloat32(d, nil, func(d Gumbel, _ *graph.Array) *graph.Array {
+		return d.Scale.Log().Add(1 + eulerGamma)
+	})
+}
 
 // KL is the divergence from q.
 func (d Gumbel) KL(q Gumbel) *graph.Array {
-	ratio := d.Scale.Div(q.Scale)
-	apart := q.Loc.Sub(d.Loc).Div(q.Scale)
-	tail := apart.Add(graph.Lgamma(ratio.Add(1))).Exp()
-	return ratio.Log().Neg().Add(ratio.Sub(1).Mul(eulerGamma)).Add(tail).Sub(1).Sub(apart)
+	return inFloat32([2]Gumbel{d, q}, nil, func(v [2]Gumbel, _ *graph.Array) *graph.Array {
+		d, q := v[0], v[1]
+		ratio := d.Scale.Div(q.Scale)
+		apart := q.Loc.Sub(d.Loc).Div(q.Scale)
+		tail := apart.Add(graph.Lgamma(ratio.Add(1))).Exp()
+		return ratio.Log().Neg().Add(ratio.Sub(1).Mul(eulerGamma)).Add(tail).Sub(1).Sub(apart)
+	})
 }
 
 // Mode is the most likely value.
@@ -104,14 +113,18 @@ func (d Logistic) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density.
 func (d Logistic) LogProb(x *graph.Array) *graph.Array {
-	z := value("distribution.Logistic", x, d.Loc).Sub(d.Loc).Div(d.Scale)
-	positive := z.Ge(0) // the density is even
-	size := graph.Select(positive, z, z.Neg())
-	return size.Add(graph.Log1p(size.Neg().Exp()).Mul(2)).Neg().Sub(d.Scale.Log())
+	return inFloat32(d, value("distribution.Logistic", x, d.Loc), func(d Logistic, x *graph.Array) *graph.Array {
+		z := x.Sub(d.Loc).Div(d.Scale)
+		positive := z.Ge(0) // the density is even
+		size := graph.Select(positive, z, z.Neg())
+		return size.Add(graph.Log1p(size.Neg().Exp()).Mul(2)).Neg().Sub(d.Scale.Log())
+	})
 }
 
 // Entropy is 2 + log scale.
-func (d Logistic) Entropy() *graph.Array { return d.Scale.Log().Add(2) }
+func (d Logistic) Entropy() *graph.Array {
+	return inFloat32(d, nil, func(d Logistic, _ *graph.Array) *graph.Array { return d.Scale.Log().Add(2) })
+}
 
 // Mode is the most likely value.
 func (d Logistic) Mode() *graph.Array { return d.Loc }

@@ -26,18 +26,27 @@ func (d Normal) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density.
 func (d Normal) LogProb(x *graph.Array) *graph.Array {
-	z := value("distribution.Normal", x, d.Loc).Sub(d.Loc).Div(d.Scale)
-	return graph.Mul(-.5, z.Square()).Sub(graph.Add(halfLog2Pi, d.Scale.Log()))
+	return inFloat32(d, value("distribution.Normal", x, d.Loc), func(d Normal, x *graph.Array) *graph.Array {
+		z := x.Sub(d.Loc).Div(d.Scale)
+		return graph.Mul(-.5, z.Square()).Sub(graph.Add(halfLog2Pi, d.Scale.Log()))
+	})
 }
 
 // Entropy is (1 + log 2 pi)/2 + log scale.
-func (d Normal) Entropy() *graph.Array { return graph.Add(.5+halfLog2Pi, d.Scale.Log()) }
+func (d Normal) Entropy() *graph.Array {
+	return inFloat32(d, nil, func(d Normal, _ *graph.Array) *graph.Array {
+		return graph.Add(.5+halfLog2Pi, d.Scale.Log())
+	})
+}
 
 // KL is the divergence from q.
 func (d Normal) KL(q Normal) *graph.Array {
-	ratio := d.Scale.Div(q.Scale)
-	apart := d.Loc.Sub(q.Loc).Div(q.Scale)
-	return graph.Mul(.5, ratio.Square().Add(apart.Square()).Sub(1)).Sub(ratio.Log())
+	return inFloat32([2]Normal{d, q}, nil, func(v [2]Normal, _ *graph.Array) *graph.Array {
+		d, q := v[0], v[1]
+		ratio := d.Scale.Div(q.Scale)
+		apart := d.Loc.Sub(q.Loc).Div(q.Scale)
+		return graph.Mul(.5, ratio.Square().Add(apart.Square()).Sub(1)).Sub(ratio.Log())
+	})
 }
 
 // Mode is the most likely value.
@@ -70,8 +79,11 @@ func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *
 func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.SquashedNormal", x, d.Base.Loc)
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
-	u := graph.Atanh(graph.Clamp(least, x, least.Neg()))
-	y := d.Base.LogProb(u).Sub(logSlope(u))
+	near := graph.Clamp(least, x, least.Neg())
+	y := inFloat32(d, near, func(d SquashedNormal, x *graph.Array) *graph.Array {
+		u := graph.Atanh(x)
+		return d.Base.LogProb(u).Sub(logSlope(u))
+	})
 	return onSupport(x.Abs().Le(1), x, y)
 }
 
@@ -122,18 +134,26 @@ func (d Laplace) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density.
 func (d Laplace) LogProb(x *graph.Array) *graph.Array {
-	z := value("distribution.Laplace", x, d.Loc).Sub(d.Loc).Div(d.Scale).Abs()
-	return z.Add(graph.Mul(2, d.Scale).Log()).Neg()
+	return inFloat32(d, value("distribution.Laplace", x, d.Loc), func(d Laplace, x *graph.Array) *graph.Array {
+		return x.Sub(d.Loc).Div(d.Scale).Abs().Add(graph.Mul(2, d.Scale).Log()).Neg()
+	})
 }
 
 // Entropy is 1 + log(2 scale).
-func (d Laplace) Entropy() *graph.Array { return graph.Add(1, graph.Mul(2, d.Scale).Log()) }
+func (d Laplace) Entropy() *graph.Array {
+	return inFloat32(d, nil, func(d Laplace, _ *graph.Array) *graph.Array {
+		return graph.Add(1, graph.Mul(2, d.Scale).Log())
+	})
+}
 
 // KL is the divergence from q.
 func (d Laplace) KL(q Laplace) *graph.Array {
-	apart := d.Loc.Sub(q.Loc).Abs()
-	tail := d.Scale.Div(q.Scale).Mul(apart.Div(d.Scale).Neg().Exp())
-	return q.Scale.Div(d.Scale).Log().Add(apart.Div(q.Scale)).Add(tail).Sub(1)
+	return inFloat32([2]Laplace{d, q}, nil, func(v [2]Laplace, _ *graph.Array) *graph.Array {
+		d, q := v[0], v[1]
+		apart := d.Loc.Sub(q.Loc).Abs()
+		tail := d.Scale.Div(q.Scale).Mul(apart.Div(d.Scale).Neg().Exp())
+		return q.Scale.Div(d.Scale).Log().Add(apart.Div(q.Scale)).Add(tail).Sub(1)
+	})
 }
 
 // Mode is the most likely value.

@@ -18,7 +18,7 @@ func MSE(prediction, target *graph.Array) *graph.Array {
 // MAE is the mean absolute difference of two arrays of one shape.
 func MAE(prediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.MAE", prediction, target)
-	return p.Sub(t).Abs().Mean()
+	return graph.Select(p.Eq(t), 0, p.Sub(t)).Abs().Mean() // equal infinities differ by 0
 }
 
 // Huber is the mean over all elements of d*d/2 where the difference d is up to delta, delta*(|d| - delta/2) beyond
@@ -43,8 +43,11 @@ func CrossEntropy(logits, label *graph.Array) *graph.Array {
 	}
 	logits = atLeastFloat32(logits)
 	// The maximum is subtracted first, so that large logits do not round the logarithm away.
-	shifted := logits.Sub(graph.StopGradient(logits.ReduceMax(-1)).ExpandDims(-1))
-	norm := shifted.Exp().Sum(-1).Log()
+	most := graph.StopGradient(logits.ReduceMax(-1)).ExpandDims(-1)
+	shifted := logits.Sub(graph.Select(most.IsFinite(), most, 0))
+	certain := most.Eq(math.Inf(1))
+	norm := graph.Select(certain.BroadcastTo(logits.Dims()...), 0, shifted).Exp().Sum(-1).Log()
+	norm = graph.Select(certain.Squeeze(-1), math.Inf(1), norm)
 	label = graph.IndexArray(op, label)
 	// A sum over a one-hot mask instead of a gather: XLA fuses it, also under VMap and in the gradient.
 	index := graph.IotaAxis(graph.ShapeOf(label.DType(), logits.Dims()...), logits.Rank()-1)

@@ -22,8 +22,12 @@ func Focal(logits, target *graph.Array, alpha, gamma float64) *graph.Array {
 	rest := graph.Sub(1, t)
 	// The logarithm of (1-t) s + t (1-s), without overflow.
 	yes, no := LogSigmoid(l), LogSigmoid(l.Neg())
-	most := graph.StopGradient(yes.Max(no))
-	missed := rest.Mul(yes.Sub(most).Exp()).Add(t.Mul(no.Sub(most).Exp())).Log().Add(most)
+	most := graph.Select(rest.Eq(0), no, graph.Select(t.Eq(0), yes, yes.Max(no))) // the larger of those that count
+	most = graph.StopGradient(most)
+	part := func(weight, log *graph.Array) *graph.Array {
+		return weight.Mul(graph.Select(weight.Eq(0), 0, log.Sub(most)).Exp())
+	}
+	missed := part(rest, yes).Add(part(t, no)).Log().Add(most)
 	loss = loss.Mul(missed.Mul(gamma).Exp())
 	if alpha >= 0 {
 		loss = loss.Mul(graph.Mul(alpha, t).Add(graph.Mul(1-alpha, rest)))
