@@ -174,7 +174,7 @@ func checkCalls(t *testing.T, file string, least int, functions map[string]func(
 				return !long.On() && slices.Contains(likeOthers, c.Op)
 			})
 		}
-		for cases := range slices.Chunk(all, 16) {
+		for cases := range slices.Chunk(all, 32) {
 			t.Run(where+"/"+cases[0].Op, func(t *testing.T) {
 				in, weights := make([]list, len(cases)), make([]list, len(cases))
 				for i, c := range cases {
