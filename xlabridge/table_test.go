@@ -114,6 +114,8 @@ func closeArrays(t *testing.T, want, got *graph.Array, tol float64, msg string) 
 	g, err := graph.Floats(got)
 	require.NoError(t, err)
 	for i := range w {
-		require.True(t, alike(w[i], g[i], tol), "%s: element %d is %v, want %v", msg, i, g[i], w[i])
+		if !alike(w[i], g[i], tol) {
+			require.Failf(t, msg, "element %d is %v, want %v", i, g[i], w[i])
+		}
 	}
 }
