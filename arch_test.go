@@ -119,7 +119,8 @@ var rooms = []room{
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},
 		[]string{}},
-	{"cmd/internal/...", []string{"xlabridge/...", "cmd/xlarun/console", "internal/budget", "internal/programs"}, nil},
+	{"cmd/internal/...", []string{"xlabridge/...", "cmd/xlarun/console", "internal/budget", "internal/programs",
+		"internal/ramdisk"}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
 	{"notebook", []string{"graph", "internal/chart"}, []string{}},
@@ -129,6 +130,7 @@ var rooms = []room{
 	{"internal/budget", []string{"internal/programs"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/plant", []string{}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/credentials", []string{}, []string{}},
+	{"internal/ramdisk", []string{}, []string{"golang.org/x/sys/unix"}},
 	{"internal/messaging", []string{"internal/credentials"}, []string{
 		"github.com/nats-io/nats.go", "golang.org/x/sys/unix"}},
 	{"internal/network", []string{}, []string{"golang.org/x/sys/unix"}},

@@ -9,7 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/ramdisk"
 )
+
+func TestMain(m *testing.M) {
+	ramdisk.Use()
+	os.Exit(m.Run())
+}
 
 // TestReadmeExample runs the README's Go program, which is to stay short.
 func TestReadmeExample(t *testing.T) {

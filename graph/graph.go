@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -144,33 +142,6 @@ func (g *Graph) Count() int {
 		}
 	}
 	return n
-}
-
-// hash identifies the graph's structure, for merging equal nodes that hold bodies.
-func (g *Graph) hash() string {
-	h := sha256.New()
-	ids := map[*Array]int{}
-	num := func(v int) { _ = binary.Write(h, binary.LittleEndian, int64(v)) }
-	for _, p := range g.Params {
-		ids[p] = len(ids)
-		fmt.Fprint(h, p.shape)
-	}
-	for _, n := range g.Nodes {
-		fmt.Fprintf(h, "%s%#v", n.Op.Name, n.Attrs)
-		for _, a := range n.Inputs {
-			num(ids[a])
-		}
-		for _, b := range n.Bodies {
-			h.Write([]byte(b.hash()))
-		}
-		for _, o := range n.Outs {
-			ids[o] = len(ids)
-		}
-	}
-	for _, r := range g.Results {
-		num(ids[r])
-	}
-	return string(h.Sum(nil))
 }
 
 // LoopName is the name that a loop was given by LoopName or NamedWhile, "" for others: what watches a program finds its

@@ -137,8 +137,8 @@ func indexOps() []indexOp {
 
 // 28.380: every op that reads indices, with indices of every integer dtype as arguments and as constants, gives what
 // its definition says, on the reference interpreter and on XLA: beyond what narrow dtypes hold, with the top bit of
-// unsigned ones set, and under VMap and Scan. The short form compiles arguments of a narrow and of a wide dtype, one of
-// them unsigned.
+// unsigned ones set, and under VMap and Scan. The short form compiles arguments of a narrow unsigned and of a wide signed
+// dtype, in turn.
 func TestIndicesOfAllDTypes(t *testing.T) {
 	ops := indexOps()
 	for _, b := range []struct {
@@ -155,32 +155,33 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 		for _, c := range cases {
 			arguments = append(arguments, c.indices)
 		}
-		kinds := []string{"argument", "constant"}
-		if len(cases) < len(indexCases) {
-			kinds = kinds[:1]
-		}
-		all := func(in []*graph.Array) (out []*graph.Array) {
-			for k := range kinds {
-				for _, i := range [][]*graph.Array{in, arguments}[k] {
-					for _, o := range ops {
-						out = append(out, o.f(i))
+		type call struct{ kind, number, op int } // an argument or a constant; of cases; of ops
+		var calls []call
+		for kind := range 2 {
+			for i := range cases {
+				for j := range ops {
+					if len(cases) == len(indexCases) || kind == 0 && j%len(cases) == i {
+						calls = append(calls, call{kind, i, j})
 					}
 				}
+			}
+		}
+		all := func(in []*graph.Array) (out []*graph.Array) {
+			for _, c := range calls {
+				out = append(out, ops[c.op].f([][]*graph.Array{in, arguments}[c.kind][c.number]))
 			}
 			return out
 		}
 		t.Run(b.name, func(t *testing.T) {
 			out, err := xlabridge.Jit1(b.backend, all)(arguments)
 			require.NoError(t, err)
-			for k, kind := range kinds {
-				for i, c := range cases {
-					for j, o := range ops {
-						what := fmt.Sprint(o.name, " with ", c.indices.Shape(), " as ", kind)
-						got, err := graph.Floats(out[(k*len(cases)+i)*len(ops)+j])
-						require.NoError(t, err, what)
-						requireIndexed(t, o, c.values, got, what)
-					}
-				}
+			for i, c := range calls {
+				o, of := ops[c.op], cases[c.number]
+				kind := [...]string{"argument", "constant"}[c.kind]
+				what := fmt.Sprint(o.name, " with ", of.indices.Shape(), " as ", kind)
+				got, err := graph.Floats(out[i])
+				require.NoError(t, err, what)
+				requireIndexed(t, o, of.values, got, what)
 			}
 		})
 	}

@@ -20,36 +20,82 @@ func Interpret(g *Graph, in []*Tensor, hook Hook) (out []*Tensor, err error) {
 	return runGraph(g, in, hook), nil
 }
 
-func runGraph(g *Graph, in []*Tensor, hook Hook) []*Tensor {
-	env := make(map[*Array]*Tensor, len(g.Nodes)+len(in))
-	for i, p := range g.Params {
-		env[p] = in[i]
-	}
-	for _, n := range g.Nodes {
-		args := make([]*Tensor, len(n.Inputs))
-		for i, a := range n.Inputs {
-			args[i] = env[a]
+// interpreter runs graphs. Loops run their bodies many times, so it keeps their orders.
+type interpreter struct {
+	hook   Hook
+	orders map[*Graph]*order
+}
+
+// order is a graph with numbers in place of arrays: first the parameters, then the results of all nodes.
+type order struct {
+	inputs  []int // of all nodes, one after the other
+	results []int
+	values  int
+}
+
+func orderOf(g *Graph) *order {
+	o := &order{}
+	at := make(map[*Array]int, len(g.Params)+len(g.Nodes))
+	number := func(arrays []*Array) {
+		for _, a := range arrays {
+			at[a] = o.values
+			o.values++
 		}
-		outs := n.eval(args, hook)
-		if hook != nil {
-			if err := hook(n, args, outs); err != nil {
+	}
+	number(g.Params)
+	for _, n := range g.Nodes {
+		for _, a := range n.Inputs {
+			o.inputs = append(o.inputs, at[a])
+		}
+		number(n.Outs)
+	}
+	for _, r := range g.Results {
+		o.results = append(o.results, at[r])
+	}
+	return o
+}
+
+func runGraph(g *Graph, in []*Tensor, hook Hook) []*Tensor {
+	return (&interpreter{hook: hook}).run(g, in)
+}
+
+func (r *interpreter) run(g *Graph, in []*Tensor) []*Tensor {
+	o := r.orders[g]
+	if o == nil {
+		o = orderOf(g)
+		if r.orders == nil {
+			r.orders = map[*Graph]*order{}
+		}
+		r.orders[g] = o
+	}
+	values := make([]*Tensor, o.values)
+	made := copy(values[:len(g.Params)], in)
+	all := make([]*Tensor, len(o.inputs))
+	for i, at := 0, 0; i < len(g.Nodes); i++ {
+		n := g.Nodes[i]
+		args := all[at : at+len(n.Inputs) : at+len(n.Inputs)]
+		for j := range args {
+			args[j] = values[o.inputs[at]]
+			at++
+		}
+		outs := n.eval(args, r)
+		if r.hook != nil {
+			if err := r.hook(n, args, outs); err != nil {
 				panic(&Error{Where: n.Where(), Op: n.Op.Name, Msg: err.Error()})
 			}
 		}
-		for i, o := range n.Outs {
-			env[o] = outs[i]
-		}
+		made += copy(values[made:], outs[:len(n.Outs)])
 	}
-	results := make([]*Tensor, len(g.Results))
-	for i, r := range g.Results {
-		results[i] = env[r]
+	results := make([]*Tensor, len(o.results))
+	for i, at := range o.results {
+		results[i] = values[at]
 	}
 	return results
 }
 
-func (n *Node) eval(in []*Tensor, hook Hook) []*Tensor {
+func (n *Node) eval(in []*Tensor, r *interpreter) []*Tensor {
 	if n.Op.Run != nil {
-		return n.Op.Run(n, in, hook)
+		return n.Op.Run(n, in, r)
 	}
 	if n.Op.EvalComplex != nil && len(in) > 0 && isComplex(in[0].Shape.DType) {
 		return n.Op.EvalComplex(n, in)
@@ -97,7 +143,7 @@ func evalLazy(a *Array) Data {
 		for i, y := range x.node.Inputs {
 			args[i] = leaf(y)
 		}
-		outs := x.node.eval(args, nil)
+		outs := x.node.eval(args, new(interpreter))
 		for i, o := range x.node.Outs {
 			memo[o] = outs[i]
 		}

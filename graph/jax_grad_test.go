@@ -158,7 +158,7 @@ var models = map[string]model{
 	"jacobian":  jacobian,
 }
 
-// Values and derivatives of JAX's small models, on the reference interpreter and on XLA.
+// Values and derivatives of JAX's small models, on the reference interpreter and on XLA: all models are one program.
 func TestGradientsAgainstJAX(t *testing.T) {
 	var doc struct {
 		Cases []struct {
@@ -169,18 +169,26 @@ func TestGradientsAgainstJAX(t *testing.T) {
 	require.NoError(t, oracles.Read("testdata/jax_grad.json.gz", &doc))
 	require.Len(t, doc.Cases, len(models))
 	dtypes := map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32}
+	in := make([]arrays, len(doc.Cases))
+	for i, c := range doc.Cases {
+		in[i] = arrays{}
+		for k, a := range c.Inputs {
+			in[i][k] = graph.FromBytes(graph.ShapeOf(dtypes[a.DType], a.Shape...), a.Data)
+		}
+	}
 	for where, backend := range xlatest.Backends(t) {
-		for _, c := range doc.Cases {
+		all, err := xlabridge.Jit1(backend, func(in []arrays) (out []arrays) {
+			for i, c := range doc.Cases {
+				out = append(out, models[c.Name](in[i]))
+			}
+			return out
+		})(in)
+		require.NoError(t, err)
+		for i, c := range doc.Cases {
 			t.Run(where+"/"+c.Name, func(t *testing.T) {
-				in := arrays{}
-				for k, a := range c.Inputs {
-					in[k] = graph.FromBytes(graph.ShapeOf(dtypes[a.DType], a.Shape...), a.Data)
-				}
-				out, err := xlabridge.Jit1(backend, models[c.Name])(in)
-				require.NoError(t, err)
 				for k, want := range c.Outputs {
-					require.Contains(t, out, k)
-					sameAsVector(t, want, out[k], k)
+					require.Contains(t, all[i], k)
+					sameAsVector(t, want, all[i][k], k)
 				}
 			})
 		}

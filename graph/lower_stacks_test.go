@@ -71,7 +71,7 @@ func TestSlicesInLoops(t *testing.T) {
 				row := DynamicIndex(args[0].(*Array), args[1].(*Array), 0)
 				end, _ := Scan(func(c *Array, _ None) (*Array, None) {
 					return c.Mul(.5).Add(Sum(row, 1)), None{}
-				}, Zeros(ShapeOf(Float32, 16)), None{}, Length(37))
+				}, Zeros(ShapeOf(Float32, 16)), None{}, Length(3))
 				return end
 			})
 		require.NoError(t, err)

@@ -51,8 +51,8 @@ type Op struct {
 	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
-	// Run is Eval for ops that run their bodies; hook is called for the bodies' nodes.
-	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
+	// Run is Eval for ops that run their bodies, by the interpreter that runs them.
+	Run func(n *Node, in []*Tensor, r *interpreter) []*Tensor
 	// ByRows reports that the op works on rows of elements: it looks up by index, orders, factorises, transforms or
 	// calls a kernel. With lanes last, the elements of a row lie apart in memory.
 	ByRows bool

@@ -5,7 +5,7 @@ import "slices"
 // Ops that carry their own body and matter only to derivatives: compiled or interpreted, they are their body.
 
 // runBody is the reference of ops that are their first body.
-func runBody(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[0], in, hook) }
+func runBody(n *Node, in []*Tensor, r *interpreter) []*Tensor { return r.run(n.Bodies[0], in) }
 
 // bodyShape infers the shapes of the first body's results.
 func bodyShape(c *call) []Shape {

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 )
 
 // functionAttrs is the number with which a function is called.
@@ -47,7 +46,7 @@ var _ = register(&Op{
 			`{mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}} : (`,
 			tuple, ") -> (", results, ")")
 	},
-	Run:  func(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[0], slices.Clone(in), hook) },
+	Run:  runBody,
 	Cost: func(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32)}, Lo: -1, Hi: 1, Rough: true,

@@ -167,7 +167,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
 }
 
-func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
+func runScan(n *Node, in []*Tensor, r *interpreter) []*Tensor {
 	a := n.Attrs.(scanAttrs)
 	args := splitScanParts(a, in)
 	state := scanResults[*Tensor]{carry: args.carry}
@@ -184,7 +184,7 @@ func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
 			s := x.Shape.remove(0)
 			p.xs = append(p.xs, &Tensor{s, x.V[t*s.Size() : (t+1)*s.Size()]})
 		}
-		out := splitScanResults(a, runGraph(n.Bodies[0], p.concat(), hook))
+		out := splitScanResults(a, r.run(n.Bodies[0], p.concat()))
 		state.carry = out.carry
 		for i, y := range out.ys {
 			copy(state.ys[i].V[t*len(y.V):], y.V)

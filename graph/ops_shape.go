@@ -18,29 +18,73 @@ func moveTensor(shape Shape, in *Tensor, from func(idx []int) int) *Tensor {
 // strides.
 func moveStrided(shape Shape, in *Tensor, base int, strides []int) *Tensor {
 	out := newTensor(shape)
-	forEachAt(shape.Dims, base, strides, func(i, at int) { out.V[i] = in.V[at] })
+	forEachRow(shape.Dims, base, strides, func(flat, at, n, stride int) {
+		row := out.V[flat : flat+n]
+		if stride == 1 {
+			copy(row, in.V[at:])
+			return
+		}
+		for i := range row {
+			row[i] = in.V[at]
+			at += stride
+		}
+	})
 	return out
+}
+
+// writeStrided is the inverse: it writes the elements of in into out.
+func writeStrided(out *Tensor, base int, strides []int, in *Tensor) {
+	forEachRow(in.Shape.Dims, base, strides, func(flat, at, n, stride int) {
+		row := in.V[flat : flat+n]
+		if stride == 1 {
+			copy(out.V[at:], row)
+			return
+		}
+		for _, v := range row {
+			out.V[at] = v
+			at += stride
+		}
+	})
 }
 
 // forEachAt walks the indices of dims in row-major order. It gives base plus the sum of index times strides.
 func forEachAt(dims []int, base int, strides []int, f func(flat, at int)) {
-	last := len(dims) - 1
-	if last < 0 {
-		f(0, base)
+	forEachRow(dims, base, strides, func(flat, at, n, stride int) {
+		for i := range n {
+			f(flat+i, at+i*stride)
+		}
+	})
+}
+
+// forEachRow is forEachAt by rows of n elements, each a stride further. Axes that are walked like one make one row.
+func forEachRow(dims []int, base int, strides []int, f func(flat, at, n, stride int)) {
+	if product(dims) == 0 {
 		return
 	}
-	idx, flat := make([]int, last), 0
-	for range product(dims[:last]) {
-		for i := range dims[last] {
-			f(flat, base+i*strides[last])
-			flat++
+	size, step := make([]int, 0, len(dims)+1), make([]int, 0, len(dims)+1)
+	for a, n := range dims {
+		switch last := len(size) - 1; {
+		case n == 1:
+		case last >= 0 && step[last] == n*strides[a]:
+			size[last], step[last] = n*size[last], strides[a]
+		default:
+			size, step = append(size, n), append(step, strides[a])
 		}
+	}
+	if len(size) == 0 {
+		f(0, base, 1, 1)
+		return
+	}
+	last := len(size) - 1
+	idx, n := make([]int, last), size[last]
+	for row := range product(size[:last]) {
+		f(row*n, base, n, step[last])
 		for a := last - 1; a >= 0; a-- {
-			base += strides[a]
-			if idx[a]++; idx[a] < dims[a] {
+			base += step[a]
+			if idx[a]++; idx[a] < size[a] {
 				break
 			}
-			base -= dims[a] * strides[a]
+			base -= size[a] * step[a]
 			idx[a] = 0
 		}
 	}

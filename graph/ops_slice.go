@@ -62,7 +62,7 @@ var _ = register(&Op{
 		st := strides(out.Shape.Dims)
 		start := 0
 		for _, t := range in {
-			forEachAt(t.Shape.Dims, start*st[axis], st, func(i, at int) { out.V[at] = t.V[i] })
+			writeStrided(out, start*st[axis], st, t)
 			start += t.Shape.Dims[axis]
 		}
 		return []*Tensor{out}
@@ -486,7 +486,7 @@ func writeBlock(in []*Tensor) *Tensor {
 	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)
 	base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
-	forEachAt(in[1].Shape.Dims, base, st, func(i, at int) { out.V[at] = in[1].V[i] })
+	writeStrided(out, base, st, in[1])
 	return out
 }
 

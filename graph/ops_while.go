@@ -80,10 +80,10 @@ var _ = register(&Op{
 		}
 		e.raw(n.Outs, "stablehlo.while", in.carry, "", cond, body)
 	},
-	Run: func(n *Node, in []*Tensor, hook Hook) []*Tensor {
+	Run: func(n *Node, in []*Tensor, r *interpreter) []*Tensor {
 		p := splitWhileParts(n.Attrs.(whileAttrs), in)
-		for runGraph(n.Bodies[0], p.ofCond(), hook)[0].B(0) {
-			p.carry = runGraph(n.Bodies[1], p.ofBody(), hook)
+		for r.run(n.Bodies[0], p.ofCond())[0].B(0) {
+			p.carry = r.run(n.Bodies[1], p.ofBody())
 		}
 		return p.carry
 	},

@@ -29,24 +29,34 @@ type stack struct {
 	at   [stackDepth]uintptr
 }
 
-// nearest is s with its first n return addresses.
-func (s *stack) nearest(n int) stack {
-	near := stack{skip: s.skip}
-	copy(near.at[:n], s.at[:n])
-	return near
-}
-
 // stacks remembers positions by stacks, with as few return addresses as decide them. What decodes a stack takes far
-// longer than what tells it apart. A stack that does not decide its position has the position unknown.
+// longer than what tells it apart. A stack is a path of steps of some addresses each, the innermost first: a short key
+// is hashed in a fraction of the time that a whole stack takes.
 var stacks = struct {
 	sync.RWMutex
-	known map[stack]position
-}{known: map[stack]position{}}
+	known map[step]known
+}{known: map[step]known{}}
 
-// mostStacks bounds the memory of stacks, and reaches are the numbers of return addresses that are tried.
-const mostStacks = 1 << 16
+// step is the next addresses of a stack, after the step with a number (0: none).
+type step struct {
+	skip, after int
+	at          [stepSize]uintptr
+}
 
-var reaches = [...]int{4, 12, stackDepth}
+// known is what stacks that begin with some steps have in common: their position, or unknown where those do not decide
+// it.
+type known struct {
+	position
+	number int // of the last step
+}
+
+// mostStacks bounds the memory of stacks: steps that are known. stepSize is the number of addresses of a step.
+const mostStacks, stepSize = 1 << 16, 4
+
+// step is the addresses of s from one on.
+func (s *stack) step(after, from int) step {
+	return step{s.skip, after, [stepSize]uintptr(s.at[from:])}
+}
 
 // capture is the position of the caller's caller, skip frames further out.
 //
@@ -69,12 +79,13 @@ func capture(skip int) position {
 func (s *stack) recall() (p position, seen bool) {
 	stacks.RLock()
 	defer stacks.RUnlock()
-	for _, n := range reaches {
-		if p, seen = stacks.known[s.nearest(n)]; p != unknown || !seen {
+	var k known
+	for from := 0; from < stackDepth; from += stepSize {
+		if k, seen = stacks.known[s.step(k.number, from)]; k.position != unknown || !seen {
 			break
 		}
 	}
-	return p, seen
+	return k.position, seen
 }
 
 // remember keeps the position of a stack, of which reach return addresses decide it; 0: none do.
@@ -84,12 +95,17 @@ func (s *stack) remember(p position, reach int) {
 	if len(stacks.known) > mostStacks {
 		clear(stacks.known)
 	}
-	for _, n := range reaches {
-		if reach > 0 && n >= reach {
-			stacks.known[s.nearest(n)] = p
+	number := 0
+	for from := 0; from < stackDepth; from += stepSize {
+		at := s.step(number, from)
+		if reach > 0 && from+stepSize >= reach {
+			stacks.known[at] = known{position: p}
 			return
 		}
-		stacks.known[s.nearest(n)] = unknown
+		if _, seen := stacks.known[at]; !seen {
+			stacks.known[at] = known{number: len(stacks.known) + 1}
+		}
+		number = stacks.known[at].number
 	}
 }
 

@@ -150,7 +150,7 @@ func TestPositionsAreRemembered(t *testing.T) {
 			y := c.make()
 			require.NotNil(t, y.node, i)
 			require.Equal(t, fmt.Sprintf("position_test.go:%d", c.line), y.node.Where(), "round %d, %d", round, i)
-			require.Contains(t, slices.Collect(maps.Values(stacks.known)), y.node.pos, i)
+			require.Contains(t, slices.Collect(maps.Values(stacks.known)), known{position: y.node.pos}, i)
 		}
 		if round > 0 {
 			require.Len(t, stacks.known, size, "all stacks were seen before")

@@ -20,6 +20,7 @@ import (
 	"xlarun/graph"
 	"xlarun/internal/long"
 	"xlarun/internal/messaging"
+	"xlarun/internal/ramdisk"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
@@ -236,6 +237,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	ramdisk.Use()
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil { // tests wait more than they compute
 		panic(err)

@@ -16,7 +16,7 @@ func TestConvImages(t *testing.T) {
 	type arrays = []*graph.Array
 	r := rand.New(rand.NewPCG(3, 4))
 	pick := func(from ...int) int { return from[r.IntN(len(from))] }
-	n := 12
+	n := 6
 	if long.On() {
 		n = 40
 	}

@@ -17,7 +17,7 @@ import (
 // pairs, with its own maximum, with its own sorted values and, as the best so far, with what an earlier step stored.
 func TestCopiesAreEqual(t *testing.T) {
 	c := open(t, Options{Devices: 1})
-	programs := 4
+	programs := 2
 	if long.On() {
 		programs = 200
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	count = flag.Int("programs", 0, "random programs to compile (default 12, in the long form 140)")
+	count = flag.Int("programs", 0, "random programs to compile (default 8, in the long form 140)")
 	seed  = flag.Uint64("seed", 0, "first seed; one program with -programs 1 replays it")
 )
 
@@ -31,7 +31,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 	n := *count
 	if n == 0 {
-		if n = 12; long.On() {
+		if n = 8; long.On() {
 			n = 140
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/internal/messaging"
+	"xlarun/internal/ramdisk"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies"
@@ -114,6 +115,7 @@ func (a nodeArgs) command() *exec.Cmd {
 func TestMain(m *testing.M) {
 	text := os.Getenv(nodeVariable)
 	if text == "" {
+		ramdisk.Use()
 		os.Exit(m.Run())
 	}
 	var a nodeArgs

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"xlarun/internal/ramdisk"
 	"xlarun/studies/rdb/rdbtest"
 )
 
 func TestMain(m *testing.M) {
+	ramdisk.Use()
 	code := m.Run()
 	rdbtest.Stop()
 	os.Exit(code)

@@ -6,6 +6,7 @@ package xlatest
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,12 @@ import (
 	"xlarun/xlabridge/internal/inside"
 )
 
-func init() { inside.Observe = programs.Observe }
+func init() {
+	inside.Observe = programs.Observe
+	if os.Getenv("GOGC") == "" { // tracing and the interpreter make garbage, of which collecting takes a tenth of the time
+		debug.SetGCPercent(400)
+	}
+}
 
 // CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
 // xlarun. It makes the folder if it does not exist.

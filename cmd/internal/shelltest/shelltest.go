@@ -24,6 +24,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/budget"
 	"xlarun/internal/programs"
+	"xlarun/internal/ramdisk"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/xlatest"
 )
@@ -38,6 +39,7 @@ func Main(m *testing.M, main func()) {
 	}
 	// If this process was started by nohup, its children would inherit the ignored hang-up signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	ramdisk.Use()
 	os.Exit(run(m))
 }
 

@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs/process/simulated"
+	"xlarun/internal/ramdisk"
 )
 
 func TestMain(m *testing.M) {
 	simulated.Main()
+	ramdisk.Use()
 	debug.SetGCPercent(400) // the interpreter's garbage takes a fifth of the time
 	os.Exit(m.Run())
 }

@@ -168,14 +168,16 @@ func (x *Setup) Memory() (total int64, ok bool) {
 }
 
 // Planned estimates the memory of the traced generation in bytes, on all devices together. It is closer than Memory,
-// which knows no program.
+// which knows no program, and which it is on the interpreter: that lowers nothing.
 func (x *Setup) Planned(p *graph.Program) int64 {
 	target := graph.TargetCPUKernels
 	if x.Machine.Accelerator {
 		target = graph.TargetCUDA
 	}
-	if f, err := p.Footprint(target); err == nil {
-		return f.Total() * int64(x.Groups.Devices)
+	if x.Machine.CPU || x.Machine.Accelerator {
+		if f, err := p.Footprint(target); err == nil {
+			return f.Total() * int64(x.Groups.Devices)
+		}
 	}
 	total, _ := x.Memory()
 	return total
