@@ -96,7 +96,7 @@ func Abstract(shape Shape) *Array { return &Array{shape: shape} }
 // For traced and abstract arrays it is an error.
 func (a *Array) Data() (data Data, err error) {
 	defer catch(&err)
-	return a.force(), nil
+	return a.force(map[*Array]*Tensor{}), nil
 }
 
 // where is the user's line that made the array (for a parameter, the one that had its function traced), or "".
@@ -120,7 +120,8 @@ func (a *Array) Concrete() bool {
 	return a.data != nil
 }
 
-func (a *Array) force() Data {
+// force returns the numbers of an array that is not traced. memo holds what has been computed for others.
+func (a *Array) force(memo map[*Array]*Tensor) Data {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.data != nil {
@@ -133,7 +134,7 @@ func (a *Array) force() Data {
 	if a.node == nil {
 		throw("Data", "an abstract %s has no value", a.shape)
 	}
-	a.data = evalLazy(a)
+	a.data = evalLazy(a, memo)
 	return a.data
 }
 

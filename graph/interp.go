@@ -123,10 +123,9 @@ func evalInto(fill func(in, out []*Tensor)) func(n *Node, in []*Tensor) []*Tenso
 	}
 }
 
-// evalLazy computes a lazy array.
-func evalLazy(a *Array) Data {
+// evalLazy computes a lazy array. memo holds what has been computed for others.
+func evalLazy(a *Array, memo map[*Array]*Tensor) Data {
 	var leaf func(x *Array) *Tensor
-	memo := map[*Array]*Tensor{}
 	leaf = func(x *Array) *Tensor {
 		if t := memo[x]; t != nil {
 			return t
@@ -145,15 +144,18 @@ func evalLazy(a *Array) Data {
 		}
 		outs := x.node.eval(args, new(interpreter))
 		for i, o := range x.node.Outs {
-			memo[o] = outs[i]
+			if o.node == x.node { // else another node computes it, such as a product that was moved out of a loop
+				memo[o] = outs[i]
+			}
 		}
 		return memo[x]
 	}
 	return hostBytes(leaf(a).bytes())
 }
 
-// Eval makes every leaf of a tree concrete: lazy ones are computed by the reference interpreter.
+// Eval makes every leaf of a tree concrete: lazy ones are computed by the reference interpreter, what they share once.
 func Eval[T any](v T) (out T, err error) {
 	defer catch(&err)
-	return MapTree(func(a *Array) *Array { return FromData(a.shape, a.force()) }, v), nil
+	memo := map[*Array]*Tensor{}
+	return MapTree(func(a *Array) *Array { return FromData(a.shape, a.force(memo)) }, v), nil
 }

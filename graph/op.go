@@ -295,7 +295,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 				throw(op.Name, "input %s is abstract: it has a shape but no value", a.shape)
 			}
 			if a.depth >= maxLazyDepth {
-				a.force()
+				a.force(map[*Array]*Tensor{})
 			} else {
 				depth = max(depth, a.depth+1)
 			}

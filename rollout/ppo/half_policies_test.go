@@ -1,8 +1,10 @@
 package ppo
 
 import (
+	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -21,8 +24,8 @@ import (
 
 // Every policy that there is goes through a sequence in half precision and is differentiated, with its Numbers as
 // inputs of the program and with episodes that end: outputs and gradients are float32, finite and near those of
-// float32. Outputs are of prepared parameters, gradients go through those that are as Init makes them. XLARUN_LONG=1:
-// all of them, compiled.
+// float32. Outputs are of prepared parameters, gradients go through those that are as Init makes them. ppo refuses
+// genomes, which have no gradients. XLARUN_LONG=1: all of them, compiled.
 func TestEveryPolicyInHalf(t *testing.T) {
 	var b xlabridge.Backend = &xlabridge.Reference{}
 	if long.On() {
@@ -47,11 +50,21 @@ func TestEveryPolicyInHalf(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "network.nir")
 	require.NoError(t, g.WriteFile(file))
 	own["nir"] = []settings.Values{{"file": file}}
+	own["program"] = []settings.Values{{"file": linearProgram(t, map[string]*graph.Array{
+		"w": random.Uniform(random.New(5), graph.ShapeOf(graph.Float32, 36, outputs), -1, 1),
+		"b": random.Uniform(random.New(6), graph.ShapeOf(graph.Float32, outputs), -1, 1)})}}
 	names, precisions := policy.Names(), []string{"bf16", "f16"}
 	if !long.On() { // the two whose state moves by small steps; TestHalfIsWithinNetworks has others
 		names, precisions, own["spiking"] = []string{"ctrnn", "spiking"}, precisions[:1], own["spiking"][:1]
 	}
 	for _, name := range names {
+		if slices.Contains(policy.GenomePolicies(), name) {
+			c := small(func(c *Config) { c.Policy = name })
+			wrong, ok := errors.AsType[*settings.Error](c.Check(plan.Machine{}))
+			require.True(t, ok, name)
+			require.Equal(t, "policy", wrong.Key, wrong)
+			continue
+		}
 		if own[name] == nil {
 			own[name] = []settings.Values{{}} // its defaults
 		}

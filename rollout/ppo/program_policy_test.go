@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,17 +17,26 @@ import (
 	"xlarun/xlabridge"
 )
 
+// linearProgram writes x w + b as a program, with its parameters b, f32[outputs], and w, f32[inputs, outputs].
+func linearProgram(t *testing.T, params map[string]*graph.Array) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "net.mlir")
+	in, out := params["w"].Dim(0), params["w"].Dim(1)
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "module @m {\nfunc.func public @main(%%arg0: "+
+		"tensor<%[2]dxf32> loc(\"p['b']\"), %%arg1: tensor<%[1]dx%[2]dxf32> loc(\"p['w']\"), "+
+		"%%arg2: tensor<%[1]dxf32> loc(\"x\")) -> (tensor<%[2]dxf32>) {\n"+
+		"%%0 = stablehlo.dot_general %%arg2, %%arg1, contracting_dims = [0] x [0] : (tensor<%[1]dxf32>, "+
+		"tensor<%[1]dx%[2]dxf32>) -> tensor<%[2]dxf32>\n%%1 = stablehlo.add %%0, %%arg0 : tensor<%[2]dxf32>\n"+
+		"return %%1 : tensor<%[2]dxf32>\n}\n}\n", in, out), 0o600))
+	require.NoError(t, safetensors.Save(strings.TrimSuffix(path, "mlir")+"safetensors", params, nil))
+	return path
+}
+
 // 30.29: ppo trains a program as it trains the network of ours with the same parameters. Its critic is another network.
 func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "net.mlir")
-	require.NoError(t, os.WriteFile(path, []byte("module @m {\nfunc.func public @main(%arg0: tensor<1xf32> "+
-		"loc(\"p['b']\"), %arg1: tensor<3x1xf32> loc(\"p['w']\"), %arg2: tensor<3xf32> loc(\"x\")) -> "+
-		"(tensor<1xf32>) {\n"+
-		"%0 = stablehlo.dot_general %arg2, %arg1, contracting_dims = [0] x [0] : (tensor<3xf32>, tensor<3x1xf32>) -> "+
-		"tensor<1xf32>\n%1 = stablehlo.add %0, %arg0 : tensor<1xf32>\nreturn %1 : tensor<1xf32>\n}\n}\n"), 0o600))
 	start := map[string]*graph.Array{"b": graph.Float32s([]float32{.3}),
 		"w": graph.Float32s([]float32{.1, -.2, .4}, 3, 1)}
-	require.NoError(t, safetensors.Save(strings.TrimSuffix(path, "mlir")+"safetensors", start, nil))
+	path := linearProgram(t, start)
 	config := func(policy string) Config {
 		c := DefaultConfig()
 		c.Env, c.Policy, c.Critic, c.Init, c.Target = "Pendulum-v1", policy, "mlp:4", "policy", "0"

@@ -177,6 +177,9 @@ func TestResumesToTheByte(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "last", candidates[0].Name)
 			play, err := other.config.Rollout()
+			if _, ok := other.program.distribution.(epsilonGreedy); ok {
+				play, err = other.config.greedyRollout() // that of pqn
+			}
 			require.NoError(t, err)
 			for _, c := range candidates { // what play, export and episode.Load want
 				_, got := graph.Flatten(c.Params)
