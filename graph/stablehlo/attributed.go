@@ -3,7 +3,6 @@ package stablehlo
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"xlarun/graph"
@@ -22,52 +21,15 @@ func init() {
 		"stablehlo.dot_general": dotGeneral, "stablehlo.convolution": convolution, "stablehlo.reduce": reduce,
 		"stablehlo.while": while, "stablehlo.case": branch, "call": callFunction, "func.call": callFunction,
 		"stablehlo.composite": composite, "stablehlo.gather": gather,
-		"stablehlo.fft": fourier,
+		"stablehlo.fft":     fourier,
+		"stablehlo.scatter": scatter, "stablehlo.sort": sortBy, "chlo.top_k": topK,
+		"stablehlo.reduce_window": reduceWindow, "stablehlo.select_and_scatter": selectAndScatter,
+		"stablehlo.cholesky": cholesky, "stablehlo.triangular_solve": triangularSolve,
+		"stablehlo.custom_call": customCall,
 		// A sharding says on which devices a value lies, and a typed key has one.
 		"sdy.sharding_constraint":        func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
 		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
 	}
-}
-
-// list reads the numbers of an attribute: "dims = [0, 1]". ok is false if the op does not have it.
-func (o *op) list(name string) (numbers []int, ok bool) {
-	_, after, ok := strings.Cut(o.head, name+" = [")
-	if !ok {
-		return nil, false
-	}
-	inside, _, _ := strings.Cut(after, "]")
-	return numbersIn(inside), true
-}
-
-var numberPattern = regexp.MustCompile(`-?\d+`)
-
-func numbersIn(text string) []int {
-	numbers := []int{}
-	for _, word := range numberPattern.FindAllString(text, -1) {
-		n, _ := strconv.Atoi(word)
-		numbers = append(numbers, n)
-	}
-	return numbers
-}
-
-// want is list of an attribute that the op must have.
-func (m *importer) want(o *op, name string) []int {
-	numbers, ok := o.list(name)
-	if !ok {
-		m.refuse(o, "it has no %s", name)
-	}
-	return numbers
-}
-
-// scalar reads a number of an attribute: "dim = 0".
-func (m *importer) scalar(o *op, name string) int {
-	_, after, ok := strings.Cut(o.head, name+" = ")
-	number := numberPattern.FindString(after)
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil {
-		m.refuse(o, "it has no %s", name)
-	}
-	return n
 }
 
 // result is the shape that the file gives to an op's only result.
@@ -90,7 +52,7 @@ func (m *importer) exactly(o *op, s *scope, n int) []*graph.Array {
 
 func constant(m *importer, o *op, s *scope) []*graph.Array {
 	shape := m.result(o)
-	b, err := dense(o.head, shape)
+	b, err := dense(o.literal(), shape)
 	if err != nil {
 		m.refuse(o, "%v", err)
 	}
@@ -115,13 +77,26 @@ var comparisons = map[string]func(x, y any) *graph.Array{"EQ": graph.Eq, "NE": g
 
 func compare(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
-	direction, _, _ := strings.Cut(strings.TrimSpace(o.head), ",")
-	f, ok := comparisons[direction]
-	if !ok || strings.Contains(o.head, "TOTALORDER") {
-		m.refuse(o, "it compares by %s, want one of EQ, NE, LT, LE, GT, GE without TOTALORDER",
-			short(strings.TrimSpace(o.head)))
+	f, ok := comparisons[o.direction()]
+	if !ok {
+		m.refuse(o, "it compares by %s, want one of EQ, NE, LT, LE, GT, GE", short(o.direction()))
+	}
+	if strings.Contains(o.head, "TOTALORDER") {
+		x[0], x[1] = totalOrder(x[0]), totalOrder(x[1])
 	}
 	return []*graph.Array{f(x[0], x[1])}
+}
+
+// totalOrder are numbers in the order of floats that puts -0 before 0 and NaN outside of the infinities, by its sign.
+func totalOrder(x *graph.Array) *graph.Array {
+	to, ok := map[graph.DType]graph.DType{graph.Float16: graph.Int16, graph.BFloat16: graph.Int16,
+		graph.Float32: graph.Int32, graph.Float64: graph.Int64}[x.DType()]
+	if !ok {
+		return x
+	}
+	bits := graph.Bitcast(x, to)
+	sign := graph.ShiftRightArithmetic(bits, 8*graph.ItemSize(to)-1) // all bits of a negative number
+	return graph.Xor(bits, graph.ShiftRightLogical(sign, 1))
 }
 
 func convert(m *importer, o *op, s *scope) []*graph.Array {
@@ -139,8 +114,17 @@ func reshape(m *importer, o *op, s *scope) []*graph.Array {
 // broadcast puts the operand's axes at the places that dims gives.
 func broadcast(m *importer, o *op, s *scope) []*graph.Array {
 	x, to, dims := m.exactly(o, s, 1)[0], m.result(o), m.want(o, "dims")
-	if len(dims) != x.Rank() || !slices.IsSorted(dims) {
-		m.refuse(o, "dims = %v of an operand %s: want an increasing place for each axis", dims, x.Shape())
+	if len(dims) != x.Rank() {
+		m.refuse(o, "dims = %v of an operand %s: want a place for each axis", dims, x.Shape())
+	}
+	if !slices.IsSorted(dims) {
+		order := make([]int, len(dims))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int { return dims[i] - dims[j] })
+		x = x.Transpose(order...)
+		slices.Sort(dims)
 	}
 	places := slices.Repeat([]int{1}, to.Rank())
 	for i, d := range dims {
@@ -162,6 +146,9 @@ func transpose(m *importer, o *op, s *scope) []*graph.Array {
 
 func slice(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 1)[0]
+	if start, ok := o.list("start_indices"); ok {
+		return []*graph.Array{graph.StridedSlice(x, start, m.want(o, "limit_indices"), m.want(o, "strides"))}
+	}
 	_, after, _ := strings.Cut(o.head, "[")
 	inside, _, _ := strings.Cut(after, "]")
 	var start, limit, stride []int
@@ -212,21 +199,9 @@ func dynamicUpdateSlice(m *importer, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{graph.DynamicUpdateSlice(x[0], x[1], x[2:])}
 }
 
-// pairPattern is an attribute with a list for each operand: "contracting_dims = [1] x [0]".
-var pairPattern = regexp.MustCompile(`(\w+) = \[([\d, ]*)\] x \[([\d, ]*)\]`)
-
 func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
-	var batch, contract [2][]int
-	for _, p := range pairPattern.FindAllStringSubmatch(o.head, -1) {
-		lists := [2][]int{numbersIn(p[2]), numbersIn(p[3])}
-		switch p[1] {
-		case "batching_dims":
-			batch = lists
-		case "contracting_dims":
-			contract = lists
-		}
-	}
+	batch, contract := o.pair("batching_dim"), o.pair("contracting_dim")
 	var options []graph.DotOption
 	d := m.result(o).DType
 	switch of := [3]graph.DType{x[0].DType(), x[1].DType(), d}; of {
@@ -242,15 +217,22 @@ func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 	return []*graph.Array{y.Convert(d)}
 }
 
+var calleePattern = regexp.MustCompile(`@("[^"]*"|[\w.$-]+)`)
+
 func callFunction(m *importer, o *op, s *scope) []*graph.Array {
-	_, after, _ := strings.Cut(o.head, "@")
-	name, _, _ := strings.Cut(after, "(")
-	f, ok := m.functions[strings.Trim(name, `"`)]
+	name := strings.Trim(strings.TrimPrefix(calleePattern.FindString(o.head), "@"), `"`)
+	f, ok := m.functions[name]
 	args := m.operands(o, s)
 	if !ok || len(args) != len(f.params) {
 		m.refuse(o, "there is no function @%s of %d arguments", name, len(args))
 	}
 	return m.call(f, args)
+}
+
+// topK is chlo.top_k, along the last axis.
+func topK(m *importer, o *op, s *scope) []*graph.Array {
+	values, indices := graph.TopK(m.exactly(o, s, 1)[0], m.scalar(o, "k"))
+	return []*graph.Array{values, indices}
 }
 
 var compositePattern = regexp.MustCompile(`^ "([\w.]+)" .*decomposition = @([\w.$-]+)`)
@@ -272,35 +254,19 @@ func composite(m *importer, o *op, s *scope) []*graph.Array {
 	return m.call(f, args)
 }
 
-var sizesPattern = regexp.MustCompile(`slice_sizes = array<i64: ([\d, ]*)>`)
-
-// gather reads windows at computed places.
-func gather(m *importer, o *op, s *scope) []*graph.Array {
-	x := m.exactly(o, s, 2)
-	sizes := sizesPattern.FindStringSubmatch(o.head)
-	if sizes == nil {
-		m.refuse(o, "it has no slice_sizes")
-	}
-	if at := m.scalar(o, "index_vector_dim"); at != x[1].Rank()-1 {
-		m.refuse(o, "index_vector_dim = %d: want the last axis of the indices, %s", at, x[1].Shape())
-	}
-	dims := graph.GatherDims{Sizes: numbersIn(sizes[1])}
-	for name, list := range map[string]*[]int{"offset_dims": &dims.Window, "collapsed_slice_dims": &dims.Collapsed,
-		"operand_batching_dims": &dims.Batch, "start_indices_batching_dims": &dims.IndexBatch,
-		"start_index_map": &dims.Coordinates} {
-		*list, _ = o.list(name)
-	}
-	return []*graph.Array{graph.Gather(x[0], x[1], dims)}
-}
-
-// branch is a case of two branches, JAX's cond.
+// branch is a case. An index outside means the last branch.
 func branch(m *importer, o *op, s *scope) []*graph.Array {
 	index := m.exactly(o, s, 1)[0]
-	if len(o.regions) != 2 {
-		m.refuse(o, "it has %d branches, want 2", len(o.regions))
+	n := len(o.regions)
+	if n == 0 {
+		m.refuse(o, "it has no branches")
 	}
-	run := func(i int) func() []*graph.Array {
-		return func() []*graph.Array { return m.run(o.regions[i], s.inner()) }
+	run := make([]func() []*graph.Array, n)
+	for i := range run {
+		run[i] = func() []*graph.Array { return m.region(o, i, s, nil) }
 	}
-	return graph.Cond(index.Eq(0), run(0), run(1)) // any other index means the last branch
+	if n == 2 {
+		return graph.Cond(index.Eq(0), run[0], run[1])
+	}
+	return graph.Switch(graph.Select(index.Lt(0), n-1, index), run...)
 }

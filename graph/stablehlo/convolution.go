@@ -8,10 +8,8 @@ import (
 )
 
 var (
-	axesPattern   = regexp.MustCompile(`dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]`)
-	turnedPattern = regexp.MustCompile(`reverse = \[[^\]]*(true|1)`)
-	padPattern    = regexp.MustCompile(`pad = \[(\[[\[\]\d, -]*\])\]`)
-	groupPattern  = regexp.MustCompile(`(batch|feature)_group_count = (\d+)`)
+	axesPattern  = regexp.MustCompile(`\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]`)
+	truthPattern = regexp.MustCompile(`true|false`)
 )
 
 func convolution(m *importer, o *op, s *scope) []*graph.Array {
@@ -20,12 +18,27 @@ func convolution(m *importer, o *op, s *scope) []*graph.Array {
 	if axes == nil {
 		m.refuse(o, "it has no dim_numbers")
 	}
-	if turnedPattern.MatchString(o.head) {
-		m.refuse(o, "reverse is not known here")
-	}
 	spatial := x[0].Rank() - 2
-	if spatial < 0 {
-		m.refuse(o, "its operand is %s, want at least two axes", x[0].Shape())
+	if spatial < 0 || spatial > mostSpatial {
+		m.refuse(o, "its operand is %s, want from two to %d axes", x[0].Shape(), mostSpatial+2)
+	}
+	// The file counts spatial axes; graph.Conv reads its options in the order of the kernel.
+	order := numbersIn(axes[2])
+	if len(order) != spatial {
+		m.refuse(o, "its kernel has %d spatial axes, want %d", len(order), spatial)
+	}
+	inOrder := func(name string, numbers []int, each int) []int {
+		if len(numbers) != each*spatial {
+			m.refuse(o, "%s has %d numbers, want %d", name, len(numbers), each*spatial)
+		}
+		var turned []int
+		for _, axis := range order {
+			if axis < 0 || axis >= spatial {
+				m.refuse(o, "its kernel has a spatial axis %d of %d", axis, spatial)
+			}
+			turned = append(turned, numbers[each*axis:each*(axis+1)]...)
+		}
+		return turned
 	}
 	options := []graph.WindowOption{graph.Layout(layout(axes[1], "b", "N", "f", "C"),
 		layout(axes[2], "i", "I", "o", "O"), layout(axes[3], "b", "N", "f", "C"))}
@@ -34,29 +47,40 @@ func convolution(m *importer, o *op, s *scope) []*graph.Array {
 		option func(...int) graph.WindowOption
 	}{{"stride", graph.Strides}, {"lhs_dilate", graph.BaseDilation}, {"rhs_dilate", graph.WindowDilation}} {
 		if n, ok := o.list(a.name); ok {
-			options = append(options, a.option(n...))
+			options = append(options, a.option(inOrder(a.name, n, 1)...))
 		}
 	}
 	pads := make([][2]int, spatial)
-	if p := padPattern.FindStringSubmatch(o.head); p != nil {
-		n := numbersIn(p[1])
-		if len(n) != 2*spatial {
-			m.refuse(o, "pad has %d numbers, want %d", len(n), 2*spatial)
-		}
+	if n, ok := o.list("pad"); ok {
+		n = inOrder("pad", n, 2)
 		for i := range pads {
 			pads[i] = [2]int{n[2*i], n[2*i+1]}
 		}
 	}
 	options = append(options, graph.Padding(pads...))
-	for _, g := range groupPattern.FindAllStringSubmatch(o.head, -1) {
-		if n := numbersIn(g[2])[0]; n != 1 && g[1] == "batch" {
-			options = append(options, graph.BatchGroups(n))
-		} else if n != 1 {
-			options = append(options, graph.FeatureGroups(n))
+	for name, option := range map[string]func(int) graph.WindowOption{"batch_group_count": graph.BatchGroups,
+		"feature_group_count": graph.FeatureGroups} {
+		if n := m.scalar(o, name); n != 1 {
+			options = append(options, option(n))
 		}
 	}
-	return []*graph.Array{graph.Conv(x[0], x[1], options...)}
+	if text, ok := o.attribute("reverse"); ok {
+		var turned []int
+		for i, word := range truthPattern.FindAllString(text, -1) {
+			if at := strings.Index(layout(axes[2]), string(spatialLetters[i%mostSpatial])); word == "true" && at >= 0 {
+				turned = append(turned, at)
+			}
+		}
+		if len(turned) > 0 {
+			x[1] = graph.Reverse(x[1], turned...)
+		}
+	}
+	d := m.result(o).DType
+	return []*graph.Array{graph.Conv(x[0].Convert(d), x[1].Convert(d), options...)}
 }
+
+// spatialLetters are graph.Conv's names of the spatial axes.
+const spatialLetters, mostSpatial = "WXY", 3
 
 // layout is the letters of axes: two of them are renamed, the numbered ones are spatial.
 func layout(axes string, renames ...string) string {

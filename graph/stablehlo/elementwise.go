@@ -30,6 +30,7 @@ var elementwise = map[string]elementwiseOp{
 	"stablehlo.rsqrt": unary(graph.Rsqrt), "stablehlo.sign": unary(graph.Sign), "stablehlo.sine": unary(graph.Sin),
 	"stablehlo.sqrt": unary(graph.Sqrt), "stablehlo.tan": unary(graph.Tan), "stablehlo.tanh": unary(graph.Tanh),
 
+	"chlo.next_after":   pairwise(graph.NextAfter),
 	"stablehlo.complex": pairwise(graph.Complex),
 	"stablehlo.add":     pairwise(graph.Add), "stablehlo.and": pairwise(graph.And),
 	"stablehlo.atan2":   pairwise(graph.Atan2),

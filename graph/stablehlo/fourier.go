@@ -1,10 +1,6 @@
 package stablehlo
 
-import (
-	"strings"
-
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // fourier reads "type = RFFT, length = [8]": a transform over as many of the last axes as there are lengths.
 func fourier(m *importer, o *op, s *scope) []*graph.Array {
@@ -13,8 +9,7 @@ func fourier(m *importer, o *op, s *scope) []*graph.Array {
 	for i := range length {
 		f.Axes = append(f.Axes, i-len(length))
 	}
-	_, after, _ := strings.Cut(o.head, "type = ")
-	kind, _, _ := strings.Cut(strings.TrimSpace(after), ",")
+	kind := o.word("type")
 	transform := map[string]func(*graph.Array) *graph.Array{"FFT": f.FFT, "IFFT": f.IFFT, "RFFT": f.RFFT,
 		"IRFFT": f.IRFFT}[kind]
 	if transform == nil {

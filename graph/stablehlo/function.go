@@ -124,7 +124,7 @@ func (f *Function) Call(args ...*graph.Array) []*graph.Array {
 				f.functions["main"].params[i].name, a.Shape(), inputs[i])
 		}
 	}
-	m := &importer{file: f.name, functions: f.functions}
+	m := &importer{file: f.name, functions: f.functions, factors: map[*graph.Array]*graph.Array{}}
 	return m.call(f.functions["main"], args)
 }
 

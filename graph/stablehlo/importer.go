@@ -1,6 +1,7 @@
 package stablehlo
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 type importer struct {
 	file      string
 	functions map[string]*function
+	factors   map[*graph.Array]*graph.Array // Q by R, of LAPACK's QR
 	depth     int
 	ops       int // recorded so far
 }
@@ -92,10 +94,30 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 				m.refuse(o, "its result is %s, the file says %s", a.Shape(), want[i])
 			}
 			s.values[o.results[i]] = a
+			if unchanged[o.name] && a.Rank() == 0 {
+				if x, ok := s.number(o.names()[0]); ok {
+					s.numbers[o.results[i]] = x
+				}
+			}
 		}
 	}
 	graph.Throw("stablehlo", "%s: a function has no return", m.file)
 	return nil
+}
+
+// unchanged are ops that give the number of a scalar back.
+var unchanged = map[string]bool{"stablehlo.broadcast_in_dim": true, "stablehlo.reshape": true}
+
+// region records a region of an op, with values for its parameters.
+func (m *importer) region(o *op, at int, s *scope, args []*graph.Array) []*graph.Array {
+	g, in := o.regions[at], s.inner()
+	if len(g.params) != len(args) {
+		m.refuse(o, "its region %d has %d parameters, want %d", at, len(g.params), len(args))
+	}
+	for i, p := range g.params {
+		in.values[p.name] = args[i]
+	}
+	return m.run(g.ops, in)
 }
 
 // resultShapes are the shapes that the file gives to the results of an op. Where it gives one shape for all operands
@@ -111,20 +133,28 @@ func resultShapes(o *op) ([]graph.Shape, error) {
 	return all, err
 }
 
-// apply records one op.
-func (m *importer) apply(o *op, s *scope) []*graph.Array {
-	if f, ok := elementwise[o.name]; ok {
-		args := m.operands(o, s)
-		if len(args) != f.operands {
-			m.refuse(o, "it has %d operands, want %d", len(args), f.operands)
+// apply records one op. What a function of graph refuses is refused with the op's line.
+func (m *importer) apply(o *op, s *scope) (out []*graph.Array) {
+	err := graph.Try(func() {
+		switch f, known := attributed[o.name]; {
+		case known:
+			out = f(m, o, s)
+		case elementwise[o.name].operands > 0:
+			f := elementwise[o.name]
+			out = []*graph.Array{f.apply(m.exactly(o, s, f.operands))}
+		default:
+			m.refuse(o, "this op is not known here")
 		}
-		return []*graph.Array{f.apply(args)}
+	})
+	var e *graph.Error
+	switch errors.As(err, &e); {
+	case e == nil:
+	case e.Op == "stablehlo":
+		panic(e)
+	default:
+		m.refuse(o, "%s: %s", e.Op, e.Msg)
 	}
-	if f, ok := attributed[o.name]; ok {
-		return f(m, o, s)
-	}
-	m.refuse(o, "this op is not known here")
-	return nil
+	return out
 }
 
 // refuse leaves the traced function with an error that names the op and its line.

@@ -2,26 +2,25 @@ package stablehlo
 
 import (
 	"math"
-	"strings"
+	"slices"
 
 	"xlarun/graph"
 )
 
 // while is a loop. A loop with a counter is a scan, which has gradients.
 func while(m *importer, o *op, s *scope) []*graph.Array {
+	if o.inits == nil {
+		o.inits = o.names()
+	}
 	init := make([]*graph.Array, len(o.inits))
 	for i, name := range o.inits {
 		init[i] = m.value(o, s, name)
 	}
-	inner := func(carry []*graph.Array) *scope {
-		in := s.inner()
-		for i, p := range o.params {
-			in.values[p.name] = carry[i]
-		}
-		return in
+	if len(o.regions) != 2 {
+		m.refuse(o, "it has %d regions, want a condition and a body", len(o.regions))
 	}
 	body := func(carry []*graph.Array) []*graph.Array {
-		next := m.run(o.regions[1], inner(carry))
+		next := m.region(o, 1, s, carry)
 		if len(next) != len(init) {
 			m.refuse(o, "its body returns %d values, want %d", len(next), len(init))
 		}
@@ -37,7 +36,7 @@ func while(m *importer, o *op, s *scope) []*graph.Array {
 		return out
 	}
 	return graph.While(func(carry []*graph.Array) *graph.Array {
-		test := m.run(o.regions[0], inner(carry))
+		test := m.region(o, 0, s, carry)
 		if len(test) != 1 {
 			m.refuse(o, "its condition returns %d values, want one", len(test))
 		}
@@ -52,45 +51,44 @@ const maxTrips = 1 << 40
 // constant, and each turn adds 1.
 func (o *op) trips(s *scope) (n int, ok bool) {
 	cond, body := o.regions[0], o.regions[1]
-	last := len(body) - 1
-	if len(cond) == 0 || last < 0 || len(cond[len(cond)-1].names()) != 1 {
+	tests, next := cond.returned(), body.returned()
+	if len(tests) != 1 || len(next) != len(o.inits) || len(body.params) != len(o.inits) {
 		return 0, false
 	}
-	test := definition(cond, cond[len(cond)-1].names()[0])
-	if test == nil || test.name != "stablehlo.compare" || !strings.HasPrefix(strings.TrimSpace(test.head), "LT,") {
+	test := definition(cond.ops, tests[0])
+	if test == nil || test.name != "stablehlo.compare" || test.direction() != "LT" || len(test.names()) != 2 {
 		return 0, false
 	}
 	sides := test.names()
-	if len(sides) != 2 {
+	at := slices.IndexFunc(cond.params, func(p param) bool { return p.name == sides[0] })
+	if at < 0 || at >= len(next) {
 		return 0, false
 	}
-	at := -1
-	for i, p := range o.params {
-		if p.name == sides[0] {
-			at = i
-		}
-	}
-	next := body[last].names()
-	if at < 0 || len(next) != len(o.params) {
-		return 0, false
-	}
-	limit, known := constantIn(cond, sides[1], s)
+	limit, known := constantIn(cond.ops, sides[1], s)
 	start, begins := s.number(o.inits[at])
-	step := definition(body, next[at])
+	step := definition(body.ops, next[at])
 	if !known || !begins || step == nil || step.name != "stablehlo.add" {
 		return 0, false
 	}
 	terms := step.names()
-	if len(terms) != 2 || terms[0] != sides[0] {
+	if len(terms) != 2 || terms[0] != body.params[at].name {
 		return 0, false
 	}
-	if one, ok := constantIn(body, terms[1], s); !ok || one != 1 || limit-start > maxTrips {
+	if one, ok := constantIn(body.ops, terms[1], s); !ok || one != 1 || limit-start > maxTrips {
 		return 0, false
 	}
 	if start != math.Trunc(start) || limit != math.Trunc(limit) { // float counters: they stay while loops
 		return 0, false
 	}
 	return int(limit - start), true
+}
+
+// returned are the names of the values that a region returns.
+func (g region) returned() []string {
+	if len(g.ops) == 0 {
+		return nil
+	}
+	return g.ops[len(g.ops)-1].names()
 }
 
 // definition returns the op of a body that makes a value; nil if it comes from outside.
@@ -118,7 +116,7 @@ func constantIn(ops []*op, name string, s *scope) (float64, bool) {
 	if err != nil || len(shape) != 1 || shape[0].Rank() != 0 {
 		return 0, false
 	}
-	b, err := dense(o.head, shape[0])
+	b, err := dense(o.literal(), shape[0])
 	if err != nil {
 		return 0, false
 	}

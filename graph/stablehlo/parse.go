@@ -28,11 +28,16 @@ type op struct {
 	line    int
 	results []string // names of its values
 	name    string   // "stablehlo.add"
-	head    string   // between the name and the types
+	head    string   // operands and attributes
 	types   string   // after the last colon
 	inits   []string // of a while loop: the values that its parameters begin with
-	params  []param  // of its regions
-	regions [][]*op
+	regions []region
+}
+
+// region is what an op runs: a body with parameters of its own.
+type region struct {
+	params []param
+	ops    []*op
 }
 
 // reader goes through the lines of a module.
@@ -116,7 +121,8 @@ var (
 	functionHead = regexp.MustCompile(`^func\.func (?:public |private )?@("[^"]*"|[\w.$-]+)\(`)
 	paramPattern = regexp.MustCompile(`(%[\w]+): tensor<((?:complex<f32>|[^>])*)>`)
 	typePattern  = regexp.MustCompile(`tensor<((?:complex<f32>|[^>])*)>`)
-	statement    = regexp.MustCompile(`^(?:(%[\w]+)(?::(\d+))? = )?"?([a-z_]+(?:\.[a-z0-9_]+)?)"?(.*)$`)
+	statement    = regexp.MustCompile(`^(?:(%\w[\w:%, ]*) = )?"?([a-z_]+(?:\.[a-z0-9_]+)?)"?(.*)$`)
+	resultGroup  = regexp.MustCompile(`^(%\w+)(?::(\d+))?$`)
 	carryPattern = regexp.MustCompile(`(%[\w]+) = (%[\w#]+)`)
 )
 
@@ -150,9 +156,11 @@ func parse(text string) (map[string]*function, error) {
 			return nil, failure(number, "%v", err)
 		}
 		r.label(f.params)
-		if f.body, _, err = r.body(); err != nil {
+		body, _, err := r.body()
+		if err != nil {
 			return nil, err
 		}
+		f.body = body.ops
 		functions[strings.Trim(head[1], `"`)] = f
 	}
 }
@@ -204,23 +212,28 @@ func shapes(text string) (all []graph.Shape, err error) {
 	return all, nil
 }
 
-// body reads statements up to the line that begins with "}", and returns that line.
-func (r *reader) body() (ops []*op, end string, err error) {
+// body reads statements up to the line that begins with "}", and returns that line. Parameters stand before them.
+func (r *reader) body() (g region, end string, err error) {
 	for {
 		line, number, ok := r.next()
 		switch {
 		case !ok:
-			return nil, "", failure(number, "the file ends inside of a function: is it whole?")
+			return g, "", failure(number, "the file ends inside of a function: is it whole?")
 		case strings.HasPrefix(line, "}"):
-			return ops, line, nil
-		case strings.HasPrefix(line, "^"): // names of a region's parameters; the op that has them refuses or knows them
+			return g, line, nil
+		case strings.HasPrefix(line, "^") && g.params == nil && g.ops == nil:
+			if g.params, err = params(line); err != nil {
+				return g, "", failure(number, "%v", err)
+			}
 			continue
+		case strings.HasPrefix(line, "^"):
+			return g, "", failure(number, "got %s, want regions of one block", short(line))
 		}
 		o, err := r.statement(line, number)
 		if err != nil {
-			return nil, "", err
+			return g, "", err
 		}
-		ops = append(ops, o)
+		g.ops = append(g.ops, o)
 	}
 }
 
@@ -229,24 +242,31 @@ func (r *reader) statement(line string, number int) (*op, error) {
 	if m == nil {
 		return nil, failure(number, "got %s, want an op", short(line))
 	}
-	o := &op{line: number, name: m[3], head: m[4]}
-	switch {
-	case m[2] != "":
-		n, err := strconv.Atoi(m[2])
-		if err != nil || n > 1<<16 {
-			return nil, failure(number, "got %s values of one op", short(m[2]))
+	o := &op{line: number, name: m[2], head: m[3]}
+	for group := range strings.SplitSeq(m[1], ", ") {
+		g := resultGroup.FindStringSubmatch(group)
+		switch {
+		case group == "":
+		case g == nil:
+			return nil, failure(number, "got %s, want names of values", short(m[1]))
+		case g[2] == "":
+			o.results = append(o.results, g[1])
+		default:
+			n, err := strconv.Atoi(g[2])
+			if err != nil || n > 1<<16 {
+				return nil, failure(number, "got %s values of one op", short(g[2]))
+			}
+			for i := range n {
+				o.results = append(o.results, g[1]+"#"+strconv.Itoa(i))
+			}
 		}
-		for i := range n {
-			o.results = append(o.results, m[1]+"#"+strconv.Itoa(i))
-		}
-	case m[1] != "":
-		o.results = []string{m[1]}
+	}
+	if strings.HasSuffix(o.head, "({") {
+		o.head = strings.TrimSuffix(o.head, "({")
+		return o, r.generic(o)
 	}
 	if o.name == "stablehlo.while" {
 		return o, r.while(o)
-	}
-	if strings.HasSuffix(o.head, "({") {
-		return o, r.generic(o)
 	}
 	if i := lastColon(o.head); i >= 0 {
 		o.head, o.types = o.head[:i], o.head[i+3:]
@@ -269,61 +289,66 @@ func lastColon(text string) int {
 	return last
 }
 
-// while reads the regions of a while loop.
+// while reads the regions of a while loop as JAX prints it: both have the same parameters.
 func (r *reader) while(o *op) error {
+	var params []param
 	for _, m := range carryPattern.FindAllStringSubmatch(o.head, -1) {
-		o.params, o.inits = append(o.params, param{name: m[1]}), append(o.inits, m[2])
+		params, o.inits = append(params, param{name: m[1]}), append(o.inits, m[2])
 	}
 	if i := lastColon(o.head); i >= 0 {
 		o.types = o.head[i+3:]
 	}
-	for _, want := range []string{"cond {", "} do {"} {
-		line, number := want, 0
-		if want == "cond {" {
-			line, number, _ = r.next()
-		}
-		if line != want {
-			return failure(number, "got %s, want the %q of a while loop", short(line), want)
-		}
-		ops, end, err := r.body()
-		if err != nil {
-			return err
-		}
-		if want == "cond {" && end != "} do {" {
-			return failure(r.at, "got %s, want the \"} do {\" of a while loop", short(end))
-		}
-		o.regions = append(o.regions, ops)
+	if line, number, _ := r.next(); line != "cond {" {
+		return failure(number, "got %s, want the \"cond {\" of a while loop", short(line))
 	}
-	return nil
+	cond, end, err := r.body()
+	if err != nil {
+		return err
+	}
+	if end != "} do {" {
+		return failure(r.at, "got %s, want the \"} do {\" of a while loop", short(end))
+	}
+	body, _, err := r.body()
+	o.regions = []region{{params, cond.ops}, {params, body.ops}}
+	return err
 }
 
-// reducer reads the region of a reduction.
+// reducer reads the region of a reduction as JAX prints it: its parameters are pairs, one for each operand.
 func (r *reader) reducer(o *op) error {
 	line, number, _ := r.next()
 	if !strings.HasPrefix(line, "reducer(") || !strings.HasSuffix(line, "{") {
 		return failure(number, "got %s, want the reducer of a reduction", short(line))
 	}
-	var err error
-	if o.params, err = params(line); err != nil {
+	pairs, err := params(line)
+	if err != nil {
 		return failure(number, "%v", err)
 	}
-	ops, _, err := r.body()
-	o.regions = append(o.regions, ops)
+	body, _, err := r.body()
+	for first := range 2 { // as in a region of the generic form: the left ones come before the right ones
+		for i := first; i < len(pairs); i += 2 {
+			body.params = append(body.params, pairs[i])
+		}
+	}
+	o.regions = []region{body}
 	return err
 }
 
-// generic reads the regions of an op in MLIR's generic form.
+// generic reads the regions of an op in MLIR's generic form, and the attributes and types after them.
 func (r *reader) generic(o *op) error {
 	for {
-		ops, end, err := r.body()
+		body, end, err := r.body()
 		if err != nil {
 			return err
 		}
-		o.regions = append(o.regions, ops)
+		o.regions = append(o.regions, body)
 		if strings.HasPrefix(end, "}, {") {
 			continue
 		}
-		_, o.types, _ = strings.Cut(end, " : ")
+		rest := strings.TrimPrefix(end, "})")
+		if i := lastColon(rest); i >= 0 {
+			rest, o.types = rest[:i], rest[i+3:]
+		}
+		o.head += rest
 		return nil
 	}
 }

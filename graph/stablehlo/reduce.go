@@ -2,7 +2,6 @@ package stablehlo
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,87 +17,177 @@ type reduction struct {
 }
 
 var reductions = map[string]reduction{
-	"stablehlo.add":      {graph.Sum, graph.Add, 0},
-	"stablehlo.multiply": {graph.Prod, graph.Mul, 1},
-	"stablehlo.maximum":  {graph.ReduceMax, graph.Max, math.Inf(-1)},
-	"stablehlo.minimum":  {graph.ReduceMin, graph.Min, math.Inf(1)},
-	"stablehlo.and":      {graph.ReduceAnd, graph.And, 1},
-	"stablehlo.or":       {graph.ReduceOr, graph.Or, 0},
+	"add":      {graph.Sum, graph.Add, 0},
+	"multiply": {graph.Prod, graph.Mul, 1},
+	"maximum":  {graph.ReduceMax, graph.Max, math.Inf(-1)},
+	"minimum":  {graph.ReduceMin, graph.Min, math.Inf(1)},
+	"and":      {graph.ReduceAnd, graph.And, 1},
+	"or":       {graph.ReduceOr, graph.Or, 0},
+	"xor":      {graph.ReduceXor, graph.Xor, 0},
 }
 
-var appliesPattern = regexp.MustCompile(` applies ([\w.]+) across`)
+// operandsOf are the operands and the initial values of a reduction: x, y, c, d, or in JAX's form
+// (x init: c), (y init: d).
+func (m *importer) operandsOf(o *op) (x, init []string) {
+	names := o.names()
+	n := len(names) / 2
+	if n == 0 || len(names) != 2*n {
+		m.refuse(o, "it has %d operands, want an initial value for each", len(names))
+	}
+	if !strings.Contains(o.head, " init: ") {
+		return names[:n], names[n:]
+	}
+	for i := 0; i < len(names); i += 2 {
+		x, init = append(x, names[i]), append(init, names[i+1])
+	}
+	return x, init
+}
 
-// reduce is a reduction by one op, or JAX's argmax or argmin.
+// reduce is a reduction by one op, JAX's argmax or argmin, or one by any region.
 func reduce(m *importer, o *op, s *scope) []*graph.Array {
 	axes := m.want(o, "dimensions")
-	names := o.names()
-	if len(o.regions) > 0 {
-		return argExtreme(m, o, s, axes, names)
+	names, starts := m.operandsOf(o)
+	var x, init []*graph.Array
+	for i, name := range names {
+		x, init = append(x, m.value(o, s, name)), append(init, m.value(o, s, starts[i]))
 	}
-	applies := appliesPattern.FindStringSubmatch(o.head)
-	if applies == nil || len(names) != 2 {
-		m.refuse(o, "want one operand and one op")
+	by, single := o.single()
+	r, known := reductions[by]
+	if single && !known && len(o.regions) == 0 {
+		m.refuse(o, "reducing by %s is not known here", by)
 	}
-	r, ok := reductions[applies[1]]
-	if !ok {
-		m.refuse(o, "reducing by %s is not known here", applies[1])
+	if !single || !known || len(x) != 1 {
+		if out := argExtreme(o, s, axes, x, starts); out != nil {
+			return out
+		}
+		return m.reduceBy(o, s, axes, x, init)
 	}
-	x, init := m.value(o, s, names[0]), m.value(o, s, names[1])
-	y := x
+	y := x[0]
 	if len(axes) > 0 { // of no axes, the functions of graph reduce all
-		y = r.reduce(x, axes...).Convert(x.DType())
+		y = r.reduce(y, axes...).Convert(y.DType())
 	}
-	bits := applies[1] == "stablehlo.and" || applies[1] == "stablehlo.or"
-	if n, ok := s.number(names[1]); ok && n == r.neutral && (!bits || x.DType() == graph.Bool) {
+	if s.isNeutral(starts[0], by, y.DType()) {
 		return []*graph.Array{y}
 	}
-	return []*graph.Array{r.combine(y, init)}
+	return []*graph.Array{r.combine(y, init[0])}
 }
 
-// argExtremeOps are the ops of the reducer that JAX writes for argmax, with their operands: x and y are values, i and j
-// their indices, a digit is the result of an earlier op. argmin has LT in place of GT.
-var argExtremeOps = []string{"compare GT x y", "compare NE x x", "or 0 1", "compare EQ x y", "compare LT i j",
-	"and 3 4", "or 2 5", "select 2 x y", "select 6 i j", "return 7 8"}
+// isNeutral reports whether a value is the neutral element of a reduction.
+func (s *scope) isNeutral(name, by string, d graph.DType) bool {
+	n, ok := s.number(name)
+	bits := by == "and" || by == "or" || by == "xor"
+	least := by == "maximum" && n == worst(d, false) || by == "minimum" && n == worst(d, true)
+	return ok && (n == reductions[by].neutral || least) && (!bits || d == graph.Bool)
+}
 
-// argExtreme recognises JAX's argmax and argmin along one axis: a reduction of values and of their indices.
-func argExtreme(m *importer, o *op, s *scope, axes []int, names []string) []*graph.Array {
-	ops := reducerOps(o)
+// reduceBy reduces by any region: pairs of neighbours are combined until one element is left.
+func (m *importer) reduceBy(o *op, s *scope, axes []int, x, init []*graph.Array) []*graph.Array {
+	if len(o.regions) != 1 {
+		m.refuse(o, "it has %d regions, want one", len(o.regions))
+	}
+	var rest []int
+	for axis := range x[0].Rank() {
+		if !slices.Contains(axes, axis) {
+			rest = append(rest, axis)
+		}
+	}
+	order := append(slices.Clone(axes), rest...)
+	var dims []int
+	n := 1
+	for i, axis := range order {
+		if axis < 0 || axis >= x[0].Rank() || len(order) != x[0].Rank() {
+			m.refuse(o, "it reduces the axes %v of %s", axes, x[0].Shape())
+		}
+		if i < len(axes) {
+			n *= x[0].Dim(axis)
+		} else {
+			dims = append(dims, x[0].Dim(axis))
+		}
+	}
+	out := make([]*graph.Array, len(x))
+	for i, start := range init {
+		out[i] = start.BroadcastTo(dims...)
+	}
+	if n == 0 || out[0].Size() == 0 {
+		return out
+	}
+	parts := make([]*graph.Array, len(x))
+	for i := range x {
+		parts[i] = x[i]
+		if len(order) > 0 {
+			parts[i] = x[i].Transpose(order...)
+		}
+		parts[i] = parts[i].Reshape(n, out[0].Size())
+	}
+	rows := func(start, limit, stride int) []*graph.Array {
+		some := make([]*graph.Array, len(parts))
+		for i, p := range parts {
+			some[i] = graph.StridedSlice(p, []int{start, 0}, []int{limit, out[0].Size()}, []int{stride, 1})
+		}
+		return some
+	}
+	for ; n > 1; n = (n + 1) / 2 {
+		next := m.combine(o, s, slices.Concat(rows(0, n-1, 2), rows(1, n, 2))...)
+		if n%2 == 1 {
+			for i, last := range rows(n-1, n, 1) {
+				next[i] = graph.Concatenate(0, next[i], last)
+			}
+		}
+		parts = next
+	}
+	for i := range parts {
+		parts[i] = parts[i].Reshape(dims...)
+	}
+	return m.combine(o, s, append(out, parts...)...)
+}
+
+// argExtremes are the ops of reducers of argmax, with their operands: x and y are values, i and j their indices, a
+// digit is the result of an earlier op. argmin has LT in place of GT. The second is Program.Export's for whole numbers.
+var argExtremes = [][]string{
+	{"compare GT x y", "compare NE x x", "or 0 1", "compare EQ x y", "compare LT i j", "and 3 4", "or 2 5",
+		"select 2 x y", "select 6 i j", "return 7 8"},
+	{"compare GT x y", "compare EQ x y", "compare LT i j", "and 1 2", "or 0 3", "select 0 x y", "select 4 i j",
+		"return 5 6"},
+}
+
+// argExtreme recognises argmax and argmin along one axis: a reduction of values and of their indices. It is nil for any
+// other reduction.
+func argExtreme(o *op, s *scope, axes []int, x []*graph.Array, starts []string) []*graph.Array {
+	if len(axes) != 1 || len(x) != 2 || len(o.regions) != 1 || len(o.regions[0].params) != 4 {
+		return nil
+	}
+	ops := o.regions[0].describe("x", "i", "y", "j")
 	least := len(ops) > 0 && ops[0] == "compare LT x y"
 	if least {
-		ops[0] = argExtremeOps[0]
+		ops[0] = "compare GT x y"
 	}
-	if !slices.Equal(ops, argExtremeOps) || len(axes) != 1 || len(names) != 4 {
-		m.refuse(o, "a reducer of the ops %s is not known here, except JAX's argmax and argmin",
-			strings.Join(ops, ", "))
-	}
-	x, indices := m.value(o, s, names[0]), m.value(o, s, names[2])
-	init, known := s.number(names[1])
-	first, knownFirst := s.number(names[3])
-	if !known || !knownFirst || first != 0 || init != worst(x.DType(), least) {
-		m.refuse(o, "argmax and argmin are known only with the initial values that JAX gives them")
+	init, known := s.number(starts[0])
+	first, knownFirst := s.number(starts[1])
+	if !slices.ContainsFunc(argExtremes, func(want []string) bool { return slices.Equal(ops, want) }) || !known ||
+		!knownFirst || first != 0 || init != worst(x[0].DType(), least) {
+		return nil
 	}
 	best := graph.ArgMax
 	if least {
 		best = graph.ArgMin
 	}
-	at := best(x, axes[0])
+	at := best(x[0], axes[0])
 	pick := func(a *graph.Array) *graph.Array {
 		return graph.TakeAlongAxis(a, at.ExpandDims(axes[0]), axes[0]).Squeeze(axes[0])
 	}
-	return []*graph.Array{pick(x), pick(indices)}
+	return []*graph.Array{pick(x[0]), pick(x[1])}
 }
 
-// reducerOps describes the ops of a reducer of values and indices in the words of argExtremeOps.
-func reducerOps(o *op) (ops []string) {
+// describe writes the ops of a region with words for its parameters and with numbers for the results of its ops.
+func (g region) describe(params ...string) (ops []string) {
 	words := map[string]string{}
-	for i, p := range o.params {
-		words[p.name] = []string{"x", "y", "i", "j"}[min(i, 3)]
+	for i, p := range g.params {
+		words[p.name] = params[i]
 	}
-	for i, inner := range o.regions[0] {
+	for i, inner := range g.ops {
 		text := strings.TrimPrefix(inner.name, "stablehlo.")
 		if text == "compare" {
-			direction, _, _ := strings.Cut(strings.TrimSpace(inner.head), ",")
-			text += " " + direction
+			text += " " + inner.direction()
 		}
 		for _, name := range inner.names() {
 			text += " " + words[name]

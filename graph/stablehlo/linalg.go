@@ -1,0 +1,119 @@
+package stablehlo
+
+import (
+	"strings"
+
+	"xlarun/graph"
+)
+
+// matrices applies a function of single matrices to arrays with leading axes.
+func matrices(rank int, f func(x []*graph.Array) []*graph.Array, x []*graph.Array) []*graph.Array {
+	if rank == 2 {
+		return f(x)
+	}
+	return graph.VMap(func(x []*graph.Array) []*graph.Array { return matrices(rank-1, f, x) })(x)
+}
+
+func cholesky(m *importer, o *op, s *scope) []*graph.Array {
+	x := m.exactly(o, s, 1)
+	lower := o.word("lower") == "true"
+	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
+		l := graph.Cholesky(triangle(x[0], lower))
+		if !lower {
+			l = graph.MatrixTranspose(l)
+		}
+		return []*graph.Array{l}
+	}, x)
+}
+
+// triangle is the symmetric matrix of which one triangle is read.
+func triangle(x *graph.Array, lower bool) *graph.Array {
+	if lower {
+		return graph.Add(graph.Tril(x, 0), graph.MatrixTranspose(graph.Tril(x, -1)))
+	}
+	return graph.Add(graph.Triu(x, 0), graph.MatrixTranspose(graph.Triu(x, 1)))
+}
+
+func triangularSolve(m *importer, o *op, s *scope) []*graph.Array {
+	x := m.exactly(o, s, 2)
+	return solveTriangle(x, o.word("left_side") != "true", o.word("lower") != "true", o.word("transpose_a") !=
+		"NO_TRANSPOSE", o.word("unit_diagonal") == "true")
+}
+
+func solveTriangle(x []*graph.Array, right, upper, transposed, unit bool) []*graph.Array {
+	var options []graph.TriangularOption
+	for _, c := range []struct {
+		set    bool
+		option graph.TriangularOption
+	}{{right, graph.RightSide()}, {upper, graph.UpperTriangle()}, {transposed, graph.TransposedMatrix()},
+		{unit, graph.UnitDiagonal()}} {
+		if c.set {
+			options = append(options, c.option)
+		}
+	}
+	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
+		return []*graph.Array{graph.TriangularSolve(x[0], x[1], options...)}
+	}, x)
+}
+
+// lapack are the functions of LAPACK that JAX calls on CPUs, by name without the letter of the dtype. They return a
+// number that is 0 where all went well.
+var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Array{
+	"potrf": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		if m.scalar(o, "uplo") != 'L' {
+			m.refuse(o, "want the lower triangle")
+		}
+		l := graph.Cholesky(triangle(x[0], true))
+		return []*graph.Array{l, graph.Scalar(0, graph.Int32)}
+	},
+	"getrf": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		lu, pivots, _ := graph.LU(x[0])
+		return []*graph.Array{lu, pivots.Add(1), graph.Scalar(0, graph.Int32)}
+	},
+	"syevd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		w, v := graph.Eigh(triangle(x[0], m.scalar(o, "uplo") == 'L'))
+		return []*graph.Array{v, w, graph.Scalar(0, graph.Int32)}
+	},
+	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
+			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: full_matrices=False", rows, columns)
+		}
+		u, w, v := graph.SVD(x[0])
+		return []*graph.Array{x[0], w, u, v, graph.Scalar(0, graph.Int32)}
+	},
+}
+
+// customCall is a call of LAPACK.
+func customCall(m *importer, o *op, s *scope) []*graph.Array {
+	target := o.target()
+	name := strings.TrimSuffix(strings.TrimPrefix(target, "lapack_s"), "_ffi")
+	x := m.operands(o, s)
+	switch {
+	case len(x) == 0:
+	case name == "trsm" && len(x) == 2:
+		return solveTriangle(x, m.scalar(o, "side") == 'R', m.scalar(o, "uplo") == 'U', m.scalar(o, "trans_x") != 'N',
+			m.scalar(o, "diag") == 'U')
+	case name == "geqrf" && len(x) == 1: // its first result has R, from which orgqr makes Q
+		return m.factor(x[0])
+	case name == "orgqr" && len(x) == 2 && m.factors[x[0]] != nil:
+		return []*graph.Array{m.factors[x[0]]}
+	case lapack[name] != nil && x[0].Rank() >= 2 && len(x) == 1:
+		return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
+	}
+	m.refuse(o, "calls of %s are not known here", short(target))
+	return nil
+}
+
+// factor is LAPACK's geqrf: R, and factors of no use, because orgqr finds Q by R.
+func (m *importer) factor(x *graph.Array) []*graph.Array {
+	rows, columns := x.Dim(-2), x.Dim(-1)
+	out := matrices(x.Rank(), func(x []*graph.Array) []*graph.Array {
+		q, r := graph.QR(x[0])
+		if rows > columns {
+			r = graph.Concatenate(0, r, graph.Zeros(graph.ShapeOf(x[0].DType(), rows-columns, columns)))
+		}
+		return []*graph.Array{r, graph.Zeros(graph.ShapeOf(x[0].DType(), min(rows, columns))), q}
+	}, []*graph.Array{x})
+	m.factors[out[0]] = out[2]
+	return out[:2]
+}
