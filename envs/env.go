@@ -69,32 +69,32 @@ func Erase[S, P any](e Env[S, P]) Environment {
 	if e, ok := e.(Environment); ok {
 		return e
 	}
-	return erased[S, P]{e}
+	return &erased[S, P]{e}
 }
 
 type erased[S, P any] struct{ env Env[S, P] }
 
-func (e erased[S, P]) unwrap() any        { return e.env }
-func (e erased[S, P]) Spec() Spec         { return e.env.Spec() }
-func (e erased[S, P]) DefaultParams() any { return e.env.DefaultParams() }
+func (e *erased[S, P]) unwrap() any        { return e.env }
+func (e *erased[S, P]) Spec() Spec         { return e.env.Spec() }
+func (e *erased[S, P]) DefaultParams() any { return e.env.DefaultParams() }
 
-func (e erased[S, P]) Reset(key random.Key, p any) (any, *graph.Array) {
+func (e *erased[S, P]) Reset(key random.Key, p any) (any, *graph.Array) {
 	return e.env.Reset(key, unerase[P](e.Spec().ID+": Reset", "parameters", p))
 }
 
-func (e erased[S, P]) Step(key random.Key, state any, action *graph.Array,
+func (e *erased[S, P]) Step(key random.Key, state any, action *graph.Array,
 	p any) (next any, obs, reward, terminated, truncated *graph.Array) {
 	op := e.Spec().ID + ": Step"
 	return e.env.Step(key, unerase[S](op, "state", state), action, unerase[P](op, "parameters", p))
 }
 
-func (e erased[S, P]) Observe(state, p any) *graph.Array {
+func (e *erased[S, P]) Observe(state, p any) *graph.Array {
 	op := e.Spec().ID + ": Observe"
 	return e.env.Observe(unerase[S](op, "state", state), unerase[P](op, "parameters", p))
 }
 
 // Parts implements Wrapper.
-func (e erased[S, P]) Parts() Parts[any, any] {
+func (e *erased[S, P]) Parts() Parts[any, any] {
 	id := e.Spec().ID
 	inner := PartsOf(e.env)
 	parts := Through(inner,

@@ -163,7 +163,7 @@ func GameOf[S, P any](e Env[S, P]) (Game[S, P], bool) {
 // and params get the inner state and parameters from the wrapper's. The Resizer is left out: it would return the inner
 // environment without the wrapper.
 func Through[T, Q, S, P any](inner Parts[S, P], state func(T) S, params func(Q) P) (p Parts[T, Q]) {
-	t := through[T, Q, S, P]{inner, state, params}
+	t := &through[T, Q, S, P]{inner, state, params}
 	if inner.Drawer != nil {
 		p.Drawer = t
 	}
@@ -192,33 +192,33 @@ type through[T, Q, S, P any] struct {
 }
 
 // Draw takes a state of the wrapper or of the inner environment.
-func (t through[T, Q, S, P]) Draw(state any, size image.Point) (image.Image, error) {
+func (t *through[T, Q, S, P]) Draw(state any, size image.Point) (image.Image, error) {
 	if outer, ok := state.(T); ok {
 		state = t.state(outer)
 	}
 	return t.inner.Drawer.Draw(state, size)
 }
 
-func (t through[T, Q, S, P]) Describe(s T, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) Describe(s T, p Q) *graph.Array {
 	return t.inner.Describer.Describe(t.state(s), t.params(p))
 }
 
-func (t through[T, Q, S, P]) DescribeStep(s, next T, reward *graph.Array, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) DescribeStep(s, next T, reward *graph.Array, p Q) *graph.Array {
 	return t.inner.StepDescriber.DescribeStep(t.state(s), t.state(next), reward, t.params(p))
 }
 
-func (t through[T, Q, S, P]) Objectives(s T, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) Objectives(s T, p Q) *graph.Array {
 	return t.inner.Scorer.Objectives(t.state(s), t.params(p))
 }
 
-func (t through[T, Q, S, P]) Legal(s T, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) Legal(s T, p Q) *graph.Array {
 	return t.inner.Masker.Legal(t.state(s), t.params(p))
 }
 
-func (t through[T, Q, S, P]) Player(s T, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) Player(s T, p Q) *graph.Array {
 	return t.inner.Game.Player(t.state(s), t.params(p))
 }
 
-func (t through[T, Q, S, P]) Rewards(s T, p Q) *graph.Array {
+func (t *through[T, Q, S, P]) Rewards(s T, p Q) *graph.Array {
 	return t.inner.Game.Rewards(t.state(s), t.params(p))
 }

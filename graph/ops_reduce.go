@@ -110,8 +110,8 @@ func accumulator(kind string, d DType) DType {
 }
 
 // totals is how the reference combines elements of float32 into sums and products: in float64, so that a long one keeps
-// its digits. What is infinite in float32, or a product that is 0 there, stays so. Other kinds and dtypes are combined as
-// they are.
+// its digits. What is infinite in float32, or a product that is 0 there, stays so. Other kinds and dtypes are combined
+// as they are.
 func (k *reduceKind) totals(d DType) (DType, func(t *Tensor, i int, u *Tensor, j int)) {
 	sum, product := k == reduceKinds["sum"], k == reduceKinds["prod"]
 	if d != Float32 || !sum && !product {

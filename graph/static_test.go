@@ -51,8 +51,9 @@ func TestStaticValuesMayNotChange(t *testing.T) {
 		})
 	}
 	err := Try(func() {
-		Scan(func(c hidden, _ None) (hidden, None) { return hidden{c.X, c.n + 1}, None{} }, hidden{Scalar(0), 5}, None{},
-			Length(3))
+		Scan(func(c hidden, _ None) (hidden, None) {
+			return hidden{c.X, c.n + 1}, None{}
+		}, hidden{Scalar(0), 5}, None{}, Length(3))
 	})
 	require.ErrorContains(t, err, ".n is 5 in the initial carry and 6 in the carry that the body returns")
 	_, one := Flatten(hidden{Scalar(0), 1})

@@ -37,7 +37,9 @@ func TestLongSumsOfTheReference(t *testing.T) {
 		{"below the range", func() *graph.Array { return graph.Prod(small) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(graph.None) *graph.Array { return c.f() })(graph.None{})
+			got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(graph.None) *graph.Array {
+				return c.f()
+			})(graph.None{})
 			require.NoError(t, err)
 			values, err := graph.Floats(got)
 			require.NoError(t, err)

@@ -146,8 +146,8 @@ func (t *Tree) Difference(what string, u *Tree, other string) string {
 	otherPaths, otherValues := u.statics()
 	for i, p := range paths {
 		if at := slices.Index(otherPaths, p); at >= 0 && values[i] != otherValues[at] {
-			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function is "+
-				"traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at], other)
+			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function "+
+				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at], other)
 		}
 	}
 	return ""
@@ -169,8 +169,8 @@ func orValue(path string) string {
 	return path
 }
 
-// walker goes through a tree in order. It calls leaf for the leaves and static, unless it is nil, for the static values,
-// and writes the structure's key.
+// walker goes through a tree in order. It calls leaf for the leaves and static, unless it is nil, for the static
+// values, and writes the structure's key.
 type walker struct {
 	leaf   func(path string, leaf *Array)
 	static func(path, text string)
