@@ -147,7 +147,8 @@ func (t *Tree) Difference(what string, u *Tree, other string) string {
 	for i, p := range paths {
 		if at := slices.Index(otherPaths, p); at >= 0 && values[i] != otherValues[at] {
 			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function "+
-				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at], other)
+				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at],
+				other)
 		}
 	}
 	return ""
