@@ -6,5 +6,6 @@ import "golang.org/x/sys/unix"
 func roomy(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && s.Type == unix.TMPFS_MAGIC &&
-		s.Flags&(unix.MS_NOEXEC|unix.MS_RDONLY) == 0 && s.Bavail*uint64(s.Bsize) >= leastRoom && unix.Access(folder, unix.W_OK) == nil
+		s.Flags&(unix.MS_NOEXEC|unix.MS_RDONLY) == 0 && s.Bavail*uint64(s.Bsize) >= leastRoom &&
+		unix.Access(folder, unix.W_OK) == nil
 }
