@@ -40,9 +40,9 @@ func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 }
 
 // What is composed of ops gives on XLA what it gives on the reference interpreter: its values and the gradient under
-// VMap, and in the long form its values for one lane. The samples are TestComposed's, a few in one program. The short form
-// has one of a kind: those that differ in a number, or in a word after a comma, are one. It leaves rough ones, such as
-// francisEig, to the long form, and special functions, which have a number, to TestNumPyAgainstJAX.
+// VMap, and in the long form its values for one lane. The samples are TestComposed's, a few in one program. The short
+// form has one of a kind: those that differ in a number, or in a word after a comma, are one. It leaves rough ones,
+// such as francisEig, to the long form, and special functions, which have a number, to TestNumPyAgainstJAX.
 func TestComposedAgainstXLA(t *testing.T) {
 	client := xlatest.OpenCPU(t, 0)
 	n := 0

@@ -137,8 +137,8 @@ func indexOps() []indexOp {
 
 // 28.380: every op that reads indices, with indices of every integer dtype as arguments and as constants, gives what
 // its definition says, on the reference interpreter and on XLA: beyond what narrow dtypes hold, with the top bit of
-// unsigned ones set, and under VMap and Scan. The short form compiles arguments of a narrow unsigned and of a wide signed
-// dtype, in turn.
+// unsigned ones set, and under VMap and Scan. The short form compiles arguments of a narrow unsigned and of a wide
+// signed dtype, in turn.
 func TestIndicesOfAllDTypes(t *testing.T) {
 	ops := indexOps()
 	for _, b := range []struct {

@@ -18,8 +18,8 @@ import (
 )
 
 // example is examples/extend as a program: xlarun with parts that are registered in another module. The module is in a
-// workspace with this one, so that the packages which were built for this test serve it too. The go command keeps what it
-// runs, and not what it builds: it runs a copy.
+// workspace with this one, so that the packages which were built for this test serve it too. The go command keeps what
+// it runs, and not what it builds: it runs a copy.
 func example(t *testing.T) *shelltest.Shell {
 	t.Helper()
 	s := shelltest.New(t)

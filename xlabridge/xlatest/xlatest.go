@@ -22,7 +22,7 @@ import (
 
 func init() {
 	inside.Observe = programs.Observe
-	if os.Getenv("GOGC") == "" { // tracing and the interpreter make garbage, of which collecting takes a tenth of the time
+	if os.Getenv("GOGC") == "" { // collecting the garbage of tracing and of the interpreter takes a tenth of the time
 		debug.SetGCPercent(400)
 	}
 }
