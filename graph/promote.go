@@ -156,9 +156,16 @@ func (s scalar) exactly(op string, d DType) *Array {
 		throw(op, "%v", err)
 	}
 	x := t.F(0)
-	if v, is := s.number().(float64); is && math.IsInf(x, 0) && !math.IsInf(v, 0) || !is && math.IsInf(x, 0) {
+	if v, is := s.number().(float64); is {
+		if math.IsInf(x, 0) && !math.IsInf(v, 0) {
+			s.tooWide(op, d)
+		}
+		return a
+	}
+	if math.IsInf(x, 0) {
 		s.tooWide(op, d)
-	} else if whole, _ := big.NewFloat(x).Int(nil); !is && whole.Cmp(wide(s.number())) != 0 {
+	}
+	if whole, _ := big.NewFloat(x).Int(nil); whole.Cmp(wide(s.number())) != 0 {
 		s.tooWide(op, d)
 	}
 	return a

@@ -92,6 +92,8 @@ func TestNumbersThatADtypeCannotHold(t *testing.T) {
 		}
 		return new(big.Float).SetInt64(v.(int64))
 	}
+	require.True(t, math.IsNaN(Floats(t, graph.Full(graph.ShapeOf(graph.Float16), math.NaN()))[0]))
+	require.ErrorContains(t, graph.Try(func() { graph.Full(graph.ShapeOf(graph.Int32), math.NaN()) }), "float dtype")
 	creates := map[string]bool{"Full": true, "FullLike": true, "Scalar": true, "Pad": true, "PadConfig": true}
 	for name, f := range numberTakers() {
 		for _, d := range []graph.DType{graph.Int8, graph.Uint8, graph.Int16, graph.Uint16, graph.Int32, graph.Uint32,
