@@ -89,8 +89,8 @@ func (s scalar) dtypeWith(d DType) DType {
 	}
 }
 
-// array gives the scalar a dtype. An integer dtype takes only numbers that it holds. A float dtype rounds, float32 up to
-// its largest number; see exactly. In 16 bits a large number may be infinite: masks and bounds are written like that.
+// array gives the scalar a dtype. An integer dtype takes only numbers that it holds. A float dtype rounds, float32 up
+// to its largest number; see exactly. In 16 bits a large number may be infinite: masks and bounds are written so.
 func (s scalar) array(op string, d DType) *Array {
 	t := newTensor(Shape{DType: d})
 	switch {
@@ -102,7 +102,7 @@ func (s scalar) array(op string, d DType) *Array {
 		t.SetC(0, s.v.Complex())
 	case isInexact(d) && s.v.CanFloat():
 		x := s.v.Float()
-		if t.SetF(0, x); d == Float32 && math.Abs(x) > math.MaxFloat32 && !math.IsInf(x, 0) && math.IsInf(t.F(0), 0) {
+		if t.SetF(0, x); d == Float32 && math.IsInf(t.F(0), 0) && !math.IsInf(x, 0) {
 			s.tooWide(op, d)
 		}
 	case isInexact(d) && s.v.CanInt():
