@@ -2,7 +2,8 @@ package graph
 
 import "slices"
 
-// Full is an array of one value.
+// Full is an array of one value. A Go number that the dtype does not hold is an error: an integer of an integer or a
+// float dtype, and any number beyond the range. Other numbers are rounded, as 0.1 is.
 func Full(s Shape, value any) *Array {
 	for _, d := range s.Dims {
 		if d < 0 {
@@ -11,7 +12,7 @@ func Full(s Shape, value any) *Array {
 	}
 	v, sc := operand("Full", value)
 	if v == nil {
-		v = sc.array("Full", s.DType)
+		v = sc.exactly("Full", s.DType)
 	}
 	return BroadcastTo(Convert(v, s.DType), s.Dims...)
 }

@@ -168,8 +168,8 @@ func TestNumPyRefusals(t *testing.T) {
 	}
 }
 
-// TestEndsOfRanges: ends that are included are exact, and those that are not are left out, although numbers, differences
-// and quotients are rounded.
+// TestEndsOfRanges: ends that are included are exact, and those that are not are left out, although numbers,
+// differences and quotients are rounded.
 func TestEndsOfRanges(t *testing.T) {
 	ends := func(a *graph.Array) [2]float32 {
 		v := graphtest.Floats(t, a)

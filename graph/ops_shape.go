@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"xlarun/graph/internal/stablehlo"
@@ -212,9 +213,13 @@ var _ = register(&Op{
 // Iota is the int32 array 0, 1, …, n-1.
 func Iota(n int) *Array { return IotaAxis(ShapeOf(Int32, n), 0) }
 
-// IotaAxis counts 0, 1, … along one axis of a shape.
+// IotaAxis counts 0, 1, … along one axis of a shape. An integer dtype has to hold the last number.
 func IotaAxis(s Shape, axis int) *Array {
-	return apply1(op("iota"), iotaAttrs{s, checkAxis("IotaAxis", axis, s.Rank())})
+	axis = checkAxis("IotaAxis", axis, s.Rank())
+	if n := s.Dims[axis]; n > 0 && isInt(s.DType) {
+		scalar{reflect.ValueOf(n - 1)}.array("IotaAxis", s.DType)
+	}
+	return apply1(op("iota"), iotaAttrs{s, axis})
 }
 
 type broadcastAttrs struct{ dims, axes []int }

@@ -217,7 +217,7 @@ func Pad(x *Array, value any, before, after []int) *Array {
 func PadConfig(x *Array, value any, low, high, interior []int) *Array {
 	v, s := operand("Pad", value)
 	if v == nil {
-		v = s.array("Pad", x.DType())
+		v = s.exactly("Pad", x.DType())
 	}
 	return apply1(op("pad"), padAttrs{low, high, interior}, x, Convert(v, x.DType()))
 }

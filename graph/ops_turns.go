@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // turnsAttrs has the value of the input.
 type turnsAttrs struct{ n int32 }
@@ -47,4 +50,9 @@ var _ = register(&Op{
 // Turns returns count, i32[], the number of turns of a loop, for the condition of a While. Its value must be n. On
 // accelerators the loop then counts to a constant, so that the compiler knows its turns and a GPU does not ask the host
 // after each one. Elsewhere it counts to count, which the compiler does not know: it unrolls no turns of the loop.
-func Turns(count *Array, n int) *Array { return apply1(op("turns"), turnsAttrs{int32(n)}, count) }
+func Turns(count *Array, n int) *Array {
+	if n < 0 || n > math.MaxInt32 {
+		throw("Turns", "got %d turns, want from 0 to %d", n, math.MaxInt32)
+	}
+	return apply1(op("turns"), turnsAttrs{int32(n)}, count)
+}

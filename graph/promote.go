@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 
@@ -88,8 +89,8 @@ func (s scalar) dtypeWith(d DType) DType {
 	}
 }
 
-// array gives the scalar a dtype. A whole number that neither the dtype nor an int32, which would wrap, can hold is
-// refused.
+// array gives the scalar a dtype. An integer dtype takes only numbers that it holds. A float dtype rounds, float32 up
+// to its largest number; see exactly. In 16 bits a large number may be infinite: masks and bounds are written so.
 func (s scalar) array(op string, d DType) *Array {
 	t := newTensor(Shape{DType: d})
 	switch {
@@ -100,7 +101,10 @@ func (s scalar) array(op string, d DType) *Array {
 		}
 		t.SetC(0, s.v.Complex())
 	case isInexact(d) && s.v.CanFloat():
-		t.SetF(0, s.v.Float())
+		x := s.v.Float()
+		if t.SetF(0, x); d == Float32 && math.IsInf(t.F(0), 0) && !math.IsInf(x, 0) {
+			s.tooWide(op, d)
+		}
 	case isInexact(d) && s.v.CanInt():
 		t.SetF(0, float64(s.v.Int()))
 	case isInexact(d) && s.v.CanUint():
@@ -112,22 +116,96 @@ func (s scalar) array(op string, d DType) *Array {
 			t.V[0] = boolBit(s.v.Bool())
 		}
 	case s.v.CanFloat():
-		if x := s.v.Float(); x != math.Trunc(x) {
+		x := s.v.Float()
+		if x != math.Trunc(x) || math.IsInf(x, 0) {
 			throw(op, "%v is no value of %s: round it, or use a float dtype", x, dtypeName(d))
 		}
-		t.V[0] = floatToInt(d, s.v.Float())
+		t.V[0] = floatToInt(d, x)
+		if whole, _ := big.NewFloat(x).Int(nil); d != Bool && whole.Cmp(t.whole(0)) != 0 {
+			s.tooWide(op, d)
+		}
 	case s.v.CanInt():
-		v := s.v.Int()
-		if t.SetI(0, v); d != Bool && (t.I(0) != v || v < 0 && isUnsigned(d)) {
-			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
+		if t.SetI(0, s.v.Int()); d != Bool && wide(s.number()).Cmp(t.whole(0)) != 0 {
+			s.tooWide(op, d)
 		}
 	default:
-		v := s.v.Uint()
-		if t.SetI(0, int64(v)); d != Bool && (t.U(0) != v || isSigned(d) && int64(v) < 0) {
-			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
+		if t.SetI(0, int64(s.v.Uint())); d != Bool && wide(s.number()).Cmp(t.whole(0)) != 0 {
+			s.tooWide(op, d)
 		}
 	}
 	return t.Array()
+}
+
+// whole is element i of a tensor of an integer dtype.
+func (t *Tensor) whole(i int) *big.Int {
+	if isUnsigned(t.Shape.DType) {
+		return new(big.Int).SetUint64(t.U(i))
+	}
+	return big.NewInt(t.I(i))
+}
+
+// exactly is array for functions that make arrays: a float dtype, too, takes only integers that it holds, and no number
+// beyond its range.
+func (s scalar) exactly(op string, d DType) *Array {
+	a := s.array(op, d)
+	if !isFloat(d) || s.v.Kind() == reflect.Bool {
+		return a
+	}
+	t, err := ToTensor(a)
+	if err != nil {
+		throw(op, "%v", err)
+	}
+	x := t.F(0)
+	if v, is := s.number().(float64); is {
+		if math.IsInf(x, 0) && !math.IsInf(v, 0) {
+			s.tooWide(op, d)
+		}
+		return a
+	}
+	if math.IsInf(x, 0) {
+		s.tooWide(op, d)
+	}
+	if whole, _ := big.NewFloat(x).Int(nil); whole.Cmp(wide(s.number())) != 0 {
+		s.tooWide(op, d)
+	}
+	return a
+}
+
+// number is the scalar as a float64, an int64 or a uint64.
+func (s scalar) number() any {
+	switch {
+	case s.v.CanFloat():
+		return s.v.Float()
+	case s.v.CanInt():
+		return s.v.Int()
+	}
+	return s.v.Uint()
+}
+
+// tooWide refuses a number that a dtype does not hold, and names one that does.
+func (s scalar) tooWide(op string, d DType) {
+	holds, whole := Float64, new(big.Int)
+	x, isFloat := s.number().(float64)
+	if !isFloat {
+		whole = wide(s.number())
+		x, _ = new(big.Float).SetInt(whole).Float64()
+	}
+	switch most := math.Abs(x); {
+	case isInexact(d):
+		if isFloat && most <= math.MaxFloat32 || most <= 1<<24 {
+			holds = Float32
+		}
+	case x >= math.MinInt64 && x < 1<<64:
+		if isFloat {
+			big.NewFloat(x).Int(whole)
+		}
+		for _, holds = range []DType{Int16, Int32, Int64, Uint64} {
+			if whole.BitLen() < 8*ItemSize(holds) || holds == Int64 && whole.IsInt64() {
+				break
+			}
+		}
+	}
+	throw(op, "%v is no value of %s: use a wider dtype, such as %s", s.number(), dtypeName(d), dtypeName(holds))
 }
 
 // operand reads one argument of a function that takes arrays or Go scalars.

@@ -326,7 +326,9 @@ func (t *Tensor) setGo(i int, v reflect.Value) {
 		}
 		t.SetI(i, v.Int())
 	case v.CanUint():
-		t.SetI(i, int64(v.Uint()))
+		if t.SetI(i, int64(v.Uint())); t.U(i) != v.Uint() {
+			throw("Of", "%d does not fit in a uint32: convert it to uint64 first", v.Uint())
+		}
 	case v.CanComplex():
 		t.SetC(i, v.Complex())
 	default:

@@ -9,9 +9,9 @@ import (
 )
 
 // Schedule maps the number of steps taken (int32 scalar, 0 at the first step) to a value (float32 scalar). Values in
-// the functions below are numbers or scalar arrays; numbers of steps are Go ints. Those that go from one value to another
-// have exactly these at the ends. For float64 parameters with a
-// learning rate in full precision, use a number or a float64 array instead of a Schedule.
+// the functions below are numbers or scalar arrays; numbers of steps are Go ints. Those that go from one value to
+// another have exactly these at the ends. For float64 parameters with a learning rate in full precision, use a number
+// or a float64 array instead of a Schedule.
 type Schedule func(count *graph.Array) *graph.Array
 
 // value converts a schedule's value. It is called while tracing, so that the traced function returns its errors.

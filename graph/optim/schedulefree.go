@@ -36,7 +36,8 @@ func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 }
 
 func (f scheduleFree) Init(params any) State {
-	return ScheduleFreeState{zeroCount().Add(1), graph.Scalar(0, graph.Float64), graph.Scalar(0), f.base.Init(params), params}
+	sum := graph.Scalar(0, graph.Float64)
+	return ScheduleFreeState{zeroCount().Add(1), sum, graph.Scalar(0), f.base.Init(params), params}
 }
 
 func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
@@ -50,7 +51,8 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 	weight := most.Square()
 	// Beyond 2^24 steps a float32 sum stands still. Up to there it is what optax has.
 	single := s.WeightSum.Convert(graph.Float32).Add(weight).Convert(graph.Float64)
-	total := graph.Select(s.Count.Le(1<<24), single, s.WeightSum.Convert(graph.Float64).Add(weight.Convert(graph.Float64)))
+	double := s.WeightSum.Convert(graph.Float64).Add(weight.Convert(graph.Float64))
+	total := graph.Select(s.Count.Le(1<<24), single, double)
 	sum := total.Convert(graph.Float32)
 	share := graph.Select(sum.Eq(0), 0, weight.Div(graph.Select(sum.Eq(0), 1, sum)))
 	steps, base := f.base.Update(grads, s.Base, params)

@@ -32,7 +32,8 @@ func boundedDraws() (all []bounded) {
 		all = append(all, bounded{name, draw, ok})
 	}
 	for _, c := range [][2]float64{{0, 1}, {1e-4, 1}, {1e-10, 1}, {.3, 1.3}, {-1, 1}, {.1, .7}, {-3, 5.1},
-		{1000, 1000.5}, {.999, 1}, {-1, 1e-3}, {-2.5, -.001}, {1e-3, 2e-3}, {1. / 3, 4. / 3}, {-.7, .3}, {-30000, 30000}, {5, 5}} {
+		{1000, 1000.5}, {.999, 1}, {-1, 1e-3}, {-2.5, -.001}, {1e-3, 2e-3}, {1. / 3, 4. / 3}, {-.7, .3},
+		{-30000, 30000}, {5, 5}} {
 		inside := func(x, lo, hi *graph.Array) *graph.Array {
 			return graph.Select(lo.Lt(hi), x.Ge(lo).And(x.Lt(hi)), x.Eq(lo))
 		}
@@ -186,7 +187,8 @@ func TestChoiceNeverDrawsWeightZero(t *testing.T) {
 					}
 					w := graph.Float32s(p)
 					for _, step := range []int{1, 1<<23/n - 3} {
-						names = append(names, fmt.Sprintf("%v, %d candidates, place %d, step %d", d, candidates, i, step))
+						names = append(names, fmt.Sprintf("%v, %d candidates, place %d, step %d", d, candidates, i,
+							step))
 						drawAll(d, first, step, func() {
 							at := Choice(New(1), candidates, Draws(n), Weights(w.Convert(d)))
 							wrong = append(wrong, graph.Take(w, at, 0).Eq(0).Convert(graph.Int32).Sum())

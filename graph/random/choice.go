@@ -22,8 +22,8 @@ func Draws(dims ...int) Option { return func(o *options) { o.dims = slices.Clone
 // WithoutReplacement makes the draws distinct.
 func WithoutReplacement() Option { return func(o *options) { o.distinct = true } }
 
-// Weights gives each candidate a probability in proportion to p, a float array of one axis. They need not add up to 1. A
-// candidate of weight 0 is never drawn, unless all are, or more are drawn WithoutReplacement than have weight.
+// Weights gives each candidate a probability in proportion to p, a float array of one axis. They need not add up to 1.
+// A candidate of weight 0 is never drawn, unless all are, or more are drawn WithoutReplacement than have weight.
 func Weights(p *graph.Array) Option { return func(o *options) { o.p = p } }
 
 func readOptions(op string, opts []Option) options {

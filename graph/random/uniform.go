@@ -49,7 +49,8 @@ func (f format) reaches(a, b float64) bool {
 	exact := func() *big.Float { return new(big.Float).SetPrec(5000) }
 	lo, hi := of(a), of(b)
 	width := rounded().Sub(hi, lo)
-	last, behind := of(1-math.Ldexp(1, -f.mantissa)), of(2-math.Ldexp(1, -f.mantissa)) // the largest u, and that behind 1
+	epsilon := math.Ldexp(1, -f.mantissa)
+	last, behind := of(1-epsilon), of(2-epsilon) // the largest u, and that behind 1
 	for _, x := range []*big.Float{
 		rounded().Add(exact().Mul(last, width), lo),
 		rounded().Add(rounded().Mul(last, width), lo),

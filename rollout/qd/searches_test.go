@@ -52,7 +52,7 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 		state, err := s.state(snapshot)
 		require.NoError(t, err)
 		of := state.Emitter.(SearchesState)
-		require.Equal(t, "f64[3] f64[3]", of.Evaluated.Shape().String()+" "+of.Accepted.Shape().String(),
+		require.Equal(t, "f64[4] f64[4]", of.Evaluated.Shape().String()+" "+of.Accepted.Shape().String(),
 			"float32 would stand still at 2^24")
 		require.Equal(t, want, floats(t, of.Evaluated.Sum())[0], "generation %d", generation)
 		require.LessOrEqual(t, floats(t, of.Accepted.Sum())[0], want)

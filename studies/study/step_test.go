@@ -47,8 +47,8 @@ func TestStepsEndAtHigh(t *testing.T) {
 
 // TestEndsOfLogScales: the exponential of a logarithm is not the number.
 func TestEndsOfLogScales(t *testing.T) {
-	for _, d := range []Distribution{{Kind: Float, Low: .1, High: .7, Log: true}, {Kind: Float, Low: 1e-300, High: 1e300,
-		Log: true}, {Kind: Float, Low: 3e-5, High: 7, Log: true}, {Kind: Float, Low: -.1, High: .7},
+	for _, d := range []Distribution{{Kind: Float, Low: .1, High: .7, Log: true}, {Kind: Float, Low: 1e-300,
+		High: 1e300, Log: true}, {Kind: Float, Low: 3e-5, High: 7, Log: true}, {Kind: Float, Low: -.1, High: .7},
 		{Kind: Int, Low: 3, High: 1e15, Log: true, Step: 1}, {Kind: Int, Low: -7, High: 9, Step: 3},
 	} {
 		require.NoError(t, d.Check())
