@@ -55,13 +55,15 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Phases runs the parts of a generation and does not change the state.
+// Phases runs the parts of a generation and does not change the state. XLARUN_LONG=1 compiles them, too.
 func TestPhases(t *testing.T) {
-	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 2)} {
-		c := smallTrial("openes") // the program of TestLanesAreRuns
-		if c.Devices = 1; long.On() {
-			c.Tile, c.Devices = 8, b.NumDevices()
-		}
+	backends := []xlabridge.Backend{&xlabridge.Reference{}}
+	if long.On() {
+		backends = append(backends, xlatest.Open(t, 2))
+	}
+	for _, b := range backends {
+		c := smallTrial("openes")
+		c.Tile, c.Devices = 8, b.NumDevices()
 		e := start(t, b, c)
 		steps(t, e, 1)
 		before := bytesOf(t, e)

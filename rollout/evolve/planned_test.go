@@ -70,7 +70,8 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 			c.Population = 16
 			*c = c.With("strategy.optimizer", "sgd")
 		})
-		check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 }) // in short, in TestMemoryBudget
+		// In short, TestMemoryBudget has openes.
+		check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 })
+		check(xlatest.Open(t, 2), "openes", "mlp:128,128", nil)
 	}
-	check(xlatest.Open(t, 2), "openes", "mlp:128,128", nil)
 }

@@ -24,12 +24,24 @@ func agents(devices int) func(c *Config) {
 	}
 }
 
+// crowd is five agents that learn to balance the pole, in tiles as in agents.
+func crowd(devices int) Config {
+	c := DefaultConfig()
+	agents(devices)(&c)
+	c.LearningRate = settings.Num(.01)
+	return c
+}
+
 // Agents in several tiles, of which the last is not full, have the same bytes on one device and on two. The long form
-// does more updates, and compares one with the interpreter's.
+// has smaller updates, more of them, and compares one with the interpreter's.
 func TestAgentsOverDevices(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(b xlabridge.Backend, devices, updates int) *Training {
-		r := start(t, b, small(agents(devices)))
+		c := crowd(devices)
+		if long.On() {
+			c = small(agents(devices))
+		}
+		r := start(t, b, c)
 		require.Equal(t, devices, r.Profile().Devices)
 		steps(t, r, updates)
 		s, err := r.Snapshot()

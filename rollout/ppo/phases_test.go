@@ -57,20 +57,16 @@ func TestPhases(t *testing.T) {
 	t.Run("pqn", func(t *testing.T) {
 		requirePhases(t, startPQN(t, &xlabridge.Reference{}, smallPQN(nil)), .05)
 	})
-	for name, c := range map[string]struct {
-		change  func(c *Config)
-		devices int
-		long    bool
-	}{
-		"tiles of rows":   {func(c *Config) { c.Horizon, c.Precision = 128, "f16" }, 2, true},
-		"agents in tiles": {agents(2), 2, false}, // the program of TestAgentsOverDevices
+	if !long.On() {
+		return // two devices compile a program of each phase
+	}
+	for name, change := range map[string]func(c *Config){
+		"tiles of rows":   func(c *Config) { c.Horizon, c.Precision = 128, "f16" },
+		"agents in tiles": agents(2),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.long {
-				long.Only(t)
-			}
-			r := start(t, xlatest.Open(t, c.devices), small(c.change))
-			require.Equal(t, c.devices, r.Profile().Devices)
+			r := start(t, xlatest.Open(t, 2), small(change))
+			require.Equal(t, 2, r.Profile().Devices)
 			requirePhases(t, r, .03)
 		})
 	}

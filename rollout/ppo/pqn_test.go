@@ -10,6 +10,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
@@ -165,8 +166,53 @@ func TestPQNExplores(t *testing.T) {
 	require.Equal(t, []float64{3}, floatsOf(t, x.Draw(graph.Scalar(1), out, highestNoise)))
 }
 
-// Three agents learn to balance the pole.
+// safe is an environment of two steps, which pays 1 at the end if the first action was the kind of the episode and the
+// second one the other kind.
+type safe struct{}
+
+type safeState struct {
+	Kind, Clock *graph.Array // i32[]
+	Right       *graph.Array // bool[]: the first action was
+}
+
+func init() { envs.MustRegister[safeState, graph.None](safe{}) }
+
+func (safe) Spec() envs.Spec {
+	return envs.Spec{ID: "Safe-v0", Observation: envs.Discrete{N: 4}, Action: envs.Discrete{N: 2}, MaxSteps: 2}
+}
+func (safe) DefaultParams() graph.None { return graph.None{} }
+func (e safe) Reset(key random.Key, p graph.None) (s safeState, obs *graph.Array) {
+	s = safeState{random.Randint(key, graph.ShapeOf(graph.Int32), 0, 2), graph.Of(int32(0)), graph.Of(false)}
+	return s, e.Observe(s, p)
+}
+func (safe) Observe(s safeState, _ graph.None) *graph.Array { return s.Kind.Mul(2).Add(s.Clock) }
+func (e safe) Step(_ random.Key, s safeState, action *graph.Array,
+	p graph.None) (next safeState, obs, reward, terminated, truncated *graph.Array) {
+	right, last := action.Eq(s.Kind), s.Clock.Eq(1)
+	reward = last.And(s.Right).And(right.Not()).Convert(graph.Float32)
+	next = safeState{s.Kind, graph.Of(int32(1)), right}
+	return next, e.Observe(next, p), reward, last, envs.False()
+}
+
+// Actions are learned whose reward comes a step later. The interpreter computes it.
+func TestPQNLearnsWhatPaysLater(t *testing.T) {
+	const updates = 24
+	r := startPQN(t, &xlabridge.Reference{}, smallPQN(func(q *PQN) {
+		q.Env, q.Policy, q.Envs, q.Horizon, q.Minibatches, q.Epochs = "Safe-v0", "linear", 16, 8, 4, 2
+		q.LearningRate, q.Steps = settings.Num(.3), 16*8*updates
+	}))
+	all := steps(t, r, updates)
+	last := all[updates-1]
+	require.Less(t, of(t, all[0], "mean_return"), .5, "a quarter, by chance")
+	require.Greater(t, of(t, last, "mean_return"), .85)
+	require.EqualValues(t, 8, of(t, last, "minibatches"))
+	require.InDelta(t, 1, of(t, all[0], "epsilon"), 1e-6)
+	require.InDelta(t, .05, of(t, last, "epsilon"), 1e-6)
+}
+
+// Three agents learn to balance the pole. In the short form TestPQNLearnsWhatPaysLater learns.
 func TestPQNLearnsCartPole(t *testing.T) {
+	long.Only(t)
 	q := DefaultPQN()
 	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64", settings.Num(1e-3)
 	r := startPQN(t, xlatest.Open(t, 1), q)

@@ -55,18 +55,20 @@ func (h hostTree) sound(t *testing.T, maxDepth int) {
 	}
 }
 
-// Below the action that is played a tree stays as it is; the next search counts on.
+// Below the action that is played a tree stays as it is; the next search counts on. XLARUN_LONG=1 compiles it.
 func TestReroot(t *testing.T) {
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/mctx_trees.json.gz", &v))
 	m := tables(v.Model)
-	const actions, simulations, games = 6, 40, 9
+	const actions, simulations = 6, 40
+	games := 6
 	type searchCase struct {
 		nodes, depth int
 		gumbel       bool
 	}
 	cases := []searchCase{{81, 3, true}, {41, 0, false}}
 	if long.On() {
+		games = 9
 		cases = append(cases, searchCase{81, 0, true}, searchCase{81, 2, false}, searchCase{200, 40, false})
 	}
 	for number, c := range cases {
@@ -102,7 +104,7 @@ func TestReroot(t *testing.T) {
 			return graph.VMap(func(x [2]*graph.Array) trees { return f(m, x) })(x)
 		}
 		var b xlabridge.Backend = &xlabridge.Reference{}
-		if number == 0 || long.On() {
+		if long.On() {
 			b = client(t)
 		}
 		got, err := xlabridge.Jit2(b, mapped)(m, [2]*graph.Array{graph.Int32s(starts), graph.Int32s(played)})
@@ -159,7 +161,7 @@ func TestReroot(t *testing.T) {
 			require.EqualValues(t, v.Model["next"].Ints()[int(starts[g])*13+int(chosen[g])], states[g*c.nodes])
 			require.Equal(t, old.head(child, nodeVisits)+simulations, then.head(0, nodeVisits), "case %d", number)
 		}
-		require.Greater(t, kept, 4, "case %d", number)
+		require.Greater(t, kept, games/2, "case %d", number)
 	}
 }
 

@@ -65,7 +65,9 @@ func TestPhases(t *testing.T) {
 			require.Equal(t, c.phases, names())
 			same(t, snapshot(t, undisturbed), snapshot(t, x), "after the phases")
 			requireWork(t, x)
-			require.Equal(t, iterations(t, undisturbed, 1), iterations(t, x, 1))
+			if long.On() {
+				require.Equal(t, iterations(t, undisturbed, 1), iterations(t, x, 1))
+			}
 		})
 	}
 }

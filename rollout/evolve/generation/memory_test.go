@@ -150,6 +150,23 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		require.ErrorContains(t, x.Fit(), c.want, "case %d: %s", c.number, c.what)
 	}
 
+	// Case 11: episodes of a member that run side by side have a state each, before and after a step.
+	const stepBytes = 4 << 20
+	var carried [2]int64
+	for i, batch := range []int{1, 4} {
+		config := DefaultSearch()
+		config.Policy, config.Episodes = "linear", 4
+		x, err := config.NewSetup(Options{}, plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		x.Rollout.Env = envs.Erase(vast(stepBytes / 4))
+		x.Count()
+		layout := x.rule()
+		layout.Tile, layout.EpisodeBatch = 8, batch
+		x.Lay(layout)
+		carried[i], _ = x.Memory()
+	}
+	require.InEpsilon(t, 2*8*(4-1)*stepBytes, carried[1]-carried[0], .01, "case 11")
+
 	// Case 7: draws of two bytes take half the room.
 	config := DefaultSearch()
 	config.Policy = "mlp:16"
