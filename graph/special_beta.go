@@ -4,7 +4,7 @@ import "math"
 
 // BetaLn is the logarithm of the beta function, gamma(a) gamma(b) / gamma(a+b), of positive a and b. It keeps its
 // digits where one is much larger than the other (DiDonato and Morris, "Algorithm 708", 1992, BETALN). 16-bit floats
-// are computed as float32.
+// are computed as float32. Largest error: 4 ULP in float64, 6 in float32, 1 in 16-bit floats.
 func BetaLn(a, b any) *Array {
 	in := floatOperands("BetaLn", a, b)
 	d := in[0].DType()
@@ -90,9 +90,10 @@ func edgeLog(a, y *Array) *Array {
 // betaArguments is a tree of the arguments of BetaInc.
 type betaArguments struct{ A, B, X *Array }
 
-// BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations
-// a and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
-// 16-bit floats are computed as float32.
+// BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations a
+// and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
+// 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 11 in float32, 1 in 16-bit floats; of 1
+// where the value is smaller.
 func BetaInc(a, b, x any) *Array {
 	in := floatOperands("BetaInc", a, b, x)
 	d := in[0].DType()
