@@ -82,10 +82,7 @@ func BetaLogPDF(a, b, x any) *Array {
 }
 
 // edgeLog is the logarithm of a density that goes like x^(a-1) at x = 0, there: y where a is 1.
-func edgeLog(a, y *Array) *Array {
-	outer := Select(Gt(a, 1), math.Inf(-1), Select(Lt(a, 1), math.Inf(1), math.NaN()))
-	return Select(Eq(a, 1), y, outer)
-}
+func edgeLog(a, y *Array) *Array { return Add(XLogY(Sub(a, 1), ZerosLike(a)), Select(Eq(a, 1), y, 0)) }
 
 // betaArguments is a tree of the arguments of BetaInc.
 type betaArguments struct{ A, B, X *Array }
@@ -125,8 +122,10 @@ func betaValue(v betaArguments) *Array {
 	large := And(Ge(a, integralFrom), Ge(b, integralFrom))
 	far := func(v *Array, otherwise float64) *Array { return Select(large, v, otherwise) }
 	near := func(v *Array, otherwise float64) *Array { return Select(large, otherwise, v) }
-	integral := betaIntegral(betaPlace{far(p, integralFrom), far(q, integralFrom), far(y, .5), far(z, .5), far(rate, 0)})
-	fraction := eachElement(betaFraction)(betaPlace{near(p, 1), near(q, 1), near(y, .25), near(z, .75), near(rate, .5)})
+	integral := betaIntegral(betaPlace{far(p, integralFrom), far(q, integralFrom), far(y, .5), far(z, .5),
+		far(rate, 0)})
+	fraction := eachElement(betaFraction)(betaPlace{near(p, 1), near(q, 1), near(y, .25), near(z, .75),
+		near(rate, .5)})
 	part := Mul(Exp(l), Select(large, Mul(f, integral), Div(Div(f, p), fraction)))
 	value := Select(below, part, Sub(1, part))
 	value = Select(inside, value, Convert(Gt(v.X, 0), v.X.DType())) // at 0 and at 1

@@ -97,8 +97,8 @@ func gammaIntegral(a, x, low, large *Array) (value, moment *Array) {
 	})
 }
 
-// eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so that
-// the turns that others take round nothing.
+// eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so
+// that the turns that others take round nothing.
 func eachElement[A any](f func(A) *Array) func(A) *Array {
 	return func(v A) *Array {
 		dims := Leaves(v)[0].Dims()

@@ -106,7 +106,8 @@ func Trigamma(x any) *Array {
 	r := Reciprocal(z)
 	q := Square(r)
 	series := ZerosLike(z)
-	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6}
+	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30,
+		1. / 6}
 	if a.DType() != Float64 {
 		bernoulli = bernoulli[4:]
 	}
