@@ -76,13 +76,16 @@ func BetaLogPDF(a, b, x any) *Array {
 	safe := Select(inside, at, .5)
 	l, f := betaFront(p, q, safe, Sub(1, safe))
 	y := Sub(Add(l, Log(f)), Add(Log(safe), Log1p(Neg(safe))))
-	edge := func(p, q *Array) *Array { return edgeLog(p, Log(q)) } // at 0 the density of a = 1 is b
-	y = Select(inside, y, Select(Eq(at, 0), edge(p, q), Select(Eq(at, 1), edge(q, p), math.Inf(-1))))
+	first, last := Eq(at, 0), Eq(at, 1)
+	edges := Select(first, edgeLog(p, first, Log(q)), edgeLog(q, last, Log(p))) // at 0 the density of a = 1 is b
+	y = Select(inside, y, Select(Or(first, last), edges, math.Inf(-1)))
 	return Convert(Select(IsNaN(at), at, y), d)
 }
 
-// edgeLog is the logarithm of a density that goes like x^(a-1) at x = 0, there: y where a is 1.
-func edgeLog(a, y *Array) *Array { return Add(XLogY(Sub(a, 1), ZerosLike(a)), Select(Eq(a, 1), y, 0)) }
+// edgeLog is, where edge holds, the logarithm of a density that goes like x^(a-1) at x = 0: y where a is 1.
+func edgeLog(a, edge, y *Array) *Array {
+	return Add(XLogY(Sub(a, 1), Select(edge, 0, OnesLike(a))), Select(Eq(a, 1), y, 0))
+}
 
 // betaArguments is a tree of the arguments of BetaInc.
 type betaArguments struct{ A, B, X *Array }

@@ -54,7 +54,8 @@ func GammaLogPDF(a, x any) *Array {
 	safe := Select(inside, at, 1)
 	l, f := gammaFront(p, safe)
 	y := Sub(Add(l, Log(f)), Log(safe))
-	y = Select(inside, y, Select(Eq(at, 0), edgeLog(p, ZerosLike(p)), math.Inf(-1)))
+	edge := Eq(at, 0)
+	y = Select(inside, y, Select(edge, edgeLog(p, edge, ZerosLike(p)), math.Inf(-1)))
 	return Convert(Select(IsNaN(at), at, y), in[0].DType())
 }
 

@@ -144,7 +144,7 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 		inside := x.Gt(0)
 		at := graph.Select(inside, x, 1)
 		// At 0 the power of a concentration of 1 is 1.
-		edge := graph.XLogY(a.Sub(1), graph.ZerosLike(a)).Add(graph.Select(a.Eq(1), n.Log().Add(1), 0))
+		edge := graph.XLogY(a.Sub(1), inside.Convert(a.DType())).Add(graph.Select(a.Eq(1), n.Log().Add(1), 0))
 		y := graph.Select(inside, graph.KLDiv(a, n.Mul(at)).Add(at.Log()).Neg(), edge)
 		y = y.Add(graph.Mul(.5, a.Log())).Sub(graph.LgammaCorrection(a)).Sum(-1)
 		y = y.Add(graph.LgammaCorrection(total)).Sub(graph.Mul(.5, total.Log()))
