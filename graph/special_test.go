@@ -316,3 +316,54 @@ func TestErrorsAreDocumented(t *testing.T) {
 		require.Contains(t, docs[strings.TrimRight(a.name, "0123456789")], a.most.String(), a.name)
 	}
 }
+
+// Special functions at the ends of their domains and outside.
+func TestSpecialFunctionsAtTheirEnds(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	v := func(x ...float64) *graph.Array { return graph.Float64s(x).Convert(graph.Float32) }
+	for name, c := range map[string]struct {
+		got  *graph.Array
+		want []float64
+	}{
+		"BetaLn": {graph.BetaLn(v(0, -1, 1, nan), v(1, 1, inf, 1)), []float64{inf, nan, -inf, nan}},
+		"BetaInc": {graph.BetaInc(v(2, 2, -1, 0, 2, inf), 3, v(0, 1, .5, .5, nan, .5)),
+			[]float64{0, 1, nan, nan, nan, nan}},
+		"GammaInc": {graph.GammaInc(v(2, 2, -1, 2, 2, inf), v(0, inf, 1, -1, nan, 1)),
+			[]float64{0, 1, nan, nan, nan, 0}},
+		"GammaIncC": {graph.GammaIncC(v(2, 2, -1, 2), v(0, inf, 1, nan)), []float64{1, 0, nan, nan}},
+		"KLDiv":     {graph.KLDiv(v(0, 2, 0, nan, -1), v(2, 0, 0, 1, 1)), []float64{2, inf, 0, nan, inf}},
+		"RelEntr":   {graph.RelEntr(v(0, 2, nan), v(2, 0, 1)), []float64{0, inf, nan}},
+		"Zeta":      {graph.Zeta(v(1, .5, 2, nan), v(2, 2, -1, 1)), []float64{inf, nan, nan, nan}},
+		"LogNdtr":   {graph.LogNdtr(v(inf, -inf, nan)), []float64{0, -inf, nan}},
+		"Ndtri":     {graph.Ndtri(v(0, 1, -.1, nan)), []float64{-inf, inf, nan, nan}},
+	} {
+		got, err := graph.Floats(c.got)
+		require.NoError(t, err)
+		for k := range got {
+			got[k] += 0 // no negative zeros
+		}
+		require.Equal(t, fmt.Sprint(c.want), fmt.Sprint(got), name)
+	}
+}
+
+// The incomplete functions have their derivatives where they are integrals; mpmath's differences.
+func TestDerivativesOfTails(t *testing.T) {
+	type arguments struct{ A, B, X *graph.Array }
+	d := graph.Grad(func(v arguments) *graph.Array { return graph.BetaInc(v.A, v.B, v.X) })
+	g := graph.Grad(func(v [2]*graph.Array) *graph.Array { return graph.GammaInc(v[0], v[1]) })
+	s := func(x float64) *graph.Array { return graph.Scalar(x, graph.Float64) }
+	beta, narrow := d(arguments{s(1e5), s(2e5), s(.3335)}), d(arguments{s(1e7), s(3), s(.9999999)})
+	gamma, small := g([2]*graph.Array{s(1e6), s(1000500)}), g([2]*graph.Array{s(2.5), s(3)})
+	for i, c := range []struct {
+		got  *graph.Array
+		want float64
+	}{
+		{gamma[0], -0.0003519920296234105}, {gamma[1], 0.0003519040096146755}, {small[0], -0.22754855127826082},
+		{beta.A, -0.0010106831013840844}, {beta.B, 0.0005055306481903212}, {beta.X, 454.8061795734725},
+		{narrow.A, -1.8393975718003106e-08}, {narrow.B, 0.10645936911811749}, {narrow.X, 1839397.848647469},
+	} {
+		got, err := graph.Floats(c.got)
+		require.NoError(t, err)
+		require.InEpsilon(t, c.want, got[0], 1e-9, i)
+	}
+}
