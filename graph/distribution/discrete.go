@@ -50,7 +50,8 @@ func (d Categorical) LogProb(x *graph.Array) *graph.Array {
 	return graph.Select(inside, got, math.Inf(-1)).Squeeze(-1)
 }
 
-// Entropy is minus the sum of p log p.
+// Entropy is minus the sum of p log p. Largest error: 2 ULP in float64, 1 in float32, 1 in 16-bit floats; of 1 where
+// the value is smaller.
 func (d Categorical) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Categorical, _ *graph.Array) *graph.Array {
 		logs := d.LogProbs()
@@ -58,7 +59,8 @@ func (d Categorical) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q: the sum of p (log p - log q), infinite if q excludes a possible value of p.
+// KL is the divergence from q: the sum of p (log p - log q), infinite if q excludes a possible value of p. Largest
+// error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats; of 1 where the value is smaller.
 func (d Categorical) KL(q Categorical) *graph.Array {
 	return inFloat32([2]Categorical{d, q}, nil, func(v [2]Categorical, _ *graph.Array) *graph.Array {
 		logs := v[0].LogProbs()
@@ -113,7 +115,8 @@ func (d Bernoulli) logs() (one, zero *graph.Array) {
 	return log(d.Logits), log(d.Logits.Neg())
 }
 
-// LogProb is the logarithm of the probability of x: bools, or numbers, which are impossible unless 0 or 1.
+// LogProb is the logarithm of the probability of x: bools, or numbers, which are impossible unless 0 or 1. Largest
+// error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
 	one, zero := d.logs()
 	if x.DType() == graph.Bool {
@@ -124,7 +127,7 @@ func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
 	return graph.Select(x.Eq(1), one, graph.Select(x.Eq(0), zero, impossible))
 }
 
-// Entropy is minus the sum of p log p.
+// Entropy is minus the sum of p log p. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Bernoulli) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Bernoulli, _ *graph.Array) *graph.Array {
 		one, zero := d.logs()
@@ -132,7 +135,8 @@ func (d Bernoulli) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats; of 1 where the
+// value is smaller.
 func (d Bernoulli) KL(q Bernoulli) *graph.Array {
 	return inFloat32([2]Bernoulli{d, q}, nil, func(v [2]Bernoulli, _ *graph.Array) *graph.Array {
 		one, zero := v[0].logs()
@@ -160,7 +164,8 @@ func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Poisson(key, d.Rate.BroadcastTo(s.Dims...))
 }
 
-// LogProb is the logarithm of the probability of the counts x; -Inf for negative numbers and fractions.
+// LogProb is the logarithm of the probability of the counts x; -Inf for negative numbers and fractions. Largest
+// error: 2 ULP in float64, 4 in float32, 1 in 16-bit floats.
 func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Poisson", x, d.Rate)
 	return inFloat32(d, x, func(d Poisson, x *graph.Array) *graph.Array {
@@ -173,25 +178,31 @@ func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	})
 }
 
-// Entropy has no closed form. Up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
-// with an error below 2e-9 (Evans and Boersma, "The entropy of a Poisson distribution", 1988).
+// Entropy has no closed form. Up to a rate of 30, in float64 of 100, it is the sum over the first counts, above it an
+// asymptotic series (Evans and Boersma, "The entropy of a Poisson distribution", 1988). Largest error: 20 ULP in
+// float64, 4 in float32, 1 in 16-bit floats; of 1 where the value is smaller.
 func (d Poisson) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Poisson, _ *graph.Array) *graph.Array {
-		small := d.Rate.Le(30)
+		most, counts := 30., 120
+		if d.Rate.DType() == graph.Float64 {
+			most, counts = 100, 260
+		}
+		small := d.Rate.Le(most)
 		low := Poisson{graph.Select(small.Or(d.Rate.IsNaN()), d.Rate, 1).ExpandDims(-1)}
-		logs := low.LogProb(graph.Iota(120).Convert(d.Rate.DType()))
+		logs := low.LogProb(graph.Iota(counts).Convert(d.Rate.DType()))
 		sum := weighted(logs, logs).Sum(-1).Neg()
-		rate := graph.Select(small, 30, d.Rate)
+		rate := graph.Select(small, most, d.Rate)
 		r, series := rate.Reciprocal(), graph.ZerosLike(rate)
-		for _, c := range []float64{-863. / 2520, -9. / 80, -19. / 360, -1. / 24, -1. / 12} {
+		for _, c := range []float64{-57281. / 1440, -33953. / 5040, -1375. / 1008, -863. / 2520, -9. / 80, -19. / 360,
+			-1. / 24, -1. / 12} {
 			series = r.Mul(series.Add(c))
 		}
 		far := graph.Add(.5+halfLog2Pi, graph.Mul(.5, rate.Log())).Add(series)
-		return graph.Select(d.Rate.Gt(30), far, sum)
+		return graph.Select(d.Rate.Gt(most), far, sum)
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func (d Poisson) KL(q Poisson) *graph.Array { return graph.KLDiv(d.Rate, q.Rate) }
 
 // Mode is the most likely count, as a float.

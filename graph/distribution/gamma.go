@@ -24,7 +24,8 @@ func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Gamma(key, drawShape(d.Concentration, dims), d.Concentration).Div(d.Rate)
 }
 
-// LogProb is the logarithm of the density; -Inf below 0 and at infinity.
+// LogProb is the logarithm of the density; -Inf below 0 and at infinity. Largest error: 30 ULP in float64, 9 in
+// float32, 1 in 16-bit floats.
 func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Gamma", x, d.Rate)
 	return inFloat32(d, x, func(d Gamma, x *graph.Array) *graph.Array {
@@ -40,7 +41,8 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	})
 }
 
-// Entropy is a - log rate + log gamma(a) + (1-a) digamma(a), without what cancels in it.
+// Entropy is a - log rate + log gamma(a) + (1-a) digamma(a), without what cancels in it. Largest error: 3 ULP in
+// float64, 4 in float32, 1 in 16-bit floats.
 func (d Gamma) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Gamma, _ *graph.Array) *graph.Array {
 		a := d.Concentration
@@ -49,7 +51,8 @@ func (d Gamma) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 9 ULP in float64, 16 in float32, 1 in 16-bit floats; of 1 where the
+// value is smaller.
 func (d Gamma) KL(q Gamma) *graph.Array {
 	return inFloat32([2]Gamma{d, q}, nil, func(v [2]Gamma, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]
@@ -79,17 +82,19 @@ func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Beta(key, drawShape(d.A, dims), d.A, d.B)
 }
 
-// LogProb is the logarithm of the density; -Inf outside of 0 to 1.
+// LogProb is the logarithm of the density; -Inf outside of 0 to 1. Largest error: 10 ULP in float64, 9 in float32, 1
+// in 16-bit floats.
 func (d Beta) LogProb(x *graph.Array) *graph.Array {
 	return graph.BetaLogPDF(d.A, d.B, value("distribution.Beta", x, d.A))
 }
 
-// Entropy is minus the expected LogProb.
+// Entropy is minus the expected LogProb. Largest error: 30 ULP in float64, 50 in float32, 1 in 16-bit floats.
 func (d Beta) Entropy() *graph.Array {
 	return concentrations(d.A, d.B).Entropy()
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 420 ULP in float64, 50 in float32, 1 in 16-bit floats; of 1 where the
+// value is smaller.
 func (d Beta) KL(q Beta) *graph.Array {
 	return concentrations(d.A, d.B).KL(concentrations(q.A, q.B))
 }
@@ -123,8 +128,8 @@ func (d Dirichlet) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Dirichlet(key, d.Concentration, s.Dims[:s.Rank()-1]...)
 }
 
-// LogProb is the logarithm of the density of the rows x […, n]; -Inf if a number is negative or the sum differs from 1
-// by more than 0.001.
+// LogProb is the logarithm of the density of the rows x […, n]; -Inf if a number is negative or the sum differs from
+// 1 by more than 0.001. Largest error: 7 ULP in float64, 5 in float32, 1 in 16-bit floats.
 func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	const op = "distribution.Dirichlet"
 	x = value(op, x, d.Concentration)
@@ -139,7 +144,7 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 		inside := x.Gt(0)
 		at := graph.Select(inside, x, 1)
 		// At 0 the power of a concentration of 1 is 1.
-		edge := graph.Select(a.Eq(1), n.Log().Add(1), graph.Select(a.Gt(1), math.Inf(-1), math.Inf(1)))
+		edge := graph.XLogY(a.Sub(1), inside.Convert(a.DType())).Add(graph.Select(a.Eq(1), n.Log().Add(1), 0))
 		y := graph.Select(inside, graph.KLDiv(a, n.Mul(at)).Add(at.Log()).Neg(), edge)
 		y = y.Add(graph.Mul(.5, a.Log())).Sub(graph.LgammaCorrection(a)).Sum(-1)
 		y = y.Add(graph.LgammaCorrection(total)).Sub(graph.Mul(.5, total.Log()))
@@ -150,7 +155,7 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	})
 }
 
-// Entropy is minus the expected LogProb.
+// Entropy is minus the expected LogProb. Largest error: 13 ULP in float64, 12 in float32, 1 in 16-bit floats.
 func (d Dirichlet) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Dirichlet, _ *graph.Array) *graph.Array {
 		a, sum := d.Concentration, d.Concentration.Sum(-1)
@@ -163,7 +168,7 @@ func (d Dirichlet) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 8 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Dirichlet) KL(q Dirichlet) *graph.Array {
 	return inFloat32([2]Dirichlet{d, q}, nil, func(v [2]Dirichlet, _ *graph.Array) *graph.Array {
 		a, b := v[0].Concentration, v[1].Concentration

