@@ -80,7 +80,8 @@ func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	}
 	for _, x := range rows {
 		t.Run(x.spec, func(t *testing.T) {
-			whole, other := acting(t, one, x.spec, 1, x.lanesLast), acting(t, two, x.spec, two.NumDevices(), x.lanesLast)
+			whole := acting(t, one, x.spec, 1, x.lanesLast)
+			other := acting(t, two, x.spec, two.NumDevices(), x.lanesLast)
 			want := steps(t, whole, 4)
 			require.Equal(t, want[:2], steps(t, other, 2))
 			s, err := other.Snapshot()
