@@ -8,6 +8,7 @@ have ops that are not known.
 """
 import base64
 import os
+import re
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +16,14 @@ import numpy as np
 from jax import lax
 from jaxlib.mlir.dialects import stablehlo
 
+import jax_export_functions
 from common import encode, out_dir, versions, write
 
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")  # no paths in the bytecode
 
 RNG = np.random.default_rng(7)
 CASES, REFUSED = [], []
+PLACE = re.compile(r' loc\((?:unknown|#loc\d*|"[^"]*"(?:\(#loc\d+\))?)\)')
 
 
 def text64(data):
@@ -31,26 +34,58 @@ def normal(*shape):
     return jnp.asarray(RNG.standard_normal(shape), jnp.float32)
 
 
+def is_float(x):
+    return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def text_of(exported):
+    """The text without places in the source."""
+    lines = [line for line in exported.mlir_module().split("\n") if not line.startswith("#loc")]
+    return PLACE.sub("", "\n".join(lines))
+
+
+def total(f, args):
+    """The sum of all float outputs as a function of the float leaves, and those leaves."""
+    leaves, tree = jax.tree.flatten(args)
+    floats = [i for i, x in enumerate(leaves) if is_float(x)]
+
+    def of(free):
+        all = list(leaves)
+        for i, x in zip(floats, free):
+            all[i] = x
+        return sum(jnp.sum(x) for x in jax.tree.leaves(f(*jax.tree.unflatten(tree, all))) if is_float(x))
+
+    return of, [leaves[i] for i in floats]
+
+
 def keep(name, f, *args, grad=True):
     exported = jax.export.export(jax.jit(f))(*args)
-    leaves, tree = jax.tree.flatten(args)
     # Lines that begin with #loc hold the places of the source; the references to them stay.
     text = "\n".join(line for line in exported.mlir_module().split("\n") if not line.startswith("#loc"))
-    data = [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
+    data = [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in jax.tree.leaves(args)]
     case = {"name": name, "text": text, "bytecode": text64(exported.mlir_module_serialized), "inputs": [encode(x) for x in data],
             "outputs": [encode(x) for x in jax.tree.leaves(jax.jit(f)(*args))]}
     if grad:
-        floats = [i for i, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating)]
-
-        def total(free):
-            all = list(leaves)
-            for i, x in zip(floats, free):
-                all[i] = x
-            out = jax.tree.leaves(f(*jax.tree.unflatten(tree, all)))
-            return sum(jnp.sum(x) for x in out if jnp.issubdtype(x.dtype, jnp.floating))
-
-        case["gradients"] = [encode(g) for g in jax.jit(jax.grad(total))([leaves[i] for i in floats])]
+        of, free = total(f, args)
+        case["gradients"] = [encode(g) for g in jax.jit(jax.grad(of))(free)]
     CASES.append(case)
+
+
+def function(name, f, args):
+    """A function of jax_export_functions.py: its program and the program of its gradient, where it has one."""
+    args = jax.tree.map(jnp.asarray, args)
+    out = jax.tree.leaves(jax.jit(f)(*args))
+    record = {"name": name, "text": text_of(jax.export.export(jax.jit(f))(*args)), "inputs": [encode(x) for x in jax.tree.leaves(args)],
+              "outputs": [encode(x) for x in out]}
+    of, free = total(f, args)
+    if free and any(is_float(x) for x in out):
+        try:
+            record["gradients"] = [encode(g) for g in jax.jit(jax.grad(of))(free)]
+        except (ValueError, TypeError, NotImplementedError) as e:
+            print(f"{name} has no gradient: {str(e)[:80]!r}")
+        else:
+            record["gradient"] = text_of(jax.export.export(jax.jit(jax.grad(of)))(free))
+    return record
 
 
 def refuse(name, f, *args):
@@ -164,3 +199,6 @@ FORMS = [{"name": "StableHLO 1.13", "bytecode": text64(stablehlo.serialize_porta
 
 write(os.path.join(out_dir(__doc__), "jax_export.json.gz"),
       {"versions": versions("flatbuffers"), "cases": CASES, "forms": FORMS, "refused": REFUSED})
+
+write(os.path.join(out_dir(__doc__), "jax_export_functions.json.gz"),
+      {"versions": versions("flax", "optax", "distrax", "equinox"), "cases": [function(*f) for f in jax_export_functions.functions()]})
