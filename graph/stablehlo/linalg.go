@@ -6,6 +6,16 @@ import (
 	"xlarun/graph"
 )
 
+// wantMatrices refuses operands that are no matrices or stacks of them.
+func (m *importer) wantMatrices(o *op, x []*graph.Array) []*graph.Array {
+	for _, a := range x {
+		if a.Rank() < 2 {
+			m.refuse(o, "it has %s, want matrices", a.Shape())
+		}
+	}
+	return x
+}
+
 // matrices applies a function of single matrices to arrays with leading axes.
 func matrices(rank int, f func(x []*graph.Array) []*graph.Array, x []*graph.Array) []*graph.Array {
 	if rank == 2 {
@@ -15,7 +25,7 @@ func matrices(rank int, f func(x []*graph.Array) []*graph.Array, x []*graph.Arra
 }
 
 func cholesky(m *importer, o *op, s *scope) []*graph.Array {
-	x := m.exactly(o, s, 1)
+	x := m.wantMatrices(o, m.exactly(o, s, 1))
 	lower := o.word("lower") == "true"
 	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
 		l := graph.Cholesky(triangle(x[0], lower))
@@ -35,7 +45,7 @@ func triangle(x *graph.Array, lower bool) *graph.Array {
 }
 
 func triangularSolve(m *importer, o *op, s *scope) []*graph.Array {
-	x := m.exactly(o, s, 2)
+	x := m.wantMatrices(o, m.exactly(o, s, 2))
 	return solveTriangle(x, o.word("left_side") != "true", o.word("lower") != "true", o.word("transpose_a") !=
 		"NO_TRANSPOSE", o.word("unit_diagonal") == "true")
 }
@@ -88,8 +98,10 @@ func customCall(m *importer, o *op, s *scope) []*graph.Array {
 	target := o.target()
 	name := strings.TrimSuffix(strings.TrimPrefix(target, "lapack_s"), "_ffi")
 	x := m.operands(o, s)
+	if strings.HasPrefix(target, "lapack_s") {
+		m.wantMatrices(o, x[:min(1, len(x))])
+	}
 	switch {
-	case len(x) == 0:
 	case name == "trsm" && len(x) == 2:
 		return solveTriangle(x, m.scalar(o, "side") == 'R', m.scalar(o, "uplo") == 'U', m.scalar(o, "trans_x") != 'N',
 			m.scalar(o, "diag") == 'U')
@@ -97,7 +109,7 @@ func customCall(m *importer, o *op, s *scope) []*graph.Array {
 		return m.factor(x[0])
 	case name == "orgqr" && len(x) == 2 && m.factors[x[0]] != nil:
 		return []*graph.Array{m.factors[x[0]]}
-	case lapack[name] != nil && x[0].Rank() >= 2 && len(x) == 1:
+	case lapack[name] != nil && len(x) == 1:
 		return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
 	}
 	m.refuse(o, "calls of %s are not known here", short(target))

@@ -5,6 +5,10 @@
 "outputs" are leaves in JAX's order. "gradients" are those of the sum of all float outputs by each float input, or missing where JAX
 has none. "forms" are the first case in other forms: of StableHLO 1.13, and of Exported.serialize, which needs flatbuffers. "refused"
 have ops that are not known.
+
+The public functions of jax_export_functions.py go to OUTPUT_DIR/jax_export_functions.json.gz: {"versions": {...}, "cases": [{"name",
+"text", "inputs", "outputs", "gradients", "gradient"}...]}. "gradient" is the program of the gradients, a function of the float inputs; a
+long one is left out.
 """
 import base64
 import os
@@ -23,7 +27,8 @@ jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")  # no path
 
 RNG = np.random.default_rng(7)
 CASES, REFUSED = [], []
-PLACE = re.compile(r' loc\((?:unknown|#loc\d*|"[^"]*"(?:\(#loc\d+\))?)\)')
+MOST = 6000  # characters of the program of a gradient that is kept: the file is to be small
+PLACE = re.compile(r' \{jax\.result_info = "[^"]*"\}| loc\((?:unknown|#loc\d*|"[^"]*"(?:\(#loc\d+\))?)\)')
 
 
 def text64(data):
@@ -39,8 +44,8 @@ def is_float(x):
 
 
 def text_of(exported):
-    """The text without places in the source."""
-    lines = [line for line in exported.mlir_module().split("\n") if not line.startswith("#loc")]
+    """The text without places in the source, names of results and blanks at the margin."""
+    lines = [line.strip() for line in exported.mlir_module().split("\n") if line.strip() and not line.startswith("#loc")]
     return PLACE.sub("", "\n".join(lines))
 
 
@@ -84,7 +89,9 @@ def function(name, f, args):
         except (ValueError, TypeError, NotImplementedError) as e:
             print(f"{name} has no gradient: {str(e)[:80]!r}")
         else:
-            record["gradient"] = text_of(jax.export.export(jax.jit(jax.grad(of)))(free))
+            text = text_of(jax.export.export(jax.jit(jax.grad(of)))(free))
+            if len(text) <= MOST:
+                record["gradient"] = text
     return record
 
 
@@ -189,9 +196,54 @@ keep("typed key", lambda key: jax.random.uniform(key, (3,)), jax.random.key(5), 
 keep("booleans", lambda x: (x & jnp.asarray([True, False, True] * 5), x | jnp.asarray([True])), jnp.asarray([True, False, False] * 5),
      grad=False)
 
-refuse("sort", jnp.sort, normal(3))
-refuse("scatter", lambda x: x.at[1].set(0), normal(3))
-refuse("a custom call", jnp.linalg.qr, normal(2, 2))
+
+
+def ordered(x, y, n):
+    return jnp.sort(x), lax.sort((n, x, y), num_keys=2), jnp.argsort(-x), lax.top_k(x, 2), jnp.searchsorted(jnp.sort(x), y)
+
+
+def scattered(x, y, i):
+    return x.at[i].set(y), x.at[i, 1].add(y[:, 0]), x.at[:, i].max(0.5), x.at[1:3].apply(jnp.sin), x.at[i].subtract(y)
+
+
+def windows(x):
+    pooled = jax.grad(lambda x: jnp.sum(lax.reduce_window(x, -jnp.inf, lax.max, (2, 3), (1, 2), "SAME") ** 2))(x)
+    return jnp.cumsum(x, 1), lax.cumprod(x, 0, reverse=True), lax.cummax(x, 1), lax.cumlogsumexp(x, 1), pooled
+
+
+def bits(x):
+    b = lax.bitcast_convert_type(x, jnp.uint8)
+    key = jax.random.wrap_key_data(jnp.asarray([1, 2, 3, 4], jnp.uint32), impl="rbg")
+    return b, lax.bitcast_convert_type(b, jnp.float32), lax.reduce_precision(x, 5, 4), jax.random.uniform(key, (7,)), jax.random.bits(key, (3,), "uint8")
+
+
+def matrices(x, b):
+    a = x @ x.T + 2 * jnp.eye(3)
+    q, r = jnp.linalg.qr(x)
+    return (jnp.linalg.cholesky(a), jax.scipy.linalg.solve_triangular(x, b, lower=True, trans="T"), jnp.linalg.solve(x, b), q, r,
+            jnp.linalg.eigvalsh(a), jnp.linalg.svd(x, compute_uv=False))
+
+
+def kernel_turned(x, k):
+    return lax.conv_general_dilated(x, k, (2, 1), ((1, 0), (0, 2)), (1, 2), (2, 1), dimension_numbers=("NHWC", "WHIO", "NHWC"))
+
+
+def two_arrays(x, y):
+    return (lax.reduce((x, y), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (1,)),
+            lax.reduce((x, y), (0.0, 0.0), lambda a, b: (a[0] + b[0] + a[1] * b[1], a[1] + b[1]), (0,)))
+
+
+keep("sort", ordered, jnp.asarray([0.5, -1, 2, -0.25], jnp.float32), normal(4), jnp.asarray([1, 0, 1, 0], jnp.int32))
+keep("scatter", scattered, normal(4, 3), normal(2, 3), jnp.asarray([2, -4], jnp.int32), grad=False)
+keep("windows", windows, normal(3, 5))
+keep("bits", bits, normal(3), grad=False)
+keep("linear algebra", matrices, normal(3, 3), normal(3))
+keep("a turned kernel", kernel_turned, normal(1, 6, 5, 2), normal(3, 2, 2, 3))
+keep("two arrays", two_arrays, normal(2, 3), normal(2, 3))
+keep("switch", lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.exp], x), jnp.int32(1), normal(3))
+
+refuse("a draw without a key", lambda x: lax.rng_uniform(0.0, x, (2,)), normal())
+refuse("a custom call", jnp.linalg.eigvals, normal(2, 2))
 
 first = jax.export.export(jax.jit(mlp))([(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(4))
 FORMS = [{"name": "StableHLO 1.13", "bytecode": text64(stablehlo.serialize_portable_artifact_str(first.mlir_module(), "1.13.0"))},

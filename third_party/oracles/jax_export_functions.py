@@ -205,7 +205,6 @@ for name, cell in [("LSTMCell", nn.LSTMCell(3)), ("GRUCell", nn.GRUCell(3)), ("M
 line("flax.linen.Dropout", lambda k, x: nn.Dropout(0.4, deterministic=False).apply({}, x, rngs={"dropout": k}), KEY, X)
 line("flax.linen.max_pool", lambda x: nn.max_pool(x, (2, 2), (2, 1)), IMAGE)
 line("flax.linen.avg_pool", lambda x: nn.avg_pool(x, (2, 2), (2, 1), "SAME"), IMAGE)
-line("flax.linen.min_pool", lambda x: nn.min_pool(x, (2, 2)), IMAGE)
 line("flax.linen.BatchNorm(train)", lambda x: nn.BatchNorm(use_running_average=False).init_with_output(jax.random.key(0), x)[0], M)
 
 for name in ["adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "adan", "amsgrad", "fromage", "lamb", "lars", "lion", "nadam",
@@ -243,7 +242,7 @@ for name, d in {
     "MultivariateNormalTri": lambda: distrax.MultivariateNormalTri(X[:3], jnp.tril(D)), "Laplace": lambda: distrax.Laplace(X, P), "Logistic": lambda: distrax.Logistic(X, P),
     "Gumbel": lambda: distrax.Gumbel(X, P), "Uniform": lambda: distrax.Uniform(X, X + P), "Gamma": lambda: distrax.Gamma(P, Q), "Beta": lambda: distrax.Beta(P, Q),
     "Dirichlet": lambda: distrax.Dirichlet(P), "VonMises": lambda: distrax.VonMises(X, P), "Bernoulli": lambda: distrax.Bernoulli(X), "Categorical": lambda: distrax.Categorical(M),
-    "OneHotCategorical": lambda: distrax.OneHotCategorical(M), "Multinomial": lambda: distrax.Multinomial(X, total_count=4), "EpsilonGreedy": lambda: distrax.EpsilonGreedy(X, 0.1),
+    "OneHotCategorical": lambda: distrax.OneHotCategorical(M), "Multinomial": lambda: distrax.Multinomial(logits=X, total_count=4), "EpsilonGreedy": lambda: distrax.EpsilonGreedy(X, 0.1),
     "Softmax": lambda: distrax.Softmax(X, 0.5), "Greedy": lambda: distrax.Greedy(X), "MixtureSameFamily": lambda: distrax.MixtureSameFamily(
         distrax.Categorical(X), distrax.Normal(X, P)), "Independent": lambda: distrax.Independent(distrax.Normal(M, 1 + M * M)),
 }.items():
