@@ -2,6 +2,7 @@ package stablehlo_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,14 +21,20 @@ type publicFunction struct {
 	number   int
 }
 
-// notTaken are the functions that cannot be read, with the reason.
-var notTaken = map[string]string{}
+// notTaken are the functions that are refused, with the reason.
+var notTaken = map[string]string{
+	"jax.lax.approx_max_k":             `calls of "ApproxTopK" are not known here`,
+	"jax.numpy.linalg.eigvals":         `calls of "lapack_sgeev_ffi" are not known here`,
+	"jax.lax.linalg.tridiagonal_solve": `calls of "lapack_sgtsv_ffi" are not known here`,
+}
 
-// noGradient are the functions that have values here and no gradients, with the reason.
-var noGradient = map[string]string{}
+// loops are functions whose derivative is a rule of JAX that the file does not hold: what it holds is a while loop.
+var loops = []string{"jax.lax.igamma", "jax.lax.igammac", "jax.scipy.special.expi", "jax.scipy.special.exp1",
+	"jax.scipy.special.expn", "jax.scipy.special.hyp1f1", "jax.scipy.sparse.linalg.cg", "jax.scipy.sparse.linalg.gmres"}
 
-// loose are functions with a larger tolerance, with the reason.
-var loose = map[string]float64{}
+// otherGradients are functions whose gradient is not JAX's: of the first two the file holds the bits that they read, of
+// the others branches that are not taken and that are not finite.
+var otherGradients = []string{"jax.numpy.frexp", "jax.numpy.ldexp", "jax.lax.erf_inv", "jax.scipy.special.fresnel"}
 
 // The public functions that jax_export_functions.py lists have JAX's values and gradients. So have the programs of
 // their gradients. The short form takes one of twenty.
@@ -48,15 +55,14 @@ func TestFunctionsOfJAX(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			within := max(2e-5, loose[c.Name])
 			b := &xlabridge.Reference{}
 			values := func(f *stablehlo.Function, in []*graph.Array) []*graph.Array {
 				out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array { return f.Call(in...) })(in)
 				require.NoError(t, err)
 				return out
 			}
-			equal(t, c.Outputs, values(f, arrays(c.Inputs)), within)
-			if c.Gradients == nil {
+			equal(t, c.Outputs, values(f, arrays(c.Inputs)), 2e-5)
+			if c.Gradients == nil || slices.Contains(otherGradients, c.Name) {
 				return
 			}
 			var free []*graph.Array
@@ -66,17 +72,17 @@ func TestFunctionsOfJAX(t *testing.T) {
 			if c.Gradient != "" {
 				g, err := stablehlo.Parse("gradient.mlir", c.Gradient)
 				require.NoError(t, err)
-				equal(t, c.Gradients, values(g, free), 5*within)
+				equal(t, c.Gradients, values(g, free), 1e-4)
 			}
 			out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array {
 				return c.gradients(f, in)
 			})(arrays(c.Inputs))
-			if why := noGradient[c.Name]; why != "" {
-				require.ErrorContains(t, err, why)
+			if slices.Contains(loops, c.Name) {
+				require.ErrorContains(t, err, "reverse mode does not go through While")
 				return
 			}
 			require.NoError(t, err)
-			equal(t, c.Gradients, out, 5*within)
+			equal(t, c.Gradients, out, 1e-4)
 		})
 	}
 }

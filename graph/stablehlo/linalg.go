@@ -85,12 +85,24 @@ var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Arra
 		return []*graph.Array{v, w, graph.Scalar(0, graph.Int32)}
 	},
 	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		u, w, v := graph.SVD(x[0])
 		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
 			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: full_matrices=False", rows, columns)
 		}
-		u, w, v := graph.SVD(x[0])
+		if m.scalar(o, "mode") == 'N' { // singular values only: the file gives the vectors a shape all the same
+			out, err := resultShapes(o)
+			if err != nil || len(out) != 5 {
+				m.refuse(o, "it has %d results, want 5", len(out))
+			}
+			u, v = matrixZeros(out[2]), matrixZeros(out[3])
+		}
 		return []*graph.Array{x[0], w, u, v, graph.Scalar(0, graph.Int32)}
 	},
+}
+
+// matrixZeros are zeros of the last two axes of a shape.
+func matrixZeros(s graph.Shape) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(s.DType, s.Dims[max(0, len(s.Dims)-2):]...))
 }
 
 // customCall is a call of LAPACK.

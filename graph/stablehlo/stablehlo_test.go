@@ -43,7 +43,8 @@ func array(a oracles.Array) *graph.Array {
 
 // name is NumPy's name of a dtype.
 func name(d graph.DType) string {
-	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int32: "int32",
+	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int16: "int16",
+		graph.Uint16: "uint16", graph.Int32: "int32", graph.Complex64: "complex64",
 		graph.Uint32: "uint32", graph.Float32: "float32", graph.Float16: "float16", graph.BFloat16: "bfloat16"}[d]
 }
 
@@ -62,16 +63,22 @@ func equal(t *testing.T, want []oracles.Array, got []*graph.Array, tolerance flo
 	for i, w := range want {
 		require.Equal(t, name(got[i].DType()), w.DType, "array %d", i)
 		require.Equal(t, w.Shape, append([]int{}, got[i].Dims()...), "array %d", i)
-		tensor, err := graph.ToTensor(got[i])
-		require.NoError(t, err)
-		wanted, err := graph.ToTensor(array(w))
-		require.NoError(t, err)
-		for j, x := range wanted.Floats() {
-			y := tensor.Floats()[j]
-			if x == y || math.IsNaN(x) && math.IsNaN(y) {
-				continue
+		parts := []func(any) *graph.Array{graph.Real, graph.Imag}
+		if got[i].DType() != graph.Complex64 {
+			parts = []func(any) *graph.Array{func(x any) *graph.Array { return x.(*graph.Array) }}
+		}
+		for _, part := range parts {
+			tensor, err := graph.ToTensor(part(got[i]))
+			require.NoError(t, err)
+			wanted, err := graph.ToTensor(part(array(w)))
+			require.NoError(t, err)
+			for j, x := range wanted.Floats() {
+				y := tensor.Floats()[j]
+				if x == y || math.IsNaN(x) && math.IsNaN(y) {
+					continue
+				}
+				require.InDelta(t, x, y, tolerance*max(1, math.Abs(x)), "array %d, element %d", i, j)
 			}
-			require.InDelta(t, x, y, tolerance*max(1, math.Abs(x)), "array %d, element %d", i, j)
 		}
 	}
 }

@@ -80,7 +80,7 @@ def function(name, f, args):
     """A function of jax_export_functions.py: its program and the program of its gradient, where it has one."""
     args = jax.tree.map(jnp.asarray, args)
     out = jax.tree.leaves(jax.jit(f)(*args))
-    record = {"name": name, "text": text_of(jax.export.export(jax.jit(f))(*args)), "inputs": [encode(x) for x in jax.tree.leaves(args)],
+    record = {"name": name, "text": text_of(jax.export.export(jax.jit(f, keep_unused=True))(*args)), "inputs": [encode(x) for x in jax.tree.leaves(args)],
               "outputs": [encode(x) for x in out]}
     of, free = total(f, args)
     if free and any(is_float(x) for x in out):
@@ -89,7 +89,7 @@ def function(name, f, args):
         except (ValueError, TypeError, NotImplementedError) as e:
             print(f"{name} has no gradient: {str(e)[:80]!r}")
         else:
-            text = text_of(jax.export.export(jax.jit(jax.grad(of)))(free))
+            text = text_of(jax.export.export(jax.jit(jax.grad(of), keep_unused=True))(free))
             if len(text) <= MOST:
                 record["gradient"] = text
     return record
