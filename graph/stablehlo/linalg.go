@@ -1,7 +1,7 @@
 package stablehlo
 
 import (
-	"strings"
+	"regexp"
 
 	"xlarun/graph"
 )
@@ -105,27 +105,35 @@ func matrixZeros(s graph.Shape) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(s.DType, s.Dims[max(0, len(s.Dims)-2):]...))
 }
 
+// lapackPattern are functions of float32 and float64.
+var lapackPattern = regexp.MustCompile(`^lapack_[sd](\w+)_ffi$`)
+
 // customCall is a call of LAPACK.
 func customCall(m *importer, o *op, s *scope) []*graph.Array {
 	target := o.target()
-	name := strings.TrimSuffix(strings.TrimPrefix(target, "lapack_s"), "_ffi")
+	name := lapackPattern.ReplaceAllString(target, "$1")
 	x := m.operands(o, s)
-	if strings.HasPrefix(target, "lapack_s") {
-		m.wantMatrices(o, x[:min(1, len(x))])
+	operands := map[string]int{"trsm": 2, "geqrf": 1, "orgqr": 2}[name]
+	if lapack[name] != nil {
+		operands = 1
 	}
+	if operands == 0 || len(x) != operands {
+		m.refuse(o, "calls of %s are not known here", short(target))
+	}
+	m.wantMatrices(o, x[:1])
 	switch {
-	case name == "trsm" && len(x) == 2:
+	case name == "trsm":
 		return solveTriangle(x, m.scalar(o, "side") == 'R', m.scalar(o, "uplo") == 'U', m.scalar(o, "trans_x") != 'N',
 			m.scalar(o, "diag") == 'U')
-	case name == "geqrf" && len(x) == 1: // its first result has R, from which orgqr makes Q
+	case name == "geqrf": // its first result has R, from which orgqr makes Q
 		return m.factor(x[0])
-	case name == "orgqr" && len(x) == 2 && m.factors[x[0]] != nil:
-		return []*graph.Array{m.factors[x[0]]}
-	case lapack[name] != nil && len(x) == 1:
-		return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
+	case name == "orgqr":
+		if q := m.factors[x[0]]; q != nil {
+			return []*graph.Array{q}
+		}
+		m.refuse(o, "its matrix is not the first result of geqrf")
 	}
-	m.refuse(o, "calls of %s are not known here", short(target))
-	return nil
+	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
 }
 
 // factor is LAPACK's geqrf: R, and factors of no use, because orgqr finds Q by R.

@@ -109,3 +109,32 @@ func TestJAXGoesOutAgain(t *testing.T) {
 		})
 	}
 }
+
+// A population goes out and comes back: what was a scan has gradients, and the function maps over one more axis.
+func TestPopulationComesBack(t *testing.T) {
+	member := func(x *graph.Array) *graph.Array {
+		l := graph.Cholesky(graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(graph.Float32, 3)))
+		y := graph.TriangularSolve(l, graph.Sort(x, 1))
+		end, _ := graph.Scan(func(c, row *graph.Array) (*graph.Array, graph.None) {
+			return c.Mul(.5).Add(row).Tanh(), graph.None{}
+		}, graph.Zeros(graph.ShapeOf(graph.Float32, 3)), graph.CumSum(y, 0))
+		return end
+	}
+	shape := graph.ShapeOf(graph.Float32, 2, 3, 3)
+	f := func(in []*graph.Array) []*graph.Array { return []*graph.Array{graph.VMap(member)(in[0])} }
+	g, err := again(t, []graph.Shape{shape}, f)
+	require.NoError(t, err)
+	type results struct{ Value, Gradient, Mapped *graph.Array }
+	of := func(f func(in []*graph.Array) []*graph.Array, x *graph.Array) results {
+		value := func(x *graph.Array) *graph.Array { return f([]*graph.Array{x})[0] }
+		return results{value(x), graph.Grad(func(x *graph.Array) *graph.Array { return value(x).Square().Sum() })(x),
+			graph.VMap(value)(graph.Stack([]*graph.Array{x, x.Mul(2)}, 0))}
+	}
+	out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(x *graph.Array) [2]results {
+		return [2]results{of(f, x), of(func(in []*graph.Array) []*graph.Array { return g.Call(in...) }, x)}
+	})(graph.Linspace(-1, 2, 18).Sin().Reshape(2, 3, 3))
+	require.NoError(t, err)
+	near(t, out[0].Value, out[1].Value)
+	near(t, out[0].Gradient, out[1].Gradient)
+	near(t, out[0].Mapped, out[1].Mapped)
+}

@@ -260,6 +260,19 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, err)
 }
 
+// 30.240: a reversed axis of a kernel.
+func TestReversedKernel(t *testing.T) {
+	f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
+		"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
+		"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = "+
+		"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
+		"tensor<1x2x2x1xf32>\n}")
+	require.NoError(t, err)
+	y := f.Call(graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1), graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2,
+		1, 1))[0]
+	require.Equal(t, "f32[4] {25 35 55 65}", fmt.Sprint(y.Reshape(4)))
+}
+
 // FuzzParse looks for texts that Parse panics on or never ends with.
 func FuzzParse(f *testing.F) {
 	for _, c := range cases(f) {
