@@ -37,7 +37,7 @@ var loops = []string{"jax.lax.igamma", "jax.lax.igammac", "jax.scipy.special.exp
 var otherGradients = []string{"jax.numpy.frexp", "jax.numpy.ldexp", "jax.lax.erf_inv", "jax.scipy.special.fresnel"}
 
 // The public functions that jax_export_functions.py lists have JAX's values and gradients. So have the programs of
-// their gradients. The short form takes one of twenty.
+// their gradients, and what Program.Export writes of them. The short form takes one of twenty.
 func TestFunctionsOfJAX(t *testing.T) {
 	var file struct{ Cases []publicFunction }
 	require.NoError(t, oracles.Read("testdata/jax_export_functions.json.gz", &file))
@@ -62,6 +62,9 @@ func TestFunctionsOfJAX(t *testing.T) {
 				return out
 			}
 			equal(t, c.Outputs, values(f, arrays(c.Inputs)), 2e-5)
+			g, err := again(t, f.Inputs(), func(in []*graph.Array) []*graph.Array { return f.Call(in...) })
+			require.NoError(t, err)
+			equal(t, c.Outputs, values(g, arrays(c.Inputs)), 2e-5)
 			if c.Gradients == nil || slices.Contains(otherGradients, c.Name) {
 				return
 			}
