@@ -14,7 +14,7 @@ var attributed map[string]func(m *importer, o *op, s *scope) []*graph.Array
 func init() {
 	attributed = map[string]func(m *importer, o *op, s *scope) []*graph.Array{
 		"stablehlo.constant": constant, "stablehlo.iota": count, "stablehlo.compare": compare,
-		"stablehlo.convert": convert, "stablehlo.bitcast_convert": convert, "stablehlo.reshape": reshape,
+		"stablehlo.convert": convert, "stablehlo.bitcast_convert": bitcast, "stablehlo.reshape": reshape,
 		"stablehlo.broadcast_in_dim": broadcast, "stablehlo.transpose": transpose, "stablehlo.slice": slice,
 		"stablehlo.concatenate": concatenate, "stablehlo.pad": pad, "stablehlo.reverse": reverse,
 		"stablehlo.dynamic_slice": dynamicSlice, "stablehlo.dynamic_update_slice": dynamicUpdateSlice,
@@ -25,7 +25,8 @@ func init() {
 		"stablehlo.scatter": scatter, "stablehlo.sort": sortBy, "chlo.top_k": topK,
 		"stablehlo.reduce_window": reduceWindow, "stablehlo.select_and_scatter": selectAndScatter,
 		"stablehlo.cholesky": cholesky, "stablehlo.triangular_solve": triangularSolve,
-		"stablehlo.custom_call": customCall,
+		"stablehlo.custom_call": customCall, "stablehlo.reduce_precision": reducePrecision,
+		"stablehlo.rng_bit_generator": rngBitGenerator,
 		// A sharding says on which devices a value lies, and a typed key has one.
 		"sdy.sharding_constraint":        func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
 		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
@@ -100,11 +101,7 @@ func totalOrder(x *graph.Array) *graph.Array {
 }
 
 func convert(m *importer, o *op, s *scope) []*graph.Array {
-	x, to := m.exactly(o, s, 1)[0], m.result(o).DType
-	if o.name == "stablehlo.bitcast_convert" {
-		return []*graph.Array{graph.Bitcast(x, to)}
-	}
-	return []*graph.Array{x.Convert(to)}
+	return []*graph.Array{m.exactly(o, s, 1)[0].Convert(m.result(o).DType)}
 }
 
 func reshape(m *importer, o *op, s *scope) []*graph.Array {

@@ -1,10 +1,20 @@
 package stablehlo
 
 import (
-	"strings"
+	"regexp"
 
 	"xlarun/graph"
 )
+
+// wantMatrices refuses operands that are no matrices or stacks of them.
+func (m *importer) wantMatrices(o *op, x []*graph.Array) []*graph.Array {
+	for _, a := range x {
+		if a.Rank() < 2 {
+			m.refuse(o, "it has %s, want matrices", a.Shape())
+		}
+	}
+	return x
+}
 
 // matrices applies a function of single matrices to arrays with leading axes.
 func matrices(rank int, f func(x []*graph.Array) []*graph.Array, x []*graph.Array) []*graph.Array {
@@ -15,7 +25,7 @@ func matrices(rank int, f func(x []*graph.Array) []*graph.Array, x []*graph.Arra
 }
 
 func cholesky(m *importer, o *op, s *scope) []*graph.Array {
-	x := m.exactly(o, s, 1)
+	x := m.wantMatrices(o, m.exactly(o, s, 1))
 	lower := o.word("lower") == "true"
 	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
 		l := graph.Cholesky(triangle(x[0], lower))
@@ -35,7 +45,7 @@ func triangle(x *graph.Array, lower bool) *graph.Array {
 }
 
 func triangularSolve(m *importer, o *op, s *scope) []*graph.Array {
-	x := m.exactly(o, s, 2)
+	x := m.wantMatrices(o, m.exactly(o, s, 2))
 	return solveTriangle(x, o.word("left_side") != "true", o.word("lower") != "true", o.word("transpose_a") !=
 		"NO_TRANSPOSE", o.word("unit_diagonal") == "true")
 }
@@ -75,33 +85,55 @@ var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Arra
 		return []*graph.Array{v, w, graph.Scalar(0, graph.Int32)}
 	},
 	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
+		u, w, v := graph.SVD(x[0])
 		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
 			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: full_matrices=False", rows, columns)
 		}
-		u, w, v := graph.SVD(x[0])
+		if m.scalar(o, "mode") == 'N' { // singular values only: the file gives the vectors a shape all the same
+			out, err := resultShapes(o)
+			if err != nil || len(out) != 5 {
+				m.refuse(o, "it has %d results, want 5", len(out))
+			}
+			u, v = matrixZeros(out[2]), matrixZeros(out[3])
+		}
 		return []*graph.Array{x[0], w, u, v, graph.Scalar(0, graph.Int32)}
 	},
 }
 
+// matrixZeros are zeros of the last two axes of a shape.
+func matrixZeros(s graph.Shape) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(s.DType, s.Dims[max(0, len(s.Dims)-2):]...))
+}
+
+// lapackPattern are functions of float32 and float64.
+var lapackPattern = regexp.MustCompile(`^lapack_[sd](\w+)_ffi$`)
+
 // customCall is a call of LAPACK.
 func customCall(m *importer, o *op, s *scope) []*graph.Array {
 	target := o.target()
-	name := strings.TrimSuffix(strings.TrimPrefix(target, "lapack_s"), "_ffi")
+	name := lapackPattern.ReplaceAllString(target, "$1")
 	x := m.operands(o, s)
+	operands := map[string]int{"trsm": 2, "geqrf": 1, "orgqr": 2}[name]
+	if lapack[name] != nil {
+		operands = 1
+	}
+	if operands == 0 || len(x) != operands {
+		m.refuse(o, "calls of %s are not known here", short(target))
+	}
+	m.wantMatrices(o, x[:1])
 	switch {
-	case len(x) == 0:
-	case name == "trsm" && len(x) == 2:
+	case name == "trsm":
 		return solveTriangle(x, m.scalar(o, "side") == 'R', m.scalar(o, "uplo") == 'U', m.scalar(o, "trans_x") != 'N',
 			m.scalar(o, "diag") == 'U')
-	case name == "geqrf" && len(x) == 1: // its first result has R, from which orgqr makes Q
+	case name == "geqrf": // its first result has R, from which orgqr makes Q
 		return m.factor(x[0])
-	case name == "orgqr" && len(x) == 2 && m.factors[x[0]] != nil:
-		return []*graph.Array{m.factors[x[0]]}
-	case lapack[name] != nil && x[0].Rank() >= 2 && len(x) == 1:
-		return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
+	case name == "orgqr":
+		if q := m.factors[x[0]]; q != nil {
+			return []*graph.Array{q}
+		}
+		m.refuse(o, "its matrix is not the first result of geqrf")
 	}
-	m.refuse(o, "calls of %s are not known here", short(target))
-	return nil
+	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
 }
 
 // factor is LAPACK's geqrf: R, and factors of no use, because orgqr finds Q by R.

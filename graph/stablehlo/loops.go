@@ -9,9 +9,6 @@ import (
 
 // while is a loop. A loop with a counter is a scan, which has gradients.
 func while(m *importer, o *op, s *scope) []*graph.Array {
-	if o.inits == nil {
-		o.inits = o.names()
-	}
 	init := make([]*graph.Array, len(o.inits))
 	for i, name := range o.inits {
 		init[i] = m.value(o, s, name)

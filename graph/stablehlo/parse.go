@@ -30,7 +30,7 @@ type op struct {
 	name    string   // "stablehlo.add"
 	head    string   // operands and attributes
 	types   string   // after the last colon
-	inits   []string // of a while loop: the values that its parameters begin with
+	inits   []string // the values that the parameters of a while loop begin with
 	regions []region
 }
 
@@ -349,6 +349,7 @@ func (r *reader) generic(o *op) error {
 			rest, o.types = rest[:i], rest[i+3:]
 		}
 		o.head += rest
+		o.inits = o.names()
 		return nil
 	}
 }

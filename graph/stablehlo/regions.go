@@ -29,7 +29,8 @@ func (o *op) single() (name string, ok bool) {
 	return "", false
 }
 
-// combine applies a region of scalars to the elements of arrays, which have equal dims.
+// combine applies a region of scalars to the elements of arrays, which have equal dims. It combines the first half of
+// them with the second.
 func (m *importer) combine(o *op, s *scope, args ...*graph.Array) []*graph.Array {
 	dims := args[0].Dims()
 	flat := make([]*graph.Array, len(args))
@@ -37,6 +38,9 @@ func (m *importer) combine(o *op, s *scope, args ...*graph.Array) []*graph.Array
 		flat[i] = a.Reshape(a.Size())
 	}
 	out := graph.VMap(func(args []*graph.Array) []*graph.Array { return m.region(o, 0, s, args) })(flat)
+	if 2*len(out) != len(args) {
+		m.refuse(o, "its region returns %d values of %d, want half as many", len(out), len(args))
+	}
 	for i := range out {
 		out[i] = out[i].Reshape(dims...)
 	}

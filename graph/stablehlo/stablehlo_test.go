@@ -27,7 +27,7 @@ func cases(t testing.TB) []exported {
 	t.Helper()
 	var file struct{ Cases []exported }
 	require.NoError(t, oracles.Read("testdata/jax_export.json.gz", &file))
-	require.Len(t, file.Cases, 20)
+	require.Len(t, file.Cases, 28)
 	return file.Cases
 }
 
@@ -43,7 +43,8 @@ func array(a oracles.Array) *graph.Array {
 
 // name is NumPy's name of a dtype.
 func name(d graph.DType) string {
-	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int32: "int32",
+	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int16: "int16",
+		graph.Uint16: "uint16", graph.Int32: "int32", graph.Complex64: "complex64",
 		graph.Uint32: "uint32", graph.Float32: "float32", graph.Float16: "float16", graph.BFloat16: "bfloat16"}[d]
 }
 
@@ -62,16 +63,22 @@ func equal(t *testing.T, want []oracles.Array, got []*graph.Array, tolerance flo
 	for i, w := range want {
 		require.Equal(t, name(got[i].DType()), w.DType, "array %d", i)
 		require.Equal(t, w.Shape, append([]int{}, got[i].Dims()...), "array %d", i)
-		tensor, err := graph.ToTensor(got[i])
-		require.NoError(t, err)
-		wanted, err := graph.ToTensor(array(w))
-		require.NoError(t, err)
-		for j, x := range wanted.Floats() {
-			y := tensor.Floats()[j]
-			if x == y || math.IsNaN(x) && math.IsNaN(y) {
-				continue
+		parts := []func(any) *graph.Array{graph.Real, graph.Imag}
+		if got[i].DType() != graph.Complex64 {
+			parts = []func(any) *graph.Array{func(x any) *graph.Array { return x.(*graph.Array) }}
+		}
+		for _, part := range parts {
+			tensor, err := graph.ToTensor(part(got[i]))
+			require.NoError(t, err)
+			wanted, err := graph.ToTensor(part(array(w)))
+			require.NoError(t, err)
+			for j, x := range wanted.Floats() {
+				y := tensor.Floats()[j]
+				if x == y || math.IsNaN(x) && math.IsNaN(y) {
+					continue
+				}
+				require.InDelta(t, x, y, tolerance*max(1, math.Abs(x)), "array %d, element %d", i, j)
 			}
-			require.InDelta(t, x, y, tolerance*max(1, math.Abs(x)), "array %d, element %d", i, j)
 		}
 	}
 }
@@ -87,10 +94,10 @@ func (e exported) floats() (places []int) {
 }
 
 // 30.10: functions that JAX exported have JAX's values and gradients, here and in XLA.
-// Five cases are one program.
+// Seven cases are one program.
 func TestJAX(t *testing.T) {
 	client := xlatest.Open(t, 1)
-	for some := range slices.Chunk(cases(t), 5) {
+	for some := range slices.Chunk(cases(t), 7) {
 		var in [][]*graph.Array
 		var functions []*stablehlo.Function
 		for _, c := range some {
@@ -185,19 +192,39 @@ const head = "module @m {\n  func.func public @main(%arg0: tensor<3xf32>) -> (te
 
 const tail = "return %0 : tensor<3xf32>\n}\n}"
 
+const scatterText = head + `%i = stablehlo.constant dense<0> : tensor<1x1xi32>
+%0 = "stablehlo.scatter"(%arg0, %i, %arg0) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], ` +
+	`scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+^bb0(%a: tensor<f32>, %b: tensor<f32>):
+REGION
+}) : (tensor<3xf32>, tensor<1x1xi32>, tensor<3xf32>) -> tensor<3xf32>
+` + tail
+
+const sortText = head + `%0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+^bb0(%a: tensor<f32>, %b: tensor<f32>):
+REGION
+}) : (tensor<3xf32>) -> tensor<3xf32>
+` + tail
+
 // 30.12: what cannot be read is one sentence with the file, the line and the op.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "f.mlir has no function @main"},
 		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
-		{"unknown op", head + "%0 = stablehlo.cholesky %arg0, lower = true : tensor<3xf32>\n" + tail,
-			"f.mlir:3: stablehlo.cholesky: this op is not known here"},
+		{"unknown op", head + "%0 = stablehlo.rng %arg0, distribution = UNIFORM : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.rng: this op is not known here"},
+		{"wrong operand", head + "%0 = stablehlo.cholesky %arg0, lower = true : tensor<3xf32>\n" + tail,
+			"f.mlir:3: stablehlo.cholesky: it has f32[3], want matrices"},
 		{"custom call", head + "%0 = stablehlo.custom_call @Qr(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" +
 			"return %0 : tensor<3xf32>\n}\n}", "f.mlir:3: stablehlo.custom_call"},
-		{"scatter", head + "%0 = \"stablehlo.scatter\"(%arg0, %arg0, %arg0) <{a = #b<c = [0]>}> ({\n" +
-			"^bb0(%a: tensor<f32>, %b: tensor<f32>):\nstablehlo.return %b : tensor<f32>\n}) : (tensor<3xf32>, " +
-			"tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>\nreturn %0 : tensor<3xf32>\n}\n}",
-			"f.mlir:3: stablehlo.scatter: this op is not known here"},
+		{"scatter by two ops", strings.Replace(scatterText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
+			"%d = stablehlo.add %c, %b : tensor<f32>\nstablehlo.return %d : tensor<f32>", 1),
+			"f.mlir:4: stablehlo.scatter: its region is known only if it is one op of add"},
+		{"sort by sums", strings.Replace(sortText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
+			"%d = stablehlo.compare LT, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>\nstablehlo.return %d : "+
+			"tensor<i1>", 1), "f.mlir:3: stablehlo.sort: its comparison is no order of numbers that is known here"},
+		{"two blocks", strings.Replace(sortText, "REGION", "^bb1(%c: tensor<f32>):\nstablehlo.return %c : tensor<f32>",
+			1), "f.mlir:5: got \"^bb1(%c: tensor<f32>):\", want regions of one block"},
 		{"cut off", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<3xf32>", "the file ends inside of a function"},
 		{"no return", head + "}\n}", "a function has no return"},
 		{"other shape", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>\n" + tail,
@@ -209,11 +236,6 @@ func TestRefusals(t *testing.T) {
 		{"dtype", "func.func @main(%arg0: tensor<complex<f64>>) -> tensor<f32> {\n}", "dtype that is not known here"},
 		{"transform", head + "%0 = stablehlo.fft %arg0, type = DCT, length = [3] : tensor<3xf32>\n" + tail,
 			"f.mlir:3: stablehlo.fft: its type is \"DCT\", want FFT"},
-		{"30.240 one reversed axis of two", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> " +
-			"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->" +
-			"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = " +
-			"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : " +
-			"tensor<1x2x2x1xf32>\n}", "reverse is not known here"},
 		{"short constant", head + "%0 = stablehlo.constant dense<\"0x0000\"> : tensor<3xf32>\n" + tail,
 			"the constant has 2 bytes"},
 		{"constant", head + "%0 = stablehlo.constant dense<x> : tensor<3xf32>\n" + tail,
@@ -236,6 +258,19 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, graph.Try(func() { f.Call() }), "got 0 arrays, want 1")
 	_, err = stablehlo.Read("testdata/none.mlir")
 	require.Error(t, err)
+}
+
+// 30.240: a reversed axis of a kernel.
+func TestReversedKernel(t *testing.T) {
+	f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
+		"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
+		"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = "+
+		"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
+		"tensor<1x2x2x1xf32>\n}")
+	require.NoError(t, err)
+	y := f.Call(graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1), graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2,
+		1, 1))[0]
+	require.Equal(t, "f32[4] {25 35 55 65}", fmt.Sprint(y.Reshape(4)))
 }
 
 // FuzzParse looks for texts that Parse panics on or never ends with.
@@ -311,10 +346,11 @@ func TestLookAlikes(t *testing.T) {
 		{"30.141 two turns up to 2", loop("2.0"), "f32[3] {4 20 12}", ""},
 		{"30.142 argmax", argmax(), "i32[] 1", ""},
 		{"30.143 argmin", argmax("GT", "LT", "0xFF800000", "0x7F800000"), "i32[] 0", ""},
-		{"30.144 indices the other way round", argmax("%8, %i, %j", "%8, %j, %i"), "", "is not known here"},
-		{"30.145 values the other way round", argmax("GT, %x, %y", "GT, %y, %x"), "", "is not known here"},
-		{"30.146 a maximum of at least 4", argmax("0xFF800000", "4.0"), "", "only with the initial values"},
-		{"30.147 an index of at least 9", argmax("dense<0> :", "dense<9> :"), "", "only with the initial values"},
+		{"30.144 indices the other way round", argmax("%8, %i, %j", "%8, %j, %i"), "i32[] 0", ""},
+		{"30.145 values the other way round", argmax("GT, %x, %y", "GT, %y, %x"), "i32[] 0", ""},
+		{"30.146 a maximum of at least 4", argmax("0xFF800000", "4.0"), "i32[] 1", ""},
+		{"30.147 a maximum of at least 9", argmax("0xFF800000", "9.0"), "i32[] 0", ""},
+		{"30.148 an index of at least 9", argmax("dense<0> :", "dense<9> :"), "i32[] 1", ""},
 	} {
 		f, err := stablehlo.Parse("f.mlir", c.text)
 		if err == nil {

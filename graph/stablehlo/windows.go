@@ -102,8 +102,8 @@ func (m *importer) reduceWindowBy(o *op, s *scope, w window, x, init []*graph.Ar
 		m.refuse(o, "it has %d regions, want one", len(o.regions))
 	}
 	out, err := resultShapes(o)
-	if err != nil || len(out) != len(x) {
-		m.refuse(o, "it has %d types of results, want %d", len(out), len(x))
+	if err != nil || len(out) != len(x) || out[0].Rank() != len(w.size) {
+		m.refuse(o, "it has %d types of results, want %d with %d axes", len(out), len(x), len(w.size))
 	}
 	elements := 1
 	for _, n := range w.size {

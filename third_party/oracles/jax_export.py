@@ -5,9 +5,14 @@
 "outputs" are leaves in JAX's order. "gradients" are those of the sum of all float outputs by each float input, or missing where JAX
 has none. "forms" are the first case in other forms: of StableHLO 1.13, and of Exported.serialize, which needs flatbuffers. "refused"
 have ops that are not known.
+
+The public functions of jax_export_functions.py go to OUTPUT_DIR/jax_export_functions.json.gz: {"versions": {...}, "cases": [{"name",
+"text", "inputs", "outputs", "gradients", "gradient"}...]}. "gradient" is the program of the gradients, a function of the float inputs; a
+long one is left out.
 """
 import base64
 import os
+import re
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +20,15 @@ import numpy as np
 from jax import lax
 from jaxlib.mlir.dialects import stablehlo
 
+import jax_export_functions
 from common import encode, out_dir, versions, write
 
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")  # no paths in the bytecode
 
 RNG = np.random.default_rng(7)
 CASES, REFUSED = [], []
+MOST = 6000  # characters of the program of a gradient that is kept: the file is to be small
+PLACE = re.compile(r' \{jax\.result_info = "[^"]*"\}| loc\((?:unknown|#loc\d*|"[^"]*"(?:\(#loc\d+\))?)\)')
 
 
 def text64(data):
@@ -31,26 +39,60 @@ def normal(*shape):
     return jnp.asarray(RNG.standard_normal(shape), jnp.float32)
 
 
+def is_float(x):
+    return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def text_of(exported):
+    """The text without places in the source, names of results and blanks at the margin."""
+    lines = [line.strip() for line in exported.mlir_module().split("\n") if line.strip() and not line.startswith("#loc")]
+    return PLACE.sub("", "\n".join(lines))
+
+
+def total(f, args):
+    """The sum of all float outputs as a function of the float leaves, and those leaves."""
+    leaves, tree = jax.tree.flatten(args)
+    floats = [i for i, x in enumerate(leaves) if is_float(x)]
+
+    def of(free):
+        all = list(leaves)
+        for i, x in zip(floats, free):
+            all[i] = x
+        return sum(jnp.sum(x) for x in jax.tree.leaves(f(*jax.tree.unflatten(tree, all))) if is_float(x))
+
+    return of, [leaves[i] for i in floats]
+
+
 def keep(name, f, *args, grad=True):
     exported = jax.export.export(jax.jit(f))(*args)
-    leaves, tree = jax.tree.flatten(args)
     # Lines that begin with #loc hold the places of the source; the references to them stay.
     text = "\n".join(line for line in exported.mlir_module().split("\n") if not line.startswith("#loc"))
-    data = [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
+    data = [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in jax.tree.leaves(args)]
     case = {"name": name, "text": text, "bytecode": text64(exported.mlir_module_serialized), "inputs": [encode(x) for x in data],
             "outputs": [encode(x) for x in jax.tree.leaves(jax.jit(f)(*args))]}
     if grad:
-        floats = [i for i, x in enumerate(leaves) if jnp.issubdtype(x.dtype, jnp.floating)]
-
-        def total(free):
-            all = list(leaves)
-            for i, x in zip(floats, free):
-                all[i] = x
-            out = jax.tree.leaves(f(*jax.tree.unflatten(tree, all)))
-            return sum(jnp.sum(x) for x in out if jnp.issubdtype(x.dtype, jnp.floating))
-
-        case["gradients"] = [encode(g) for g in jax.jit(jax.grad(total))([leaves[i] for i in floats])]
+        of, free = total(f, args)
+        case["gradients"] = [encode(g) for g in jax.jit(jax.grad(of))(free)]
     CASES.append(case)
+
+
+def function(name, f, args):
+    """A function of jax_export_functions.py: its program and the program of its gradient, where it has one."""
+    args = jax.tree.map(jnp.asarray, args)
+    out = jax.tree.leaves(jax.jit(f)(*args))
+    record = {"name": name, "text": text_of(jax.export.export(jax.jit(f, keep_unused=True))(*args)), "inputs": [encode(x) for x in jax.tree.leaves(args)],
+              "outputs": [encode(x) for x in out]}
+    of, free = total(f, args)
+    if free and any(is_float(x) for x in out):
+        try:
+            record["gradients"] = [encode(g) for g in jax.jit(jax.grad(of))(free)]
+        except (ValueError, TypeError, NotImplementedError) as e:
+            print(f"{name} has no gradient: {str(e)[:80]!r}")
+        else:
+            text = text_of(jax.export.export(jax.jit(jax.grad(of), keep_unused=True))(free))
+            if len(text) <= MOST:
+                record["gradient"] = text
+    return record
 
 
 def refuse(name, f, *args):
@@ -154,9 +196,54 @@ keep("typed key", lambda key: jax.random.uniform(key, (3,)), jax.random.key(5), 
 keep("booleans", lambda x: (x & jnp.asarray([True, False, True] * 5), x | jnp.asarray([True])), jnp.asarray([True, False, False] * 5),
      grad=False)
 
-refuse("sort", jnp.sort, normal(3))
-refuse("scatter", lambda x: x.at[1].set(0), normal(3))
-refuse("a custom call", jnp.linalg.qr, normal(2, 2))
+
+
+def ordered(x, y, n):
+    return jnp.sort(x), lax.sort((n, x, y), num_keys=2), jnp.argsort(-x), lax.top_k(x, 2), jnp.searchsorted(jnp.sort(x), y)
+
+
+def scattered(x, y, i):
+    return x.at[i].set(y), x.at[i, 1].add(y[:, 0]), x.at[:, i].max(0.5), x.at[1:3].apply(jnp.sin), x.at[i].subtract(y)
+
+
+def windows(x):
+    pooled = jax.grad(lambda x: jnp.sum(lax.reduce_window(x, -jnp.inf, lax.max, (2, 3), (1, 2), "SAME") ** 2))(x)
+    return jnp.cumsum(x, 1), lax.cumprod(x, 0, reverse=True), lax.cummax(x, 1), lax.cumlogsumexp(x, 1), pooled
+
+
+def bits(x):
+    b = lax.bitcast_convert_type(x, jnp.uint8)
+    key = jax.random.wrap_key_data(jnp.asarray([1, 2, 3, 4], jnp.uint32), impl="rbg")
+    return b, lax.bitcast_convert_type(b, jnp.float32), lax.reduce_precision(x, 5, 4), jax.random.uniform(key, (7,)), jax.random.bits(key, (3,), "uint8")
+
+
+def matrices(x, b):
+    a = x @ x.T + 2 * jnp.eye(3)
+    q, r = jnp.linalg.qr(x)
+    return (jnp.linalg.cholesky(a), jax.scipy.linalg.solve_triangular(x, b, lower=True, trans="T"), jnp.linalg.solve(x, b), q, r,
+            jnp.linalg.eigvalsh(a), jnp.linalg.svd(x, compute_uv=False))
+
+
+def kernel_turned(x, k):
+    return lax.conv_general_dilated(x, k, (2, 1), ((1, 0), (0, 2)), (1, 2), (2, 1), dimension_numbers=("NHWC", "WHIO", "NHWC"))
+
+
+def two_arrays(x, y):
+    return (lax.reduce((x, y), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (1,)),
+            lax.reduce((x, y), (0.0, 0.0), lambda a, b: (a[0] + b[0] + a[1] * b[1], a[1] + b[1]), (0,)))
+
+
+keep("sort", ordered, jnp.asarray([0.5, -1, 2, -0.25], jnp.float32), normal(4), jnp.asarray([1, 0, 1, 0], jnp.int32))
+keep("scatter", scattered, normal(4, 3), normal(2, 3), jnp.asarray([2, -4], jnp.int32), grad=False)
+keep("windows", windows, normal(3, 5))
+keep("bits", bits, normal(3), grad=False)
+keep("linear algebra", matrices, normal(3, 3), normal(3))
+keep("a turned kernel", kernel_turned, normal(1, 6, 5, 2), normal(3, 2, 2, 3))
+keep("two arrays", two_arrays, normal(2, 3), normal(2, 3))
+keep("switch", lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.exp], x), jnp.int32(1), normal(3))
+
+refuse("a draw without a key", lambda x: lax.rng_uniform(0.0, x, (2,)), normal())
+refuse("a custom call", jnp.linalg.eigvals, normal(2, 2))
 
 first = jax.export.export(jax.jit(mlp))([(normal(4, 8), normal(8)), (normal(8, 3), normal(3))], normal(4))
 FORMS = [{"name": "StableHLO 1.13", "bytecode": text64(stablehlo.serialize_portable_artifact_str(first.mlir_module(), "1.13.0"))},
@@ -164,3 +251,6 @@ FORMS = [{"name": "StableHLO 1.13", "bytecode": text64(stablehlo.serialize_porta
 
 write(os.path.join(out_dir(__doc__), "jax_export.json.gz"),
       {"versions": versions("flatbuffers"), "cases": CASES, "forms": FORMS, "refused": REFUSED})
+
+write(os.path.join(out_dir(__doc__), "jax_export_functions.json.gz"),
+      {"versions": versions("flax", "optax", "distrax", "equinox"), "cases": [function(*f) for f in jax_export_functions.functions()]})

@@ -1,6 +1,7 @@
 package bytecode
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -38,8 +39,10 @@ const (
 	booleanAttribute    = 2
 	directionAttribute  = 3
 	comparisonAttribute = 4
+	dictionaryAttribute = 6
 	fftAttribute        = 7
 	integerAttribute    = 9
+	rngAttribute        = 12
 	stringAttribute     = 14
 	tensorAttribute     = 15
 	typeAttribute       = 17
@@ -47,8 +50,9 @@ const (
 
 // The codes of MLIR's own attributes that are asked for.
 const (
-	builtinString = 2
-	builtinName   = 14 // a location that is a name
+	builtinDictionary = 1
+	builtinString     = 2
+	builtinName       = 14 // a location that is a name
 )
 
 // attribute returns the content of an attribute of VHLO, whose code must be the one wanted.
@@ -84,6 +88,39 @@ func (m *module) integer(index uint64) int64 {
 		return int64(c.byte())
 	}
 	return c.signed()
+}
+
+// truth is an attribute with a truth value.
+func (m *module) truth(index uint64) bool { return m.attribute(index, booleanAttribute).number() != 0 }
+
+// builtin is the content of one of MLIR's own attributes; nil if it has another code.
+func (m *module) builtin(index, want uint64) *cursor {
+	e := at(m.attributes, index, "attribute")
+	c := &cursor{"attribute section", e.data}
+	if e.dialect != "builtin" || !e.coded || c.number() != want {
+		return nil
+	}
+	return c
+}
+
+// config are the numbers in the configuration of a custom call, as text: "side = 76, uplo = 76". index is the
+// dictionary of the op's other attributes.
+func (m *module) config(index uint64) string {
+	var words []string
+	if c := m.builtin(index, builtinDictionary); c != nil {
+		for n := c.count(); n > 0; n-- {
+			name, value := m.builtin(c.number(), builtinString), c.number()
+			if name == nil || at(m.strings, name.number(), "string") != "mhlo.backend_config" {
+				continue
+			}
+			d := m.attribute(value, dictionaryAttribute)
+			for k := d.count(); k > 0; k-- {
+				key, value := m.text(d.number()), d.number()
+				words = append(words, fmt.Sprintf("%s = %d", word(key), m.integer(value)))
+			}
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // maxList bounds the numbers of one attribute, such as dimensions: one number may stand for all of them.
@@ -159,14 +196,11 @@ func (m *module) function(index uint64) (inputs, outputs []uint64) {
 
 // label is the name of a location, "" if it has none.
 func (m *module) label(index uint64) string {
-	e := at(m.attributes, index, "attribute")
-	c := &cursor{"attribute section", e.data}
-	if e.dialect != "builtin" || !e.coded || c.number() != builtinName {
+	c := m.builtin(index, builtinName)
+	if c == nil {
 		return ""
 	}
-	e = at(m.attributes, c.number(), "attribute")
-	c = &cursor{"attribute section", e.data}
-	if e.dialect != "builtin" || !e.coded || c.number() != builtinString {
+	if c = m.builtin(c.number(), builtinString); c == nil {
 		return ""
 	}
 	return at(m.strings, c.number(), "string")

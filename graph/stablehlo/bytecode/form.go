@@ -20,6 +20,7 @@ type attributes struct {
 
 func (a attributes) list(name string) []int64    { return a.m.list(a.at[name]) }
 func (a attributes) integer(name string) int64   { return a.m.integer(a.at[name]) }
+func (a attributes) truth(name string) bool      { return a.m.truth(a.at[name]) }
 func (a attributes) text(name string) string     { return a.m.text(a.at[name]) }
 func (a attributes) brackets(name string) string { return brackets(a.list(name)) }
 
@@ -91,6 +92,31 @@ var forms = map[string]form{
 		gatherHead},
 	"gather_v2": {"collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims operand_batching_dims " +
 		"slice_sizes start_index_map start_indices_batching_dims", gatherHead},
+	"scatter_v1": {"index_vector_dim indices_are_sorted inserted_window_dims scatter_dims_to_operand_dims " +
+		"unique_indices update_window_dims", scatterHead},
+	"scatter_v2": {"index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims " +
+		"scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices update_window_dims", scatterHead},
+	"sort_v1": {"dimension is_stable", func(w *writer, o *operation, a attributes) string {
+		return fmt.Sprintf("(%s) <{dimension = %d : i64}>", w.operands(o), a.integer("dimension"))
+	}},
+	"reduce_window_v1": {"base_dilations padding window_dilations window_dimensions window_strides",
+		func(w *writer, o *operation, a attributes) string {
+			return fmt.Sprintf("(%s) <{base_dilations = %s, padding = %s, window_dilations = %s, window_dimensions = %s, "+
+				"window_strides = %s}>", w.operands(o), a.brackets("base_dilations"), a.brackets("padding"),
+				a.brackets("window_dilations"), a.brackets("window_dimensions"), a.brackets("window_strides"))
+		}},
+	"select_and_scatter_v1": {"padding window_dimensions window_strides",
+		func(w *writer, o *operation, a attributes) string {
+			return fmt.Sprintf("(%s) <{padding = %s, window_dimensions = %s, window_strides = %s}>", w.operands(o),
+				a.brackets("padding"), a.brackets("window_dimensions"), a.brackets("window_strides"))
+		}},
+	"rng_bit_generator_v1": {"rng_algorithm", func(w *writer, o *operation, a attributes) string {
+		return " " + w.operands(o) + ", algorithm = " + w.word(a.at["rng_algorithm"], rngAttribute, "DEFAULT",
+			"THREE_FRY", "PHILOX")
+	}},
+	"reduce_precision_v1": {"exponent_bits mantissa_bits", func(w *writer, o *operation, a attributes) string {
+		return fmt.Sprintf(" %s, format = e%dm%d", w.operands(o), a.integer("exponent_bits"), a.integer("mantissa_bits"))
+	}},
 	"fft_v1": {"fft_length fft_type", func(w *writer, o *operation, a attributes) string {
 		kind := w.word(a.at["fft_type"], fftAttribute, "FFT", "IFFT", "RFFT", "IRFFT")
 		return " " + w.operands(o) + ", type = " + kind + ", length = " + a.brackets("fft_length")
@@ -180,11 +206,27 @@ func gatherHead(w *writer, o *operation, a attributes) string {
 		"slice_sizes = array<i64: %s>}>", w.operands(o), lists.String(), a.integer("index_vector_dim"), sizes)
 }
 
+func scatterHead(w *writer, o *operation, a attributes) string {
+	var lists strings.Builder
+	for _, name := range []string{"update_window_dims", "inserted_window_dims", "input_batching_dims",
+		"scatter_indices_batching_dims", "scatter_dims_to_operand_dims"} {
+		if _, ok := a.at[name]; ok {
+			lists.WriteString(name + " = " + a.brackets(name) + ", ")
+		}
+	}
+	return fmt.Sprintf("(%s) <{scatter_dimension_numbers = #stablehlo.scatter<%sindex_vector_dim = %d>, "+
+		"unique_indices = %t}>", w.operands(o), lists.String(), a.integer("index_vector_dim"), a.truth("unique_indices"))
+}
+
 func compositeHead(w *writer, o *operation, a attributes) string {
 	return fmt.Sprintf(" %q %s {decomposition = @%s}", word(a.text("name")), w.operands(o),
 		w.symbol(a.text("decomposition")))
 }
 
 func customCallHead(w *writer, o *operation, a attributes) string {
-	return " @" + word(a.text("call_target_name")) + "(" + w.operands(o) + ")"
+	head := " @" + word(a.text("call_target_name")) + "(" + w.operands(o) + ")"
+	if o.others > 0 {
+		head += " {" + w.counted(w.config(o.others-1)) + "}"
+	}
+	return head
 }

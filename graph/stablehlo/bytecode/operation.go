@@ -6,6 +6,7 @@ import "strings"
 type operation struct {
 	name       string // "vhlo.add_v1"
 	properties []byte // indices of attributes
+	others     uint64 // the index of the dictionary of other attributes, and one; 0 if it has none
 	results    []value
 	operands   []value
 	regions    []*region
@@ -123,7 +124,7 @@ func (r *reader) operation(c *cursor) *operation {
 	parts := c.byte()
 	c.number() // the location
 	if parts&hasAttributes != 0 {
-		c.number()
+		o.others = c.number() + 1
 	}
 	if parts&hasProperties != 0 {
 		o.properties = at(r.properties, c.number(), "property")

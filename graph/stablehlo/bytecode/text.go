@@ -207,7 +207,7 @@ func (w *writer) operation(o *operation) {
 	}
 	switch {
 	case ok && len(o.regions) > 0:
-		refuse("%s has regions, want none", o.what())
+		w.generic(o, text, f.head(w, o, w.attributesOf(o, f)))
 	case ok:
 		w.statement(o, text, f.head(w, o, w.attributesOf(o, f)))
 	case base == "return" && len(o.operands) == 0:
@@ -219,7 +219,7 @@ func (w *writer) operation(o *operation) {
 	case base == "reduce":
 		w.reduce(o)
 	case len(o.regions) > 0:
-		w.generic(o, text)
+		w.generic(o, text, "("+w.operands(o)+")")
 	default:
 		w.statement(o, text, " "+w.operands(o))
 	}
@@ -309,11 +309,18 @@ func (r *region) single() (by string, ok bool) {
 }
 
 // generic writes an op with regions in MLIR's form for any op.
-func (w *writer) generic(o *operation, text string) {
-	w.line("%s\"%s\"(%s) ({", w.results(o), text, w.operands(o))
+func (w *writer) generic(o *operation, text, head string) {
+	w.line("%s\"%s\"%s ({", w.results(o), text, head)
 	for i, r := range o.regions {
 		if i > 0 {
 			w.line("}, {")
+		}
+		if len(r.params) > 0 {
+			params := make([]string, len(r.params))
+			for i, p := range r.params {
+				params[i] = w.value(p) + ": " + w.typeText(p.kind)
+			}
+			w.line("^bb0(%s):", strings.Join(params, ", "))
 		}
 		w.body(r)
 	}
