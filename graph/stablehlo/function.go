@@ -10,9 +10,9 @@
 //	net := stablehlo.As[Args](f, graph.Scalar(0)) // Args is a struct{ Params Net; X *graph.Array }
 //	y := graph.VMap(net)(args)
 //
-// It knows ops of the specification (openxla.org/stablehlo/spec), in the form that JAX prints and in MLIR's generic form,
-// which Program.Export writes. An op or a form that is not known is an error with its name and line. JAX turns a scan into a while loop with a counter; such loops become graph.Scan again,
-// so they have gradients.
+// It knows ops of the specification (openxla.org/stablehlo/spec), in the form that JAX prints and in MLIR's generic
+// form, which Program.Export writes. An op or a form that is not known is an error with its name and line. JAX turns a
+// scan into a while loop with a counter; such loops become graph.Scan again, so they have gradients.
 package stablehlo
 
 import (

@@ -87,7 +87,8 @@ var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Arra
 	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
 		u, w, v := graph.SVD(x[0])
 		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
-			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: full_matrices=False", rows, columns)
+			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: export it with full_matrices=False",
+				rows, columns)
 		}
 		if m.scalar(o, "mode") == 'N' { // singular values only: the file gives the vectors a shape all the same
 			out, err := resultShapes(o)

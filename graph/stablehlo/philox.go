@@ -38,7 +38,8 @@ func rngBitGenerator(m *importer, o *op, s *scope) []*graph.Array {
 	bits := graph.Stack([]*graph.Array{random[0], random[1], random[2], random[3]}, 1)
 	if width == 8 {
 		halves := bits.Reshape(turns*2, 2)
-		bits = graph.Or(graph.Take(halves, graph.Scalar(0, graph.Int32), 1), graph.ShiftLeft(graph.Take(halves, graph.Scalar(1, graph.Int32), 1), 32))
+		half := func(i int) *graph.Array { return graph.Take(halves, graph.Scalar(i, graph.Int32), 1) }
+		bits = graph.Or(half(0), graph.ShiftLeft(half(1), 32))
 	}
 	bits = bits.Reshape(bits.Size()).Convert(to)
 	bits = graph.Bitcast(graph.StridedSlice(bits, []int{0}, []int{out.Size()}, []int{1}), out.DType)

@@ -193,8 +193,8 @@ const head = "module @m {\n  func.func public @main(%arg0: tensor<3xf32>) -> (te
 const tail = "return %0 : tensor<3xf32>\n}\n}"
 
 const scatterText = head + `%i = stablehlo.constant dense<0> : tensor<1x1xi32>
-%0 = "stablehlo.scatter"(%arg0, %i, %arg0) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], ` +
-	`scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+%0 = "stablehlo.scatter"(%arg0, %i, %arg0) <{scatter_dimension_numbers = ` +
+	`#stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
 ^bb0(%a: tensor<f32>, %b: tensor<f32>):
 REGION
 }) : (tensor<3xf32>, tensor<1x1xi32>, tensor<3xf32>) -> tensor<3xf32>
@@ -268,8 +268,8 @@ func TestReversedKernel(t *testing.T) {
 		"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
 		"tensor<1x2x2x1xf32>\n}")
 	require.NoError(t, err)
-	y := f.Call(graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1), graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2,
-		1, 1))[0]
+	x := graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1)
+	y := f.Call(x, graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2, 1, 1))[0]
 	require.Equal(t, "f32[4] {25 35 55 65}", fmt.Sprint(y.Reshape(4)))
 }
 

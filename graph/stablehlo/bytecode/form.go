@@ -101,8 +101,8 @@ var forms = map[string]form{
 	}},
 	"reduce_window_v1": {"base_dilations padding window_dilations window_dimensions window_strides",
 		func(w *writer, o *operation, a attributes) string {
-			return fmt.Sprintf("(%s) <{base_dilations = %s, padding = %s, window_dilations = %s, window_dimensions = %s, "+
-				"window_strides = %s}>", w.operands(o), a.brackets("base_dilations"), a.brackets("padding"),
+			return fmt.Sprintf("(%s) <{base_dilations = %s, padding = %s, window_dilations = %s, "+
+				"window_dimensions = %s, window_strides = %s}>", w.operands(o), a.brackets("base_dilations"), a.brackets("padding"),
 				a.brackets("window_dilations"), a.brackets("window_dimensions"), a.brackets("window_strides"))
 		}},
 	"select_and_scatter_v1": {"padding window_dimensions window_strides",
@@ -115,7 +115,8 @@ var forms = map[string]form{
 			"THREE_FRY", "PHILOX")
 	}},
 	"reduce_precision_v1": {"exponent_bits mantissa_bits", func(w *writer, o *operation, a attributes) string {
-		return fmt.Sprintf(" %s, format = e%dm%d", w.operands(o), a.integer("exponent_bits"), a.integer("mantissa_bits"))
+		return fmt.Sprintf(" %s, format = e%dm%d", w.operands(o), a.integer("exponent_bits"),
+			a.integer("mantissa_bits"))
 	}},
 	"fft_v1": {"fft_length fft_type", func(w *writer, o *operation, a attributes) string {
 		kind := w.word(a.at["fft_type"], fftAttribute, "FFT", "IFFT", "RFFT", "IRFFT")
@@ -215,7 +216,8 @@ func scatterHead(w *writer, o *operation, a attributes) string {
 		}
 	}
 	return fmt.Sprintf("(%s) <{scatter_dimension_numbers = #stablehlo.scatter<%sindex_vector_dim = %d>, "+
-		"unique_indices = %t}>", w.operands(o), lists.String(), a.integer("index_vector_dim"), a.truth("unique_indices"))
+		"unique_indices = %t}>", w.operands(o), lists.String(), a.integer("index_vector_dim"),
+		a.truth("unique_indices"))
 }
 
 func compositeHead(w *writer, o *operation, a attributes) string {
