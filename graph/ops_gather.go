@@ -344,8 +344,10 @@ var _ = register(&Op{
 func scatter(a gatherAttrs, in []*Tensor) *Tensor {
 	d := in[0].Shape.DType
 	combine := func(t *Tensor, i int, u *Tensor, j int) { t.V[i] = u.V[j] }
-	if a.kind != "set" {
-		d, combine = reduceKinds[a.kind].totals(d)
+	if k := reduceKinds[a.kind]; a.kind == "sum" {
+		d, combine = k.totals(d)
+	} else if a.kind != "set" {
+		combine = k.combine
 	}
 	out := &Tensor{in[0].Shape.with(d), slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)

@@ -216,8 +216,8 @@ func (c exactCase) samples(f format, every int) (args [][]float64, want, conditi
 }
 
 // Special functions and distributions have the exact values of arguments over the whole range of each dtype, within
-// the errors of their documentation: on the interpreter a third of the values, and of those float32 on XLA, in one
-// program. An error of n ULP is one of n units in the last place for arguments that differ by n of theirs. The smallest
+// the errors of their documentation: on the interpreter a third of the values, and of those float32 of every second
+// function on XLA, in one program. An error of n ULP is one of n units in the last place for arguments that differ by n of theirs. The smallest
 // normal number counts as nothing: compilers take smaller ones for 0.
 func TestSpecialFunctions(t *testing.T) {
 	var doc struct{ Cases []exactCase }
@@ -237,9 +237,16 @@ func TestSpecialFunctions(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(where, " ", d), func(t *testing.T) {
-				in, want, condition := make([]list, len(accuracy)), make([][]float64, len(accuracy)), make([][]float64,
-					len(accuracy))
-				for i, a := range accuracy {
+				rows := accuracy
+				if where == "xla" && !long.On() {
+					rows = nil
+					for i := 0; i < len(accuracy); i += 2 {
+						rows = append(rows, accuracy[i])
+					}
+				}
+				n := len(rows)
+				in, want, condition := make([]list, n), make([][]float64, n), make([][]float64, n)
+				for i, a := range rows {
 					var args [][]float64
 					sample := every
 					if d == graph.Float16 { // it holds few of the numbers
@@ -253,13 +260,13 @@ func TestSpecialFunctions(t *testing.T) {
 				}
 				out, err := xlabridge.Jit1(backend, func(in []list) list {
 					var out list
-					for i, a := range accuracy {
+					for i, a := range rows {
 						out = append(out, a.f(in[i]))
 					}
 					return out
 				})(in)
 				require.NoError(t, err)
-				for i, a := range accuracy {
+				for i, a := range rows {
 					got, err := graph.Floats(out[i])
 					require.NoError(t, err)
 					for k, w := range want[i] {
