@@ -72,6 +72,7 @@ func Erase[S, P any](e Env[S, P]) Environment {
 	return &erased[S, P]{e}
 }
 
+// erased has methods of pointers, here and in through: for values the compiler makes each method twice.
 type erased[S, P any] struct{ env Env[S, P] }
 
 func (e *erased[S, P]) unwrap() any        { return e.env }

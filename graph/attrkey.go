@@ -23,7 +23,8 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// appendValue appends a value of an attribute. Pointers and functions stand for themselves.
+// appendValue appends a value of an attribute. Pointers stand for themselves. An attribute with a function, whose
+// captured values cannot be seen, needs a GoString.
 func appendValue(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -55,7 +56,7 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			b = appendValue(b, v.Field(i))
 		}
 		return b
-	case reflect.Pointer, reflect.Func:
+	case reflect.Pointer:
 		return binary.AppendUvarint(b, uint64(v.Pointer()))
 	}
 	panic(fmt.Sprintf("graph: an attribute has a field of type %s, which tells no nodes apart", v.Type()))

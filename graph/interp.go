@@ -42,16 +42,22 @@ func orderOf(g *Graph) *order {
 			o.values++
 		}
 	}
+	numbersOf := func(arrays []*Array) (numbers []int) {
+		for _, a := range arrays {
+			i, made := at[a]
+			if !made {
+				panic("graph: a node reads an array that nothing before it makes")
+			}
+			numbers = append(numbers, i)
+		}
+		return numbers
+	}
 	number(g.Params)
 	for _, n := range g.Nodes {
-		for _, a := range n.Inputs {
-			o.inputs = append(o.inputs, at[a])
-		}
+		o.inputs = append(o.inputs, numbersOf(n.Inputs)...)
 		number(n.Outs)
 	}
-	for _, r := range g.Results {
-		o.results = append(o.results, at[r])
-	}
+	o.results = numbersOf(g.Results)
 	return o
 }
 

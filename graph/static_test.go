@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,18 @@ type counted struct {
 type hidden struct {
 	X *Array
 	n int
+}
+
+// nested has a type that holds itself, and a lock, which is no value.
+type nested struct {
+	X    *Array
+	kids []node
+	lock sync.Mutex
+}
+
+type node struct {
+	name string
+	kids []node
 }
 
 // A Go value in a tree keeps what it is when a function is traced. Where a function returns another one, the functions
@@ -56,6 +69,26 @@ func TestStaticValuesMayNotChange(t *testing.T) {
 		}, hidden{Scalar(0), 5}, None{}, Length(3))
 	})
 	require.ErrorContains(t, err, ".n is 5 in the initial carry and 6 in the carry that the body returns")
+	x := Scalar(0)
+	locked := &nested{X: x, kids: []node{{"a", nil}}}
+	_, before := Flatten(locked)
+	locked.lock.Lock()
+	_, after := Flatten(locked)
+	require.Equal(t, before.Key(), after.Key())
+	for _, c := range []struct {
+		a, b any
+		want string
+	}{
+		{map[string]any{"n": 1, "x": x}, map[string]any{"n": 1, "k": 2, "x": x}, `["k"] only in the other`},
+		{struct{ Names []string }{[]string{"a b"}}, struct{ Names []string }{[]string{"a", "b"}}, `.Names is []string`},
+		{[]any{x, "a"}, []any{x, 1}, `[1] is "a" in the first and 1 in the other`},
+		{[]any{x, "a"}, []any{x, "a"}, ""},
+	} {
+		_, a := Flatten(c.a)
+		_, b := Flatten(c.b)
+		require.Contains(t, a.Difference("first", b, "other"), c.want)
+		require.Equal(t, c.want == "", a.Key() == b.Key())
+	}
 	_, one := Flatten(hidden{Scalar(0), 1})
 	_, two := Flatten(hidden{Scalar(0), 2})
 	require.NotEqual(t, one.Key(), two.Key(), "a program is traced for each value")

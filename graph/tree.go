@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A tree is any Go value whose leaves are *Array: a struct (exported fields, in order), slice, array, map (sorted by
@@ -124,7 +125,8 @@ func mustMatch(op, what string, t *Tree, other string, u *Tree) {
 	}
 }
 
-// Difference says in which leaves and static values two trees differ; "" if in none. what and other name the trees.
+// Difference says in which leaves and static values two trees differ; "" if in none, whatever their types. what and
+// other name the trees.
 func (t *Tree) Difference(what string, u *Tree, other string) string {
 	if t.key == u.key {
 		return ""
@@ -139,15 +141,19 @@ func (t *Tree) Difference(what string, u *Tree, other string) string {
 	}
 	only(t.paths, u.paths, what)
 	only(u.paths, t.paths, other)
+	paths, values := t.statics()
+	otherPaths, otherValues := u.statics()
+	if len(diff) == 0 {
+		only(paths, otherPaths, what)
+		only(otherPaths, paths, other)
+	}
 	if len(diff) > 0 {
 		return strings.Join(diff, "; ")
 	}
-	paths, values := t.statics()
-	otherPaths, otherValues := u.statics()
 	for i, p := range paths {
-		if at := slices.Index(otherPaths, p); at >= 0 && values[i] != otherValues[at] {
+		if values[i] != otherValues[i] {
 			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function "+
-				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[at],
+				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[i],
 				other)
 		}
 	}
@@ -208,7 +214,7 @@ func (w *walker) walk(v reflect.Value, path string) {
 				if holdsArrays(f.Type, map[reflect.Type]bool{}) {
 					throw("tree", "field %s.%s holds arrays but is not exported: export it", v.Type(), f.Name)
 				}
-				if plain(f.Type) {
+				if isPlain(f.Type) {
 					w.key.WriteString(f.Name + ":")
 					w.text(path+"."+f.Name, fmt.Sprintf("%#v", v.Field(i)))
 				}
@@ -228,7 +234,7 @@ func (w *walker) walk(v reflect.Value, path string) {
 		w.key.WriteByte('}')
 	case reflect.Slice, reflect.Array:
 		if !holdsArrays(v.Type().Elem(), map[reflect.Type]bool{}) {
-			w.text(path, fmt.Sprintf("%v", v.Interface()))
+			w.text(path, fmt.Sprintf("%#v", v.Interface()))
 			return
 		}
 		w.key.WriteByte('[')
@@ -260,14 +266,32 @@ func (w *walker) walk(v reflect.Value, path string) {
 	}
 }
 
-// plain reports whether a type is made of numbers, bools and strings alone: all of a value's meaning is in its text.
-func plain(t reflect.Type) bool {
+// plainTypes has the results of plain by type.
+var plainTypes sync.Map
+
+func isPlain(t reflect.Type) bool {
+	if known, ok := plainTypes.Load(t); ok {
+		return known.(bool)
+	}
+	is := plain(t, map[reflect.Type]bool{})
+	plainTypes.Store(t, is)
+	return is
+}
+
+// plain reports whether a type is made of numbers, bools and strings alone, so that all of a value's meaning is in its
+// text. Locks and atomic counters change while others use them, and mean nothing. seen has the types around t.
+func plain(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] || t.PkgPath() == "sync" || t.PkgPath() == "sync/atomic" {
+		return false
+	}
+	seen[t] = true
+	defer delete(seen, t)
 	switch k := t.Kind(); k {
 	case reflect.Array, reflect.Slice:
-		return plain(t.Elem())
+		return plain(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if !plain(t.Field(i).Type) {
+			if !plain(t.Field(i).Type, seen) {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,7 +66,7 @@ func TestTiledProducts(t *testing.T) {
 		l, err := p.Lower(client.Target())
 		require.NoError(t, err)
 		require.True(t, l.Graph.TiledProducts(), "case %d: %s", i+1, c.spec)
-		if i%2 == 1 && !long.On() { // the cases beside it are alike
+		if !long.On() && slices.Contains([]int{6, 12, 14, 16, 18, 20}, i+1) { // the cases before them are alike
 			continue
 		}
 		calls = append(calls, sample{fmt.Sprintf("case %d: %s %v %v", i+1, c.spec, c.x, c.y),

@@ -307,6 +307,9 @@ var likeOthers = map[string]string{"lstm_scan": "gru_scan", "rnn_scan": "gru_sca
 func TestAgainstJAX(t *testing.T) {
 	var doc struct{ Cases []jaxCase }
 	require.NoError(t, oracles.Read("testdata/jax_nn.json.gz", &doc))
+	for name := range likeOthers {
+		require.True(t, slices.ContainsFunc(doc.Cases, func(c jaxCase) bool { return c.Name == name }), name)
+	}
 	for where, backend := range xlatest.Backends(t) {
 		all := doc.Cases
 		if where == "xla" {

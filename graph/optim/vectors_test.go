@@ -278,6 +278,9 @@ var likeAdam = []string{"adamw", "rmsprop", "lion", "adagrad", "adadelta", "amsg
 // Adam for likeAdam. All are one program.
 func TestAgreesWithOptax(t *testing.T) {
 	v := read(t)
+	for _, name := range likeAdam {
+		require.True(t, slices.ContainsFunc(v.Optimisers, func(o run) bool { return o.Name == name }), name)
+	}
 	for name, backend := range xlatest.Backends(t) {
 		optimisers := v.Optimisers
 		if name == "xla" {

@@ -1,6 +1,6 @@
 // Package ramdisk puts the temporary files of tests into memory, where there is room. To make and remove small files on
 // a disk, and to wait until they are on it, takes a third of the time of tests that start servers and processes. No
-// test ends the machine, so none can tell.
+// test cuts the power, so the files need not reach a disk.
 package ramdisk
 
 import "os"

@@ -63,8 +63,8 @@ func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLa
 	return e
 }
 
-// Every policy evolves, equal to the byte on one device and two, and after a resume. The short form interprets one with
-// images.
+// Every policy evolves, equal to the byte on one device and two, and after a resume. The short form interprets one that
+// sees images on one device, and shows the resume alone.
 func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	var one, two xlabridge.Backend = &xlabridge.Reference{}, &xlabridge.Reference{}
 	if long.On() {

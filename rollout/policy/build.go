@@ -63,11 +63,11 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 
 // carryDifference says how the carry that a method returns differs from the one that it gets; "" if it does not.
 func carryDifference(gets, returns any) string {
-	first := func(a, _ *graph.Array) *graph.Array { return a }
-	if graph.Try(func() { graph.MapTree2(first, gets, returns) }) != nil {
-		return "the carry that it gets and the carry that it returns differ in structure"
-	}
 	leaves, paths := graph.Flatten(gets)
+	_, other := graph.Flatten(returns)
+	if d := paths.Difference("carry that it gets", other, "carry that it returns"); d != "" {
+		return "the carry that it gets and the carry that it returns differ in structure: " + d
+	}
 	for i, after := range graph.Leaves(returns) {
 		if before := leaves[i].Shape(); !before.Equal(after.Shape()) {
 			return fmt.Sprintf("the carry%s goes in as %s and comes out as %s, want the same: convert or reshape it, "+

@@ -126,7 +126,8 @@ func TestFrontsDropAndDraw(t *testing.T) {
 }
 
 // Metrics and state of archives with several objectives are the same bytes on one device and on two, and after a
-// resume. The short form interprets one of the archives; TestSameOnAnyDevicesAndResumed has two devices.
+// resume. The short form interprets one of the archives on one device, and shows the resume alone;
+// TestSameOnAnyDevicesAndResumed has two devices.
 func TestSeveralObjectivesOnAnyDevices(t *testing.T) {
 	for _, c := range []struct{ env, archive, emitter string }{
 		{"MultiRastrigin-v0", "grid:4", "isoline"}, {"ZDT1-v0", "nsga2:20", "sbx"},

@@ -486,8 +486,8 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	return l.packing.Tree().Unflatten(leaves), nil
 }
 
-// widened returns a count of an earlier version, which counted in float32, in the dtype that the state has now. Other
-// arrays stay as they are.
+// widened returns numbers that an earlier version kept in float32, such as counts, in the dtype that the state has now.
+// Other arrays, and numbers that an int32 does not hold, stay as they are.
 func widened(a *graph.Array, now graph.DType) *graph.Array {
 	if a.DType() != graph.Float32 || now != graph.Float64 && now != graph.Int32 {
 		return a
@@ -501,7 +501,9 @@ func widened(a *graph.Array, now graph.DType) *graph.Array {
 	}
 	counts := make([]int32, len(numbers))
 	for i, x := range numbers {
-		counts[i] = int32(x)
+		if counts[i] = int32(x); float64(counts[i]) != x {
+			return a
+		}
 	}
 	return graph.Int32s(counts, a.Dims()...)
 }

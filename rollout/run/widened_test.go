@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,4 +24,7 @@ func TestWidened(t *testing.T) {
 		require.Equal(t, []float64{3, 1 << 24}, numbers)
 	}
 	require.Equal(t, graph.Int32, widened(graph.Of(int32(3)), graph.Float64).DType())
+	for _, x := range []float32{2.5, 1 << 31, float32(math.NaN())} {
+		require.Equal(t, graph.Float32, widened(graph.Of(x), graph.Int32).DType(), "%v is no int32", x)
+	}
 }

@@ -168,7 +168,7 @@ func (x *Setup) Memory() (total int64, ok bool) {
 }
 
 // Planned estimates the memory of the traced generation in bytes, on all devices together. It is closer than Memory,
-// which knows no program, and which it is on the interpreter: that lowers nothing.
+// which knows no program. On the interpreter, which lowers nothing, it is Memory's estimate.
 func (x *Setup) Planned(p *graph.Program) int64 {
 	target := graph.TargetCPUKernels
 	if x.Machine.Accelerator {
