@@ -21,7 +21,7 @@ func init() {
 		"stablehlo.dot_general": dotGeneral, "stablehlo.convolution": convolution, "stablehlo.reduce": reduce,
 		"stablehlo.while": while, "stablehlo.case": branch, "call": callFunction, "func.call": callFunction,
 		"stablehlo.composite": composite, "stablehlo.gather": gather,
-		"stablehlo.fft":     fourier,
+		"stablehlo.fft": fourier, "stablehlo.select": selects,
 		"stablehlo.scatter": scatter, "stablehlo.sort": sortBy, "chlo.top_k": topK,
 		"stablehlo.reduce_window": reduceWindow, "stablehlo.select_and_scatter": selectAndScatter,
 		"stablehlo.cholesky": cholesky, "stablehlo.triangular_solve": triangularSolve,

@@ -47,8 +47,7 @@ var elementwise = map[string]elementwiseOp{
 		}
 		return graph.Quo(x[0], x[1])
 	}},
-	"stablehlo.select": {3, func(x []*graph.Array) *graph.Array { return graph.Select(x[0], x[1], x[2]) }},
-	"stablehlo.clamp":  {3, func(x []*graph.Array) *graph.Array { return graph.Clamp(x[0], x[1], x[2]) }},
+	"stablehlo.clamp": {3, func(x []*graph.Array) *graph.Array { return graph.Clamp(x[0], x[1], x[2]) }},
 
 	"chlo.acos": unary(graph.Acos), "chlo.acosh": unary(graph.Acosh), "chlo.asin": unary(graph.Asin),
 	"chlo.asinh": unary(graph.Asinh), "chlo.atan": unary(graph.Atan), "chlo.atanh": unary(graph.Atanh),

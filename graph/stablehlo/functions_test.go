@@ -33,8 +33,8 @@ var loops = []string{"jax.lax.igamma", "jax.lax.igammac", "jax.scipy.special.exp
 	"jax.scipy.special.expn", "jax.scipy.special.hyp1f1", "jax.scipy.sparse.linalg.cg", "jax.scipy.sparse.linalg.gmres"}
 
 // otherGradients are functions whose gradient is not JAX's: of the first two the file holds the bits that they read, of
-// the others branches that are not taken and that are not finite.
-var otherGradients = []string{"jax.numpy.frexp", "jax.numpy.ldexp", "jax.lax.erf_inv", "jax.scipy.special.fresnel"}
+// the other one a branch that is not selected and that is not finite.
+var otherGradients = []string{"jax.numpy.frexp", "jax.numpy.ldexp", "jax.scipy.special.fresnel"}
 
 // The public functions that jax_export_functions.py lists have JAX's values and gradients. So have the programs of
 // their gradients, and what Program.Export writes of them. The short form takes one of twenty.

@@ -24,14 +24,28 @@ const (
 	maxOps   = 1 << 22 // recorded, those of called functions at each call
 )
 
-// scope has the values of a function or a region, by name. numbers has the scalar constants among them.
+// scope has the values of a function or a region by name, and the ops that made them. numbers has the scalar constants
+// among them.
 type scope struct {
 	outer   *scope
 	values  map[string]*graph.Array
 	numbers map[string]float64
+	ops     map[string]*op
 }
 
-func (s *scope) inner() *scope { return &scope{s, map[string]*graph.Array{}, map[string]float64{}} }
+func (s *scope) inner() *scope {
+	return &scope{s, map[string]*graph.Array{}, map[string]float64{}, map[string]*op{}}
+}
+
+// definition returns the op that made a value; nil if it is a parameter.
+func (s *scope) definition(name string) *op {
+	for ; s != nil; s = s.outer {
+		if _, ok := s.values[name]; ok {
+			return s.ops[name]
+		}
+	}
+	return nil
+}
 
 func (s *scope) value(name string) (*graph.Array, bool) {
 	for ; s != nil; s = s.outer {
@@ -93,7 +107,7 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 			if !a.Shape().Equal(want[i]) {
 				m.refuse(o, "its result is %s, the file says %s", a.Shape(), want[i])
 			}
-			s.values[o.results[i]] = a
+			s.values[o.results[i]], s.ops[o.results[i]] = a, o
 			if unchanged[o.name] && a.Rank() == 0 {
 				if x, ok := s.number(o.names()[0]); ok {
 					s.numbers[o.results[i]] = x
