@@ -69,6 +69,31 @@ func TestStaticValuesMayNotChange(t *testing.T) {
 		}, hidden{Scalar(0), 5}, None{}, Length(3))
 	})
 	require.ErrorContains(t, err, ".n is 5 in the initial carry and 6 in the carry that the body returns")
+	type K struct{ K int }
+	type pointer struct {
+		X *Array
+		K *K
+		L []int
+	}
+	err = Try(func() {
+		Scan(func(c pointer, _ None) (pointer, None) {
+			c.K = &K{c.K.K + 1}
+			return c, None{}
+		}, pointer{Scalar(0), &K{5}, nil}, None{}, Length(3))
+	})
+	require.ErrorContains(t, err, ".K is &graph.K{K:5} in the initial carry and &graph.K{K:6} in the carry")
+	for name, change := range map[string]func(c pointer){
+		"a pointer": func(c pointer) { c.K.K++ },
+		"a slice":   func(c pointer) { c.L[0]++ },
+	} {
+		err = Try(func() {
+			Scan(func(c pointer, _ None) (pointer, None) {
+				change(c)
+				return c, None{}
+			}, pointer{Scalar(0), &K{5}, []int{1}}, None{}, Length(3))
+		})
+		require.ErrorContains(t, err, "a Go value was changed in place", name)
+	}
 	x := Scalar(0)
 	locked := &nested{X: x, kids: []node{{"a", nil}}}
 	_, before := Flatten(locked)

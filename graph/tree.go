@@ -157,7 +157,20 @@ func (t *Tree) Difference(what string, u *Tree, other string) string {
 				other)
 		}
 	}
+	for _, tree := range []*Tree{t, u} {
+		if _, now := Flatten(tree.value()); now.key != tree.key {
+			return "a Go value was changed in place, and a program keeps what it was: make it an array, as " +
+				"graph.Scalar does, or change a copy"
+		}
+	}
 	return ""
+}
+
+func (t *Tree) value() any {
+	if !t.example.IsValid() {
+		return nil
+	}
+	return t.example.Interface()
 }
 
 // statics lists the static values by their paths, as text.
@@ -257,7 +270,8 @@ func (w *walker) walk(v reflect.Value, path string) {
 		}
 		if v.Kind() == reflect.Interface || holdsArrays(v.Type().Elem(), map[reflect.Type]bool{}) {
 			w.walk(v.Elem(), path)
-			return
+		} else if isPlain(v.Type().Elem()) {
+			w.text(path, fmt.Sprintf("&%#v", v.Elem().Interface()))
 		}
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Uintptr:
 		w.text(path, v.Type().String())

@@ -28,8 +28,10 @@ func init() {
 		"stablehlo.custom_call": customCall, "stablehlo.reduce_precision": reducePrecision,
 		"stablehlo.rng_bit_generator": rngBitGenerator,
 		// A sharding says on which devices a value lies, and a typed key has one.
-		"sdy.sharding_constraint":        func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
-		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
+		"sdy.sharding_constraint": func(m *importer, o *op, s *scope) []*graph.Array { return m.operands(o, s) },
+		"stablehlo.optimization_barrier": func(m *importer, o *op, s *scope) []*graph.Array {
+			return graph.Barrier(m.operands(o, s)...)
+		},
 	}
 }
 

@@ -138,3 +138,16 @@ func TestPopulationComesBack(t *testing.T) {
 	near(t, out[0].Gradient, out[1].Gradient)
 	near(t, out[0].Mapped, out[1].Mapped)
 }
+
+// What is computed once stays so: without its barriers XLA does not come to an end with the loops of random.Gamma.
+func TestBarriersComeBack(t *testing.T) {
+	f := func(in []*graph.Array) []*graph.Array { return []*graph.Array{graph.Once(in[0].Sin()).Mul(2)} }
+	g, err := again(t, []graph.Shape{graph.ShapeOf(graph.Float32, 3)}, f)
+	require.NoError(t, err)
+	p, err := graph.Trace("g", func(x *graph.Array) []*graph.Array { return g.Call(x) },
+		graph.Abstract(graph.ShapeOf(graph.Float32, 3)))
+	require.NoError(t, err)
+	var text strings.Builder
+	require.NoError(t, p.Export(&text))
+	require.Equal(t, 1, strings.Count(text.String(), "optimization_barrier"))
+}
