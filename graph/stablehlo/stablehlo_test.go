@@ -260,17 +260,33 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, err)
 }
 
-// 30.240: a reversed axis of a kernel.
+// 30.240: reversed axes of a kernel, in each form that files have.
 func TestReversedKernel(t *testing.T) {
-	f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
-		"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
-		"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = "+
-		"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
-		"tensor<1x2x2x1xf32>\n}")
-	require.NoError(t, err)
 	x := graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1)
-	y := f.Call(x, graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2, 1, 1))[0]
-	require.Equal(t, "f32[4] {25 35 55 65}", fmt.Sprint(y.Reshape(4)))
+	for _, c := range []struct{ reverse, want string }{
+		{"reverse = [false, true]", "f32[4] {25 35 55 65}"},
+		{"reverse = [true, false]", "f32[4] {15 25 45 55}"},
+		{"reverse = [1, 0]", "f32[4] {15 25 45 55}"},
+		{"window_reversal = array<i1: true, false>", "f32[4] {15 25 45 55}"},
+		{"window_reversal = dense<[true, false]> : tensor<2xi1>", "f32[4] {15 25 45 55}"},
+		{"window_reversal = dense<true> : tensor<2xi1>", "f32[4] {13 23 43 53}"},
+		{"window_reversal = dense<false> : tensor<2xi1>", "f32[4] {27 37 57 67}"},
+		{"reverse = [true, false, true]", ""},
+		{`window_reversal = dense<"0x0100"> : tensor<2xi1>`, ""},
+	} {
+		f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
+			"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
+			"[b, 0, 1, f], window = {"+c.reverse+"} {batch_group_count = 1 : i64, feature_group_count = "+
+			"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
+			"tensor<1x2x2x1xf32>\n}")
+		if c.want == "" {
+			require.ErrorContains(t, err, "want true or false for each of 2 spatial axes", c.reverse)
+			continue
+		}
+		require.NoError(t, err, c.reverse)
+		y := f.Call(x, graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2, 1, 1))[0]
+		require.Equal(t, c.want, fmt.Sprint(y.Reshape(4)), c.reverse)
+	}
 }
 
 // FuzzParse looks for texts that Parse panics on or never ends with.
