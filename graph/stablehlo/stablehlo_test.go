@@ -208,6 +208,17 @@ REGION
 
 // 30.12: what cannot be read is one sentence with the file, the line and the op.
 func TestRefusals(t *testing.T) {
+	const unknownOrder = "f.mlir:3: stablehlo.sort: its comparison is no order of numbers that is known here"
+	constant := func(name string, n int) string {
+		return fmt.Sprintf("%s = stablehlo.constant dense<%d> : tensor<i32>\n", name, n)
+	}
+	less := func(name, x, y string) string {
+		return name + " = stablehlo.compare LT, " + x + ", " + y + " : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+	}
+	sortBy := func(keys string) string { // keys makes %c of %a and %d of %b
+		return strings.ReplaceAll(strings.Replace(sortText, "REGION", keys+less("%l", "%c", "%d")+
+			"stablehlo.return %l : tensor<i1>", 1), "f32>", "i32>")
+	}
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "f.mlir has no function @main"},
 		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
@@ -222,7 +233,15 @@ func TestRefusals(t *testing.T) {
 			"f.mlir:4: stablehlo.scatter: its region is known only if it is one op of add"},
 		{"sort by sums", strings.Replace(sortText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
 			"%d = stablehlo.compare LT, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>\nstablehlo.return %d : "+
-			"tensor<i1>", 1), "f.mlir:3: stablehlo.sort: its comparison is no order of numbers that is known here"},
+			"tensor<i1>", 1), unknownOrder},
+		{"sort by the lowest bits", sortBy(constant("%k", 3) +
+			"%c = stablehlo.and %a, %k : tensor<i32>\n%d = stablehlo.and %b, %k : tensor<i32>\n"), unknownOrder},
+		{"sort by zero in place of more than 5", sortBy(constant("%k", 5) + constant("%z", 0) + less("%p", "%k", "%a") +
+			less("%q", "%k", "%b") + "%c = stablehlo.select %p, %z, %a : tensor<i1>, tensor<i32>\n" +
+			"%d = stablehlo.select %q, %z, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
+		{"sort that turns around below zero", sortBy(constant("%z", 0) + less("%p", "%a", "%z") + less("%q", "%b", "%z") +
+			"%r = stablehlo.and %p, %q : tensor<i1>\n%c = stablehlo.select %r, %b, %a : tensor<i1>, tensor<i32>\n" +
+			"%d = stablehlo.select %r, %a, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
 		{"two blocks", strings.Replace(sortText, "REGION", "^bb1(%c: tensor<f32>):\nstablehlo.return %c : tensor<f32>",
 			1), "f.mlir:5: got \"^bb1(%c: tensor<f32>):\", want regions of one block"},
 		{"cut off", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<3xf32>", "the file ends inside of a function"},
