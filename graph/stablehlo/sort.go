@@ -71,7 +71,8 @@ func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) 
 			var longer []pair
 			for _, p := range some {
 				for _, v := range probes(x[k].DType(), i != j) {
-					longer = append(longer, pair{append(slices.Clone(p.left), v[0]), append(slices.Clone(p.right), v[1])})
+					longer = append(longer, pair{append(slices.Clone(p.left), v[0]),
+						append(slices.Clone(p.right), v[1])})
 				}
 			}
 			if some = longer; len(some) > mostPairs {

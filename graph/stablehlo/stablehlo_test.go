@@ -239,8 +239,9 @@ func TestRefusals(t *testing.T) {
 		{"sort by zero in place of more than 5", sortBy(constant("%k", 5) + constant("%z", 0) + less("%p", "%k", "%a") +
 			less("%q", "%k", "%b") + "%c = stablehlo.select %p, %z, %a : tensor<i1>, tensor<i32>\n" +
 			"%d = stablehlo.select %q, %z, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
-		{"sort that turns around below zero", sortBy(constant("%z", 0) + less("%p", "%a", "%z") + less("%q", "%b", "%z") +
-			"%r = stablehlo.and %p, %q : tensor<i1>\n%c = stablehlo.select %r, %b, %a : tensor<i1>, tensor<i32>\n" +
+		{"sort that turns around below zero", sortBy(constant("%z", 0) + less("%p", "%a", "%z") +
+			less("%q", "%b", "%z") + "%r = stablehlo.and %p, %q : tensor<i1>\n" +
+			"%c = stablehlo.select %r, %b, %a : tensor<i1>, tensor<i32>\n" +
 			"%d = stablehlo.select %r, %a, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
 		{"two blocks", strings.Replace(sortText, "REGION", "^bb1(%c: tensor<f32>):\nstablehlo.return %c : tensor<f32>",
 			1), "f.mlir:5: got \"^bb1(%c: tensor<f32>):\", want regions of one block"},
