@@ -125,8 +125,8 @@ func TestFunctionsOfJAX(t *testing.T) {
 		page, err := os.ReadFile("../../docs/jax.md")
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(strings.Fields(string(page)), " "), fmt.Sprintf("%d of %d are supported, "+
-			"with JAX's values, and so are the %d programs of their gradients that the file holds. Of %d of the %d, JAX "+
-			"has gradients; here %d have the same. All %d survive export and re-import.", supported,
+			"with JAX's values, and so are the %d programs of their gradients that the file holds. Of %d of the %d, "+
+			"JAX has gradients; here %d have the same. All %d survive export and re-import.", supported,
 			len(file.Cases), programs, gradients, supported, same, supported))
 	}
 }
