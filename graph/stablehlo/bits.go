@@ -34,7 +34,7 @@ func bitcast(m *importer, o *op, s *scope) []*graph.Array {
 	}
 	all := graph.Zeros(m.result(o)).Convert(unsigned[width])
 	for i := range width / from {
-		part := graph.Take(bits, graph.Scalar(i, graph.Int32), last).Convert(unsigned[width])
+		part := graph.IndexAxis(bits, last, i).Convert(unsigned[width])
 		all = graph.Or(all, graph.ShiftLeft(part, 8*from*i))
 	}
 	return []*graph.Array{graph.Bitcast(all, to)}

@@ -223,8 +223,8 @@ func TestRefusals(t *testing.T) {
 	orthogonal := func(x, householder, q string) string { // householder makes %1 of %0
 		return "func.func @main(%x: tensor<" + x + "xf32>) -> tensor<" + q + "xf32> {\n%0:2 = stablehlo.custom_call " +
 			"@lapack_sgeqrf_ffi(%x) : (tensor<" + x + "xf32>) -> (tensor<" + x + "xf32>, tensor<2xf32>)\n" +
-			householder + "\n%2 = stablehlo.custom_call @lapack_sorgqr_ffi(%1, %0#1) : (tensor<" + q + "xf32>, tensor<2xf32>) -> " +
-			"tensor<" + q + "xf32>\nreturn %2 : tensor<" + q + "xf32>\n}"
+			householder + "\n%2 = stablehlo.custom_call @lapack_sorgqr_ffi(%1, %0#1) : (tensor<" + q +
+			"xf32>, tensor<2xf32>) -> tensor<" + q + "xf32>\nreturn %2 : tensor<" + q + "xf32>\n}"
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "f.mlir has no function @main"},
@@ -238,8 +238,8 @@ func TestRefusals(t *testing.T) {
 		{"Q of a wide matrix", orthogonal("2x3", "%1 = stablehlo.slice %0#0 [0:2, 0:2] : (tensor<2x3xf32>) -> "+
 			"tensor<2x2xf32>", "2x2"), "f.mlir:4: " + unknownQ},
 		{"the complete Q", orthogonal("3x2", "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%1 = stablehlo.pad "+
-			"%0#0, %z, low = [0, 0], high = [0, 1], interior = [0, 0] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3x3xf32>",
-			"3x3"), "f.mlir:5: " + unknownQ},
+			"%0#0, %z, low = [0, 0], high = [0, 1], interior = [0, 0] : (tensor<3x2xf32>, tensor<f32>) -> "+
+			"tensor<3x3xf32>", "3x3"), "f.mlir:5: " + unknownQ},
 		{"scatter by two ops", strings.Replace(scatterText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
 			"%d = stablehlo.add %c, %b : tensor<f32>\nstablehlo.return %d : tensor<f32>", 1),
 			"f.mlir:4: stablehlo.scatter: its region is known only if it is one op of add"},
