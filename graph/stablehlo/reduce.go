@@ -29,7 +29,7 @@ var reductions = map[string]reduction{
 // operandsOf are the operands and the initial values of a reduction, and the names of the latter: x, y, c, d, or in
 // JAX's form (x init: c), (y init: d).
 func (m *importer) operandsOf(o *op, s *scope) (x, init []*graph.Array, starts []string) {
-	names := o.names()
+	names := o.operands
 	n := len(names) / 2
 	if n == 0 || len(names) != 2*n {
 		m.refuse(o, "it has %d operands, want an initial value for each", len(names))
@@ -188,7 +188,7 @@ func (g region) describe(params ...string) (ops []string) {
 		if text == "compare" {
 			text += " " + inner.direction()
 		}
-		for _, name := range inner.names() {
+		for _, name := range inner.operands {
 			text += " " + words[name]
 		}
 		for _, name := range inner.results {

@@ -55,7 +55,7 @@ func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) 
 	g := o.regions[0]
 	used := map[string]bool{}
 	for _, inner := range g.ops {
-		for _, name := range inner.names() {
+		for _, name := range inner.operands {
 			used[name] = true
 		}
 	}
@@ -155,7 +155,7 @@ func (g region) compares(s *scope, values map[string]float64) (result, known boo
 	truth := map[bool]float64{true: 1}
 	for _, o := range g.ops {
 		var in []float64
-		for _, name := range o.names() {
+		for _, name := range o.operands {
 			v, ok := values[name]
 			if !ok {
 				if v, ok = s.number(name); !ok || !apart(v) {

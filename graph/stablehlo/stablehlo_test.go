@@ -321,6 +321,30 @@ func TestReversedKernel(t *testing.T) {
 	}
 }
 
+// Lists of an attribute in each form that files have. Text in quotes and in a dictionary after them is no part of them.
+func TestLists(t *testing.T) {
+	const refused = "f.mlir:2: stablehlo.transpose: dims: got \"dense<[1, 0]> : tensor<2xi32>\", want whole numbers"
+	for text, want := range map[string]string{
+		`stablehlo.transpose %x, dims = [1, 0]`:                                                    "",
+		`stablehlo.transpose %x, dims = [1, 0] {mhlo.number = 2 : i64}`:                            "",
+		`"stablehlo.transpose"(%x) <{permutation = array<i64: 1, 0>}>`:                             "",
+		`"stablehlo.transpose"(%x) <{permutation = dense<[1, 0]> : tensor<2xi64>}>`:                "",
+		`"stablehlo.transpose"(%x) {mhlo.note = "dims = [0], %7", permutation = array<i64: 1, 0>}`: "",
+		`"stablehlo.transpose"(%x) {mhlo.dims = array<i64: 0, 1>, permutation = array<i64: 1, 0>}`: "",
+		`"stablehlo.transpose"(%x) <{permutation = dense<[1, 0]> : tensor<2xi32>}>`:                refused,
+	} {
+		f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n%0 = "+text+
+			" : (tensor<2x2xf32>) -> tensor<2x2xf32>\nreturn %0 : tensor<2x2xf32>\n}")
+		if want != "" {
+			require.ErrorContains(t, err, want)
+			continue
+		}
+		require.NoError(t, err, text)
+		y := f.Call(graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2))[0]
+		require.Equal(t, "f32[4] {1 3 2 4}", fmt.Sprint(y.Reshape(4)), text)
+	}
+}
+
 // FuzzParse looks for texts that Parse panics on or never ends with.
 func FuzzParse(f *testing.F) {
 	for _, c := range cases(f) {
