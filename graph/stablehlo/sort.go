@@ -58,6 +58,13 @@ func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) 
 		for _, name := range inner.operands {
 			used[name] = true
 		}
+		switch strings.TrimPrefix(inner.name, "stablehlo.") {
+		case "and", "or", "not": // of whole numbers they are no choices
+			out, err := resultShapes(inner)
+			if err != nil || len(out) != 1 || out[0].DType != graph.Bool {
+				return by, false
+			}
+		}
 	}
 	for i := range x {
 		if used[g.params[2*i].name] || used[g.params[2*i+1].name] {
@@ -150,7 +157,8 @@ func (by order) is(tries []pair, compare func(p pair) (before, known bool)) bool
 	return true
 }
 
-// compares computes a region that chooses among numbers. known is false if it has another op, or a number of its own.
+// compares computes a region that chooses among numbers, and whose and, or and not are of bools. known is false if it
+// has another op, or a number of its own.
 func (g region) compares(s *scope, values map[string]float64) (result, known bool) {
 	truth := map[bool]float64{true: 1}
 	for _, o := range g.ops {
@@ -164,8 +172,6 @@ func (g region) compares(s *scope, values map[string]float64) (result, known boo
 			}
 			in = append(in, v)
 		}
-		shapes, err := resultShapes(o)
-		isBool := err == nil && len(shapes) == 1 && shapes[0].DType == graph.Bool
 		var out float64
 		switch name := strings.TrimPrefix(o.name, "stablehlo."); {
 		case name == "constant" && len(in) == 0:
@@ -185,11 +191,11 @@ func (g region) compares(s *scope, values map[string]float64) (result, known boo
 			if out = in[2]; in[0] != 0 {
 				out = in[1]
 			}
-		case name == "and" && isBool && len(in) == 2:
+		case name == "and" && len(in) == 2:
 			out = in[0] * in[1]
-		case name == "or" && isBool && len(in) == 2:
+		case name == "or" && len(in) == 2:
 			out = max(in[0], in[1])
-		case name == "not" && isBool && len(in) == 1:
+		case name == "not" && len(in) == 1:
 			out = 1 - in[0]
 		case name == "return" && len(in) == 1:
 			return in[0] != 0, true
