@@ -200,7 +200,8 @@ func dynamicUpdateSlice(m *importer, o *op, s *scope) []*graph.Array {
 
 func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 2)
-	batch, contract := o.pair("batching_dim"), o.pair("contracting_dim")
+	batch, contract := o.pair("batching_dims", "lhs_batching_dimensions", "rhs_batching_dimensions"),
+		o.pair("contracting_dims", "lhs_contracting_dimensions", "rhs_contracting_dimensions")
 	var options []graph.DotOption
 	d := m.result(o).DType
 	switch of := [3]graph.DType{x[0].DType(), x[1].DType(), d}; of {
@@ -219,7 +220,7 @@ func dotGeneral(m *importer, o *op, s *scope) []*graph.Array {
 var calleePattern = regexp.MustCompile(`@("[^"]*"|[\w.$-]+)`)
 
 func callFunction(m *importer, o *op, s *scope) []*graph.Array {
-	name := strings.Trim(strings.TrimPrefix(calleePattern.FindString(o.head), "@"), `"`)
+	name := o.target()
 	f, ok := m.functions[name]
 	args := m.operands(o, s)
 	if !ok || len(args) != len(f.params) {

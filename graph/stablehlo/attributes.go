@@ -22,29 +22,18 @@ var genericNames = map[string][]string{
 // does not have it.
 func (o *op) attribute(name string) (text string, ok bool) {
 	for _, n := range append([]string{name}, genericNames[name]...) {
-		for at := 0; ; {
-			i := strings.Index(o.head[at:], n+" = ")
-			if i < 0 {
-				break
-			}
-			at += i + len(n) + len(" = ")
-			if before := at - len(n) - len(" = ") - 1; before < 0 || !wordByte(o.head[before]) {
-				return value(o.head[at:]), true
-			}
+		if at, ok := o.attributes[n]; ok {
+			return value(o.head[at:]), true
 		}
 	}
 	return "", false
 }
 
-func wordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// value is a text up to the comma or the bracket that ends it.
+// value is a text up to the comma or the bracket that ends it, or the dictionary after it.
 func value(text string) string {
 	end := len(text)
 	scan(text, 0, func(i, depth int) bool {
-		if depth < 0 || depth == 0 && text[i] == ',' {
+		if depth < 0 || depth == 0 && text[i] == ',' || depth == 1 && i > 0 && text[i-1:i+1] == " {" {
 			end = i
 			return false
 		}
@@ -56,35 +45,36 @@ func value(text string) string {
 // list reads the numbers of an attribute: [0, 1], array<i64: 0, 1> or dense<[0, 1]> : tensor<2xi64>.
 func (o *op) list(name string) (numbers []int, ok bool) {
 	text, ok := o.attribute(name)
-	if !ok {
-		return nil, false
+	if !ok || strings.HasPrefix(text, "[") {
+		return numbersIn(text), ok
 	}
-	literal, kind, typed := strings.Cut(text, " : ")
-	if s, err := shapes(kind); typed && err == nil && len(s) == 1 && s[0].DType == graph.Int64 && s[0].Size() <= 1<<10 {
+	if array, ok := strings.CutPrefix(text, "array<i64"); ok {
+		return numbersIn(array), true
+	}
+	literal, kind, _ := strings.Cut(text, " : ")
+	s, err := shapes(kind)
+	if err == nil && len(s) == 1 && s[0].DType == graph.Int64 && s[0].Size() <= 1<<10 {
 		b, err := dense(literal, s[0])
-		if err != nil || len(b) == 0 && s[0].Size() > 0 {
-			return nil, false
+		if err == nil {
+			for i := range s[0].Size() {
+				numbers = append(numbers, int(binary.LittleEndian.Uint64(b[8*i%len(b):])))
+			}
+			return numbers, true
 		}
-		for i := range s[0].Size() {
-			numbers = append(numbers, int(binary.LittleEndian.Uint64(b[8*i%len(b):])))
-		}
-		return numbers, true
 	}
-	if array, ok := strings.CutPrefix(text, "array<"); ok {
-		_, text, _ = strings.Cut(array, ":")
-	}
-	return numbersIn(text), true
+	graph.Throw(name, "got %s, want whole numbers of i64", short(text))
+	return nil, false
 }
 
 // pair are the lists of an attribute for the operands of a product: "contracting_dims = [1] x [0]", or in the generic
-// form lhs_contracting_dimensions and rhs_contracting_dimensions.
-func (o *op) pair(name string) (lists [2][]int) {
-	if text, ok := o.attribute(name + "s"); ok {
-		left, right, _ := strings.Cut(text, " x ")
-		return [2][]int{numbersIn(left), numbersIn(right)}
+// form an attribute of each operand.
+func (o *op) pair(name, left, right string) (lists [2][]int) {
+	if text, ok := o.attribute(name); ok {
+		x, y, _ := strings.Cut(text, " x ")
+		return [2][]int{numbersIn(x), numbersIn(y)}
 	}
-	for i, side := range []string{"lhs_", "rhs_"} {
-		lists[i], _ = o.list(side + name + "ensions")
+	for i, side := range []string{left, right} {
+		lists[i], _ = o.list(side)
 	}
 	return lists
 }
@@ -137,7 +127,7 @@ func (o *op) direction() string {
 	return word
 }
 
-// target is the function that a custom call calls.
+// target is the function that a call or a custom call calls.
 func (o *op) target() string {
 	if name, ok := o.attribute("call_target_name"); ok {
 		return strings.Trim(name, `"`)

@@ -1,10 +1,6 @@
 package stablehlo
 
-import (
-	"regexp"
-
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // unsigned are the whole numbers of a width in bytes.
 var unsigned = map[int]graph.DType{1: graph.Uint8, 2: graph.Uint16, 4: graph.Uint32, 8: graph.Uint64}
@@ -34,7 +30,7 @@ func bitcast(m *importer, o *op, s *scope) []*graph.Array {
 	}
 	all := graph.Zeros(m.result(o)).Convert(unsigned[width])
 	for i := range width / from {
-		part := graph.Take(bits, graph.Scalar(i, graph.Int32), last).Convert(unsigned[width])
+		part := graph.IndexAxis(bits, last, i).Convert(unsigned[width])
 		all = graph.Or(all, graph.ShiftLeft(part, 8*from*i))
 	}
 	return []*graph.Array{graph.Bitcast(all, to)}
@@ -44,15 +40,14 @@ func bitcast(m *importer, o *op, s *scope) []*graph.Array {
 var layouts = map[graph.DType][2]int{graph.Float16: {5, 10}, graph.BFloat16: {8, 7}, graph.Float32: {8, 23},
 	graph.Float64: {11, 52}}
 
-var formatPattern = regexp.MustCompile(`format = e(\d+)m(\d+)`)
-
 // reducePrecision rounds floats to those of fewer bits, to the nearest, ties to even. What is too large is infinite,
 // what is too small is zero. Its derivative is that of the identity; JAX rounds the derivative, too.
 func reducePrecision(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.exactly(o, s, 1)[0]
 	var exponent, mantissa int
-	if f := formatPattern.FindStringSubmatch(o.head); f != nil {
-		exponent, mantissa = numbersIn(f[1])[0], numbersIn(f[2])[0]
+	format, _ := o.attribute("format") // e5m10
+	if bits := numbersIn(format); len(bits) == 2 {
+		exponent, mantissa = bits[0], bits[1]
 	} else {
 		exponent, mantissa = m.scalar(o, "exponent_bits"), m.scalar(o, "mantissa_bits")
 	}

@@ -2,6 +2,7 @@ package stablehlo
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"xlarun/graph"
@@ -9,7 +10,7 @@ import (
 
 var (
 	axesPattern  = regexp.MustCompile(`\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]`)
-	truthPattern = regexp.MustCompile(`true|false`)
+	truthPattern = regexp.MustCompile(`\b(?:true|false|1|0)\b`)
 )
 
 func convolution(m *importer, o *op, s *scope) []*graph.Array {
@@ -31,14 +32,14 @@ func convolution(m *importer, o *op, s *scope) []*graph.Array {
 		if len(numbers) != each*spatial {
 			m.refuse(o, "%s has %d numbers, want %d", name, len(numbers), each*spatial)
 		}
-		var turned []int
+		var ordered []int
 		for _, axis := range order {
 			if axis < 0 || axis >= spatial {
 				m.refuse(o, "its kernel has a spatial axis %d of %d", axis, spatial)
 			}
-			turned = append(turned, numbers[each*axis:each*(axis+1)]...)
+			ordered = append(ordered, numbers[each*axis:each*(axis+1)]...)
 		}
-		return turned
+		return ordered
 	}
 	options := []graph.WindowOption{graph.Layout(layout(axes[1], "b", "N", "f", "C"),
 		layout(axes[2], "i", "I", "o", "O"), layout(axes[3], "b", "N", "f", "C"))}
@@ -65,14 +66,22 @@ func convolution(m *importer, o *op, s *scope) []*graph.Array {
 		}
 	}
 	if text, ok := o.attribute("reverse"); ok {
-		var turned []int
-		for i, word := range truthPattern.FindAllString(text, -1) {
-			if at := strings.Index(layout(axes[2]), string(spatialLetters[i%mostSpatial])); word == "true" && at >= 0 {
-				turned = append(turned, at)
+		literal, _, _ := strings.Cut(text, " : ")
+		words := truthPattern.FindAllString(literal, -1)
+		if len(words) == 1 {
+			words = slices.Repeat(words, spatial)
+		}
+		if len(words) != spatial {
+			m.refuse(o, "reverse = %s: want true or false for each of %d spatial axes", short(text), spatial)
+		}
+		var flipped []int
+		for i, word := range words {
+			if word == "true" || word == "1" {
+				flipped = append(flipped, strings.Index(layout(axes[2]), spatialLetters[i:i+1]))
 			}
 		}
-		if len(turned) > 0 {
-			x[1] = graph.Reverse(x[1], turned...)
+		if len(flipped) > 0 {
+			x[1] = graph.Reverse(x[1], flipped...)
 		}
 	}
 	d := m.result(o).DType

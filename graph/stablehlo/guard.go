@@ -3,7 +3,6 @@ package stablehlo
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"xlarun/graph"
 )
@@ -23,7 +22,7 @@ const mostGuarded = 64
 // selects is a select whose formulas are guarded: a singular one, if the condition compares with a constant, and one with
 // an infinite constant.
 func selects(m *importer, o *op, s *scope) []*graph.Array {
-	x, names := m.exactly(o, s, 3), o.names()
+	x, names := m.exactly(o, s, 3), o.operands
 	if !x[0].Shape().Equal(graph.ShapeOf(graph.Bool, x[1].Dims()...)) {
 		return []*graph.Array{graph.Select(x[0], x[1], x[2])}
 	}
@@ -55,7 +54,7 @@ func (s *scope) infiniteFactor(product string) string {
 	if o == nil || o.name != "stablehlo.multiply" {
 		return ""
 	}
-	for _, name := range o.names() {
+	for _, name := range o.operands {
 		if s.isConstant(name) && startsInfinite(s.definition(name)) {
 			return name
 		}
@@ -69,7 +68,7 @@ func startsInfinite(o *op) bool {
 	if err != nil || len(all) != 1 || !all[0].DType.IsFloat() {
 		return false
 	}
-	b, err := dense(o.head, all[0])
+	b, err := dense(o.literal(), all[0])
 	width := graph.ItemSize(all[0].DType)
 	if err != nil || len(b) < width {
 		return false
@@ -82,15 +81,14 @@ func startsInfinite(o *op) bool {
 // the threshold itself; 0 if the condition is another one.
 func (s *scope) condition(name string) (value, threshold string, at int) {
 	o := s.definition(name)
-	if o == nil || o.name != "stablehlo.compare" || len(o.names()) != 2 {
+	if o == nil || o.name != "stablehlo.compare" || len(o.operands) != 2 {
 		return "", "", 0
 	}
-	value, threshold = o.names()[0], o.names()[1]
+	value, threshold = o.operands[0], o.operands[1]
 	if !s.isConstant(threshold) {
 		return "", "", 0
 	}
-	direction, _, _ := strings.Cut(strings.TrimSpace(o.head), ",")
-	return value, threshold, map[string]int{"LT": 2, "GT": 2, "LE": 1, "GE": 1}[direction]
+	return value, threshold, map[string]int{"LT": 2, "GT": 2, "LE": 1, "GE": 1}[o.direction()]
 }
 
 func (s *scope) isConstant(name string) bool {
@@ -114,7 +112,7 @@ func (s *scope) formula(value, from string) (ops []*op) {
 		if o == nil || s.isConstant(name) {
 			return false
 		}
-		for _, operand := range o.names() {
+		for _, operand := range o.operands {
 			depends[name] = visit(operand) || depends[name]
 		}
 		if depends[name] {

@@ -2,7 +2,6 @@ package stablehlo
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -109,7 +108,7 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 			}
 			s.values[o.results[i]], s.ops[o.results[i]] = a, o
 			if unchanged[o.name] && a.Rank() == 0 {
-				if x, ok := s.number(o.names()[0]); ok {
+				if x, ok := s.number(o.operands[0]); ok {
 					s.numbers[o.results[i]] = x
 				}
 			}
@@ -176,14 +175,9 @@ func (m *importer) refuse(o *op, format string, args ...any) {
 	graph.Throw("stablehlo", "%s:%d: %s: "+format, append([]any{m.file, o.line, o.name}, args...)...)
 }
 
-var valueName = regexp.MustCompile(`%\w+(?:#\d+)?`)
-
-// names are the names of an op's operands.
-func (o *op) names() []string { return valueName.FindAllString(o.head, -1) }
-
 func (m *importer) operands(o *op, s *scope) []*graph.Array {
 	var all []*graph.Array
-	for _, name := range o.names() {
+	for _, name := range o.operands {
 		all = append(all, m.value(o, s, name))
 	}
 	return all

@@ -87,8 +87,8 @@ var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Arra
 	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
 		u, w, v := graph.SVD(x[0])
 		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
-			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: export it with full_matrices=False",
-				rows, columns)
+			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: export it with "+
+				"full_matrices=False", rows, columns)
 		}
 		if m.scalar(o, "mode") == 'N' { // singular values only: the file gives the vectors a shape all the same
 			out, err := resultShapes(o)
@@ -132,7 +132,8 @@ func customCall(m *importer, o *op, s *scope) []*graph.Array {
 		if q := m.factors[x[0]]; q != nil {
 			return []*graph.Array{q}
 		}
-		m.refuse(o, "its matrix is not the first result of geqrf")
+		m.refuse(o, "Q is known only of jnp.linalg.qr with mode=\"reduced\" and at least as many rows as columns: of "+
+			"m rows and more columns, export qr of x[:, :m]")
 	}
 	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array { return lapack[name](m, o, x) }, x)
 }

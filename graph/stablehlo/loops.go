@@ -53,10 +53,10 @@ func (o *op) trips(s *scope) (n int, ok bool) {
 		return 0, false
 	}
 	test := definition(cond.ops, tests[0])
-	if test == nil || test.name != "stablehlo.compare" || test.direction() != "LT" || len(test.names()) != 2 {
+	if test == nil || test.name != "stablehlo.compare" || test.direction() != "LT" || len(test.operands) != 2 {
 		return 0, false
 	}
-	sides := test.names()
+	sides := test.operands
 	at := slices.IndexFunc(cond.params, func(p param) bool { return p.name == sides[0] })
 	if at < 0 || at >= len(next) {
 		return 0, false
@@ -67,7 +67,7 @@ func (o *op) trips(s *scope) (n int, ok bool) {
 	if !known || !begins || step == nil || step.name != "stablehlo.add" {
 		return 0, false
 	}
-	terms := step.names()
+	terms := step.operands
 	if len(terms) != 2 || terms[0] != body.params[at].name {
 		return 0, false
 	}
@@ -85,7 +85,7 @@ func (g region) returned() []string {
 	if len(g.ops) == 0 {
 		return nil
 	}
-	return g.ops[len(g.ops)-1].names()
+	return g.ops[len(g.ops)-1].operands
 }
 
 // definition returns the op of a body that makes a value; nil if it comes from outside.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"xlarun/graph"
 )
@@ -25,13 +26,15 @@ type param struct {
 
 // op is a statement.
 type op struct {
-	line    int
-	results []string // names of its values
-	name    string   // "stablehlo.add"
-	head    string   // operands and attributes
-	types   string   // after the last colon
-	inits   []string // the values that the parameters of a while loop begin with
-	regions []region
+	line       int
+	results    []string       // names of its values
+	name       string         // "stablehlo.add"
+	head       string         // operands and attributes
+	operands   []string       // names of values
+	attributes map[string]int // where their values begin in head, by name
+	types      string         // after the last colon
+	inits      []string       // the values that the parameters of a while loop begin with
+	regions    []region
 }
 
 // region is what an op runs: a body with parameters of its own.
@@ -123,6 +126,7 @@ var (
 	typePattern  = regexp.MustCompile(`tensor<((?:complex<f32>|[^>])*)>`)
 	statement    = regexp.MustCompile(`^(?:(%\w[\w:%, ]*) = )?"?([a-z_]+(?:\.[a-z0-9_]+)?)"?(.*)$`)
 	resultGroup  = regexp.MustCompile(`^(%\w+)(?::(\d+))?$`)
+	valueName    = regexp.MustCompile(`^%\w+(?:#\d+)?`)
 	carryPattern = regexp.MustCompile(`(%[\w]+) = (%[\w#]+)`)
 )
 
@@ -261,20 +265,53 @@ func (r *reader) statement(line string, number int) (*op, error) {
 			}
 		}
 	}
+	err := r.rest(o)
+	o.split()
+	return o, err
+}
+
+// rest reads the regions of an op and cuts its types off its head.
+func (r *reader) rest(o *op) error {
 	if strings.HasSuffix(o.head, "({") {
 		o.head = strings.TrimSuffix(o.head, "({")
-		return o, r.generic(o)
+		return r.generic(o)
 	}
 	if o.name == "stablehlo.while" {
-		return o, r.while(o)
+		return r.while(o)
 	}
 	if i := lastColon(o.head); i >= 0 {
 		o.head, o.types = o.head[:i], o.head[i+3:]
 	}
 	if o.name == "stablehlo.reduce" && !strings.Contains(o.head, " applies ") {
-		return o, r.reducer(o)
+		return r.reducer(o)
 	}
-	return o, nil
+	return nil
+}
+
+// split finds the operands and the attributes in the head of an op. Text in quotes has none.
+func (o *op) split() {
+	o.attributes = map[string]int{}
+	scan(o.head, 0, func(i, _ int) bool {
+		if o.head[i] == '%' {
+			if name := valueName.FindString(o.head[i:]); name != "" {
+				o.operands = append(o.operands, name)
+			}
+		}
+		if strings.HasPrefix(o.head[i:], " = ") {
+			name := o.head[strings.LastIndexFunc(o.head[:i], notOfName)+1 : i]
+			if _, twice := o.attributes[name]; !twice {
+				o.attributes[name] = i + len(" = ")
+			}
+		}
+		return true
+	})
+	if o.inits == nil { // in the generic form
+		o.inits = o.operands
+	}
+}
+
+func notOfName(r rune) bool {
+	return r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
 // lastColon returns the position of the last " : " outside of brackets and quotes; -1 if there is none.
@@ -349,7 +386,6 @@ func (r *reader) generic(o *op) error {
 			rest, o.types = rest[:i], rest[i+3:]
 		}
 		o.head += rest
-		o.inits = o.names()
 		return nil
 	}
 }

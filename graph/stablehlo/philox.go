@@ -38,8 +38,7 @@ func rngBitGenerator(m *importer, o *op, s *scope) []*graph.Array {
 	bits := graph.Stack([]*graph.Array{random[0], random[1], random[2], random[3]}, 1)
 	if width == 8 {
 		halves := bits.Reshape(turns*2, 2)
-		half := func(i int) *graph.Array { return graph.Take(halves, graph.Scalar(i, graph.Int32), 1) }
-		bits = graph.Or(half(0), graph.ShiftLeft(half(1), 32))
+		bits = graph.Or(graph.IndexAxis(halves, 1, 0), graph.ShiftLeft(graph.IndexAxis(halves, 1, 1), 32))
 	}
 	bits = bits.Reshape(bits.Size()).Convert(to)
 	bits = graph.Bitcast(graph.StridedSlice(bits, []int{0}, []int{out.Size()}, []int{1}), out.DType)

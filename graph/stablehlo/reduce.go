@@ -26,31 +26,30 @@ var reductions = map[string]reduction{
 	"xor":      {graph.ReduceXor, graph.Xor, 0},
 }
 
-// operandsOf are the operands and the initial values of a reduction: x, y, c, d, or in JAX's form
-// (x init: c), (y init: d).
-func (m *importer) operandsOf(o *op) (x, init []string) {
-	names := o.names()
+// operandsOf are the operands and the initial values of a reduction, and the names of the latter: x, y, c, d, or in
+// JAX's form (x init: c), (y init: d).
+func (m *importer) operandsOf(o *op, s *scope) (x, init []*graph.Array, starts []string) {
+	names := o.operands
 	n := len(names) / 2
 	if n == 0 || len(names) != 2*n {
 		m.refuse(o, "it has %d operands, want an initial value for each", len(names))
 	}
-	if !strings.Contains(o.head, " init: ") {
-		return names[:n], names[n:]
+	pairs := strings.Contains(o.head, " init: ")
+	for i := range n {
+		at, start := i, n+i
+		if pairs {
+			at, start = 2*i, 2*i+1
+		}
+		x, init = append(x, m.value(o, s, names[at])), append(init, m.value(o, s, names[start]))
+		starts = append(starts, names[start])
 	}
-	for i := 0; i < len(names); i += 2 {
-		x, init = append(x, names[i]), append(init, names[i+1])
-	}
-	return x, init
+	return x, init, starts
 }
 
 // reduce is a reduction by one op, JAX's argmax or argmin, or one by any region.
 func reduce(m *importer, o *op, s *scope) []*graph.Array {
 	axes := m.want(o, "dimensions")
-	names, starts := m.operandsOf(o)
-	var x, init []*graph.Array
-	for i, name := range names {
-		x, init = append(x, m.value(o, s, name)), append(init, m.value(o, s, starts[i]))
-	}
+	x, init, starts := m.operandsOf(o, s)
 	by, single := o.single()
 	r, known := reductions[by]
 	if single && !known && len(o.regions) == 0 {
@@ -189,7 +188,7 @@ func (g region) describe(params ...string) (ops []string) {
 		if text == "compare" {
 			text += " " + inner.direction()
 		}
-		for _, name := range inner.names() {
+		for _, name := range inner.operands {
 			text += " " + words[name]
 		}
 		for _, name := range inner.results {

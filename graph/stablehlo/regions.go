@@ -23,7 +23,7 @@ func (o *op) single() (name string, ok bool) {
 	case len(returned) != 1:
 	case len(g.ops) == 1 && returned[0] == params[1]:
 		return "", true
-	case len(g.ops) == 2 && slices.Equal(g.ops[0].results, returned) && slices.Equal(g.ops[0].names(), params):
+	case len(g.ops) == 2 && slices.Equal(g.ops[0].results, returned) && slices.Equal(g.ops[0].operands, params):
 		return strings.TrimPrefix(g.ops[0].name, "stablehlo."), true
 	}
 	return "", false

@@ -45,8 +45,9 @@ func sortBy(m *importer, o *op, s *scope) []*graph.Array {
 	return out
 }
 
-// order finds the order of a comparison by what it says about a few numbers of each kind. Its ops only choose among
-// its operands and constants, so it treats other numbers alike.
+// order finds the order of a comparison by what it says about a few numbers. Its ops only compare and choose among its
+// operands, zeros, infinities and NaN, so of one key only its place among these counts, and all places are tried. Of
+// several keys each is tried so, while the others are 0 and 1.
 func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) {
 	if len(o.regions) != 1 || len(o.regions[0].params) != 2*len(x) {
 		return by, false
@@ -54,31 +55,44 @@ func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) 
 	g := o.regions[0]
 	used := map[string]bool{}
 	for _, inner := range g.ops {
-		for _, name := range inner.names() {
+		for _, name := range inner.operands {
 			used[name] = true
 		}
-	}
-	tuples := [][]float64{{}}
-	for i := range x {
-		if !used[g.params[2*i].name] && !used[g.params[2*i+1].name] {
-			continue
-		}
-		by.keys = append(by.keys, i)
-		var longer [][]float64
-		for _, t := range tuples {
-			for _, v := range probes(x[i].DType(), len(by.keys) > 1) {
-				longer = append(longer, append(slices.Clone(t), v))
+		switch strings.TrimPrefix(inner.name, "stablehlo.") {
+		case "and", "or", "not": // of whole numbers they are no choices
+			out, err := resultShapes(inner)
+			if err != nil || len(out) != 1 || out[0].DType != graph.Bool {
+				return by, false
 			}
 		}
-		if tuples = longer; len(tuples) > mostTuples {
-			return by, false
+	}
+	for i := range x {
+		if used[g.params[2*i].name] || used[g.params[2*i+1].name] {
+			by.keys = append(by.keys, i)
 		}
 	}
+	var tries []pair
+	for i := range by.keys {
+		some := []pair{{}}
+		for j, k := range by.keys {
+			var longer []pair
+			for _, p := range some {
+				for _, v := range probes(x[k].DType(), i != j) {
+					longer = append(longer, pair{append(slices.Clone(p.left), v[0]),
+						append(slices.Clone(p.right), v[1])})
+				}
+			}
+			if some = longer; len(some) > mostPairs {
+				return by, false
+			}
+		}
+		tries = append(tries, some...)
+	}
 	for _, by.descending = range []bool{false, true} {
-		if len(by.keys) > 0 && by.is(tuples, func(left, right []float64) (bool, bool) {
+		if len(by.keys) > 0 && by.is(tries, func(p pair) (bool, bool) {
 			values := map[string]float64{}
 			for i, k := range by.keys {
-				values[g.params[2*k].name], values[g.params[2*k+1].name] = left[i], right[i]
+				values[g.params[2*k].name], values[g.params[2*k+1].name] = p.left[i], p.right[i]
 			}
 			return g.compares(s, values)
 		}) {
@@ -88,60 +102,71 @@ func (m *importer) order(o *op, s *scope, x []*graph.Array) (by order, ok bool) 
 	return by, false
 }
 
-// mostTuples bounds the numbers of several keys that a comparison is tried on.
-const mostTuples = 1 << 9
+// pair are the numbers of the keys that a comparison is tried on.
+type pair struct{ left, right []float64 }
 
-// probes are a few numbers of a dtype: of a float, all kinds of them.
-func probes(d graph.DType, few bool) []float64 {
-	switch {
-	case few:
-		return []float64{0, 1}
-	case d.IsFloat():
-		return []float64{math.Inf(-1), -1, math.Copysign(0, -1), 0, 1, math.Inf(1), math.NaN()}
-	case d == graph.Bool || d.IsUnsigned():
-		return []float64{0, 1}
+// mostPairs bounds the pairs that a key among several is tried on.
+const mostPairs = 1 << 16
+
+// probes are pairs of numbers of a dtype: two of each kind in either order, or a few.
+func probes(d graph.DType, few bool) (pairs [][2]float64) {
+	if few {
+		return [][2]float64{{0, 0}, {0, 1}, {1, 0}}
 	}
-	return []float64{-1, 0, 1}
+	numbers := []float64{-2, -1, 0, 1, 2}
+	switch {
+	case d.IsFloat():
+		numbers = append(numbers, math.Inf(-1), math.Copysign(0, -1), math.Inf(1), math.NaN())
+	case d == graph.Bool:
+		numbers = []float64{0, 1}
+	case d.IsUnsigned():
+		numbers = []float64{0, 1, 2}
+	}
+	for _, x := range numbers {
+		for _, y := range numbers {
+			pairs = append(pairs, [2]float64{x, y})
+		}
+	}
+	return pairs
 }
 
 // is reports whether a comparison has this order. A comparison may say anything of -0 and 0, and that no number comes
 // before NaN, nor NaN before a number.
-func (by order) is(tuples [][]float64, compare func(left, right []float64) (before, known bool)) bool {
-	for _, left := range tuples {
-		for _, right := range tuples {
-			got, known := compare(left, right)
-			want, free, unordered := false, false, false
-			for i := len(left) - 1; i >= 0; i-- {
-				x, y := left[i], right[i]
-				if by.descending {
-					x, y = y, x
-				}
-				unordered = unordered || x != x || y != y
-				free = free || x == y && math.Signbit(x) != math.Signbit(y)
-				switch {
-				case x < y || x == x && y != y:
-					want = true
-				case y < x || y == y && x != x:
-					want = false
-				}
+func (by order) is(tries []pair, compare func(p pair) (before, known bool)) bool {
+	for _, p := range tries {
+		got, known := compare(p)
+		want, free, unordered := false, false, false
+		for i := len(p.left) - 1; i >= 0; i-- {
+			x, y := p.left[i], p.right[i]
+			if by.descending {
+				x, y = y, x
 			}
-			if !known || got != want && !free && !(unordered && !got) {
-				return false
+			unordered = unordered || x != x || y != y
+			free = free || x == y && math.Signbit(x) != math.Signbit(y)
+			switch {
+			case x < y || x == x && y != y:
+				want = true
+			case y < x || y == y && x != x:
+				want = false
 			}
+		}
+		if !known || got != want && !free && !(unordered && !got) {
+			return false
 		}
 	}
 	return true
 }
 
-// compares computes a region that chooses among numbers. known is false if it has another op.
+// compares computes a region that chooses among numbers, and whose and, or and not are of bools. known is false if it
+// has another op, or a number of its own.
 func (g region) compares(s *scope, values map[string]float64) (result, known bool) {
 	truth := map[bool]float64{true: 1}
 	for _, o := range g.ops {
 		var in []float64
-		for _, name := range o.names() {
+		for _, name := range o.operands {
 			v, ok := values[name]
 			if !ok {
-				if v, ok = s.number(name); !ok {
+				if v, ok = s.number(name); !ok || !apart(v) {
 					return false, false
 				}
 			}
@@ -151,7 +176,7 @@ func (g region) compares(s *scope, values map[string]float64) (result, known boo
 		switch name := strings.TrimPrefix(o.name, "stablehlo."); {
 		case name == "constant" && len(in) == 0:
 			v, ok := constantIn(g.ops, o.results[0], s)
-			if !ok {
+			if !ok || !apart(v) {
 				return false, false
 			}
 			out = v
@@ -184,6 +209,9 @@ func (g region) compares(s *scope, values map[string]float64) (result, known boo
 	}
 	return false, false
 }
+
+// apart reports whether a number is a constant that comparisons may have: probes has numbers on all its sides.
+func apart(x float64) bool { return x == 0 || x != x || math.IsInf(x, 0) }
 
 // rank are the places of probes in the order of floats that tells -0 from 0.
 func rank(x float64) float64 {

@@ -208,6 +208,24 @@ REGION
 
 // 30.12: what cannot be read is one sentence with the file, the line and the op.
 func TestRefusals(t *testing.T) {
+	const unknownOrder = "f.mlir:3: stablehlo.sort: its comparison is no order of numbers that is known here"
+	constant := func(name string, n int) string {
+		return fmt.Sprintf("%s = stablehlo.constant dense<%d> : tensor<i32>\n", name, n)
+	}
+	less := func(name, x, y string) string {
+		return name + " = stablehlo.compare LT, " + x + ", " + y + " : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+	}
+	sortBy := func(keys string) string { // keys makes %c of %a and %d of %b
+		return strings.ReplaceAll(strings.Replace(sortText, "REGION", keys+less("%l", "%c", "%d")+
+			"stablehlo.return %l : tensor<i1>", 1), "f32>", "i32>")
+	}
+	const unknownQ = "stablehlo.custom_call: Q is known only of jnp.linalg.qr with mode=\"reduced\""
+	orthogonal := func(x, householder, q string) string { // householder makes %1 of %0
+		return "func.func @main(%x: tensor<" + x + "xf32>) -> tensor<" + q + "xf32> {\n%0:2 = stablehlo.custom_call " +
+			"@lapack_sgeqrf_ffi(%x) : (tensor<" + x + "xf32>) -> (tensor<" + x + "xf32>, tensor<2xf32>)\n" +
+			householder + "\n%2 = stablehlo.custom_call @lapack_sorgqr_ffi(%1, %0#1) : (tensor<" + q +
+			"xf32>, tensor<2xf32>) -> tensor<" + q + "xf32>\nreturn %2 : tensor<" + q + "xf32>\n}"
+	}
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "f.mlir has no function @main"},
 		{"no module", "hello", "f.mlir:1: got \"hello\", want a func.func of StableHLO text"},
@@ -217,12 +235,26 @@ func TestRefusals(t *testing.T) {
 			"f.mlir:3: stablehlo.cholesky: it has f32[3], want matrices"},
 		{"custom call", head + "%0 = stablehlo.custom_call @Qr(%arg0) : (tensor<3xf32>) -> tensor<3xf32>\n" +
 			"return %0 : tensor<3xf32>\n}\n}", "f.mlir:3: stablehlo.custom_call"},
+		{"Q of a wide matrix", orthogonal("2x3", "%1 = stablehlo.slice %0#0 [0:2, 0:2] : (tensor<2x3xf32>) -> "+
+			"tensor<2x2xf32>", "2x2"), "f.mlir:4: " + unknownQ},
+		{"the complete Q", orthogonal("3x2", "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%1 = stablehlo.pad "+
+			"%0#0, %z, low = [0, 0], high = [0, 1], interior = [0, 0] : (tensor<3x2xf32>, tensor<f32>) -> "+
+			"tensor<3x3xf32>", "3x3"), "f.mlir:5: " + unknownQ},
 		{"scatter by two ops", strings.Replace(scatterText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
 			"%d = stablehlo.add %c, %b : tensor<f32>\nstablehlo.return %d : tensor<f32>", 1),
 			"f.mlir:4: stablehlo.scatter: its region is known only if it is one op of add"},
 		{"sort by sums", strings.Replace(sortText, "REGION", "%c = stablehlo.add %a, %b : tensor<f32>\n"+
 			"%d = stablehlo.compare LT, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>\nstablehlo.return %d : "+
-			"tensor<i1>", 1), "f.mlir:3: stablehlo.sort: its comparison is no order of numbers that is known here"},
+			"tensor<i1>", 1), unknownOrder},
+		{"sort by the lowest bits", sortBy(constant("%k", 3) +
+			"%c = stablehlo.and %a, %k : tensor<i32>\n%d = stablehlo.and %b, %k : tensor<i32>\n"), unknownOrder},
+		{"sort by zero in place of more than 5", sortBy(constant("%k", 5) + constant("%z", 0) + less("%p", "%k", "%a") +
+			less("%q", "%k", "%b") + "%c = stablehlo.select %p, %z, %a : tensor<i1>, tensor<i32>\n" +
+			"%d = stablehlo.select %q, %z, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
+		{"sort that turns around below zero", sortBy(constant("%z", 0) + less("%p", "%a", "%z") +
+			less("%q", "%b", "%z") + "%r = stablehlo.and %p, %q : tensor<i1>\n" +
+			"%c = stablehlo.select %r, %b, %a : tensor<i1>, tensor<i32>\n" +
+			"%d = stablehlo.select %r, %a, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
 		{"two blocks", strings.Replace(sortText, "REGION", "^bb1(%c: tensor<f32>):\nstablehlo.return %c : tensor<f32>",
 			1), "f.mlir:5: got \"^bb1(%c: tensor<f32>):\", want regions of one block"},
 		{"cut off", head + "%0 = stablehlo.add %arg0, %arg0 : tensor<3xf32>", "the file ends inside of a function"},
@@ -260,17 +292,57 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, err)
 }
 
-// 30.240: a reversed axis of a kernel.
+// 30.240: reversed axes of a kernel, in each form that files have.
 func TestReversedKernel(t *testing.T) {
-	f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
-		"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
-		"[b, 0, 1, f], window = {reverse = [false, true]} {batch_group_count = 1 : i64, feature_group_count = "+
-		"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
-		"tensor<1x2x2x1xf32>\n}")
-	require.NoError(t, err)
 	x := graph.Arange(0, 9, 1).Convert(graph.Float32).Reshape(1, 3, 3, 1)
-	y := f.Call(x, graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2, 1, 1))[0]
-	require.Equal(t, "f32[4] {25 35 55 65}", fmt.Sprint(y.Reshape(4)))
+	for _, c := range []struct{ reverse, want string }{
+		{"reverse = [false, true]", "f32[4] {25 35 55 65}"},
+		{"reverse = [true, false]", "f32[4] {15 25 45 55}"},
+		{"reverse = [1, 0]", "f32[4] {15 25 45 55}"},
+		{"window_reversal = array<i1: true, false>", "f32[4] {15 25 45 55}"},
+		{"window_reversal = dense<[true, false]> : tensor<2xi1>", "f32[4] {15 25 45 55}"},
+		{"window_reversal = dense<true> : tensor<2xi1>", "f32[4] {13 23 43 53}"},
+		{"window_reversal = dense<false> : tensor<2xi1>", "f32[4] {27 37 57 67}"},
+		{"reverse = [true, false, true]", ""},
+		{`window_reversal = dense<"0x0100"> : tensor<2xi1>`, ""},
+	} {
+		f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<1x3x3x1xf32>, %k: tensor<2x2x1x1xf32>) -> "+
+			"tensor<1x2x2x1xf32> {\n%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->"+
+			"[b, 0, 1, f], window = {"+c.reverse+"} {batch_group_count = 1 : i64, feature_group_count = "+
+			"1 : i64} : (tensor<1x3x3x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x2x1xf32>\nreturn %0 : "+
+			"tensor<1x2x2x1xf32>\n}")
+		if c.want == "" {
+			require.ErrorContains(t, err, "want true or false for each of 2 spatial axes", c.reverse)
+			continue
+		}
+		require.NoError(t, err, c.reverse)
+		y := f.Call(x, graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2, 1, 1))[0]
+		require.Equal(t, c.want, fmt.Sprint(y.Reshape(4)), c.reverse)
+	}
+}
+
+// Lists of an attribute in each form that files have. Text in quotes and in a dictionary after them is no part of them.
+func TestLists(t *testing.T) {
+	const refused = "f.mlir:2: stablehlo.transpose: dims: got \"dense<[1, 0]> : tensor<2xi32>\", want whole numbers"
+	for text, want := range map[string]string{
+		`stablehlo.transpose %x, dims = [1, 0]`:                                                    "",
+		`stablehlo.transpose %x, dims = [1, 0] {mhlo.number = 2 : i64}`:                            "",
+		`"stablehlo.transpose"(%x) <{permutation = array<i64: 1, 0>}>`:                             "",
+		`"stablehlo.transpose"(%x) <{permutation = dense<[1, 0]> : tensor<2xi64>}>`:                "",
+		`"stablehlo.transpose"(%x) {mhlo.note = "dims = [0], %7", permutation = array<i64: 1, 0>}`: "",
+		`"stablehlo.transpose"(%x) {mhlo.dims = array<i64: 0, 1>, permutation = array<i64: 1, 0>}`: "",
+		`"stablehlo.transpose"(%x) <{permutation = dense<[1, 0]> : tensor<2xi32>}>`:                refused,
+	} {
+		f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n%0 = "+text+
+			" : (tensor<2x2xf32>) -> tensor<2x2xf32>\nreturn %0 : tensor<2x2xf32>\n}")
+		if want != "" {
+			require.ErrorContains(t, err, want)
+			continue
+		}
+		require.NoError(t, err, text)
+		y := f.Call(graph.Of([]float32{1, 2, 3, 4}).Reshape(2, 2))[0]
+		require.Equal(t, "f32[4] {1 3 2 4}", fmt.Sprint(y.Reshape(4)), text)
+	}
 }
 
 // FuzzParse looks for texts that Parse panics on or never ends with.

@@ -53,11 +53,7 @@ var windowKinds = map[string]struct {
 
 // reduceWindow reduces within windows: pooling, and cumulative sums.
 func reduceWindow(m *importer, o *op, s *scope) []*graph.Array {
-	names, starts := m.operandsOf(o)
-	var x, init []*graph.Array
-	for i, name := range names {
-		x, init = append(x, m.value(o, s, name)), append(init, m.value(o, s, starts[i]))
-	}
+	x, init, starts := m.operandsOf(o, s)
 	w := m.window(o, x[0].Rank())
 	by, single := o.single()
 	k, known := windowKinds[by]

@@ -69,7 +69,7 @@ PLAIN = [
         ("bessel_i0e", X), ("bessel_i1e", X), ("betainc", P, Q, U), ("bitcast_convert_type", X, jnp.uint8), ("clamp", -0.5, X, 0.5), ("clz", I),
         ("cumlogsumexp", X), ("cummax", X), ("cummin", X), ("digamma", P), ("erf_inv", U), ("erfc", X), ("igamma", P, Q), ("igammac", P, Q),
         ("igamma_grad_a", P, Q), ("integer_pow", X, 3), ("lgamma", P), ("logistic", X), ("nextafter", X, Y), ("polygamma", P + 1, Q),
-        ("population_count", I), ("random_gamma_grad", P, Q), ("reduce_precision", X, 5, 4), 
+        ("population_count", I), ("random_gamma_grad", P, Q), ("reduce_precision", X, 5, 4),
         ("rsqrt", P), ("sort_key_val", X, Y), ("square", X), ("top_k", X, 2), ("zeta", 1 + P, Q), ("approx_max_k", X, 2),
     ]),
     ("jax.nn", jax.nn, [
@@ -86,7 +86,7 @@ PLAIN = [
     ("jax.scipy", jsp, [
         ("linalg.expm", S), ("linalg.lu", S), ("linalg.cho_solve", (D, True), X[:3]), ("linalg.solve_triangular", D, X[:3]), ("linalg.block_diag", S, D),
         ("linalg.toeplitz", X), ("signal.convolve2d", S, S), ("signal.detrend", X), ("signal.fftconvolve", X, Z),
-        ("ndimage.map_coordinates", S, [U[:3], U[1:4]], 1), 
+        ("ndimage.map_coordinates", S, [U[:3], U[1:4]], 1),
         ("stats.beta.logpdf", U, P, Q), ("stats.gamma.logpdf", P, Q), ("stats.poisson.logpmf", I, P), ("stats.t.logpdf", X, P),
         ("stats.norm.logcdf", X), ("stats.rankdata", X), ("stats.mode", I), ("stats.truncnorm.logpdf", U, -1.0, 2.0),
     ]),
