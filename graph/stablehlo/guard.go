@@ -19,8 +19,8 @@ var singular = []string{"stablehlo.sqrt", "stablehlo.rsqrt", "stablehlo.cbrt", "
 // mostGuarded bounds the ops of a formula that is computed again.
 const mostGuarded = 64
 
-// selects is a select whose formulas are guarded: a singular one, if the condition compares with a constant, and one with
-// an infinite constant.
+// selects is a select whose formulas are guarded: a singular one, if the condition compares with a constant, and one
+// with an infinite constant.
 func selects(m *importer, o *op, s *scope) []*graph.Array {
 	x, names := m.exactly(o, s, 3), o.operands
 	if !x[0].Shape().Equal(graph.ShapeOf(graph.Bool, x[1].Dims()...)) {
@@ -77,8 +77,8 @@ func startsInfinite(o *op) bool {
 	return err == nil && math.IsInf(t.Floats()[0], 0)
 }
 
-// condition reads a comparison of a value with a constant, the threshold. at is the operand of the select that counts at
-// the threshold itself; 0 if the condition is another one.
+// condition reads a comparison of a value with a constant, the threshold. at is the operand of the select that counts
+// at the threshold itself; 0 if the condition is another one.
 func (s *scope) condition(name string) (value, threshold string, at int) {
 	o := s.definition(name)
 	if o == nil || o.name != "stablehlo.compare" || len(o.operands) != 2 {

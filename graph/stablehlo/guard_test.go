@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/stablehlo"
 )
 
-// A formula that is not selected leaves the gradient alone, where its own derivative is infinite. In the formula that is
-// selected an infinite derivative stays.
+// A formula that is not selected leaves the gradient alone, where its own derivative is infinite. In the formula that
+// is selected an infinite derivative stays.
 func TestFormulasThatAreNotSelected(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string

@@ -9,9 +9,9 @@ type Kind struct {
 	// Argument is the setting that the command's argument gives; "": the command takes no argument.
 	Argument string
 	// Version is the version of the state and of the settings' meaning, from 1. A checkpoint of another version is
-	// refused. Raise it when the names or the meaning of the state's arrays change. Numbers that were float32 may become
-	// float64 or int32 without a new version. It covers the kind's own arrays; strategy.Register and policy.Register
-	// say what holds for strategies and policies.
+	// refused. Raise it when the names or the meaning of the state's arrays change. Numbers that were float32 may
+	// become float64 or int32 without a new version. It covers the kind's own arrays; strategy.Register and
+	// policy.Register say what holds for strategies and policies.
 	Version int
 	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
 	Unit, Round string

@@ -102,8 +102,9 @@ var forms = map[string]form{
 	"reduce_window_v1": {"base_dilations padding window_dilations window_dimensions window_strides",
 		func(w *writer, o *operation, a attributes) string {
 			return fmt.Sprintf("(%s) <{base_dilations = %s, padding = %s, window_dilations = %s, "+
-				"window_dimensions = %s, window_strides = %s}>", w.operands(o), a.brackets("base_dilations"), a.brackets("padding"),
-				a.brackets("window_dilations"), a.brackets("window_dimensions"), a.brackets("window_strides"))
+				"window_dimensions = %s, window_strides = %s}>", w.operands(o), a.brackets("base_dilations"),
+				a.brackets("padding"), a.brackets("window_dilations"), a.brackets("window_dimensions"),
+				a.brackets("window_strides"))
 		}},
 	"select_and_scatter_v1": {"padding window_dimensions window_strides",
 		func(w *writer, o *operation, a attributes) string {
