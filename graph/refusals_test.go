@@ -14,7 +14,7 @@ func TestRefusals(t *testing.T) {
 		name, want string
 		call       func() *Array
 	}{
-		{"no float holds it", "9007199254740993 is no value of f64: no float dtype holds it: use an integer dtype, such as i64",
+		{"no float", "9007199254740993 is no value of f64: no float dtype holds it: use an integer dtype, such as i64",
 			func() *Array { return Full(ShapeOf(Float64), 1<<53+1) }},
 		{"a negative count", "-1 is no value of u32: use a signed dtype, such as i32",
 			func() *Array { return Full(ShapeOf(Uint32), -1) }},

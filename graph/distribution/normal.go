@@ -161,7 +161,7 @@ func (d Laplace) KL(q Laplace) *graph.Array {
 		near, far := graph.Select(low, z, 0), graph.Select(low, 1, z)
 		rest := graph.Select(low, graph.Expm1Rest(near.Neg()).Mul(d.Scale.Div(q.Scale)),
 			graph.Expm1(far.Neg()).Div(far).Add(1).Mul(apart.Div(q.Scale)))
-		return graph.KLDiv(1, d.Scale.Div(q.Scale)).Add(rest)
+		return graph.KLDiv(1, d.Scale.Div(q.Scale)).Add(rest) // both are positive: nothing cancels
 	})
 }
 
