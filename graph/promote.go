@@ -184,28 +184,38 @@ func (s scalar) number() any {
 
 // tooWide refuses a number that a dtype does not hold, and names one that does.
 func (s scalar) tooWide(op string, d DType) {
-	holds, whole := Float64, new(big.Int)
+	holds, advice := Float64, "use a wider dtype"
 	x, isFloat := s.number().(float64)
+	whole := new(big.Int)
 	if !isFloat {
 		whole = wide(s.number())
 		x, _ = new(big.Float).SetInt(whole).Float64()
+	} else if !math.IsInf(x, 0) {
+		big.NewFloat(x).Int(whole)
 	}
-	switch most := math.Abs(x); {
-	case isInexact(d):
-		if isFloat && most <= math.MaxFloat32 || most <= 1<<24 {
-			holds = Float32
-		}
-	case x >= math.MinInt64 && x < 1<<64:
-		if isFloat {
-			big.NewFloat(x).Int(whole)
-		}
-		for _, holds = range []DType{Int16, Int32, Int64, Uint64} {
-			if whole.BitLen() < 8*ItemSize(holds) || holds == Int64 && whole.IsInt64() {
-				break
+	of := func(dtypes ...DType) DType { // the first one that holds whole
+		for _, w := range dtypes {
+			if whole.BitLen() < 8*ItemSize(w) || w == Int64 && whole.IsInt64() {
+				return w
 			}
 		}
+		return Uint64
 	}
-	throw(op, "%v is no value of %s: use a wider dtype, such as %s", s.number(), dtypeName(d), dtypeName(holds))
+	switch nearest, _ := big.NewFloat(x).Int(nil); {
+	case isInexact(d) && !isFloat && nearest.Cmp(whole) != 0:
+		holds, advice = of(Int64), "no float dtype holds it: use an integer dtype"
+	case isInexact(d):
+		if isFloat && math.Abs(x) <= math.MaxFloat32 || math.Abs(x) <= 1<<24 {
+			holds = Float32
+		}
+	case x < math.MinInt64 || x >= 1<<64:
+		advice = "use a float dtype"
+	case x < 0 && isUnsigned(d):
+		holds, advice = of(Int32, Int64), "use a signed dtype"
+	default:
+		holds = of(Int16, Int32, Int64)
+	}
+	throw(op, "%v is no value of %s: %s, such as %s", s.number(), dtypeName(d), advice, dtypeName(holds))
 }
 
 // operand reads one argument of a function that takes arrays or Go scalars.

@@ -14,6 +14,18 @@ func TestRefusals(t *testing.T) {
 		name, want string
 		call       func() *Array
 	}{
+		{"no float", "9007199254740993 is no value of f64: no float dtype holds it: use an integer dtype, such as i64",
+			func() *Array { return Full(ShapeOf(Float64), 1<<53+1) }},
+		{"a negative count", "-1 is no value of u32: use a signed dtype, such as i32",
+			func() *Array { return Full(ShapeOf(Uint32), -1) }},
+		{"a large negative count", "-1099511627776 is no value of u64: use a signed dtype, such as i64",
+			func() *Array { return Full(ShapeOf(Uint64), -1<<40) }},
+		{"a wider float", "33554433 is no value of f32: use a wider dtype, such as f64",
+			func() *Array { return Full(ShapeOf(Float32), 1<<25+1) }},
+		{"beyond all integers", "1e+30 is no value of i32: use a float dtype, such as f64",
+			func() *Array { return Full(ShapeOf(Int32), 1e30) }},
+		{"a wider integer", "9223372036854775808 is no value of i32: use a wider dtype, such as u64",
+			func() *Array { return Full(ShapeOf(Int32), uint64(1<<63)) }},
 		{"conv features", "conv: x f32[2,5,5,3] has 3 features, the kernel f32[3,3,4,8] takes 4 in each of 1 groups",
 			func() *Array {
 				return Conv(x, w(3, 3, 4, 8))

@@ -67,7 +67,7 @@ func betaFront(a, b, x, y *Array) (l, f *Array) {
 
 // BetaLogPDF is the logarithm of the density of the beta distribution with the concentrations a and b, positive, at x
 // from 0 to 1, -Inf outside. Where both concentrations are large it is Loader's saddle-point form. 16-bit floats are
-// computed as float32.
+// computed as float32. Largest error: 50 ULP in float64, 30 in float32, 1 in 16-bit floats.
 func BetaLogPDF(a, b, x any) *Array {
 	in := floatOperands("BetaLogPDF", a, b, x)
 	d := in[0].DType()
@@ -92,8 +92,8 @@ type betaArguments struct{ A, B, X *Array }
 
 // BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations a
 // and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
-// 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 11 in float32, 1 in 16-bit floats; of 1
-// where the value is smaller.
+// 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for
+// values below 1, in ULP of 1 unless x is below (a+1)/(a+b+2).
 func BetaInc(a, b, x any) *Array {
 	in := floatOperands("BetaInc", a, b, x)
 	d := in[0].DType()
@@ -116,7 +116,7 @@ func betaValue(v betaArguments) *Array {
 	inside := And(valid, And(Gt(v.X, 0), Lt(v.X, 1)))
 	a, b, x := Select(inside, v.A, 1), Select(inside, v.B, 1), Select(inside, v.X, .5)
 	rest := Sub(1, x)
-	below := Lt(x, Div(Add(a, 1), Add(Add(a, b), 2)))
+	below := Lt(Mul(x, Add(b, 1)), Mul(rest, Add(a, 1))) // x is below (a+1)/(a+b+2)
 	p, q := Select(below, a, b), Select(below, b, a)
 	y, z := Select(below, x, rest), Select(below, rest, x)
 	l, f := betaFront(p, q, y, z)

@@ -7,8 +7,8 @@ import "math"
 // computed as float32. Largest error: 10 ULP in float64, 10 in float32, 1 in 16-bit floats.
 func GammaInc(a, x any) *Array { return gammaTails("GammaInc", a, x, true) }
 
-// GammaIncC is 1 - GammaInc(a, x), with all its digits where x is above a+1, however small it is. Largest error: 6
-// ULP in float64, 7 in float32, 1 in 16-bit floats; of 1 where the value is smaller.
+// GammaIncC is 1 - GammaInc(a, x), with all its digits where x is above a+1, however small it is. Largest error: 8 ULP
+// in float64, 7 in float32, 1 in 16-bit floats; for values below 1, in ULP of 1 unless x is above a+1.
 func GammaIncC(a, x any) *Array { return gammaTails("GammaIncC", a, x, false) }
 
 func gammaTails(name string, a, x any, lower bool) *Array {
@@ -46,7 +46,7 @@ func gammaFront(a, x *Array) (l, f *Array) {
 
 // GammaLogPDF is the logarithm of the density of the gamma distribution with the concentration a, positive, and the
 // rate 1, -Inf for negative x and at infinity. Where the concentration is large it is Loader's saddle-point form.
-// 16-bit floats are computed as float32.
+// 16-bit floats are computed as float32. Largest error: 30 ULP in float64, 16 in float32, 1 in 16-bit floats.
 func GammaLogPDF(a, x any) *Array {
 	in := floatOperands("GammaLogPDF", a, x)
 	p, at := inFloat32(in[0]), inFloat32(in[1])
@@ -163,26 +163,26 @@ func gammaSeries(a, x *Array) *Array {
 // method, as modified by Thompson and Barnett, 1986). For whole a the fraction ends, its derivative does not: both
 // have to stand still. They are NaN where they do not.
 func gammaFraction(a, x *Array) (h, dh *Array) {
-	type pair struct{ V, D *Array } // a value and its derivative
+	type dual struct{ V, D *Array } // a value and its derivative
 	type state struct {
 		N       *Array
-		C, D, H pair // C: the reciprocal of the partial denominator
+		C, D, H dual // C: the reciprocal of the partial denominator
 		Moved   *Array
 	}
 	small := epsilon(a.DType())
 	zero := ZerosLike(a)
 	start := Add(Sub(x, a), 1)
-	first := pair{Reciprocal(start), Square(Reciprocal(start))}
+	first := dual{Reciprocal(start), Square(Reciprocal(start))}
 	// linear is bottom + top*v, where bottom's derivative is -1 and top's is n.
-	linear := func(n, top, bottom *Array, v pair) pair {
-		return pair{Add(bottom, Mul(top, v.V)), Add(Sub(Mul(n, v.V), 1), Mul(top, v.D))}
+	linear := func(n, top, bottom *Array, v dual) dual {
+		return dual{Add(bottom, Mul(top, v.V)), Add(Sub(Mul(n, v.V), 1), Mul(top, v.D))}
 	}
-	inverse := func(v pair) pair {
+	inverse := func(v dual) dual {
 		r := Reciprocal(v.V)
-		return pair{r, Neg(Mul(Square(r), v.D))}
+		return dual{r, Neg(Mul(Square(r), v.D))}
 	}
-	times := func(v, w pair) pair {
-		return pair{Mul(v.V, w.V), Add(Mul(v.D, w.V), Mul(v.V, w.D))}
+	times := func(v, w dual) dual {
+		return dual{Mul(v.V, w.V), Add(Mul(v.D, w.V), Mul(v.V, w.D))}
 	}
 	last := While(func(s state) *Array {
 		return And(Gt(s.Moved, small), Lt(s.N, mostGammaTerms))
@@ -193,7 +193,7 @@ func gammaFraction(a, x *Array) (h, dh *Array) {
 		factor := times(d, c)
 		moved := Add(Abs(Sub(factor.V, 1)), Abs(factor.D))
 		return state{n, inverse(c), d, times(s.H, factor), moved}
-	}, state{zero, pair{zero, zero}, first, first, OnesLike(a)})
+	}, state{zero, dual{zero, zero}, first, first, OnesLike(a)})
 	stands := Le(last.Moved, 8*small)
 	return Select(stands, last.H.V, math.NaN()), Select(stands, last.H.D, math.NaN())
 }

@@ -31,6 +31,8 @@ func inReciprocal(x *Array, c []float64) *Array {
 
 // LgammaCorrection is what Stirling's formula leaves of Lgamma: lgamma(x) - (x - 1/2) log x + x - log(2π)/2, x
 // positive. It is accurate where x is large (Abramowitz and Stegun 6.1.41). 16-bit floats are computed as float32.
+// Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for values below 1, in ULP of 1 unless x is at
+// least 8.
 func LgammaCorrection(x any) *Array {
 	a := floatOf("LgammaCorrection", x)
 	z := inFloat32(a)
@@ -47,8 +49,8 @@ func stirling(x *Array) *Array {
 		1. / 156, -3617. / 122400}), x)
 }
 
-// DigammaCorrection is digamma(x) - log x, x positive, accurate where x is large (Abramowitz and Stegun 6.3.18).
-// 16-bit floats are computed as float32.
+// DigammaCorrection is digamma(x) - log x, x positive, accurate where x is large (Abramowitz and Stegun 6.3.18). 16-bit
+// floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats.
 func DigammaCorrection(x any) *Array {
 	a := floatOf("DigammaCorrection", x)
 	z := inFloat32(a)

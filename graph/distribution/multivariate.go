@@ -59,7 +59,8 @@ func (d MultivariateNormal) Entropy() *graph.Array {
 	return graph.Add(float64(d.Loc.Dim(0))*(.5+halfLog2Pi), d.logDet())
 }
 
-// KL is the divergence from q.
+// KL is the divergence from q. It is a difference of larger numbers: of close distributions few digits are right, or
+// none.
 func (d MultivariateNormal) KL(q MultivariateNormal) *graph.Array {
 	n := float64(d.Loc.Dim(0))
 	apart := q.white(d.Loc.Sub(q.Loc).ExpandDims(0))

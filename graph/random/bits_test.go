@@ -81,9 +81,9 @@ func boundedDraws() (all []bounded) {
 	add("geometric", func(k Key, s graph.Shape) *graph.Array {
 		return Geometric(k, graph.ShapeOf(graph.Int32, s.Dims...), .5)
 	}, func(x *graph.Array) *graph.Array { return x.Ge(1).And(x.Le(25)) })
-	for p, want := range map[float64]bool{0: false, 1: true} {
+	for p, want := range []bool{false, true} {
 		add(fmt.Sprintf("bernoulli of %v", p), func(k Key, s graph.Shape) *graph.Array {
-			return Bernoulli(k, graph.Full(graph.ShapeOf(s.DType), p), s.Dims...)
+			return Bernoulli(k, graph.Full(graph.ShapeOf(s.DType), float64(p)), s.Dims...)
 		}, func(x *graph.Array) *graph.Array { return x.Eq(want) })
 	}
 	inf := math.Inf(-1)

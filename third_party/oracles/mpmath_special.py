@@ -50,6 +50,11 @@ def lgamma(x):
     return lg(x) if x > 0 else mp.log(mp.pi / abs(mp.sin(mp.pi * x))) - lg(1 - x)
 
 
+def lgamma_correction(x):
+    with mp.workdps(500):
+        return lg(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
+
+
 def digamma(x):
     return mp.psi(0, x) if x > 0 else mp.psi(0, 1 - x) - mp.pi * mp.cot(mp.pi * x)
 
@@ -63,8 +68,6 @@ def betaln(a, b):
 
 
 def erfc(x):
-    if x < 10:
-        return mp.erfc(x)
     return mp.erfc(x) if x < 1e4 else mp.mpf(0)
 
 
@@ -409,6 +412,10 @@ def main():
     places = [tuple(positive(R.choice([-10, -4, -1, 0, 1, 3, 6, 10, 14, 40, 60], 3)) * R.choice([-1, 1], 3) ** np.array([1, 0, 1]))
               for _ in range(150)]
     places = [tuple(map(float, p)) for p in places]
+    # Pairs of distributions that are close: their divergence is of second order.
+    near = [(0.0, s * c, 0.0, s) for s in (1.0, 3.0) for c in close] + [(2.0 ** -e, c, 0.0, 1.0) for e in (4, 7, 10, 20) for c in (1.0, *close)]
+    near_logits = [(0.5, -1.25, 2.0, 0.5 * c, -1.25 * d, 2.0) for c, d in zip(close, reversed(close))]
+    near_counts = [(a * c, b, a, b) for a, b in ((1.0, 1.0), (0.25, 3.0), (96.0, 24.0)) for c in close]
     kinds = [tuple(float(v) for v in np.array(positive(R.choice([-10, -4, -1, 0, 1, 3, 6, 10, 14], 4))) * np.array(
         [R.choice([-1, 1]), 1, R.choice([-1, 1]), 1])) for _ in range(150)]
     logits = both(positive([-120, -24, -10, -4, -1, 0, 1, 2, 3, 4, 6, 10, 14, 100]))
@@ -430,25 +437,32 @@ def main():
         record("GammaInc", lambda a, x: gammainc(a, x, True), gammas), record("GammaIncC", lambda a, x: gammainc(a, x, False), gammas),
         record("BetaInc", betainc, betas),
         record("Gamma.LogProb", gamma_log, [(a, r, x) for a, x in gammas[::2] for r in (1.0, 0.75)]),
-        record("Gamma.Entropy", gamma_entropy, pairs(DOUBLE[1:-1], [-100, -4, 0, 5, 90])), record("Gamma.KL", gamma_kl, fours),
+        record("Gamma.Entropy", gamma_entropy, pairs(DOUBLE[1:-1], [-100, -4, 0, 5, 90])), record("Gamma.KL", gamma_kl, fours + near_counts),
         record("Beta.LogProb", beta_log, betas[::2]), record("Beta.Entropy", beta_entropy, pairs(DOUBLE[1:-1], DOUBLE[1:-1])),
-        record("Beta.KL", beta_kl, fours),
+        record("Beta.KL", beta_kl, fours + near_counts),
         record("Dirichlet.LogProb", dirichlet_log, [(*p, *x) for p in threes[::2] for x in simplex]),
         record("Dirichlet.Entropy", dirichlet_entropy, threes),
-        record("Dirichlet.KL", dirichlet_kl, [(*p, *q) for p, q in zip(threes[::2], threes[1::2])]),
+        record("Dirichlet.KL", dirichlet_kl, [(*p, *q) for p, q in zip(threes[::2], threes[1::2])] +
+               [(a, b, c, d, e, c) for a, b, d, e in near_counts for c in (2.0, 160.0)]),
         record("Poisson.LogProb", poisson_log, [(r, float(k)) for r in positive(FEW) for k in (0, 1, 2, 7, 60, 1000, 30000, 2 ** 24, 2 ** 40, 2 ** 60,
                                                 2 ** 100)] + [(float(r), float(k)) for r, k in gammas[-120:] if k == int(k)]),
         record("Poisson.Entropy", poisson_entropy, [*positive(FEW), *middle, *(float(v) for v in range(10, 60, 3)), 100.0, 1000.0]),
-        record("Poisson.KL", poisson_kl, pairs(FEW, FEW) + [(a, a * 1.0078125) for a in positive(FEW)]),
-        record("Normal.LogProb", normal_log, places), record("Normal.KL", normal_kl, kinds),
+        record("Poisson.KL", poisson_kl, pairs(FEW, FEW) + [(a, a * 1.0078125) for a in positive(FEW)] + [(a, a * c) for a in (1.0, 96.0) for c in close]),
+        record("Normal.LogProb", normal_log, places), record("Normal.KL", normal_kl, kinds + near),
         record("SquashedNormal.LogProb", squashed_log, [(m, s, x) for m, s, x in ((p[0], p[1], q) for p in places[:12] for q in both(unit[5::7]))]),
-        record("Laplace.LogProb", laplace_log, places), record("Laplace.KL", laplace_kl, kinds),
-        record("Gumbel.LogProb", gumbel_log, places), record("Gumbel.KL", gumbel_kl, kinds),
+        record("Laplace.LogProb", laplace_log, places), record("Laplace.KL", laplace_kl, kinds + near),
+        record("Gumbel.LogProb", gumbel_log, places), record("Gumbel.KL", gumbel_kl, kinds + near),
         record("Logistic.LogProb", logistic_log, places),
         record("Bernoulli.LogProb", lambda l: -softplus(-l), logits), record("Bernoulli.Entropy", bernoulli_entropy, logits),
-        record("Bernoulli.KL", bernoulli_kl, [(a, b) for a in logits for b in logits[::2]] + [(a, a * 1.0078125) for a in logits]),
+        record("Bernoulli.KL", bernoulli_kl, [(a, b) for a in logits for b in logits[::2]] + [(a, a * 1.0078125) for a in logits] +
+               [(a, a * c) for a in (0.25, -1.5, 6.0) for c in close]),
         record("Categorical.Entropy", categorical_entropy, [tuple(map(float, R.choice(logits, 3))) for _ in range(100)]),
-        record("Categorical.KL", categorical_kl, [tuple(map(float, R.choice(logits, 6))) for _ in range(150)]),
+        record("Categorical.KL", categorical_kl, [tuple(map(float, R.choice(logits, 6))) for _ in range(150)] + near_logits),
+        record("LgammaCorrection", lgamma_correction, [*wide, *middle, *close]),
+        record("DigammaCorrection", lambda x: digamma(x) - mp.log(x), [*wide, *middle, *close]),
+        record("GammaLogPDF", lambda a, x: gamma_log(a, 1, x), gammas[1::2]), record("BetaLogPDF", beta_log, betas[1::2]),
+        record("Expm1Rest", lambda x: mp.expm1(x) - x, tails),
+        record("Uniform.KL", uniform_kl, [(0.0, 1.0, -v, w) for v in (0.0, 0.25, *positive([-24, 3, 20])) for w in (1.0, 7.0, *close[:4])]),
     ]
     write(os.path.join(out, "mpmath_special.json.gz"), {"versions": versions_of("mpmath", "numpy"), "cases": cases})
 
