@@ -71,7 +71,7 @@ func betaFront(a, b, x, y *Array) (l, f *Array) {
 func BetaLogPDF(a, b, x any) *Array {
 	in := floatOperands("BetaLogPDF", a, b, x)
 	d := in[0].DType()
-	p, q, at := inFloat32(in[0]), inFloat32(in[1]), inFloat32(in[2])
+	p, q, at := inFloat32(in[0]), inFloat32(in[1]), normal(inFloat32(in[2]))
 	inside := And(Gt(at, 0), Lt(at, 1))
 	safe := Select(inside, at, .5)
 	l, f := betaFront(p, q, safe, Sub(1, safe))

@@ -86,11 +86,12 @@ var accuracy = []accurate{
 	{"RelEntr", inaccuracy{2, 1, 1, nil}, two(graph.RelEntr)},
 	{"KLDiv", inaccuracy{1, 1, 1, nil}, two(graph.KLDiv)},
 	{"BetaLn", inaccuracy{4, 6, 1, nil}, two(graph.BetaLn)},
-	{"GammaInc", inaccuracy{10, 10, 1, nil}, two(graph.GammaInc)},
+	{"GammaInc", inaccuracy{20, 15, 1, nil}, two(graph.GammaInc)},
 	{"GammaIncC", inaccuracy{8, 7, 1, func(x []float64) bool { return x[1] <= x[0]+1 }}, two(graph.GammaIncC)},
 	{"BetaInc", inaccuracy{40, 20, 1, func(x []float64) bool { return x[2]*(x[1]+1) >= (1-x[2])*(x[0]+1) }},
 		func(x list) *graph.Array { return graph.BetaInc(x[0], x[1], x[2]) }},
-	{"LgammaCorrection", inaccuracy{40, 20, 1, func(x []float64) bool { return x[0] < 8 }}, one(graph.LgammaCorrection)},
+	{"LgammaCorrection", inaccuracy{40, 20, 1, func(x []float64) bool { return x[0] < 8 }},
+		one(graph.LgammaCorrection)},
 	{"DigammaCorrection", inaccuracy{40, 20, 1, nil}, one(graph.DigammaCorrection)},
 	{"GammaLogPDF", inaccuracy{30, 16, 1, nil}, two(graph.GammaLogPDF)},
 	{"BetaLogPDF", inaccuracy{50, 30, 1, nil}, func(x list) *graph.Array { return graph.BetaLogPDF(x[0], x[1], x[2]) }},
@@ -237,8 +238,8 @@ func (c exactCase) samples(f format, every int) (args [][]float64, want, conditi
 
 // Special functions and distributions have the exact values of arguments over the whole range of each dtype, within
 // the errors of their documentation: on the interpreter a third of the values, and of those float32 of every second
-// function on XLA, in one program. An error of n ULP is one of n units in the last place for arguments that differ by n of theirs. The smallest
-// normal number counts as nothing: compilers take smaller ones for 0.
+// function on XLA, in one program. An error of n ULP is one of n units in the last place for arguments that differ by n
+// of theirs. The smallest normal number counts as nothing: compilers take smaller ones for 0.
 func TestSpecialFunctions(t *testing.T) {
 	var doc struct{ Cases []exactCase }
 	require.NoError(t, oracles.Read("testdata/mpmath_special.json.gz", &doc))
@@ -360,11 +361,13 @@ func TestSpecialFunctionsAtTheirEnds(t *testing.T) {
 		"GammaInc": {graph.GammaInc(v(2, 2, -1, 2, 2, inf), v(0, inf, 1, -1, nan, 1)),
 			[]float64{0, 1, nan, nan, nan, 0}},
 		"GammaIncC": {graph.GammaIncC(v(2, 2, -1, 2), v(0, inf, 1, nan)), []float64{1, 0, nan, nan}},
-		"KLDiv":     {graph.KLDiv(v(0, 2, 0, nan, -1), v(2, 0, 0, 1, 1)), []float64{2, inf, 0, nan, inf}},
-		"RelEntr":   {graph.RelEntr(v(0, 2, nan), v(2, 0, 1)), []float64{0, inf, nan}},
-		"Zeta":      {graph.Zeta(v(1, .5, 2, nan), v(2, 2, -1, 1)), []float64{inf, nan, nan, nan}},
-		"LogNdtr":   {graph.LogNdtr(v(inf, -inf, nan)), []float64{0, -inf, nan}},
-		"Ndtri":     {graph.Ndtri(v(0, 1, -.1, nan)), []float64{-inf, inf, nan, nan}},
+		"GammaLogPDF": {graph.GammaLogPDF(v(1, 1, .5, 2, 1, 1), v(0, 1e-45, 1e-45, 1e-45, -1, inf)),
+			[]float64{0, 0, inf, -inf, -inf, -inf}},
+		"KLDiv":   {graph.KLDiv(v(0, 2, 0, nan, -1), v(2, 0, 0, 1, 1)), []float64{2, inf, 0, nan, inf}},
+		"RelEntr": {graph.RelEntr(v(0, 2, nan), v(2, 0, 1)), []float64{0, inf, nan}},
+		"Zeta":    {graph.Zeta(v(1, .5, 2, nan), v(2, 2, -1, 1)), []float64{inf, nan, nan, nan}},
+		"LogNdtr": {graph.LogNdtr(v(inf, -inf, nan)), []float64{0, -inf, nan}},
+		"Ndtri":   {graph.Ndtri(v(0, 1, -.1, nan)), []float64{-inf, inf, nan, nan}},
 	} {
 		got, err := graph.Floats(c.got)
 		require.NoError(t, err)

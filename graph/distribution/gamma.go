@@ -33,7 +33,7 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 		at := rate.Mul(x)
 		log := rate.Log()
 		// Where the product underflows the logarithms do not.
-		under := x.Gt(0).And(at.Lt(leastNormal(x)))
+		under := x.Ge(leastNormal(x)).And(at.Lt(leastNormal(x)))
 		y := graph.GammaLogPDF(a, graph.Select(under, 1, at)).Add(log)
 		apart := log.Add(graph.Select(under, x, 1).Log())
 		small := a.Mul(apart).Sub(graph.Select(under, x, 1).Log()).Sub(graph.Lgamma(a))
