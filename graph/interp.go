@@ -26,7 +26,7 @@ type interpreter struct {
 	orders map[*Graph]*order
 }
 
-// order is a graph with numbers in place of arrays: first the parameters, then the results of all nodes.
+// order numbers the arrays of a graph: first its parameters, then the results of its nodes.
 type order struct {
 	inputs  []int // of all nodes, one after the other
 	results []int

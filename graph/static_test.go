@@ -106,6 +106,13 @@ func TestStaticValuesMayNotChange(t *testing.T) {
 	}{
 		{map[string]any{"n": 1, "x": x}, map[string]any{"n": 1, "k": 2, "x": x}, `["k"] only in the other`},
 		{struct{ Names []string }{[]string{"a b"}}, struct{ Names []string }{[]string{"a", "b"}}, `.Names is []string`},
+		{struct {
+			X    *Array
+			N, M int
+		}{x, 1, 2}, struct {
+			X    *Array
+			M, N int
+		}{x, 3, 1}, ".M is 2 in the first and 3 in the other"},
 		{[]any{x, "a"}, []any{x, 1}, `[1] is "a" in the first and 1 in the other`},
 		{[]any{x, "a"}, []any{x, "a"}, ""},
 	} {

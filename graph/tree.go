@@ -150,11 +150,10 @@ func (t *Tree) Difference(what string, u *Tree, other string) string {
 	if len(diff) > 0 {
 		return strings.Join(diff, "; ")
 	}
-	for i, p := range paths {
-		if values[i] != otherValues[i] {
+	for i, p := range paths { // trees of other types may have them in another order
+		if now := otherValues[slices.Index(otherPaths, p)]; values[i] != now {
 			return fmt.Sprintf("%s is %s in the %s and %s in the %s, and a Go value keeps what it is when a function "+
-				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, otherValues[i],
-				other)
+				"is traced: make it an array, as graph.Scalar does", orValue(p), values[i], what, now, other)
 		}
 	}
 	for _, tree := range []*Tree{t, u} {
