@@ -7,7 +7,7 @@ import (
 )
 
 // exportTarget is a target without kernels: its programs have ops of StableHLO's specification only.
-const exportTarget Target = "export"
+var exportTarget = Target{Platform: "export"}
 
 // Export writes the program as StableHLO text (MLIR), for other compilers. Its function @main has the program's Inputs
 // and Outputs, in their order. examples/jax/to_jax.py makes a file of it that jax.export.deserialize reads. A program

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -13,40 +12,67 @@ import (
 // pass. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is found
 // by name.
 
-// Target is what a program is lowered for: a platform of a PJRT plugin, and whether it can call kernels. A name other
-// than those below gets ops that every compiler takes.
-type Target string
-
-// The targets that there are passes for.
-const (
-	TargetCPU  Target = "cpu"
-	TargetCUDA Target = "cuda"
-	TargetTPU  Target = "tpu"
-	// TargetCPUKernels is the CPU where programs can call the kernels of xlabridge. Target.With adds what else it has.
-	TargetCPUKernels Target = "cpu with kernels"
-	// TargetCPUKernelsAlways calls them for the smallest arrays too, and has products of all dtypes: slower, for tests.
-	TargetCPUKernelsAlways Target = "cpu with kernels, always"
-)
-
-// Targets lists them.
-var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUKernels.With(BFloat16),
-	TargetCPUKernels.With(Int8), TargetCPUKernels.With(BFloat16).With(Int8), TargetCPUKernelsAlways}
-
-// With returns the target with instructions for products of a dtype: BFloat16 or Int8.
-func (t Target) With(products DType) Target { return t + Target(" +"+products.String()) }
-
-// products reports whether products of a dtype have a kernel.
-func (t Target) products(d DType) bool {
-	return t == TargetCPUKernelsAlways || slices.Contains(strings.Fields(string(t)), "+"+d.String())
+// Target is what a program is lowered for.
+type Target struct {
+	// Platform is that of a PJRT plugin: "cpu", "cuda" or "tpu". Another gets ops that every compiler takes.
+	Platform string
+	// Kernels says whether programs call the kernels of xlabridge.
+	Kernels Kernels
+	// BF16 and Int8 say that there are instructions for products of bfloat16 and of int8. With them, kernels compute
+	// these products.
+	BF16, Int8 bool
 }
 
-func (t Target) kernels() bool { return strings.HasPrefix(string(t), string(TargetCPUKernels)) }
+// Kernels says whether programs call kernels.
+type Kernels uint8
 
-func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
+// The values of Kernels.
+const (
+	NoKernels Kernels = iota
+	// WithKernels calls them where they pay.
+	WithKernels
+	// AlwaysKernels calls them for the smallest arrays too, and for products of all dtypes: slower, for tests.
+	AlwaysKernels
+)
+
+// The targets that there are passes for, without instructions for products.
+var (
+	TargetCPU              = Target{Platform: "cpu"}
+	TargetCUDA             = Target{Platform: "cuda"}
+	TargetTPU              = Target{Platform: "tpu"}
+	TargetCPUKernels       = Target{Platform: "cpu", Kernels: WithKernels}
+	TargetCPUKernelsAlways = Target{Platform: "cpu", Kernels: AlwaysKernels}
+)
+
+// Targets lists them, and those with instructions for products.
+var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels,
+	{Platform: "cpu", Kernels: WithKernels, BF16: true}, {Platform: "cpu", Kernels: WithKernels, Int8: true},
+	{Platform: "cpu", Kernels: WithKernels, BF16: true, Int8: true}, TargetCPUKernelsAlways}
+
+// String is such as "cpu with kernels +bfloat16".
+func (t Target) String() string {
+	s := t.Platform + [...]string{"", " with kernels", " with kernels, always"}[t.Kernels]
+	if t.BF16 {
+		s += " +" + BFloat16.String()
+	}
+	if t.Int8 {
+		s += " +" + Int8.String()
+	}
+	return s
+}
+
+// products reports whether products of a dtype, BFloat16 or Int8, have a kernel.
+func (t Target) products(d DType) bool {
+	return t.Kernels == AlwaysKernels || d == BFloat16 && t.BF16 || d == Int8 && t.Int8
+}
+
+func (t Target) kernels() bool { return t.Kernels != NoKernels }
+
+func (t Target) cpu() bool { return t.Platform == "cpu" }
 
 // atLeast returns the size from which a kernel pays: size, or 0 for the target that always calls kernels.
 func (t Target) atLeast(size int) int {
-	if t == TargetCPUKernelsAlways {
+	if t.Kernels == AlwaysKernels {
 		return 0
 	}
 	return size

@@ -37,7 +37,7 @@ func inlineJoined(g *Graph, params []*Array) []*Array {
 	copied := func(n *Node, in []*Array) []*Array {
 		var bodies []*Graph
 		for _, b := range n.Bodies {
-			bodies = append(bodies, lowerCollectives(b, ""))
+			bodies = append(bodies, lowerCollectives(b, Target{}))
 		}
 		return t.cur.copyOf(n, in, bodies).Outs
 	}

@@ -33,7 +33,7 @@ func withBarriers(g *Graph, after map[*Node]bool) *Graph {
 	if len(after) == 0 {
 		return g
 	}
-	return newLowering(g, "", func(*Op) lowerRule {
+	return newLowering(g, Target{}, func(*Op) lowerRule {
 		return func(_ *lowering, n *Node, in []*Array) []*Array {
 			if !after[n] {
 				return nil

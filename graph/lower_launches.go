@@ -7,7 +7,7 @@ import "slices"
 // read and write the scanned arrays.
 
 // accelerator reports whether each kernel of a program is launched from outside.
-func (t Target) accelerator() bool { return t == TargetCUDA || t == TargetTPU }
+func (t Target) accelerator() bool { return t.Platform == "cuda" || t.Platform == "tpu" }
 
 const (
 	// shortBody is the most operations of a scan's body that is short.

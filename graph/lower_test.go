@@ -111,8 +111,9 @@ func TestLoweringIsStable(t *testing.T) {
 
 // What each target gets of an op: the ops in its block for it, and none of the others'.
 func TestTargets(t *testing.T) {
-	half, int8s := TargetCPUKernels.With(BFloat16), TargetCPUKernels.With(Int8)
-	narrow := half.With(Int8)
+	half, int8s, narrow := TargetCPUKernels, TargetCPUKernels, TargetCPUKernels
+	half.BF16, int8s.Int8 = true, true
+	narrow.BF16, narrow.Int8 = true, true
 	matrix := func(rows, columns int) *Array { return Abstract(ShapeOf(Float32, rows, columns)) }
 	image, kernel := Abstract(ShapeOf(Float32, 2, 3, 8, 8)), Abstract(ShapeOf(Float32, 3, 3, 3, 4))
 	for i, c := range []struct {

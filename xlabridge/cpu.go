@@ -152,20 +152,15 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 
 // Target returns the target that programs are lowered for.
 func (c *Client) Target() graph.Target {
-	t := graph.Target(c.Platform())
 	switch {
-	case c.target != "":
+	case c.target != (graph.Target{}):
 		return c.target
 	case c.Platform() == "rocm":
 		return graph.TargetCUDA // XLA has one compiler for GPUs, and nothing that is lowered for them is NVIDIA's
-	case c.HasKernels():
-		t = graph.TargetCPUKernels
 	}
-	if c.BF16Method() != MethodNone {
-		t = t.With(graph.BFloat16)
-	}
-	if c.Int8Method() != MethodNone {
-		t = t.With(graph.Int8)
+	t := graph.Target{Platform: c.Platform(), BF16: c.BF16Method() != MethodNone, Int8: c.Int8Method() != MethodNone}
+	if c.HasKernels() {
+		t.Kernels = graph.WithKernels
 	}
 	return t
 }

@@ -81,7 +81,7 @@ func (c *Client) compiledWith(p *graph.Program, o CompileOptions) (string, error
 	r.host = "a processor"
 	key := r.key(&library{fingerprint: "a plugin"}, []byte(l.StableHLO), "mlir", pjrt.CompileOptions(0),
 		platformKey("cpu", "a version", "cpu"))
-	words := []string{string(l.Target)}
+	words := []string{l.Target.String()}
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
 		words = append(words, fmt.Sprintf("%s=%v", name, r.overrides[name]))
 	}
