@@ -39,7 +39,7 @@ func newExecutable(b *Backend, f *Function) (*Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.compiled, err = b.runs.Compile(p, xlabridge.CompileOptions{Purpose: "GoMLX"}.ForOne(p))
+	x.compiled, err = b.runs.Compile(p, xlabridge.CompileOptions{Purpose: "GoMLX", OneDevice: true})
 	return x, err
 }
 

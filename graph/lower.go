@@ -168,6 +168,8 @@ type Lowered struct {
 	Target    Target
 	Graph     *Graph // of ops that the target takes
 	StableHLO string // the same as MLIR text
+	// Facts are measured of Graph, but Work, Grain and LargestArray of the program before: loops know their turns there.
+	Facts Facts
 	// Fingerprint identifies the text (hex sha256).
 	Fingerprint string
 	// Seconds is the time to lower and write it.
@@ -184,6 +186,9 @@ func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	}
 	start := time.Now()
 	l = &Lowered{Target: t, Graph: p.lowerTo(PhaseStableHLO, t)}
+	before := p.Graph.Facts(t)
+	l.Facts = l.Graph.Facts(t)
+	l.Facts.Work, l.Facts.Grain, l.Facts.LargestArray = before.Work, before.Grain, before.LargestArray
 	l.StableHLO = emitModule(p.Name, l.Graph, p.aliases(t), p.Replicas)
 	sum := sha256.Sum256([]byte(l.StableHLO))
 	l.Fingerprint = hex.EncodeToString(sum[:])

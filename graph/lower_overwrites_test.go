@@ -45,10 +45,11 @@ func TestOverwrites(t *testing.T) {
 		l, err := p.Lower(c.target)
 		require.NoError(t, err, c.name)
 		var ranks []int
-		l.Graph.eachOperation(func(n *Node) {
+		l.Graph.any(func(n *Node) bool {
 			if n.Op.Name == "concatenate" {
 				ranks = append(ranks, n.Outs[0].Rank())
 			}
+			return false
 		})
 		require.Equal(t, []int{c.rank}, ranks, c.name)
 		x := newTensor(p.Inputs[0])

@@ -57,10 +57,11 @@ func TestRolls(t *testing.T) {
 		l, err := p.Lower(c.target)
 		require.NoError(t, err, c.name)
 		count := 0
-		l.Graph.eachOperation(func(n *Node) {
+		l.Graph.any(func(n *Node) bool {
 			if n.Op.Name == "concatenate" {
 				count++
 			}
+			return false
 		})
 		require.Equal(t, c.concatenations, count, c.name)
 		x := newTensor(p.Inputs[0])

@@ -4,7 +4,7 @@ import "slices"
 
 // XLA's CPU compiler gathers a single element with some eight instructions, and with twice as many if the loop around
 // is one function. A kernel clamps the indices with vector instructions first. It takes half of the time. It also lets
-// a program that gathers be compiled the way that is fast to compile (xlabridge/cpu.go).
+// a program that gathers be compiled the way that is fast to compile (policy.go).
 
 // leastTake is the least number of elements that are worth a call of the kernel. Below mostTake, the indices and the
 // results stay in a core's cache. Larger ones go through memory, and the compiler's loop, which computes an index where
@@ -73,11 +73,16 @@ func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 
 // gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
 func (g *Graph) gatherShare() float64 {
-	return g.partOf(func(n *Node) bool {
-		if n.Op.Name != "gather" || n.Outs[0].Size() < leastTake {
-			return false
+	taken := 0.
+	g.any(func(n *Node) bool {
+		if n.Op.Name == "gather" && n.Outs[0].Size() >= leastTake {
+			if shared, own := takes(n); shared || own {
+				taken += float64(n.Outs[0].Size())
+			}
 		}
-		shared, own := takes(n)
-		return shared || own
+		return false
 	})
+	var s sums
+	s.graph(g, false)
+	return taken / max(1, s.elements)
 }

@@ -7,7 +7,7 @@ import "slices"
 // but only where the left operand lies by rows of what is contracted and the right one by columns. So in loops of such
 // products, as in learning from minibatches, operands are transposed beforehand. A program with larger products
 // elsewhere is left alone: register tiles do not keep large matrices in a cache, and the choice is made for the whole
-// program (TiledProducts).
+// program (Facts.Tiles).
 
 // mostTiled is the number of multiplications up to which a product of two matrices in a loop is computed in tiles. A
 // larger one takes so long that the call of a library costs nothing.
@@ -16,14 +16,6 @@ const mostTiled = 1 << 20
 // mostRight is the size of a right operand, in elements, up to which it stays in a core's cache while all rows of the
 // left one pass.
 const mostRight = 1 << 16
-
-// TiledProducts reports whether a lowered program has functions, or loops that are one function, whose products need
-// the compiler's own code.
-func (g *Graph) TiledProducts() bool {
-	return g.any(func(n *Node) bool {
-		return n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).tiled
-	})
-}
 
 // tileable reports whether a loop's products can be computed in tiles and nothing else keeps the loop apart. Nodes that
 // except marks (nil: none) do not count.

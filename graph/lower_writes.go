@@ -3,13 +3,13 @@ package graph
 import "slices"
 
 // XLA's CPU compiler has two ways to write the code of a loop. The older one compiles two to three times as fast to
-// code of the same speed (xlabridge chooses, see its cpu.go). But it cannot write into a part of an array in place: it
+// code of the same speed (policy.go chooses). But it cannot write into a part of an array in place: it
 // copies the whole array each time. So kernels, which get the array's memory, write the parts, and a program in which
 // they write all of them can be compiled the older way. A program that has other such writes is left as it is.
 
 // lowerWrites replaces all writes into parts of arrays by calls of kernels.
 func lowerWrites(g *Graph, t Target) *Graph {
-	if !g.WritesParts(t) {
+	if !g.writesParts(t) {
 		return g
 	}
 	l := newLowering(g, t, func(o *Op) lowerRule {
@@ -29,18 +29,18 @@ func lowerWrites(g *Graph, t Target) *Graph {
 		return false
 	})
 	called := l.graph(g)
-	if called.WritesParts(t) {
+	if called.writesParts(t) {
 		return g
 	}
 	return called
 }
 
-// WritesParts reports whether the program holds ops whose results are large arrays that XLA's CPU compiler writes part
+// writesParts reports whether the program holds ops whose results are large arrays that XLA's CPU compiler writes part
 // by part, and so would copy for each part.
-func (g *Graph) WritesParts(t Target) bool {
+func (g *Graph) writesParts(t Target) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return n.Op.WritesParts != nil && n.Op.WritesParts(n, t) ||
-			!whole(n) && slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.WritesParts(t) })
+			!whole(n) && slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.writesParts(t) })
 	})
 }
 

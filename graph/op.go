@@ -34,7 +34,7 @@ type Op struct {
 	// Prune returns n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
 	// Loop describes a node as a loop over a carry; nil: the op is no loop. Carries are split (split.go), and work in
-	// loops counts more (loops.go).
+	// loops counts more (facts.go).
 	Loop func(n *Node) loopForm
 	// Lower makes the results from other ops if the target does not take the op; nil: every target takes it.
 	Lower lowerRule

@@ -101,7 +101,7 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := j.backend.Compile(p, j.options.Compile.ForJit(j.backend, p))
+	x, err := j.backend.Compile(p, j.options.Compile.ForJit(j.backend))
 	if err != nil {
 		return nil, err
 	}

@@ -125,6 +125,9 @@ type CompileOptions struct {
 	// AllCores lets a CPU device split its loops over all cores. It is for a program that runs alone, such as a
 	// training step on one device. Matrix products and convolutions always use all cores.
 	AllCores bool
+	// OneDevice says that the program runs on one device while the client's other devices are idle. It then uses all
+	// cores if there is enough work for each (graph.Policy). It changes no result.
+	OneDevice bool
 	// XLA overrides compiler options by XLA's names without dashes
 	// ("xla_cpu_enable_fast_math": true). Values are string, bool, int, int64 or float64.
 	XLA map[string]any
@@ -133,8 +136,15 @@ type CompileOptions struct {
 	// Purpose describes the use of the program in a few words, for the cache's list only.
 	Purpose string
 
-	// alone is set by ForJit: the last digits of the results may change with the compiler's options.
+	// alone is set by ForJit (graph.Use).
 	alone bool
+}
+
+// ForJit returns the options with which Jit compiles a program: it uses all cores if there is enough work for each, and
+// the last digits of its results may change with the compiler's options.
+func (o CompileOptions) ForJit(b Backend) CompileOptions {
+	o.alone, o.OneDevice = true, o.OneDevice || b.NumDevices() == 1
+	return o
 }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.

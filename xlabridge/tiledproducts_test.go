@@ -65,7 +65,7 @@ func TestTiledProducts(t *testing.T) {
 		require.NoError(t, err)
 		l, err := p.Lower(client.Target())
 		require.NoError(t, err)
-		require.True(t, l.Graph.TiledProducts(), "case %d: %s", i+1, c.spec)
+		require.True(t, l.Facts.Tiles, "case %d: %s", i+1, c.spec)
 		if !long.On() && slices.Contains([]int{6, 12, 14, 16, 18, 20}, i+1) { // the cases before them are alike
 			continue
 		}

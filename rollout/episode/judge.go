@@ -108,9 +108,7 @@ func (j *Judge) compile(r *Rollout, players any, purpose string) error {
 		return err
 	}
 	options := one.Plan.Compile()
-	if j.single {
-		options = options.ForOne(p)
-	}
+	options.OneDevice = j.single
 	options.Purpose = fmt.Sprintf("judge of %s, %d x %d episodes", purpose, j.members, j.episodes)
 	j.program, err = j.backend.Compile(p, options)
 	j.inputs = graph.Leaves(in)

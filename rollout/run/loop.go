@@ -89,7 +89,7 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	if err != nil {
 		return nil, err
 	}
-	options := l.compileOptions(p)
+	options := l.compileOptions()
 	if l.program, err = b.Compile(p, options); err != nil {
 		return nil, err
 	}
@@ -122,12 +122,10 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 }
 
 // compileOptions returns the options that a program of the loop is compiled with.
-func (l *Loop) compileOptions(p *graph.Program) xlabridge.CompileOptions {
+func (l *Loop) compileOptions() xlabridge.CompileOptions {
 	options := l.options.Plan.Compile()
 	options.Purpose = l.options.Purpose
-	if l.options.Undivided {
-		options = options.ForOne(p)
-	}
+	options.OneDevice = l.options.Undivided
 	return options
 }
 
@@ -374,7 +372,7 @@ func NewBeside[S, I, R any](l *Loop, name string, inputs I, f func(S, I) R) (*Be
 	if err != nil {
 		return nil, err
 	}
-	b.program, err = l.backend.Compile(p, l.compileOptions(p))
+	b.program, err = l.backend.Compile(p, l.compileOptions())
 	return b, err
 }
 

@@ -107,7 +107,7 @@ func (t *PhaseTimer) time(name string, part func(state, inputs any, before []any
 	if err != nil {
 		return err
 	}
-	options := l.compileOptions(traced)
+	options := l.compileOptions()
 	options.Purpose = "profile of " + l.options.Purpose
 	program, err := l.backend.Compile(traced, options)
 	if err != nil {

@@ -287,7 +287,7 @@ func (b *bbobBench) ours(backend xlabridge.Backend, q bbobQuestion) (r bbobRuns,
 		return r, err
 	}
 	options := xlabridge.CompileOptions{Purpose: fmt.Sprintf("bench bbob: %s, %d dimensions", q.Strategy,
-		q.Dims)}.ForJit(backend, program)
+		q.Dims)}.ForJit(backend)
 	compiled, err := backend.Compile(program, options)
 	if err != nil {
 		return r, err

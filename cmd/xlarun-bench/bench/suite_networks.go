@@ -116,7 +116,7 @@ func genericWorkloads(Options) (all []Workload) {
 				if err != nil {
 					return nil, err
 				}
-				options := xlabridge.CompileOptions{NoCache: true}.ForJit(b, traced)
+				options := xlabridge.CompileOptions{NoCache: true}.ForJit(b)
 				c, err := compileProgram(b, options, start, traced, in)
 				if err != nil {
 					return nil, err

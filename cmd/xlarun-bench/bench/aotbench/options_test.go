@@ -51,7 +51,7 @@ func TestWhatProgramsAreCompiledWith(t *testing.T) {
 	for _, p := range genericbench.All() {
 		traced, err := graph.Trace(p.Name, p.Apply, p.In())
 		require.NoError(t, err, p.Name)
-		r.note("generic "+p.Name, traced, xlabridge.CompileOptions{}.ForJit(r.client, traced))
+		r.note("generic "+p.Name, traced, xlabridge.CompileOptions{}.ForJit(r.client))
 	}
 	rows := append(small(), Row{Kind: "sparse",
 		Settings: map[string]string{"method": "masked", "dtype": "f32", "pop": "8", "batch": "4"}})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -71,53 +72,6 @@ func TestEmitters(t *testing.T) {
 	}
 	_, isSet := c.defaultOptions(CompileOptions{})[extraOptions]
 	require.False(t, isSet, "of a text nothing is known")
-}
-
-// Reductions are trees unless nearly all of many long ones have the same result in any order, and the others are short
-// sums of float32.
-func TestTreesOfReductions(t *testing.T) {
-	c := open(t, Options{})
-	for _, s := range []struct {
-		name               string
-		whole, sums, short int
-		dtype              graph.DType // of the sums
-		terms              int
-		trees              bool
-	}{
-		{"31.405 many of whole numbers", 16, 0, 0, graph.Float32, 100, false},
-		{"31.406 few", 15, 0, 0, graph.Float32, 100, true},
-		{"31.407 a fifth of them are sums of floats", 16, 4, 0, graph.Float32, 100, false},
-		{"31.408 more sums of floats", 16, 5, 0, graph.Float32, 100, true},
-		{"31.409 short ones", 0, 0, 20, graph.Float32, 100, true},
-		{"28.299 a sum in float64", 16, 1, 0, graph.Float64, 100, true},
-		{"28.300 a sum in bfloat16", 16, 1, 0, graph.BFloat16, 100, true},
-		{"28.301 the longest plain sum", 16, 1, 0, graph.Float32, 128, false},
-		{"28.302 a longer one", 16, 1, 0, graph.Float32, 129, true},
-	} {
-		t.Run(s.name, func(t *testing.T) {
-			p, err := graph.Trace("reduce", func(x *array) *array {
-				y := graph.Scalar(0)
-				for i := range s.whole + s.sums + s.short {
-					of := graph.Mul(x, float32(i+1))
-					switch {
-					case i < s.whole:
-						of = graph.Convert(of, graph.Int32)
-					case i < s.whole+s.sums:
-						of = graph.Convert(of, s.dtype)
-					default:
-						of = graph.SliceAxis(of, 0, 0, 32)
-					}
-					y = graph.Add(y, graph.Convert(graph.Sum(of), graph.Float32))
-				}
-				return y
-			}, graph.Abstract(graph.ShapeOf(graph.Float32, s.terms)))
-			require.NoError(t, err)
-			l, err := p.Lower(c.Target())
-			require.NoError(t, err)
-			disabled := fmt.Sprint(c.programOptions(l, CompileOptions{})[disabledPasses])
-			require.Equal(t, s.trees, !strings.Contains(disabled, treeReductions), disabled)
-		})
-	}
 }
 
 // Blocks written by the kernel are those that the reference writes: of every type and shape, at places outside too, and
@@ -334,63 +288,6 @@ func TestTransposeKernel(t *testing.T) {
 	}
 }
 
-// Programs that run alone are compiled another way if they gather numbers or have short inner loops. Programs of
-// populations are not.
-func TestEmittersOfProgramsAlone(t *testing.T) {
-	old := strings.Join([]string{olderEmitters, noUnrolling, loopThreshold}, ",")
-	unrolled := strings.Join([]string{olderEmitters, loopThreshold}, ",")
-	x := func(dims ...int) *array { return graph.Abstract(graph.ShapeOf(graph.Float32, dims...)) }
-	for name, c := range map[string]struct {
-		f    func(x *array) *array
-		x    *array
-		want string // alone
-	}{
-		"gathered numbers": {func(x *array) *array {
-			return graph.Mul(graph.Take(x, graph.Rem(graph.Iota(5000), 900), 0), 2)
-		}, x(1000), ""},
-		"gathered rows": {func(x *array) *array {
-			return graph.Mul(graph.Take(x, graph.Rem(graph.Iota(500), 90), 0), 2)
-		}, x(100, 50), old},
-		"gathered whole numbers": {func(x *array) *array {
-			return graph.Take(graph.Iota(900), graph.Convert(x, graph.Int32), 0)
-		}, x(1000), old},
-		"sums of whole numbers along short rows": {func(x *array) *array {
-			return graph.Sum(graph.Convert(x, graph.Int32), 1)
-		}, x(1000, 9), old},
-		"short rows": {func(x *array) *array { return graph.Sum(graph.Sin(x), 1) }, x(1000, 9), unrolled},
-		"long rows":  {func(x *array) *array { return graph.Sum(graph.Sin(x), 1) }, x(1000, 90), old},
-		"windows": {func(x *array) *array {
-			return graph.ReduceWindow(x, "max", []int{3, 3}, graph.Strides(2, 2))
-		}, x(90, 90), unrolled},
-		"windows that slide": {func(x *array) *array {
-			return graph.ReduceWindow(x, "max", []int{3, 3})
-		}, x(90, 90), old},
-		"28.239 columns of whole numbers": {func(x *array) *array {
-			seven := graph.Scalar(uint32(7), graph.Uint32)
-			return graph.ReduceMin(graph.Mul(graph.Convert(x, graph.Uint32), seven), 0)
-		}, x(90, 90), unrolled},
-		"28.240 a loop": {func(x *array) *array {
-			return graph.ForiLoop(0, 9, func(_, x *array) *array { return graph.Sin(x) }, x)
-		}, x(90, 90), unrolled},
-		"28.241 a loop of columns": {func(x *array) *array {
-			return graph.ForiLoop(0, 9, func(_, x *array) *array {
-				return graph.Add(x, graph.Sum(graph.Exp(graph.Mul(x, .1)), 0))
-			}, x)
-		}, x(90, 90), old},
-		"products of small matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(30, 20),
-			unrolled},
-		"products of matrices": {func(x *array) *array { return graph.Dot(x, graph.Transpose(x)) }, x(90, 50),
-			old},
-	} {
-		p, err := graph.Trace(name, c.f, c.x)
-		require.NoError(t, err, name)
-		l, err := p.Lower(graph.TargetCPUKernels)
-		require.NoError(t, err, name)
-		require.Equal(t, c.want, emitters(l.Graph, true, l.Graph.Unrolled()), name)
-		require.Equal(t, old, emitters(l.Graph, false, false), name)
-	}
-}
-
 // The pinned plugin accepts the extra options, and they change how a program is compiled, not what it does.
 func TestExtraOptions(t *testing.T) {
 	c := openAlone(t, Options{})
@@ -477,48 +374,57 @@ func TestProtoField(t *testing.T) {
 	}
 }
 
-// What runs alone gets all cores where each of them has enough to do.
-func TestForJit(t *testing.T) {
-	alone, pair := open(t, Options{}), open(t, Options{Devices: 2})
-	while := func(x *graph.Array) *graph.Array {
-		return graph.While(func(x *graph.Array) *graph.Array {
-			return graph.Lt(graph.Sum(x), 1e9)
-		}, func(x *graph.Array) *graph.Array { return graph.Sin(x) }, x)
-	}
-	scan := func(n int) func(x *graph.Array) *graph.Array {
-		return func(x *graph.Array) *graph.Array {
-			x, _ = graph.Scan(func(x *graph.Array, _ graph.None) (*graph.Array, graph.None) {
-				return graph.Sin(x), graph.None{}
-			}, x, graph.None{}, graph.Length(n))
-			return x
-		}
-	}
-	for _, c := range []struct {
-		number int
-		what   string
-		b      *Client
-		size   int
-		f      func(x *graph.Array) *graph.Array
-		want   bool
+// What the policy decides, in XLA's words. The caller's options come on top.
+func TestFlags(t *testing.T) {
+	c := open(t, Options{})
+	const older = "xla_cpu_disable_new_fusion_emitters"
+	const whole = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+	for _, s := range []struct {
+		codegen graph.Codegen
+		want    map[string]any // beside cpuDefaults
 	}{
-		{1, "a large array", alone, sharedArray, scan(1), true},
-		{2, "a large array where each core is a device", pair, sharedArray, scan(1), false},
-		{3, "long work on a middle-sized array", alone, sharedGrain, scan(400), true},
-		{4, "short work on it", alone, sharedGrain, scan(150), false},
-		{5, "long work on a small one", alone, sharedGrain / 2, scan(12000), false},
-		{6, "a loop without known turns", alone, sharedGrain, while, false},
-		{7, "nothing", alone, 0, scan(1 << 20), false},
+		{graph.Codegen{}, nil},
+		{graph.Codegen{AllCores: true}, map[string]any{disabledPasses: ""}},
+		{graph.Codegen{NoTrees: true},
+			map[string]any{disabledPasses: "cpu-parallel-task-assigner,tree_reduction_rewriter"}},
+		{graph.Codegen{Library: graph.LibraryNoConv},
+			map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"}},
+		{graph.Codegen{Library: graph.LibraryNoProducts}, map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_REDUCE"}},
+		{graph.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.NumCPU(), 8)}},
+		{graph.Codegen{WholeLoops: true},
+			map[string]any{extraOptions: older + ",xla_cpu_disable_loop_unrolling," + whole}},
+		{graph.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},
+		{graph.Codegen{WholeLoops: true, Unroll: true, Tiles: true, Library: graph.LibraryNoConv},
+			map[string]any{extraOptions: older + "," + whole + "," + tiledProducts, libraryFusions: ""}},
 	} {
-		p, err := graph.Trace("f", c.f, graph.Abstract(graph.ShapeOf(graph.Float32, c.size)))
-		require.NoError(t, err)
-		require.Equal(t, c.want, CompileOptions{}.ForJit(c.b, p).AllCores, "case %d: %s", c.number, c.what)
-		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it",
-			c.number)
+		want := maps.Clone(cpuDefaults)
+		maps.Copy(want, s.want)
+		got := c.defaultOptions(CompileOptions{})
+		setCodegen(got, s.codegen)
+		require.Equal(t, want, got, "%+v", s.codegen)
 	}
-	// 28.211: a program that Jit does not compile needs more work.
-	for turns, want := range map[int]bool{400: false, 4000: true} {
-		p, err := graph.Trace("f", scan(turns), graph.Abstract(graph.ShapeOf(graph.Float32, sharedGrain)))
+}
+
+// A program that has a device alone uses all cores where it has enough work; who asks for it gets it in any case.
+func TestAllCores(t *testing.T) {
+	c, pair := open(t, Options{}), open(t, Options{Devices: 2})
+	for _, s := range []struct {
+		name    string
+		options CompileOptions
+		size    int
+		want    bool
+	}{
+		{"a large array", CompileOptions{}.ForJit(c), 1 << 20, true},
+		{"a large array where each core is a device", CompileOptions{}.ForJit(pair), 1 << 20, false},
+		{"a large array on one device of two", CompileOptions{OneDevice: true}, 1 << 20, true},
+		{"a small one", CompileOptions{}.ForJit(c), 100, false},
+		{"asked for", CompileOptions{AllCores: true}, 100, true},
+	} {
+		p, err := graph.Trace("f", func(x *array) *array { return graph.Sin(x) },
+			graph.Abstract(graph.ShapeOf(graph.Float32, s.size)))
 		require.NoError(t, err)
-		require.Equal(t, want, CompileOptions{}.ForOne(p).AllCores, "28.211: %d turns", turns)
+		l, err := p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Equal(t, s.want, c.programOptions(l, s.options)[disabledPasses] == "", s.name)
 	}
 }

@@ -36,8 +36,8 @@ func TestShortLoops(t *testing.T) {
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
-		require.InDelta(t, c.want, p.Graph.ShortLoops(), .01, "case %d: %s", i+1, c.what)
-		require.Equal(t, c.most, p.Graph.LargestArray(), "case %d: %s", i+1, c.what)
+		require.InDelta(t, c.want, p.Graph.Facts(TargetCPU).ShortLoops, .01, "case %d: %s", i+1, c.what)
+		require.Equal(t, c.most, p.Graph.Facts(TargetCPU).LargestArray, "case %d: %s", i+1, c.what)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSmallProducts(t *testing.T) {
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
-		require.InDelta(t, c.want, p.Graph.SmallProducts(), .02, "case %d: %s", i+1, c.what)
+		require.InDelta(t, c.want, p.Graph.Facts(TargetCPU).SmallProducts, .02, "case %d: %s", i+1, c.what)
 	}
 }
 
@@ -106,9 +106,9 @@ func TestGrain(t *testing.T) {
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
-		grain, work := p.Graph.Grain()
-		require.InDelta(t, c.work, work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts its turns, too
-		require.InDelta(t, c.grain, grain, .1*c.grain, "case %d: %s", i+1, c.what)
+		facts := p.Graph.Facts(TargetCPU)
+		require.InDelta(t, c.work, facts.Work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts its turns, too
+		require.InDelta(t, c.grain, facts.Grain, .1*c.grain, "case %d: %s", i+1, c.what)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestLoopsByAnotherName(t *testing.T) {
 			return Stack([]*Array{Add(Index(s.X, 0), Index(s.X, 1)), Mul(Index(s.X, 0), 2)}, 0)
 		}), func(p *Program) any { return renamed(p.traced.splitAxes()) }},
 		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }),
-			func(p *Program) any { return p.Graph.ShortLoops() }},
+			func(p *Program) any { return p.Graph.Facts(TargetCPU).ShortLoops }},
 		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
 			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Scalar(0, Int32)})
 		}), func(p *Program) any { return renamed(p.lowerTo(PhaseWrites, TargetCPUKernels)) }},

@@ -1,0 +1,99 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// decision lowers a program for a CPU with kernels and returns the names of the rules that decide, by group.
+func decision(t *testing.T, name string, f func(x *Array) *Array, x *Array, u Use) (Codegen, map[string]string) {
+	t.Helper()
+	p, err := Trace("policy", f, x)
+	require.NoError(t, err, name)
+	l, err := p.Lower(TargetCPUKernels)
+	require.NoError(t, err, name)
+	c, rules := l.Facts.Codegen(u)
+	names := map[string]string{}
+	for _, r := range rules {
+		names[r.Group] = r.Name
+	}
+	return c, names
+}
+
+// Programs that run alone are compiled another way if they gather numbers or have short inner loops. Programs of
+// populations are not.
+func TestPolicyOfLoops(t *testing.T) {
+	x := func(dims ...int) *Array { return Abstract(ShapeOf(Float32, dims...)) }
+	for name, c := range map[string]struct {
+		f    func(x *Array) *Array
+		x    *Array
+		want string // alone
+	}{
+		"gathered numbers": {func(x *Array) *Array {
+			return Mul(Take(x, Rem(Iota(5000), 900), 0), 2)
+		}, x(1000), "gathers of single floats"},
+		"gathered rows": {func(x *Array) *Array { return Mul(Take(x, Rem(Iota(500), 90), 0), 2) }, x(100, 50), "whole"},
+		"gathered whole numbers": {func(x *Array) *Array {
+			return Take(Iota(900), Convert(x, Int32), 0)
+		}, x(1000), "whole"},
+		"sums of whole numbers along short rows": {func(x *Array) *Array {
+			return Sum(Convert(x, Int32), 1)
+		}, x(1000, 9), "whole"},
+		"short rows":         {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 9), "unrolled"},
+		"long rows":          {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 90), "whole"},
+		"windows":            {func(x *Array) *Array { return ReduceWindow(x, "max", []int{3, 3}, Strides(2, 2)) }, x(90, 90), "unrolled"},
+		"windows that slide": {func(x *Array) *Array { return ReduceWindow(x, "max", []int{3, 3}) }, x(90, 90), "whole"},
+		"columns of whole numbers": {func(x *Array) *Array {
+			return ReduceMin(Mul(Convert(x, Uint32), Scalar(uint32(7), Uint32)), 0)
+		}, x(90, 90), "unrolled"},
+		"a loop": {func(x *Array) *Array {
+			return ForiLoop(0, 9, func(_, x *Array) *Array { return Sin(x) }, x)
+		}, x(90, 90), "unrolled"},
+		"a loop of columns": {func(x *Array) *Array {
+			return ForiLoop(0, 9, func(_, x *Array) *Array { return Add(x, Sum(Exp(Mul(x, .1)), 0)) }, x)
+		}, x(90, 90), "whole"},
+		"products of small matrices": {func(x *Array) *Array { return Dot(x, Transpose(x)) }, x(30, 20), "unrolled"},
+		"products of matrices":       {func(x *Array) *Array { return Dot(x, Transpose(x)) }, x(90, 50), "whole"},
+	} {
+		_, rules := decision(t, name, c.f, c.x, Use{Alone: true})
+		require.Equal(t, c.want, rules["loops"], name)
+		codegen, rules := decision(t, name, c.f, c.x, Use{})
+		require.Equal(t, "whole", rules["loops"], name)
+		require.Equal(t, Codegen{WholeLoops: true, Modules: true}, codegen, name)
+	}
+}
+
+// What runs on one device gets all cores where each of them has enough to do.
+func TestPolicyOfCores(t *testing.T) {
+	while := func(x *Array) *Array {
+		return While(func(x *Array) *Array { return Lt(Sum(x), 1e9) }, func(x *Array) *Array { return Sin(x) }, x)
+	}
+	scan := func(n int) func(x *Array) *Array {
+		return func(x *Array) *Array {
+			x, _ = Scan(func(x *Array, _ None) (*Array, None) { return Sin(x), None{} }, x, None{}, Length(n))
+			return x
+		}
+	}
+	one, alone := Use{OneDevice: true}, Use{Alone: true, OneDevice: true}
+	for _, c := range []struct {
+		name string
+		use  Use
+		size int
+		f    func(x *Array) *Array
+		want bool
+	}{
+		{"a large array", alone, 1 << 20, scan(1), true},
+		{"a large array where each core is a device", Use{Alone: true}, 1 << 20, scan(1), false},
+		{"long work on a middle-sized array", alone, 1 << 15, scan(400), true},
+		{"short work on it", alone, 1 << 15, scan(150), false},
+		{"long work on a small one", alone, 1 << 14, scan(12000), false},
+		{"a loop without known turns", alone, 1 << 15, while, false},
+		{"nothing", alone, 0, scan(1 << 20), false},
+		{"not by Jit: more work is wanted", one, 1 << 15, scan(400), false},
+		{"not by Jit, with more work", one, 1 << 15, scan(4000), true},
+	} {
+		codegen, _ := decision(t, c.name, c.f, Abstract(ShapeOf(Float32, c.size)), c.use)
+		require.Equal(t, c.want, codegen.AllCores, c.name)
+	}
+}
