@@ -7,43 +7,48 @@ import "slices"
 type Facts struct {
 	// Kernels says that the target calls kernels, and WritesParts that the compiler would copy a large array for each
 	// part of it that is written (Graph.writesParts).
-	Kernels, WritesParts bool
+	Kernels     bool `json:"kernels"`
+	WritesParts bool `json:"writes_parts"`
 	// Loops, Conv and Tiles say that the program has a loop, a convolution, and functions or loops that are one
 	// function whose products need the compiler's own code (lower_tiles.go).
-	Loops, Conv, Tiles bool
+	Loops bool `json:"loops"`
+	Conv  bool `json:"conv"`
+	Tiles bool `json:"tiles"`
 	// LargestArray is the number of elements of the largest array.
-	LargestArray int
+	LargestArray int `json:"largest_array"`
 	// Work is the number of operations of a call, and Grain the number of elements that an operation's op works on, in
 	// the mean over all operations. Work of a coarse grain can be shared out. As in Cost, a while turns once.
-	Work, Grain float64
+	Work  float64 `json:"work"`
+	Grain float64 `json:"grain"`
 	// ShortLoops is the part of the elements computed inside of loops that lie along a last axis of 2 to 12: the inner
 	// loops of such code are short, and faster where a compiler writes them out.
-	ShortLoops float64
+	ShortLoops float64 `json:"short_loops"`
 	// ShortRows is the part of the operations in inner loops of few turns, written out or not: along last axes of 2 to
 	// 16 elements, over windows, and in products of small matrices.
-	ShortRows float64
+	ShortRows float64 `json:"short_rows"`
 	// ShortIntegerSums is the part of the elementwise operations and reductions that reductions of integers along last
 	// axes of at most 16 elements do.
-	ShortIntegerSums float64
+	ShortIntegerSums float64 `json:"short_integer_sums"`
 	// IntegerColumns is the part of the elements computed by reductions of integers along other axes than the last,
 	// along axes so long that XLA reduces them in a tree.
-	IntegerColumns float64
+	IntegerColumns float64 `json:"integer_columns"`
 	// LoopColumns is the largest part, over all bodies of loops, of the elements that a body computes by other
 	// reductions along other axes than the last. Those of bools do not count.
-	LoopColumns float64
+	LoopColumns float64 `json:"loop_columns"`
 	// Gathered is the part of the elements computed by gathering floats one by one, many at a time.
-	Gathered float64
+	Gathered float64 `json:"gathered"`
 	// SmallProducts is the part of the work on products of matrices with matrices that small ones take. Products with
 	// vectors, and those that contract one or two elements, do not count. As in Cost, a while turns once.
-	SmallProducts float64
+	SmallProducts float64 `json:"small_products"`
 	// ProductTerms is how many multiplications give one element of a product or convolution, the mean over all their
 	// elements; 0 without products.
-	ProductTerms float64
+	ProductTerms float64 `json:"product_terms"`
 	// LongReductions is the number of reductions along axes so long that XLA reduces them in trees, and Orderless the
 	// number of those whose results do not depend on the order: those of whole numbers and bools, and maxima and
 	// minima. PlainSums says that the others are sums of at most 128 float32, which one loop adds up about as well.
-	LongReductions, Orderless int
-	PlainSums                 bool
+	LongReductions int  `json:"long_reductions"`
+	Orderless      int  `json:"orderless"`
+	PlainSums      bool `json:"plain_sums"`
 }
 
 const (

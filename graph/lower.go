@@ -49,7 +49,7 @@ var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels,
 	{Platform: "cpu", Kernels: WithKernels, BF16: true}, {Platform: "cpu", Kernels: WithKernels, Int8: true},
 	{Platform: "cpu", Kernels: WithKernels, BF16: true, Int8: true}, TargetCPUKernelsAlways}
 
-// String is such as "cpu with kernels +bfloat16".
+// String is such as "cpu with kernels +BFloat16".
 func (t Target) String() string {
 	s := t.Platform + [...]string{"", " with kernels", " with kernels, always"}[t.Kernels]
 	if t.BF16 {
@@ -60,6 +60,9 @@ func (t Target) String() string {
 	}
 	return s
 }
+
+// MarshalText is String, for JSON.
+func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // products reports whether products of a dtype, BFloat16 or Int8, have a kernel.
 func (t Target) products(d DType) bool {

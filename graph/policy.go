@@ -48,10 +48,11 @@ const (
 
 // Rule is a row of the policy.
 type Rule struct {
-	Group, Name string
-	When        func(f Facts, u Use) bool
-	Then        func(c *Codegen)
-	Why         string
+	Group string                    `json:"group"`
+	Name  string                    `json:"name"`
+	When  func(f Facts, u Use) bool `json:"-"`
+	Then  func(c *Codegen)          `json:"-"`
+	Why   string                    `json:"why"`
 }
 
 // Policy decides how programs are compiled. Of each group, the first rule that holds decides; where none does, the

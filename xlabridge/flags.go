@@ -95,7 +95,7 @@ func (c *Client) defaultOptions(o CompileOptions) map[string]any {
 func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]any {
 	options := c.defaultOptions(o)
 	if c.Platform() == "cpu" {
-		g, _ := l.Facts.Codegen(graph.Use{Alone: o.alone, OneDevice: o.OneDevice})
+		g, _ := l.Facts.Codegen(o.use())
 		g.AllCores = g.AllCores || o.AllCores
 		setCodegen(options, g)
 	}

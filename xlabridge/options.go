@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"xlarun/graph"
 	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/target"
 )
@@ -146,6 +147,8 @@ func (o CompileOptions) ForJit(b Backend) CompileOptions {
 	o.alone, o.OneDevice = true, o.OneDevice || b.NumDevices() == 1
 	return o
 }
+
+func (o CompileOptions) use() graph.Use { return graph.Use{Alone: o.alone, OneDevice: o.OneDevice} }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.
 const (

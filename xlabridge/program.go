@@ -72,6 +72,15 @@ func (x *Compiled) Optimized() (string, error) {
 	return i.After, err
 }
 
+// Policy returns the rules that decided how the program is compiled. ok is false if it is not compiled for a CPU.
+func (x *Compiled) Policy() (rules []graph.Rule, ok bool) {
+	if x.Executable == nil || x.client.Platform() != "cpu" {
+		return nil, false
+	}
+	_, rules = x.Lowered.Facts.Codegen(x.options.use())
+	return rules, true
+}
+
 // Compile compiles a traced program, or loads it from the cache. It transfers the captured arrays once.
 func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) {
 	if p.Replicas > c.NumDevices() {

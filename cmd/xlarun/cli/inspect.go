@@ -29,7 +29,7 @@ type inspectOptions struct {
 	app                 *App
 	values              *flagValues
 	phase, dump, python string
-	peer                bool
+	peer, codegen       bool
 }
 
 func inspectCommand(a *App) *cobra.Command {
@@ -58,6 +58,7 @@ func inspectCommand(a *App) *cobra.Command {
 	o.values.addTarget(cmd.Flags())
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or "+
 		"empty folder")
+	cmd.Flags().BoolVar(&o.codegen, "codegen", false, "show what decides how XLA writes the program for a CPU")
 	cmd.Flags().BoolVar(&o.peer, "peers", false, "with --topology: JAX's program for the same work, too")
 	cmd.Flags().StringVar(&o.python, "peers-python", "", "Python with the peers' packages (default "+peers.EnvPython+
 		", or one made for it)")
@@ -141,6 +142,9 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	}
 	i, err := inspect(t.Purpose(), b, x.Compiled())
 	i.Choice = r.Profile().Choice
+	if o.codegen && err == nil {
+		i.Codegen, err = codegenOf(x.Compiled())
+	}
 	if c, ok := b.(*xlabridge.Client); ok && o.peer && err == nil {
 		i.Peer, err = inspectPeer(ctx, o.app, t, *c.Topology(), o.python)
 	}
@@ -172,7 +176,7 @@ type inspection struct {
 	plan.Choice                 // by which a run lays out the population; zero for kinds without plans
 	Backend     string          `json:"backend"`
 	Devices     int             `json:"devices"`
-	Target      graph.Target    `json:"target,omitempty"`      // that it was lowered for
+	Target      graph.Target    `json:"target,omitzero"`       // that it was lowered for
 	Fingerprint string          `json:"fingerprint,omitempty"` // of the text that the compiler got
 	Ops         []graph.OpCount `json:"ops"`
 	Total       int             `json:"total_ops"`
@@ -180,6 +184,7 @@ type inspection struct {
 	Counted  graph.Cost               `json:"counted"`
 	Compiler map[string]float64       `json:"compiler"` // the compiler's own numbers; absent if it gives none
 	Memory   *xlabridge.ProgramMemory `json:"memory"`
+	Codegen  *codegenDecision               `json:"codegen,omitempty"` // nil: it was not asked for
 	// On is the target that it was compiled for without its device. Loops and Launches count a round.
 	On       string     `json:"compiled_for,omitempty"`
 	Kind     string     `json:"device_kind,omitempty"`
@@ -309,6 +314,11 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if i.Codegen != nil {
+		if err := i.Codegen.print(a.Out); err != nil {
+			return err
+		}
 	}
 	if i.On != "" {
 		if err := printLoops(a.Out, i); err != nil {
