@@ -37,9 +37,6 @@ type Facts struct {
 	LoopColumns float64 `json:"loop_columns"`
 	// Gathered is the part of the elements computed by gathering floats one by one, many at a time.
 	Gathered float64 `json:"gathered"`
-	// SmallProducts is the part of the work on products of matrices with matrices that small ones take. Products with
-	// vectors, and those that contract one or two elements, do not count. As in Cost, a while turns once.
-	SmallProducts float64 `json:"small_products"`
 	// ProductTerms is how many multiplications give one element of a product or convolution, the mean over all their
 	// elements; 0 without products.
 	ProductTerms float64 `json:"product_terms"`
@@ -82,7 +79,6 @@ func (g *Graph) Facts(t Target) Facts {
 		IntegerColumns:   s.integerColumns / max(1, s.elements),
 		LoopColumns:      s.loopColumns,
 		Gathered:         s.gathered / max(1, s.elements),
-		SmallProducts:    s.smallProducts / max(1, s.products),
 		ProductTerms:     s.terms / max(1, s.results),
 		LongReductions:   s.longReductions, Orderless: s.orderless, PlainSums: !s.otherSums,
 	}
@@ -99,7 +95,6 @@ type sums struct {
 	integerSums, simple                              float64
 	gathered, integerColumns, otherColumns, elements float64
 	loopColumns                                      float64
-	smallProducts, products                          float64
 	terms, results                                   float64
 }
 
@@ -120,7 +115,7 @@ func (s *sums) graph(g *Graph, inLoop bool) {
 	}
 }
 
-// bodies adds the bodies of a node. Grain, work and products count as often as the node runs them.
+// bodies adds the bodies of a node. Grain and work count as often as the node runs them.
 func (s *sums) bodies(n *Node, inLoop bool) {
 	var in sums
 	for _, b := range n.Bodies {
@@ -134,7 +129,6 @@ func (s *sums) bodies(n *Node, inLoop bool) {
 	c := n.Op.Cost(n, nil)
 	turns := (c.FLOPs + c.IntOps) / max(1, in.work)
 	in.grain, in.work = in.grain*turns, c.FLOPs+c.IntOps
-	in.smallProducts, in.products = in.smallProducts*turns, in.products*turns
 	s.add(in)
 }
 
@@ -149,7 +143,6 @@ func (s *sums) add(o sums) {
 	s.integerSums, s.simple = s.integerSums+o.integerSums, s.simple+o.simple
 	s.gathered, s.integerColumns = s.gathered+o.gathered, s.integerColumns+o.integerColumns
 	s.otherColumns, s.elements = s.otherColumns+o.otherColumns, s.elements+o.elements
-	s.smallProducts, s.products = s.smallProducts+o.smallProducts, s.products+o.products
 	s.terms, s.results = s.terms+o.terms, s.results+o.results
 }
 
@@ -169,14 +162,7 @@ func (s *sums) node(n *Node, inLoop bool) {
 		rows, inner, columns := productSizes(n)
 		work := size * float64(inner)
 		s.elements += work
-		few := max(rows, inner, columns) <= smallProduct
-		s.row(work, few || min(inner, columns) <= shortAxis || short(shortRow))
-		if rows > 1 && columns > 1 && inner > 2 {
-			s.products += work
-			if few {
-				s.smallProducts += work
-			}
-		}
+		s.row(work, max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis || short(shortRow))
 		if inLoop {
 			s.looped += work
 		}

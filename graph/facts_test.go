@@ -41,44 +41,6 @@ func TestShortLoops(t *testing.T) {
 	}
 }
 
-func TestSmallProducts(t *testing.T) {
-	ones := func(dims ...int) *Array { return Ones(ShapeOf(Float32, dims...)) }
-	turns := func(n int, f func(x *Array) *Array) func(x *Array) *Array {
-		return func(x *Array) *Array {
-			e, _ := Scan(func(x *Array, _ None) (*Array, None) { return f(x), None{} }, x, None{}, Length(n))
-			return e
-		}
-	}
-	for i, c := range []struct {
-		what string
-		dims []int
-		f    func(x *Array) *Array
-		want float64
-	}{
-		{"none", []int{4}, func(x *Array) *Array { return Sin(x) }, 0},
-		{"many small ones", []int{100, 16, 16}, func(x *Array) *Array { return MatMul(x, x) }, 1},
-		{"a small one", []int{32, 32}, func(x *Array) *Array { return MatMul(x, x) }, 1},
-		{"one that is not", []int{33, 33}, func(x *Array) *Array { return MatMul(x, x) }, 0},
-		{"a long one of few", []int{64, 4}, func(x *Array) *Array { return MatMul(x, ones(4, 4)) }, 0},
-		{"with vectors", []int{64, 8, 8}, VMap(func(m *Array) *Array { return Dot(m, Index(m, 0)) }), 0},
-		{"of one matrix with many vectors", []int{64, 8}, VMap(func(v *Array) *Array {
-			return Dot(ones(16, 8), v)
-		}), 0},
-		{"outer products", []int{8, 1}, func(x *Array) *Array { return MatMul(x, ones(1, 8)) }, 0},
-		{"nothing in it", []int{0, 8}, func(x *Array) *Array { return MatMul(x, ones(8, 8)) }, 0},
-		{"half of the work", []int{64, 64}, func(x *Array) *Array {
-			return Add(MatMul(x, x), Sum(MatMul(ones(64, 16, 16), ones(64, 16, 16))))
-		}, .5},
-		{"small ones in a loop beside one that is not", []int{64, 64}, func(x *Array) *Array {
-			return Add(MatMul(x, x), Sum(turns(192, func(y *Array) *Array { return MatMul(y, y) })(ones(16, 16))))
-		}, .75},
-	} {
-		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
-		require.NoError(t, err)
-		require.InDelta(t, c.want, p.Graph.Facts(TargetCPU).SmallProducts, .02, "case %d: %s", i+1, c.what)
-	}
-}
-
 func TestGrain(t *testing.T) {
 	neg := func(x *Array) *Array { return Neg(x) }
 	steps := func(n int, f func(x *Array) *Array) func(x *Array) *Array {

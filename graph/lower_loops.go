@@ -2,7 +2,7 @@ package graph
 
 // XLA's CPU runtime calls the operations of a loop's step one by one and hands some of them to other threads. That
 // takes a quarter of a microsecond each and more, which is most of the time of a step of a few microseconds. Its
-// compiler can make one function of a whole loop instead (xlabridge asks for it, see its cpu.go), in which an operation
+// compiler can make one function of a whole loop instead (Codegen.WholeLoops), in which an operation
 // costs next to nothing. But a function has fewer ways to compute: products of matrices are plain loops unless their
 // operands lie well (lower_tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
 // apart by a call in each step that does nothing.

@@ -40,9 +40,11 @@ func TestPolicyOfLoops(t *testing.T) {
 		"sums of whole numbers along short rows": {func(x *Array) *Array {
 			return Sum(Convert(x, Int32), 1)
 		}, x(1000, 9), "whole"},
-		"short rows":         {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 9), "unrolled"},
-		"long rows":          {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 90), "whole"},
-		"windows":            {func(x *Array) *Array { return ReduceWindow(x, "max", []int{3, 3}, Strides(2, 2)) }, x(90, 90), "unrolled"},
+		"short rows": {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 9), "unrolled"},
+		"long rows":  {func(x *Array) *Array { return Sum(Sin(x), 1) }, x(1000, 90), "whole"},
+		"windows": {func(x *Array) *Array {
+			return ReduceWindow(x, "max", []int{3, 3}, Strides(2, 2))
+		}, x(90, 90), "unrolled"},
 		"windows that slide": {func(x *Array) *Array { return ReduceWindow(x, "max", []int{3, 3}) }, x(90, 90), "whole"},
 		"columns of whole numbers": {func(x *Array) *Array {
 			return ReduceMin(Mul(Convert(x, Uint32), Scalar(uint32(7), Uint32)), 0)
@@ -95,5 +97,47 @@ func TestPolicyOfCores(t *testing.T) {
 	} {
 		codegen, _ := decision(t, c.name, c.f, Abstract(ShapeOf(Float32, c.size)), c.use)
 		require.Equal(t, c.want, codegen.AllCores, c.name)
+	}
+}
+
+// Reductions are trees unless nearly all of many long ones have the same result in any order, and the others are short
+// sums of float32.
+func TestPolicyOfReductions(t *testing.T) {
+	for _, s := range []struct {
+		name               string
+		whole, sums, short int
+		dtype              DType // of the sums
+		terms              int
+		trees              bool
+	}{
+		{"many of whole numbers", 16, 0, 0, Float32, 100, false},
+		{"few", 15, 0, 0, Float32, 100, true},
+		{"a fifth of them are sums of floats", 16, 4, 0, Float32, 100, false},
+		{"more sums of floats", 16, 5, 0, Float32, 100, true},
+		{"short ones", 0, 0, 20, Float32, 100, true},
+		{"a sum in float64", 16, 1, 0, Float64, 100, true},
+		{"a sum in bfloat16", 16, 1, 0, BFloat16, 100, true},
+		{"the longest plain sum", 16, 1, 0, Float32, 128, false},
+		{"a longer one", 16, 1, 0, Float32, 129, true},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			c, _ := decision(t, s.name, func(x *Array) *Array {
+				y := Scalar(0)
+				for i := range s.whole + s.sums + s.short {
+					of := Mul(x, float32(i+1))
+					switch {
+					case i < s.whole:
+						of = Convert(of, Int32)
+					case i < s.whole+s.sums:
+						of = Convert(of, s.dtype)
+					default:
+						of = SliceAxis(of, 0, 0, 32)
+					}
+					y = Add(y, Convert(Sum(of), Float32))
+				}
+				return y
+			}, Abstract(ShapeOf(Float32, s.terms)), Use{})
+			require.Equal(t, !s.trees, c.NoTrees)
+		})
 	}
 }

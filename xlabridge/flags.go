@@ -8,14 +8,10 @@ import (
 	"xlarun/graph"
 )
 
-const taskAssigner = "cpu-parallel-task-assigner"
-
-// cpuDefaults are the compiler options of every program on CPU. Each core is a device, so a program must not split its
-// own loops over the cores, which the disabled pass would do. Large matrix products still use a pool of threads, which
-// all devices of the client share. The pool does not change their results.
+// cpuDefaults are the compiler options of every program on CPU. Large matrix products use a pool of threads, which all
+// devices of the client share, in any case. The pool does not change their results.
 var cpuDefaults = map[string]any{
 	"xla_cpu_multi_thread_eigen": false,
-	disabledPasses:               taskAssigner,
 	// The plugin's default drops a NaN on one side of a maximum or minimum, as the processor's instruction does.
 	"xla_cpu_enable_fast_min_max": false,
 }
@@ -31,6 +27,8 @@ const (
 	tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
 	// disabledPasses lists compiler passes, separated by commas.
 	disabledPasses = "xla_disable_hlo_passes"
+	// taskAssigner splits loops over the cores.
+	taskAssigner   = "cpu-parallel-task-assigner"
 	treeReductions = "tree_reduction_rewriter"
 	// codegenSplit is the number of LLVM modules that are compiled in parallel. Each module adds some cost.
 	codegenSplit = "xla_cpu_parallel_codegen_split_count"
@@ -66,9 +64,7 @@ func setCodegen(options map[string]any, g graph.Codegen) {
 	switch {
 	case g.Tiles:
 		options[libraryFusions] = ""
-	case g.Library == graph.LibraryNoProducts:
-		options[libraryFusions] = "LIBRARY_FUSION_TYPE_REDUCE"
-	case g.Library == graph.LibraryNoConv:
+	case g.NoLibraryConv:
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 	}
 }
@@ -81,9 +77,7 @@ func (c *Client) defaultOptions(o CompileOptions) map[string]any {
 	options := map[string]any{}
 	if c.Platform() == "cpu" {
 		maps.Copy(options, cpuDefaults)
-		if o.AllCores {
-			options[disabledPasses] = ""
-		}
+		setCodegen(options, graph.Codegen{AllCores: o.AllCores})
 	}
 	if c.cudaData != "" {
 		options[cudaDataDir] = c.cudaData

@@ -381,23 +381,23 @@ func TestFlags(t *testing.T) {
 	const whole = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 	for _, s := range []struct {
 		codegen graph.Codegen
-		want    map[string]any // beside cpuDefaults
+		want    map[string]any // beside the defaults
 	}{
 		{graph.Codegen{}, nil},
 		{graph.Codegen{AllCores: true}, map[string]any{disabledPasses: ""}},
 		{graph.Codegen{NoTrees: true},
 			map[string]any{disabledPasses: "cpu-parallel-task-assigner,tree_reduction_rewriter"}},
-		{graph.Codegen{Library: graph.LibraryNoConv},
+		{graph.Codegen{NoLibraryConv: true},
 			map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"}},
-		{graph.Codegen{Library: graph.LibraryNoProducts}, map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_REDUCE"}},
 		{graph.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.NumCPU(), 8)}},
 		{graph.Codegen{WholeLoops: true},
 			map[string]any{extraOptions: older + ",xla_cpu_disable_loop_unrolling," + whole}},
 		{graph.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},
-		{graph.Codegen{WholeLoops: true, Unroll: true, Tiles: true, Library: graph.LibraryNoConv},
+		{graph.Codegen{WholeLoops: true, Unroll: true, Tiles: true, NoLibraryConv: true},
 			map[string]any{extraOptions: older + "," + whole + "," + tiledProducts, libraryFusions: ""}},
 	} {
 		want := maps.Clone(cpuDefaults)
+		want[disabledPasses] = "cpu-parallel-task-assigner"
 		maps.Copy(want, s.want)
 		got := c.defaultOptions(CompileOptions{})
 		setCodegen(got, s.codegen)

@@ -184,7 +184,7 @@ type inspection struct {
 	Counted  graph.Cost               `json:"counted"`
 	Compiler map[string]float64       `json:"compiler"` // the compiler's own numbers; absent if it gives none
 	Memory   *xlabridge.ProgramMemory `json:"memory"`
-	Codegen  *codegenDecision               `json:"codegen,omitempty"` // nil: it was not asked for
+	Codegen  *codegenDecision         `json:"codegen,omitempty"` // nil: it was not asked for
 	// On is the target that it was compiled for without its device. Loops and Launches count a round.
 	On       string     `json:"compiled_for,omitempty"`
 	Kind     string     `json:"device_kind,omitempty"`

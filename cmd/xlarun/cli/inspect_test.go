@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
+
 	"xlarun/rollout/run"
 )
 
@@ -46,6 +48,9 @@ func TestInspect(t *testing.T) {
 	status, _, errText = runInspect(t, "--phase", "optimized")
 	require.Equal(t, StatusFailed, status)
 	require.Contains(t, errText, "compiles nothing")
+	status, _, errText = runInspect(t, "--codegen")
+	require.Equal(t, StatusUsage, status)
+	require.Contains(t, errText, "use --backend cpu")
 	status, _, errText = runInspect(t, "--phase", "optimised")
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "did you mean optimized?")
@@ -103,6 +108,20 @@ func TestPeerOf(t *testing.T) {
 		require.Equal(t, c.want != "", ok, "29.74 %v", c.args)
 		require.Equal(t, c.want, strings.TrimSpace(p.script+" "+strings.Join(p.args, " ")), "29.74")
 	}
+}
+
+// Facts and the rules that hold for them, in words and in JSON.
+func TestInspectCodegen(t *testing.T) {
+	d := codegenDecision{Facts: graph.Facts{Kernels: true, Tiles: true, Grain: 2048.56}}
+	_, d.Rules = d.Facts.Codegen(graph.Use{})
+	var out bytes.Buffer
+	require.NoError(t, d.print(&out))
+	require.Regexp(t, `Grain +2049\n`, out.String())
+	require.Regexp(t, `loops +tiles: calls of the library`, out.String())
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"grain":2048.56`)
+	require.Contains(t, string(text), `"rules":[{"group":"loops","name":"tiles"`)
 }
 
 func TestInspectPeersRefuses(t *testing.T) {
