@@ -171,7 +171,8 @@ type Lowered struct {
 	Target    Target
 	Graph     *Graph // of ops that the target takes
 	StableHLO string // the same as MLIR text
-	// Facts are measured of Graph, but Work, Grain and LargestArray of the program before: loops know their turns there.
+	// Facts are measured of Graph, but Work, Grain and LargestArray of the program before, in which loops know their
+	// turns.
 	Facts Facts
 	// Fingerprint identifies the text (hex sha256).
 	Fingerprint string

@@ -45,7 +45,9 @@ func TestPolicyOfLoops(t *testing.T) {
 		"windows": {func(x *Array) *Array {
 			return ReduceWindow(x, "max", []int{3, 3}, Strides(2, 2))
 		}, x(90, 90), "unrolled"},
-		"windows that slide": {func(x *Array) *Array { return ReduceWindow(x, "max", []int{3, 3}) }, x(90, 90), "whole"},
+		"windows that slide": {func(x *Array) *Array {
+			return ReduceWindow(x, "max", []int{3, 3})
+		}, x(90, 90), "whole"},
 		"columns of whole numbers": {func(x *Array) *Array {
 			return ReduceMin(Mul(Convert(x, Uint32), Scalar(uint32(7), Uint32)), 0)
 		}, x(90, 90), "unrolled"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -27,7 +28,7 @@ type Buffer struct {
 	err   error
 }
 
-// newBuffer wraps a buffer of a number of bytes, which the caller counts in buffers.
+// newBuffer wraps a buffer of a number of bytes, which the caller counts in hostmemory.Buffers.
 func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
 	h := &handle{client: c, free: inner.Close, bytes: bytes}
 	if err := c.remember(h); err != nil {
@@ -76,7 +77,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	if err != nil {
 		return nil, err
 	}
-	buffers.add(int64(len(data)))
+	hostmemory.Buffers.Add(int64(len(data)))
 	b.shape.Do(func() { b.dtype, b.dims = dtype, slices.Clone(dims) })
 	return b, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	ballast() // not at an import, which would change the collector of a program that opens no client
+	hostmemory.Ballast() // not at an import, which would change the collector of a program that opens no client
 	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, compiled: o.Compiled,
 		renew: o.Renew, plansOnly: o.PlansOnly, switches: switches,
 		warned: map[string]bool{}, live: map[*handle]struct{}{}}
@@ -102,8 +103,17 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c.openStore(o, limit)
-	lib.returnMemory()
+	c.ReturnMemory()
 	return c, nil
+}
+
+// ReturnMemory gives memory back to the kernel that opening the plugin, compiling or loading a program needed once.
+// Open calls it, and after compiling it happens by itself, when arrays begin to need the memory or a second later. If
+// the user has tuned glibc, it does nothing.
+func (c *Client) ReturnMemory() {
+	if c.lib.cpuTable != nil {
+		hostmemory.Return(c.lib.cpuTable)
+	}
 }
 
 // create makes the plugin's client.

@@ -13,8 +13,10 @@ import (
 
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/inside"
 	"xlarun/xlabridge/internal/pjrt"
+	"xlarun/xlabridge/internal/slim"
 )
 
 // request holds the arguments of a CompileText, and what becomes of it.
@@ -77,7 +79,9 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	r.info.Seconds = time.Since(start).Seconds()
 	c.tell(r.info.Trouble)
 	if r.info.Cache != CacheHit {
-		c.lib.returnLater()
+		if c.lib.cpuTable != nil {
+			hostmemory.ReturnLater(c.lib.cpuTable)
+		}
 	}
 	return c.newExecutable(name, program, r)
 }
@@ -316,7 +320,7 @@ func (c *Client) toCache(r *request, key cache.Key, meta cache.Metadata, payload
 		return fmt.Errorf("the plugin cannot serialize it: %w", err)
 	}
 	if strings.HasPrefix(meta.Platform, "cpu\n") && !r.keepFusions {
-		payload = withoutFusions(payload)
+		payload = slim.WithoutFusions(payload)
 	}
 	r.info.Bytes = len(payload)
 	return r.store.Put(key, meta, payload)

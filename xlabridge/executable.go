@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -77,7 +78,7 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 		sizes[i] = int64(dtypes.DType(dtype).SizeForDimensions(dims...))
 	}
 	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries <
-		directMemory && len(sizes) > 0 {
+		hostmemory.DirectMemory && len(sizes) > 0 {
 		sizes[0] += m.Temporaries
 	}
 	e.sizes.Store(&sizes)

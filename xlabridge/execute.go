@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -169,9 +170,22 @@ func (c *call) outputs(results []*pjrt.Buffer) ([][]*Buffer, error) {
 			rows[r][o] = b
 		}
 	}
-	buffers.exchange(c.bytes, created)
+	hostmemory.Buffers.Exchange(c.bytes, created)
 	if failed != nil {
 		return nil, fmt.Errorf("xlabridge: run %s: %w", e.name, failed)
 	}
 	return rows, nil
+}
+
+// returnForRun gives back what compiling has left if the run's results and temporaries need the memory.
+func (e *Executable) returnForRun() {
+	if !hostmemory.Left() {
+		return
+	}
+	e.needsOnce.Do(func() {
+		if m, err := memoryOf(e.inner); err == nil {
+			e.needs = (m.Outputs + m.Temporaries) * int64(e.replicas)
+		}
+	})
+	hostmemory.ReturnFor(hostmemory.Buffers.Held() + e.needs)
 }

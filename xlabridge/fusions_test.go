@@ -1,14 +1,11 @@
 package xlabridge
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"xlarun/graph"
-	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/hlo"
 )
 
@@ -66,32 +63,4 @@ func TestEntriesWithoutFusions(t *testing.T) {
 			require.Contains(t, string(code), "fused")
 		}
 	}
-}
-
-// 28.204 What is no program of the plugin stays as it is.
-func TestWithoutFusionsOfOther(t *testing.T) {
-	for _, other := range [][]byte{nil, {}, {0}, {0xff, 0xff}, []byte("program"), {10, 3, 10, 1, 7}, {10, 2, 8, 1}} {
-		require.Equal(t, other, withoutFusions(other), fmt.Sprint(other))
-	}
-	// inside puts the bytes of a module where a program has them.
-	inside := func(module []byte) []byte {
-		for _, n := range []protowire.Number{moduleField, resultField, executableField} {
-			module = message([]protobuf.Field{{Number: n, Kind: protowire.BytesType, Bytes: module}})
-		}
-		return module
-	}
-	text := inside([]byte("no message"))
-	require.Equal(t, text, withoutFusions(text), "29.104 a string in place of the module")
-	// A fusion that calls the computation 0, which is what one without a number has.
-	fusion := message([]protobuf.Field{
-		{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("fusion")},
-		{Number: hlo.InstructionCalled, Kind: protowire.VarintType, Bytes: []byte{0}}})
-	caller := message([]protobuf.Field{{Number: hlo.ComputationInstructions, Kind: protowire.BytesType, Bytes: fusion}})
-	damaged := inside(message([]protobuf.Field{
-		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: caller},
-		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: []byte("no message")}}))
-	kept := string(withoutFusions(damaged))
-	require.Contains(t, kept, "no message", "29.105 a string in place of a computation")
-	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)
-	require.Equal(t, number, withoutFusions(number))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -130,10 +131,10 @@ func TestDroppedObjects(t *testing.T) {
 // The C library accepts the settings for kept memory before any thread has an arena. Settings of the user stay.
 func TestMemoryIsKept(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_TUNED") != "" {
-		require.False(t, keptMemory())
+		require.False(t, hostmemory.Kept())
 		return
 	}
-	require.True(t, keptMemory())
+	require.True(t, hostmemory.Kept())
 	for i, setting := range []string{"GLIBC_TUNABLES=glibc.rtld.nns=2:glibc.malloc.arena_max=3", "MALLOC_ARENA_MAX=3"} {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestMemoryIsKept$")
 		cmd.Env = append(os.Environ(), "XLARUN_TEST_TUNED=1", setting)

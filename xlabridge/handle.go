@@ -1,6 +1,10 @@
 package xlabridge
 
-import "sync"
+import (
+	"sync"
+
+	"xlarun/xlabridge/internal/hostmemory"
+)
 
 // wasClosed is the reason why an object cannot be used after Close.
 const wasClosed = "was closed"
@@ -62,9 +66,9 @@ func (h *handle) release() {
 func (h *handle) drop(lost bool) error {
 	err := h.free()
 	if lost {
-		buffers.free(h.bytes)
+		hostmemory.Buffers.Free(h.bytes)
 	} else {
-		buffers.giveBack(h.bytes)
+		hostmemory.Buffers.GiveBack(h.bytes)
 	}
 	h.client.forget(h)
 	return err

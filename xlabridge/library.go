@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
@@ -118,7 +119,7 @@ func load(found plugin.Found, path string, folders []string) (*library, error) {
 	}
 	if found.Backend == "cpu" {
 		l.cpuTable = p.Table()
-		l.pooled = openPool(l.cpuTable)
+		l.pooled = hostmemory.OpenPool(l.cpuTable)
 	}
 	if err := l.registerKernels(); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/internal/long"
+	"xlarun/xlabridge/internal/hostmemory"
 )
 
 // largePages reports whether the kernel is asked to map an address by large pages.
@@ -65,7 +66,7 @@ func TestPool(t *testing.T) {
 	settled := func(blocks, used int64, message string, args ...any) {
 		t.Helper()
 		require.Eventuallyf(t, func() bool {
-			b, u, _ := pooled()
+			b, u, _ := hostmemory.Pooled()
 			return b == blocks && u == used
 		}, 10*time.Second, time.Millisecond, message, args...)
 	}
@@ -77,7 +78,7 @@ func TestPool(t *testing.T) {
 	}
 	for i, size := range sizes {
 		pooledSize := c.lib.pooled && size >= 64<<10 && size < 256<<20
-		blocks, used, _ := pooled()
+		blocks, used, _ := hostmemory.Pooled()
 		pattern := make([]float32, 1021)
 		for j := range pattern {
 			pattern[j] = float32(i + j)
@@ -90,10 +91,10 @@ func TestPool(t *testing.T) {
 		require.True(t, bytes.Equal(data, back), "%d bytes", size)
 		if pooledSize {
 			require.Eventually(t, func() bool {
-				now, _, _ := pooled()
+				now, _, _ := hostmemory.Pooled()
 				return now == blocks+1
 			}, 10*time.Second, time.Millisecond, "%d bytes", size)
-			_, more, _ := pooled()
+			_, more, _ := hostmemory.Pooled()
 			require.GreaterOrEqual(t, more-used, int64(size), "%d bytes", size)
 			require.LessOrEqual(t, more-used, int64(size)*5/4+64<<10, "%d bytes", size)
 			_, without := os.Stat("/sys/kernel/mm/transparent_hugepage")
@@ -105,11 +106,11 @@ func TestPool(t *testing.T) {
 		}
 		require.NoError(t, b.Close())
 		settled(blocks, used, "%d bytes", size)
-		if _, _, kept := pooled(); pooledSize {
+		if _, _, kept := hostmemory.Pooled(); pooledSize {
 			require.GreaterOrEqual(t, kept, int64(size), "%d bytes", size)
 		}
 	}
-	blocks, used, _ := pooled()
+	blocks, used, _ := hostmemory.Pooled()
 	if !c.lib.pooled {
 		return
 	}
@@ -125,11 +126,11 @@ func TestPool(t *testing.T) {
 			require.NoError(t, b.Close())
 		}
 		settled(blocks, used, "18 large blocks are free")
-		_, _, kept := pooled()
+		_, _, kept := hostmemory.Pooled()
 		require.LessOrEqual(t, kept, int64(512<<20))
 		require.Greater(t, kept, int64(400<<20))
 	}
-	_, _, kept := pooled()
+	_, _, kept := hostmemory.Pooled()
 	data := make([]float32, 4<<18)
 	for i := range data {
 		data[i] = float32(i % 97)
@@ -144,7 +145,7 @@ func TestPool(t *testing.T) {
 		}
 	}
 	settled(blocks, used, "24 blocks are free")
-	_, _, after := pooled()
+	_, _, after := hostmemory.Pooled()
 	require.LessOrEqual(t, after, int64(512<<20))
 	if long.On() {
 		require.NotEqual(t, kept, after, "a large block made room")

@@ -11,8 +11,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/hlo"
-	"xlarun/xlabridge/riegeli"
+	"xlarun/xlabridge/internal/riegeli"
 )
 
 // A program that was compiled without its device is read back before it is stored, and when it is found in the cache.
@@ -61,7 +62,11 @@ func (l *library) readModule(payload []byte, outputs int) error {
 
 // submessages returns the fields of a number that hold bytes.
 func submessages(message []byte, number protowire.Number) (all [][]byte) {
-	for _, f := range fieldsOf(message) {
+	fields, err := protobuf.Fields(message)
+	if err != nil {
+		return nil
+	}
+	for _, f := range fields {
 		if f.Number == number && f.Kind == protowire.BytesType {
 			all = append(all, f.Bytes)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/xlabridge/internal/hostmemory"
 )
 
 // mapped returns the bytes of a file's mappings that are in memory.
@@ -33,7 +34,7 @@ func mapped(t *testing.T, file string) (bytes int64) {
 
 // 28.44: of the 65 MB of the plugin's file that opening it maps, few stay mapped, and what was given back works.
 func TestOpeningGivesMemoryBack(t *testing.T) {
-	if runtime.GOOS != "linux" || !keptMemory() {
+	if runtime.GOOS != "linux" || !hostmemory.Kept() {
 		t.Skip("the memory of the C library is not ours")
 	}
 	c, err := Open(context.Background(), Options{Backend: "cpu", NoCache: true})
@@ -55,14 +56,14 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 // need it. 28.318: a large array does. 28.319: so does a program with large results. 28.410: after ReturnMemory nothing
 // is left to give back.
 func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
-	if runtime.GOOS != "linux" || !keptMemory() {
+	if runtime.GOOS != "linux" || !hostmemory.Kept() {
 		t.Skip("the memory of the C library is not ours")
 	}
-	after := returnAfter
-	returnAfter = time.Hour // this test is about memory, not time
+	after := hostmemory.ReturnAfter
+	hostmemory.ReturnAfter = time.Hour // this test is about memory, not time
 	t.Cleanup(func() {
-		returnAfter = after
-		returnLeftover()
+		hostmemory.ReturnAfter = after
+		hostmemory.ReturnFor(1 << 62)
 	})
 	c, err := Open(context.Background(), Options{Backend: "cpu", NoCache: true})
 	require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
   }
 }`, elements), CompileOptions{})
 		require.NoError(t, err)
-		require.NotNil(t, leftover.library.Load())
+		require.True(t, hostmemory.Left())
 		out, err := x.Execute(nil, nil)
 		require.NoError(t, err)
 		b, err := out[0][0].Bytes()
@@ -85,17 +86,16 @@ func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 		require.NoError(t, x.Close())
 	}
 	run(3)
-	require.NotNil(t, leftover.library.Load())
+	require.True(t, hostmemory.Left())
 	c.ReturnMemory()
-	require.Nil(t, leftover.library.Load())
-	require.False(t, leftover.timer.Stop(), "the timer still runs")
+	require.False(t, hostmemory.Left())
 	run(3)
-	large, err := Put(c, 1, graph.Zeros(graph.ShapeOf(graph.Float32, returnBefore)))
+	large, err := Put(c, 1, graph.Zeros(graph.ShapeOf(graph.Float32, hostmemory.ReturnBefore)))
 	require.NoError(t, err)
-	require.Nil(t, leftover.library.Load())
+	require.False(t, hostmemory.Left())
 	Free(large)
 	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
-	run(returnBefore / 4)
-	require.Nil(t, leftover.library.Load())
+	run(hostmemory.ReturnBefore / 4)
+	require.False(t, hostmemory.Left())
 	require.Less(t, mapped(t, c.PluginPath()), int64(30<<20))
 }

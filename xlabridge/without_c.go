@@ -97,6 +97,3 @@ func (e *Executable) Optimized() (string, []byte, error)              { return "
 func (e *Executable) Estimate() (float64, error)                      { return 0, errWithoutC }
 func (e *Executable) Execute([][]*Buffer, []int) ([][]*Buffer, error) { return nil, errWithoutC }
 func (e *Executable) Close() error                                    { return errWithoutC }
-
-// returnFor has nothing to give back: without C nothing is compiled.
-func returnFor(int64) {}

@@ -20,8 +20,8 @@ type codegenDecision struct {
 func codegenOf(x *xlabridge.Compiled) (*codegenDecision, error) {
 	rules, ok := x.Policy()
 	if !ok {
-		return nil, console.BadInput("--codegen shows how XLA writes a program for a CPU, and %s was not compiled for one: "+
-			"use --backend cpu", x.Program.Name)
+		return nil, console.BadInput("--codegen shows how XLA writes a program for a CPU, and %s was not compiled for "+
+			"one: use --backend cpu", x.Program.Name)
 	}
 	return &codegenDecision{x.Lowered.Facts, rules}, nil
 }

@@ -1,4 +1,7 @@
-package xlabridge
+// Package slim makes entries of the cache smaller. With whole entries a warm start of evolve takes 0.24 s of a
+// processor for 0.18, one of ppo 1.39 for 1.01 at a peak of 183 MB for 127, and the cache of ppo 2.59 MB for 1.04
+// (smallest of 2, in turn, two busy cores of an AMD EPYC).
+package slim
 
 import (
 	"bytes"
@@ -63,13 +66,13 @@ func replace(outer []byte, change func([]byte) []byte, path ...protowire.Number)
 	return outer
 }
 
-// withoutFusions returns a serialized program of the CPU plugin without the bodies of the fusions that are machine
+// WithoutFusions returns a serialized program of the CPU plugin without the bodies of the fusions that are machine
 // code. A program that looks different is returned unchanged.
-func withoutFusions(program []byte) []byte {
+func WithoutFusions(program []byte) []byte {
 	return replace(program, withoutBodies, executableField, resultField, moduleField)
 }
 
-// withoutBodies is withoutFusions of an HloModuleProto.
+// withoutBodies is WithoutFusions of an HloModuleProto.
 func withoutBodies(module []byte) []byte {
 	all := fieldsOf(module)
 	if all == nil {

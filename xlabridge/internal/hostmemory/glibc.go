@@ -1,4 +1,10 @@
-package xlabridge
+// Package hostmemory decides where large arrays of CPU programs lie, when freed memory goes back to the kernel, and how
+// often Go's collector runs. Each file is one setting. Its head says what the setting gains: it was turned off alone,
+// and processor time and peak memory were measured (smallest of 3, in turn, two busy cores of an AMD EPYC).
+package hostmemory
+
+// Without the settings of this file, and so without the pool and the return of memory, tournament takes 2.08 ms for
+// 0.71, pairwise 31.3 for 18.0, and the peak of softmax is 333 MB for 148, that of ppo on Breakout 206 for 129.
 
 /*
 #include <stdlib.h>
@@ -18,13 +24,13 @@ package xlabridge
 // The number of cores that share an arena of the C library.
 #define ARENA_CORES 16
 
-static int xb_kept = 0;
+static int kept = 0;
 
-static int xb_memory_kept(void) { return xb_kept; }
+static int memory_kept(void) { return kept; }
 
 // Runs before any thread has allocated memory: a thread keeps the arena that it already has, and such an arena unmaps
 // memory that is freed.
-__attribute__((constructor)) static void xb_keep_memory(void) {
+__attribute__((constructor)) static void keep_memory(void) {
 #ifdef __GLIBC__
 	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
 		"MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
@@ -32,22 +38,22 @@ __attribute__((constructor)) static void xb_keep_memory(void) {
 	int tuned = tunables && strstr(tunables, "glibc.malloc.");
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);
 	if (tuned) return;
-	xb_kept = mallopt(M_MMAP_THRESHOLD, DIRECT_MEMORY) && mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY) &&
+	kept = mallopt(M_MMAP_THRESHOLD, DIRECT_MEMORY) && mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY) &&
 		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES) && mallopt(M_MXFAST, FAST_BINS);
 #endif
 }
 */
 import "C"
 
-// directMemory is the size from which the C library takes the memory of an allocation from the kernel, and gives it
+// DirectMemory is the size from which the C library takes the memory of an allocation from the kernel, and gives it
 // back at once.
-const directMemory = C.DIRECT_MEMORY
+const DirectMemory = C.DIRECT_MEMORY
 
-// keptMemory tells whether the C library keeps freed memory. A program's temporaries and results are freed after each
+// Kept tells whether the C library keeps freed memory. A program's temporaries and results are freed after each
 // call. Mapping, clearing and unmapping them again takes a third of the time of programs with tens of megabytes of
 // them.
 //
 // Threads share arenas. Goroutines call from any thread, and another thread frees dropped results. By default each
 // thread has an arena of its own, and does not find memory that was freed in another one. If the user has tuned glibc,
 // nothing is changed.
-func keptMemory() bool { return C.xb_memory_kept() != 0 }
+func Kept() bool { return C.memory_kept() != 0 }

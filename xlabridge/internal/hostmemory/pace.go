@@ -1,4 +1,4 @@
-package xlabridge
+package hostmemory
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ import (
 // heap, in which a buffer takes about a hundred bytes. A loop over a program with results of a megabyte would hold
 // gigabytes before the next collection, in pages that the kernel must map and clear. So buffers are counted as if they
 // were in Go's heap: when their bytes have doubled since the last collection, within bounds, the next one starts in the
-// background.
+// background. Without it softmax takes 23.1 ms for 12.8, and its peak is 335 MB for 116.
 
 const (
 	// leastGrowth and mostGrowth bound the growth in bytes that starts a collection. A collection takes 2 to 5 ms of
@@ -24,13 +24,13 @@ const (
 	slack        = 16 << 20
 )
 
-// ballast takes memory, once, that counts as live in Go's heap. The collector starts when the heap has doubled, and the
+// Ballast takes memory, once, that counts as live in Go's heap. The collector starts when the heap has doubled, and the
 // heap is small where tracing allocates tens of megabytes: without it, a warm start of evolve has twice the collections
 // and takes a sixth more processor time. Nobody touches it, so it takes no memory of the machine.
-var ballast = sync.OnceValue(func() []byte { return make([]byte, 8<<20) })
+var Ballast = sync.OnceValue(func() []byte { return make([]byte, 8<<20) })
 
-// pace decides when to collect. Times are nanoseconds since started.
-type pace struct {
+// Pace decides when to collect. Times are nanoseconds since started.
+type Pace struct {
 	held     atomic.Int64 // bytes of all buffers
 	least    atomic.Int64 // smallest held since the last collection, which frees buffers one by one
 	next     atomic.Int64 // earliest time of the next collection
@@ -39,13 +39,13 @@ type pace struct {
 	started  time.Time
 }
 
-// buffers counts the buffers of all clients.
-var buffers = pace{started: time.Now()}
+// Buffers counts the buffers of all clients.
+var Buffers = Pace{started: time.Now()}
 
-// add counts a new buffer, and starts a collection if it is time for one.
-func (p *pace) add(bytes int64) {
+// Add counts a new buffer, and starts a collection if it is time for one.
+func (p *Pace) Add(bytes int64) {
 	held, least := p.held.Add(bytes), p.least.Load()
-	returnFor(held)
+	ReturnFor(held)
 	limit := least + min(max(least, leastGrowth), mostGrowth)
 	if bytes == 0 || held < limit || held < limit+slack && int64(time.Since(p.started)) < p.next.Load() {
 		return
@@ -60,29 +60,32 @@ func (p *pace) add(bytes int64) {
 	}
 }
 
-// free counts a buffer that the garbage collector has freed.
-func (p *pace) free(bytes int64) {
+// Free counts a buffer that the garbage collector has freed.
+func (p *Pace) Free(bytes int64) {
 	held := p.held.Add(-bytes)
 	for least := p.least.Load(); held < least && !p.least.CompareAndSwap(least, held); least = p.least.Load() {
 	}
 }
 
-// giveBack counts a buffer that the program has freed. It does not lower `least`: otherwise a loop that frees its large
+// GiveBack counts a buffer that the program has freed. It does not lower `least`: otherwise a loop that frees its large
 // results would start a collection after each.
-func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
+func (p *Pace) GiveBack(bytes int64) { p.held.Add(-bytes) }
 
-// exchange counts a call that consumed some bytes and created others as one change. So a donated state that is returned
+// Exchange counts a call that consumed some bytes and created others as one change. So a donated state that is returned
 // in each round does not count as growth.
-func (p *pace) exchange(consumed, created int64) {
+func (p *Pace) Exchange(consumed, created int64) {
 	if created >= consumed {
-		p.add(created - consumed)
+		p.Add(created - consumed)
 	} else {
-		p.free(consumed - created)
+		p.Free(consumed - created)
 	}
 }
 
+// Held is the bytes of all buffers.
+func (p *Pace) Held() int64 { return p.held.Load() }
+
 // collect runs a collection and its cleanups, and sets the limits for the next.
-func (p *pace) collect(finished chan struct{}) {
+func (p *Pace) collect(finished chan struct{}) {
 	defer close(finished)
 	defer p.busy.Store(false)
 	began := time.Now()
