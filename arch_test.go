@@ -39,7 +39,7 @@ var rooms = []room{
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
 	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},
 		[]string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
-	{"xlabridge/target", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"xlabridge/topology", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/hlo", []string{"internal/protobuf"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/internal/riegeli", []string{}, []string{"google.golang.org/protobuf/encoding/protowire",
 		"github.com/klauspost/compress/snappy"}},

@@ -148,7 +148,7 @@ func (b *Buffer) absentValue(dst []byte) error {
 }
 
 // notRun is the error of a program that cannot run.
-func (t *topology) notRun(program string) error {
+func (t *absentDevices) notRun(program string) error {
 	return fmt.Errorf("xlabridge: program %s was compiled for %s, which is not on this machine, so it did not run: "+
 		"open the backend on a machine with the device, without a topology", program, t.Name)
 }

@@ -24,13 +24,13 @@ import (
 type Client struct {
 	backend   string
 	lib       *library
-	inner     *pjrt.Client // nil on a topology
-	store     *cache.Cache // nil means no cache
-	noStore   string       // why there is no cache
-	plansOnly bool         // Options.PlansOnly
-	cudaData  string       // the folder of CUDA's tools; "" if the plugin finds them
-	target    graph.Target // set by tests to override Target
-	topology  *topology    // nil: the devices are there
+	inner     *pjrt.Client   // nil on a topology
+	store     *cache.Cache   // nil means no cache
+	noStore   string         // why there is no cache
+	plansOnly bool           // Options.PlansOnly
+	cudaData  string         // the folder of CUDA's tools; "" if the plugin finds them
+	target    graph.Target   // set by tests to override Target
+	topology  *absentDevices // nil: the devices are there
 	compiled  func(*Compiled)
 	renew     bool // Options.Renew
 	switches  kernelSwitches

@@ -7,7 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // A client compiles a function at its first call, and keeps the program for the next start of the process.
@@ -26,7 +26,7 @@ func Example() {
 // A topology compiles for devices that are not there. Calling the program is an error, but its kernels, its memory and
 // an estimate of its time are known.
 func Example_topology() {
-	h100, err := target.Parse("h100")
+	h100, err := topology.Parse("h100")
 	if err != nil {
 		log.Fatal(err)
 	}

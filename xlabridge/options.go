@@ -8,7 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/internal/protobuf"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // Options holds the options of Open. The zero value is the CPU plugin with one device and the user's compile cache.
@@ -26,7 +26,7 @@ type Options struct {
 	Devices int
 	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing:
 	// Client.Compile returns a program, and calling it is an error, as is calling a function of Jit1.
-	Topology *target.Target
+	Topology *topology.Topology
 	// Zeros makes the calls of a topology's programs return zeros of the right shapes in place of the error. It is for
 	// programs whose shapes follow from results.
 	Zeros bool

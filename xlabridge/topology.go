@@ -10,22 +10,22 @@ import (
 
 	"xlarun/xlabridge/hlo"
 	"xlarun/xlabridge/internal/pjrt"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
-// topology describes devices that need not be there, and compiles for them.
-type topology struct {
-	target.Target
+// absentDevices describes devices that need not be there, and compiles for them.
+type absentDevices struct {
+	topology.Topology
 	raw   *pjrt.Topology
 	zeros bool // results read as zeros
 }
 
 // Topology returns the devices that the client compiles for without having them, or nil.
-func (c *Client) Topology() *target.Target {
+func (c *Client) Topology() *topology.Topology {
 	if c.topology == nil {
 		return nil
 	}
-	return &c.topology.Target
+	return &c.topology.Topology
 }
 
 // withoutTPU tells the plugin for TPUs, before it is loaded, that there is none: it need not wait for a server that
@@ -44,10 +44,10 @@ func withoutTPU(o Options) error {
 
 // createTopology makes the plugin's topology in place of a client.
 func (c *Client) createTopology(ctx context.Context, o Options) error {
-	t := &topology{Target: *o.Topology, zeros: o.Zeros}
+	t := &absentDevices{Topology: *o.Topology, zeros: o.Zeros}
 	lib := c.lib
 	raw, text, err := quietly(ctx, o.Backend, func() (*pjrt.Topology, error) {
-		name, texts := t.Target.Topology()
+		name, texts := t.Topology.Options()
 		options := map[string]any{}
 		for key, text := range texts {
 			options[key] = text
@@ -72,7 +72,7 @@ func (c *Client) createTopology(ctx context.Context, o Options) error {
 
 // Launch is the time that a device needs to start a kernel, for estimates: some 2 µs on a GPU and half as much on a
 // TPU, whose loop runs on the device.
-func (t *topology) launch() float64 {
+func (t *absentDevices) launch() float64 {
 	if t.Backend == "tpu" {
 		return 1e-6
 	}
@@ -91,7 +91,7 @@ func (e *Executable) Estimate() (float64, error) {
 }
 
 // descriptions describes each device.
-func (t *topology) descriptions() []string {
+func (t *absentDevices) descriptions() []string {
 	lines := make([]string, len(t.raw.Kinds))
 	for i, kind := range t.raw.Kinds {
 		lines[i] = fmt.Sprintf("%s, not on this machine", kind)

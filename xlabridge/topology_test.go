@@ -12,13 +12,13 @@ import (
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/internal/pjrt"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // openTopology opens a client for devices that are not there, or skips the test if the plugin is not installed.
 func openTopology(t *testing.T, name string, o Options) *Client {
 	t.Helper()
-	on, err := target.Parse(name)
+	on, err := topology.Parse(name)
 	require.NoError(t, err)
 	o.Backend, o.Topology, o.Offline = on.Backend, &on, os.Getenv("XLARUN_TOPOLOGIES") == ""
 	c, err := Open(t.Context(), o)
@@ -31,7 +31,7 @@ func openTopology(t *testing.T, name string, o Options) *Client {
 }
 
 func TestTopologyOfAnotherBackend(t *testing.T) {
-	on, err := target.Parse("h100")
+	on, err := topology.Parse("h100")
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Options{Backend: "tpu", Topology: &on})
 	require.EqualError(t, err, "backend tpu: the topology h100 is one of cuda; use --backend cuda", "29.22")

@@ -9,7 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 
 	"github.com/gomlx/compute/dtypes"
 )
@@ -22,19 +22,19 @@ var errWithoutC = errors.New("this program was built without C, so it cannot loa
 
 // Client is an open backend. There is none in a program without C.
 type Client struct {
-	topology *topology
+	topology *absentDevices
 	compiled func(*Compiled)
 	switches kernelSwitches
 	target   graph.Target
 	cudaData string
 }
 
-type topology struct {
-	target.Target
+type absentDevices struct {
+	topology.Topology
 	zeros bool
 }
 
-func (t *topology) notRun(string) error { return errWithoutC }
+func (t *absentDevices) notRun(string) error { return errWithoutC }
 
 // Buffer is an array on a device.
 type Buffer struct{}
@@ -67,7 +67,7 @@ func (c *Client) PlatformVersion() string                                    { r
 func (c *Client) PluginPath() string                                         { return noClient[string]() }
 func (c *Client) Fingerprint() string                                        { return noClient[string]() }
 func (c *Client) Cache() *cache.Cache                                        { return noClient[*cache.Cache]() }
-func (c *Client) Topology() *target.Target                                   { return noClient[*target.Target]() }
+func (c *Client) Topology() *topology.Topology                               { return noClient[*topology.Topology]() }
 func (c *Client) HasKernels() bool                                           { return noClient[bool]() }
 func (c *Client) Memory(int) (DeviceMemory, error)                           { return DeviceMemory{}, errWithoutC }
 func (c *Client) ReturnMemory()                                              {}

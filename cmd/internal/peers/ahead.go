@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"xlarun/xlabridge/hlo"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // Program is what a JAX program became for a device that is not there.
@@ -38,7 +38,7 @@ type programRecord struct {
 }
 
 // Ahead compiles the JAX programs of a script for a target. There is at least one.
-func (p *Python) Ahead(ctx context.Context, on target.Target, script string, args ...string) ([]Program, error) {
+func (p *Python) Ahead(ctx context.Context, on topology.Topology, script string, args ...string) ([]Program, error) {
 	name := on.Name
 	if text := on.Config(); text != "" {
 		name = filepath.Join(p.scripts, "target.txtpb")

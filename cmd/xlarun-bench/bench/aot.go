@@ -19,7 +19,7 @@ import (
 	"xlarun/internal/quantity"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge/plugin"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 type aotFlags struct {
@@ -91,7 +91,7 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 		}
 	}
 	for _, name := range o.topologies {
-		if _, err := target.Parse(name); err != nil {
+		if _, err := topology.Parse(name); err != nil {
 			return console.BadInput("--topologies %w", err)
 		}
 	}
@@ -115,7 +115,7 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 	for _, r := range chosen {
 		row := aotRow{Name: r.Name, What: r.What}
 		for _, name := range o.topologies {
-			on, err := target.Parse(name)
+			on, err := topology.Parse(name)
 			if err == nil && r.Eight {
 				on, err = on.With(8)
 			}
@@ -173,7 +173,7 @@ func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
 }
 
 // ahead compiles a row's JAX program for a target.
-func ahead(ctx context.Context, p *peers.Python, r aotbench.Row, on target.Target,
+func ahead(ctx context.Context, p *peers.Python, r aotbench.Row, on topology.Topology,
 	limit time.Duration) (aotbench.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

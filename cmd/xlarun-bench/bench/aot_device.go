@@ -13,7 +13,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/plugin"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // Lines around the table of what was measured in docs/accelerators.md.
@@ -24,29 +24,28 @@ const (
 
 // here returns the devices of this machine that rows are run on, as a target. Its Backend is "" if the user named none.
 // The programs are also compiled for the same devices as if they were not there, to compare what was predicted.
-func (o *aotFlags) here(ctx context.Context, h *host) (target.Target, error) {
+func (o *aotFlags) here(ctx context.Context, h *host) (none topology.Topology, err error) {
 	switch {
 	case o.backend == "" && o.write != "":
-		return target.Target{}, console.BadInput("--write got %q without --backend: nothing is measured then", o.write)
+		return none, console.BadInput("--write got %q without --backend: nothing is measured then", o.write)
 	case o.backend == "":
-		return target.Target{}, nil
+		return none, nil
 	case !slices.Contains(plugin.Backends, o.backend):
-		return target.Target{}, console.BadInput("--backend got %q, wants one of %s%s", o.backend,
+		return none, console.BadInput("--backend got %q, wants one of %s%s", o.backend,
 			strings.Join(plugin.Backends, ", "), console.LikeBackend(o.backend, plugin.Backends))
 	}
 	b, err := h.open(ctx, console.BackendFlags{Backend: o.backend})
 	if err != nil {
-		return target.Target{}, err
+		return none, err
 	}
 	defer func() { _ = b.Close() }()
 	c, ok := b.(*xlabridge.Client)
 	if !ok {
-		return target.Target{}, fmt.Errorf("the backend %s has no devices", o.backend)
+		return none, fmt.Errorf("the backend %s has no devices", o.backend)
 	}
-	on, ok := target.OfKind(c.DeviceKind(), c.NumDevices())
+	on, ok := topology.OfKind(c.DeviceKind(), c.NumDevices())
 	if !ok {
-		return target.Target{}, fmt.Errorf("third_party/targets.toml has no target of %d %s: enter its figures, or "+
-			"leave "+
+		return none, fmt.Errorf("third_party/topologies.toml has no topology of %d %s: enter its figures, or leave "+
 			"--backend out", c.NumDevices(), c.DeviceKind())
 	}
 	o.topologies = []string{on.Name}
@@ -54,7 +53,7 @@ func (o *aotFlags) here(ctx context.Context, h *host) (target.Target, error) {
 }
 
 // writeMeasured writes the table of what was measured into a page.
-func writeMeasured(page string, on target.Target, rows []aotRow) error {
+func writeMeasured(page string, on topology.Topology, rows []aotRow) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -81,7 +80,7 @@ func measuredTexts(d *aotbench.OnDevice) (peak, round string) {
 }
 
 // measuredTable compares predicted and measured kernels and memory, row by row.
-func measuredTable(on target.Target, rows []aotRow) string {
+func measuredTable(on topology.Topology, rows []aotRow) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n| on %s (%s) | kernels: predicted, compiled there | temporary memory | most in use | a "+
 		"round |\n"+

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun-bench/bench/aotbench"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // The table of what was measured replaces the one before it, and nothing else of the page.
 func TestWriteMeasured(t *testing.T) {
-	on, ok := target.OfKind("NVIDIA H100 80GB HBM3", 1)
+	on, ok := topology.OfKind("NVIDIA H100 80GB HBM3", 1)
 	require.True(t, ok)
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("before\n\n"+measuredBegin+"\nold\n"+measuredEnd+"\n\nafter\n"),

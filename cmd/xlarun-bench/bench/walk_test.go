@@ -15,7 +15,7 @@ import (
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // withoutPrograms are suites that compile no program of one process, or run programs of other processes.
@@ -36,7 +36,7 @@ func TestEveryWorkloadCompilesAhead(t *testing.T) {
 		}
 		for _, name := range []string{"h100", "h100x4", "v5e:2x2 one", "v5e:2x2"} {
 			label, one := strings.CutSuffix(name, " one")
-			on, err := target.Parse(label)
+			on, err := topology.Parse(label)
 			require.NoError(t, err)
 			size := neurobench.Size{Population: 256, Hidden: []int{16, 16}, Steps: 50}
 			o := Options{Devices: on.Devices, Tune: "off", Size: size}

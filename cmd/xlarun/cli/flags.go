@@ -15,7 +15,7 @@ import (
 	"xlarun/internal/credentials"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // flagValues holds the settings on a command line: texts by name. They are parsed when the kind of run is known.
@@ -253,7 +253,7 @@ func (g *flagValues) addTarget(f *pflag.FlagSet) {
 type targetFlag struct{ setting }
 
 func (t targetFlag) Set(text string) error {
-	if _, err := target.Parse(text); err == nil {
+	if _, err := topology.Parse(text); err == nil {
 		t.flags.own.target = text
 		return nil
 	}
@@ -263,7 +263,7 @@ func (t targetFlag) Set(text string) error {
 // refuseTarget refuses an argument that names devices. An experiment is wanted there.
 func refuseTarget(args []string) error {
 	for _, arg := range args {
-		if _, err := target.Parse(arg); err == nil {
+		if _, err := topology.Parse(arg); err == nil {
 			return console.BadInput("got the argument %s, which names devices: use --%s %s", arg, topologyFlag, arg)
 		}
 	}
@@ -273,13 +273,13 @@ func refuseTarget(args []string) error {
 // chooseTarget takes the target, if --topology names one, and sets its backend.
 func (g *flagValues) chooseTarget() error {
 	if name, given := g.values[topologyFlag]; given && len(kindsWithTopology(name)) == 0 {
-		_, err := target.Parse(name)
+		_, err := topology.Parse(name)
 		return console.BadInput("--%s %w", topologyFlag, err)
 	}
 	if g.own.target == "" {
 		return nil
 	}
-	t, err := target.Parse(g.own.target)
+	t, err := topology.Parse(g.own.target)
 	if err != nil {
 		return console.BadInput("--%s %w", topologyFlag, err)
 	}

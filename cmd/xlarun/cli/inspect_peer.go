@@ -16,7 +16,7 @@ import (
 	"xlarun/internal/quantity"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge/hlo"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // peerLimit is the time that JAX may take to compile its program.
@@ -90,7 +90,7 @@ type peerInspection struct {
 }
 
 // inspectPeer compiles the JAX program for the work of an experiment for a target.
-func inspectPeer(ctx context.Context, a *App, t *task, on target.Target, python string) (*peerInspection, error) {
+func inspectPeer(ctx context.Context, a *App, t *task, on topology.Topology, python string) (*peerInspection, error) {
 	p, ok := peerOf(t)
 	if !ok {
 		return nil, needsPeer(t)

@@ -24,7 +24,7 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 func warmupCommand(a *App) *cobra.Command {
@@ -380,7 +380,7 @@ func (t *warmupTask) printNotes(out io.Writer) {
 	if t.Cache == xlabridge.CacheMiss && t.Reason != "" && t.Reason != cache.ErrAbsent.Error() {
 		fmt.Fprintf(out, "%s was compiled: %s\n", t.Program, t.Reason)
 	}
-	if on, err := target.Parse(t.target); err == nil && t.Devices > 0 && t.Devices < on.Devices {
+	if on, err := topology.Parse(t.target); err == nil && t.Devices > 0 && t.Devices < on.Devices {
 		fmt.Fprintf(out, "%s uses %s of %s: the others have no work. A device works on whole tiles (--tile).\n",
 			t.Program, quantity.Count(t.Devices, "device", "devices"), on.Name)
 	}

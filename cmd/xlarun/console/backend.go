@@ -14,7 +14,7 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/plugin"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // Reference is the backend of the interpreter.
@@ -31,7 +31,7 @@ type BackendFlags struct {
 	NoCache   bool
 	PlansOnly bool   // plans are read from the cache, and every program is compiled
 	Renew     bool   // compile programs again that were compiled without their device
-	Target    string // devices that are compiled for and need not be there (target.Parse); "": those that are there
+	Target    string // devices that are compiled for and need not be there (topology.Parse); "": those that are there
 	// Memory says how much of a GPU's memory is taken.
 	Memory xlabridge.DeviceMemoryOptions
 }
@@ -63,7 +63,7 @@ func (o *BackendFlags) Check() error {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
 	}
 	if o.Target != "" {
-		t, err := target.Parse(o.Target)
+		t, err := topology.Parse(o.Target)
 		if err != nil {
 			return BadInput("--topology %w", err)
 		}
@@ -120,7 +120,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 		Progress:  l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew, DeviceMemory: o.Memory,
 	}
 	if o.Target != "" {
-		t, err := target.Parse(o.Target)
+		t, err := topology.Parse(o.Target)
 		if err != nil {
 			return nil, BadInput("--topology %w", err)
 		}

@@ -17,7 +17,7 @@ import (
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/hlo"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // Row is a program whose kernels are counted.
@@ -93,7 +93,7 @@ type Options struct {
 }
 
 // Measure compiles a row for a target.
-func Measure(ctx context.Context, r Row, on target.Target, o Options) (Result, error) {
+func Measure(ctx context.Context, r Row, on topology.Topology, o Options) (Result, error) {
 	out := Result{Target: on.Name}
 	var programs []*xlabridge.Compiled
 	var loops []hlo.Loop

@@ -15,7 +15,7 @@ import (
 	_ "xlarun/rollout/selfplay"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/hlo"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // small are programs of all kinds of run, as small as they compile fast.
@@ -58,7 +58,7 @@ func TestAllKindsCompileAhead(t *testing.T) {
 				continue
 			}
 			t.Run(r.Name+" for "+name, func(t *testing.T) {
-				on, err := target.Parse(name)
+				on, err := topology.Parse(name)
 				require.NoError(t, err)
 				o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
 				got, err := Measure(t.Context(), r, on, o)

@@ -10,7 +10,7 @@ import (
 
 	"xlarun/internal/long"
 	"xlarun/xlabridge/fetch"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // reached are the kernels and the temporary bytes that rows have come down to: as docs/accelerators.md has them, bytes
@@ -52,7 +52,7 @@ func TestReachedCounts(t *testing.T) {
 		t.Run("29.133 "+c.row+" for "+c.target, func(t *testing.T) {
 			at := slices.IndexFunc(rows, func(r Row) bool { return r.Name == c.row })
 			require.GreaterOrEqual(t, at, 0)
-			on, err := target.Parse(c.target)
+			on, err := topology.Parse(c.target)
 			require.NoError(t, err)
 			o := Options{Offline: os.Getenv("XLARUN_TOPOLOGIES") == "", Tune: "off"}
 			got, err := Measure(t.Context(), rows[at], on, o)

@@ -18,7 +18,7 @@ import (
 	"xlarun/rollout/run"
 	_ "xlarun/rollout/sparse"
 	"xlarun/xlabridge/fetch"
-	"xlarun/xlabridge/target"
+	"xlarun/xlabridge/topology"
 )
 
 // walkTargets are one device and several of each compiler.
@@ -124,7 +124,7 @@ func TestEveryProgramCompilesAhead(t *testing.T) {
 					t.Skip("XLARUN_WALK chooses others")
 				}
 				label, one := strings.CutSuffix(name, " one")
-				on, err := target.Parse(label)
+				on, err := topology.Parse(label)
 				require.NoError(t, err)
 				devices := on.Devices
 				if one {

@@ -1,6 +1,6 @@
-// Package target names the devices that programs are compiled for without having them: cards of NVIDIA, boxes of
-// several cards, and slices of TPUs. The figures are in third_party/targets.toml.
-package target
+// Package topology names the devices that programs are compiled for without having them: cards of NVIDIA, boxes of
+// several cards, and slices of TPUs. The figures are in third_party/topologies.toml.
+package topology
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	thirdparty "xlarun/third_party"
 )
 
-// Target is one or several equal devices.
-type Target struct {
+// Topology is one or several equal devices.
+type Topology struct {
 	// Name is what Parse takes: "h100", "h100x8", "v5e:2x2".
 	Name string
 	// Backend is "cuda" or "tpu".
@@ -68,9 +68,9 @@ var table = sync.OnceValue(func() []device {
 		Capability []capability `toml:"capability"`
 		Device     []device     `toml:"device"`
 	}
-	d := toml.NewDecoder(strings.NewReader(string(thirdparty.Targets))).DisallowUnknownFields()
+	d := toml.NewDecoder(strings.NewReader(string(thirdparty.Topologies))).DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		panic(fmt.Sprintf("target: third_party/targets.toml: %v", err)) // a test reads it
+		panic(fmt.Sprintf("topology: third_party/topologies.toml: %v", err)) // a test reads it
 	}
 	for i := range file.Device {
 		for j := range file.Capability {
@@ -82,7 +82,7 @@ var table = sync.OnceValue(func() []device {
 	return file.Device
 })
 
-// Names lists the targets of a backend, or of all backends if it is "".
+// Names lists the topologies of a backend, or of all backends if it is "".
 func Names(backend string) []string {
 	var names []string
 	for _, d := range table() {
@@ -105,19 +105,19 @@ func Names(backend string) []string {
 // MostCards is the largest number of cards of a box.
 const MostCards = 64
 
-// Parse returns the target of a name. Boxes of other sizes than those sold are targets too.
-func Parse(name string) (Target, error) {
+// Parse returns the topology of a name. Boxes of other sizes than those sold are topologies too.
+func Parse(name string) (Topology, error) {
 	for i := range table() {
 		d := &table()[i]
 		rest, ok := strings.CutPrefix(name, d.Name)
 		if !ok {
 			continue
 		}
-		t := Target{Name: name, Backend: d.Backend, Kind: d.Kind, Devices: 1, Memory: d.Memory,
+		t := Topology{Name: name, Backend: d.Backend, Kind: d.Kind, Devices: 1, Memory: d.Memory,
 			Bandwidth: d.Bandwidth, Source: d.Source, device: d}
 		switch {
 		case d.Backend == "tpu" && rest == "":
-			return Target{}, fmt.Errorf("got the slice %s without its shape, wants one such as %s:%s", name, d.Name,
+			return Topology{}, fmt.Errorf("got the slice %s without its shape, wants one such as %s:%s", name, d.Name,
 				d.Slices[0])
 		case d.Backend == "tpu" && slices.Contains(d.Slices, strings.TrimPrefix(rest, ":")):
 			t.slice, t.Devices = strings.TrimPrefix(rest, ":"), d.PerChip
@@ -127,14 +127,14 @@ func Parse(name string) (Target, error) {
 			}
 			return t, nil
 		case d.Backend == "tpu" && rest[0] == ':':
-			return Target{}, fmt.Errorf("got the shape %s of %s, wants one of %s", rest[1:], d.Name,
+			return Topology{}, fmt.Errorf("got the shape %s of %s, wants one of %s", rest[1:], d.Name,
 				strings.Join(d.Slices, ", "))
 		case rest == "":
 			return t, nil
 		case d.Backend != "tpu" && rest[0] == 'x':
 			n, err := strconv.Atoi(rest[1:])
 			if err != nil || n < 1 || n > MostCards || strconv.Itoa(n) != rest[1:] {
-				return Target{}, fmt.Errorf("got %s, wants 1 to %d cards, such as %sx8", name, MostCards, d.Name)
+				return Topology{}, fmt.Errorf("got %s, wants 1 to %d cards, such as %sx8", name, MostCards, d.Name)
 			}
 			t.Devices = n
 			return t, nil
@@ -144,11 +144,11 @@ func Parse(name string) (Target, error) {
 	if near := nearest(name); near != "" {
 		hint = fmt.Sprintf(", did you mean %s?", near)
 	}
-	return Target{}, fmt.Errorf("got %q, wants a card (%s), a box of cards such as h100x8, or a slice of TPUs (%s) "+
+	return Topology{}, fmt.Errorf("got %q, wants a card (%s), a box of cards such as h100x8, or a slice of TPUs (%s) "+
 		"such as v5e:2x2%s", name, strings.Join(names("cuda"), ", "), strings.Join(names("tpu"), ", "), hint)
 }
 
-// nearest returns the target that another spelling of a name means, or "". It knows capital letters, and the
+// nearest returns the topology that another spelling of a name means, or "". It knows capital letters, and the
 // accelerator types of Google Cloud: v5litepod-4 and v6e-8 count chips, v4-8 and v5p-8 count cores, two in a chip.
 func nearest(name string) string {
 	lower := strings.ToLower(strings.TrimSpace(name))
@@ -179,8 +179,8 @@ func nearest(name string) string {
 	return ""
 }
 
-// OfKind returns the target of n devices of a kind, as the driver names it. ok is false if the table has none.
-func OfKind(kind string, n int) (t Target, ok bool) {
+// OfKind returns the topology of n devices of a kind, as the driver names it. ok is false if the table has none.
+func OfKind(kind string, n int) (t Topology, ok bool) {
 	for _, d := range table() {
 		if d.Kind != kind {
 			continue
@@ -198,7 +198,7 @@ func OfKind(kind string, n int) (t Target, ok bool) {
 			}
 		}
 	}
-	return Target{}, false
+	return Topology{}, false
 }
 
 func each(from []string, f func(string) string) []string {
@@ -209,8 +209,8 @@ func each(from []string, f func(string) string) []string {
 	return out
 }
 
-// With returns a target of n devices of the same kind: a box of n cards, or the smallest slice with as many devices.
-func (t Target) With(n int) (Target, error) {
+// With returns a topology of n devices of the same kind: a box of n cards, or the smallest slice with as many devices.
+func (t Topology) With(n int) (Topology, error) {
 	if t.Backend != "tpu" {
 		return Parse(fmt.Sprintf("%sx%d", t.device.Name, n))
 	}
@@ -219,7 +219,7 @@ func (t Target) With(n int) (Target, error) {
 			return other, nil
 		}
 	}
-	return Target{}, fmt.Errorf("there is no slice of %s with %d devices", t.device.Name, n)
+	return Topology{}, fmt.Errorf("there is no slice of %s with %d devices", t.device.Name, n)
 }
 
 // names lists the names of a backend's devices: cards, or generations of TPUs.
@@ -233,8 +233,8 @@ func names(backend string) []string {
 	return all
 }
 
-// Topology returns the plugin's name of the topology and its options by name.
-func (t Target) Topology() (name string, options map[string]string) {
+// Options returns the plugin's name of the topology and its options by name.
+func (t Topology) Options() (name string, options map[string]string) {
 	if t.Backend == "tpu" {
 		return t.Name, nil
 	}
@@ -244,7 +244,7 @@ func (t Target) Topology() (name string, options map[string]string) {
 }
 
 // Capability returns the CUDA compute capability of a card without its point: 90 for 9.0; 0 for a TPU.
-func (t Target) Capability() int {
+func (t Topology) Capability() int {
 	if t.Backend == "tpu" {
 		return 0
 	}
@@ -253,7 +253,7 @@ func (t Target) Capability() int {
 }
 
 // Config returns the text of XLA's GpuTargetConfigProto of a card; "" for a TPU.
-func (t Target) Config() string {
+func (t Topology) Config() string {
 	if t.Backend == "tpu" {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package target
+package topology
 
 import (
 	"slices"
@@ -87,13 +87,13 @@ func TestParse(t *testing.T) {
 func TestTopology(t *testing.T) {
 	box, err := Parse("a100x4")
 	require.NoError(t, err)
-	name, options := box.Topology()
+	name, options := box.Options()
 	require.Equal(t, "a100", name)
 	require.Equal(t, "1x1x4", options["topology"], "29.05")
 	require.True(t, strings.HasPrefix(options["target_config"], "gpu_device_info {"))
 	slice, err := Parse("v6e:2x4")
 	require.NoError(t, err)
-	name, options = slice.Topology()
+	name, options = slice.Options()
 	require.Equal(t, "v6e:2x4", name)
 	require.Empty(t, options)
 	for from, want := range map[string]string{"h100": "h100x8", "h100x4": "h100x8", "rtx4090": "rtx4090x8",
