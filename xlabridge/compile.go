@@ -132,12 +132,12 @@ func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, 
 		start := time.Now()
 		program, err := c.inner.Compile(code, options, replicas)
 		if err != nil {
-			unknown := c.unknownOptions(r, base)
-			if len(unknown) == 0 {
+			refused := r.refused(err)
+			if len(refused) == 0 {
 				return nil, err
 			}
-			omitted += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), err)
-			for _, name := range unknown {
+			omitted += fmt.Sprintf("; compiled without %s: %v", strings.Join(refused, ", "), err)
+			for _, name := range refused {
 				delete(r.overrides, name)
 			}
 			continue

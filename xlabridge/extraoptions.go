@@ -38,9 +38,8 @@ const smallestModule = `module @least {
 // optionCache holds the compiler's default options.
 type optionCache struct {
 	sync.Mutex
-	defaults []byte          // the compiler's default options (a serialized DebugOptions); nil before the first use
-	accepted map[string]bool // whether the plugin accepts an option with a value
-	fail     func() error    // tests set it to make the query of the default options fail
+	defaults []byte       // the compiler's default options (a serialized DebugOptions); nil before the first use
+	fail     func() error // tests set it to make the query of the default options fail
 }
 
 // withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a serialized
@@ -87,62 +86,25 @@ func (c *Client) defaultDebugOptions(base []byte) ([]byte, error) {
 	return append([]byte(nil), l.options.defaults...), nil
 }
 
-// unknownOptions lists the options that the plugin does not accept, in alphabetical order. It compiles the smallest
-// program with each option. If that fails without any option too, it returns none.
-func (c *Client) unknownOptions(r *request, base []byte) []string {
-	l := c.lib
-	l.options.Lock()
-	defer l.options.Unlock()
-	if l.options.accepted == nil {
-		l.options.accepted = map[string]bool{}
-	}
-	var unknown []string
-	works := false
+// refused lists the default options, in alphabetical order, that the compiler's error names: the plugin does not know
+// them, or takes other values. The caller's own are not among them.
+func (r *request) refused(err error) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
-		if _, ok := r.userOptions[name]; ok {
-			continue
-		}
-		option := map[string]any{name: r.overrides[name]}
-		key := fmt.Sprintf("%s=%v", name, r.overrides[name])
-		accepted, ok := l.options.accepted[key]
-		if !ok {
-			if !works {
-				if works = c.compilesSmallest(base, nil); !works {
-					return nil
-				}
-			}
-			accepted = c.compilesSmallest(base, option)
-			l.options.accepted[key] = accepted
-		}
-		if !accepted {
-			unknown = append(unknown, name)
+		if _, own := r.userOptions[name]; !own && strings.Contains(err.Error(), name) {
+			names = append(names, name)
 		}
 	}
-	return unknown
-}
-
-// compilesSmallest reports whether the smallest program compiles with the same base options and the overrides.
-func (c *Client) compilesSmallest(base []byte, overrides map[string]any) bool {
-	program, err := c.compileSmallest(base, overrides)
-	if err == nil {
-		_ = program.Close()
-	}
-	return err == nil
-}
-
-// compileSmallest compiles the smallest program. The caller closes it.
-func (c *Client) compileSmallest(base []byte, overrides map[string]any) (*pjrt.Program, error) {
-	options, err := appendOverrides(base[:len(base):len(base)], overrides)
-	if err != nil {
-		return nil, err
-	}
-	return c.inner.Compile([]byte(smallestModule), options, 1)
+	return names
 }
 
 // readDefaultOptions compiles the smallest program with the same base options and reads the options of the result.
 func (c *Client) readDefaultOptions(base []byte) ([]byte, error) {
 	// The plugin adds its default options only if one of them is overridden. Level 3 is XLA's default.
-	program, err := c.compileSmallest(base, map[string]any{"xla_backend_optimization_level": 3})
+	options, err := appendOverrides(base[:len(base):len(base)], map[string]any{"xla_backend_optimization_level": 3})
+	if err != nil {
+		return nil, err
+	}
+	program, err := c.inner.Compile([]byte(smallestModule), options, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -344,7 +344,8 @@ func TestOptionsThatThePluginDoesNotAccept(t *testing.T) {
 	info = run(with(map[string]any{"xla_nonsense": true, "xla_cpu_prefer_vector_width": "wide"}), CompileOptions{})
 	require.Equal(t, plain, info.Key, "the key has the options that were taken")
 	require.Equal(t, CacheHit, info.Cache)
-	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width, xla_nonsense")
+	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width:")
+	require.Contains(t, info.Reason, "compiled without xla_nonsense:")
 
 	// 28.221: without a cache, too, the reason names the options that are left out, once.
 	info = run(with(map[string]any{"xla_nonsense": true}), CompileOptions{NoCache: true})
@@ -356,9 +357,6 @@ func TestOptionsThatThePluginDoesNotAccept(t *testing.T) {
 	require.ErrorContains(t, err, "xla_nonsense")
 	_, err = c.compileText("axpy", "module @m {", own, CompileOptions{})
 	require.Error(t, err)
-	for option, accepted := range c.lib.options.accepted {
-		require.Equal(t, !strings.Contains(option, "nonsense") && !strings.Contains(option, "wide"), accepted, option)
-	}
 }
 
 func TestProtoField(t *testing.T) {
