@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"xlarun/xlabridge/internal/callback"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -29,7 +30,7 @@ type sharedStore struct{ KeyValueStore }
 
 // call calls f, and gives its error the code that the plugin knows.
 func (s sharedStore) call(f func() error) error {
-	err := inGoroutine("a key-value store ended its goroutine", f)
+	err := callback.InGoroutine("a key-value store ended its goroutine", f)
 	if err == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/xlabridge/internal/callback"
 	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 )
@@ -34,7 +35,7 @@ func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buf
 	}
 	e.returnForRun()
 	results, err := e.inner.Execute(e.client.inner.Devices[c.device], c.args, c.donated)
-	if p := callbackPanicOf(err); p != nil {
+	if p := callback.PanicOf(err); p != nil {
 		if wrong, ok := p.Value.(*graph.Error); ok {
 			return nil, wrong
 		}

@@ -97,7 +97,7 @@ func pluginFile(path string) (string, error) {
 
 // load is openLibrary for a file that is not yet open.
 func load(found plugin.Found, path string, folders []string) (*library, error) {
-	setLogLevel()
+	pjrt.Silence()
 	preload(found.Libraries)
 	preloadAll(folders)
 	p, err := pjrt.Open(path)

@@ -1,9 +1,6 @@
-package xlabridge
+//go:build cgo
 
-/*
-#include <stdlib.h>
-*/
-import "C"
+package xlabridge
 
 import (
 	"context"
@@ -13,22 +10,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"xlarun/xlabridge/internal/pjrt"
 )
-
-// logLevel is the environment variable of both logs of a plugin. Level 3 shows only fatal messages.
-const logLevel = "TF_CPP_MIN_LOG_LEVEL"
-
-// setLogLevel turns off the plugin's logging, except if the user set a log level. It must be called before the plugin
-// is loaded. The plugin reads C's environment, so it is set with C's setenv.
-func setLogLevel() {
-	name, value := C.CString(logLevel), C.CString("3")
-	C.setenv(name, value, 0)
-	C.free(unsafe.Pointer(name))
-	C.free(unsafe.Pointer(value))
-}
 
 // quiet allows one redirection at a time.
 var quiet sync.Mutex
@@ -51,7 +37,7 @@ func quietly[T any](ctx context.Context, backend string, f func() (T, error), dr
 		v, err := within(ctx, f, drop)
 		return v, "", err
 	}
-	if _, userLevel := os.LookupEnv(logLevel); userLevel || backend == "cpu" {
+	if _, userLevel := os.LookupEnv(pjrt.LogLevel); userLevel || backend == "cpu" {
 		return loud()
 	}
 	quiet.Lock()

@@ -7,6 +7,8 @@ package hostmemory
 // 0.71, pairwise 31.3 for 18.0, and the peak of softmax is 333 MB for 148, that of ppo on Breakout 206 for 129.
 
 /*
+#cgo CFLAGS: -O3 -g0 -Wall
+#cgo linux LDFLAGS: -ldl
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -43,6 +43,18 @@ const least = C.XP_EXECUTABLE_MEMORY_STATS + 1
 // tableHead is the size of what precedes the entries of a table.
 const tableHead = unsafe.Sizeof(C.xp_api{})
 
+// LogLevel is the environment variable of both logs of a plugin. Level 3 shows only fatal messages.
+const LogLevel = "TF_CPP_MIN_LOG_LEVEL"
+
+// Silence turns off the logging of plugins, unless the user set a log level. It must be called before the plugin is
+// loaded. The plugin reads C's environment, so it is set with C's setenv.
+func Silence() {
+	name, value := C.CString(LogLevel), C.CString("3")
+	C.setenv(name, value, 0)
+	C.free(unsafe.Pointer(name))
+	C.free(unsafe.Pointer(value))
+}
+
 // Open opens a library. It refuses what is no plugin, and a table that is too short or of another major version.
 func Open(path string) (*Plugin, error) {
 	cpath := C.CString(path)

@@ -1,8 +1,8 @@
-package xlabridge
+package callback
 
 /*
 #include <stdlib.h>
-#include "ffi.h"
+#include "callback.h"
 */
 import "C"
 
@@ -69,7 +69,7 @@ func hostCall(args, results []*C.xf_buffer) error {
 // runHost is graph.RunHostCall that keeps a panic or an error for the caller of the program.
 func runHost(message []byte, in []*graph.Array, outs []graph.Shape) (all [][]byte, err error) {
 	const ended = "a function of the host ended its goroutine (runtime.Goexit): return from it, or panic"
-	err = inGoroutine(ended, func() error {
+	err = InGoroutine(ended, func() error {
 		if all, err = graph.RunHostCall(message, in, outs); err == nil {
 			return nil
 		}
@@ -77,7 +77,7 @@ func runHost(message []byte, in []*graph.Array, outs []graph.Shape) (all [][]byt
 		if !errors.As(err, &is) {
 			is = &graph.Error{Op: "HostCall", Msg: err.Error()}
 		}
-		return keepCallbackPanic(&CallbackPanic{is, nil})
+		return keepPanic(&Panic{is, nil})
 	})
 	return all, err
 }

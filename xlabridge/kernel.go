@@ -1,19 +1,14 @@
-package xlabridge
+//go:build cgo
 
-/*
-#cgo CFLAGS: -O3 -g0 -Wall -Wno-psabi
-#cgo linux LDFLAGS: -ldl -lm
-#include "ffi.h"
-*/
-import "C"
+package xlabridge
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
-	"xlarun/graph"
-	_ "xlarun/third_party/pjrt" // the C files include its headers
+	"xlarun/xlabridge/internal/callback"
 	"xlarun/xlabridge/kernels"
 )
 
@@ -41,11 +36,9 @@ func RegisterKernel(name string, handler unsafe.Pointer) {
 }
 
 func init() {
-	for _, k := range kernels.All {
+	for _, k := range append(slices.Clone(kernels.All), callback.Kernels...) {
 		RegisterKernel(k.Name, k.Handler)
 	}
-	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xb_debug))
-	RegisterKernel(graph.HostTarget, unsafe.Pointer(C.xb_host))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

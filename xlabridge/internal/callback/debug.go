@@ -1,8 +1,8 @@
-package xlabridge
+package callback
 
 /*
 #include <stdlib.h>
-#include "ffi.h"
+#include "callback.h"
 */
 import "C"
 
@@ -86,8 +86,8 @@ func bytesOfBuffer(b *C.xf_buffer, s graph.Shape) []byte {
 	return bytes.Clone(unsafe.Slice((*byte)(b.data), s.Bytes())) // C.GoBytes takes less than 2 GiB
 }
 
-// runDebug is graph.RunDebug that keeps a panic for callbackPanicOf.
+// runDebug is graph.RunDebug that keeps a panic for PanicOf.
 func runDebug(c debugCall) error {
 	const ended = "a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic"
-	return inGoroutine(ended, func() error { return graph.RunDebug(c.message, c.values) })
+	return InGoroutine(ended, func() error { return graph.RunDebug(c.message, c.values) })
 }

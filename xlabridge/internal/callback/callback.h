@@ -1,8 +1,8 @@
 // The kernels whose work is done in Go.
-#ifndef XLARUN_FFI_H
-#define XLARUN_FFI_H
+#ifndef XLARUN_CALLBACK_H
+#define XLARUN_CALLBACK_H
 
-#include "../third_party/pjrt/ffi_abi.h"
+#include "../../../third_party/pjrt/ffi_abi.h"
 
 // xb_debug is the handler of the kernel xlarun_debug: a message and arrays in, one number out, which is not set.
 xf_error *xb_debug(xf_frame *frame);
