@@ -12,6 +12,7 @@ import (
 
 	"xlarun/graph"
 	_ "xlarun/third_party/pjrt" // the C files include its headers
+	_ "xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/kernels"
 )
 
