@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"xlarun/internal/machine"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/internal/hostmemory"
@@ -89,7 +90,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 // newRequest returns the request for a program with default options, which the caller's options override.
 func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
 	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
-		userOptions: o.XLA, renew: c.renew, host: hostFingerprint()}
+		userOptions: o.XLA, renew: c.renew, host: machine.Fingerprint()}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra

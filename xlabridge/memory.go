@@ -5,6 +5,7 @@ package xlabridge
 import (
 	"fmt"
 
+	"xlarun/internal/machine"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -37,7 +38,8 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 			c.NumDevices())
 	}
 	if c.Platform() == "cpu" {
-		return ProcessMemory()
+		m, err := machine.OfProcess()
+		return DeviceMemory{InUse: m.InUse, Peak: m.Peak, Limit: m.Limit, Process: true}, err
 	}
 	if c.topology != nil {
 		return DeviceMemory{Limit: int64(topologyMemory * float64(c.topology.Memory))}, nil

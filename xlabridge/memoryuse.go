@@ -1,12 +1,5 @@
 package xlabridge
 
-import (
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
-)
-
 // ProgramMemory is the memory that a program needs on one device, in bytes, as computed by the compiler.
 type ProgramMemory struct {
 	// Code is the size of the machine code; some plugins report 0.
@@ -37,44 +30,4 @@ type DeviceMemory struct {
 	// Process reports that the numbers are of the whole process. On CPU, the devices share memory that the plugin does
 	// not count.
 	Process bool `json:"process"`
-}
-
-// ProcessMemory returns the process's resident memory and its peak. The limit is the memory of the machine or of the
-// control group. Numbers that the kernel does not report are 0.
-func ProcessMemory() (DeviceMemory, error) {
-	m := DeviceMemory{Process: true}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return m, nil // not Linux
-	}
-	machine, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return m, err
-	}
-	for _, want := range []struct {
-		text  []byte
-		name  string
-		value *int64
-	}{
-		{status, "VmRSS:", &m.InUse},
-		{status, "VmHWM:", &m.Peak},
-		{machine, "MemTotal:", &m.Limit},
-	} {
-		if *want.value, err = kilobytes(string(want.text), want.name); err != nil {
-			return m, err
-		}
-	}
-	m.Limit = min(m.Limit, memoryLimit("/"))
-	return m, nil
-}
-
-// kilobytes returns the number in a line "name  123 kB", in bytes.
-func kilobytes(text, name string) (int64, error) {
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {
-			n, err := strconv.ParseInt(fields[1], 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("xlabridge: the kernel's figures have no line %s", name)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/machine"
 	"xlarun/xlabridge/internal/hostmemory"
 )
 
@@ -24,7 +25,7 @@ func mapped(t *testing.T, file string) (bytes int64) {
 		if fields := strings.Fields(line); !strings.HasSuffix(fields[0], ":") {
 			inside = fields[len(fields)-1] == file
 		} else if inside && fields[0] == "Rss:" {
-			n, err := kilobytes(line, "Rss:")
+			n, err := machine.Kilobytes(line, "Rss:")
 			require.NoError(t, err)
 			bytes += n
 		}

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"xlarun/internal/machine"
 	"xlarun/xlabridge"
 )
 
@@ -28,7 +29,7 @@ func Expected(kind string, n int) Machine {
 	m := machineOfKind(kind)
 	m.Devices = n
 	if m.CPU || kind == reference {
-		m.Free = FreeMemory()
+		m.Free = machine.Free()
 	}
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sort"
 
+	"xlarun/internal/machine"
 	"xlarun/xlabridge"
 )
 
@@ -93,15 +94,11 @@ func Largest(most int, fits func(n int) bool) int {
 	return n
 }
 
-// FreeMemory returns the bytes that this process may still allocate, within the machine's memory and the limits of its
-// control groups; 0: unknown.
-func FreeMemory() int64 { return xlabridge.FreeMemory() }
-
 // FreeOn returns the free bytes of a backend's first n devices (0: all) together; 0: unknown.
 func FreeOn(b xlabridge.Backend, n int) int64 {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || b.Backend() == "cpu" {
-		return FreeMemory()
+		return machine.Free()
 	}
 	if n == 0 {
 		n = b.NumDevices()

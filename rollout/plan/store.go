@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"xlarun/internal/machine"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -44,13 +45,13 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	machine, platform := []any{client.DeviceKind()}, cache.AcceleratorPlatform(client.Platform(), client.DeviceKind())
+	hardware, platform := []any{client.DeviceKind()}, cache.AcceleratorPlatform(client.Platform(), client.DeviceKind())
 	if client.Platform() == "cpu" {
 		platform = client.Platform()
-		machine = []any{client.PlatformVersion(), xlabridge.HostFingerprint(), Cores()}
+		hardware = []any{client.PlatformVersion(), machine.Fingerprint(), Cores()}
 	}
 	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.Fingerprint(),
-		machine}) // plain values: it cannot fail
+		hardware}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: platform}}
 }

@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/machine"
 	thirdparty "xlarun/third_party"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 )
 
@@ -38,7 +38,7 @@ func compileC(ctx context.Context, name string, defines ...string) (string, erro
 		return "", err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%v\n%v\n%s", source, version, cFlags, defines,
-		xlabridge.HostFingerprint()))
+		machine.Fingerprint()))
 	dir := filepath.Join(folder, "calibrate")
 	program := filepath.Join(dir, fmt.Sprintf("%s-%x", name[:len(name)-len(filepath.Ext(name))], sum[:8]))
 	if console.Exists(program) {

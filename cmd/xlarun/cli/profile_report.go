@@ -8,6 +8,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/internal/machine"
 	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
@@ -19,7 +20,7 @@ func peakMemory(b xlabridge.Backend) int64 {
 			return m.Peak
 		}
 	}
-	m, err := xlabridge.ProcessMemory()
+	m, err := machine.OfProcess()
 	if err != nil {
 		return 0
 	}

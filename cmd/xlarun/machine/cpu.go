@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"runtime"
 
+	"xlarun/internal/machine"
 	"xlarun/internal/quantity"
-	"xlarun/xlabridge"
 )
 
 var modelLine = regexp.MustCompile(`(?m)^model name\s*:\s*(.*)$`)
@@ -22,5 +22,5 @@ func CPUKind() string {
 		name = string(m[1]) + ", "
 	}
 	return fmt.Sprintf("%s%s, %s/%s, %.4x", name, quantity.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS,
-		runtime.GOARCH, sha256.Sum256([]byte(xlabridge.HostFingerprint())))
+		runtime.GOARCH, sha256.Sum256([]byte(machine.Fingerprint())))
 }

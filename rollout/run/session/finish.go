@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"xlarun/internal/machine"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
@@ -131,7 +132,7 @@ func (s *session) withGrace(over context.Context, f func() error) error {
 
 // measurePeak reads the largest memory that the run used.
 func (s *session) measurePeak() {
-	if m, err := xlabridge.ProcessMemory(); err == nil {
+	if m, err := machine.OfProcess(); err == nil {
 		s.peak = m.Peak
 	}
 	if c, ok := s.backend.(*xlabridge.Client); ok && c.Platform() != "cpu" {

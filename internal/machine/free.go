@@ -1,4 +1,4 @@
-package xlabridge
+package machine
 
 import (
 	"math"
@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// FreeMemory returns the memory in bytes that this process can still use: the machine's available memory, or less if a
+// Free returns the memory in bytes that this process can still use: the machine's available memory, or less if a
 // control group of the process has a lower limit. 0 means not known.
-func FreeMemory() int64 { return freeMemory("/") }
+func Free() int64 { return freeMemory("/") }
 
-// freeMemory is FreeMemory with the machine's files below root.
+// freeMemory is Free with the machine's files below root.
 func freeMemory(root string) int64 {
 	text, err := os.ReadFile(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
 		return 0
 	}
-	free, err := kilobytes(string(text), "MemAvailable:")
+	free, err := Kilobytes(string(text), "MemAvailable:")
 	if err != nil {
 		return 0
 	}
