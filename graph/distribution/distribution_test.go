@@ -385,6 +385,20 @@ func TestEdges(t *testing.T) {
 }
 
 // The squashed normal's entropy against a fine sum over its density, and its two ways to a log-probability.
+// Classes that p excludes and q does not add to the divergence, however close the logits of the others are.
+func TestDivergenceFromMaskedClasses(t *testing.T) {
+	p := distribution.NewCategorical(graph.Float64s([]float64{0, 0, math.Inf(-1)}))
+	for _, c := range []struct{ q, gradient []float64 }{
+		{[]float64{0, 0, 0}, []float64{-1. / 6, -1. / 6, 1. / 3}}, // a third is excluded
+		{[]float64{-math.Ln2, -math.Ln2, math.Log(8)}, []float64{-4. / 9, -4. / 9, 8. / 9}},
+	} {
+		kl := func(q *graph.Array) *graph.Array { return p.KL(distribution.NewCategorical(q)) }
+		q := graph.Float64s(c.q)
+		graphtest.Near(t, []float64{-math.Log(1 - c.gradient[2])}, floats(t, kl(q)), 1e-14)
+		graphtest.Near(t, c.gradient, floats(t, graph.Grad(kl)(q)), 1e-14)
+	}
+}
+
 func TestSquashedNormal(t *testing.T) {
 	for _, scale := range []float64{1e-3, .1, 1, 3, 10} {
 		for _, loc := range []float64{0, .7, -4} {
