@@ -50,7 +50,7 @@ func Constant(v any) Schedule {
 	return func(*graph.Array) *graph.Array { return f32(value("Constant", v)) }
 }
 
-// Linear goes from init to end in the given number of steps and stays there.
+// Linear goes from init to end in the given number of steps, 1 or more, and stays there.
 func Linear(init, end any, steps int) Schedule { return Polynomial(init, end, 1, steps, 0) }
 
 // Polynomial goes from init to end in the given number of steps, starting at step begin: (init-end) (1-t)^power + end
@@ -130,8 +130,8 @@ func Join(schedules []Schedule, boundaries []int) Schedule {
 	}
 }
 
-// Warmup rises from init to peak in the given number of steps, then follows the schedule, whose count starts there. With
-// 0 steps it is the schedule.
+// Warmup rises from init to peak in the given number of steps, then follows the schedule, whose count starts there.
+// With 0 steps it is the schedule.
 func Warmup(init, peak any, steps int, then Schedule) Schedule {
 	if steps == 0 {
 		return then
