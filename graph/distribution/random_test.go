@@ -106,8 +106,8 @@ func (c randomCase) results(a arguments) tree {
 	return out
 }
 
-// TestRandomDistributions compares distributions of random parameters, whose shapes broadcast, with SciPy: inside, on the
-// bound and outside of the support, in float64 and float32. The numbers are right to 1e-9 and to 2e-4: some are
+// TestRandomDistributions compares distributions of random parameters, whose shapes broadcast, with SciPy: inside, on
+// the bound and outside of the support, in float64 and float32. The numbers are right to 1e-9 and to 2e-4: some are
 // differences of large ones. XLA gets the first case of three kinds, in the long form all.
 func TestRandomDistributions(t *testing.T) {
 	var doc struct{ Cases []randomCase }
@@ -122,8 +122,9 @@ func TestRandomDistributions(t *testing.T) {
 		if where == "xla" {
 			cases = long.Sample(cases, func(c randomCase) string { return c.Kind })
 			if !long.On() {
-				compiled := []string{"categorical", "poisson", "uniform"}
-				cases = slices.DeleteFunc(cases, func(c randomCase) bool { return !slices.Contains(compiled, c.Kind) })
+				cases = slices.DeleteFunc(cases, func(c randomCase) bool {
+					return !slices.Contains([]string{"categorical", "poisson", "uniform"}, c.Kind)
+				})
 			}
 		}
 		for d, tolerance := range map[graph.DType]float64{graph.Float64: 1e-9, graph.Float32: 2e-4} {
@@ -139,13 +140,14 @@ func TestRandomDistributions(t *testing.T) {
 			})(in)
 			require.NoError(t, err)
 			for i, c := range cases {
-				for name, want := range map[string]oracles.Array{"log_prob": c.LogProb, "entropy": c.Entropy, "kl": c.KL,
-					"mean": c.Mean} {
+				numbers := map[string]oracles.Array{"log_prob": c.LogProb, "entropy": c.Entropy, "kl": c.KL,
+					"mean": c.Mean}
+				for name, want := range numbers {
 					if want.DType == "" {
 						continue
 					}
-					at := fmt.Sprintf("%s: case %d, %s of %s in %s, p %s, q %s, x %v", where, i, name, c.Kind, d, show(c.P),
-						show(c.Q), c.X.Floats())
+					at := fmt.Sprintf("%s: case %d, %s of %s in %s, p %s, q %s, x %v", where, i, name, c.Kind, d,
+						show(c.P), show(c.Q), c.X.Floats())
 					require.Equal(t, want.Shape, append([]int{}, got[i][name].Dims()...), at)
 					numbers := want.Floats()
 					for k, x := range numbers {
