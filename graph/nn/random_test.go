@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -217,4 +218,85 @@ func TestNTXentWithoutPairs(t *testing.T) {
 	loss := func(x *graph.Array) *graph.Array { return nn.NTXent(x, graph.Int32s([]int32{0, 1, 2}), .5) }
 	require.Equal(t, []float64{0}, floats(t, loss(x)))
 	require.Equal(t, make([]float64, 6), floats(t, graph.Grad(loss)(x)))
+}
+
+// TestCTCByEnumeration adds up the probabilities of all sequences that spell a label, classes excluded by a logit of
+// -Inf among them, where optax has NaN.
+func TestCTCByEnumeration(t *testing.T) {
+	const steps, classes, n = 4, 3, 3
+	r := rand.New(rand.NewPCG(1, 2))
+	inf := math.Inf(1)
+	type example struct{ X, Label, Steps, Length *graph.Array }
+	var want []float64
+	var x []float64
+	var labels, counts, lengths []int32
+	add := func(logits []float64, label []int32, count, length int32) {
+		x, labels = append(x, logits...), append(labels, label...)
+		counts, lengths = append(counts, count), append(lengths, length)
+	}
+	for range 200 {
+		logits, label := make([]float64, steps*classes), make([]int32, n)
+		for i := range logits {
+			logits[i] = 3 * r.NormFloat64()
+			if i%classes != 0 && r.IntN(6) == 0 {
+				logits[i] = -inf
+			}
+		}
+		for i := range label {
+			label[i] = 1 + r.Int32N(classes-1)
+		}
+		count, length := r.Int32N(steps+1), r.Int32N(n+1)
+		for i := length; i < n; i++ {
+			label[i] = []int32{0, -1, 99}[r.IntN(3)] // what does not count may be anything
+		}
+		add(logits, label, count, length)
+		total := 0.
+		for path := range int(math.Pow(classes, float64(count))) {
+			p, last, spelled := 1., -1, []int32{}
+			for s := range int(count) {
+				row, sum := logits[s*classes:][:classes], 0.
+				for _, v := range row {
+					sum += math.Exp(v)
+				}
+				class := path % classes
+				path /= classes
+				p *= math.Exp(row[class]) / sum
+				if class != last && class != 0 {
+					spelled = append(spelled, int32(class))
+				}
+				last = class
+			}
+			if slices.Equal(spelled, label[:length]) {
+				total += p
+			}
+		}
+		want = append(want, -math.Log(total))
+	}
+	plain := make([]float64, steps*classes)
+	for _, wrong := range []struct {
+		label         []int32
+		count, length int32
+	}{{[]int32{1, -1, 1}, 4, 2}, {[]int32{1, 1, 3}, 4, 3}, {[]int32{1, 2, 1}, 5, 1}, {[]int32{1, 2, 1}, 4, 4},
+		{[]int32{1, 2, 1}, -1, 0}, {[]int32{1, 2, 1}, 4, -1}} {
+		add(plain, wrong.label, wrong.count, wrong.length)
+		want = append(want, math.NaN())
+	}
+	loss := func(e example) *graph.Array { return nn.CTC(e.X, e.Label, e.Steps, e.Length) }
+	all := example{graph.Float64s(x, len(want), steps, classes), graph.Int32s(labels, len(want), n),
+		graph.Int32s(counts), graph.Int32s(lengths)}
+	got := floats(t, graph.VMap(loss)(all))
+	slopes := graph.Grad2(func(x *graph.Array, e example) *graph.Array {
+		e.X = x
+		return graph.VMap(loss)(e).Sum()
+	})(all.X, all)
+	for _, d := range floats(t, slopes) {
+		require.False(t, math.IsNaN(d))
+	}
+	for i, w := range want {
+		if math.IsInf(w, 1) { // it does not fit, or needs what is excluded
+			require.Greater(t, got[i], 9e4, i)
+			continue
+		}
+		require.InDelta(t, w, got[i], 1e-9, "case %d: label %v, %d steps, length %d", i, labels[i*n:][:n], counts[i], lengths[i])
+	}
 }

@@ -36,13 +36,8 @@ func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 }
 
 func (f scheduleFree) Init(params any) State {
-	sum, rate := graph.Scalar(0, graph.Float64), graph.Scalar(0)
-	for _, p := range graph.Leaves(params) {
-		if p.DType() == graph.Float64 {
-			rate = sum
-		}
-	}
-	return ScheduleFreeState{zeroCount().Add(1), sum, rate, f.base.Init(params), params}
+	sum := graph.Scalar(0, graph.Float64)
+	return ScheduleFreeState{zeroCount().Add(1), sum, graph.Scalar(0, widest(params)), f.base.Init(params), params}
 }
 
 func (f scheduleFree) Update(grads any, state State, params any) (any, State) {

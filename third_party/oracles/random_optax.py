@@ -98,6 +98,7 @@ def draw_optimiser(r, name, names):
     s = {"name": name, "rate": r.choice([0.1, 0.01, 1e-3]) if name != "prodigy" else 1.0, **some(r, OPTIMISERS[name])}
     if "centered" in s:
         s.pop("bias_correction", None)  # the variance of one gradient is rounding noise
+        s["decay"] = 0.9
     if name == "rmsprop" and "momentum" not in s or name == "sgd" and "momentum" not in s:
         s.pop("nesterov", None)
     if "weight_decay" in s and name not in ("prodigy", "muon") and r.random() < 0.5:
