@@ -43,6 +43,10 @@ type randomVectors struct {
 		Spec   spec
 		Values oracles.Array
 	}
+	Plateaus []struct {
+		Spec           spec
+		Losses, Scales oracles.Array
+	}
 }
 
 // spec is the name of an optimiser or of a schedule, with its arguments.
@@ -402,5 +406,26 @@ func TestRandomSchedules(t *testing.T) {
 			delta := 2e-6*math.Abs(want) + 3e-7*most
 			require.InDelta(t, want, have[k], delta, "%v at %d", randomCase{Spec: s.Spec}, v.Counts[k])
 		}
+	}
+}
+
+// The scale of ReduceOnPlateau after each of 200 losses.
+func TestRandomPlateaus(t *testing.T) {
+	var v randomVectors
+	require.NoError(t, oracles.Read("testdata/random_optax.json.gz", &v))
+	require.NotEmpty(t, v.Plateaus)
+	for i, p := range v.Plateaus {
+		opt := optim.ReduceOnPlateau(optim.Plateau{Factor: p.Spec.f("factor"), Patience: p.Spec.i("patience"),
+			Relative: p.Spec.f("relative"), Cooldown: p.Spec.i("cooldown"), Least: p.Spec.f("least")})
+		one := graph.Scalar(1)
+		got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(losses *graph.Array) *graph.Array {
+			_, scales := graph.Scan(func(s optim.State, loss *graph.Array) (optim.State, *graph.Array) {
+				update, s := optim.Update(opt, one, optim.SetLoss(s, loss), one)
+				return s, update
+			}, opt.Init(one), losses)
+			return scales
+		})(graph.Float32s(p.Losses.Float32s()))
+		require.NoError(t, err)
+		near(t, p.Scales.Floats(), floats(t, got), 1e-6, i, randomCase{Spec: p.Spec})
 	}
 }

@@ -9,6 +9,8 @@ one or two of each kind, SEED=k others: for a search by hand.
      population "holes" are written into the gradients. With "fade" they shrink, with "feedback" they get a tenth of
      the parameters. A "count" that is not 0 is written into all int32 scalars of the first state.
   S  {"spec": SPEC, "counts": [...], "values": array}: a schedule at these counts
+  plateaus  [{"spec": {factor, patience, relative, cooldown, least}, "losses": array, "scales": array}...]: the scale of the updates
+     after each loss, by optax.contrib.reduce_on_plateau
   SPEC  {"name": ..., arguments}; build() and schedule() below say what they mean
 """
 import os
@@ -286,6 +288,21 @@ def values(c, names):
     return [encode(np.stack([lane[k] for lane in lanes], 1)) for k in names]
 
 
+def plateau(r, seed):
+    s = {"factor": r.choice([0.1, 0.5, 0.9]), "patience": r.choice([1, 2, 5, 10]), "relative": r.choice([1e-4, 0.1, 1.0, 1e-7]),
+         "cooldown": r.choice([0, 1, 4]), "least": r.choice([0.0, 1e-3, 0.3])}
+    t = np.arange(200)
+    losses = np.float32(noise(seed, 0, 0, 200) * r.choice([0, 0.1, 1]) + r.choice([1, -1, 0]) + r.choice([0, 1, 5]) / (1 + t % r.choice([40, 300])))
+    opt = optax.contrib.reduce_on_plateau(s["factor"], s["patience"], s["relative"], 0.0, s["cooldown"], 1, s["least"])
+
+    def step(state, loss):
+        state = opt.update({"a": jnp.float32(1)}, state, value=loss)[1]
+        return state, state.scale
+
+    scales = jax.jit(lambda x: jax.lax.scan(step, opt.init({"a": jnp.float32(0)}), x)[1])(losses)
+    return {"spec": s, "losses": encode(losses), "scales": encode(np.asarray(scales))}
+
+
 def main():
     out = out_dir(__doc__)
     n, seed = int(os.environ.get("CASES", 0)), int(os.environ.get("SEED", 0))
@@ -302,7 +319,9 @@ def main():
     plans = [draw_schedule(random.Random(seed * 10**6 + i), (1, 2, 3, 50, 300, 1000, 4000, 2**24 + 2)) for i in range(n or 60)]
     schedules = [{"spec": p, "values": encode(np.asarray(jax.vmap(schedule(p))(jnp.asarray(counts, jnp.int32)), np.float32) + np.zeros(len(counts), np.float32))}
                  for p in plans]
-    write(os.path.join(out, "random_optax.json.gz"), {"versions": versions("optax"), "kept": KEPT, "counts": counts, "cases": cases, "schedules": schedules})
+    plateaus = [plateau(random.Random(seed * 10**6 + i), seed * 10**6 + i) for i in range(n or 16)]
+    write(os.path.join(out, "random_optax.json.gz"), {"versions": versions("optax"), "kept": KEPT, "counts": counts, "cases": cases, "schedules": schedules,
+                                                      "plateaus": plateaus})
 
 
 main()
