@@ -140,12 +140,14 @@ func (d Transformed[D, B]) SampleLogProb(key random.Key, dims ...int) (y, logPro
 	return d.By.Forward(x), d.Base.LogProb(x).Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
 }
 
-// LogProb is the logarithm of the density: -Inf where the inverse does not exist, NaN where y is NaN.
+// LogProb is the logarithm of the density: -Inf where the inverse does not exist or is impossible, such as at 0 of Exp,
+// where the inverse is -Inf; NaN where y is NaN.
 func (d Transformed[D, B]) LogProb(y *graph.Array) *graph.Array {
 	x := d.By.Inverse(y)
-	logProb := d.Base.LogProb(x).Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
+	base := d.Base.LogProb(x)
+	logProb := base.Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
 	outside := overLast(x.IsNaN().And(y.IsNaN().Not()).Convert(logProb.DType()), valueRank(d.Base)).Gt(0)
-	return graph.Select(outside, math.Inf(-1), logProb)
+	return graph.Select(outside.Or(base.Eq(math.Inf(-1))), math.Inf(-1), logProb)
 }
 
 // ValueRank is the number of axes of one value.

@@ -341,6 +341,14 @@ func TestEdges(t *testing.T) {
 			-inf, -inf, nan, -inf}},
 		{"squashed normal outside, at the edge", distribution.NewSquashedNormal(0, 1).LogProb(
 			v(1, -1, 1.1, nan)).IsFinite(), []float64{1, 1, 0, 0}},
+		{"log-normal at the bound and beyond", distribution.NewTransformed(distribution.NewNormal(0, 1),
+			distribution.Exp{}).LogProb(v(0, -1, inf, nan)), []float64{-inf, -inf, -inf, nan}},
+		{"logit-normal at the bounds and beyond", distribution.NewTransformed(distribution.NewNormal(0, 1),
+			distribution.Sigmoid{}).LogProb(v(0, 1, 1.1, -.1)), []float64{-inf, -inf, -inf, -inf}},
+		{"tanh of a normal at the bounds", distribution.NewTransformed(distribution.NewNormal(0, 1),
+			distribution.Tanh{}).LogProb(v(-1, 1)), []float64{-inf, -inf}},
+		{"a logarithm of what is infinite", distribution.NewTransformed(distribution.NewNormal(0, 1),
+			distribution.Inverted{Of: distribution.Exp{}}).LogProb(v(inf, -inf)), []float64{-inf, -inf}},
 		{"squashed normal beyond is impossible", distribution.NewSquashedNormal(0, 1).LogProb(v(1.1, -2, nan)),
 			[]float64{-inf, -inf, nan}},
 		{"categorical out of range", distribution.NewCategorical(v(0, 0)).LogProb(graph.Int32s([]int32{-1, 2, 0})),
@@ -385,6 +393,20 @@ func TestEdges(t *testing.T) {
 }
 
 // The squashed normal's entropy against a fine sum over its density, and its two ways to a log-probability.
+// Classes that p excludes and q does not add to the divergence, however close the logits of the others are.
+func TestDivergenceFromMaskedClasses(t *testing.T) {
+	p := distribution.NewCategorical(graph.Float64s([]float64{0, 0, math.Inf(-1)}))
+	for _, c := range []struct{ q, gradient []float64 }{
+		{[]float64{0, 0, 0}, []float64{-1. / 6, -1. / 6, 1. / 3}}, // a third is excluded
+		{[]float64{-math.Ln2, -math.Ln2, math.Log(8)}, []float64{-4. / 9, -4. / 9, 8. / 9}},
+	} {
+		kl := func(q *graph.Array) *graph.Array { return p.KL(distribution.NewCategorical(q)) }
+		q := graph.Float64s(c.q)
+		graphtest.Near(t, []float64{-math.Log(1 - c.gradient[2])}, floats(t, kl(q)), 1e-14)
+		graphtest.Near(t, c.gradient, floats(t, graph.Grad(kl)(q)), 1e-14)
+	}
+}
+
 func TestSquashedNormal(t *testing.T) {
 	for _, scale := range []float64{1e-3, .1, 1, 3, 10} {
 		for _, loc := range []float64{0, .7, -4} {

@@ -8,7 +8,8 @@ import (
 
 // NTXent is the normalised temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a
 // scalar (Chen et al., "A simple framework for contrastive learning of visual representations", 2020). Embeddings of
-// one label are pulled together; each is compared with those of other labels. The temperature is usually 0.07.
+// one label are pulled together; each is compared with those of other labels. The temperature is usually 0.07. Where no
+// two have one label the loss is 0; optax.losses.ntxent's is NaN.
 func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	const op = "nn.NTXent"
 	if embeddings.Rank() != 2 || labels.Rank() != 1 || labels.Dim(0) != embeddings.Dim(0) {
@@ -28,7 +29,7 @@ func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	score = score.Sub(top.ExpandDims(-1))
 	others := graph.Select(same, 0, score.Exp()).Sum(-1).ExpandDims(-1)
 	loss := others.Add(score.Exp()).Log().Sub(score)
-	return graph.Select(pair, loss, 0).Sum().Div(pair.Convert(x.DType()).Sum())
+	return graph.Select(pair, loss, 0).Sum().Div(pair.Convert(x.DType()).Sum().Max(1))
 }
 
 // TripletMargin is max(0, |a - p| - |a - n| + margin) over the last axis: the anchor a is to be nearer to the

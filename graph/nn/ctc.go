@@ -1,11 +1,17 @@
 package nn
 
-import "xlarun/graph"
+import (
+	"math"
+
+	"xlarun/graph"
+)
 
 // CTC is minus the logarithm of the probability that a sequence of logits spells a label, a scalar (Graves et al.,
 // "Connectionist temporal classification", 2006). Each step gives a class or a blank. Repeated classes count once
-// unless a blank lies between. logits is [steps, classes], label [n] integers; steps are the first
-// numbers of them that count, arrays or Go numbers. The blank is class 0.
+// unless a blank lies between. logits is [steps, classes], label [n] integers; steps and length are the numbers of
+// them that count, the first ones, arrays or Go numbers. The blank is class 0. A label that does not fit into the steps
+// has a loss of about 1e5 for each class that does not. A label that counts and is not a class gives NaN, as does a
+// number beyond those that there are.
 func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	const op = "nn.CTC"
 	if logits.Rank() != 2 || label.Rank() != 1 || !label.DType().IsInt() {
@@ -41,5 +47,8 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 		graph.Full(graph.ShapeOf(logs.DType(), n), never)},
 		step{blank, emit, graph.Iota(logits.Dim(0))})
 	all := into(last.Blank, last.Class)
-	return graph.Select(graph.Iota(n+1).Eq(length), all, 0).Sum().Neg()
+	within := func(v any, most int) *graph.Array { return graph.And(graph.Ge(v, 0), graph.Le(v, most)) }
+	spelled := within(label, logits.Dim(1)-1).Or(graph.Iota(n).Ge(length)).All()
+	ok := spelled.And(within(steps, logits.Dim(0))).And(within(length, n))
+	return graph.Select(ok, graph.Select(graph.Iota(n+1).Eq(length), all, 0).Sum().Neg(), math.NaN())
 }

@@ -75,16 +75,22 @@ func VarianceScaling(scale float64, mode FanMode, d Distribution) Initializer {
 		if shape.Rank() < 2 {
 			graph.Throw(op, "got the shape %s, want at least the axes [in, out]", shape)
 		}
-		// jax.nn.initializers computes in the parameters' type. This rounds as it does for float32.
-		variance := float32(scale / fan(shape.Dims, mode))
-		std := float32(math.Sqrt(float64(variance)))
+		// jax.nn.initializers computes in the parameters' type. For half precision this rounds as for float32.
+		round := func(x float64) float64 {
+			if shape.DType == graph.Float64 {
+				return x
+			}
+			return float64(float32(x))
+		}
+		variance := round(scale / fan(shape.Dims, mode))
+		std := round(math.Sqrt(variance))
 		switch d {
 		case TruncatedNormalDraws:
-			return random.TruncatedNormal(key, shape, -2, 2).Mul(float64(std / truncatedStd))
+			return random.TruncatedNormal(key, shape, -2, 2).Mul(round(std / round(truncatedStd)))
 		case NormalDraws:
-			return random.Normal(key, shape).Mul(float64(std))
+			return random.Normal(key, shape).Mul(std)
 		case UniformDraws:
-			return random.Uniform(key, shape, -1, 1).Mul(math.Sqrt(float64(3 * variance)))
+			return random.Uniform(key, shape, -1, 1).Mul(math.Sqrt(round(3 * variance)))
 		}
 		graph.Throw(op, "distribution %q; want %q, %q or %q", d, TruncatedNormalDraws, NormalDraws, UniformDraws)
 		return nil

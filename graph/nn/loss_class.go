@@ -7,7 +7,8 @@ import (
 )
 
 // KLDivergence is the sum of t (log t - p) over the last axis, for the logarithms p of predicted probabilities and
-// the probabilities t [classes]; leading axes stay, one loss each.
+// the probabilities t [classes]; leading axes stay, one loss each. The derivative by a probability of 0 leaves out that
+// of t log t, which is -Inf.
 func KLDivergence(logPrediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.KLDivergence", logPrediction, target)
 	return graph.XLogY(t, t).Sub(t.Mul(p)).Sum(-1)
@@ -25,7 +26,7 @@ func Focal(logits, target *graph.Array, alpha, gamma float64) *graph.Array {
 	most := graph.Select(rest.Eq(0), no, graph.Select(t.Eq(0), yes, yes.Max(no))) // the larger of those that count
 	most = graph.StopGradient(most)
 	part := func(weight, log *graph.Array) *graph.Array {
-		return weight.Mul(graph.Select(weight.Eq(0), 0, log.Sub(most)).Exp())
+		return weight.Mul(log.Sub(most).Min(80).Exp()) // finite where the weight is 0, and its derivative is not
 	}
 	missed := part(rest, yes).Add(part(t, no)).Log().Add(most)
 	loss = loss.Mul(missed.Mul(gamma).Exp())

@@ -237,8 +237,33 @@ func TestDropout(t *testing.T) {
 	require.Equal(t, got, floats(t, nn.Dropout(key, x, graph.Scalar(.25))))
 	require.Same(t, x, nn.Dropout(key, x, 0.0))
 	// The gradient passes where the value does.
-	d := floats(t, graph.Grad(func(x *graph.Array) *graph.Array { return nn.Dropout(key, x, .25).Sum() })(x))
-	require.Equal(t, got, d)
+	slope := func(rate any) []float64 {
+		return floats(t, graph.Grad(func(x *graph.Array) *graph.Array { return nn.Dropout(key, x, rate).Sum() })(x))
+	}
+	require.Equal(t, got, slope(.25))
+	for _, all := range []any{1., graph.Scalar(1)} {
+		require.Equal(t, make([]float64, 10000), floats(t, nn.Dropout(key, x, all)))
+		require.Equal(t, make([]float64, 10000), slope(all))
+	}
+}
+
+// In float64 the draws of a VarianceScaling are jax.nn.initializers' in 64-bit mode, not scaled by a float32.
+func TestInitialisersOfDoubles(t *testing.T) {
+	s := graph.ShapeOf(graph.Float64, 2, 3)
+	for _, c := range []struct {
+		init nn.Initializer
+		want []float64
+	}{
+		{nn.LecunNormal, []float64{0.828922163618235, -0.09019203242831106, -0.5411055898418493}},
+		{nn.HeUniform, []float64{1.2657581351466054, -0.16210467554236477, -0.9057320416685111}},
+		{nn.VarianceScaling(1.5, nn.FanOut, nn.NormalDraws), []float64{0.7812638813379044, -0.08313414683639635,
+			-0.5027630473079996}},
+	} {
+		got := floats(t, c.init(random.New(3), s))
+		for i, x := range c.want {
+			require.InEpsilon(t, x, got[i], 1e-14)
+		}
+	}
 }
 
 func TestCausalAttention(t *testing.T) {
@@ -357,7 +382,7 @@ func TestErrors(t *testing.T) {
 		{"want [positions, width]: graph.VMap adds a batch axis", func() {
 			nn.NewMultiHeadAttention(key, 1, 3).Apply(x)
 		}},
-		{"nn.Dropout: got the rate 1, want 0 or more and less than 1", func() { nn.Dropout(key, x, 1.0) }},
+		{"nn.Dropout: got the rate 1.5, want one from 0 to 1", func() { nn.Dropout(key, x, 1.5) }},
 		{"nn.Dropout: got a rate of type int", func() { nn.Dropout(key, x, 1) }},
 		{"nn.Orthogonal: got the shape f32[3], want at least the axes [in, out]", func() {
 			nn.Orthogonal(1)(key, x.Shape())

@@ -21,7 +21,8 @@ type multiSteps struct {
 }
 
 // MultiSteps accumulates gradients: after the given number of calls the inner optimiser gets their mean. In the other
-// calls the updates are zero and its state does not change.
+// calls the updates are zero and its state does not change. A NaN counts in the one mean that it is part of; in
+// optax.MultiSteps, which multiplies by 0 where this selects, it stays.
 func MultiSteps(inner Transform, every int) Transform {
 	wantTransform("MultiSteps", inner)
 	if every < 1 || every > math.MaxInt32 {

@@ -7,15 +7,16 @@ type FlattenedState struct{ Inner State }
 
 type flattened struct{ inner Transform }
 
-// Flattened concatenates all leaves to one vector and applies a transform to it, as optax.flatten does. The vector is
-// float32 if the leaves' dtypes differ. This saves operations if there are many small leaves. It is for transforms that
-// are elementwise or use only global norms (Adam, ClipByGlobalNorm), not for transforms of single leaves (Muon, masks).
+// Flattened concatenates all leaves to one vector (Joined) and applies a transform to it, as optax.flatten does. This
+// saves operations if there are many small leaves. It is for transforms that are elementwise or use only global norms
+// (Adam, ClipByGlobalNorm), not for transforms of single leaves (Muon, masks).
 func Flattened(inner Transform) Transform {
 	wantTransform("Flattened", inner)
 	return flattened{inner}
 }
 
-// Joined concatenates all leaves of a tree, [numbers]: in their dtype, or in float32 if the dtypes differ.
+// Joined concatenates all leaves of a tree, [numbers]: in their dtype, or if the dtypes differ in float32, in float64 if
+// one of them is.
 func Joined(tree any) *graph.Array {
 	leaves := graph.Leaves(tree)
 	if len(leaves) == 0 {
@@ -24,7 +25,7 @@ func Joined(tree any) *graph.Array {
 	d := leaves[0].DType()
 	for _, a := range leaves[1:] {
 		if a.DType() != d {
-			d = graph.Float32
+			d = widest(tree)
 		}
 	}
 	flat := make([]*graph.Array, len(leaves))

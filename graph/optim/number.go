@@ -40,6 +40,14 @@ func inType(v any, d graph.DType) any {
 	return v
 }
 
+// scalar is a hyper-parameter as an array of dtype d.
+func scalar(v any, d graph.DType) *graph.Array {
+	if x, ok := v.(*graph.Array); ok {
+		return x.Convert(d)
+	}
+	return graph.Scalar(v.(float64), d)
+}
+
 // compute is a binary operation on two hyper-parameters, in Go if both are numbers.
 func compute(a, b any, host func(x, y float64) float64, op func(x, y any) *graph.Array) any {
 	x, okX := a.(float64)

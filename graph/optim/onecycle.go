@@ -8,7 +8,7 @@ import (
 
 // CosineOneCycle rises from peak/div to peak along half a cosine in the fraction rise of the steps, and falls
 // to peak/(div*finalDiv) in the others (Smith and Topin, "Super-convergence", 2018; usual: rise 0.3, div 25, finalDiv
-// 1e4).
+// 1e4). With a rise of 1 it ends at the peak and falls at once; optax loses one of two corners at one step.
 func CosineOneCycle(peak any, steps int, rise, div, finalDiv float64) Schedule {
 	return interpolate("CosineOneCycle", peak, steps, func(from, to any, t *graph.Array) *graph.Array {
 		return graph.Add(to, graph.Mul(.5, sub(from, to)).Mul(graph.Mul(math.Pi, t).Cos().Add(1)))

@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 		}), "got 0 schedules and boundaries []"},
 		{"warmup", step(func() optim.Transform {
 			return optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0))
-		}), "got a warm-up of 10 steps of 10, want from 1 to fewer"},
+		}), "got a warm-up of 10 steps of 10, want from 0 to fewer"},
 		{"state", func() {
 			optim.Step(optim.ScaleByAdam(), m, m, graph.None{})
 		}, "got a state of type graph.None, want optim.AdamState: pass the state"},

@@ -8,8 +8,8 @@ type ProdigyState struct {
 	Mu, Nu    any          // averages of the scaled gradients and of their squares, like the parameters
 	Sum       any          // weighted sum of the scaled gradients, like the parameters
 	Start     any          // the parameters before the first step
-	Estimate  *graph.Array // float32 scalar: the estimated distance to the solution, which scales the steps
-	Numerator *graph.Array // float32 scalar: of the next estimate
+	Estimate  *graph.Array // scalar: the estimated distance to the solution, which scales the steps
+	Numerator *graph.Array // scalar: of the next estimate; both are float64 if a parameter is, else float32
 }
 
 type prodigy struct {
@@ -35,22 +35,24 @@ func Prodigy(learningRate any, opts ...Option) Transform {
 
 func (p prodigy) Init(params any) State {
 	z := zeros(params, 0)
-	return ProdigyState{zeroCount(), z, z, z, params, f32(inType(p.c.initial, graph.Float32)), graph.Scalar(0)}
+	d := widest(params)
+	return ProdigyState{zeroCount(), z, z, z, params, scalar(p.c.initial, d), graph.Scalar(0, d)}
 }
 
 func (p prodigy) Update(grads any, state State, params any) (any, State) {
 	const op = "optim.Prodigy"
 	s := stateOf[ProdigyState](op, state)
-	number := func(v any) *graph.Array { return f32(inType(v, graph.Float32)) }
+	d := s.Estimate.DType()
+	number := func(v any) *graph.Array { return scalar(v, d) }
 	count := increment(s.Count)
-	n := count.Convert(graph.Float32)
+	n := count.Convert(d)
 	b1, b2, first, rate := number(p.c.b1), number(p.c.b2), number(p.c.initial), p.rate.value
 	b3 := b2.Sqrt()
 	if p.rate.schedule != nil {
 		rate = p.rate.schedule(s.Count)
 	}
 	correction := graph.Sub(1, graph.Pow(b2, n)).Sqrt().Div(graph.Sub(1, graph.Pow(b1, n)))
-	step := s.Estimate.Mul(inType(rate, graph.Float32)).Mul(correction)
+	step := s.Estimate.Mul(inType(rate, d)).Mul(correction)
 	scaled := zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(like(s.Estimate, x[0]), x[0]) }, grads)
 	moved := zip(op, func(x []*graph.Array) *graph.Array { return x[1].Sub(x[0]).Mul(x[2]) }, params, s.Start, grads)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], p.c.b1) }, scaled, s.Mu)
@@ -60,10 +62,10 @@ func (p prodigy) Update(grads any, state State, params any) (any, State) {
 		return graph.Mul(like(b3, x[1]), x[1]).Add(graph.Mul(like(weight, x[0]), x[0]))
 	}, scaled, s.Sum)
 	total := func(tree any, of func(*graph.Array) *graph.Array) *graph.Array {
-		all := graph.Scalar(0)
+		all := graph.Scalar(0, d)
 		for _, x := range graph.Leaves(tree) {
 			if isFloat(x) {
-				all = all.Add(of(x).Convert(graph.Float32).Sum())
+				all = all.Add(of(x).Convert(d).Sum())
 			}
 		}
 		return all
@@ -73,7 +75,7 @@ func (p prodigy) Update(grads any, state State, params any) (any, State) {
 	estimate := s.Estimate.Max(numerator.Div(total(sum, (*graph.Array).Abs)))
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		m, v, param := x[0], x[1], x[2]
-		root := v.Sqrt().Add(like(estimate.Mul(inType(p.c.eps, graph.Float32)), v))
+		root := v.Sqrt().Add(like(estimate.Mul(inType(p.c.eps, d)), v))
 		decay := graph.Mul(like(p.c.weightDecay, param), param)
 		return graph.Mul(like(step, m), m.Div(root).Add(decay)).Neg()
 	}, mu, nu, params)

@@ -33,8 +33,8 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
-	trusted, rectifier := a.rectifier(count)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
+		trusted, rectifier := a.rectifier(count, wide(x[0]))
 		m, v := debias(x[0], a.c.b1, count), debias(x[1], a.c.b2, count)
 		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
 		return graph.Select(trusted, cast(rectifier, m).Mul(m).Div(root.Add(like(a.c.eps, root))), m)
@@ -43,10 +43,10 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 }
 
 // rectifier returns whether the average of the squares is reliable after count gradients, and the factor of the updates
-// if it is.
-func (a scaleByRAdam) rectifier(count *graph.Array) (trusted, by *graph.Array) {
-	b2 := inType(a.c.b2, graph.Float32)
-	n := count.Convert(graph.Float32)
+// if it is, in dtype d.
+func (a scaleByRAdam) rectifier(count *graph.Array, d graph.DType) (trusted, by *graph.Array) {
+	b2 := inType(a.c.b2, d)
+	n := count.Convert(d)
 	power := graph.Pow(b2, n)
 	most := sub(div(2., sub(1., b2)), 1.) // the limit of the length of the approximated average
 	length := graph.Sub(most, graph.Mul(2, n).Mul(power).Div(graph.Sub(1, power)))

@@ -50,7 +50,7 @@ func Constant(v any) Schedule {
 	return func(*graph.Array) *graph.Array { return f32(value("Constant", v)) }
 }
 
-// Linear goes from init to end in the given number of steps and stays there.
+// Linear goes from init to end in the given number of steps, 1 or more, and stays there.
 func Linear(init, end any, steps int) Schedule { return Polynomial(init, end, 1, steps, 0) }
 
 // Polynomial goes from init to end in the given number of steps, starting at step begin: (init-end) (1-t)^power + end
@@ -131,16 +131,20 @@ func Join(schedules []Schedule, boundaries []int) Schedule {
 }
 
 // Warmup rises from init to peak in the given number of steps, then follows the schedule, whose count starts there.
+// With 0 steps it is the schedule.
 func Warmup(init, peak any, steps int, then Schedule) Schedule {
+	if steps == 0 {
+		return then
+	}
 	return Join([]Schedule{Linear(init, peak, steps), then}, []int{steps})
 }
 
 // WarmupCosine rises from init to peak in warmup steps, then falls along half a cosine to end, which it reaches at step
-// total (the warm-up included).
+// total (the warm-up included). A warm-up of 0 steps starts at peak.
 func WarmupCosine(init, peak any, warmup, total int, end any) Schedule {
 	return func(count *graph.Array) *graph.Array {
-		if warmup < 1 || total <= warmup || total > math.MaxInt32 {
-			graph.Throw("optim.WarmupCosine", "got a warm-up of %d steps of %d, want from 1 to fewer than all, of at "+
+		if warmup < 0 || total <= warmup || total > math.MaxInt32 {
+			graph.Throw("optim.WarmupCosine", "got a warm-up of %d steps of %d, want from 0 to fewer than all, of at "+
 				"most %d", warmup, total, math.MaxInt32)
 		}
 		top, last, alpha := value("WarmupCosine", peak), value("WarmupCosine", end), any(0.)

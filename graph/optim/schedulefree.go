@@ -6,7 +6,7 @@ import "xlarun/graph"
 type ScheduleFreeState struct {
 	Count     *graph.Array // int32 scalar: steps taken, plus 1
 	WeightSum *graph.Array // float64 scalar: sum of the weights of the steps
-	MaxRate   *graph.Array // float32 scalar: the largest learning rate so far
+	MaxRate   *graph.Array // scalar: the largest learning rate so far, float64 if a parameter is, else float32
 	Base      State
 	Z         any // the parameters that the base optimiser steps
 }
@@ -37,7 +37,7 @@ func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 
 func (f scheduleFree) Init(params any) State {
 	sum := graph.Scalar(0, graph.Float64)
-	return ScheduleFreeState{zeroCount().Add(1), sum, graph.Scalar(0), f.base.Init(params), params}
+	return ScheduleFreeState{zeroCount().Add(1), sum, graph.Scalar(0, widest(params)), f.base.Init(params), params}
 }
 
 func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
@@ -47,13 +47,14 @@ func (f scheduleFree) Update(grads any, state State, params any) (any, State) {
 	if f.rate.schedule != nil {
 		rate = f.rate.schedule(s.Count)
 	}
-	most := s.MaxRate.Max(inType(rate, graph.Float32))
+	d := s.MaxRate.DType()
+	most := s.MaxRate.Max(inType(rate, d))
 	weight := most.Square()
 	// Beyond 2^24 steps a float32 sum stands still. Up to there it is what optax has.
-	single := s.WeightSum.Convert(graph.Float32).Add(weight).Convert(graph.Float64)
+	single := s.WeightSum.Convert(d).Add(weight).Convert(graph.Float64)
 	double := s.WeightSum.Convert(graph.Float64).Add(weight.Convert(graph.Float64))
 	total := graph.Select(s.Count.Le(1<<24), single, double)
-	sum := total.Convert(graph.Float32)
+	sum := total.Convert(d)
 	share := graph.Select(sum.Eq(0), 0, weight.Div(graph.Select(sum.Eq(0), 1, sum)))
 	steps, base := f.base.Update(grads, s.Base, params)
 	z := ApplyUpdates(s.Z, steps)

@@ -221,6 +221,17 @@ func wide(a *graph.Array) graph.DType {
 	return graph.Float32
 }
 
+// widest is the dtype of what an optimiser computes for all leaves together: float64 if one of them is, else float32.
+func widest(params any) graph.DType {
+	d := graph.Float32
+	for _, p := range graph.Leaves(params) {
+		if p.DType() == graph.Float64 {
+			d = graph.Float64
+		}
+	}
+	return d
+}
+
 // increment adds one to a count and stops at the largest int32.
 func increment(count *graph.Array) *graph.Array {
 	const most = 1<<31 - 1

@@ -145,7 +145,7 @@ func (p *popArt) tell(targets []float64) {
 
 func (p *popArt) scale() (mean, sigma float64) {
 	mean = p.first / p.share
-	return mean, min(max(math.Sqrt(p.second/p.share-mean*mean), 1e-4), 1e6)
+	return mean, min(math.Sqrt(max(p.second/p.share-mean*mean, 1e-8)), 1e6)
 }
 
 // The moments are debiased, and the outputs of the last layer stay as they are, for rewards of any size.
@@ -211,6 +211,79 @@ func TestPopArtLoss(t *testing.T) {
 			require.InDelta(t, factor*(1+2*c.out), number(t, h.Read(state, array(c.out))), 1e-5*factor)
 		}
 		near(t, 1.125, number(t, h.Loss(state, array(.5), nil, graph.Scalar(5*factor), nil)), 1e-5, "without a clip")
+	}
+}
+
+// Random returns of many lanes against the paper's loop: sizes and offsets of any order, constant ones, single samples.
+// NaN and infinities in a lane change no other lane, and in their own they count nothing. The outputs are preserved.
+func TestPopArtOfManyLanes(t *testing.T) {
+	const lanes, updates = 60, 40
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, samples := range []int{1, 2, 33} {
+		for _, beta := range []float64{1e-3, .1, 1} {
+			h := head(t, "popart", settings.Values{"beta": beta})
+			loops, largest := make([]popArt, lanes), make([]float64, lanes)
+			var targets []float64
+			for lane := range lanes {
+				loops[lane].beta = beta
+				size, offset := math.Pow(10, float64(lane%7-2)), float64(lane%3-1)*math.Pow(10, float64(lane%5))
+				if lane%11 == 0 {
+					size = 0
+				}
+				for range updates {
+					var good []float64
+					for range samples {
+						x := float64(float32(offset + size*r.NormFloat64()))
+						if lane%4 == 3 && r.IntN(3) == 0 {
+							x = []float64{nan, inf, -inf}[r.IntN(3)]
+						} else {
+							good, largest[lane] = append(good, x), max(largest[lane], math.Abs(x))
+						}
+						targets = append(targets, x)
+					}
+					if good != nil {
+						loops[lane].tell(good)
+					}
+				}
+			}
+			type layer struct {
+				State any
+				W, B  *graph.Array
+			}
+			x := graph.Float32s([]float32{.5, -2})
+			read := func(l layer) *graph.Array { return h.Read(l.State, l.W.Mul(x).Sum().Add(l.B).Reshape(1)) }
+			start := layer{h.Start(), graph.Float32s([]float32{1, .25}), graph.Scalar(.5)}
+			type result struct{ Moments, Before, After any }
+			all := graph.Float64s(targets, lanes, updates, samples).Convert(graph.Float32)
+			got, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(func(targets *graph.Array) result {
+				last, _ := graph.Scan(func(l layer, targets *graph.Array) (layer, graph.None) {
+					next := h.Prepare(l.State, targets)
+					w, b := h.Rescale(l.State, next, l.W, l.B)
+					return layer{next, w, b}, graph.None{}
+				}, start, targets)
+				return result{last.State, read(start), read(last)}
+			}))(all)
+			require.NoError(t, err)
+			numbers := func(tree any) []float64 {
+				v, err := graph.Floats(tree.(*graph.Array))
+				require.NoError(t, err)
+				return v
+			}
+			m := got.Moments.(value.PopArtMoments)
+			means, variances := numbers(m.Mean), numbers(m.Variance)
+			before, after := numbers(got.Before), numbers(got.After)
+			for lane, loop := range loops {
+				mean, sigma := loop.scale()
+				if loop.share == 0 {
+					mean, sigma = 0, 1
+				}
+				at := fmt.Sprintf("beta %v, %d samples, lane %d", beta, samples, lane)
+				tolerance := 1e-4*sigma + 1e-6*largest[lane]
+				require.InDelta(t, mean, means[lane], tolerance, at)
+				require.InDelta(t, sigma, min(max(math.Sqrt(variances[lane]), 1e-4), 1e6), tolerance, at)
+				require.InDelta(t, before[lane], after[lane], 1e-4*sigma+1e-5*largest[lane]+1e-5, at)
+			}
+		}
 	}
 }
 
