@@ -189,7 +189,7 @@ var floats = graphtest.Floats
 // compiles them.
 var likeOthers = map[string]string{"laplace": "normal", "gumbel": "normal", "logistic": "normal",
 	"independent": "normal", "multivariate_normal_diag": "normal", "one_hot_categorical": "categorical",
-	"mixture_diag": "mixture"}
+	"mixture_diag": "mixture", "squashed_normal": "normal", "transformed": "normal", "inverse": "beta"}
 
 // Values and gradients are distrax's: in float64 and in float32 on the interpreter, in float32 on XLA, in the short
 // form for one of each kind.
