@@ -126,12 +126,9 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 		c.ArenaEvery = 0
 	}
 	one, two := started(t, c, 1), started(t, c, 2)
-	first := iterations(t, one, 4)
-	half := iterations(t, two, 2)
-	middle := snapshot(t, two)
-	rest := iterations(t, two, 2)
+	first, end := iterations(t, one, 4), snapshot(t, one)
+	half, middle, rest := iterations(t, two, 2), snapshot(t, two), iterations(t, two, 2)
 	require.Equal(t, first, append(half, rest...))
-	end := snapshot(t, one)
 	same(t, end, snapshot(t, two), "two devices")
 
 	again := started(t, c, 2)
@@ -140,9 +137,8 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	same(t, end, snapshot(t, again), "gone on")
 	require.EqualValues(t, 4, snapshot(t, again).Step)
 
-	other := c
-	other.Seed = 1
-	x := started(t, other, 1)
+	c.Seed = 1
+	x := started(t, c, 1)
 	iterations(t, x, 1)
 	require.NotEqual(t, bytesOf(t, end)["replay.rows"], bytesOf(t, snapshot(t, x))["replay.rows"])
 
