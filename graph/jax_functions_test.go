@@ -154,7 +154,8 @@ func TestFunctionsAgainstJAX(t *testing.T) {
 var likeOthers = []string{"lstsq x", "histogram edges", "unique fill", "30.102 polyfit", "30.114 gammaincc"}
 
 // checkCalls compares the calls of a file with ours, by the functions that have their names: on XLA, in the short form,
-// one call of every second function, without likeOthers. Several calls are one program. TestTableAgainstXLA has the ops.
+// one call of every second function, without likeOthers. Several calls are one program. TestTableAgainstXLA compiles
+// the ops that they consist of.
 func checkCalls(t *testing.T, file string, least int, functions map[string]func(functionAttrs, list) list) {
 	t.Helper()
 	var doc struct{ Cases []functionCase }
