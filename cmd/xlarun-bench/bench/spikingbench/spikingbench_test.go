@@ -8,7 +8,7 @@ import (
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	_ "xlarun/envs/all"
-	"xlarun/xlabridge/xlatest"
+	"xlarun/xlabridge"
 )
 
 // What `echo 1 | spiking_jax.py jax …` and `… spyx …` printed with JAX 0.10.2 and Spyx 1.0.0: the same to the last
@@ -18,7 +18,8 @@ var theirs = map[string]float64{"members": 65.23277282714844, "gradient": 100.44
 // Workloads have the peers' results on one device and on two. The workload with a batch differs only in the batch.
 func TestWorkloadsAreThePeers(t *testing.T) {
 	for devices := 1; devices <= 2; devices++ {
-		b := xlatest.OpenCPU(t, devices)
+		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, NoCache: true})
+		require.NoError(t, err)
 		for name, want := range theirs {
 			w := named(t, name)
 			r, err := w.Open(b, neurobench.Options{Devices: devices})
@@ -29,6 +30,7 @@ func TestWorkloadsAreThePeers(t *testing.T) {
 			require.InEpsilon(t, want, got, 1e-3, "%s on %d devices", name, devices)
 			require.NoError(t, r.Close())
 		}
+		require.NoError(t, b.Close())
 	}
 }
 
