@@ -192,7 +192,7 @@ func partsOf(t *testing.T, program string) (packages int, modules []string) {
 // a method by a name that only the running program knows.
 func keepsDeadCode(t *testing.T, program string) bool {
 	t.Helper()
-	out, err := exec.Command("go", "build", "-o", os.DevNull, "-ldflags=-dumpdep", program).CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", os.DevNull, "-ldflags=-dumpdep -s -w", program).CombinedOutput()
 	require.NoError(t, err)
 	return bytes.Contains(out, []byte("<ReflectMethod>"))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/agnivade/levenshtein"
 )
@@ -109,6 +110,9 @@ func Nearest(name string, known []string) string {
 	best, distance := "", max(len(name)/3+1, min(len(name)/2+1, 3)) // a third of a long name may be wrong
 	for _, k := range known {
 		low := strings.ToLower(k)
+		if utf8.RuneCountInString(name)-len(low) > distance { // a text of any length may stand where a name should
+			continue
+		}
 		d := levenshtein.ComputeDistance(name, low)
 		if i := strings.LastIndex(low, "-v"); i > 0 { // its version may be missing
 			d = min(d, levenshtein.ComputeDistance(name, low[:i]))

@@ -1,4 +1,4 @@
-package envs
+package envs_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
 	"xlarun/graph"
 )
 
@@ -18,7 +19,7 @@ func TestSincos(t *testing.T) {
 			x = append(x, size*(2*r.Float32()-1))
 		}
 	}
-	sin, cos := SinCos(graph.Float32s(x))
+	sin, cos := envs.SinCos(graph.Float32s(x))
 	s, c := floats(t, sin), floats(t, cos)
 	for i, v := range x {
 		require.InDelta(t, math.Sin(float64(v)), s[i], 2e-7, "sin %v", v)
@@ -26,13 +27,13 @@ func TestSincos(t *testing.T) {
 	}
 	require.Equal(t, 1., c[0])
 	require.Equal(t, 0., s[0])
-	sin, cos = SinCos(graph.Scalar(math.Inf(1)))
+	sin, cos = envs.SinCos(graph.Scalar(math.Inf(1)))
 	require.True(t, math.IsNaN(floats(t, sin)[0]) && math.IsNaN(floats(t, cos)[0]))
 }
 
 func TestWrapAngle(t *testing.T) {
 	for x, want := range map[float64]float64{0: 0, 3: 3, 4: 4 - 2*math.Pi, -4: 2*math.Pi - 4, 20: 20 - 6*math.Pi,
 		-20: 6*math.Pi - 20} {
-		require.InDelta(t, want, floats(t, WrapAngle(graph.Scalar(x)))[0], 2e-6, "%v", x)
+		require.InDelta(t, want, floats(t, envs.WrapAngle(graph.Scalar(x)))[0], 2e-6, "%v", x)
 	}
 }

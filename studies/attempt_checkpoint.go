@@ -91,16 +91,16 @@ func (a *attempt) storedCheckpoint(ctx context.Context) *checkpoint {
 
 // fetchCheckpoint reads a checkpoint.
 func (a *attempt) fetchCheckpoint(ctx context.Context, object string) (*checkpoint, error) {
-	short, done := context.WithTimeout(ctx, time.Minute)
-	defer done()
 	p := &checkpoint{}
-	kept, err := a.js.ObjectStore(short, checkpointsName)
-	var data []byte
-	if err == nil {
-		data, err = kept.GetBytes(short, object)
-	}
-	if err == nil {
-		err = decoded(data, p)
-	}
-	return p, err
+	return p, a.untilAnswered(ctx, time.Minute, func(ctx context.Context) error {
+		kept, err := a.js.ObjectStore(ctx, checkpointsName)
+		if err != nil {
+			return err
+		}
+		data, err := kept.GetBytes(ctx, object)
+		if err != nil {
+			return err
+		}
+		return decoded(data, p)
+	})
 }

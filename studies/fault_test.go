@@ -397,7 +397,10 @@ func TestNoLeaseLivesForEver(t *testing.T) {
 
 // TestForeignTrials: the study reports trials that another program adds, and does not count them. It does not wait for
 // one that is running.
-func TestForeignTrials(t *testing.T) { onEach(t, foreignTrials) }
+func TestForeignTrials(t *testing.T) {
+	t.Parallel()
+	onEach(t, foreignTrials)
+}
 
 func foreignTrials(t *testing.T, at string) {
 	_, s := writtenAt(t, at, "trials = 5\n")

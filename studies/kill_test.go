@@ -64,7 +64,10 @@ func untilFinished(t *testing.T, s *Spec, n int) {
 }
 
 // TestKilledWorkers kills workers at random times: the results are the same to the bit, and every trial finishes once.
-func TestKilledWorkers(t *testing.T) { onEach(t, killedWorkers) }
+func TestKilledWorkers(t *testing.T) {
+	t.Parallel()
+	onEach(t, killedWorkers)
+}
 
 func killedWorkers(t *testing.T, at string) {
 	kills := 5
@@ -91,7 +94,10 @@ func killedWorkers(t *testing.T, at string) {
 }
 
 // TestKilledCoordinators kills the coordinator several times: workers stay, and the results are the same.
-func TestKilledCoordinators(t *testing.T) { onEach(t, killedCoordinators) }
+func TestKilledCoordinators(t *testing.T) {
+	t.Parallel()
+	onEach(t, killedCoordinators)
+}
 
 func killedCoordinators(t *testing.T, at string) {
 	kills := 3
@@ -176,7 +182,10 @@ func TestStoppedWorker(t *testing.T) {
 }
 
 // TestTwoCoordinators: a second coordinator of a study ends with an error.
-func TestTwoCoordinators(t *testing.T) { onEach(t, twoCoordinators) }
+func TestTwoCoordinators(t *testing.T) {
+	t.Parallel()
+	onEach(t, twoCoordinators)
+}
 
 func twoCoordinators(t *testing.T, at string) {
 	path, s := writtenAt(t, at, "")
@@ -246,7 +255,10 @@ how = "hang"
 }
 
 // TestChangedSpec: a study can be resumed with more trials, but not with other parameters.
-func TestChangedSpec(t *testing.T) { onEach(t, changedSpec) }
+func TestChangedSpec(t *testing.T) {
+	t.Parallel()
+	onEach(t, changedSpec)
+}
 
 func changedSpec(t *testing.T, at string) {
 	path, s := writtenAt(t, at, "trials = 6\n")

@@ -170,15 +170,17 @@ func endOf(number int64) string { return fmt.Sprintf("end/%d", number) }
 func (a *attempt) storeEnd(ctx context.Context, number int64, p *checkpoint) {
 	data, err := encoded(p)
 	if err == nil {
-		short, done := context.WithTimeout(ctx, storeTime(data, longestStore))
-		defer done()
-		kept, e := a.js.ObjectStore(short, checkpointsName)
-		if err = e; err == nil {
-			_, err = kept.PutBytes(short, endOf(number), data)
-			for _, old := range a.job.PBT.Useless {
-				_ = kept.Delete(short, endOf(old)) // it only takes room
+		err = a.untilAnswered(ctx, storeTime(data, longestStore), func(ctx context.Context) error {
+			kept, err := a.js.ObjectStore(ctx, checkpointsName)
+			if err != nil {
+				return err
 			}
-		}
+			_, err = kept.PutBytes(ctx, endOf(number), data)
+			for _, old := range a.job.PBT.Useless {
+				_ = kept.Delete(ctx, endOf(old)) // it only takes room
+			}
+			return err
+		})
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "the state at the end of trial %d is not stored, so trials that go on from it compute "+

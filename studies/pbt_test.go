@@ -3,12 +3,14 @@ package studies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +25,10 @@ const pbtHead = "sampler = \"pbt\"\npopulation = 5\nwindow = 3\ntrials = 25\npru
 
 // TestPBTGoesOn: each trial goes on from the state that its parent ended with, with parameters of its own; who does
 // badly goes on from another.
-func TestPBTGoesOn(t *testing.T) { onEach(t, pbtGoesOn) }
+func TestPBTGoesOn(t *testing.T) {
+	t.Parallel()
+	onEach(t, pbtGoesOn)
+}
 
 func pbtGoesOn(t *testing.T, at string) {
 	trace := filepath.Join(t.TempDir(), "trace")
@@ -157,6 +162,49 @@ type withoutStore struct{ jetstream.JetStream }
 
 func (withoutStore) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
 	return nil, errors.New("no space left")
+}
+
+// silentStore does not answer the first request, during which the worker is connected again.
+type silentStore struct {
+	jetstream.JetStream
+	worker *worker
+	asked  int
+}
+
+func (s *silentStore) ObjectStore(ctx context.Context, _ string) (jetstream.ObjectStore, error) {
+	if s.asked++; s.asked == 1 {
+		s.worker.reconnected()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, errors.New("an answer")
+}
+
+// A worker whose coordinator was killed while it read or stored a state asks the next one. It waited for the answer of
+// the one that was killed, for a minute.
+func TestStatesAreAskedForAgain(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *attempt) error{
+		"read": func(ctx context.Context, a *attempt) error {
+			_, err := a.fetchCheckpoint(ctx, "end/7")
+			return err
+		},
+		"stored": func(ctx context.Context, a *attempt) error {
+			a.storeEnd(ctx, 7, &checkpoint{})
+			return nil
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := &worker{reconnection: make(chan struct{})}
+			s := &silentStore{worker: w}
+			w.js = s
+			var err error
+			told := stderrOf(t, func() { err = ask(t.Context(), &attempt{worker: w}) })
+			require.Contains(t, fmt.Sprint(err, told), "an answer", name)
+			require.Equal(t, 2, s.asked, name)
+			require.Zero(t, time.Since(began), name)
+		})
+	}
 }
 
 // Case 27.160: the notice had the name of a variable in place of a word.

@@ -280,6 +280,22 @@ func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (con
 	return short, cancel
 }
 
+// untilAnswered calls f, which asks the server, within a time. It calls f again if the worker is connected again
+// meanwhile: what the server of the former connection was asked has no answer.
+func (w *worker) untilAnswered(ctx context.Context, after time.Duration, f func(context.Context) error) error {
+	ctx, done := context.WithTimeout(ctx, after)
+	defer done()
+	for {
+		short, cancel := w.untilReconnected(ctx, after)
+		err := f(short)
+		lost := err != nil && short.Err() != nil && ctx.Err() == nil
+		cancel()
+		if !lost {
+			return err
+		}
+	}
+}
+
 // ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
 	q.Worker, q.Threads = w.id, threadCount(os.Getpid())

@@ -13,6 +13,7 @@ import (
 
 // The index of the largest and of the smallest element is found by two reductions, and equals the interpreter's.
 func TestArgReduce(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	var calls []sample
 	for _, s := range []struct {

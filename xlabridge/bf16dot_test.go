@@ -70,6 +70,7 @@ var products = []product{
 // Products of bfloat16 are what the reference interpreter gives, up to the rounding of float32 sums and of the result,
 // for every instruction set, the emulated tiles included.
 func TestBF16Dot(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	r := rand.New(rand.NewPCG(1, 2))
 	var in [][2]*graph.Array
@@ -291,6 +292,7 @@ func TestTargetOfSwitches(t *testing.T) {
 // Convolutions of bfloat16, of any layout, strides, padding and dilation, and the gradients of images and of weights,
 // are what the reference interpreter gives, for every instruction set.
 func TestBF16Conv(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	r := rand.New(rand.NewPCG(7, 8))
 	type sample struct {

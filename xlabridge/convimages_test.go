@@ -12,6 +12,7 @@ import (
 // Convolutions of images and their gradients equal those of Conv, also for sizes that fill only a part of a register,
 // of a block of windows or of a group of images.
 func TestConvImages(t *testing.T) {
+	t.Parallel()
 	b := open(t, Options{})
 	type arrays = []*graph.Array
 	r := rand.New(rand.NewPCG(3, 4))

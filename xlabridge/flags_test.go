@@ -77,6 +77,7 @@ func TestEmitters(t *testing.T) {
 // Blocks written by the kernel are those that the reference writes: of every type and shape, at places outside too, and
 // never into an array that is used elsewhere. The short form has one dtype of each size.
 func TestWriteKernel(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	const n = 40
 	places := []int32{1, 0, -5, n - 3, n - 1, 1 << 30}
@@ -150,6 +151,7 @@ func TestWriteKernel(t *testing.T) {
 // Scatters by the kernel equal the reference to the bit: all kinds and types, windows and shared axes, no indices,
 // indices out of range and repeated ones, NaN and infinities. The short form takes each type with a third of the cases.
 func TestScatterKernel(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	nan := math.NaN()
 	odd := graph.Of([]float32{float32(nan), float32(math.Inf(1)), float32(math.Inf(-1)), 0,
@@ -260,6 +262,7 @@ func TestUnset(t *testing.T) {
 var floats = graphtest.Floats
 
 func TestTransposeKernel(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	var calls []sample
 	for _, s := range []struct {

@@ -48,6 +48,7 @@ func trained(x *graph.Array, devices int) []*graph.Array {
 // What lies between calls of kernels, and between the places where devices meet, is functions; they compute what the
 // interpreter does, call after call.
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{Devices: 4})
 	x := graph.Sin(graph.Reshape(graph.Convert(graph.Iota(256*24), graph.Float32), 256, 24))
 	for _, devices := range []int{1, 2, 4} {

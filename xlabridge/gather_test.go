@@ -95,6 +95,7 @@ func manyParts(n int) *graph.Array {
 // The gather kernel gives the results of the interpreter, in which devices are lanes, call after call. Every third is
 // one program. The short form takes another number of devices for each program.
 func TestGatherKernel(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{Devices: 8})
 	cut := graph.Spec{"d"}
 	for first := range 3 {

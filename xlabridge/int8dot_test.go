@@ -58,6 +58,7 @@ func int8Dot(spec string, x, y *graph.Array) *graph.Array {
 // Products of bytes are exactly what the reference interpreter gives, for every instruction set, the emulated tiles
 // included: odd sizes, operands that lie across, -128 and 127, with a sign on both sides and on the right only.
 func TestInt8Dot(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	r := rand.New(rand.NewPCG(28, 100))
 	var in [][2]*graph.Array

@@ -16,6 +16,7 @@ import (
 
 // The kernels of linear algebra give what the interpreter gives, whatever part of a register or a tile a size fills.
 func TestMatrixKernels(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{})
 	if !client.HasKernels() {
 		t.Skip("the plugin takes no kernels")

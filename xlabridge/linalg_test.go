@@ -14,6 +14,7 @@ import (
 // the interpreter gives. Of larger ones the short form compiles those that TestMatrixKernels lacks, and none that is
 // made of another.
 func TestLinalgOnXLA(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{})
 	far := func(x *graph.Array) *graph.Array { // eigenvalues and singular values well apart
 		s := graph.ShapeOf(graph.Int32, x.Dims()...)

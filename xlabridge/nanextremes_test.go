@@ -20,6 +20,7 @@ func interpretedAndCompiled(c *Client, f func(in []*array) [][]*array) [2]func(i
 // Compiled maxima and minima of floats have NaN where an element is NaN, and else the element, ±Inf
 // included: small and large arrays, each axis and all, in a loop and in VMap.
 func TestReducedExtremesKeepNaN(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	scanned := func(x *array) *array {
 		y, _ := graph.Scan(func(c, _ *array) (*array, graph.None) {
@@ -89,6 +90,7 @@ func TestReducedExtremesKeepNaN(t *testing.T) {
 
 // What takes the fast maximum, which may lose NaN, has NaN where the interpreter has it, and finds it first.
 func TestFastExtremesBringNaNBack(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	isNaN := func(y *array) *array { return graph.Convert(graph.IsNaN(y), graph.Int32) }
 	for some := range slices.Chunk([][]int{{3, 5}, {300, 31}, {41, 1001}, {2, 70, 70}}, 2) {

@@ -20,6 +20,7 @@ var (
 // Random whole programs and their gradients give compiled what they give interpreted. Package graphtest interprets more
 // of them. For a long search: go test ./xlabridge -run RandomPrograms -programs 5000 -timeout 0
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	client := always(open(t, Options{}))
 	run := func(p *graph.Program, in []*graph.Array) ([]*graph.Array, error) {
 		x, err := client.Compile(p, CompileOptions{})

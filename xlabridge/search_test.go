@@ -16,6 +16,7 @@ import (
 // The kernel that searches ascending lists agrees with a binary search, however the members lie and however many
 // elements there are beside them: buckets of one, of some and of all members, and none.
 func TestSearchSorted(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	c.target = graph.TargetCPUKernelsAlways
 	draw := rand.New(rand.NewPCG(1, 2))

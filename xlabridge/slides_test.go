@@ -14,6 +14,7 @@ import (
 
 // The largest and the smallest elements of windows are maxima of shifted arrays, and equal the interpreter's.
 func TestSlidingExtremes(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	x := graph.Sub(graph.Rem(graph.Mul(graph.Iota(7*23), 7919), 101), 50)
 	odd := graph.Reshape(x, 7, 23)

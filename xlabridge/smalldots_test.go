@@ -32,6 +32,7 @@ func TestSharedSmallDots(t *testing.T) {
 
 // The kernel for products of many small matrices, for sizes that fill registers and that do not, in all layouts.
 func TestSmallDots(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	c.target = graph.TargetCPUKernelsAlways
 	r := rand.New(rand.NewPCG(1, 2))

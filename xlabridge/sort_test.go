@@ -15,6 +15,7 @@ import (
 // The kernel orders lines of every length, along any axis, as the interpreter does: by insertion, by narrow and by wide
 // digits; few values stand for many ties. The short form has the sizes at which the ways change.
 func TestSortKernel(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{})
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), -math.NaN(), math.MaxFloat32,
 		-math.MaxFloat32, 1, -1}

@@ -25,6 +25,7 @@ type tableOp struct {
 // Every sample of every op gives on XLA what it gives on the reference interpreter, of ordinary and of extreme numbers.
 // All samples of 22 ops are one program, which takes less time to compile than a program for each.
 func TestTableAgainstXLA(t *testing.T) {
+	t.Parallel()
 	client := always(open(t, Options{}))
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(graph.Table)), 22) {
 		t.Run(strings.Join(names, " "), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // Gathers of single elements call the kernel and give what the interpreter gives: of indices outside, of NaN, of all
 // widths of elements, of lanes with the same indices and with their own.
 func TestTakeKernel(t *testing.T) {
+	t.Parallel()
 	c := always(open(t, Options{}))
 	values := graph.Of([]float32{1, float32(math.NaN()), -3, float32(math.Inf(1)), 0, 7, -1})
 	indices := graph.Rem(graph.Mul(graph.Iota(600), 7919), 17).Sub(5) // from -5 to 11

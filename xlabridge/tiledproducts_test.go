@@ -16,6 +16,7 @@ import (
 // Products of matrices in loops that are one function, whichever way their operands lie, and their gradients, are the
 // interpreter's. The short form compiles every second case.
 func TestTiledProducts(t *testing.T) {
+	t.Parallel()
 	client := open(t, Options{})
 	var calls []sample
 	for i, c := range []struct {

@@ -15,6 +15,7 @@ import (
 // The kernel for the largest elements agrees with a stable sort, for any order of the elements and any equal elements.
 // The sizes go from one row of one element to more elements than the kernel holds as candidates.
 func TestTopK(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{})
 	draw := rand.New(rand.NewPCG(1, 2))
 	c.target = graph.TargetCPUKernelsAlways

@@ -14,6 +14,7 @@ import (
 // near the zeros of numbers below a million; as many as make whole vectors and a rest, and so few that no vector is
 // made.
 func TestSineOfAllNumbers(t *testing.T) {
+	t.Parallel()
 	c := open(t, Options{Devices: 1})
 	r := rand.New(rand.NewPCG(1, 2))
 	// the last is next to a multiple of π/2

@@ -14,6 +14,7 @@ import (
 // TestPBTIsNotRepeated (case 27.101): nothing says that a run with the settings of a trial of population-based training
 // repeats it. Its trials go on from others.
 func TestPBTIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(`name = "rungs"
 metric = "best_fitness"

@@ -18,6 +18,7 @@ var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats:
 // 32.22: serve without a study carries the messages of hosts, with a token, until it is interrupted. A flag of studies
 // is refused.
 func TestServeWithoutAStudy(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")

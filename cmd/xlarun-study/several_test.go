@@ -28,6 +28,7 @@ high = 1
 
 // TestTrialsAreNoIslands (case 27.166): all trials of a study of islands had one name, so that most of them failed.
 func TestTrialsAreNoIslands(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte("name = \"one\"\nmetric = "+
 		"\"best_fitness\"\n"+strings.Replace(smallRun, "[run]", "[run]\nisland = \"a\"\nmigration-dir = "+
@@ -39,6 +40,7 @@ func TestTrialsAreNoIslands(t *testing.T) {
 
 // TestStudiesOfOneDatabase: a database with two studies, what is said of it where it is cut, and where it is a folder.
 func TestStudiesOfOneDatabase(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(`name = "one"
 storage = "sqlite:///mine.db"

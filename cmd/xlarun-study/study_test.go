@@ -23,6 +23,7 @@ import (
 // TestStudy runs a study as lanes of one program and in worker processes, with the same results, resumes it, and shows
 // it.
 func TestStudy(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	spec := `name = "small"
 kind = "evolve"
@@ -153,6 +154,7 @@ log = true
 // TestServe serves a study to a worker that joins from another folder, with a token: the results are the same as with
 // study run, to the byte.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	spec := `name = "served"
 kind = "evolve"
 metric = "mean_fitness"
@@ -223,6 +225,7 @@ high = 1
 
 // Workers without a coordinator end after --wait and are not started again: they were, twenty times.
 func TestWorkersWithoutAServer(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	p := s.Command("work", "nats://127.0.0.1:1", "--workers", "2", "--wait", "300ms")
 	require.NoError(t, p.Start())
@@ -282,6 +285,7 @@ func watch(t *testing.T, s *shelltest.Shell, path, what string) (page string, en
 
 // TestRunsInTheBrowser: study watch shows the folders of runs of islands and of evolve, and says where there is none.
 func TestRunsInTheBrowser(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
 		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",

@@ -24,6 +24,7 @@ type migrated struct {
 // Processes that share nothing but a folder mix: 4 of them, 20 with XLARUN_LONG. One comes late, one stays away, and
 // what lies damaged or strange in the folder is passed over with a sentence.
 func TestIslandsShareAFolder(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	n := 4
 	if long.On() {

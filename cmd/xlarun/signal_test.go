@@ -17,6 +17,7 @@ import (
 
 // What else comes with signals.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	s := shelltest.New(t)
 	evolve := runtest.Small(t, "openes", "--generations")
 	s.Do(t, append(evolve, "2", "--out", "none")...)

@@ -1,4 +1,4 @@
-package small
+package small_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/small"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -26,8 +27,8 @@ func number64(t *testing.T, a *graph.Array) float64 {
 
 // Walks through a corridor of two steps, by hand.
 func TestTMazeRules(t *testing.T) {
-	e := TMaze{}
-	p := TMazeParams{Length: envs.Steps(2), MaxSteps: envs.Steps(6)}
+	e := small.TMaze{}
+	p := small.TMazeParams{Length: envs.Steps(2), MaxSteps: envs.Steps(6)}
 	start, corridor, junction := []float64{0, 1, 1}, []float64{1, 0, 1}, []float64{0, 1, 0}
 	for _, c := range []struct {
 		number  int
@@ -53,7 +54,7 @@ func TestTMazeRules(t *testing.T) {
 		{7, "the limit", false, []int{east, west, east, west, east, east}, []float64{0, 0, 0, 0, 0, 0}, nil, false,
 			true},
 	} {
-		s := TMazeState{North: envs.Steps(map[bool]int{true: 0, false: 1}[c.south]).Eq(1), Place: envs.Steps(0),
+		s := small.TMazeState{North: envs.Steps(map[bool]int{true: 0, false: 1}[c.south]).Eq(1), Place: envs.Steps(0),
 			Turn: envs.Steps(0), Time: envs.Steps(0)}
 		for i, a := range c.actions {
 			next, obs, reward, terminated, truncated := e.Step(random.New(0), s, envs.Steps(a), p)

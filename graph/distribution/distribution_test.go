@@ -185,11 +185,12 @@ func (v vector) wanted() map[string]oracles.Array {
 // floats returns the numbers of an array.
 var floats = graphtest.Floats
 
-// likeOthers are kinds that are another one but for ops that are elementwise or move elements. Only the long form
+// likeOthers are kinds that are another one but for ops that are elementwise, add or move elements. Only the long form
 // compiles them.
 var likeOthers = map[string]string{"laplace": "normal", "gumbel": "normal", "logistic": "normal",
 	"independent": "normal", "multivariate_normal_diag": "normal", "one_hot_categorical": "categorical",
-	"mixture_diag": "mixture"}
+	"mixture_diag": "mixture", "squashed_normal": "normal", "transformed": "normal", "inverse": "beta",
+	"dirichlet": "beta"}
 
 // Values and gradients are distrax's: in float64 and in float32 on the interpreter, in float32 on XLA, in the short
 // form for one of each kind.

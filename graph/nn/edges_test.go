@@ -2,7 +2,9 @@ package nn_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"xlarun/graph/distribution"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -66,22 +69,30 @@ func init() {
 	}
 }
 
-// Wherever optax's or distrax's value or gradient is finite, ours is, and it is near.
+// Wherever optax's or distrax's value or gradient is finite, ours is, and it is near. The short form compiles each
+// function in one dtype, one after the other.
 func TestExtremeArguments(t *testing.T) {
 	var doc struct{ Cases []edge }
 	require.NoError(t, oracles.Read("testdata/jax_edges.json.gz", &doc))
 	dtypes := map[string]graph.DType{"float32": graph.Float32, "float16": graph.Float16, "bfloat16": graph.BFloat16}
 	type arguments struct{ X, Y *graph.Array }
-	in := make([]arguments, len(doc.Cases))
-	for i, c := range doc.Cases {
-		d := dtypes[c.DType]
-		in[i] = arguments{graph.Float32s(c.X.Float32s()).Convert(d), graph.Float32s(c.Y.Float32s()).Convert(d)}
-	}
+	names := slices.Sorted(maps.Keys(edgeFunctions))
 	for where, backend := range xlatest.Backends(t) {
 		t.Run(where, func(t *testing.T) {
+			cases := doc.Cases
+			if where == "xla" && !long.On() {
+				cases = slices.DeleteFunc(slices.Clone(cases), func(c edge) bool {
+					return c.DType != slices.Sorted(maps.Keys(dtypes))[slices.Index(names, c.Name)%len(dtypes)]
+				})
+			}
+			in := make([]arguments, len(cases))
+			for i, c := range cases {
+				d := dtypes[c.DType]
+				in[i] = arguments{graph.Float32s(c.X.Float32s()).Convert(d), graph.Float32s(c.Y.Float32s()).Convert(d)}
+			}
 			got, err := xlabridge.Jit1(backend, func(in []arguments) [][2]*graph.Array {
 				var out [][2]*graph.Array
-				for i, c := range doc.Cases {
+				for i, c := range cases {
 					f := func(x, y *graph.Array) *graph.Array {
 						return edgeFunctions[c.Name](x, y).Convert(graph.Float32)
 					}
@@ -94,7 +105,7 @@ func TestExtremeArguments(t *testing.T) {
 				return out
 			})(in)
 			require.NoError(t, err)
-			for i, c := range doc.Cases {
+			for i, c := range cases {
 				// Half precision is computed in float32; gradients are rounded to the dtype.
 				tolerance := map[string]float64{"float32": 1e-3, "float16": 2e-3, "bfloat16": 1e-2}[c.DType]
 				largest := map[string]float64{"float32": math.MaxFloat32, "float16": 65504, "bfloat16": 3.3e38}[c.DType]

@@ -129,17 +129,26 @@ func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
 }
 
 // TestBoundsOverAllBits: what is said of a draw holds for all bits of its significand, in compiled programs too: of
-// float64, for all of the upper and of the lower 23 bits. The short form has all draws of float16, and of bfloat16 and
-// float32 some.
+// float64, for all of the upper and of the lower 23 bits. The short form interprets all draws of float16, and compiles
+// some of all but float64.
 func TestBoundsOverAllBits(t *testing.T) {
+	few := []string{"gumbel", "logistic", "uniform of [1e-10 1]", "uniform of [0.3 1.3]", "choice of 300"}
+	checkBounds(t, xlatest.OpenCPU(t, 1), 8, func(d graph.DType, draw string) bool {
+		return long.On() || d != graph.Float64 && slices.Contains(few, draw)
+	})
+	checkBounds(t, &xlabridge.Reference{}, 1, func(d graph.DType, draw string) bool { return d == graph.Float16 })
+}
+
+// checkBounds takes bits of 2²⁰ numbers in each part.
+func checkBounds(t *testing.T, backend xlabridge.Backend, parts int, has func(d graph.DType, draw string) bool) {
+	t.Helper()
 	var names []string
-	const n, parts = 1 << 20, 8
-	check := xlabridge.Jit1(xlatest.OpenCPU(t, 1), func(first *graph.Array) *graph.Array {
+	const n = 1 << 20
+	check := xlabridge.Jit1(backend, func(first *graph.Array) *graph.Array {
 		var wrong []*graph.Array
 		for _, d := range []graph.DType{graph.Float16, graph.BFloat16, graph.Float32, graph.Float64} {
 			for _, b := range boundedDraws() {
-				few := []string{"gumbel", "logistic", "uniform of [1e-10 1]", "uniform of [0.3 1.3]", "choice of 300"}
-				if !long.On() && d != graph.Float16 && (d == graph.Float64 || !slices.Contains(few, b.name)) {
+				if !has(d, b.name) {
 					continue
 				}
 				names = append(names, fmt.Sprintf("%v %s", d, b.name))

@@ -116,6 +116,7 @@ func (w waiting) Step() (run.Metrics, error) {
 // 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
 // number of their devices. The short form compiles the run that has all at once, and interprets the others.
 func TestHostsAreOneRun(t *testing.T) {
+	t.Parallel()
 	server := messageServer(t, "")
 	for _, x := range []struct {
 		name     string
@@ -166,6 +167,7 @@ func TestHostsAreOneRun(t *testing.T) {
 
 // 32.11: a host that joins late has the metrics of all generations.
 func TestAHostJoinsLate(t *testing.T) {
+	t.Parallel()
 	c := smallRun(func(c *Config) { c.Generations = 12 })
 	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
@@ -243,6 +245,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 
 // 32.13: the error of a chunk with two results names the member.
 func TestTheMemberThatDiffers(t *testing.T) {
+	t.Parallel()
 	c := smallRun(nil)
 	c.Join, c.Devices = messageServer(t, "")+"/differs", 1
 	r, err := c.Start(&xlabridge.Reference{})
@@ -312,6 +315,7 @@ func TestNoticesOfAnOutage(t *testing.T) {
 // 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are
 // alive has a name of its own. 32.235: the display has the mean share of the newest generations.
 func TestTheServerGoes(t *testing.T) {
+	t.Parallel()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true}
 	serve := func() *natsserver.Server {
 		s, err := natsserver.NewServer(o)
@@ -364,6 +368,7 @@ func TestTheServerGoes(t *testing.T) {
 
 // 32.26: islands of two processes exchange members by a message server, and write the files of islands.
 func TestIslandsByAMessageServer(t *testing.T) {
+	t.Parallel()
 	server := messageServer(t, "")
 	started := make(chan struct{})
 	var both sync.WaitGroup

@@ -119,26 +119,26 @@ func same(t testing.TB, want, got run.Snapshot, words string) {
 }
 
 // The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and
-// after going on from the middle.
+// after going on from the middle. The short form has no arena; TestGolden of cmd/xlarun has one on two devices.
 func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
-	one, two := started(t, small(), 1), started(t, small(), 2)
-	first := iterations(t, one, 4)
-	half := iterations(t, two, 2)
-	middle := snapshot(t, two)
-	rest := iterations(t, two, 2)
+	c := small()
+	if !long.On() {
+		c.ArenaEvery = 0
+	}
+	one, two := started(t, c, 1), started(t, c, 2)
+	first, end := iterations(t, one, 4), snapshot(t, one)
+	half, middle, rest := iterations(t, two, 2), snapshot(t, two), iterations(t, two, 2)
 	require.Equal(t, first, append(half, rest...))
-	end := snapshot(t, one)
 	same(t, end, snapshot(t, two), "two devices")
 
-	again := started(t, small(), 2)
+	again := started(t, c, 2)
 	require.NoError(t, again.Restore(middle))
 	require.Equal(t, rest, iterations(t, again, 2))
 	same(t, end, snapshot(t, again), "gone on")
 	require.EqualValues(t, 4, snapshot(t, again).Step)
 
-	other := small()
-	other.Seed = 1
-	x := started(t, other, 1)
+	c.Seed = 1
+	x := started(t, c, 1)
 	iterations(t, x, 1)
 	require.NotEqual(t, bytesOf(t, end)["replay.rows"], bytesOf(t, snapshot(t, x))["replay.rows"])
 

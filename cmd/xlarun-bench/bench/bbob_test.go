@@ -104,13 +104,13 @@ func TestBBOBRefuses(t *testing.T) {
 
 // A peer that gives up, or answers what is no answer, ends the comparison with a sentence.
 func TestBBOBPeerFails(t *testing.T) {
-	for _, c := range []struct{ answer, want string }{
-		{"hello", "gave no answer for 2s"},
-		{`{"best": [[1]]}`, "answered with 1 functions, want 24 of 2 runs each"},
+	for _, c := range []struct{ limit, answer, want string }{
+		{"200ms", "hello", "gave no answer for 200ms"},
+		{"10m", `{"best": [[1]]}`, "answered with 1 functions, want 24 of 2 runs each"},
 	} {
 		b := newBed(t)
 		require.NotEqual(t, 0, b.do("bbob", "randomsearch", "--dims", "2", "--populations", "4", "--generations", "1",
-			"--seeds", "2", "--limit", "2s", "--peers", "--peers-python", bbobPython(t, c.answer)))
+			"--seeds", "2", "--limit", c.limit, "--peers", "--peers-python", bbobPython(t, c.answer)))
 		require.Contains(t, b.err.String(), c.want)
 	}
 	b := newBed(t)

@@ -126,7 +126,7 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 		"differs.py": scripted(`{"checks":[1,3]}`, 1),
 		"dies.py":    `echo '{"checks":[1,2]}'; read n; echo the end >&2; exit 1`,
 	})
-	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "3s", "--repeats", "1", "--json"), b.err)
+	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "1s", "--repeats", "1", "--json"), b.err)
 	rows := b.rows(t)
 	require.Len(t, rows, 6)
 	slow := rows[0]
@@ -138,7 +138,7 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 1., slow.ProcessorRatio)
 	require.EqualValues(t, 1000, slow.PeakBytes)
 	require.Equal(t, 2., slow.Needed)
-	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 3s",
+	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 1s",
 		3: "not compute the same",
 		4: "the end"} {
 		require.Contains(t, rows[i].Failed, want)

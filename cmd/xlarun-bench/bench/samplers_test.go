@@ -98,10 +98,10 @@ func TestStudySamplersRefuses(t *testing.T) {
 			c.args)
 		require.Contains(t, b.err.String(), c.want, c.args)
 	}
-	for _, c := range []struct{ answer, want string }{{"hello", "gave no answer for 2s"},
-		{`{"best": [[1]]}`, "answered with 1 studies, want 2 with 1 values each"}} {
+	for _, c := range []struct{ limit, answer, want string }{{"200ms", "hello", "gave no answer for 200ms"},
+		{"10m", `{"best": [[1]]}`, "answered with 1 studies, want 2 with 1 values each"}} {
 		b := newBed(t)
-		require.NotEqual(t, 0, b.do("samplers", "random", "--seeds", "2", "--trials", "1", "--limit", "2s",
+		require.NotEqual(t, 0, b.do("samplers", "random", "--seeds", "2", "--trials", "1", "--limit", c.limit,
 			"--peers", "--peers-python", bbobPython(t, c.answer)))
 		require.Contains(t, b.err.String(), c.want)
 	}

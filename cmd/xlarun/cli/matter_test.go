@@ -201,6 +201,7 @@ func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) 
 // A setting that is accepted does something: it changes the course of a small run, is refused, or stands among those of
 // which the reason is known why it does not.
 func TestEverySettingMatters(t *testing.T) {
+	t.Parallel()
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
 	halves(t, data)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -16,6 +17,10 @@ func TestMain(m *testing.M) {
 	simulated.Main()
 	ramdisk.Use()
 	debug.SetGCPercent(400) // the interpreter's garbage takes a fifth of the time
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // most parallel tests wait
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

@@ -41,8 +41,8 @@ func TestSparse(t *testing.T) {
 		return &xlabridge.Reference{}, nil
 	}
 	halves(t, filepath.Join(b.dir, "set"))
-	status := b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "16", "--density", "0.2",
-		"--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
+	status := b.do("sparse", "--data", "set", "--pop", "2", "--hidden", "32,16", "--steps", "8", "--batch", "16",
+		"--density", "0.2", "--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
 	require.Equal(t, StatusOK, status, "%s", b.err)
 	require.Empty(t, b.err.String())
 	lines := strings.Split(strings.TrimSpace(b.out.String()), "\n")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -129,7 +130,9 @@ func TestRunWithoutAFolder(t *testing.T) {
 
 // TestSlowFilesDoNotKeepTheStateOld (case 27.181): the further files of the first step take 100 ms. The state that an
 // interrupt saved 600 ms later was the first step's, because it was copied again after 50 times as long.
-func TestSlowFilesDoNotKeepTheStateOld(t *testing.T) {
+func TestSlowFilesDoNotKeepTheStateOld(t *testing.T) { synctest.Test(t, slowFilesDoNotKeepTheStateOld) }
+
+func slowFilesDoNotKeepTheStateOld(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	once := sync.OnceFunc(func() { time.Sleep(100 * time.Millisecond) })
@@ -146,6 +149,7 @@ func TestSlowFilesDoNotKeepTheStateOld(t *testing.T) {
 	_, err = session.Run(ctx, o)
 	require.ErrorAs(t, err, new(session.InterruptedError))
 	require.Regexp(t, `the state of step ([2-9]|1\d) is in `, err.Error())
+	time.Sleep(time.Second) // until that step ends
 }
 
 // A run that was interrupted in step 4 goes on from its folder, and writes what the whole run writes.
@@ -244,7 +248,9 @@ func TestFailedRoundsEndTheRun(t *testing.T) {
 
 // The kind's files belong to the saved state, also if an interrupt comes while a round is under way. They were once
 // those of the last checkpoint.
-func TestFilesAreOfTheSavedState(t *testing.T) {
+func TestFilesAreOfTheSavedState(t *testing.T) { synctest.Test(t, filesAreOfTheSavedState) }
+
+func filesAreOfTheSavedState(t *testing.T) {
 	f, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
