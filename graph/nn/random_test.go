@@ -297,6 +297,7 @@ func TestCTCByEnumeration(t *testing.T) {
 			require.Greater(t, got[i], 9e4, i)
 			continue
 		}
-		require.InDelta(t, w, got[i], 1e-9, "case %d: label %v, %d steps, length %d", i, labels[i*n:][:n], counts[i], lengths[i])
+		require.InDelta(t, w, got[i], 1e-9, "case %d: label %v, %d steps, length %d", i, labels[i*n:][:n], counts[i],
+			lengths[i])
 	}
 }

@@ -15,8 +15,8 @@ func Flattened(inner Transform) Transform {
 	return flattened{inner}
 }
 
-// Joined concatenates all leaves of a tree, [numbers]: in their dtype, or if the dtypes differ in float32, in float64 if
-// one of them is.
+// Joined concatenates all leaves of a tree, [numbers]: in their dtype, or if the dtypes differ in float32, in float64
+// if one of them is.
 func Joined(tree any) *graph.Array {
 	leaves := graph.Leaves(tree)
 	if len(leaves) == 0 {
