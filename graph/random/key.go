@@ -126,6 +126,9 @@ func wordsOf(op string, k Key) words {
 		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
 			"graph.VMap", d.Shape())
 	}
+	if op != "random.FoldIn" {
+		graph.ConsumeKey(d)
+	}
 	return words{d.Index(0), d.Index(1)}
 }
 
