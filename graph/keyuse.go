@@ -26,21 +26,21 @@ type KeyUse struct {
 
 // Error implements error.
 func (e *KeyReuseError) Error() string {
-	const split, fold = "split the key with random.Split", "fold a number into it with random.FoldIn"
+	const advice = ": split the key with random.Split, or fold a number into it with random.FoldIn; random.Clone takes " +
+		"it again on purpose"
 	switch {
 	case e.Loop != "" && e.First == e.Second:
 		return fmt.Sprintf("%s: %s: it gets the same key in each turn of the loop at %s, so all turns draw the same "+
 			"numbers: carry a key and split it in each turn, or fold the number of the turn into it with random.FoldIn",
 			e.First.Where, e.First.Function, e.Loop)
 	case e.Loop != "":
-		return fmt.Sprintf("%s: %s: it gets the key that %s at %s got in an earlier turn of the loop at %s: %s, or %s",
-			e.Second.Where, e.Second.Function, e.First.Function, e.First.Where, e.Loop, split, fold)
+		return fmt.Sprintf("%s: %s: it gets the key that %s at %s got in an earlier turn of the loop at %s%s",
+			e.Second.Where, e.Second.Function, e.First.Function, e.First.Where, e.Loop, advice)
 	case e.First == e.Second:
-		return fmt.Sprintf("%s: %s: it is called twice with the same key: %s, or %s", e.First.Where, e.First.Function,
-			split, fold)
+		return fmt.Sprintf("%s: %s: it is called twice with the same key%s", e.First.Where, e.First.Function, advice)
 	}
-	return fmt.Sprintf("%s: %s: it gets the key that %s at %s got before: %s, or %s", e.Second.Where,
-		e.Second.Function, e.First.Function, e.First.Where, split, fold)
+	return fmt.Sprintf("%s: %s: it gets the key that %s at %s got before%s", e.Second.Where, e.Second.Function,
+		e.First.Function, e.First.Where, advice)
 }
 
 // ErrorCode is the error's code in a line of JSON.
@@ -58,7 +58,7 @@ type keyCheck struct {
 	done    int     // events of outside that were examined
 	found   keyFinds
 	depth   int // of the stack of the function
-	last    int // number of the last use
+	last    int // number of the last use or clone
 }
 
 // keyBody is a function that was traced, with what it gets and what consumed keys in it. Its arrays are those that it
@@ -156,6 +156,16 @@ func ConsumeKey(key *Array) {
 	c.last++
 	b := c.body()
 	b.events = append(b.events, keyEvent{use: &keyUse{c.last, key, c.stack()}})
+}
+
+// CloneKey is random.Clone for a key's words.
+func CloneKey(key *Array) *Array {
+	c := keyCheckHere()
+	if c == nil {
+		return key
+	}
+	c.last++
+	return apply1(op("stop_gradient"), stopAttrs{clone: c.last}, key)
 }
 
 // mostFrames bounds the frames of a stack that are read.
@@ -338,18 +348,23 @@ func (t keyTurn) and(u keyTurn) (loop string, both bool) {
 	return "", true
 }
 
-// describe names two uses such that they can be told apart.
+// describe names two uses by their lines. Where these are the same the first lines around that differ tell them apart.
 func describe(a, b *keyUse) (KeyUse, KeyUse) {
 	x, y := a.lines(), b.lines()
-	n := 1
-	for a != b && n < min(len(x), len(y)) && slices.Equal(x[:n], y[:n]) {
+	n := 0
+	for n < min(len(x), len(y))-1 && x[n] == y[n] {
 		n++
 	}
-	if slices.Equal(x, y) {
-		n = min(n, 2)
-	}
 	where := func(lines []string) string {
-		return strings.Join(lines[:min(n, len(lines))], ", called at ")
+		switch {
+		case len(lines) == 0:
+			return "an unknown line"
+		case a == b || n == 0:
+			return lines[0]
+		case slices.Equal(x, y):
+			return lines[0] + ", called at " + lines[1]
+		}
+		return lines[0] + ", called at " + lines[n]
 	}
 	return KeyUse{a.function(), where(x)}, KeyUse{b.function(), where(y)}
 }

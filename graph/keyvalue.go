@@ -196,6 +196,13 @@ func (f *keyFrame) compute(n *Node) {
 		}
 	}
 	switch name := n.Op.Name; {
+	case name == "stop_gradient" && n.Attrs.(stopAttrs).clone > 0:
+		from := f.value(n.Inputs[0]).digest
+		each(func(int) keyValue {
+			v := keyValue{n.Outs[0].shape, digestOf(from, uint64(n.Attrs.(stopAttrs).clone), addressOf(f)), nil}
+			return exactKeyValue(v.tensor())
+		})
+		return
 	case name == "optimization_barrier", name == "stop_gradient":
 		each(func(i int) keyValue { return f.value(n.Inputs[i]) })
 		return
@@ -231,9 +238,11 @@ func (f *keyFrame) compute(n *Node) {
 		for i, v := range in {
 			tensors[i] = v.tensor()
 		}
-		outs := n.eval(tensors, new(interpreter))
-		each(func(i int) keyValue { return exactKeyValue(outs[i]) })
-		return
+		if n.readsInside(tensors) {
+			outs := n.eval(tensors, new(interpreter))
+			each(func(i int) keyValue { return exactKeyValue(outs[i]) })
+			return
+		}
 	}
 	parts := []uint64{addressOf(n)}
 	if !n.Op.distinct && !n.Op.effect { // a copy of the node in another function gives the same
@@ -315,6 +324,29 @@ func (n *Node) computedForKeys() bool {
 		}
 	}
 	return size <= mostKeyElements
+}
+
+// readsInside reports whether a node finds what it looks up. What lies outside, such as the row of a turn that does not
+// take place, would be moved to the last row: a key that others have, too.
+func (n *Node) readsInside(in []*Tensor) bool {
+	most := func(int) int { return slices.Max(in[0].Shape.Dims) - 1 }
+	switch n.Op.Name {
+	case "dynamic_slice":
+		most = func(input int) int {
+			return in[0].Shape.Dims[input-1] - n.Attrs.(sizesAttrs).sizes[input-1]
+		}
+	case "gather":
+	default:
+		return true
+	}
+	for i, t := range in[1:] {
+		for k := range t.V {
+			if t.I(k) < 0 || t.I(k) > int64(most(i+1)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // addressOf stands for what p points to.

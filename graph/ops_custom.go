@@ -40,7 +40,10 @@ var _ = register(&Op{
 
 // stopAttrs: unused says that the value is computed with and then dropped, as in lanes that take another branch: a
 // cotangent that comes back there, NaN perhaps, means nothing.
-type stopAttrs struct{ unused bool }
+type stopAttrs struct {
+	unused bool
+	clone  int // see CloneKey
+}
 
 // StopGradient returns v unchanged; derivatives take it for a constant.
 func StopGradient[T any](v T) T {

@@ -50,7 +50,7 @@ func ChoiceOf(key Key, x *graph.Array, axis int, opts ...Option) *graph.Array {
 
 func choose(op string, key Key, n int, opts []Option) *graph.Array {
 	o := readOptions(op, opts)
-	w := wordsOf(op, key)
+	checkKey(op, key)
 	k := product(o.dims)
 	switch {
 	case n <= 0:
@@ -59,10 +59,10 @@ func choose(op string, key Key, n int, opts []Option) *graph.Array {
 		tooMany(op, k, n)
 	}
 	if o.p != nil {
-		return chooseWeighted(op, w, n, o)
+		return chooseWeighted(op, wordsOf(op, key), n, o)
 	}
 	if o.distinct {
-		order := shuffle(w, graph.Iota(n), 0)
+		order := shuffle(wordsOf(op, key), graph.Iota(n), 0)
 		return graph.SliceAxis(order, 0, 0, k).Reshape(o.dims...)
 	}
 	return Randint(key, graph.ShapeOf(graph.Int32, o.dims...), 0, n)

@@ -160,6 +160,10 @@ var keyUses = []struct {
 			return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
 		})(random.Split(k, 4))
 	}, "in each turn of the loop"},
+	{"two draws with a clone", func(k key) any {
+		k = random.Clone(k)
+		return g.Add(draw(k), draw(k))
+	}, "random.Normal"},
 	{"Categorical after Dropout", func(k key) any {
 		x := nn.Dropout(k, g.Ones(f32(4)), .5)
 		return random.Categorical(k, x, -1)
@@ -217,6 +221,18 @@ var keyUses = []struct {
 		last, keys := g.Scan(func(k key, _ g.None) (key, key) { return random.Split2(k) }, k, g.None{}, g.Length(4))
 		return []*g.Array{draw(last), g.VMap(draw)(keys)}
 	}, ""},
+	{"rows of a loop of one turn", func(k key) any {
+		keys := random.Split(k, 1)
+		return g.While(func(c keyed) *g.Array { return c.X.Lt(1).All() }, func(c keyed) keyed {
+			i := c.X.Index(0).Convert(g.Int32)
+			row := key{g.DynamicIndex(keys.Data, i, 0)}
+			return keyed{c.Key, c.X.Add(1).Add(draw(row).Mul(0))}
+		}, keyed{k, g.Zeros(f32(3))})
+	}, ""},
+	{"the same numbers on purpose", func(k key) any {
+		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) },
+			draw(k))
+	}, ""},
 	{"branches", func(k key) any {
 		first, second := random.Split2(k)
 		return g.Cond(draw(first).Sum().Gt(0), func() *g.Array { return draw(second) },
@@ -255,7 +271,7 @@ var keyUses = []struct {
 	{"every distribution", func(k key) any {
 		keys := random.SplitN(k, 12)
 		return []*g.Array{random.Gamma(keys[0], f32(2), 2.), random.Beta(keys[1], f32(2), 2., 3.),
-			random.Binomial(keys[2], f32(2), 9, .5), random.Poisson(keys[3], g.ShapeOf(g.Int32, 2), 3.),
+			random.Binomial(keys[2], f32(2), 9, .5), random.Poisson(keys[3], 3., 2),
 			random.T(keys[4], f32(2), 3.), random.F(keys[5], f32(2), 3., 4.), random.Ball(keys[6], f32(2, 3), 2.),
 			random.Permutation(keys[7], 5), random.Choice(keys[8], 5),
 			random.DoubleSidedMaxwell(keys[9], f32(2), 0, 1), random.Wald(keys[10], f32(2), 1.),
@@ -282,7 +298,6 @@ func TestCheckKeys(t *testing.T) {
 			var reuse *random.KeyReuseError
 			require.True(t, errors.As(err, &reuse), "%s, %s: %v", c.name, form, err)
 			require.ErrorContains(t, err, c.want, "%s, %s", c.name, form)
-			t.Log(c.name, form, err)
 		}
 	}
 }
