@@ -164,6 +164,9 @@ func CloneKey(key *Array) *Array {
 	if c == nil {
 		return key
 	}
+	if t := currentTrace(); t != nil && key.scope == nil {
+		key = t.cur.use(key) // each turn of a loop has a clone of its own
+	}
 	c.last++
 	return apply1(op("stop_gradient"), stopAttrs{clone: c.last}, key)
 }

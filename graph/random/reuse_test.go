@@ -9,6 +9,8 @@ import (
 	g "xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 type key = random.Key
@@ -289,6 +291,14 @@ func TestCheckKeys(t *testing.T) {
 					require.NoError(t, err)
 				})
 			},
+			"in a function that is traced": func() (err error) {
+				_, traced := g.Trace("f", func(k key) any {
+					err = random.CheckKeys(func() { c.f(k) })
+					return k
+				}, random.New(5))
+				require.NoError(t, traced)
+				return err
+			},
 		} {
 			err := check()
 			if c.want == "" {
@@ -298,6 +308,67 @@ func TestCheckKeys(t *testing.T) {
 			var reuse *random.KeyReuseError
 			require.True(t, errors.As(err, &reuse), "%s, %s: %v", c.name, form, err)
 			require.ErrorContains(t, err, c.want, "%s, %s", c.name, form)
+			require.Regexp(t, `^reuse_test.go:\d+`, reuse.First.Where)
+			require.Regexp(t, `^reuse_test.go:\d+`, reuse.Second.Where)
 		}
 	}
+}
+
+// A program consumes keys each time it is called, on the interpreter as on a device.
+func TestCheckKeysOfPrograms(t *testing.T) {
+	client := xlatest.OpenCPU(t, 1)
+	for name, c := range map[string]struct {
+		calls func(f func(key) (*g.Array, error)) error
+		want  string
+	}{
+		"one key twice": {func(f func(key) (*g.Array, error)) error {
+			_, first := f(random.New(1))
+			_, second := f(random.New(1))
+			return errors.Join(first, second)
+		}, "random.Normal: it is called twice with the same key"},
+		"a draw and a call": {func(f func(key) (*g.Array, error)) error {
+			k := random.New(1)
+			random.Bits(k, g.Uint8, 3)
+			_, err := f(k)
+			return err
+		}, "random.Normal: it gets the key that random.Bits at reuse_test.go"},
+		"two keys": {func(f func(key) (*g.Array, error)) error {
+			_, first := f(random.New(1))
+			_, second := f(random.New(2))
+			return errors.Join(first, second)
+		}, ""},
+		"traced only": {func(f func(key) (*g.Array, error)) error {
+			for range 2 {
+				if _, err := g.Trace("f", draw, random.New(1)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, ""},
+	} {
+		for backend, f := range map[string]func() func(key) (*g.Array, error){
+			"reference": func() func(key) (*g.Array, error) { return xlabridge.Jit1(&xlabridge.Reference{}, draw) },
+			"xla":       func() func(key) (*g.Array, error) { return xlabridge.Jit1(client, draw) },
+		} {
+			var ran error
+			err := random.CheckKeys(func() { ran = c.calls(f()) })
+			require.NoError(t, ran)
+			if c.want == "" {
+				require.NoError(t, err, "%s, %s", name, backend)
+			} else {
+				require.ErrorContains(t, err, c.want, "%s, %s", name, backend)
+			}
+		}
+	}
+}
+
+// An error that leaves the function comes back, also inside of another check.
+func TestCheckKeysOfAFunctionThatFails(t *testing.T) {
+	err := random.CheckKeys(func() {
+		k := random.New(1)
+		draw(k)
+		require.ErrorContains(t, random.CheckKeys(func() { g.Map(draw, key{g.Zeros(f32())}) }), "Scan")
+		require.NoError(t, random.CheckKeys(func() { draw(k) }))
+	})
+	require.NoError(t, err)
 }

@@ -179,7 +179,9 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 }
 
 // shapeOf is a tree with the shapes of f's results.
-func shapeOf[R any](f func(tile *graph.Array) R) R { return graph.EvalShape(func() R { return f(zero()) }) }
+func shapeOf[R any](f func(tile *graph.Array) R) R {
+	return graph.EvalShape(func() R { return f(zero()) })
+}
 
 // Count returns the number of a device's tiles, i32[]: the value of the program's input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
