@@ -57,7 +57,7 @@ func CheckSteps(env envs.Environment, steps int) error {
 		if err == nil {
 			err = inRange(c.params)
 		}
-		for _, check := range []func() error{c.keys, c.lives, c.repeats, c.vmaps, c.ownParameters, c.draws} {
+		for _, check := range []func() error{c.lives, c.keys, c.repeats, c.vmaps, c.ownParameters, c.draws} {
 			if err == nil {
 				err = check()
 			}
