@@ -56,7 +56,7 @@ var (
 type keyCheck struct {
 	outside keyBody // what no traced function does
 	done    int     // events of outside that were examined
-	found   keyFinds
+	found   [keyTrials]keyFinds
 	depth   int // of the stack of the function
 	last    int // number of the last use or clone
 }
@@ -220,10 +220,20 @@ func (p *Program) Running(args []*Array) {
 	}
 }
 
+// keyTrials is how often the keys of a function are computed, each time with other numbers for what is not known. Keys
+// that are the same in all of them do not depend on such numbers.
+const keyTrials = 8
+
 // keyFinds holds, for the words of each key, who consumed it.
 type keyFinds struct {
 	by    map[[2]uint32][]keyTurn
-	reuse []*KeyReuseError
+	reuse []keyReuse
+}
+
+// keyReuse is two uses of a key, in the order of the program.
+type keyReuse struct {
+	first, second *keyUse
+	loop          string // see KeyReuseError
 }
 
 // keyTurn is one run of a use.
@@ -241,44 +251,67 @@ type keyStep struct {
 
 // examine finds the keys that the events outside of traced functions consume. Programs that nothing has run are left.
 func (c *keyCheck) examine() {
-	outside := newKeyFrame(nil, nil)
-	for ; c.done < len(c.outside.events); c.done++ {
-		e := c.outside.events[c.done]
-		if e.body == nil || e.body.kind != keysInProgram {
-			c.found.event(e, outside, nil)
-		} else if e.args != nil {
-			f := outside.inside(e.body)
-			f.bindAll(e.body.own(), func(i int) keyValue { return outside.value(e.args[i]) })
-			c.found.events(e.body, f, nil)
+	for trial := range c.found {
+		outside := newKeyFrame(nil, nil, trial)
+		for _, e := range c.outside.events[c.done:] {
+			if e.body == nil || e.body.kind != keysInProgram {
+				c.found[trial].event(e, outside, nil)
+			} else if e.args != nil {
+				f := outside.inside(e.body)
+				f.bindAll(e.body.own(), func(i int) keyValue { return outside.value(e.args[i]) })
+				c.found[trial].events(e.body, f, nil)
+			}
 		}
 	}
+	c.done = len(c.outside.events)
 }
 
 // errors is what was found.
 func (c *keyCheck) errors() error {
 	c.examine()
-	finds := []*keyFinds{&c.found}
+	found := reusedIn(c.found)
 	for _, e := range c.outside.events {
 		if b := e.body; b != nil && b.kind == keysInProgram && !b.ran && b.graph != nil {
-			one := &keyFinds{}
-			one.events(b, newKeyFrame(nil, nil).inside(b), nil)
-			finds = append(finds, one)
+			var one [keyTrials]keyFinds
+			for trial := range one {
+				one[trial].events(b, newKeyFrame(nil, nil, trial).inside(b), nil)
+			}
+			found = append(found, reusedIn(one)...)
 		}
 	}
 	var errs []error
 	known := map[KeyReuseError]bool{}
-	for _, f := range finds {
-		for _, e := range f.reuse {
-			if !known[*e] {
-				known[*e] = true
-				errs = append(errs, e)
-			}
+	for _, r := range found {
+		e := KeyReuseError{Loop: r.loop}
+		if e.First, e.Second = describe(r.first, r.second); !known[e] {
+			known[e] = true
+			errs = append(errs, &e)
 		}
 	}
 	if len(errs) == 1 {
 		return errs[0]
 	}
 	return errors.Join(errs...)
+}
+
+// reusedIn lists what all trials found, for each second use the first before it.
+func reusedIn(trials [keyTrials]keyFinds) (out []keyReuse) {
+	seen := map[keyReuse]int{} // the number of trials that found it, in turn
+	for i, t := range trials {
+		for _, r := range t.reuse {
+			if seen[r] == i {
+				seen[r]++
+			}
+		}
+	}
+	second := map[*keyUse]bool{}
+	for _, r := range trials[0].reuse {
+		if seen[r] == len(trials) && !second[r.second] {
+			second[r.second] = true
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // events runs what happens in a body, whose frame is f.
@@ -325,10 +358,7 @@ func (k *keyFinds) consume(t keyTurn, key *Tensor) {
 	}
 	for _, before := range k.by[words] {
 		if loop, reused := before.and(t); reused {
-			e := &KeyReuseError{Loop: loop}
-			e.First, e.Second = describe(before.use, t.use)
-			k.reuse = append(k.reuse, e)
-			break
+			k.reuse = append(k.reuse, keyReuse{before.use, t.use, loop})
 		}
 	}
 	k.by[words] = append(k.by[words], t)

@@ -71,14 +71,15 @@ func (v keyValue) at(axis, i int) keyValue {
 
 // keyFrame is one run of a body: the values of its arrays, computed when they are asked for.
 type keyFrame struct {
+	trial  int
 	around *keyFrame // of the body around
 	scope  *scope
 	bound  map[*Array]func() keyValue // parameters
 	values map[*Array]keyValue
 }
 
-func newKeyFrame(around *keyFrame, s *scope) *keyFrame {
-	return &keyFrame{around, s, map[*Array]func() keyValue{}, map[*Array]keyValue{}}
+func newKeyFrame(around *keyFrame, s *scope, trial int) *keyFrame {
+	return &keyFrame{trial, around, s, map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 }
 
 func (f *keyFrame) bindAll(params []*Array, value func(i int) keyValue) {
@@ -92,7 +93,7 @@ func (b *keyBody) own() []*Array { return b.graph.Params[len(b.captured):] }
 
 // inside is a frame of b, a body in that of f.
 func (f *keyFrame) inside(b *keyBody) *keyFrame {
-	in := newKeyFrame(f, b.scope)
+	in := newKeyFrame(f, b.scope, f.trial)
 	in.bindAll(b.graph.Params[:len(b.captured)], func(i int) keyValue { return f.value(b.captured[i]) })
 	return in
 }
@@ -169,21 +170,21 @@ func (f *keyFrame) value(a *Array) keyValue {
 	data := a.data
 	a.mu.Unlock()
 	if a.node == nil || data != nil && a.Size() <= mostKeyElements {
-		home.values[a] = leafKeyValue(a, data)
+		home.values[a] = f.leaf(a, data)
 	} else {
 		home.compute(a.node)
 	}
 	return home.values[a]
 }
 
-// leafKeyValue is the value of an array that no op makes; that of a parameter is arbitrary.
-func leafKeyValue(a *Array, data Data) keyValue {
+// leaf is the value of an array that no op makes; that of a parameter is arbitrary.
+func (f *keyFrame) leaf(a *Array, data Data) keyValue {
 	if data != nil && a.Size() <= mostKeyElements {
 		if t, err := ToTensor(a); err == nil {
 			return exactKeyValue(t)
 		}
 	}
-	return keyValue{shape: a.shape, digest: addressOf(a)}
+	return keyValue{shape: a.shape, digest: digestOf(addressOf(a), uint64(f.trial))}
 }
 
 // compute finds the results of a node.
@@ -244,7 +245,7 @@ func (f *keyFrame) compute(n *Node) {
 			return
 		}
 	}
-	parts := []uint64{addressOf(n)}
+	parts := []uint64{addressOf(n), uint64(f.trial)}
 	if !n.Op.distinct && !n.Op.effect { // a copy of the node in another function gives the same
 		h := fnv.New64a()
 		_, _ = h.Write(appendAttrs([]byte(n.Op.Name), n.Attrs))
@@ -290,7 +291,7 @@ func (f *keyFrame) computeScan(n *Node, each func(value func(i int) keyValue)) {
 			return turns[len(turns)-1].value(b.graph.Results[i])
 		}
 		s := n.Outs[i].shape
-		digests := []uint64{addressOf(n), uint64(i)}
+		digests := []uint64{addressOf(n), uint64(i), uint64(f.trial)}
 		rows := make([]*Tensor, len(turns))
 		for k, t := range turns {
 			row := t.value(b.graph.Results[i])

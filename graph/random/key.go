@@ -127,15 +127,20 @@ func split(k Key) words { return words{k.Data.Index(0), k.Data.Index(1)} }
 
 // checkKey refuses what is not one key.
 func checkKey(op string, k Key) {
-	d := k.Data
-	switch {
+	checkKeys(op, k)
+	if d := k.Data; d.Rank() > 1 {
+		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
+			"graph.VMap", d.Shape())
+	}
+}
+
+// checkKeys refuses what is not a key or a batch of them.
+func checkKeys(op string, k Key) {
+	switch d := k.Data; {
 	case d == nil:
 		graph.Throw(op, "got a key without data: make one with random.New")
 	case d.DType() != graph.Uint32 || d.Rank() == 0 || d.Dim(-1) != 2:
 		graph.Throw(op, "got a key of %s, want u32[2]: make one with random.New", d.Shape())
-	case d.Rank() > 1:
-		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
-			"graph.VMap", d.Shape())
 	}
 }
 

@@ -5,9 +5,10 @@ import "xlarun/graph"
 // KeyReuseError says that two draws, or a draw and a split, consumed one key.
 type KeyReuseError = graph.KeyReuseError
 
-// Clone returns the same key. CheckKeys counts it as another one: use it where the same numbers are to be drawn again.
+// Clone returns the same key, or batch of keys. CheckKeys counts it as another one: use it where the same numbers are to
+// be drawn again on purpose.
 func Clone(key Key) Key {
-	checkKey("random.Clone", key)
+	checkKeys("random.Clone", key)
 	return Key{graph.CloneKey(key.Data)}
 }
 

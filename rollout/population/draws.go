@@ -43,7 +43,7 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 			I    *graph.Array
 			Rows any
 		}
-		rows := ZeroRows(t.Total()+1, tileOf(keys, zero()))
+		rows := ZeroRows(t.Total()+1, shapeOf(func(i *graph.Array) any { return tileOf(keys, i) }))
 		end := graph.While(func(c loop) *graph.Array {
 			return c.I.Lt(turns(perDevice.Mul(t.Devices), t.Total()))
 		}, func(c loop) loop {
