@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-func full(d g.DType, x float64) *g.Array { return g.Of(x).Convert(d) }
+func full(d g.DType, x float64) *g.Array { return g.Float64s([]float64{x}).Index(0).Convert(d) }
 
 // Where erf is flat, draws from a truncated normal distribution follow it still: the largest distance between their
 // distribution and erfc's is that of random numbers (Kolmogorov and Smirnov, at 1 %). JAX draws the bound alone.
