@@ -26,8 +26,8 @@ type KeyUse struct {
 
 // Error implements error.
 func (e *KeyReuseError) Error() string {
-	const advice = ": split the key with random.Split, or fold a number into it with random.FoldIn; random.Clone takes " +
-		"it again on purpose"
+	const advice = ": split the key with random.Split, or fold a number into it with random.FoldIn; random.Clone " +
+		"takes it again on purpose"
 	switch {
 	case e.Loop != "" && e.First == e.Second:
 		return fmt.Sprintf("%s: %s: it gets the same key in each turn of the loop at %s, so all turns draw the same "+

@@ -80,7 +80,8 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		}
 		return false
 	})
-	p = &Program{traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results),
+	p = &Program{traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
+		Outputs:  shapesOf(g.Results),
 		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {

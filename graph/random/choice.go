@@ -25,8 +25,8 @@ func WithoutReplacement() Option { return func(o *options) { o.distinct = true }
 
 // Weights gives each candidate a probability in proportion to p, an array of one axis. They need not add up to 1, and
 // their sum may be more than the dtype holds. 16-bit floats are drawn as float32. A candidate of weight 0 is never
-// drawn, unless all are, or more are drawn WithoutReplacement than have weight. A negative weight or NaN counts as 0. If
-// weights are +Inf, these candidates have equal probabilities and the others none.
+// drawn, unless all are, or more are drawn WithoutReplacement than have weight. A negative weight or NaN counts as 0.
+// If weights are +Inf, these candidates have equal probabilities and the others none.
 func Weights(p *graph.Array) Option { return func(o *options) { o.p = p } }
 
 func readOptions(op string, opts []Option) options {

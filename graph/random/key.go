@@ -1,6 +1,7 @@
 // Package random draws random numbers inside graphs: keys, and distributions over keys. There is no hidden state. A
 // draw is a pure function of its key, so the same key gives the same numbers on every backend, under graph.VMap (one
-// key a lane) and in graph.Scan (a key in the carry or the inputs). Never use one key for two draws: split it first. CheckKeys finds where one is.
+// key a lane) and in graph.Scan (a key in the carry or the inputs). Never use one key for two draws: split it first.
+// CheckKeys finds where one is.
 //
 //	key := random.New(42)
 //	k1, k2 := random.Split2(key)

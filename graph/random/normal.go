@@ -41,7 +41,8 @@ func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array 
 }
 
 // normalTail draws between bounds that are both beyond least, or both below -least. The probability to be beyond x is
-// that to be beyond the nearer bound a, times exp(-e): x is nearly the root of a² + 2e, and Newton's method leads there.
+// that to be beyond the nearer bound a, times exp(-e): x is nearly the root of a² + 2e, from where Newton's method
+// leads to it.
 func (w words) normalTail(s graph.Shape, lo, hi *graph.Array, least float64) *graph.Array {
 	wide := s
 	if graph.ItemSize(s.DType) < 4 {

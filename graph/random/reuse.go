@@ -5,8 +5,8 @@ import "xlarun/graph"
 // KeyReuseError says that two draws, or a draw and a split, consumed one key.
 type KeyReuseError = graph.KeyReuseError
 
-// Clone returns the same key, or batch of keys. CheckKeys counts it as another one: use it where the same numbers are to
-// be drawn again on purpose.
+// Clone returns the same key, or batch of keys. CheckKeys counts it as another one: use it where the same numbers are
+// to be drawn again on purpose.
 func Clone(key Key) Key {
 	checkKeys("random.Clone", key)
 	return Key{graph.CloneKey(key.Data)}
@@ -25,10 +25,12 @@ func Clone(key Key) Key {
 //   - Of the branches of Cond and Switch only one runs: they may consume one key. A branch and what comes after it may
 //     not.
 //   - The lanes of VMap may share a key: noise that all members share is used on purpose. The first lane is checked.
+//   - Keys that are the same only for some values of what is not known, such as the arguments of a function that is
+//     traced, are not reported. A draw counts also where nothing uses its numbers.
 //   - A derivative counts as one call of its function.
 //   - A program (Trace, Jit) counts each time it is called. One that is only traced is checked on its own, with
 //     arguments of which nothing is known.
 //
-// It sees what f calls on its own goroutine, and of a Jit what is traced meanwhile. Use Clone to consume a key twice on
-// purpose.
+// It sees what f calls on its own goroutine, and of programs those that are traced meanwhile. Use Clone to consume a
+// key twice on purpose.
 func CheckKeys(f func()) error { return graph.CheckKeys(f) }
