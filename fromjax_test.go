@@ -67,7 +67,7 @@ var fromJAX = []section{
 		{"jax.lax.stop_gradient", graph.StopGradient[array], ""},
 		{"shard_map", xlabridge.ShardMap[array, array], "graph.ShardMap is the same on one device, open to every " +
 			"transform"},
-		{"eval_shape", graph.Trace[array, array], "the program: shapes of its outputs, text, graph"},
+		{"eval_shape", graph.EvalShape[array], "of a function without arguments, which takes them from around it"},
 		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter; in a Cond that VMap maps, " +
 			"for both branches"},
 		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
@@ -279,7 +279,9 @@ var fromJAX = []section{
 	}},
 	{"Random numbers", "jax.random", []counterpart{
 		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"},
-		{"fold_in", random.FoldIn, ""}, {"bits", random.Bits, ""},
+		{"fold_in", random.FoldIn, ""}, {"clone", random.Clone, ""},
+		{"jax.debug_key_reuse", random.CheckKeys, "of what a function calls; its errors name both places"},
+		{"bits", random.Bits, ""},
 		{"uniform", random.Uniform, ""}, {"normal", random.Normal, ""}, {"truncated_normal", random.TruncatedNormal,
 			""}, {"randint", random.Randint, ""},
 		{"bernoulli", random.Bernoulli, ""}, {"categorical", random.Categorical, "option Draws"},
@@ -437,7 +439,7 @@ var notHere = []elsewhere{
 		"collapse reduce_xor conv conv_with_general_padding scatter_add scatter_max scatter_min scatter_mul"},
 		"jax.lax",
 		"graph.Convert, DynamicSlice, Select, SortKV, MergeAxes, ReduceXor, Conv, Scatter"},
-	{counterpart{jax: "key_data key_impl key_dtype wrap_key_data clone"}, "jax.random", "the field Data of random.Key"},
+	{counterpart{jax: "key_data key_impl key_dtype wrap_key_data"}, "jax.random", "the field Data of random.Key"},
 	{counterpart{jax: "all flatten_with_path leaves_with_path map_with_path reduce structure unflatten"}, "jax.tree",
 		"graph.Flatten, and the methods of graph.Tree"},
 	{counterpart{jax: "apply init init_with_output compact nowrap jit jvp vjp grad value_and_grad vmap scan cond " +

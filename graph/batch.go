@@ -119,6 +119,7 @@ func vmapCall(args []any, opts []VMapOption, f func(args []any) any) any {
 	b := &batching{size: size, axis: c.name, last: c.last}
 	var outTree *Tree
 	g, captured := buildGraph(shapes, []*axis{{name: c.name, size: size}}, func(params []*Array) (outs []*Array) {
+		watchKeys(keyBody{kind: keysInLanes, args: leaves, axes: dims})
 		outs, outTree = Flatten(f(tree.Unflatten(params).([]any)))
 		return outs
 	})

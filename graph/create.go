@@ -4,15 +4,18 @@ import "slices"
 
 // Full is an array of one value. A Go number that the dtype does not hold is an error: an integer of an integer or a
 // float dtype, and any number beyond the range. Other numbers are rounded, as 0.1 is.
-func Full(s Shape, value any) *Array {
+func Full(s Shape, value any) *Array { return full("Full", s, value) }
+
+// full is Full under the name of the function that was called.
+func full(name string, s Shape, value any) *Array {
 	for _, d := range s.Dims {
 		if d < 0 {
-			throw("Full", "got the shape %s; want sizes of at least 0", s)
+			throw(name, "got the shape %s; want sizes of at least 0", s)
 		}
 	}
-	v, sc := operand("Full", value)
+	v, sc := operand(name, value)
 	if v == nil {
-		v = sc.exactly("Full", s.DType)
+		v = sc.exactly(name, s.DType)
 	}
 	return BroadcastTo(Convert(v, s.DType), s.Dims...)
 }
@@ -30,7 +33,7 @@ func ZerosLike(x *Array) *Array { return Zeros(x.shape) }
 func OnesLike(x *Array) *Array { return Ones(x.shape) }
 
 // FullLike has x's shape.
-func FullLike(x *Array, value any) *Array { return Full(x.shape, value) }
+func FullLike(x *Array, value any) *Array { return full("FullLike", x.shape, value) }
 
 // Scalar is a number or a bool as an array without axes. Without a dtype it is float32, and bool for a bool.
 func Scalar(v any, dtype ...DType) *Array {
@@ -41,7 +44,7 @@ func Scalar(v any, dtype ...DType) *Array {
 	if _, ok := v.(bool); ok {
 		usual = Bool
 	}
-	return Full(Shape{DType: append(dtype, usual)[0]}, v)
+	return full("Scalar", Shape{DType: append(dtype, usual)[0]}, v)
 }
 
 // Eye is the n x n identity matrix.

@@ -88,6 +88,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	}
 	shapes := shapesOf(leaves)
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
+		watchKeys(keyBody{args: leaves})
 		trips := Scalar(0, Int32)
 		outs := whileLoop("", func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
 			func(c []*Array) []*Array {
@@ -96,6 +97,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 		return outs[1:]
 	})
 	scan, scanCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
+		watchKeys(keyBody{kind: keysUnused})
 		return boundedScan(test, turn, p, maxTrips)
 	})
 	k := len(leaves)

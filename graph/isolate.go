@@ -26,8 +26,9 @@ func Isolate[C, G any](positive *Array, carry C, given G, f func(C, G) C) C {
 		Given G
 	}
 	end := loop{Scalar(0, Int32), carry}
-	return While(func(l loop) *Array { return Lt(l.I, Min(positive, 1)) }, func(l loop) loop {
+	return as[loop](while("", 1, func(l any) *Array { return Lt(as[loop](l).I, Min(positive, 1)) }, func(c any) any {
+		l := as[loop](c)
 		// Once keeps the compiler from hoisting operations on given out of the loop.
 		return loop{Add(l.I, 1), f(l.Carry, Once(turn{l.I, given}).Given)}
-	}, end).Carry
+	}, end)).Carry
 }

@@ -112,6 +112,11 @@ func NanToNum(x *Array, values ...float64) *Array {
 	}
 	with := []float64{0, largest[x.DType()], -largest[x.DType()]}
 	copy(with, values)
-	x = Select(Eq(x, math.Inf(1)), with[1], Select(Eq(x, math.Inf(-1)), with[2], x))
-	return Select(IsNaN(x), with[0], x)
+	var by [3]*Array
+	for i, v := range with {
+		_, s := operand("NanToNum", v)
+		by[i] = s.exactly("NanToNum", x.DType())
+	}
+	x = Select(Eq(x, math.Inf(1)), by[1], Select(Eq(x, math.Inf(-1)), by[2], x))
+	return Select(IsNaN(x), by[0], x)
 }

@@ -40,7 +40,10 @@ var _ = register(&Op{
 
 // stopAttrs: unused says that the value is computed with and then dropped, as in lanes that take another branch: a
 // cotangent that comes back there, NaN perhaps, means nothing.
-type stopAttrs struct{ unused bool }
+type stopAttrs struct {
+	unused bool
+	clone  int // see CloneKey
+}
 
 // StopGradient returns v unchanged; derivatives take it for a constant.
 func StopGradient[T any](v T) T {
@@ -74,6 +77,7 @@ func Checkpoint[A, R any](f func(A) R) func(A) R {
 		leaves, tree := Flatten(a)
 		var outTree *Tree
 		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) (outs []*Array) {
+			watchKeys(keyBody{args: leaves})
 			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
@@ -182,11 +186,13 @@ func CustomJvp[A, R any](f func(A) R, jvp func(a, t A) (R, R)) func(A) R {
 		shapes := shapesOf(leaves)
 		var outTree *Tree
 		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			watchKeys(keyBody{args: leaves})
 			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomJvp", "function", fc)
 		dg, dc := buildGraph(slices.Concat(shapes, shapes), nil, func(p []*Array) []*Array {
+			watchKeys(keyBody{kind: keysUnused})
 			r, t := jvp(unflattenAs[A](tree, p[:len(shapes)]), unflattenAs[A](tree, p[len(shapes):]))
 			ro, rt := Flatten(r)
 			to, tt := Flatten(t)
@@ -241,11 +247,13 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		shapes := shapesOf(leaves)
 		var outTree, resTree *Tree
 		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			watchKeys(keyBody{args: leaves})
 			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomVjp", "function", fc)
 		wg, wc := buildGraph(shapes, nil, func(p []*Array) []*Array {
+			watchKeys(keyBody{kind: keysUnused})
 			r, s := fwd(unflattenAs[A](tree, p))
 			ro, rt := Flatten(r)
 			mustMatch("CustomVjp", "result of the function", outTree, "result of fwd", rt)
@@ -258,6 +266,7 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		k := len(fg.Results)
 		bg, bc := buildGraph(slices.Concat(shapesOf(wg.Results[k:]), shapesOf(fg.Results)), nil,
 			func(p []*Array) []*Array {
+				watchKeys(keyBody{kind: keysUnused})
 				m := len(wg.Results) - k
 				ca, ct := Flatten(bwd(unflattenAs[S](resTree, p[:m]), unflattenAs[R](outTree, p[m:])))
 				mustMatch("CustomVjp", "argument", tree, "cotangent that bwd returns", ct)

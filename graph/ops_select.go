@@ -141,18 +141,21 @@ var _ = register(&Op{
 })
 
 // Select is yes where cond holds, else no; all three broadcast. Both sides are computed; see Cond for a branch.
-func Select(cond, yes, no any) *Array {
-	c, _ := operand("Select", cond)
+func Select(cond, yes, no any) *Array { return selectAs("Select", cond, yes, no) }
+
+// selectAs is Select under the name of the function that was called.
+func selectAs(name string, cond, yes, no any) *Array {
+	c, _ := operand(name, cond)
 	if c == nil {
-		c = operands("Select", cond)[0]
+		c = operands(name, cond)[0]
 	}
-	v := operands("Select", yes, no)
-	dims := BroadcastDims("Select", c.Dims(), v[0].Dims())
+	v := operands(name, yes, no)
+	dims := BroadcastDims(name, c.Dims(), v[0].Dims())
 	return apply1(op("select"), nil, BroadcastTo(c, dims...), BroadcastTo(v[0], dims...), BroadcastTo(v[1], dims...))
 }
 
 // Where is Select under NumPy's name.
-func Where(cond, yes, no any) *Array { return Select(cond, yes, no) }
+func Where(cond, yes, no any) *Array { return selectAs("Where", cond, yes, no) }
 
 var _ = register(&Op{
 	Name: "clamp", Shape: sameShape(numbers), Batch: batchElementwise, Emit: hlo("stablehlo.clamp"),

@@ -170,8 +170,10 @@ func branch[R any](name string, index *Array, called func(i int) string, branche
 	graphs := make([]*Graph, len(branches))
 	captured := make([][]*Array, len(branches))
 	trees := make([]*Tree, len(branches))
+	choice := new(int)
 	for i, f := range branches {
 		graphs[i], captured[i] = buildGraph(nil, nil, func([]*Array) (outs []*Array) {
+			watchKeys(keyBody{kind: keysInBranch, choice: choice, branch: i})
 			outs, trees[i] = Flatten(f())
 			return outs
 		})

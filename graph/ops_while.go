@@ -116,9 +116,25 @@ var _ = register(&Op{
 
 // whileLoop is While over flat carries.
 func whileLoop(name string, cond func([]*Array) *Array, body func([]*Array) []*Array, init []*Array) []*Array {
+	return whileTurns(name, 2, cond, body, init)
+}
+
+// whileTurns is whileLoop with the number of turns that a check of keys takes.
+func whileTurns(name string, turns int, cond func([]*Array) *Array, body func([]*Array) []*Array,
+	init []*Array) []*Array {
 	shapes := shapesOf(init)
-	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array { return []*Array{cond(p)} })
-	bg, bc := buildGraph(shapes, nil, body)
+	keys := keyBody{kind: keysInLoop, args: init, carry: len(init), turns: turns}
+	var inCond *keyBody
+	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array {
+		inCond = watchKeys(keys)
+		return []*Array{cond(p)}
+	})
+	bg, bc := buildGraph(shapes, nil, func(p []*Array) []*Array {
+		if inBody := watchKeys(keys); inBody != nil && inCond != nil {
+			inCond.step = inBody
+		}
+		return body(p)
+	})
 	return apply(op("while"), whileAttrs{condConsts: len(cc), bodyConsts: len(bc), name: name},
 		slices.Concat(cc, bc, init), cg, bg)
 }
@@ -131,14 +147,15 @@ func While[C any](cond func(C) *Array, body func(C) C, init C) C {
 
 // NamedWhile is While with a name for the loop; see Node.LoopName.
 func NamedWhile[C any](name string, cond func(C) *Array, body func(C) C, init C) C {
-	return as[C](while(name, func(c any) *Array { return cond(as[C](c)) }, func(c any) any { return body(as[C](c)) },
-		init))
+	return as[C](while(name, 2, func(c any) *Array {
+		return cond(as[C](c))
+	}, func(c any) any { return body(as[C](c)) }, init))
 }
 
 // while is NamedWhile for trees of any type. It is compiled once, and not for each type.
-func while(name string, cond func(c any) *Array, body func(c any) any, init any) any {
+func while(name string, turns int, cond func(c any) *Array, body func(c any) any, init any) any {
 	leaves, tree := Flatten(init)
-	outs := whileLoop(name, func(p []*Array) *Array {
+	outs := whileTurns(name, turns, func(p []*Array) *Array {
 		return cond(tree.Unflatten(p))
 	}, func(p []*Array) []*Array {
 		out, t := Flatten(body(tree.Unflatten(p)))

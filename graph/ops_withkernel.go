@@ -54,7 +54,10 @@ func WithKernel(k *Kernel, f func(in []*Array) []*Array, in ...*Array) []*Array 
 	if k == nil || k.Target == "" {
 		throw("WithKernel", "the kernel has no target: give the name that it is registered under")
 	}
-	g, captured := buildGraph(shapesOf(in), nil, f)
+	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array {
+		watchKeys(keyBody{args: in})
+		return f(p)
+	})
 	noCaptures("WithKernel", "function", captured)
 	if len(captured) > 0 {
 		throw("WithKernel", "the function takes a concrete %s from around it: pass it as an argument",

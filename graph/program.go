@@ -20,7 +20,8 @@ type Program struct {
 	TraceSeconds float64
 
 	outTree *Tree
-	traced  *Graph // before it was simplified; see Dump
+	traced  *Graph   // before it was simplified; see Dump
+	keys    *keyBody // where keys are checked
 
 	mu      sync.Mutex
 	lowered map[Target]*Lowered
@@ -48,7 +49,9 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	leaves, inTree := Flatten(args)
 	_, perLeaf := flattenArgs(args)
 	var outTree *Tree
+	var keys *keyBody
 	g, captured := buildGraph(shapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
+		keys = watchKeys(keyBody{kind: keysInProgram})
 		result := f(inTree.Unflatten(params).([]any))
 		outs, t := Flatten(result)
 		if r := reflect.TypeOf(result); len(outs) == 0 && r != nil && r.Kind() != reflect.Struct &&
@@ -77,7 +80,8 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		}
 		return false
 	})
-	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results),
+	p = &Program{traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
+		Outputs:  shapesOf(g.Results),
 		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {
@@ -117,6 +121,7 @@ func (p *Program) Interpret(in []*Array, hook Hook) (out []*Array, err error) {
 		return nil, fmt.Errorf("graph: the reference interpreter runs one device, program %s is for %d", p.Name,
 			p.Replicas)
 	}
+	p.Running(in)
 	args := make([]*Tensor, 0, len(p.Inputs))
 	for _, a := range append(append([]*Array(nil), in...), p.Captured...) {
 		t, err := ToTensor(a)

@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"math/cmplx"
 	"reflect"
 	"slices"
 
@@ -99,7 +101,13 @@ func (s scalar) array(op string, d DType) *Array {
 			throw(op, "%v is no value of %s: convert the array to complex64, or take the number's real part",
 				s.v.Complex(), dtypeName(d))
 		}
-		t.SetC(0, s.v.Complex())
+		if t.SetC(0, s.v.Complex()); cmplx.IsInf(t.C(0)) && !cmplx.IsInf(s.v.Complex()) {
+			s.tooWide(op, d)
+		}
+	case isComplex(d) && s.v.CanFloat():
+		if t.SetF(0, s.v.Float()); cmplx.IsInf(t.C(0)) && !math.IsInf(s.v.Float(), 0) {
+			s.tooWide(op, d)
+		}
 	case isInexact(d) && s.v.CanFloat():
 		x := s.v.Float()
 		if t.SetF(0, x); d == Float32 && math.IsInf(t.F(0), 0) && !math.IsInf(x, 0) {
@@ -144,18 +152,29 @@ func (t *Tensor) whole(i int) *big.Int {
 	return big.NewInt(t.I(i))
 }
 
-// exactly is array for functions that make arrays: a float dtype, too, takes only integers that it holds, and no number
-// beyond its range.
+// exactly is array for functions that make arrays: a float or complex dtype, too, takes only integers that it holds,
+// and no number beyond its range, and bool only 0 and 1.
 func (s scalar) exactly(op string, d DType) *Array {
 	a := s.array(op, d)
-	if !isFloat(d) || s.v.Kind() == reflect.Bool {
+	if isInt(d) || s.v.Kind() == reflect.Bool || s.v.CanComplex() {
 		return a
 	}
 	t, err := ToTensor(a)
 	if err != nil {
 		throw(op, "%v", err)
 	}
-	x := t.F(0)
+	var x float64
+	switch {
+	case d == Bool:
+		if n := fmt.Sprint(s.number()); n != "0" && n != "1" {
+			throw(op, "%s is no value of bool: want 0, 1, true or false, or use an integer dtype", n)
+		}
+		return a
+	case isComplex(d):
+		x = real(t.C(0))
+	default:
+		x = t.F(0)
+	}
 	if v, is := s.number().(float64); is {
 		if math.IsInf(x, 0) && !math.IsInf(v, 0) {
 			s.tooWide(op, d)
@@ -184,6 +203,9 @@ func (s scalar) number() any {
 
 // tooWide refuses a number that a dtype does not hold, and names one that does.
 func (s scalar) tooWide(op string, d DType) {
+	if isComplex(d) {
+		throw(op, "%v is no value of %s, and no wider complex dtype exists: scale it", s.v, dtypeName(d))
+	}
 	holds, advice := Float64, "use a wider dtype"
 	x, isFloat := s.number().(float64)
 	whole := new(big.Int)

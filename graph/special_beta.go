@@ -38,7 +38,7 @@ func betaNorm(p, q *Array) (norm, high *Array) {
 	near, far := Select(low, p, least), Select(low, least, p)
 	small := Sub(rest, Add(Add(whole, Mul(Sub(near, .5), ratio)), Mul(near, Sub(Log(farQ), 1))))
 	small = Add(Lgamma(Add(near, 1)), small)
-	large := Sub(Mul(Sub(far, .5), Log(Div(far, n))), whole)
+	large := Sub(Mul(Sub(far, .5), Log(Div(far, Select(low, least, n)))), whole)
 	large = Add(large, Add(Add(stirling(far), rest), Sub(halfLog2Pi, Mul(.5, Log(farQ)))))
 	return Select(low, small, large), Not(low)
 }

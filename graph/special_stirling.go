@@ -64,8 +64,15 @@ func DigammaCorrection(x any) *Array {
 	return Convert(Select(low, Sub(Digamma(near), Log(near)), large), a.DType())
 }
 
-// logRatio is log(x/y) of positive x and y, accurate next to 0 and where the quotient overflows.
+// logRatio is log(x/y) of positive x and y, accurate next to 0 and where the quotient overflows. So is its derivative.
 func logRatio(x, y *Array) *Array {
+	return CustomJvp(logRatioValue, func(v, t pair) (*Array, *Array) {
+		return logRatioValue(v), Sub(Div(t.X, v.X), Div(t.Y, v.Y))
+	})(pair{x, y})
+}
+
+func logRatioValue(v pair) *Array {
+	x, y := v.X, v.Y
 	q := Div(x, y)
 	close := And(Gt(q, .5), Lt(q, 2))
 	near := Log1p(Select(close, Div(Sub(x, y), y), 0))

@@ -25,6 +25,7 @@ type scope struct {
 	diff     bool              // what is recorded here will be differentiated
 	axes     []*axis           // the named axes that this scope adds
 	imported map[*Array]*Array // lazy and small concrete arrays brought into this scope
+	keys     *keyBody          // where keys are checked
 }
 
 // axis is a named axis: of a vmap, or of the devices that run the program.
@@ -180,7 +181,11 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 		}
 		results[i] = s.use(r)
 	}
-	return s.close(results)
+	g, captured = s.close(results)
+	if s.keys != nil {
+		s.keys.graph, s.keys.captured = g, captured
+	}
+	return g, captured
 }
 
 // closedGraph is buildGraph for a function that takes nothing from outside.

@@ -31,6 +31,7 @@ const (
 //     and objectives; Spec.MaxReward is the bound of rewards;
 //   - that Spec and Parts agree;
 //   - that equal keys give equal episodes: alone, as a lane of VMap, and with parameters for each lane;
+//   - that no random key is consumed twice in an episode, and no constant key in each step (random.CheckKeys);
 //   - that states can be the carry of a scan and can be drawn;
 //   - for games, that illegal actions lose and that finished games stay finished.
 //
@@ -56,7 +57,7 @@ func CheckSteps(env envs.Environment, steps int) error {
 		if err == nil {
 			err = inRange(c.params)
 		}
-		for _, check := range []func() error{c.lives, c.repeats, c.vmaps, c.ownParameters, c.draws} {
+		for _, check := range []func() error{c.lives, c.keys, c.repeats, c.vmaps, c.ownParameters, c.draws} {
 			if err == nil {
 				err = check()
 			}
@@ -145,6 +146,25 @@ type checker struct {
 	raw    bool
 	first  bool // called by First
 	steps  int  // of an episode, at most
+}
+
+// keys looks for random keys that an episode consumes twice.
+func (c *checker) keys() (err error) {
+	reused := random.CheckKeys(func() {
+		_, err = graph.Trace("envtest", func(key random.Key) any {
+			state, _ := c.env.Reset(random.FoldIn(key, 0), c.params)
+			end, _ := graph.Scan(func(state any, i *graph.Array) (any, graph.None) {
+				next, _, _, _, _ := c.env.Step(random.FoldIn(key, i), state, graph.Zeros(c.spec.Action.Shape()),
+					c.params)
+				return next, graph.None{}
+			}, state, graph.Iota(short).Add(1))
+			return end
+		}, random.New(15))
+	})
+	if err != nil {
+		return err
+	}
+	return reused
 }
 
 // repeats plays the same episodes twice, from two traces.

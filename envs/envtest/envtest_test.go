@@ -86,6 +86,9 @@ func (e nim) Reset(key random.Key, p nimParams) (nimState, *graph.Array) {
 		*e.calls++
 		stones = p.Least.Add(*e.calls % 3)
 	}
+	if e.fault == "reused key" {
+		stones = stones.Add(random.Randint(key, graph.ShapeOf(graph.Int32), 0, 1))
+	}
 	s := nimState{Stones: stones, Mover: envs.Steps(0), Time: envs.Steps(0), Over: envs.False(),
 		Paid: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
 	if e.fault == "carry" {
@@ -118,6 +121,11 @@ func (e nim) Step(_ random.Key, s nimState, action *graph.Array,
 	next.Time, truncated = envs.Tick(s.Time.Convert(graph.Int32), envs.Steps(8))
 	obs = e.Observe(next, p)
 	switch e.fault {
+	case "constant key":
+		next.Stones = left.Add(random.Randint(random.New(3), graph.ShapeOf(graph.Int32), 0, 1))
+	case "constant half of a key":
+		a, _ := random.Split2(random.New(3))
+		next.Stones = left.Add(random.Randint(a, graph.ShapeOf(graph.Int32), 0, 1))
 	case "observe":
 		obs = obs.Add(terminated.Convert(graph.Float32))
 	case "integer reward":
@@ -239,6 +247,10 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"nil parameter", ".Least"},
 		{"hidden state", "two episodes with the same key differ in .Next.Stones"},
 		{"carry", ".Time"},
+		{"reused key", "Nim-v0: envtest_test.go:90: random.Randint: it gets the key that random.Randint at " +
+			"envtest_test.go:"},
+		{"constant key", "random.Randint: it gets the same key in each turn of the loop at envtest.go:"},
+		{"constant half of a key", "random.Split2: it gets the same key in each turn of the loop at envtest.go:"},
 		{"observe", "the observation that Observe gives is not that of Step"},
 		{"integer reward", "the reward: got i32[], want f32[]"},
 		{"nan reward", "the reward is NaN"},

@@ -50,7 +50,8 @@ func (DeepSea) DefaultParams() DeepSeaParams {
 // Reset puts the diver at the left end of the first row.
 func (e DeepSea) Reset(key random.Key, p DeepSeaParams) (DeepSeaState, *graph.Array) {
 	coins := func(key random.Key) *graph.Array { return random.Bernoulli(key, .5, seaSize, seaSize) }
-	mapping := graph.Select(p.SampleMapping, coins(key), p.RandomizeActions.Not().Or(coins(random.New(0))))
+	fixed := coins(random.Clone(random.New(0))) // the same in all episodes
+	mapping := graph.Select(p.SampleMapping, coins(key), p.RandomizeActions.Not().Or(fixed))
 	s := DeepSeaState{Row: envs.Steps(0), Column: envs.Steps(0), Mapping: number(mapping), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }

@@ -140,12 +140,13 @@ func (d Bernoulli) logs() (one, zero *graph.Array) {
 // LogProb is the logarithm of the probability of x: bools, or numbers, which are impossible unless 0 or 1. Largest
 // error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, nil, func(d Bernoulli, _ *graph.Array) *graph.Array {
+	truth := x != nil && x.DType() == graph.Bool
+	d, at := promoted("distribution.Bernoulli", d, x)
+	return inFloat32(d, at, func(d Bernoulli, at *graph.Array) *graph.Array {
 		one, zero := d.logs()
-		if x.DType() == graph.Bool {
+		if truth {
 			return graph.Select(x, one, zero)
 		}
-		at := value("distribution.Bernoulli", x, d.Logits)
 		impossible := graph.Select(at.IsNaN(), at, math.Inf(-1))
 		return graph.Select(at.Eq(1), one, graph.Select(at.Eq(0), zero, impossible))
 	})
@@ -192,7 +193,7 @@ func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the probability of the counts x; -Inf for negative numbers and fractions. Largest
 // error: 2 ULP in float64, 4 in float32, 1 in 16-bit floats.
 func (d Poisson) LogProb(x *graph.Array) *graph.Array {
-	x = value("distribution.Poisson", x, d.Rate)
+	d, x = promoted("distribution.Poisson", d, x)
 	return inFloat32(d, x, func(d Poisson, x *graph.Array) *graph.Array {
 		count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
 		some := count.And(x.Gt(0))

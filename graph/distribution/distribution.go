@@ -29,7 +29,7 @@ type Distribution interface {
 	// Sample draws independent values: the result has the given dims before the distribution's dims.
 	Sample(key random.Key, dims ...int) *graph.Array
 	// LogProb is the logarithm of the probability, or of the density, of x, whose axes broadcast with the parameters';
-	// -Inf where x is impossible, NaN where it is NaN.
+	// -Inf where x is impossible, NaN where it is NaN. It is of the wider float type of the two.
 	LogProb(x *graph.Array) *graph.Array
 	// Entropy is minus the expected LogProb of a draw.
 	Entropy() *graph.Array
@@ -82,12 +82,18 @@ func onSupport(ok, x, y *graph.Array) *graph.Array {
 	return graph.Select(ok.Or(x.IsNaN()), y, math.Inf(-1))
 }
 
-// value converts x to the parameters' dtype.
-func value(op string, x, parameter *graph.Array) *graph.Array {
+// promoted gives a distribution and x one dtype: that of the parameters or, where x is a float of another one, that of
+// their sum.
+func promoted[D any](op string, d D, x *graph.Array) (D, *graph.Array) {
 	if x == nil {
 		graph.Throw(op, "got a nil value")
 	}
-	return x.Convert(parameter.DType())
+	dtype := graph.Leaves(d)[0].DType()
+	if x.DType().IsFloat() && x.DType() != dtype {
+		none := func(d graph.DType) *graph.Array { return graph.Zeros(graph.ShapeOf(d)) }
+		dtype = none(dtype).Add(none(x.DType())).DType()
+	}
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Convert(dtype) }, d), x.Convert(dtype)
 }
 
 // inFloat32 is f of a distribution, or a tree of them, and x, nil if it takes none: half precision is computed in

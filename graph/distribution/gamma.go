@@ -27,7 +27,7 @@ func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the density; -Inf below 0 and at infinity. Largest error: 30 ULP in float64, 16 in
 // float32, 1 in 16-bit floats.
 func (d Gamma) LogProb(x *graph.Array) *graph.Array {
-	x = value("distribution.Gamma", x, d.Rate)
+	d, x = promoted("distribution.Gamma", d, x)
 	return inFloat32(d, x, func(d Gamma, x *graph.Array) *graph.Array {
 		a, rate := d.Concentration, d.Rate
 		at := rate.Mul(x)
@@ -85,7 +85,8 @@ func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the density; -Inf outside of 0 to 1. Largest error: 50 ULP in float64, 30 in float32, 1
 // in 16-bit floats.
 func (d Beta) LogProb(x *graph.Array) *graph.Array {
-	return graph.BetaLogPDF(d.A, d.B, value("distribution.Beta", x, d.A))
+	d, x = promoted("distribution.Beta", d, x)
+	return graph.BetaLogPDF(d.A, d.B, x)
 }
 
 // Entropy is minus the expected LogProb. Largest error: 30 ULP in float64, 50 in float32, 1 in 16-bit floats.
@@ -132,7 +133,7 @@ func (d Dirichlet) Sample(key random.Key, dims ...int) *graph.Array {
 // 1 by more than 0.001. Largest error: 7 ULP in float64, 5 in float32, 1 in 16-bit floats.
 func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	const op = "distribution.Dirichlet"
-	x = value(op, x, d.Concentration)
+	d, x = promoted(op, d, x)
 	if x.Rank() == 0 || x.Dim(-1) != d.Concentration.Dim(-1) {
 		graph.Throw(op, "got values %s, want […, %d]", x.Shape(), d.Concentration.Dim(-1))
 	}

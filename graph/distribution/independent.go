@@ -119,7 +119,7 @@ func (d OneHotCategorical) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the sum of the logarithms of the probabilities times x, one-hot vectors […, n].
 func (d OneHotCategorical) LogProb(x *graph.Array) *graph.Array {
-	x = value("distribution.OneHotCategorical", x, d.Index.Logits)
+	d, x = promoted("distribution.OneHotCategorical", d, x)
 	return graph.Select(x.Eq(0), 0, d.Index.LogProbs().Mul(x)).Sum(-1)
 }
 

@@ -31,7 +31,8 @@ func (d Uniform) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density: -Inf outside.
 func (d Uniform) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, value("distribution.Uniform", x, d.Low), func(d Uniform, x *graph.Array) *graph.Array {
+	d, x = promoted("distribution.Uniform", d, x)
+	return inFloat32(d, x, func(d Uniform, x *graph.Array) *graph.Array {
 		y := d.width().Log().Neg().Add(x.Sub(x)) // NaN where x is
 		return onSupport(x.Ge(d.Low).And(x.Le(d.High)), x, y)
 	})
@@ -74,7 +75,8 @@ func (d Gumbel) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Gumbel) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, value("distribution.Gumbel", x, d.Loc), func(d Gumbel, x *graph.Array) *graph.Array {
+	d, x = promoted("distribution.Gumbel", d, x)
+	return inFloat32(d, x, func(d Gumbel, x *graph.Array) *graph.Array {
 		z := x.Sub(d.Loc).Div(d.Scale)
 		return graph.Select(z.Eq(math.Inf(-1)), z, z.Add(z.Neg().Exp()).Neg()).Sub(d.Scale.Log())
 	})
@@ -149,7 +151,8 @@ func (d Logistic) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func (d Logistic) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, value("distribution.Logistic", x, d.Loc), func(d Logistic, x *graph.Array) *graph.Array {
+	d, x = promoted("distribution.Logistic", d, x)
+	return inFloat32(d, x, func(d Logistic, x *graph.Array) *graph.Array {
 		z := x.Sub(d.Loc).Div(d.Scale)
 		positive := z.Ge(0) // the density is even
 		size := graph.Select(positive, z, z.Neg())

@@ -44,7 +44,7 @@ func (d MultivariateNormal) logDet() *graph.Array {
 func (d MultivariateNormal) LogProb(x *graph.Array) *graph.Array {
 	const op = "distribution.MultivariateNormal"
 	n := d.Loc.Dim(0)
-	x = value(op, x, d.Loc)
+	d, x = promoted(op, d, x)
 	if x.Rank() == 0 || x.Dim(-1) != n {
 		graph.Throw(op, "got values %s, want […, %d]", x.Shape(), n)
 	}

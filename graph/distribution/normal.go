@@ -26,7 +26,8 @@ func (d Normal) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d Normal) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, value("distribution.Normal", x, d.Loc), func(d Normal, x *graph.Array) *graph.Array {
+	d, x = promoted("distribution.Normal", d, x)
+	return inFloat32(d, x, func(d Normal, x *graph.Array) *graph.Array {
 		z := x.Sub(d.Loc).Div(d.Scale)
 		return graph.Mul(-.5, z.Square()).Sub(graph.Add(halfLog2Pi, d.Scale.Log()))
 	})
@@ -80,7 +81,7 @@ func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *
 // LogProb is the logarithm of the density at x between -1 and 1. At -1 and 1, to which extreme samples round, it is
 // the value at the nearest number inside. Largest error: 2 ULP in float64, 2 in float32, 1 in 16-bit floats.
 func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
-	x = value("distribution.SquashedNormal", x, d.Base.Loc)
+	d, x = promoted("distribution.SquashedNormal", d, x)
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
 	near := graph.Clamp(least, x, least.Neg())
 	y := inFloat32(d, near, func(d SquashedNormal, x *graph.Array) *graph.Array {
@@ -139,7 +140,8 @@ func (d Laplace) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the logarithm of the density. Largest error: 2 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func (d Laplace) LogProb(x *graph.Array) *graph.Array {
-	return inFloat32(d, value("distribution.Laplace", x, d.Loc), func(d Laplace, x *graph.Array) *graph.Array {
+	d, x = promoted("distribution.Laplace", d, x)
+	return inFloat32(d, x, func(d Laplace, x *graph.Array) *graph.Array {
 		return x.Sub(d.Loc).Div(d.Scale).Abs().Add(graph.Mul(2, d.Scale).Log()).Neg()
 	})
 }

@@ -93,7 +93,7 @@ func TestRefusedArguments(t *testing.T) {
 		{"27.67", "Histogram: got 2147483647 intervals, want from 1 to 2147483646", func() {
 			graph.Histogram(x, math.MaxInt32, 0, 1)
 		}},
-		{"27.68", "optim.Polynomial: got 2147483648 steps, want from 1 to 2147483647", func() {
+		{"27.68", "optim.Linear: got 2147483648 steps, want from 1 to 2147483647", func() {
 			at(optim.Linear(1, 0, 1<<31))
 		}},
 		{"27.68", "optim.Polynomial: got the step -4294967296, want one that fits in an int32", func() {

@@ -51,15 +51,19 @@ func Constant(v any) Schedule {
 }
 
 // Linear goes from init to end in the given number of steps, 1 or more, and stays there.
-func Linear(init, end any, steps int) Schedule { return Polynomial(init, end, 1, steps, 0) }
+func Linear(init, end any, steps int) Schedule { return polynomial("Linear", init, end, 1, steps, 0) }
 
 // Polynomial goes from init to end in the given number of steps, starting at step begin: (init-end) (1-t)^power + end
 // for t in [0, 1].
 func Polynomial(init, end, power any, steps, begin int) Schedule {
+	return polynomial("Polynomial", init, end, power, steps, begin)
+}
+
+func polynomial(name string, init, end, power any, steps, begin int) Schedule {
 	return func(count *graph.Array) *graph.Array {
-		positive("Polynomial", steps)
-		stepAt("Polynomial", begin)
-		a, b, p := value("Polynomial", init), value("Polynomial", end), value("Polynomial", power)
+		positive(name, steps)
+		stepAt(name, begin)
+		a, b, p := value(name, init), value(name, end), value(name, power)
 		end := min(begin+steps, math.MaxInt32) // of the counts before the subtraction, which then cannot overflow
 		left := graph.Sub(1, graph.Clamp(begin, count, end).Sub(begin).Div(steps))
 		if begin+steps <= math.MaxInt32 {

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -22,8 +23,10 @@ func Draws(dims ...int) Option { return func(o *options) { o.dims = slices.Clone
 // WithoutReplacement makes the draws distinct.
 func WithoutReplacement() Option { return func(o *options) { o.distinct = true } }
 
-// Weights gives each candidate a probability in proportion to p, a float array of one axis. They need not add up to 1.
-// A candidate of weight 0 is never drawn, unless all are, or more are drawn WithoutReplacement than have weight.
+// Weights gives each candidate a probability in proportion to p, an array of one axis. They need not add up to 1, and
+// their sum may be more than the dtype holds. 16-bit floats are drawn as float32. A candidate of weight 0 is never
+// drawn, unless all are, or more are drawn WithoutReplacement than have weight. A negative weight or NaN counts as 0.
+// If weights are +Inf, these candidates have equal probabilities and the others none.
 func Weights(p *graph.Array) Option { return func(o *options) { o.p = p } }
 
 func readOptions(op string, opts []Option) options {
@@ -50,7 +53,7 @@ func ChoiceOf(key Key, x *graph.Array, axis int, opts ...Option) *graph.Array {
 
 func choose(op string, key Key, n int, opts []Option) *graph.Array {
 	o := readOptions(op, opts)
-	w := wordsOf(op, key)
+	checkKey(op, key)
 	k := product(o.dims)
 	switch {
 	case n <= 0:
@@ -59,10 +62,10 @@ func choose(op string, key Key, n int, opts []Option) *graph.Array {
 		tooMany(op, k, n)
 	}
 	if o.p != nil {
-		return chooseWeighted(op, w, n, o)
+		return chooseWeighted(op, wordsOf(op, key), n, o)
 	}
 	if o.distinct {
-		order := shuffle(w, graph.Iota(n), 0)
+		order := shuffle(wordsOf(op, key), graph.Iota(n), 0)
 		return graph.SliceAxis(order, 0, 0, k).Reshape(o.dims...)
 	}
 	return Randint(key, graph.ShapeOf(graph.Int32, o.dims...), 0, n)
@@ -73,10 +76,12 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	if !slices.Equal(p.Dims(), []int{n}) {
 		graph.Throw(op, "the weights are %s, want one for each of the %d candidates", p.Shape(), n)
 	}
-	if p.DType().IsInt() {
+	if p.DType().IsInt() || graph.ItemSize(p.DType()) < 4 {
 		p = p.Convert(graph.Float32)
 	}
 	floatShape(op, p.Shape())
+	infinite := p.Eq(math.Inf(1))
+	p = graph.Select(infinite.Any(), infinite.Convert(p.DType()), graph.Select(p.Gt(0), p, 0))
 	if o.distinct {
 		// The k largest of log p + Gumbel noise are k draws without replacement (Kool et al., "Stochastic beams and
 		// where to find them", ICML 2019, section 2.3).
@@ -85,6 +90,8 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	// The running sum of a compiled program is a tree of sums: each is rounded in its own way, so that it may fall, or
 	// rise where a weight is 0. Its running maximum over the candidates with weight does neither.
 	has := p.Gt(0)
+	enough := graph.ReduceMax(p).Gt(formats[p.DType()].most / float64(n)) // their sum may overflow
+	p = p.Mul(graph.Select(enough, graph.FullLike(p.Index(0), math.Ldexp(1, -bits.Len(uint(n)))), 1))
 	total := graph.Once(graph.CumMax(graph.Select(has, graph.CumSum(p, 0), 0), 0))
 	u := w.unit(graph.ShapeOf(p.DType(), o.dims...))
 	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(formats[p.DType()].tiny) // a product of 0 is less than all sums

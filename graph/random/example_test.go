@@ -1,6 +1,7 @@
 package random_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -35,4 +36,24 @@ func BenchmarkNormal(b *testing.B) {
 		}
 		xlabridge.Free(out)
 	}
+}
+
+// Both draws are from one key, so they are the same numbers.
+func ExampleCheckKeys() {
+	dice := func(key random.Key) *graph.Array { return random.Randint(key, graph.ShapeOf(graph.Int32, 4), 1, 7) }
+	err := random.CheckKeys(func() {
+		key := random.New(42)
+		mine := dice(key)
+		yours := dice(key)
+		fmt.Println(mine, yours)
+	})
+	var reuse *random.KeyReuseError
+	if errors.As(err, &reuse) {
+		fmt.Println(reuse.First)
+		fmt.Println(reuse.Second)
+	}
+	// Output:
+	// i32[4] {1 1 4 2} i32[4] {1 1 4 2}
+	// {random.Randint example_test.go:43, called at example_test.go:46}
+	// {random.Randint example_test.go:43, called at example_test.go:47}
 }

@@ -1,6 +1,7 @@
 // Package random draws random numbers inside graphs: keys, and distributions over keys. There is no hidden state. A
 // draw is a pure function of its key, so the same key gives the same numbers on every backend, under graph.VMap (one
 // key a lane) and in graph.Scan (a key in the carry or the inputs). Never use one key for two draws: split it first.
+// CheckKeys finds where one is.
 //
 //	key := random.New(42)
 //	k1, k2 := random.Split2(key)
@@ -95,7 +96,8 @@ func SplitN(key Key, n int) []Key {
 // FoldIn makes a new key from a key and a number, such as a member's index or a step. data is a Go integer from 0 to
 // 2^32-1, or an integer scalar array, of which it uses the lower 32 bits. FoldIn(key, i) is key i of Split(key, n).
 func FoldIn(key Key, data any) Key {
-	w := wordsOf("random.FoldIn", key)
+	checkKey("random.FoldIn", key)
+	w := split(key)
 	if d, ok := data.(*graph.Array); ok && d != nil {
 		if !d.DType().IsInt() || d.Rank() != 0 {
 			graph.Throw("random.FoldIn", "got data %s, want one integer: use graph.VMap for many", d.Shape())
@@ -115,18 +117,32 @@ func FoldIn(key Key, data any) Key {
 // words are the two halves of one key, uint32 scalars.
 type words struct{ hi, lo *graph.Array }
 
+// wordsOf reads a key that op consumes.
 func wordsOf(op string, k Key) words {
-	d := k.Data
-	switch {
+	checkKey(op, k)
+	graph.ConsumeKey(k.Data)
+	return split(k)
+}
+
+func split(k Key) words { return words{k.Data.Index(0), k.Data.Index(1)} }
+
+// checkKey refuses what is not one key.
+func checkKey(op string, k Key) {
+	checkKeys(op, k)
+	if d := k.Data; d.Rank() > 1 {
+		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
+			"graph.VMap", d.Shape())
+	}
+}
+
+// checkKeys refuses what is not a key or a batch of them.
+func checkKeys(op string, k Key) {
+	switch d := k.Data; {
 	case d == nil:
 		graph.Throw(op, "got a key without data: make one with random.New")
 	case d.DType() != graph.Uint32 || d.Rank() == 0 || d.Dim(-1) != 2:
 		graph.Throw(op, "got a key of %s, want u32[2]: make one with random.New", d.Shape())
-	case d.Rank() > 1:
-		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
-			"graph.VMap", d.Shape())
 	}
-	return words{d.Index(0), d.Index(1)}
 }
 
 func (w words) key() Key { return Key{graph.Stack([]*graph.Array{w.hi, w.lo}, 0)} }

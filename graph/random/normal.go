@@ -18,18 +18,58 @@ func (w words) normal(s graph.Shape) *graph.Array {
 }
 
 // TruncatedNormal draws from the standard normal distribution under the condition lower < x < upper, of a float shape.
-// lower and upper are Go numbers or arrays that broadcast to the shape.
+// lower and upper are Go numbers or arrays that broadcast to the shape. Far out, where erf is flat, it inverts the
+// logarithm of the tail.
 func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array {
 	const op = "random.TruncatedNormal"
 	shape = floatShape(op, shape)
 	lo, hi := parameter(op, "lower", lower, shape.DType, shape.Dims), parameter(op, "upper", upper, shape.DType,
 		shape.Dims)
 	cdf := func(x *graph.Array) *graph.Array { return graph.Erf(x.Div(math.Sqrt2)) }
-	u := wordsOf(op, key).uniform(op, shape, cdf(lo), cdf(hi))
-	x := graph.Mul(math.Sqrt2, graph.ErfInv(u))
-	// Rounding may carry the draw to the bounds or, far out where erf is flat, beyond them.
+	w := wordsOf(op, key)
+	x := graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform(op, shape, cdf(lo), cdf(hi))))
+	flat := math.Sqrt2 * math.Erfinv(1-math.Ldexp(1, -formats[shape.DType].mantissa/2))
+	a, aKnown := goNumber(lower)
+	b, bKnown := goNumber(upper)
+	if !(aKnown && a < flat && bKnown && b > -flat) {
+		far := lo.Ge(flat).Or(hi.Le(-flat))
+		x = graph.Select(far, w.normalTail(shape, lo, hi, flat), x)
+	}
+	// Rounding may carry the draw to the bounds or beyond them.
 	below := nextUp(hi.Neg()).Neg()
 	return graph.Clamp(nextUp(lo), x, below)
+}
+
+// normalTail draws between bounds that are both beyond least, or both below -least. The probability to be beyond x is
+// that to be beyond the nearer bound a, times exp(-e): x is nearly the root of a² + 2e, from where Newton's method
+// leads to it.
+func (w words) normalTail(s graph.Shape, lo, hi *graph.Array, least float64) *graph.Array {
+	wide := s
+	if graph.ItemSize(s.DType) < 4 {
+		wide.DType = graph.Float32
+	}
+	lo, hi = lo.Convert(wide.DType), hi.Convert(wide.DType)
+	left := hi.Lt(0)
+	a, b := graph.Select(left, hi.Neg(), lo).Max(least), graph.Select(left, lo.Neg(), hi)
+	log := func(x *graph.Array) *graph.Array { return graph.LogNdtr(x.Neg()) }
+	exact := 100. // from here on the root is x
+	if wide.DType == graph.Float64 {
+		exact = 1e4
+	}
+	near := a.Lt(exact)
+	nearA := a.Min(exact)
+	between := b.Sub(a).Mul(b.Add(a)).Div(2) // of the logarithms
+	between = graph.Select(near, log(nearA).Sub(log(b.Max(nearA))), between)
+	e := graph.Log1p(w.unit(s).Convert(wide.DType).Mul(graph.Expm1(between.Neg()))).Neg()
+	x := a.Mul(graph.Add(1, e.Mul(2).Div(a).Div(a)).Sqrt())
+	y, goal := x.Min(2*exact), log(nearA).Sub(e)
+	for range 3 {
+		l := log(y)
+		hazard := y.Square().Div(-2).Sub(math.Log(2*math.Pi) / 2).Sub(l).Exp()
+		y = y.Add(l.Sub(goal).Div(hazard))
+	}
+	x = graph.Select(near, y, x)
+	return graph.Select(left, x.Neg(), x).Convert(s.DType)
 }
 
 // nextUp is the smallest number of x's float type that is larger than x; infinity stays. It leaves out subnormal

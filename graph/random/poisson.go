@@ -1,11 +1,16 @@
 package random
 
-import "xlarun/graph"
+import (
+	"math"
+
+	"xlarun/graph"
+)
 
 // Poisson draws from the Poisson distribution, int32, of the given dims (default: rate's). rate is a number or an array
 // that broadcasts to dims, 0 or more. Rates below 10 multiply uniform draws (Knuth, "The art of computer programming",
 // volume 2, section 3.4.1), others reject (Hörmann, "The transformed rejection method for generating Poisson random
-// variables", 1993). A NaN gives -1.
+// variables", 1993). A draw that int32 cannot hold is the largest int32, as where the rate is infinite. A negative rate
+// or NaN gives -1.
 func Poisson(key Key, rate any, dims ...int) *graph.Array {
 	const op = "random.Poisson"
 	checkDims(op, dims)
@@ -16,9 +21,11 @@ func Poisson(key Key, rate any, dims ...int) *graph.Array {
 	r := parameter(op, "rate", rate, s.DType, s.Dims).BroadcastTo(s.Dims...)
 	w := wordsOf(op, key)
 	small := r.IsNaN().Or(r.Lt(10))
-	k := graph.Select(small, w.poissonProducts(graph.Select(small, r, 0)),
-		w.poissonRejection(graph.Select(small, 1e5, r)))
-	return graph.Select(r.Eq(0), 0, k)
+	most := r.Gt(2 * float64(math.MaxInt32)) // many standard deviations above
+	k := graph.Select(small, w.poissonProducts(graph.Select(small, r.Max(0), 0)),
+		w.poissonRejection(graph.Select(small.Or(most), 1e5, r)))
+	k = graph.Select(most, math.MaxInt32, k)
+	return graph.Select(r.Eq(0), 0, graph.Select(r.Ge(0), k, -1))
 }
 
 // poissonProducts counts the uniform draws before the logarithm of their product falls to minus the rate.
@@ -56,5 +63,6 @@ func (w words) poissonRejection(rate *graph.Array) *graph.Array {
 		accept := inside.Or(outside.Not().And(height.Le(density)))
 		return state{next.hi, next.lo, graph.Select(accept, n, s.K), s.Done.Or(accept)}
 	}, state{w.hi, w.lo, graph.FullLike(rate, -1), graph.Zeros(graph.ShapeOf(graph.Bool, rate.Dims()...))})
-	return last.K.Convert(graph.Int32)
+	fits := last.K.Lt(math.MaxInt32 + 1)
+	return graph.Select(fits, graph.Select(fits, last.K, 0).Convert(graph.Int32), math.MaxInt32)
 }

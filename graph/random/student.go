@@ -17,7 +17,14 @@ func F(key Key, shape graph.Shape, numerator, denominator any) *graph.Array {
 	read := func(name string, v any) *graph.Array { return parameter(op, name, v, shape.DType, shape.Dims) }
 	n, d := read("numerator", numerator), read("denominator", denominator)
 	forD, forN := Split2(key)
-	return Chisquare(forN, shape, n).Div(n).Div(Chisquare(forD, shape, d).Div(d))
+	f := formats[shape.DType]
+	logN, logD := LogGamma(forN, shape, n.Div(2)), LogGamma(forD, shape, d.Div(2))
+	x, y := logN.Exp().Mul(2).Div(n), logD.Exp().Mul(2).Div(d)
+	held := func(x *graph.Array) *graph.Array { return x.Ge(f.tiny).And(x.Le(f.most)) }
+	both := held(x).And(held(y))
+	// Draws of few degrees of freedom are smaller than the type's numbers: their quotient is that of their logarithms.
+	far := logN.Max(-f.most / 2).Sub(logD.Max(-f.most / 2)).Add(d.Log()).Sub(n.Log()).Exp()
+	return graph.Select(both, x.Div(graph.Select(both, y, 1)), far)
 }
 
 // T draws from Student's distribution with df degrees of freedom: a normal variable over the root of a gamma

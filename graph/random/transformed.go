@@ -71,16 +71,18 @@ func Triangular(key Key, shape graph.Shape, left, mode, right any) *graph.Array 
 }
 
 // Wald draws from the inverse Gaussian distribution of the given mean and scale 1 (Michael, Schucany and Haas,
-// "Generating random variates using transformations with multiple roots", 1976).
+// "Generating random variates using transformations with multiple roots", 1976). The smaller root is the mean over the
+// larger one, since the difference of the paper is 0 or negative where the mean is large.
 func Wald(key Key, shape graph.Shape, mean any) *graph.Array {
 	const op = "random.Wald"
 	m := parameter(op, "mean", mean, shape.DType, shape.Dims)
 	first, second := wordsOf(op, key).split2()
 	v, z := first.once().normal(floatShape(op, shape)), second.once().unit(shape)
-	y := v.Square()
-	root := graph.Mul(4, m).Mul(y).Add(m.Square().Mul(y.Square())).Sqrt()
-	x := m.Add(m.Square().Mul(y).Div(2)).Sub(m.Div(2).Mul(root))
-	return graph.Select(z.Le(m.Div(m.Add(x))), x, m.Square().Div(x))
+	y := v.Square().Max(formats[shape.DType].tiny)
+	w := m.Mul(y)
+	larger := graph.Add(1, w.Add(w.Sqrt().Mul(w.Add(4).Sqrt())).Div(2)) // over the mean
+	x := graph.Select(graph.IsInf(larger), y.Reciprocal(), m.Div(larger))
+	return graph.Select(z.Le(graph.Div(1, larger.Reciprocal().Add(1))), x, m.Mul(larger))
 }
 
 // Geometric draws how many trials it takes to the first success of probability p, whole numbers from 1, of a number

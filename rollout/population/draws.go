@@ -43,7 +43,7 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 			I    *graph.Array
 			Rows any
 		}
-		rows := ZeroRows(t.Total()+1, tileOf(keys, zero()))
+		rows := ZeroRows(t.Total()+1, shapeOf(func(i *graph.Array) any { return tileOf(keys, i) }))
 		end := graph.While(func(c loop) *graph.Array {
 			return c.I.Lt(turns(perDevice.Mul(t.Devices), t.Total()))
 		}, func(c loop) loop {
@@ -113,7 +113,7 @@ func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *g
 
 func (d *draws) Map(term func(draw any) any) any {
 	one := func(i *graph.Array) any { return graph.VMap(term)(d.tile(i)) }
-	rows := Each(d.Tiles, d.perDevice, RowsLike(d.Tiles, one(zero())), one)
+	rows := Each(d.Tiles, d.perDevice, RowsLike(d.Tiles, shapeOf(one)), one)
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Once(d.inOrder(d.Gather(a), d.Total()))
 	}, rows)
@@ -130,7 +130,7 @@ func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) 
 	if d.running {
 		return RunningSum(t, d.perDevice, one)
 	}
-	sums := Each(t, d.perDevice, RowsLike(t, one(zero())), one)
+	sums := Each(t, d.perDevice, RowsLike(t, shapeOf(one)), one)
 	return graph.MapTree(t.Sum, sums)
 }
 

@@ -148,7 +148,9 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		I   *graph.Array
 		Sum R
 	}
-	start := loop{zero(), graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }, f(zero()))}
+	start := loop{zero(), graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Zeros(a.Shape())
+	}, shapeOf(f))}
 	count := t.count(perDevice)
 	turn := func(device *graph.Array, sum R) R {
 		mine := count
@@ -176,6 +178,11 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 	}, start).Sum
 }
 
+// shapeOf is a tree with the shapes of f's results.
+func shapeOf[R any](f func(tile *graph.Array) R) R {
+	return graph.EvalShape(func() R { return f(zero()) })
+}
+
 // Count returns the number of a device's tiles, i32[]: the value of the program's input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
@@ -184,7 +191,7 @@ func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R) R {
 	first := t.First() // outside of the loop, so that its body can be one function
 	one := func(local *graph.Array) R { return f(first.Add(local)) }
-	rows := Each(t, perDevice, RowsLike(t, one(zero())), one)
+	rows := Each(t, perDevice, RowsLike(t, shapeOf(one)), one)
 	return graph.MapTree(t.Gather, rows)
 }
 

@@ -217,7 +217,7 @@ func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
 		groupKeys := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
 		parents := graph.VMap2(func(key random.Key, group *graph.Array) *graph.Array {
-			return lineal.Parent(key, s.Strategy, group)
+			return lineal.Parent(random.Clone(key), s.Strategy, group)
 		})(random.Key{Data: graph.SliceAxis(groupKeys, 0, 0, groups)}, graph.Iota(groups))
 		return graph.Take(m.Descent, parents, 0)
 	}

@@ -222,7 +222,10 @@ func (p *Program) storedNoise(in Inputs, rows any) noise {
 }
 
 func (p *Program) regeneratedNoise(s State, in Inputs, keys memberKeys) noise {
-	draw := func(k memberKeys) any { return p.ask(s, k) }
+	draw := func(k memberKeys) any {
+		k.Groups = random.Clone(k.Groups) // the draws that were evaluated
+		return p.ask(s, k)
+	}
 	return noise{population.Regenerated(p.Groups, in.Tiles, keys, draw), func(tile *graph.Array) any {
 		return draw(keys.tile(tile))
 	}, nil}

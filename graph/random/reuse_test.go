@@ -1,0 +1,374 @@
+package random_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	g "xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+type key = random.Key
+
+func draw(k key) *g.Array { return random.Normal(k, f32(3)) }
+
+// drawSub draws with one half of a key and returns the other.
+func drawSub(k key) (key, *g.Array) {
+	a, b := random.Split2(k)
+	return a, draw(b)
+}
+
+type keyed struct {
+	Key key
+	X   *g.Array
+}
+
+// Each function is checked as it is, with a concrete key, and inside of a program, with a key that is traced.
+var keyUses = []struct {
+	name string
+	f    func(k key) any
+	want string // "": no reuse
+}{
+	{"two draws", func(k key) any { return g.Add(draw(k), random.Uniform(k, f32(3), 0, 1)) },
+		"random.Uniform: it gets the key that random.Normal at reuse_test.go"},
+	{"draw and Split", func(k key) any { return g.Add(draw(k), draw(random.Split(k, 2).At(0))) },
+		"random.Split: it gets the key that random.Normal"},
+	{"two Splits", func(k key) any {
+		a, _ := random.Split2(k)
+		_, b := random.Split2(k)
+		return g.Add(draw(a), draw(b))
+	}, "random.Split2: it gets the key that random.Split2"},
+	{"two calls of a function", func(k key) any {
+		x := draw(k)
+		return x.Add(draw(k))
+	}, "called at reuse_test.go"},
+	{"key of a batch", func(k key) any {
+		keys := random.Split(k, 3)
+		return g.Add(draw(keys.At(1)), draw(keys.At(1)))
+	}, "random.Normal"},
+	{"same key made twice", func(k key) any {
+		return g.Add(draw(random.FoldIn(k, 3)), draw(random.FoldIn(k, 3)))
+	}, "random.Normal"},
+	{"FoldIn makes a key of Split", func(k key) any {
+		return g.Add(draw(random.Split(k, 5).At(2)), draw(random.FoldIn(k, 2)))
+	}, "random.Normal"},
+	{"two maps over keys", func(k key) any {
+		keys := random.Split(k, 3)
+		return g.Add(g.VMap(draw)(keys), g.VMap(draw)(keys))
+	}, "random.Normal"},
+	{"a map and a loop over keys", func(k key) any {
+		keys := random.Split(k, 3)
+		return g.Add(g.VMap(draw)(keys), g.Map(draw, keys))
+	}, "random.Normal"},
+	{"draw in Scan with a key from outside", func(k key) any {
+		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) { return c.Add(draw(k)), g.None{} }, g.Zeros(f32(3)),
+			g.Iota(5))
+		return x
+	}, "random.Normal: it gets the same key in each turn of the loop at reuse_test.go"},
+	{"draw in Scan with a key that is folded from outside", func(k key) any {
+		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) {
+			return c.Add(draw(random.FoldIn(k, 7))), g.None{}
+		}, g.Zeros(f32(3)), g.Iota(5))
+		return x
+	}, "in each turn of the loop"},
+	{"draw in Scan with a constant key", func(k key) any {
+		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) {
+			return c.Add(draw(random.New(3))), g.None{}
+		}, draw(k), g.Iota(5))
+		return x
+	}, "in each turn of the loop"},
+	{"draw in ForiLoop", func(k key) any {
+		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
+	}, "in each turn of the loop"},
+	{"draw in While", func(k key) any {
+		return g.While(func(c *g.Array) *g.Array { return c.Sum().Lt(9) }, func(c *g.Array) *g.Array {
+			return c.Add(draw(k).Abs())
+		}, g.Zeros(f32(3)))
+	}, "in each turn of the loop"},
+	{"draw in the condition of While", func(k key) any {
+		return g.While(func(c *g.Array) *g.Array { return c.Sum().Lt(draw(k).Sum()) }, func(c *g.Array) *g.Array {
+			return c.Add(1)
+		}, g.Zeros(f32(3)))
+	}, "in each turn of the loop"},
+	{"draw in WhileBounded", func(k key) any {
+		return g.WhileBounded(func(c *g.Array) *g.Array { return c.Sum().Lt(9) }, func(c *g.Array) *g.Array {
+			return c.Add(draw(k).Abs())
+		}, g.Zeros(f32(3)), 10)
+	}, "in each turn of the loop"},
+	{"draw in an outer loop's turn", func(k key) any {
+		return g.ForiLoop(0, 4, func(i, c *g.Array) *g.Array {
+			sub := random.FoldIn(k, i)
+			return g.ForiLoop(0, 5, func(_, c *g.Array) *g.Array { return c.Add(draw(sub)) }, c)
+		}, g.Zeros(f32(3)))
+	}, "in each turn of the loop"},
+	{"inner number alone", func(k key) any {
+		return g.ForiLoop(0, 4, func(i, c *g.Array) *g.Array {
+			return g.ForiLoop(0, 5, func(j, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(k, j))) }, c)
+		}, g.Zeros(f32(3)))
+	}, "in each turn of the loop"},
+	{"key in the carry is handed on unchanged", func(k key) any {
+		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
+			return keyed{c.Key, c.X.Add(draw(c.Key))}
+		}, keyed{k, g.Zeros(f32(3))})
+	}, "in each turn of the loop"},
+	{"key in the carry of While", func(k key) any {
+		return g.While(func(c keyed) *g.Array { return c.X.Sum().Lt(4) }, func(c keyed) keyed {
+			return keyed{c.Key, c.X.Add(draw(c.Key))}
+		}, keyed{k, g.Zeros(f32(3))})
+	}, "in each turn of the loop"},
+	{"used half is handed on", func(k key) any {
+		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
+			_, sub := random.Split2(c.Key)
+			return keyed{sub, c.X.Add(draw(sub))}
+		}, keyed{k, g.Zeros(f32(3))})
+	}, "random.Split2: it gets the key that random.Normal at reuse_test.go"},
+	{"carry that was drawn from before", func(k key) any {
+		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) (next keyed) {
+			next.Key, next.X = drawSub(c.Key)
+			return next
+		}, keyed{k, draw(k)})
+	}, "random.Split2: it gets the key that random.Normal"},
+	{"key of the carry and the result", func(k key) any {
+		c := g.ForiLoop(0, 5, func(i *g.Array, c keyed) keyed {
+			return keyed{c.Key, draw(random.FoldIn(c.Key, i))}
+		}, keyed{k, g.Zeros(f32(3))})
+		return draw(c.Key).Add(draw(k))
+	}, "random.Normal"},
+	{"branch and after it", func(k key) any {
+		x := g.Cond(draw(random.FoldIn(k, 1)).Sum().Gt(-99), func() *g.Array { return draw(k) },
+			func() *g.Array { return g.Zeros(f32(3)) })
+		return x.Add(draw(k))
+	}, "random.Normal"},
+	{"twice in a branch", func(k key) any {
+		i := random.Randint(random.FoldIn(k, 1), g.ShapeOf(g.Int32), 1, 2)
+		return g.Switch(i, func() *g.Array { return g.Zeros(f32(3)) }, func() *g.Array { return draw(k).Add(draw(k)) })
+	}, "random.Normal"},
+	{"twice in a lane", func(k key) any {
+		return g.VMap(func(k key) *g.Array { return g.Add(draw(k), draw(k)) })(random.Split(k, 4))
+	}, "random.Normal"},
+	{"twice in a gradient", func(k key) any {
+		return g.Grad(func(x *g.Array) *g.Array { return draw(k).Add(draw(k)).Mul(x).Sum() })(g.Ones(f32(3)))
+	}, "random.Normal"},
+	{"twice in Checkpoint", func(k key) any {
+		return g.Checkpoint(func(k key) *g.Array { return draw(k).Add(draw(k)) })(k)
+	}, "random.Normal"},
+	{"a lane's loop", func(k key) any {
+		return g.VMap(func(k key) *g.Array {
+			return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
+		})(random.Split(k, 4))
+	}, "in each turn of the loop"},
+	{"two draws with a clone", func(k key) any {
+		k = random.Clone(k)
+		return g.Add(draw(k), draw(k))
+	}, "random.Normal"},
+	{"Categorical after Dropout", func(k key) any {
+		x := nn.Dropout(k, g.Ones(f32(4)), .5)
+		return random.Categorical(k, x, -1)
+	}, "random.Categorical: it gets the key that nn.Dropout"},
+
+	{"one draw", func(k key) any { return draw(k) }, ""},
+	{"draw and FoldIn", func(k key) any {
+		return draw(k).Add(draw(random.FoldIn(k, 0))).Add(draw(random.FoldIn(k, 1)))
+	}, ""},
+	{"Split", func(k key) any { a, b := random.Split2(k); return draw(a).Add(draw(b)) }, ""},
+	{"different keys of a batch", func(k key) any {
+		keys := random.Split(k, 3)
+		return g.Add(draw(keys.At(1)), draw(keys.At(2)))
+	}, ""},
+	{"shared noise of lanes", func(k key) any {
+		return g.VMap(func(x *g.Array) *g.Array { return x.Add(draw(k)) })(g.Iota(4).Convert(g.Float32))
+	}, ""},
+	{"lanes of one key", func(k key) any {
+		return g.VMap(func(i *g.Array) *g.Array { return draw(random.FoldIn(k, i.Rem(2))) })(g.Iota(4))
+	}, ""},
+	{"one draw used in each turn", func(k key) any {
+		x := draw(k)
+		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(x) }, g.Zeros(f32(3)))
+	}, ""},
+	{"number of the turn", func(k key) any {
+		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(k, i))) },
+			g.Zeros(f32(3)))
+	}, ""},
+	{"numbers of both loops", func(k key) any {
+		return g.ForiLoop(0, 4, func(i, c *g.Array) *g.Array {
+			sub := random.FoldIn(k, i)
+			return g.ForiLoop(0, 5, func(j, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(sub, j))) }, c)
+		}, g.Zeros(f32(3)))
+	}, ""},
+	{"one turn", func(k key) any {
+		return g.ForiLoop(3, 4, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
+	}, ""},
+	{"Isolate", func(k key) any {
+		return g.Isolate(g.Of(int32(3)), g.Zeros(f32(3)), k, func(c *g.Array, k key) *g.Array { return draw(k) })
+	}, ""},
+	{"split in the carry", func(k key) any {
+		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) (next keyed) {
+			next.Key, next.X = drawSub(c.Key)
+			return next
+		}, keyed{k, g.Zeros(f32(3))})
+	}, ""},
+	{"split in the carry of While, and the last key", func(k key) any {
+		c := g.While(func(c keyed) *g.Array { return c.X.Sum().Lt(4) }, func(c keyed) (next keyed) {
+			next.Key, next.X = drawSub(c.Key)
+			return next
+		}, keyed{k, g.Zeros(f32(3))})
+		return draw(c.Key)
+	}, ""},
+	{"keys that a loop made", func(k key) any {
+		last, keys := g.Scan(func(k key, _ g.None) (key, key) { return random.Split2(k) }, k, g.None{}, g.Length(4))
+		return []*g.Array{draw(last), g.VMap(draw)(keys)}
+	}, ""},
+	{"rows of a loop of one turn", func(k key) any {
+		keys := random.Split(k, 1)
+		return g.While(func(c keyed) *g.Array { return c.X.Lt(1).All() }, func(c keyed) keyed {
+			i := c.X.Index(0).Convert(g.Int32)
+			row := key{g.DynamicIndex(keys.Data, i, 0)}
+			return keyed{c.Key, c.X.Add(1).Add(draw(row).Mul(0))}
+		}, keyed{k, g.Zeros(f32(3))})
+	}, ""},
+	{"the same numbers on purpose", func(k key) any {
+		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) },
+			draw(k))
+	}, ""},
+	{"branches", func(k key) any {
+		first, second := random.Split2(k)
+		return g.Cond(draw(first).Sum().Gt(0), func() *g.Array { return draw(second) },
+			func() *g.Array { return random.Uniform(second, f32(3), 0, 1) })
+	}, ""},
+	{"branches of lanes", func(k key) any {
+		return g.VMap(func(k key) *g.Array {
+			first, second := random.Split2(k)
+			return g.Cond(draw(first).Sum().Gt(0), func() *g.Array { return draw(second) },
+				func() *g.Array { return random.Uniform(second, f32(3), 0, 1) })
+		})(random.Split(k, 4))
+	}, ""},
+	{"gradient of a loop", func(k key) any {
+		return g.Grad(func(x *g.Array) *g.Array {
+			out := g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array {
+				return c.Mul(draw(random.FoldIn(k, i))).Sin()
+			}, x)
+			return out.Sum()
+		})(g.Ones(f32(3)))
+	}, ""},
+	{"gradient of Checkpoint", func(k key) any {
+		return g.Grad(func(x *g.Array) *g.Array {
+			return g.Checkpoint(func(x *g.Array) *g.Array { return draw(k).Mul(x).Sin() })(x).Sum()
+		})(g.Ones(f32(3)))
+	}, ""},
+	{"forward pass of one's own", func(k key) any {
+		type in struct {
+			K key
+			X *g.Array
+		}
+		f := g.CustomVjp(func(a in) *g.Array { return draw(a.K).Mul(a.X) }, func(a in) (*g.Array, *g.Array) {
+			return draw(a.K).Mul(a.X), draw(a.K)
+		}, func(z, ct *g.Array) in { return in{key{g.Zeros(g.ShapeOf(g.Uint32, 2))}, z.Mul(ct)} })
+		return f(in{k, g.Ones(f32(3))})
+	}, ""},
+	{"every distribution", func(k key) any {
+		keys := random.SplitN(k, 12)
+		return []*g.Array{random.Gamma(keys[0], f32(2), 2.), random.Beta(keys[1], f32(2), 2., 3.),
+			random.Binomial(keys[2], f32(2), 9, .5), random.Poisson(keys[3], 3., 2),
+			random.T(keys[4], f32(2), 3.), random.F(keys[5], f32(2), 3., 4.), random.Ball(keys[6], f32(2, 3), 2.),
+			random.Permutation(keys[7], 5), random.Choice(keys[8], 5),
+			random.DoubleSidedMaxwell(keys[9], f32(2), 0, 1), random.Wald(keys[10], f32(2), 1.),
+			random.Categorical(keys[11], g.Zeros(f32(4)), -1)}
+	}, ""},
+}
+
+func TestCheckKeys(t *testing.T) {
+	for _, c := range keyUses {
+		for form, check := range map[string]func() error{
+			"as it is": func() error { return random.CheckKeys(func() { c.f(random.New(5)) }) },
+			"traced": func() error {
+				return random.CheckKeys(func() {
+					_, err := g.Trace("f", c.f, random.New(5))
+					require.NoError(t, err)
+				})
+			},
+			"in a function that is traced": func() (err error) {
+				_, traced := g.Trace("f", func(k key) any {
+					err = random.CheckKeys(func() { c.f(k) })
+					return k
+				}, random.New(5))
+				require.NoError(t, traced)
+				return err
+			},
+		} {
+			err := check()
+			if c.want == "" {
+				require.NoError(t, err, "%s, %s", c.name, form)
+				continue
+			}
+			var reuse *random.KeyReuseError
+			require.True(t, errors.As(err, &reuse), "%s, %s: %v", c.name, form, err)
+			require.ErrorContains(t, err, c.want, "%s, %s", c.name, form)
+			require.Regexp(t, `^reuse_test.go:\d+`, reuse.First.Where)
+			require.Regexp(t, `^reuse_test.go:\d+`, reuse.Second.Where)
+		}
+	}
+}
+
+// A program consumes keys each time it is called, on the interpreter as on a device.
+func TestCheckKeysOfPrograms(t *testing.T) {
+	client := xlatest.OpenCPU(t, 1)
+	for name, c := range map[string]struct {
+		calls func(f func(key) (*g.Array, error)) error
+		want  string
+	}{
+		"one key twice": {func(f func(key) (*g.Array, error)) error {
+			_, first := f(random.New(1))
+			_, second := f(random.New(1))
+			return errors.Join(first, second)
+		}, "random.Normal: it is called twice with the same key"},
+		"a draw and a call": {func(f func(key) (*g.Array, error)) error {
+			k := random.New(1)
+			random.Bits(k, g.Uint8, 3)
+			_, err := f(k)
+			return err
+		}, "random.Normal: it gets the key that random.Bits at reuse_test.go"},
+		"two keys": {func(f func(key) (*g.Array, error)) error {
+			_, first := f(random.New(1))
+			_, second := f(random.New(2))
+			return errors.Join(first, second)
+		}, ""},
+		"traced only": {func(f func(key) (*g.Array, error)) error {
+			for range 2 {
+				if _, err := g.Trace("f", draw, random.New(1)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, ""},
+	} {
+		for backend, f := range map[string]func() func(key) (*g.Array, error){
+			"reference": func() func(key) (*g.Array, error) { return xlabridge.Jit1(&xlabridge.Reference{}, draw) },
+			"xla":       func() func(key) (*g.Array, error) { return xlabridge.Jit1(client, draw) },
+		} {
+			var ran error
+			err := random.CheckKeys(func() { ran = c.calls(f()) })
+			require.NoError(t, ran)
+			if c.want == "" {
+				require.NoError(t, err, "%s, %s", name, backend)
+			} else {
+				require.ErrorContains(t, err, c.want, "%s, %s", name, backend)
+			}
+		}
+	}
+}
+
+// An error that leaves the function comes back, also inside of another check.
+func TestCheckKeysOfAFunctionThatFails(t *testing.T) {
+	err := random.CheckKeys(func() {
+		k := random.New(1)
+		draw(k)
+		require.ErrorContains(t, random.CheckKeys(func() { g.Map(draw, key{g.Zeros(f32())}) }), "Scan")
+		require.NoError(t, random.CheckKeys(func() { draw(k) }))
+	})
+	require.NoError(t, err)
+}
