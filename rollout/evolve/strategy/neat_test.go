@@ -513,7 +513,7 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		long     bool
 	}{
 		{"species of one", settings.Values{"compatibility-threshold": 0, "max-species": 60, "elite-size": 0,
-			"node-rate": .2}, settings.Values{"nodes": 12, "connections": 20}, true},
+			"node-rate": .3}, settings.Values{"nodes": 12, "connections": 20}, true},
 		{"one species, parents without connections", settings.Values{"compatibility-threshold": 100,
 			"connection-rate": .05, "toggle-rate": 1}, settings.Values{"initial": "none", "nodes": 9,
 			"connections": 12}, false},
