@@ -15,8 +15,13 @@ func SlogDet(x *Array) (sign, logAbs *Array) {
 // luDiagonal is the diagonal of the upper factor [n] and the sign of the permutation [].
 func luDiagonal(x *Array) (diagonal, sign *Array) {
 	lu, pivots, _ := LU(x)
-	swaps := Sum(Ne(pivots, Iota(x.Dim(0))))
-	return Diagonal(lu, 0, 1), Convert(Sub(1, Mul(Rem(swaps, 2), 2)), x.DType())
+	return Diagonal(lu, 0, 1), swapSign(pivots, x.DType())
+}
+
+// swapSign is the sign of the permutation of pivots [n], 1 or -1 [].
+func swapSign(pivots *Array, d DType) *Array {
+	swaps := Sum(Ne(pivots, Iota(pivots.Size())))
+	return Convert(Sub(1, Mul(Rem(swaps, 2), 2)), d)
 }
 
 // LogDet is the logarithm of the absolute value of the determinant of x [n, n].
@@ -25,7 +30,8 @@ func LogDet(x *Array) *Array {
 	return logAbs
 }
 
-// Det is the determinant of x [n, n]. From n = 4 on its derivatives need x to be regular. As jax.numpy.linalg.det.
+// Det is the determinant of x [n, n]. From n = 4 on its second derivatives need x to be regular. As
+// jax.numpy.linalg.det, whose first derivatives are wrong for some matrices of rank n - 1.
 func Det(x *Array) *Array {
 	if x = square("Det", x); x.Rank() > 2 {
 		return VMap(Det)(x)
@@ -45,8 +51,23 @@ func Det(x *Array) *Array {
 		return Add(Sub(Mul(element(0, 0), minor(1, 1, 2, 2)), Mul(element(0, 1), minor(1, 0, 2, 2))),
 			Mul(element(0, 2), minor(1, 0, 2, 1)))
 	}
-	diagonal, sign := luDiagonal(x)
-	return Mul(sign, Prod(diagonal))
+	return CustomJvp(func(x *Array) *Array {
+		diagonal, sign := luDiagonal(x)
+		return Mul(sign, Prod(diagonal))
+	}, detTangent)(x)
+}
+
+// detTangent is Det of x [n, n] and its derivative along t, by Jacobi's formula det(x) trace(x^-1 t). A pivot that is 0
+// counts as one as small as rounding: cofactors are polynomials, so that this changes them by rounding only.
+func detTangent(x, t *Array) (*Array, *Array) {
+	lu, pivots, permutation := LU(x)
+	sign := swapSign(pivots, x.DType())
+	diagonal := Diagonal(lu, 0, 1)
+	least := StopGradient(Max(Mul(ReduceMax(Abs(x)), epsilon(x.DType())), 1e-30))
+	pivot := Select(Eq(diagonal, 0), least, diagonal)
+	y := TriangularSolve(lu, Take(t, permutation, 0), UnitDiagonal())
+	y = TriangularSolve(Add(lu, Diag(Sub(pivot, diagonal))), y, UpperTriangle())
+	return Mul(sign, Prod(diagonal)), Mul(Mul(sign, Prod(pivot)), MatrixTrace(y))
 }
 
 // NormKind says which norm MatrixNorm takes.

@@ -311,6 +311,21 @@ func TestDegenerateMatrices(t *testing.T) {
 			require.Equal(t, fmt.Sprint([]float64{nan, nan, nan, nan}), fmt.Sprint(out[1]))
 		}
 	})
+	t.Run("svd of what is not finite", func(t *testing.T) {
+		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
+			for _, rows := range [][][]float64{{{nan}}, {{math.Inf(-1)}}, {{1, math.Inf(1)}}, {{1}, {nan}},
+				{{1, 0}, {0, math.Inf(1)}}, {{1, 2, 3}, {4, math.Inf(-1), 5}}, {{1, 2}, {3, 4}, {nan, 5}}} {
+				for _, v := range one(t, func(a *Array) []*Array {
+					u, s, vt := f(a)
+					return []*Array{u, s, vt}
+				}, rows...) {
+					for _, x := range v {
+						require.True(t, math.IsNaN(x), "%v gives %v", rows, v)
+					}
+				}
+			}
+		}
+	})
 	t.Run("svd of rank one", func(t *testing.T) {
 		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
 			out := one(t, func(a *Array) []*Array {

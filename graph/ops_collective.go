@@ -234,10 +234,12 @@ var _ = register(&Op{
 		if a.kind == "sum" {
 			return apply(n.Op, a, t)
 		}
-		// The tangents at the extreme, averaged over the lanes that share it, as ReduceMax does along an axis.
-		at := Convert(Eq(in[0], out[0]), in[0].DType())
+		// The mean of the tangents at the extreme, over the lanes that share it; of NaN it is NaN: see reduce.
+		at := Eq(in[0], out[0])
 		sum := preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "sum"}
-		return []*Array{Div(apply1(n.Op, sum, Mul(at, t[0])), apply1(n.Op, sum, at))}
+		count := apply1(n.Op, sum, Convert(at, in[0].DType()))
+		weights := Select(at, Div(1, count), Select(Eq(count, 0), math.NaN(), ZerosLike(count)))
+		return []*Array{apply1(n.Op, sum, Mul(weights, t[0]))}
 	},
 	Transpose: selfTranspose,
 	// Between devices XLA's maximum drops NaN, or not, by their order.

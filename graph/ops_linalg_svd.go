@@ -100,7 +100,8 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 		return Mul(u, signs), s, Mul(vt, ExpandDims(signs, 1))
 	case n == 1:
 		signs := Select(Lt(x, 0), FullLike(x, -1), OnesLike(x))
-		return signs, Reshape(Abs(x), 1), OnesLike(x)
+		nan := func(y *Array) *Array { return Select(IsFinite(x), y, FullLike(x, math.NaN())) }
+		return nan(signs), Reshape(nan(Abs(x)), 1), nan(OnesLike(x))
 	}
 	scale := scaleOf(x)
 	columns := even(MatrixTranspose(Div(x, scale)), false) // the rows of it
@@ -154,6 +155,12 @@ func svdReference(a dense) (u dense, s []float64, vt dense) {
 		return u, s, vt
 	}
 	n := a.cols
+	if slices.ContainsFunc(a.v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		nan := func(rows, cols int) dense {
+			return dense{rows, cols, slices.Repeat([]float64{math.NaN()}, rows*cols)}
+		}
+		return nan(a.rows, n), nan(1, n).v, nan(n, n)
+	}
 	y, v := a.clone(), identity(n)
 	for range maxSweeps {
 		turned := false
@@ -244,7 +251,8 @@ func inner(x, y []float64) float64 {
 // SVD factors x [m, n] into u [m, k] and vt [k, n] with orthonormal columns and rows, and singular values s [k] in
 // descending order, k the smaller of m and n: x = u diag(s) vt. As jax.numpy.linalg.svd without full_matrices, but with
 // signs fixed: the first element of each column of u that is at least half as large as the largest is positive.
-// Derivatives of u and vt need distinct singular values (and, where x is not square, none that is zero).
+// If an element is NaN or infinite, all results are NaN. Derivatives of u and vt need distinct singular values (and,
+// where x is not square, none that is zero); those of s do not.
 func SVD(x *Array) (u, s, vt *Array) {
 	outs := applyMatrices(op("svd"), nil, matrix("SVD", x))
 	return outs[0], outs[1], outs[2]

@@ -1,5 +1,7 @@
 package graph
 
+import "math"
+
 // Tensordot sums the products over the last n axes of x and the first n of y: result axes are x's other axes, then
 // y's. Other pairs of axes are DotGeneral's.
 func Tensordot(x, y *Array, n int) *Array {
@@ -107,7 +109,8 @@ func IsClose(x, y any, rtol, atol float64) *Array {
 func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rtol, atol)) }
 
 // Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of
-// two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+// two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005). It is NaN
+// where the 1-norm of x is above 1.6e10 or not finite: so many squarings leave no digit. JAX's is from 3e5 on.
 func Expm(x *Array) *Array {
 	if x = square("Expm", x); x.Rank() > 2 {
 		return VMap(Expm)(x)
@@ -139,8 +142,7 @@ func Expm(x *Array) *Array {
 			return Dot(r, r)
 		}, func() *Array { return r })
 	}, r)
-	// Cond takes a NaN in the norm for no squarings: the matrix may then have lost what made it.
-	return Select(IsFinite(norm), r, Add(r, Sub(norm, norm)))
+	return Select(Le(norm, most*(1<<mostSquarings)), r, FullLike(r, math.NaN()))
 }
 
 // LeastSquares is what Lstsq finds.
@@ -153,7 +155,7 @@ type LeastSquares struct {
 
 // Lstsq solves a x = b for the x with the least squared difference: a [m, n], b [m] or [m, k], float32 or float64.
 // Singular values below rcond (default: the dtype's epsilon times the larger side) times the largest one count as
-// zero.
+// zero. Derivatives of X hold while the rank stays the same, and do not need distinct singular values as JAX's do.
 func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	const name = "Lstsq"
 	a = matrix(name, a)
@@ -172,13 +174,33 @@ func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	if len(rcond) == 1 {
 		least = rcond[0]
 	}
+	_, s, _ := SVD(a)
+	x := CustomJvp(func(in [2]*Array) *Array {
+		return shortest(in[0], in[1], least)
+	}, func(in, t [2]*Array) (*Array, *Array) { // of x = a⁺ b; see Pinv
+		p, x := Pinv(in[0], least), shortest(in[0], in[1], least)
+		pt, tt := MatrixTranspose(p), MatrixTranspose(t[0])
+		change := Dot(p, Sub(t[1], Dot(t[0], x)))
+		change = Add(change, Dot(p, Dot(pt, Dot(tt, Sub(in[1], Dot(in[0], x))))))
+		far := Dot(tt, Dot(pt, x))
+		return x, Add(change, Sub(far, Dot(p, Dot(in[0], far))))
+	})([2]*Array{a, b})
+	return LeastSquares{x, Sum(Square(Sub(b, Dot(a, x))), 0), Sum(Convert(countsOf(s, least), Int32)), s}
+}
+
+// countsOf reports which of the singular values s [k] count: those of least times the largest and more.
+func countsOf(s *Array, least float64) *Array {
+	return And(Gt(s, 0), Ge(s, Mul(least, index(s, 0, 0))))
+}
+
+// shortest is the shortest x for which a x is nearest to b.
+func shortest(a, b *Array, least float64) *Array {
 	u, s, vt := SVD(a)
-	counts := And(Gt(s, 0), Ge(s, Mul(least, index(s, 0, 0))))
+	counts := countsOf(s, least)
 	inverse := Select(counts, Reciprocal(Select(counts, s, 1)), 0)
 	y := Dot(MatrixTranspose(u), b)
 	if y.Rank() == 2 {
 		inverse = ExpandDims(inverse, 1)
 	}
-	x := Dot(MatrixTranspose(vt), Mul(inverse, y))
-	return LeastSquares{x, Sum(Square(Sub(b, Dot(a, x))), 0), Sum(Convert(counts, Int32)), s}
+	return Dot(MatrixTranspose(vt), Mul(inverse, y))
 }

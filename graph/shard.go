@@ -8,30 +8,53 @@ type Spec []string
 
 // Cut gives the shape of one device's part, or throws.
 func (s Spec) Cut(m Mesh, shape Shape) Shape {
+	dims := slices.Clone(shape.Dims)
+	for i, size := range s.sizes(m, shape) {
+		if dims[i]%size != 0 {
+			throw("Spec", "axis %d of %s does not divide over the %d devices of mesh axis %q", i, shape, size, s[i])
+		}
+		dims[i] /= size
+	}
+	return shape.dims(dims...)
+}
+
+// Join gives the shape of an array whose parts have a shape, or throws.
+func (s Spec) Join(m Mesh, part Shape) Shape {
+	dims := slices.Clone(part.Dims)
+	for i, size := range s.sizes(m, part) {
+		dims[i] *= size
+	}
+	return part.dims(dims...)
+}
+
+// sizes returns into how many parts each of the first len(s) axes is cut, or throws.
+func (s Spec) sizes(m Mesh, shape Shape) []int {
 	if len(s) > shape.Rank() {
 		throw("Spec", "%v names %d axes of %s", []string(s), len(s), shape)
 	}
-	dims := slices.Clone(shape.Dims)
-	for _, a := range m {
+	for i, a := range m {
 		if a.Size < 1 {
 			throw("Spec", "mesh axis %q has %d devices, want 1 or more", a.Name, a.Size)
 		}
+		if slices.ContainsFunc(m[:i], func(b MeshAxis) bool { return b.Name == a.Name }) {
+			throw("Spec", "the mesh %v has the axis %q twice", []MeshAxis(m), a.Name)
+		}
 	}
+	sizes := make([]int, len(s))
 	for i, name := range s {
-		if name == "" {
-			continue
-		}
 		k := slices.IndexFunc(m, func(a MeshAxis) bool { return a.Name == name })
-		if k < 0 {
+		switch {
+		case name == "":
+			sizes[i] = 1
+			continue
+		case k < 0:
 			throw("Spec", "the mesh %v has no axis %q", []MeshAxis(m), name)
+		case slices.Contains(s[:i], name):
+			throw("Spec", "%v cuts two axes of %s over mesh axis %q, want each mesh axis once", []string(s), shape, name)
 		}
-		if dims[i]%m[k].Size != 0 {
-			throw("Spec", "axis %d of %s does not divide over the %d devices of mesh axis %q", i, shape, m[k].Size,
-				name)
-		}
-		dims[i] /= m[k].Size
+		sizes[i] = m[k].Size
 	}
-	return shape.dims(dims...)
+	return sizes
 }
 
 // ShardMap gives the meaning of a per-device function on global arrays: in cuts each argument leaf over the mesh, f
@@ -91,9 +114,7 @@ func (s Spec) split(m Mesh, x *Array) *Array {
 // join is the inverse of split; mesh axes that cut nothing contribute their first device.
 func (s Spec) join(m Mesh, x *Array) *Array {
 	n := len(m)
-	if len(s) > x.Rank()-n {
-		throw("Spec", "%v names %d axes of a result of rank %d", []string(s), len(s), x.Rank()-n)
-	}
+	s.Join(m, x.shape.dims(x.shape.Dims[n:]...))
 	kept := slices.Clone([]MeshAxis(m))
 	for i := n - 1; i >= 0; i-- {
 		if !slices.Contains(s, m[i].Name) {

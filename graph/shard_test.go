@@ -70,6 +70,14 @@ func TestShardMap(t *testing.T) {
 	require.ErrorContains(t, err, `no axis "nowhere"`)
 	_, err = Trace("bad", ShardMap(sin1, Mesh{{"data", 5}}, Spec{"data"}, nil), x)
 	require.ErrorContains(t, err, "does not divide")
+	_, err = Trace("bad", ShardMap(sin1, m, Spec{"data"}, Spec{"nowhere"}), x)
+	require.ErrorContains(t, err, `no axis "nowhere"`)
+	for _, twice := range [][2]Spec{{{"data", "data"}, nil}, {{"data"}, {"data", "data"}}} {
+		_, err = Trace("bad", ShardMap(sin1, m, twice[0], twice[1]), x)
+		require.ErrorContains(t, err, `over mesh axis "data", want each mesh axis once`)
+	}
+	_, err = Trace("bad", ShardMap(sin1, Mesh{{"data", 2}, {"data", 2}}, Spec{"data"}, nil), x)
+	require.ErrorContains(t, err, `has the axis "data" twice`)
 	_, err = Trace("bad", func(v *Array) *Array { return PSum(v, "nowhere") }, x)
 	require.ErrorContains(t, err, `no axis is named "nowhere"`)
 }

@@ -2,7 +2,6 @@ package xlabridge
 
 import (
 	"fmt"
-	"slices"
 
 	"xlarun/graph"
 )
@@ -66,8 +65,8 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 		results := make([]*graph.Array, len(outs))
 		for i, d := range outs {
 			part := x.Program.Outputs[i]
-			shape, err := globalShape(out, m, part)
-			if err != nil {
+			var shape graph.Shape
+			if err := graph.Try(func() { shape = out.Join(m, part) }); err != nil {
 				return r, err
 			}
 			results[i] = graph.FromData(shape, &shardedData{deviceData: *d, mesh: m, spec: out, part: part,
@@ -75,25 +74,4 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 		}
 		return as[R](x.Program.OutTree().Unflatten(results)), nil
 	}
-}
-
-// globalShape returns the shape of an array whose parts have a spec.
-func globalShape(spec graph.Spec, m graph.Mesh, part graph.Shape) (graph.Shape, error) {
-	if len(spec) > part.Rank() {
-		return part, fmt.Errorf("xlabridge: ShardMap: the result spec %v names %d axes of a result %s", []string(spec),
-			len(spec), part)
-	}
-	dims := slices.Clone(part.Dims)
-	for i, name := range spec {
-		if name == "" {
-			continue
-		}
-		k := slices.IndexFunc(m, func(a graph.MeshAxis) bool { return a.Name == name })
-		if k < 0 {
-			return part, fmt.Errorf("xlabridge: ShardMap: the result spec names axis %q, the mesh has %v", name,
-				[]graph.MeshAxis(m))
-		}
-		dims[i] *= m[k].Size
-	}
-	return graph.ShapeOf(part.DType, dims...), nil
 }

@@ -2,6 +2,8 @@ package stablehlo_test
 
 import (
 	"flag"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
+	"xlarun/graph/stablehlo"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -42,12 +47,82 @@ var exports = map[string]func(in []*graph.Array) []*graph.Array{
 	},
 }
 
-func exportInputs() []any {
-	return []any{graph.Abstract(graph.ShapeOf(graph.Float32, 4, 3)), graph.Abstract(graph.ShapeOf(graph.Float32, 3)),
-		graph.Abstract(graph.ShapeOf(graph.Float32, 4)), graph.Abstract(graph.ShapeOf(graph.Int32))}
+func exportInputs() []graph.Shape {
+	return []graph.Shape{graph.ShapeOf(graph.Float32, 4, 3), graph.ShapeOf(graph.Float32, 3),
+		graph.ShapeOf(graph.Float32, 4), graph.ShapeOf(graph.Int32)}
 }
 
-// 30.13: what Program.Export writes has in jax.export.deserialize the values that it has here.
+// composed is a random program that nests transforms, followed by its gradient.
+func composed(seed uint64) func(in []*graph.Array) []*graph.Array {
+	p := graphtest.Random(seed, true)
+	return func(in []*graph.Array) []*graph.Array {
+		gradient := graph.Grad(func(floats []*graph.Array) *graph.Array {
+			sum := graph.Scalar(0, graph.Float64)
+			for _, x := range p.Fn(append(floats[:3:3], in[3])) {
+				sum = sum.Add(x.Sin().Sum())
+			}
+			return sum
+		})(in[:3])
+		return append(p.Fn(in), gradient...)
+	}
+}
+
+// composedSeeds is the number of the random programs that JAX computed.
+const composedSeeds = 40
+
+// exportOf returns a program of some inputs, and its text.
+func exportOf(t *testing.T, name string, inputs []graph.Shape, f func(in []*graph.Array) []*graph.Array) (*graph.Program,
+	string) {
+	t.Helper()
+	var abstract []any
+	for _, s := range inputs {
+		abstract = append(abstract, graph.Abstract(s))
+	}
+	p, err := graph.TraceArgs(name, abstract, graph.TraceOptions{}, func(args []any) any {
+		in := make([]*graph.Array, len(args))
+		for i, a := range args {
+			in[i] = a.(*graph.Array)
+		}
+		return f(in)
+	})
+	require.NoError(t, err)
+	var text strings.Builder
+	require.NoError(t, p.Export(&text), name)
+	return p, text.String()
+}
+
+// Random programs and their gradients come back from what Program.Export writes: the function that stablehlo.Parse
+// reads has their values, and so has its own export.
+func TestRandomProgramsComeBack(t *testing.T) {
+	count := 25
+	if long.On() {
+		count = 2000
+	}
+	for seed := range uint64(count) {
+		name := fmt.Sprint("random program ", seed)
+		p, text := exportOf(t, "main", graphtest.Inputs(), composed(seed))
+		in := graphtest.Values(rand.New(rand.NewPCG(seed, 1)))
+		want, err := p.Interpret(in, nil)
+		require.NoError(t, err, name)
+		for range 2 {
+			f, err := stablehlo.Parse("f.mlir", text)
+			require.NoError(t, err, name)
+			var back *graph.Program
+			back, text = exportOf(t, "main", graphtest.Inputs(), func(in []*graph.Array) []*graph.Array {
+				return f.Call(in...)
+			})
+			got, err := back.Interpret(in, nil)
+			require.NoError(t, err, name)
+			require.Len(t, got, len(want), name)
+			for i := range want {
+				graphtest.Near(t, graphtest.Floats(t, want[i]), graphtest.Floats(t, got[i]), 1e-12, name)
+			}
+		}
+	}
+}
+
+// 30.13: what Program.Export writes has in jax.export.deserialize the values that it has here, and so have random
+// programs with their gradients.
 func TestExport(t *testing.T) {
 	var file struct {
 		Cases []struct {
@@ -57,39 +132,54 @@ func TestExport(t *testing.T) {
 	}
 	if *mlirDir == "" {
 		require.NoError(t, oracles.Read("testdata/jax_import.json", &file))
-		require.Len(t, file.Cases, len(exports))
+		require.Len(t, file.Cases, len(exports)+composedSeeds)
 	}
-	for name, f := range exports {
-		p, err := graph.TraceArgs(name, exportInputs(), graph.TraceOptions{}, func(args []any) any {
-			in := make([]*graph.Array, len(args))
-			for i, a := range args {
-				in[i] = a.(*graph.Array)
-			}
-			return f(in)
-		})
-		require.NoError(t, err)
-		var text strings.Builder
-		require.NoError(t, p.Export(&text))
-		require.Contains(t, text.String(), "func.func public @main(%arg0: tensor<4x3xf32>")
-		require.NotContains(t, text.String(), "custom_call")
+	write := func(name, text string) {
+		require.NotContains(t, text, "custom_call")
 		if *mlirDir != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(*mlirDir, name+".mlir"), []byte(text.String()), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(*mlirDir, name+".mlir"), []byte(text), 0o600))
 		}
 	}
-	client := xlatest.Open(t, 1)
-	var in [][]*graph.Array
-	for _, c := range file.Cases {
-		in = append(in, arrays(c.Inputs))
+	for name, f := range exports {
+		_, text := exportOf(t, name, exportInputs(), f)
+		require.Contains(t, text, "func.func public @main(%arg0: tensor<4x3xf32>")
+		write(name, text)
 	}
+	seeded := map[string]func(in []*graph.Array) []*graph.Array{}
+	for seed := range uint64(composedSeeds) {
+		name := fmt.Sprintf("random_%03d", seed)
+		seeded[name] = composed(seed)
+		if *mlirDir != "" {
+			_, text := exportOf(t, name, graphtest.Inputs(), seeded[name])
+			write(name, text)
+		}
+	}
+	var in [][]*graph.Array
+	fixed := file.Cases[:0:0]
+	for _, c := range file.Cases {
+		if f, ok := seeded[c.Name]; ok {
+			out, err := xlabridge.Jit1(&xlabridge.Reference{}, f)(arrays(c.Inputs))
+			require.NoError(t, err)
+			equal(t, c.Outputs, out, 1e-9)
+			delete(seeded, c.Name)
+			continue
+		}
+		fixed, in = append(fixed, c), append(in, arrays(c.Inputs))
+	}
+	if *mlirDir != "" {
+		return // JAX has not computed them
+	}
+	require.Empty(t, seeded)
+	client := xlatest.Open(t, 1)
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, client} {
 		out, err := xlabridge.Jit1(b, func(in [][]*graph.Array) (out [][]*graph.Array) {
-			for i, c := range file.Cases {
+			for i, c := range fixed {
 				out = append(out, exports[c.Name](in[i]))
 			}
 			return out
 		})(in)
 		require.NoError(t, err)
-		for i, c := range file.Cases {
+		for i, c := range fixed {
 			equal(t, c.Outputs, out[i], 2e-6)
 		}
 	}

@@ -46,7 +46,8 @@ func array(a oracles.Array) *graph.Array {
 func name(d graph.DType) string {
 	return map[graph.DType]string{graph.Bool: "bool", graph.Int8: "int8", graph.Uint8: "uint8", graph.Int16: "int16",
 		graph.Uint16: "uint16", graph.Int32: "int32", graph.Complex64: "complex64",
-		graph.Uint32: "uint32", graph.Float32: "float32", graph.Float16: "float16", graph.BFloat16: "bfloat16"}[d]
+		graph.Uint32: "uint32", graph.Float32: "float32", graph.Float64: "float64", graph.Float16: "float16",
+		graph.BFloat16: "bfloat16"}[d]
 }
 
 func arrays(all []oracles.Array) []*graph.Array {

@@ -18,6 +18,7 @@ from common import encode, versions, write
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples" / "jax"))
 from to_jax import exported  # noqa: E402
 
+jax.config.update("jax_enable_x64", True)
 RNG = np.random.default_rng(11)
 
 

@@ -90,8 +90,9 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws,
 
 	generations := s.Generation.Add(1)
 	basis, scale := e.decompose(e.every(r), covariance, s, generations)
-	return CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
+	next := CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
 		generations}
+	return graph.SelectTree(saysNothing(fitness), s, next)
 }
 
 // conditioned returns a covariance made symmetric, with a positive diagonal.
@@ -99,7 +100,7 @@ func conditioned(c *graph.Array) *graph.Array {
 	eye := graph.Eye(graph.Float32, c.Dim(0))
 	c = c.Add(graph.MatrixTranspose(c)).Mul(float32(.5))
 	c = graph.Select(eye.Gt(0), c.Max(0), c)
-	return c.Min(float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
+	return c.Clamp(float32(-cmaMost), float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
 }
 
 // Period returns the number of generations from one eigendecomposition to the next, for n parameters and a population.

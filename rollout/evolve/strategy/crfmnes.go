@@ -97,6 +97,9 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	return r
 }
 
+// largestExp is a number whose exponential is far from the largest float32.
+const largestExp = 60
+
 // inverseOfH solves (1 + a²)·exp(a²/2) / 0.24 - 10 = n for a, by Newton's method with half steps; as in evosax n is at
 // most 2000.
 func inverseOfH(n int) float64 {
@@ -114,7 +117,6 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	s := state.(CRFMNESState)
 	members, n := ev.Fitness.Dim(0), s.Mean.Dim(0)
 	r := crfmnesRatesOf(members, n)
-	failed := ev.Fitness.IsNaN().All()
 	recombined := r.positive.apply(ev.Fitness).Max(0)
 	ofSigma := graph.Mul(float32(1-r.cSigma), s.SigmaPath).Add(graph.Mul(r.pathStep(r.cSigma),
 		sumOf(noise, e.difference(recombined), nil)))
@@ -122,11 +124,12 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 
 	// While the search moves, distant members weigh more.
 	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
-	distant := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
+	far := graph.Mul(float32(r.distance), squares.Sqrt())
+	distant := far.Sub(far.ReduceMax().Sub(float32(largestExp)).Max(0)).Exp() // finite; the sum is divided by
 	distant = r.utilities.apply(ev.Fitness).Mul(graph.Concatenate(0, distant, distant))
 	distant = distant.Div(distant.Sum()).Sub(float32(1 / float64(members)))
 	moves := length.Ge(float32(r.length))
-	w := graph.Select(failed, graph.ZerosLike(distant), graph.Select(moves, distant, recombined))
+	w := graph.Select(moves, distant, recombined)
 	rate := graph.Select(moves, float32(1), graph.Select(length.Ge(float32(.1*r.length)), float32(r.stagnant),
 		float32(r.close)))
 
@@ -147,10 +150,17 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	scale := s.Scale.Add(total(sum.Scale, ofPath.Scale).Mul(s.Scale))
 	volume := scale.Log().Mean().Add(graph.Add(1, v.Square().Sum()).Log().Div(float32(2 * n)))
 	scale = scale.Div(volume.Exp())
+	// The first-order step may overshoot: D has to stay above 0. Of one parameter, D and v say what sigma says.
+	sound := scale.Gt(0).And(scale.Lt(float32(cmaMost))).And(v.Abs().Lt(float32(cmaMost))).All()
+	if n == 1 {
+		sound = graph.Scalar(false)
+	}
+	scale, v = graph.Select(sound, scale, s.Scale), graph.Select(sound, v, s.V)
 
 	grow := both.Mul(squares.Sub(float32(n))).Sum().Div(float32(n))
-	sigma := s.Sigma.Mul(rate.Mul(.5).Mul(grow).Exp())
-	return CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
+	sigma := s.Sigma.Mul(rate.Mul(.5).Mul(grow).Exp()).Min(float32(cmaMost))
+	next := CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
+	return graph.SelectTree(saysNothing(ev.Fitness), s, next)
 }
 
 // difference returns the weight of each pair's z: side 0 minus side 1.

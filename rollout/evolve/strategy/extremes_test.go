@@ -55,6 +55,14 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 			}
 		}
 	}
+	equal := func(f *graph.Array) *graph.Array { return graph.Full(f.Shape(), 3e38) }
+	for _, of := range []func(f *graph.Array) *graph.Array{ars(.5), func(f *graph.Array) *graph.Array {
+		return Shaped{Shaping: shapeZScore}.shape(nil, nil, f, nil)
+	}} {
+		for _, x := range weights(1, func(f *graph.Array) *graph.Array { return of(equal(f)) }) {
+			require.Zero(t, x, "of equal members")
+		}
+	}
 	// case 4: one pair far above all others, which are no elites
 	v := weights(1, func(*graph.Array) *graph.Array {
 		f := graph.Float32s([]float32{1e21, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 10)

@@ -65,7 +65,7 @@ func (e *IAMaLGaM) Init(genome any, population int) any {
 // start returns the first state, given a covariance of 1.
 func (e *amalgam) start(genome any, population int, one *graph.Array) AMaLGaMState {
 	mean, sigma := genome.(*graph.Array), e.Sigma.Array()
-	return AMaLGaMState{mean, one.Mul(sigma.Square()), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
+	return AMaLGaMState{mean, one.Mul(sigma.Square().Min(float32(cmaMost))), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
 		graph.Scalar(0, graph.Int32), graph.Scalar(math.Inf(-1)),
 		graph.Of(int32(amalgamElites * float64(population-1)))}
 }
@@ -87,10 +87,11 @@ func (s AMaLGaMState) full() bool { return s.Covariance.Rank() == 2 }
 // offset returns a member less the mean.
 func (s AMaLGaMState) offset(d amalgamDraw) *graph.Array {
 	shift := d.Shift.Mul(graph.Mul(float32(amalgamShiftLength), s.Multiplier)).Mul(s.Shift)
+	step := s.Root.Mul
 	if s.full() {
-		return s.Root.Dot(d.Z).Add(shift)
+		step = func(z any) *graph.Array { return s.Root.Dot(z.(*graph.Array)) }
 	}
-	return s.Root.Mul(d.Z).Add(shift)
+	return step(d.Z).Add(shift).Clamp(float32(-farthest), float32(farthest)) // its square is finite
 }
 
 // Member returns mean + root·z, and twice the shift times the multiplier for those that are moved.
@@ -123,6 +124,7 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 	change := mean(share(elite))
 	next := s
 	next.Mean, next.Shift = s.Mean.Add(change), mix(rate(-1.2, .31, .5), s.Shift, change)
+	next.Shift = next.Shift.Clamp(float32(-cmaMost), float32(cmaMost)) // it is a part of later changes
 	around := func(d amalgamDraw) *graph.Array { return s.offset(d).Sub(change) }
 	covariance := rate(-1.1, 1.2, 1.6)
 	if s.full() {
@@ -135,7 +137,8 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 	next.scale(better.Any(), s.deviation(mean(share(better))))
 	next.Root = next.root()
 	next.Best = s.Best.Max(fitness.ReduceMax())
-	return graph.SelectTree(failed.All(), s, next)
+	// Of equal members the first would be the elites, which are those that are moved along the shift.
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // deviation returns the most standard deviations that an offset has in a direction of the root, f32[].

@@ -76,5 +76,7 @@ func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 		paths = append(paths, r.follow(rate, s.Paths.Index(i), sum))
 	}
 	// Each vector changes z linearly, so the members' sum is stretched once.
-	return LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0), s.Generation.Add(1)}
+	next := LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0),
+		s.Generation.Add(1)}
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }

@@ -55,5 +55,7 @@ func (*MAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	squares := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
 	change := graph.Mul(float32(r.cOne/2), graph.Outer(path, path).Sub(eye)).
 		Add(graph.Mul(float32(r.cMu/2), squares.Sub(w.Sum().Mul(eye))))
-	return MAESState{s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(sum))), sigma, path, s.Matrix.Add(s.Matrix.Dot(change))}
+	matrix := s.Matrix.Add(s.Matrix.Dot(change)).Clamp(float32(-cmaMost), float32(cmaMost))
+	next := MAESState{s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(sum))), sigma, path, matrix}
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }

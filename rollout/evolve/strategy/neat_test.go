@@ -140,7 +140,8 @@ func (p *plainNEAT) speciate() {
 		if home < 0 {
 			p.founded++
 			home = len(p.species)
-			p.species = append(p.species, plainSpecies{number: p.founded, best: math.Inf(-1), representative: g})
+			p.species = append(p.species, plainSpecies{number: p.founded, best: math.Inf(-1), representative: g,
+				improved: p.generation - 1})
 		}
 		p.species[home].members = append(p.species[home].members, i)
 	}
@@ -156,6 +157,9 @@ func (p *plainNEAT) tell(fitness []float64, u [][]float32, drawn []float32) {
 	p.generation++
 	for i, b := range p.births {
 		if b.copied && b.parent == p.champion {
+			if math.IsInf(fitness[i], -1) {
+				break // it failed
+			}
 			if p.confirmed += (fitness[i] - p.confirmed) / 4; math.IsInf(p.confirmed, 0) || math.IsNaN(p.confirmed) {
 				p.confirmed = fitness[i]
 			}
@@ -212,7 +216,12 @@ func (p *plainNEAT) offspring(fitness []float64) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(best(p.species[b]), best(p.species[a])) })
 	stale := p.generation - p.improved
 	focused := stale > 0 && math.Mod(float64(stale), p.Refocus.Value) == 0
-	least := min(0, slices.Min(fitness))
+	least := 0.
+	for _, f := range fitness {
+		if !math.IsInf(f, -1) { // of a member that failed
+			least = min(least, f)
+		}
+	}
 	shares, total, allowing := make([]float64, len(p.species)), 0., 0.
 	equal := make([]float64, len(p.species))
 	for rank, k := range order {
@@ -223,14 +232,17 @@ func (p *plainNEAT) offspring(fitness []float64) []int {
 		}
 		if allowed {
 			for _, m := range s.members {
-				shares[k] += (fitness[m] - least) / float64(len(s.members))
+				if !math.IsInf(fitness[m], -1) {
+					shares[k] += fitness[m] - least
+				}
 			}
+			shares[k] /= float64(len(s.members))
 			total += shares[k]
 			equal[k] = 1
 			allowing++
 		}
 	}
-	if total == 0 { // nobody is better than the worst
+	if total == 0 { // nobody is better than the worst: all species that may have the same share
 		shares, total = equal, allowing
 	}
 	counts, sum, end := make([]int, len(shares)), 0., 0
@@ -500,6 +512,11 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		policy   settings.Values
 		long     bool
 	}{
+		{"species of one", settings.Values{"compatibility-threshold": 0, "max-species": 60, "elite-size": 0,
+			"node-rate": .3}, settings.Values{"nodes": 12, "connections": 20}, true},
+		{"one species, parents without connections", settings.Values{"compatibility-threshold": 100,
+			"connection-rate": .05, "toggle-rate": 1}, settings.Values{"initial": "none", "nodes": 9,
+			"connections": 12}, false},
 		{"31.110 feed-forward", many, settings.Values{"nodes": 40, "connections": 60}, false},
 		{"31.111 recurrent, several activations", many, settings.Values{"recurrent": true, "activations": "tanh,sin",
 			"nodes": 30, "connections": 60}, false},
@@ -530,7 +547,30 @@ func TestNEATEqualsThePaper(t *testing.T) {
 			if long.On() {
 				b = xlatest.Open(t, 1)
 			}
-			generations(t, b, fitted(t, c.strategy, c.policy), count)
+			generations(t, b, fitted(t, c.strategy, c.policy), count, nil)
+		})
+	}
+}
+
+// So they do if all members are equal, so that all species stagnate, and if some or all fail.
+func TestNEATOfEqualAndFailedMembersEqualsThePaper(t *testing.T) {
+	nan := math.NaN()
+	for what, change := range map[string]func(member, generation int, fitness float64) float64{
+		"all equal":            func(int, int, float64) float64 { return 1 },
+		"all equal, below 0":   func(int, int, float64) float64 { return -3 },
+		"a third fails":        func(i, _ int, f float64) float64 { return []float64{f, nan, f}[i%3] },
+		"all fail once":        func(_, g int, f float64) float64 { return []float64{f, f, nan}[min(g, 4)%3] },
+		"all but one fail":     func(i, _ int, f float64) float64 { return []float64{f, nan}[min(i, 1)] },
+		"two kinds of members": func(i, _ int, _ float64) float64 { return float64(i % 2) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			count := 6
+			if long.On() {
+				count = 25
+			}
+			e := fitted(t, settings.Values{"node-rate": .2, "connection-rate": .3, "stagnation": 2, "refocus": 4,
+				"compatibility-threshold": 1.5, "max-species": 12}, settings.Values{"nodes": 30, "connections": 60})
+			generations(t, &xlabridge.Reference{}, e, count, change)
 		})
 	}
 }
@@ -570,13 +610,15 @@ func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
 			"aggregations": several(genome.AggregationNames())}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Logf("strategy %v, policy %v", s, network)
-			generations(t, client, fitted(t, s, network), 25)
+			generations(t, client, fitted(t, s, network), 25, nil)
 		})
 	}
 }
 
-// generations compares generations of a strategy with plainNEAT.
-func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
+// generations compares generations of a strategy with plainNEAT. change, if there is one, changes the fitness of a
+// member; NaN is a failed one.
+func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int,
+	change func(member, generation int, fitness float64) float64) {
 	const members = 60
 	type drawing struct {
 		Children neatDraw
@@ -646,7 +688,12 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int) {
 				fitness[i] += math.Round(3*math.Sin(x.weight)) + 1
 			}
 			fitness[i] += float64(generation%4 - 2)
-			single[i] = float32(fitness[i])
+			if change != nil {
+				fitness[i] = change(i, generation, fitness[i])
+			}
+			if single[i] = float32(fitness[i]); math.IsNaN(fitness[i]) {
+				fitness[i] = math.Inf(-1)
+			}
 		}
 		u := make([][]float32, members)
 		for i, row := range slices.Collect(slices.Chunk(floatsOf(t, d.Births), 10)) {

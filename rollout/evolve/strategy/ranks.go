@@ -79,6 +79,13 @@ func best(fitness *graph.Array, count int) (order, found *graph.Array) {
 	return graph.Take(order, position, 0), valid.Gt(0)
 }
 
+// saysNothing reports whether fitness, f32[population], says nothing about the members: all are equal, or none is a
+// number. Distributions stay as they are then. evosax's follow it: they drift, and the step size shrinks or grows.
+func saysNothing(fitness *graph.Array) *graph.Array {
+	f := WorstIfNaN(fitness)
+	return f.ReduceMax().Eq(f.ReduceMin())
+}
+
 // WorstIfNaN replaces NaN by -Inf.
 func WorstIfNaN(fitness *graph.Array) *graph.Array {
 	return graph.Select(fitness.IsNaN(), math.Inf(-1), fitness)

@@ -93,7 +93,7 @@ func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
 	r := recombine(members, n, false)
 	step := e.step(s, population.SumOf(draws, r.weights.apply(v.Fitness), func(d rmesDraw) rmesDraw { return d }))
 	r.cPath = 2 / float64(n+7)
-	path := r.follow(r.cPath, s.Path, step)
+	path := r.follow(r.cPath, s.Path, step).Clamp(float32(-cmaMost), float32(cmaMost)) // it is a part of later steps
 
 	sorted := graph.Sort(WorstIfNaN(v.Fitness).Neg(), 0).Neg()
 	parents := graph.SliceAxis(sorted, 0, 0, s.Parents.Dim(0))
@@ -102,8 +102,7 @@ func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
 	sigma := s.Sigma.Mul(success.Exp()).Clamp(float32(rmesLeast), float32(rmesMost))
 	next := RmESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, path, success, nil, nil, parents, s.Generation.Add(1)}
 	next.Paths, next.Times = e.keep(s, path)
-	// If no fitness is a number, nothing is known of the step size.
-	return graph.SelectTree(v.Fitness.IsNaN().All(), s, next)
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // rise returns the weighted mean of how many places the parents are above those of the generation before, over their

@@ -58,8 +58,9 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Generation)
 	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
 	variance = variance.Clamp(0, float32(cmaMost)).Add(float32(cmaLeast))
-	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
+	next := SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
 		s.Generation.Add(1)}
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // Immigrant is (genome - mean)/(σ·√variance).

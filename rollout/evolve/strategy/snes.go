@@ -59,10 +59,11 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	type sums struct{ Mean, Std *graph.Array }
 	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, z.Square().Sub(1)} })
-	return SNESState{
+	next := SNESState{
 		Mean: s.Mean.Add(e.LearningRate.Array().Mul(s.Std).Mul(sum.Mean)),
-		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()),
+		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()).Min(float32(cmaMost)),
 	}
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // Immigrant is (genome - mean)/std.

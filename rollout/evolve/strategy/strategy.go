@@ -200,6 +200,10 @@ func Move(genome any, factor *graph.Array, change any) any {
 	}, genome, change)
 }
 
+// farthest bounds the parameters of members that grow by differences of others, and elements of gradients, so that
+// differences and squares of them are finite.
+const farthest = 1e18
+
 // decayed returns sigma after a number of generations. Like evosax's schedules it lags by one: the first two
 // generations have sigma.
 func decayed(sigma, decay, generations *graph.Array) *graph.Array {

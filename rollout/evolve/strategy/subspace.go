@@ -69,7 +69,8 @@ func (e *subspaceSearch) immigrant(s SubspaceState, root stretch, genome any) an
 func (e *subspaceSearch) gradient(self Strategy, s SubspaceState, root stretch, v Evaluation,
 	noise population.Draws) *graph.Array {
 	plus, minus := e.sides(e.shape(self, s, v.Fitness, noise))
-	return root.of(sumOf(noise, plus.Sub(minus), nil)).Div(graph.Mul(2, e.Sigma.Array()))
+	gradient := root.of(sumOf(noise, plus.Sub(minus), nil)).Div(graph.Mul(2, e.Sigma.Array()))
+	return gradient.Clamp(float32(-farthest), float32(farthest))
 }
 
 // ascend makes one step of Adam along a direction, and keeps the gradient.

@@ -66,7 +66,8 @@ func (e *SVCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	all := noise.All().(*graph.Array).Transpose(1, 0, 2) // [searches, groups, n]
 	next := graph.VMap(func(one search) any {
 		own := one.State.(CMAESState)
-		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma)
+		// A step size that is 0 would make the drift infinite.
+		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma.Max(float32(cmaLeast)))
 		fitness := one.Fitness.(*graph.Array)
 		return e.tell(own, fitness, population.Whole(one.Noise), graph.Select(fitness.IsNaN().All(),
 			graph.ZerosLike(drift), drift))

@@ -68,8 +68,9 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
 	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
 		gradient.Sub(ofSigma.Mul(eye))))
-	return XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow),
+	next := XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow).Min(float32(cmaMost)),
 		s.Shape.Dot(turn)}
+	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // rate returns a step size from the settings, or the paper's for 0.
