@@ -109,8 +109,8 @@ func IsClose(x, y any, rtol, atol float64) *Array {
 func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rtol, atol)) }
 
 // Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of
-// two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005). It is NaN
-// where the 1-norm of x is above 1.6e10 or not finite: so many squarings leave no digit. JAX's is from 3e5 on.
+// two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005). It is
+// NaN where the 1-norm of x is above 1.6e10 or not finite: so many squarings leave no digit. JAX's is from 3e5 on.
 func Expm(x *Array) *Array {
 	if x = square("Expm", x); x.Rank() > 2 {
 		return VMap(Expm)(x)

@@ -50,7 +50,8 @@ func (s Spec) sizes(m Mesh, shape Shape) []int {
 		case k < 0:
 			throw("Spec", "the mesh %v has no axis %q", []MeshAxis(m), name)
 		case slices.Contains(s[:i], name):
-			throw("Spec", "%v cuts two axes of %s over mesh axis %q, want each mesh axis once", []string(s), shape, name)
+			throw("Spec", "%v cuts two axes of %s over mesh axis %q, want each mesh axis once", []string(s), shape,
+				name)
 		}
 		sizes[i] = m[k].Size
 	}

@@ -71,8 +71,8 @@ func composed(seed uint64) func(in []*graph.Array) []*graph.Array {
 const composedSeeds = 40
 
 // exportOf returns a program of some inputs, and its text.
-func exportOf(t *testing.T, name string, inputs []graph.Shape, f func(in []*graph.Array) []*graph.Array) (*graph.Program,
-	string) {
+func exportOf(t *testing.T, name string, inputs []graph.Shape,
+	f func(in []*graph.Array) []*graph.Array) (*graph.Program, string) {
 	t.Helper()
 	var abstract []any
 	for _, s := range inputs {

@@ -40,7 +40,9 @@ func (m edgeMembers) valid(i int, several bool) bool {
 	if several {
 		all = append(all, m.objectives[2*i:2*i+2]...)
 	}
-	return !slices.ContainsFunc(all, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) })
+	return !slices.ContainsFunc(all, func(x float32) bool {
+		return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)
+	})
 }
 
 // cell is the cell of a member in a grid of side x side cells over the unit square.

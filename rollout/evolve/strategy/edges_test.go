@@ -80,7 +80,9 @@ func TestNoStrategyBecomesNaN(t *testing.T) {
 					continue // it has no sigma, or bounds of it
 				}
 			}
-			t.Run(fmt.Sprint(name, c), func(t *testing.T) { cling(t, b, s, name, c.parameters, c.members, generations) })
+			t.Run(fmt.Sprint(name, c), func(t *testing.T) {
+				cling(t, b, s, name, c.parameters, c.members, generations)
+			})
 		}
 	}
 }

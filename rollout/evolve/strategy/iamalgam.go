@@ -65,7 +65,8 @@ func (e *IAMaLGaM) Init(genome any, population int) any {
 // start returns the first state, given a covariance of 1.
 func (e *amalgam) start(genome any, population int, one *graph.Array) AMaLGaMState {
 	mean, sigma := genome.(*graph.Array), e.Sigma.Array()
-	return AMaLGaMState{mean, one.Mul(sigma.Square().Min(float32(cmaMost))), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
+	return AMaLGaMState{mean, one.Mul(sigma.Square().Min(float32(cmaMost))), one.Mul(sigma), graph.ZerosLike(mean),
+		graph.Scalar(1),
 		graph.Scalar(0, graph.Int32), graph.Scalar(math.Inf(-1)),
 		graph.Of(int32(amalgamElites * float64(population-1)))}
 }
