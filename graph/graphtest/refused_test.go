@@ -105,7 +105,7 @@ func TestRefusedArguments(t *testing.T) {
 		{"27.68", "optim.PiecewiseConstant: got the step 2147483648", func() {
 			at(optim.PiecewiseConstant(1, map[int]float64{1 << 31: 2}))
 		}},
-		{"27.68", "optim.WarmupCosine: got a warm-up of -1 steps of 10, want from 1 to fewer than all", func() {
+		{"27.68", "optim.WarmupCosine: got a warm-up of -1 steps of 10, want from 0 to fewer than all", func() {
 			at(optim.WarmupCosine(0, 1, -1, 10, 0))
 		}},
 		{"27.68", "MultiSteps: got a step every 2147483648 gradients, want from 1 to 2147483647", func() {
