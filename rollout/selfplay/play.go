@@ -144,7 +144,8 @@ func (a actor) move(l lane) transition {
 	}
 	key := moveKey(a.key, a.first.Add(l.Game), l.Move)
 	found := search.Run(a.config.trainingSearch(), a.params, key, root, a.model.Step, reused...)
-	next, _, reward, terminated, truncated := g.env.Step(key, l.State, found.Action, g.params)
+	// The search splits the key in three.
+	next, _, reward, terminated, truncated := g.env.Step(random.FoldIn(key, 3), l.State, found.Action, g.params)
 
 	sign := a.sign(l.State)
 	over := terminated.Or(truncated).Or(l.Move.Ge(g.moves - 1))
@@ -217,7 +218,7 @@ func (p *program) opening(key random.Key, number *graph.Array) any {
 	return graph.ForiLoop(0, most, func(i *graph.Array, state any) any {
 		legal := g.parts.Masker.Legal(state, g.params)
 		action := random.Categorical(random.FoldIn(keys[1], i), graph.Select(legal, graph.Scalar(0), math.Inf(-1)), 0)
-		next, _, _, terminated, truncated := g.env.Step(key, state, action, g.params)
+		next, _, _, terminated, truncated := g.env.Step(random.FoldIn(keys[0], i), state, action, g.params)
 		stays := i.Ge(count).Or(terminated.Or(truncated))
 		return graph.SelectTree(stays, state, next)
 	}, g.start)
