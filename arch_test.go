@@ -28,7 +28,7 @@ type room struct {
 
 // below are the rooms that all kinds of run stand on.
 var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population",
-	"rollout/policy", "internal/machine", "internal/quantity"}
+	"rollout/policy", "internal/hardware", "internal/quantity"}
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
@@ -50,7 +50,7 @@ var rooms = []room{
 		[]string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/xlatest", []string{"graph", "xlabridge/...", "internal/budget", "internal/floatmode",
 		"internal/programs"}, nil},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/machine", "internal/protobuf",
+	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/hardware", "internal/protobuf",
 		"third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
@@ -59,7 +59,7 @@ var rooms = []room{
 	{"envs/mnist", []string{"graph", "graph/random", "envs", "envs/draw", "rollout/dataset"}, []string{}},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/raster"}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
-	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings", "internal/machine"}, []string{}},
+	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings", "internal/hardware"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/genome",
@@ -100,7 +100,7 @@ var rooms = []room{
 	{"studies/...", append(below, "rollout/run", "rollout/run/runfolder", "studies/...", "internal/credentials",
 		"internal/messaging"), nil},
 	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/..."}, nil},
-	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/machine",
+	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/hardware",
 		"internal/quantity"}, nil},
 	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},
 	{"cmd/xlarun/play/onnx", []string{"graph", "internal/protobuf"}, []string{}},
@@ -112,12 +112,12 @@ var rooms = []room{
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
-		"cmd/internal/peers", "cmd/xlarun-bench/bench/...", "internal/machine", "internal/network",
+		"cmd/internal/peers", "cmd/xlarun-bench/bench/...", "internal/hardware", "internal/network",
 		"internal/quantity"}, nil},
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
-		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/machine",
+		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/hardware",
 		"internal/messaging", "internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},

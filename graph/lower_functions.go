@@ -24,7 +24,8 @@ func lowerFunctions(g *Graph, t Target) *Graph {
 	gathering := func(n *Node) bool {
 		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].any(product) && l.tileable(n, hasRendezvous)
 	}
-	if f := g.Facts(t); !f.wholeLoops() || !f.Tiles && !g.any(gathering) {
+	facts := g.Facts(t)
+	if c, _ := facts.Codegen(Use{}); !c.WholeLoops || !facts.Tiles && !g.any(gathering) {
 		return g
 	}
 	f := &functionsPass{target: t}

@@ -7,6 +7,8 @@ type Use struct {
 	Alone bool
 	// OneDevice: it runs on one device while the client's other devices are idle.
 	OneDevice bool
+	// AllCores: the caller wants all cores.
+	AllCores bool
 }
 
 // Codegen is how XLA's CPU compiler writes a program. xlabridge/flags.go has the names of its options. The zero value
@@ -49,6 +51,10 @@ type Rule struct {
 // Policy decides how programs are compiled. Of each group, the first rule that holds decides; where none does, the
 // compiler's default stays. docs/notes/language-speed.md and docs/notes/speed-on-cpu.md have the measurements.
 var Policy = []Rule{
+	{Group: "cores", Name: "asked for",
+		When: func(_ Facts, u Use) bool { return u.AllCores },
+		Then: func(c *Codegen) { c.AllCores = true },
+		Why:  "CompileOptions.AllCores"},
 	{Group: "cores", Name: "a large array",
 		When: func(f Facts, u Use) bool { return u.OneDevice && f.LargestArray >= 1<<20 },
 		Then: func(c *Codegen) { c.AllCores = true },
@@ -72,12 +78,16 @@ var Policy = []Rule{
 		Then: func(c *Codegen) { c.NoTrees = true },
 		Why:  "a generation of NEAT compiles in four fifths of the time; only sums of floats gain digits by trees"},
 
+	{Group: "loops", Name: "no kernels",
+		When: func(f Facts, _ Use) bool { return !f.Kernels },
+		Then: func(*Codegen) {},
+		Why:  "without kernels the older emitter copies an array for each part that is written"},
 	{Group: "loops", Name: "parts of large arrays are written",
-		When: func(f Facts, _ Use) bool { return !f.Kernels || f.WritesParts },
+		When: func(f Facts, _ Use) bool { return f.WritesParts },
 		Then: func(*Codegen) {},
 		Why:  "the older emitter copies the array for each part"},
 	{Group: "loops", Name: "short loops",
-		When: func(f Facts, u Use) bool { return f.ShortLoops >= mostShort && (f.Tiles || !u.Alone || !f.unrolls()) },
+		When: func(f Facts, u Use) bool { return f.ShortLoops >= .25 && (f.Tiles || !u.Alone || !f.unrolls()) },
 		Then: func(*Codegen) {},
 		Why:  "without unrolling the older emitter writes no vectors: two to four times the time of a call"},
 	{Group: "loops", Name: "tiles and short rows",
@@ -101,12 +111,6 @@ var Policy = []Rule{
 		Then: func(c *Codegen) { c.WholeLoops, c.Modules = true, true },
 		Why:  "half to a third of the time to compile, code of the same speed"},
 }
-
-// mostShort is the part of a program's loops that may lie along short axes.
-const mostShort = .25
-
-// wholeLoops reports whether loops are compiled as functions, however the program runs.
-func (f Facts) wholeLoops() bool { return f.Kernels && !f.WritesParts && f.ShortLoops < mostShort }
 
 // unrolls reports whether LLVM's unrolling pays for a program that runs alone. It writes out loops of few turns and the
 // windows of shifted arrays, and joins reductions of integers along other axes than the last into vectors, if they are

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
 	"xlarun/xlabridge/internal/hostmemory"
@@ -90,7 +90,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 // newRequest returns the request for a program with default options, which the caller's options override.
 func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
 	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
-		userOptions: o.XLA, renew: c.renew, host: machine.Fingerprint()}
+		userOptions: o.XLA, renew: c.renew, host: hardware.Fingerprint()}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
@@ -105,8 +105,8 @@ func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptio
 	return r, nil
 }
 
-// compile loads the program from the cache or compiles it. It leaves out default options that the plugin does not
-// accept; they change only the speed. The key of the stored program contains the options that were used.
+// compile loads the program from the cache or compiles it. It leaves out default options that the plugin's error names;
+// they change only the speed. The key of the stored program contains the options that were used.
 func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, error) {
 	base, err := c.baseOptions(replicas)
 	if err != nil {

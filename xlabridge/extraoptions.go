@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -86,11 +87,15 @@ func (c *Client) defaultDebugOptions(base []byte) ([]byte, error) {
 	return append([]byte(nil), l.options.defaults...), nil
 }
 
+// optionName is the name of an option in an error.
+var optionName = regexp.MustCompile(`\bxla_\w+`)
+
 // refused lists the default options, in alphabetical order, that the compiler's error names: the plugin does not know
 // them, or takes other values. The caller's own are not among them.
 func (r *request) refused(err error) (names []string) {
+	named := optionName.FindAllString(err.Error(), -1)
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
-		if _, own := r.userOptions[name]; !own && strings.Contains(err.Error(), name) {
+		if _, own := r.userOptions[name]; !own && slices.Contains(named, name) {
 			names = append(names, name)
 		}
 	}

@@ -74,24 +74,23 @@ const cudaDataDir = "xla_gpu_cuda_data_dir"
 
 // defaultOptions returns the compiler's options for any program. The caller's options override them.
 func (c *Client) defaultOptions(o CompileOptions) map[string]any {
-	options := map[string]any{}
-	if c.Platform() == "cpu" {
-		maps.Copy(options, cpuDefaults)
-		setCodegen(options, graph.Codegen{AllCores: o.AllCores})
-	}
-	if c.cudaData != "" {
-		options[cudaDataDir] = c.cudaData
-	}
-	return options
+	return c.codegenOptions(graph.Codegen{AllCores: o.AllCores})
 }
 
 // programOptions returns the compiler's options for a lowered program. The caller's options override them.
 func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]any {
-	options := c.defaultOptions(o)
+	g, _ := l.Facts.Codegen(o.use())
+	return c.codegenOptions(g)
+}
+
+func (c *Client) codegenOptions(g graph.Codegen) map[string]any {
+	options := map[string]any{}
 	if c.Platform() == "cpu" {
-		g, _ := l.Facts.Codegen(o.use())
-		g.AllCores = g.AllCores || o.AllCores
+		maps.Copy(options, cpuDefaults)
 		setCodegen(options, g)
+	}
+	if c.cudaData != "" {
+		options[cudaDataDir] = c.cudaData
 	}
 	return options
 }

@@ -400,9 +400,7 @@ func TestFlags(t *testing.T) {
 		want := maps.Clone(cpuDefaults)
 		want[disabledPasses] = "cpu-parallel-task-assigner"
 		maps.Copy(want, s.want)
-		got := c.defaultOptions(CompileOptions{})
-		setCodegen(got, s.codegen)
-		require.Equal(t, want, got, "%+v", s.codegen)
+		require.Equal(t, want, c.codegenOptions(s.codegen), "%+v", s.codegen)
 	}
 }
 

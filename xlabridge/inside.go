@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"xlarun/graph"
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge/internal/inside"
 	"xlarun/xlabridge/internal/pjrt"
 )
@@ -49,7 +49,7 @@ func (c *Client) compileForOthers(code []byte, format string, options []byte,
 			loaded = compile()
 		}
 	}()
-	r := &request{name: "(not ours)", store: c.store, host: machine.Fingerprint()}
+	r := &request{name: "(not ours)", store: c.store, host: hardware.Fingerprint()}
 	key, hit := c.lookUp(r, code, format, options, 1)
 	if hit != nil {
 		return hit.Unwrap()

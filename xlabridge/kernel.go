@@ -36,7 +36,7 @@ func RegisterKernel(name string, handler unsafe.Pointer) {
 }
 
 func init() {
-	for _, k := range append(slices.Clone(kernels.All), callback.Kernels...) {
+	for _, k := range slices.Concat(kernels.All, callback.Kernels) {
 		RegisterKernel(k.Name, k.Handler)
 	}
 }

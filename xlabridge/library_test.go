@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge/internal/ctest"
 	"xlarun/xlabridge/plugin"
 )
@@ -163,7 +163,7 @@ func TestFileFingerprint(t *testing.T) {
 	require.NotEqual(t, a, write("e", nil))
 	_, err := fileFingerprint(filepath.Join(dir, "absent"))
 	require.Error(t, err)
-	require.NotContains(t, machine.Fingerprint(), "unknown")
+	require.NotContains(t, hardware.Fingerprint(), "unknown")
 }
 
 func TestFoundPluginIsOpened(t *testing.T) {

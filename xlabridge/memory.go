@@ -5,7 +5,7 @@ package xlabridge
 import (
 	"fmt"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge/internal/pjrt"
 )
 
@@ -38,7 +38,7 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 			c.NumDevices())
 	}
 	if c.Platform() == "cpu" {
-		m, err := machine.OfProcess()
+		m, err := hardware.OfProcess()
 		return DeviceMemory{InUse: m.InUse, Peak: m.Peak, Limit: m.Limit, Process: true}, err
 	}
 	if c.topology != nil {

@@ -148,7 +148,9 @@ func (o CompileOptions) ForJit(b Backend) CompileOptions {
 	return o
 }
 
-func (o CompileOptions) use() graph.Use { return graph.Use{Alone: o.alone, OneDevice: o.OneDevice} }
+func (o CompileOptions) use() graph.Use {
+	return graph.Use{Alone: o.alone, OneDevice: o.OneDevice, AllCores: o.AllCores}
+}
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.
 const (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/internal/machine"
 	"xlarun/xlabridge/internal/hostmemory"
 )
 
@@ -25,9 +25,9 @@ func mapped(t *testing.T, file string) (bytes int64) {
 		if fields := strings.Fields(line); !strings.HasSuffix(fields[0], ":") {
 			inside = fields[len(fields)-1] == file
 		} else if inside && fields[0] == "Rss:" {
-			n, err := machine.Kilobytes(line, "Rss:")
+			n, err := strconv.ParseInt(fields[1], 10, 64)
 			require.NoError(t, err)
-			bytes += n
+			bytes += n << 10
 		}
 	}
 	return bytes

@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge"
 )
 
@@ -29,7 +29,7 @@ func Expected(kind string, n int) Machine {
 	m := machineOfKind(kind)
 	m.Devices = n
 	if m.CPU || kind == reference {
-		m.Free = machine.Free()
+		m.Free = hardware.FreeMemory()
 	}
 	return m
 }

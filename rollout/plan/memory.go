@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"sort"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge"
 )
 
@@ -98,7 +98,7 @@ func Largest(most int, fits func(n int) bool) int {
 func FreeOn(b xlabridge.Backend, n int) int64 {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || b.Backend() == "cpu" {
-		return machine.Free()
+		return hardware.FreeMemory()
 	}
 	if n == 0 {
 		n = b.NumDevices()

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -45,13 +45,13 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	hardware, platform := []any{client.DeviceKind()}, cache.AcceleratorPlatform(client.Platform(), client.DeviceKind())
+	devices, platform := []any{client.DeviceKind()}, cache.AcceleratorPlatform(client.Platform(), client.DeviceKind())
 	if client.Platform() == "cpu" {
 		platform = client.Platform()
-		hardware = []any{client.PlatformVersion(), machine.Fingerprint(), Cores()}
+		devices = []any{client.PlatformVersion(), hardware.Fingerprint(), Cores()}
 	}
 	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.Fingerprint(),
-		hardware}) // plain values: it cannot fail
+		devices}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: platform}}
 }

@@ -198,21 +198,21 @@ func printAOT(out io.Writer, r aotRow) error {
 			parts += fmt.Sprintf("; mean of all generations %.4g", x.Mean)
 		}
 		fmt.Fprintf(w, "  %s\t%.4g kernels\t%s\t%s temporary\t%s arguments\tcompiled in %s\t%s\t%s\n",
-			x.Target, x.Kernels, parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
+			x.Topology, x.Kernels, parts, display.Bytes(x.Temporaries), display.Bytes(x.Arguments),
 			console.ShortTime(x.Seconds), strings.Join(collectives, ", "), x.Plan)
 	}
 	for _, x := range r.Results {
 		if d := x.Device; d != nil {
 			peak, round := measuredTexts(d)
 			fmt.Fprintf(w, "  %s, on the device\t%.4g kernels\t\t%s temporary\t%s in use at most\ta round in %s\n",
-				x.Target, d.Kernels, display.Bytes(d.Temporaries), peak, round)
+				x.Topology, d.Kernels, display.Bytes(d.Temporaries), peak, round)
 		}
 		if x.Peer != nil {
-			fmt.Fprintf(w, "  %s, JAX\t%.4g kernels\t%s\t%s temporary\t\tcompiled in %s\n", x.Target, x.Peer.Kernels,
+			fmt.Fprintf(w, "  %s, JAX\t%.4g kernels\t%s\t%s temporary\t\tcompiled in %s\n", x.Topology, x.Peer.Kernels,
 				x.Peer.Parts, display.Bytes(x.Peer.Temporaries), console.ShortTime(x.Peer.Seconds))
 		}
 		if x.PeerFailed != "" {
-			fmt.Fprintf(w, "  %s, JAX\tfailed: %s\n", x.Target, x.PeerFailed)
+			fmt.Fprintf(w, "  %s, JAX\tfailed: %s\n", x.Topology, x.PeerFailed)
 		}
 	}
 	for _, text := range r.Failed {

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	thirdparty "xlarun/third_party"
 	"xlarun/xlabridge/fetch"
 )
@@ -38,7 +38,7 @@ func compileC(ctx context.Context, name string, defines ...string) (string, erro
 		return "", err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%v\n%v\n%s", source, version, cFlags, defines,
-		machine.Fingerprint()))
+		hardware.Fingerprint()))
 	dir := filepath.Join(folder, "calibrate")
 	program := filepath.Join(dir, fmt.Sprintf("%s-%x", name[:len(name)-len(filepath.Ext(name))], sum[:8]))
 	if console.Exists(program) {

@@ -16,7 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
@@ -73,7 +73,7 @@ func (d *doctor) problem(topic, format string, args ...any) {
 func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	d.ok("xlarun", "%s, %s", console.Version(), runtime.Version())
 	memory := ""
-	if m, err := machine.OfProcess(); err == nil && m.Limit > 0 {
+	if m, err := hardware.OfProcess(); err == nil && m.Limit > 0 {
 		memory = ", " + display.Bytes(m.Limit) + " of memory"
 	}
 	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, quantity.Count(runtime.NumCPU(), "core", "cores"),

@@ -34,14 +34,14 @@ type flagValues struct {
 
 // ownFlags are the flags of one call.
 type ownFlags struct {
-	file   string // --config
-	out    string
-	json   bool
-	resume string
-	study  string // --from-study
-	drop   bool   // --drop-rows
-	target string // --topology, if it names devices
-	fresh  bool   // --resume auto, and the folder holds a run without a checkpoint
+	file     string // --config
+	out      string
+	json     bool
+	resume   string
+	study    string // --from-study
+	drop     bool   // --drop-rows
+	topology string // --topology, if it names devices
+	fresh    bool   // --resume auto, and the folder holds a run without a checkpoint
 }
 
 // setting is one flag. It takes any text: the setting itself checks the value later.
@@ -239,29 +239,29 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 // with values that name no devices.
 const topologyFlag = "topology"
 
-// addTarget adds --topology, for commands that make programs and need not run them.
-func (g *flagValues) addTarget(f *pflag.FlagSet) {
+// addTopology adds --topology, for commands that make programs and need not run them.
+func (g *flagValues) addTopology(f *pflag.FlagSet) {
 	setting{g, topologyFlag, "string"}.add(f, "", "", "", false)
 	flag := f.Lookup(topologyFlag)
-	flag.Value, flag.Hidden, flag.DefValue = targetFlag{setting{g, topologyFlag, "string"}}, false, ""
+	flag.Value, flag.Hidden, flag.DefValue = absentFlag{setting{g, topologyFlag, "string"}}, false, ""
 	flag.Usage = "devices to compile for, there or not: h100x8, v5e:2x2, …; islands take their own topology " +
 		"(ring, …) by the same flag, too"
 }
 
-// targetFlag is the flag --topology of commands that make programs. A value that names devices is the target. Any other
-// is the setting of islands, so that the flag may stand twice: --topology ring --topology h100.
-type targetFlag struct{ setting }
+// absentFlag is the flag --topology of commands that make programs. A value that names devices is their topology. Any
+// other is the setting of islands, so that the flag may stand twice: --topology ring --topology h100.
+type absentFlag struct{ setting }
 
-func (t targetFlag) Set(text string) error {
+func (t absentFlag) Set(text string) error {
 	if _, err := topology.Parse(text); err == nil {
-		t.flags.own.target = text
+		t.flags.own.topology = text
 		return nil
 	}
 	return t.setting.Set(text)
 }
 
-// refuseTarget refuses an argument that names devices. An experiment is wanted there.
-func refuseTarget(args []string) error {
+// refuseTopology refuses an argument that names devices. An experiment is wanted there.
+func refuseTopology(args []string) error {
 	for _, arg := range args {
 		if _, err := topology.Parse(arg); err == nil {
 			return console.BadInput("got the argument %s, which names devices: use --%s %s", arg, topologyFlag, arg)
@@ -270,16 +270,16 @@ func refuseTarget(args []string) error {
 	return nil
 }
 
-// chooseTarget takes the target, if --topology names one, and sets its backend.
-func (g *flagValues) chooseTarget() error {
+// chooseTopology takes the topology, if --topology names one, and sets its backend.
+func (g *flagValues) chooseTopology() error {
 	if name, given := g.values[topologyFlag]; given && len(kindsWithTopology(name)) == 0 {
 		_, err := topology.Parse(name)
 		return console.BadInput("--%s %w", topologyFlag, err)
 	}
-	if g.own.target == "" {
+	if g.own.topology == "" {
 		return nil
 	}
-	t, err := topology.Parse(g.own.target)
+	t, err := topology.Parse(g.own.topology)
 	if err != nil {
 		return console.BadInput("--%s %w", topologyFlag, err)
 	}

@@ -55,7 +55,7 @@ func inspectCommand(a *App) *cobra.Command {
 		return cmd
 	}
 	o.values.addCall(cmd.Flags(), "")
-	o.values.addTarget(cmd.Flags())
+	o.values.addTopology(cmd.Flags())
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write StableHLO, the compiler's own texts and PTX into this new or "+
 		"empty folder")
 	cmd.Flags().BoolVar(&o.codegen, "codegen", false, "show what decides how XLA writes the program for a CPU")
@@ -84,14 +84,18 @@ func (o *inspectOptions) task(args []string) (*task, error) {
 	if old, err := os.ReadDir(o.dump); o.dump != "" && err == nil && len(old) > 0 {
 		return nil, console.BadInput("--dump got %q, which has files already, wants a new or empty folder", o.dump)
 	}
+	if o.phase != "" && o.codegen {
+		return nil, console.BadInput("--phase prints the text of a program, and --codegen what decides about it: " +
+			"leave one of them out")
+	}
 	if o.phase != "" && o.values.own.json {
 		return nil, console.BadInput("--phase prints the text of a program, which --json does not take: leave one of " +
 			"them out")
 	}
-	if err := o.values.chooseTarget(); err != nil {
+	if err := o.values.chooseTopology(); err != nil {
 		return nil, err
 	}
-	if err := refuseTarget(args); err != nil {
+	if err := refuseTopology(args); err != nil {
 		return nil, err
 	}
 	t, err := o.values.readTask(args...)
@@ -101,9 +105,13 @@ func (o *inspectOptions) task(args []string) (*task, error) {
 	if _, ok := peerOf(t); o.peer && !ok {
 		return nil, needsPeer(t)
 	}
-	if o.peer && t.on().Target == "" {
+	if on := t.on(); o.codegen && (on.Topology != "" || on.Backend != "cpu") {
+		return nil, console.BadInput("--codegen shows how XLA writes a program for this machine's CPU: leave " +
+			"--topology out, and use --backend cpu")
+	}
+	if o.peer && t.on().Topology == "" {
 		return nil, console.BadInput("--peers shows JAX's program for devices that need not be there: add " +
-			"--topology h100, or another target")
+			"--topology h100, or another topology")
 	}
 	return t, nil
 }
@@ -114,14 +122,14 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 		return err
 	}
 	on := t.on()
-	on.PlansOnly = on.Target != "" // the compiler's own form of the program is not in the cache
+	on.PlansOnly = on.Topology != "" // the compiler's own form of the program is not in the cache
 	b, err := o.app.OpenBackend(ctx, on, display.NewDownloadBar(o.app.Out, o.app.Getenv))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
-	if on.Target != "" && o.phase == "" {
-		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Target)
+	if on.Topology != "" && o.phase == "" {
+		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Topology)
 	}
 	r, err := t.startAlone(b)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
@@ -20,7 +20,7 @@ func peakMemory(b xlabridge.Backend) int64 {
 			return m.Peak
 		}
 	}
-	m, err := machine.OfProcess()
+	m, err := hardware.OfProcess()
 	if err != nil {
 		return 0
 	}

@@ -29,13 +29,13 @@ type task struct {
 	source    string   // the argument on the command line
 	text      string   // the config file that repeats the task
 	notices   []string // about the source of its settings
-	target    string   // devices that it is compiled for without having them; "": it runs
+	topology  string   // devices that it is compiled for without having them; "": it runs
 }
 
 // on returns the flags of its backend.
 func (t *task) on() console.BackendFlags {
 	on := t.session.flags(t.On())
-	on.Target = t.target
+	on.Topology = t.topology
 	return on
 }
 
@@ -179,7 +179,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		play.Allow(arg)
 	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
-		target: g.own.target}
+		topology: g.own.topology}
 	path := ""
 	var fromFile map[string]any
 	if file != nil {

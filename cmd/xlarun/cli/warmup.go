@@ -56,11 +56,11 @@ func warmupCommand(a *App) *cobra.Command {
 			if jobs < 1 {
 				return console.BadInput("--jobs got %d, wants 1 or more", jobs)
 			}
-			if err := g.chooseTarget(); err != nil {
+			if err := g.chooseTopology(); err != nil {
 				return err
 			}
 			w := &warmup{App: a, jobs: jobs, json: g.own.json}
-			if err := refuseTarget(args); err != nil {
+			if err := refuseTopology(args); err != nil {
 				return err
 			}
 			for _, group := range experiments(args) {
@@ -90,7 +90,7 @@ func warmupCommand(a *App) *cobra.Command {
 	tune.Usage = "how the settings of the plan that are not given are chosen: off (by the rule), quick (the " +
 		"default:\nas stored, else measure for up to 3 s and store), full (up to 60 s)"
 	tune.DefValue = plan.TuneQuick
-	g.addTarget(cmd.Flags())
+	g.addTopology(cmd.Flags())
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
 	return cmd
 }
@@ -216,7 +216,7 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 // onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
 // several at a time. Then it runs them one by one, as each uses all devices.
 func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
-	o.Renew = o.Target == ""
+	o.Renew = o.Topology == ""
 	b, err := w.OpenBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 		if t.warm == nil {
 			continue
 		}
-		if t.err == nil && ctx.Err() == nil && t.target == "" {
+		if t.err == nil && ctx.Err() == nil && t.topology == "" {
 			t.WarmUpSeconds, t.err = run.WarmUp(t.warm)
 		}
 		if t.judge != nil {
@@ -339,8 +339,8 @@ func (w *warmup) print() (result map[string]any, err error) {
 		done++
 		programs += x.Count
 		update := console.ShortTime(x.WarmUpSeconds)
-		if x.target != "" {
-			target, update = x.target, "-"
+		if x.topology != "" {
+			target, update = x.topology, "-"
 		}
 		if x.Cache == xlabridge.CacheHit {
 			hits++
@@ -375,12 +375,13 @@ func (w *warmup) print() (result map[string]any, err error) {
 	return map[string]any{"programs": w.tasks, "ready": done, "hits": hits, "wall_seconds": elapsed}, nil
 }
 
-// printNotes says why a program that seems to be in the cache was compiled, and which devices of a target have no work.
+// printNotes says why a program that seems to be in the cache was compiled, and which devices of a topology have no
+// work.
 func (t *warmupTask) printNotes(out io.Writer) {
 	if t.Cache == xlabridge.CacheMiss && t.Reason != "" && t.Reason != cache.ErrAbsent.Error() {
 		fmt.Fprintf(out, "%s was compiled: %s\n", t.Program, t.Reason)
 	}
-	if on, err := topology.Parse(t.target); err == nil && t.Devices > 0 && t.Devices < on.Devices {
+	if on, err := topology.Parse(t.topology); err == nil && t.Devices > 0 && t.Devices < on.Devices {
 		fmt.Fprintf(out, "%s uses %s of %s: the others have no work. A device works on whole tiles (--tile).\n",
 			t.Program, quantity.Count(t.Devices, "device", "devices"), on.Name)
 	}
@@ -391,7 +392,7 @@ func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {
 		how := "measured"
-		if t.target != "" {
+		if t.topology != "" {
 			how = "compiled"
 		}
 		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.Tried), "plan", "plans"), how,

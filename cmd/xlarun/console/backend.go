@@ -31,7 +31,7 @@ type BackendFlags struct {
 	NoCache   bool
 	PlansOnly bool   // plans are read from the cache, and every program is compiled
 	Renew     bool   // compile programs again that were compiled without their device
-	Target    string // devices that are compiled for and need not be there (topology.Parse); "": those that are there
+	Topology  string // devices that are compiled for and need not be there (topology.Parse); "": those that are there
 	// Memory says how much of a GPU's memory is taken.
 	Memory xlabridge.DeviceMemoryOptions
 }
@@ -55,25 +55,25 @@ func (o *BackendFlags) Check() error {
 		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
 			LikeBackend(o.Backend, backends))
 	}
-	err := o.Memory.Check(o.Backend, o.Target != "")
+	err := o.Memory.Check(o.Backend, o.Topology != "")
 	if e, ok := errors.AsType[*xlabridge.OptionError](err); ok {
 		return BadInput("--%s got %s, wants %s", e.Option, e.Got, e.Wants)
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
 	}
-	if o.Target != "" {
-		t, err := topology.Parse(o.Target)
+	if o.Topology != "" {
+		t, err := topology.Parse(o.Topology)
 		if err != nil {
 			return BadInput("--topology %w", err)
 		}
 		if t.Backend != o.Backend {
 			return BadInput("--topology got %s, which is a device of the backend %s, and --backend %s: leave "+
-				"--backend out", o.Target, t.Backend, o.Backend)
+				"--backend out", o.Topology, t.Backend, o.Backend)
 		}
 		if o.Devices > t.Devices {
 			return BadInput("--devices got %d, but %s has %d: leave it out, or name a larger target", o.Devices,
-				o.Target, t.Devices)
+				o.Topology, t.Devices)
 		}
 	}
 	if o.Backend == Reference && o.Devices > 1 {
@@ -119,8 +119,8 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 		PlansOnly: o.PlansOnly,
 		Progress:  l.Download, Notice: l.Notice, Warn: warn, Renew: o.Renew, DeviceMemory: o.Memory,
 	}
-	if o.Target != "" {
-		t, err := topology.Parse(o.Target)
+	if o.Topology != "" {
+		t, err := topology.Parse(o.Topology)
 		if err != nil {
 			return nil, BadInput("--topology %w", err)
 		}

@@ -115,7 +115,7 @@ func TestBackendFlagsRefuse(t *testing.T) {
 			"--memory-fraction got 1.5, " +
 				"wants a number above 0 and at most 1"},
 		{BackendFlags{Backend: "cuda", Memory: xlabridge.DeviceMemoryOptions{Fraction: math.NaN()}}, "got NaN"},
-		{BackendFlags{Backend: "cuda", Target: "h100", Memory: xlabridge.DeviceMemoryOptions{OnDemand: true}},
+		{BackendFlags{Backend: "cuda", Topology: "h100", Memory: xlabridge.DeviceMemoryOptions{OnDemand: true}},
 			"--preallocate got false, wants no value for a topology"},
 		{BackendFlags{Backend: "cpu", Devices: -1}, "--devices got -1, wants 1 to 256, or 0 for all"},
 		{BackendFlags{Backend: "cpu", Devices: 257}, "--devices got 257"},

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"runtime"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/internal/quantity"
 )
 
@@ -22,5 +22,5 @@ func CPUKind() string {
 		name = string(m[1]) + ", "
 	}
 	return fmt.Sprintf("%s%s, %s/%s, %.4x", name, quantity.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS,
-		runtime.GOARCH, sha256.Sum256([]byte(machine.Fingerprint())))
+		runtime.GOARCH, sha256.Sum256([]byte(hardware.Fingerprint())))
 }

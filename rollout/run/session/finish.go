@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
@@ -132,7 +132,7 @@ func (s *session) withGrace(over context.Context, f func() error) error {
 
 // measurePeak reads the largest memory that the run used.
 func (s *session) measurePeak() {
-	if m, err := machine.OfProcess(); err == nil {
+	if m, err := hardware.OfProcess(); err == nil {
 		s.peak = m.Peak
 	}
 	if c, ok := s.backend.(*xlabridge.Client); ok && c.Platform() != "cpu" {

@@ -12,7 +12,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
-	"xlarun/internal/machine"
+	"xlarun/internal/hardware"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -452,7 +452,7 @@ func rowValues(values []run.Value) []runfolder.Value {
 // memory returns the bytes that the process uses. It reads them at most every memoryEvery.
 func (s *session) memory(now time.Time) int64 {
 	if now.Sub(s.memoryAt) > memoryEvery {
-		if m, err := machine.OfProcess(); err == nil {
+		if m, err := hardware.OfProcess(); err == nil {
 			s.memoryNow = m.InUse
 		}
 		s.memoryAt = now

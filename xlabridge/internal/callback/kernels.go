@@ -11,8 +11,8 @@ import (
 	"unsafe"
 
 	"xlarun/graph"
-	_ "xlarun/third_party/pjrt" // the C files include its headers
-	_ "xlarun/xlabridge/internal/pjrt"
+	_ "xlarun/third_party/pjrt"        // the C files include its headers
+	_ "xlarun/xlabridge/internal/pjrt" // and gomode.h
 	"xlarun/xlabridge/kernels"
 )
 

@@ -50,7 +50,7 @@ type Row struct {
 
 // Result says what a program became.
 type Result struct {
-	Target string `json:"target"`
+	Topology string `json:"target"`
 	// Kernels is the number of launches that are counted: in a step of the row's loop with the loops inside it, or in a
 	// run of the program. Loops of unknown length count as one turn.
 	Kernels float64 `json:"kernels"`
@@ -94,7 +94,7 @@ type Options struct {
 
 // Measure compiles a row for a target.
 func Measure(ctx context.Context, r Row, on topology.Topology, o Options) (Result, error) {
-	out := Result{Target: on.Name}
+	out := Result{Topology: on.Name}
 	var programs []*xlabridge.Compiled
 	var loops []hlo.Loop
 	var failed error
@@ -383,7 +383,7 @@ func Rows() []Row {
 
 // Of says what a program of the row became, whose loops another program has counted.
 func (r Row) Of(target string, loops []hlo.Loop, temporaries int64, seconds float64) Result {
-	out := Result{Target: target, Temporaries: temporaries, Seconds: seconds}
+	out := Result{Topology: target, Temporaries: temporaries, Seconds: seconds}
 	turns := r.Turns
 	if r.PeerTurns != 0 {
 		turns = r.PeerTurns

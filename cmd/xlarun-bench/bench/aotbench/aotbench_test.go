@@ -45,18 +45,11 @@ func small() []Row {
 	}
 }
 
-// shortForm are the programs of the short form and their targets. They take seconds, and between them have what is
-// lowered for accelerators alone: short scans, aliases, selects in place of gathers and scatters, products, images, and
-// the kernel for eigenvalues.
-var shortForm = map[string]string{"perceptron": "h100", "images": "v5e:2x2", "cmaes": "v5e:2x2"}
-
 // Programs of all kinds compile for a GPU and for a TPU that are not there.
 func TestAllKindsCompileAhead(t *testing.T) {
+	long.Only(t)
 	for _, r := range small() {
 		for _, name := range []string{"h100", "v5e:2x2"} {
-			if !long.On() && shortForm[r.Name] != name {
-				continue
-			}
 			t.Run(r.Name+" for "+name, func(t *testing.T) {
 				on, err := topology.Parse(name)
 				require.NoError(t, err)

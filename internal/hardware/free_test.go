@@ -1,4 +1,4 @@
-package machine
+package hardware
 
 import (
 	"math"
@@ -127,5 +127,5 @@ func TestFreeMemoryInGroups(t *testing.T) {
 		require.Equal(t, c.limit, memoryLimit(root), "%d: %s", c.number, c.what)
 	}
 	require.Zero(t, freeMemory(t.TempDir()), "16: nothing is told")
-	require.Positive(t, Free(), "17: this machine")
+	require.Positive(t, FreeMemory(), "17: this machine")
 }

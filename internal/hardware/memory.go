@@ -1,5 +1,5 @@
-// Package machine tells what this machine is: its processor, and its memory as far as the process may use it.
-package machine
+// Package hardware tells what this machine is: its processor, and its memory as far as the process may use it.
+package hardware
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func OfProcess() (m Memory, err error) {
 		{status, "VmHWM:", &m.Peak},
 		{whole, "MemTotal:", &m.Limit},
 	} {
-		if *want.value, err = Kilobytes(string(want.text), want.name); err != nil {
+		if *want.value, err = kilobytes(string(want.text), want.name); err != nil {
 			return m, err
 		}
 	}
@@ -43,8 +43,8 @@ func OfProcess() (m Memory, err error) {
 	return m, nil
 }
 
-// Kilobytes returns the number in a line "name  123 kB", in bytes.
-func Kilobytes(text, name string) (int64, error) {
+// kilobytes returns the number in a line "name  123 kB", in bytes.
+func kilobytes(text, name string) (int64, error) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name && fields[2] == "kB" {
 			n, err := strconv.ParseInt(fields[1], 10, 64)

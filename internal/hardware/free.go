@@ -1,4 +1,4 @@
-package machine
+package hardware
 
 import (
 	"math"
@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Free returns the memory in bytes that this process can still use: the machine's available memory, or less if a
+// FreeMemory returns the memory in bytes that this process can still use: the machine's available memory, or less if a
 // control group of the process has a lower limit. 0 means not known.
-func Free() int64 { return freeMemory("/") }
+func FreeMemory() int64 { return freeMemory("/") }
 
-// freeMemory is Free with the machine's files below root.
+// freeMemory is FreeMemory with the machine's files below root.
 func freeMemory(root string) int64 {
 	text, err := os.ReadFile(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
 		return 0
 	}
-	free, err := Kilobytes(string(text), "MemAvailable:")
+	free, err := kilobytes(string(text), "MemAvailable:")
 	if err != nil {
 		return 0
 	}
