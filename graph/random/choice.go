@@ -110,10 +110,8 @@ func liftSmall(p *graph.Array) *graph.Array {
 	}
 	positive := graph.Select(p.Gt(0), p, 0)
 	small := graph.ReduceMax(positive).Lt(math.Ldexp(f.tiny, f.mantissa))
-	_, exponent := math.Frexp(f.tiny)
-	shift := f.mantissa + 1 - exponent // the smallest number becomes 1
-	subnormal := graph.Bitcast(p, signed).Max(0).Convert(p.DType())
-	lifted := graph.Select(p.Abs().Lt(f.tiny), subnormal, positive.Mul(math.Ldexp(1, shift/2)).Mul(math.Ldexp(1, shift-shift/2)))
+	subnormal := graph.Bitcast(p, signed).Max(0).Convert(p.DType()).Mul(math.Ldexp(1, -f.mantissa))
+	lifted := graph.Select(p.Abs().Lt(f.tiny), subnormal, positive.Mul(1/f.tiny))
 	return graph.Select(small, lifted, positive)
 }
 
