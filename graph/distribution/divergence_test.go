@@ -65,8 +65,8 @@ func TestLogProbOfInverted(t *testing.T) {
 func TestCategoricalOfNarrowValues(t *testing.T) {
 	for _, n := range []int{2, 128, 256, 70000} {
 		d := distribution.NewCategorical(graph.Zeros(graph.ShapeOf(graph.Float32, n)))
-		for _, dtype := range []graph.DType{graph.Bool, graph.Int8, graph.Uint8, graph.Int16, graph.Uint16, graph.Uint32,
-			graph.Int64, graph.Uint64, graph.Float16, graph.BFloat16, graph.Float32, graph.Float64} {
+		for _, dtype := range []graph.DType{graph.Bool, graph.Int8, graph.Uint8, graph.Int16, graph.Uint16,
+			graph.Uint32, graph.Int64, graph.Uint64, graph.Float16, graph.BFloat16, graph.Float32, graph.Float64} {
 			got := floats(t, d.LogProb(graph.Scalar(1, dtype)))
 			require.InDeltaSlice(t, []float64{-math.Log(float64(n))}, got, 1e-5, "%d classes, %s", n, dtype)
 		}

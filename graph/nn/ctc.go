@@ -10,9 +10,9 @@ import (
 // CTC is minus the logarithm of the probability that a sequence of logits spells a label, a scalar (Graves et al.,
 // "Connectionist temporal classification", 2006). Each step gives a class or a blank. Repeated classes count once
 // unless a blank lies between. logits is [steps, classes], label [n] integers; steps and length are the numbers of
-// them that count, the first ones, integer scalars or Go integers. The blank is class 0. A label that does not fit into the steps
-// has a loss of about 1e5 for each class that does not. A label that counts and is not a class gives NaN, as does a
-// number beyond those that there are.
+// them that count, the first ones, integer scalars or Go integers. The blank is class 0. A label that does not fit into
+// the steps has a loss of about 1e5 for each class that does not. A label that counts and is not a class gives NaN, as
+// does a number beyond those that there are.
 func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	const op = "nn.CTC"
 	if logits.Rank() != 2 || label.Rank() != 1 || !label.DType().IsInt() {

@@ -45,13 +45,16 @@ func TestNarrowIntegers(t *testing.T) {
 // Numbers of steps and lengths that are no integers are refused.
 func TestCTCRefuses(t *testing.T) {
 	x, label := graph.Zeros(graph.ShapeOf(graph.Float32, 5, 3)), graph.Int32s([]int32{1, 2})
-	for want, call := range map[string]func(){
-		"nn.CTC: length is 1.5, a float64, want an integer":                     func() { nn.CTC(x, label, 5, 1.5) },
-		"nn.CTC: steps is f32[], want one integer: use graph.VMap for many":     func() { nn.CTC(x, label, graph.Scalar(3.5), 1) },
-		"nn.CTC: length is i32[2], want one integer: use graph.VMap for many":   func() { nn.CTC(x, label, 5, label) },
-		"nn.CTC: steps is a string, want an integer or an integer scalar array": func() { nn.CTC(x, label, "5", 2) },
+	for _, c := range []struct {
+		steps, length any
+		want          string
+	}{
+		{5, 1.5, "nn.CTC: length is 1.5, a float64, want an integer"},
+		{graph.Scalar(3.5), 1, "nn.CTC: steps is f32[], want one integer: use graph.VMap for many"},
+		{5, label, "nn.CTC: length is i32[2], want one integer: use graph.VMap for many"},
+		{"5", 2, "nn.CTC: steps is a string, want an integer or an integer scalar array"},
 	} {
-		require.ErrorContains(t, graph.Try(call), want)
+		require.ErrorContains(t, graph.Try(func() { nn.CTC(x, label, c.steps, c.length) }), c.want)
 	}
 }
 

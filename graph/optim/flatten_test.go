@@ -54,8 +54,8 @@ func TestFlattened(t *testing.T) {
 // Leaves that are not floats take no part and pass through.
 func TestFlattenedOfOtherLeaves(t *testing.T) {
 	type tree struct{ Count, W, C, B *graph.Array }
-	p := tree{graph.Scalar(3, graph.Int32), graph.Float32s([]float32{1, 2}), graph.Full(graph.ShapeOf(graph.Complex64, 2),
-		complex(1, 2)), graph.Scalar(4)}
+	p := tree{graph.Scalar(3, graph.Int32), graph.Float32s([]float32{1, 2}),
+		graph.Full(graph.ShapeOf(graph.Complex64, 2), complex(1, 2)), graph.Scalar(4)}
 	plain := optim.Adam(.1)
 	flat := optim.Flattened(plain)
 	want, _ := optim.Step(plain, p, p, plain.Init(p))

@@ -99,9 +99,9 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	return firstAtLeast(total, x).Min(last)
 }
 
-// liftSmall replaces weights that do not count by 0 and, where all others are small, multiplies these by a power of two.
-// Sums of subnormal numbers are not in proportion to draws, and many devices take such numbers for 0, so that they are
-// read from their bits.
+// liftSmall replaces weights that do not count by 0 and, where all others are small, multiplies these by a power of
+// two, so that the least draw is less than all sums. Many devices take subnormal numbers for 0, so that these are read
+// from their bits.
 func liftSmall(p *graph.Array) *graph.Array {
 	f := formats[p.DType()]
 	signed := graph.Int32

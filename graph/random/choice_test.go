@@ -116,6 +116,3 @@ func TestBernoulliShape(t *testing.T) {
 	require.Equal(t, []int{3, 2, 2}, Bernoulli(New(1), p, 3, 2, 2).Dims())
 	require.Empty(t, Bernoulli(New(1), .5).Dims())
 }
-
-// Weights that are subnormal, or not much larger, are drawn in proportion, too, also on a device that takes subnormal
-// numbers for 0.
