@@ -27,6 +27,9 @@ func TestNarrowIntegers(t *testing.T) {
 			{nn.CTC(zeros(300, 2), label.Convert(d), number(5), number(1)), 5*math.Ln2 - math.Log(15)},
 			{nn.CTC(zeros(5, 200), label.Convert(d), number(6), 2), math.NaN()},
 			{nn.CrossEntropy(zeros(300), number(2)), math.Log(300)},
+			{nn.Embedding{Table: graph.Iota(300).Convert(graph.Float32).ExpandDims(1)}.Apply(number(2)), 2},
+			{nn.Rotary(graph.Ones(graph.ShapeOf(graph.Float32, 1, 1, 2)), number(100).Reshape(1), 1), math.Cos(100) -
+				math.Sin(100)},
 		} {
 			got := floats(t, c.loss)[0]
 			if math.IsNaN(c.want) {
