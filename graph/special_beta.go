@@ -26,8 +26,8 @@ func betaNorm(p, q *Array) (norm, high *Array) {
 	// product of shifted ones, too.
 	farQ, farN := Select(lowest, Add(q, least), q), Select(lowest, Add(n, least), n)
 	nearQ, nearN := Select(lowest, q, 1), Select(lowest, n, 1)
-	top, bottom := OnesLike(p), OnesLike(p)
-	for k := range int(least) {
+	top, bottom := Add(1, Div(Select(lowest, p, 0), nearQ)), OnesLike(p) // the first pair, in derivatives without n-q
+	for k := 1; k < int(least); k++ {
 		top, bottom = Mul(top, Add(nearN, k)), Mul(bottom, Add(nearQ, k))
 	}
 	rest := Add(Sub(stirling(farQ), stirling(farN)), Log(Div(top, bottom)))

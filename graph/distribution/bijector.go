@@ -143,11 +143,29 @@ func (d Transformed[D, B]) SampleLogProb(key random.Key, dims ...int) (y, logPro
 // LogProb is the logarithm of the density: -Inf where the inverse does not exist or is impossible, such as at 0 of Exp,
 // where the inverse is -Inf; NaN where y is NaN.
 func (d Transformed[D, B]) LogProb(y *graph.Array) *graph.Array {
-	x := d.By.Inverse(y)
+	x, logSlope := inverse(d.By, y)
 	base := d.Base.LogProb(x)
-	logProb := base.Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
+	logProb := base.Sub(overLast(logSlope, valueRank(d.Base)))
 	outside := overLast(x.IsNaN().And(y.IsNaN().Not()).Convert(logProb.DType()), valueRank(d.Base)).Gt(0)
 	return graph.Select(outside.Or(base.Eq(math.Inf(-1))), math.Inf(-1), logProb)
+}
+
+// inverse is Inverse of y and LogSlope there. That of an Inverted is at y, not at x, which may have been rounded.
+func inverse(by Bijector, y *graph.Array) (x, logSlope *graph.Array) {
+	switch b := by.(type) {
+	case Inverted:
+		return b.Of.Forward(y), b.Of.LogSlope(y).Neg()
+	case Steps:
+		x, logSlope = y, graph.ZerosLike(y)
+		for i := len(b) - 1; i >= 0; i-- {
+			var last *graph.Array
+			x, last = inverse(b[i], x)
+			logSlope = logSlope.Add(last)
+		}
+		return x, logSlope
+	}
+	x = by.Inverse(y)
+	return x, by.LogSlope(x)
 }
 
 // ValueRank is the number of axes of one value.

@@ -41,6 +41,12 @@ func (d Categorical) Probs() *graph.Array { return graph.Softmax(d.Logits, -1) }
 // LogProb is the logarithm of the probability of the integers x; -Inf outside 0, …, n-1.
 func (d Categorical) LogProb(x *graph.Array) *graph.Array {
 	n := d.Logits.Dim(-1)
+	switch dtype := x.DType(); { // a narrow one need not hold n
+	case dtype.IsFloat() && graph.ItemSize(dtype) < 4:
+		x = x.Convert(graph.Float32)
+	case graph.ItemSize(dtype) < 4:
+		x = x.Convert(graph.Int32)
+	}
 	dims := graph.BroadcastDims("distribution.Categorical", x.Dims(), d.Logits.Dims()[:d.Logits.Rank()-1])
 	at := x.BroadcastTo(dims...).ExpandDims(-1)
 	logs := d.LogProbs().BroadcastTo(append(dims, n)...)

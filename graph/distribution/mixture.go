@@ -49,10 +49,3 @@ func (d Mixture[D]) LogProb(x *graph.Array) *graph.Array {
 
 // ValueRank is the number of axes of one value.
 func (d Mixture[D]) ValueRank() int { return valueRank(d.Components) }
-
-// Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their
-// LogProb.
-func Divergence(key random.Key, p, q Drawable, n int) *graph.Array {
-	x := p.Sample(key, n)
-	return p.LogProb(x).Sub(q.LogProb(x)).Mean(0)
-}

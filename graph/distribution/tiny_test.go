@@ -83,3 +83,16 @@ func TestGradientsByTinyParameters(t *testing.T) {
 		}
 	}
 }
+
+// The derivative of BetaLn by the larger of two small arguments, -b/a/(a+b), is no difference of large numbers.
+func TestGradientOfBetaLnBesideTheSmaller(t *testing.T) {
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		a := graph.Float64s([]float64{1e-20, 1e-20, 1e-10}).Convert(d)
+		b := graph.Float64s([]float64{1e-25, 1e-21, 1e-16}).Convert(d)
+		got := floats(t, graph.Grad(func(a *graph.Array) *graph.Array { return graph.BetaLn(a, b).Sum() })(a))
+		want := []float64{-1e15 / 1.00001, -1e19 / 1.1, -1e4 / 1.000001}
+		for i, w := range want {
+			require.InEpsilon(t, w, got[i], 1e-6, "%s %d", d, i)
+		}
+	}
+}

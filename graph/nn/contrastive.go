@@ -9,13 +9,16 @@ import (
 // NTXent is the normalised temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a
 // scalar (Chen et al., "A simple framework for contrastive learning of visual representations", 2020). Embeddings of
 // one label are pulled together; each is compared with those of other labels. The temperature is usually 0.07. Where no
-// two have one label the loss is 0; optax.losses.ntxent's is NaN.
+// two have one label, and of 0 rows, the loss is 0; optax.losses.ntxent's is NaN.
 func NTXent(embeddings, labels *graph.Array, temperature float64) *graph.Array {
 	const op = "nn.NTXent"
 	if embeddings.Rank() != 2 || labels.Rank() != 1 || labels.Dim(0) != embeddings.Dim(0) {
 		graph.Throw(op, "got embeddings %s and labels %s, want [n, width] and [n]", embeddings.Shape(), labels.Shape())
 	}
 	x := atLeastFloat32(embeddings)
+	if labels.Dim(0) == 0 {
+		return graph.Zeros(graph.ShapeOf(x.DType()))
+	}
 	epsilon := math.Ldexp(1, -23)
 	if x.DType() == graph.Float64 {
 		epsilon = math.Ldexp(1, -52)

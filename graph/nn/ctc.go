@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"reflect"
 
 	"xlarun/graph"
 )
@@ -9,15 +10,17 @@ import (
 // CTC is minus the logarithm of the probability that a sequence of logits spells a label, a scalar (Graves et al.,
 // "Connectionist temporal classification", 2006). Each step gives a class or a blank. Repeated classes count once
 // unless a blank lies between. logits is [steps, classes], label [n] integers; steps and length are the numbers of
-// them that count, the first ones, arrays or Go numbers. The blank is class 0. A label that does not fit into the steps
-// has a loss of about 1e5 for each class that does not. A label that counts and is not a class gives NaN, as does a
-// number beyond those that there are.
+// them that count, the first ones, integer scalars or Go integers. The blank is class 0. A label that does not fit into
+// the steps has a loss of about 1e5 for each class that does not. A label that counts and is not a class gives NaN, as
+// does a number beyond those that there are.
 func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	const op = "nn.CTC"
 	if logits.Rank() != 2 || label.Rank() != 1 || !label.DType().IsInt() {
 		graph.Throw(op, "got logits %s and a label %s, want [steps, classes] and integers [n]", logits.Shape(),
 			label.Shape())
 	}
+	label = graph.IndexArray(op, label)
+	count, letters := wholeNumber(op, "steps", steps), wholeNumber(op, "length", length)
 	// The logarithm of a probability of next to nothing, in place of -Inf, whose derivatives would be NaN.
 	const never = -1e5
 	n := label.Dim(0)
@@ -42,13 +45,35 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 		before := into(f.Blank, f.Class.Add(graph.Mul(never, repeat)))
 		class := graph.LogAddExp(graph.SliceAxis(before, 0, 0, n).Add(s.Class), f.Class.Add(s.Class))
 		after := into(before.Add(s.Blank), f.Class.Add(s.Blank).Add(graph.Mul(never, graph.Sub(1, repeat))))
-		return graph.SelectTree(s.At.Lt(steps), forward{after, class}, f), graph.None{}
+		return graph.SelectTree(s.At.Lt(count), forward{after, class}, f), graph.None{}
 	}, forward{graph.Iota(n + 1).Convert(logs.DType()).Min(1).Mul(never),
 		graph.Full(graph.ShapeOf(logs.DType(), n), never)},
 		step{blank, emit, graph.Iota(logits.Dim(0))})
 	all := into(last.Blank, last.Class)
-	within := func(v any, most int) *graph.Array { return graph.And(graph.Ge(v, 0), graph.Le(v, most)) }
-	spelled := within(label, logits.Dim(1)-1).Or(graph.Iota(n).Ge(length)).All()
-	ok := spelled.And(within(steps, logits.Dim(0))).And(within(length, n))
-	return graph.Select(ok, graph.Select(graph.Iota(n+1).Eq(length), all, 0).Sum().Neg(), math.NaN())
+	within := func(v *graph.Array, most int) *graph.Array { return v.Ge(0).And(v.Le(most)) }
+	spelled := within(label, logits.Dim(1)-1).Or(graph.Iota(n).Ge(letters)).All()
+	ok := spelled.And(within(count, logits.Dim(0))).And(within(letters, n))
+	return graph.Select(ok, graph.Select(graph.Iota(n+1).Eq(letters), all, 0).Sum().Neg(), math.NaN())
+}
+
+// wholeNumber reads an integer scalar or a Go integer in a dtype that holds sizes of axes. A Go integer that int32 does
+// not hold is moved to its limits, which are the size of nothing.
+func wholeNumber(op, name string, v any) *graph.Array {
+	if a, ok := v.(*graph.Array); ok && a != nil {
+		if !a.DType().IsInt() || a.Rank() != 0 {
+			graph.Throw(op, "%s is %s, want one integer: use graph.VMap for many", name, a.Shape())
+		}
+		return graph.IndexArray(op, a)
+	}
+	switch r := reflect.ValueOf(v); {
+	case !r.IsValid():
+	case r.CanInt():
+		return graph.Scalar(int32(max(math.MinInt32, min(r.Int(), math.MaxInt32))), graph.Int32)
+	case r.CanUint():
+		return graph.Scalar(int32(min(r.Uint(), math.MaxInt32)), graph.Int32)
+	case r.CanFloat():
+		graph.Throw(op, "%s is %v, a %T, want an integer", name, v, v)
+	}
+	graph.Throw(op, "%s is a %T, want an integer or an integer scalar array", name, v)
+	return nil
 }

@@ -60,3 +60,24 @@ func TestEndsOfSchedules(t *testing.T) {
 		}
 	}
 }
+
+// Counts may have a dtype that does not hold the numbers of steps.
+func TestSchedulesOfNarrowCounts(t *testing.T) {
+	for i, s := range []optim.Schedule{
+		optim.Linear(1, 2, 1000), optim.Polynomial(1, 2, 3, 1000, 2), optim.Cosine(1, 1000, .1),
+		optim.Exponential(1, 1000, .5), optim.PiecewiseConstant(1, map[int]float64{5: .5, 1000: .5}),
+		optim.Warmup(0, 1, 1000, optim.Constant(2)), optim.WarmupCosine(0, 1, 500, 1000, .1),
+		optim.CosineOneCycle(1, 1000, .3, 25, 1e4), optim.LinearOneCycle(1, 1000, .3, .8, 25, 1e4),
+	} {
+		want := floats(t, s(graph.Scalar(7, graph.Int32)))
+		require.Equal(t, want, floats(t, s(graph.Scalar(7, graph.Int8))), i)
+		require.Equal(t, want, floats(t, s(graph.Scalar(7, graph.Uint8))), i)
+	}
+}
+
+// A warm-up of a negative number of steps is refused by its own name.
+func TestWarmupRefuses(t *testing.T) {
+	s := optim.Warmup(0, 1, -3, optim.Constant(1))
+	err := graph.Try(func() { s(graph.Scalar(0, graph.Int32)) })
+	require.ErrorContains(t, err, "optim.Warmup: got -3 steps, want from 0 to")
+}

@@ -50,3 +50,22 @@ func TestFlattened(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, b)
 }
+
+// Leaves that are not floats take no part and pass through.
+func TestFlattenedOfOtherLeaves(t *testing.T) {
+	type tree struct{ Count, W, C, B *graph.Array }
+	p := tree{graph.Scalar(3, graph.Int32), graph.Float32s([]float32{1, 2}),
+		graph.Full(graph.ShapeOf(graph.Complex64, 2), complex(1, 2)), graph.Scalar(4)}
+	plain := optim.Adam(.1)
+	flat := optim.Flattened(plain)
+	want, _ := optim.Step(plain, p, p, plain.Init(p))
+	got, _ := optim.Step(flat, p, p, flat.Init(p))
+	a, b := graph.Leaves(want), graph.Leaves(got)
+	for i := range a {
+		require.Equal(t, a[i].Shape(), b[i].Shape())
+		same, err := graph.Floats(a[i].Eq(b[i]).All())
+		require.NoError(t, err)
+		require.Equal(t, []float64{1}, same, i)
+	}
+	require.ErrorContains(t, graph.Try(func() { flat.Init(graph.Iota(3)) }), "none is a float")
+}

@@ -32,6 +32,7 @@ func interpolate(name string, peak any, steps int, between func(from, to any, t 
 	corners ...corner) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive(name, steps)
+		count = wideCount(count)
 		top := value(name, peak)
 		last := corners[len(corners)-1]
 		out := f32(mul(last.value, top))

@@ -45,6 +45,14 @@ func stepAt(schedule string, at int) {
 	}
 }
 
+// wideCount is a count in a dtype that holds every number of steps.
+func wideCount(count *graph.Array) *graph.Array {
+	if graph.ItemSize(count.DType()) < 4 {
+		return count.Convert(graph.Int32)
+	}
+	return count
+}
+
 // Constant is v at every step.
 func Constant(v any) Schedule {
 	return func(*graph.Array) *graph.Array { return f32(value("Constant", v)) }
@@ -63,6 +71,7 @@ func polynomial(name string, init, end, power any, steps, begin int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive(name, steps)
 		stepAt(name, begin)
+		count = wideCount(count)
 		a, b, p := value(name, init), value(name, end), value(name, power)
 		end := min(begin+steps, math.MaxInt32) // of the counts before the subtraction, which then cannot overflow
 		left := graph.Sub(1, graph.Clamp(begin, count, end).Sub(begin).Div(steps))
@@ -89,6 +98,7 @@ func Cosine(init any, steps int, alpha any) Schedule {
 func cosine(init, end, alpha any, steps int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Cosine", steps)
+		count = wideCount(count)
 		t := count.Convert(graph.Float32).Min(steps)
 		wave := graph.Mul(.5, graph.Add(1, graph.Mul(math.Pi, t).Div(steps).Cos()))
 		between := graph.Mul(init, graph.Mul(sub(1., alpha), wave).Add(alpha))
@@ -100,6 +110,7 @@ func cosine(init, end, alpha any, steps int) Schedule {
 func Exponential(init any, steps int, rate any) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Exponential", steps)
+		count = wideCount(count)
 		v, r := value("Exponential", init), value("Exponential", rate)
 		fallen := graph.Mul(v, graph.Pow(r, count.Div(steps)))
 		return graph.Select(count.Le(0), v, fallen)
@@ -110,6 +121,7 @@ func Exponential(init any, steps int, rate any) Schedule {
 func PiecewiseConstant(init any, factors map[int]float64) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		v := f32(value("PiecewiseConstant", init))
+		count = wideCount(count)
 		for _, at := range slices.Sorted(maps.Keys(factors)) {
 			stepAt("PiecewiseConstant", at)
 			v = graph.Select(count.Lt(at), v, graph.Mul(factors[at], v))
@@ -125,6 +137,7 @@ func Join(schedules []Schedule, boundaries []int) Schedule {
 			graph.Throw("optim.Join", "got %d schedules and boundaries %v, want one boundary fewer, in rising order",
 				len(schedules), boundaries)
 		}
+		count = wideCount(count)
 		v := schedules[0](count)
 		for i, at := range boundaries {
 			stepAt("Join", at)
@@ -140,7 +153,13 @@ func Warmup(init, peak any, steps int, then Schedule) Schedule {
 	if steps == 0 {
 		return then
 	}
-	return Join([]Schedule{Linear(init, peak, steps), then}, []int{steps})
+	joined := Join([]Schedule{polynomial("Warmup", init, peak, 1, steps, 0), then}, []int{steps})
+	return func(count *graph.Array) *graph.Array {
+		if steps < 0 || steps > math.MaxInt32 {
+			graph.Throw("optim.Warmup", "got %d steps, want from 0 to %d", steps, math.MaxInt32)
+		}
+		return joined(count)
+	}
 }
 
 // WarmupCosine rises from init to peak in warmup steps, then falls along half a cosine to end, which it reaches at step

@@ -81,7 +81,7 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	}
 	floatShape(op, p.Shape())
 	infinite := p.Eq(math.Inf(1))
-	p = graph.Select(infinite.Any(), infinite.Convert(p.DType()), graph.Select(p.Gt(0), p, 0))
+	p = liftSmall(graph.Select(infinite.Any(), infinite.Convert(p.DType()), p))
 	if o.distinct {
 		// The k largest of log p + Gumbel noise are k draws without replacement (Kool et al., "Stochastic beams and
 		// where to find them", ICML 2019, section 2.3).
@@ -97,6 +97,22 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(formats[p.DType()].tiny) // a product of 0 is less than all sums
 	last := graph.ReduceMax(graph.Select(has, graph.Iota(n), 0))
 	return firstAtLeast(total, x).Min(last)
+}
+
+// liftSmall replaces weights that do not count by 0 and, where all others are small, multiplies these by a power of
+// two, so that the least draw is less than all sums. Many devices take subnormal numbers for 0, so that these are read
+// from their bits.
+func liftSmall(p *graph.Array) *graph.Array {
+	f := formats[p.DType()]
+	signed := graph.Int32
+	if p.DType() == graph.Float64 {
+		signed = graph.Int64
+	}
+	positive := graph.Select(p.Gt(0), p, 0)
+	small := graph.ReduceMax(positive).Lt(math.Ldexp(f.tiny, f.mantissa))
+	subnormal := graph.Bitcast(p, signed).Max(0).Convert(p.DType()).Mul(math.Ldexp(1, -f.mantissa))
+	lifted := graph.Select(p.Abs().Lt(f.tiny), subnormal, positive.Mul(1/f.tiny))
+	return graph.Select(small, lifted, positive)
 }
 
 // linearSearch is the number of thresholds up to which firstAtLeast compares with each of them.

@@ -9,10 +9,10 @@
 //	a := random.Randint(k2, graph.ShapeOf(graph.Int32), 0, 6)
 //
 // Keys and bits equal those of jax.random with its default generator (threefry2x32, partitionable): Split, FoldIn,
-// Bits, Uniform and Randint agree bit for bit, the other distributions to rounding. The generator is Threefry-2x32 with
-// 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in counter mode: element n of a
-// draw, in row-major order, is the hash of the counter n under the key. So a draw is one elementwise loop, which a
-// compiler can fuse with its users.
+// Bits, Uniform and Randint agree bit for bit, the other distributions to rounding, except TruncatedNormal far out. The
+// generator is Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in
+// counter mode: element n of a draw, in row-major order, is the hash of the counter n under the key. So a draw is one
+// elementwise loop, which a compiler can fuse with its users.
 //
 // Functions take a graph.Shape if the element type can vary, else dims. Errors (a batch of keys instead of one key,
 // float bounds for integers) are thrown as *graph.Error.

@@ -19,7 +19,8 @@ func (w words) normal(s graph.Shape) *graph.Array {
 
 // TruncatedNormal draws from the standard normal distribution under the condition lower < x < upper, of a float shape.
 // lower and upper are Go numbers or arrays that broadcast to the shape. Far out, where erf is flat, it inverts the
-// logarithm of the tail.
+// logarithm of the tail: between 5 and 6 the draws differ from jax.random's, which take few values and the bound
+// itself.
 func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array {
 	const op = "random.TruncatedNormal"
 	shape = floatShape(op, shape)

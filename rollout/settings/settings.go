@@ -34,6 +34,8 @@
 package settings
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -377,6 +379,10 @@ func (f Field) parse(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64) // base 10 first, since base 0 reads a leading zero as octal
 		if err != nil {
 			n, err = strconv.ParseInt(text, 0, 64)
+		}
+		if errors.Is(err, strconv.ErrRange) && f.Max() == "" {
+			from := cmp.Or(f.tag.Get("min"), strconv.Itoa(math.MinInt64))
+			return Wrong(f.Name, text, "a whole number from %s to %d", from, math.MaxInt64)
 		}
 		if err != nil {
 			return wrong()

@@ -158,7 +158,10 @@ func TestSet(t *testing.T) {
 		{"seed", "0x10", int64(16), "16"},
 		{"seed", "010", int64(10), "10"},
 		{"seed", int64(math.MinInt64), int64(math.MinInt64), "-9223372036854775808"},
-		{"seed", "9223372036854775808", nil, `seed: got "9223372036854775808", want a whole number`},
+		{"seed", "9223372036854775808", nil, `seed: got "9223372036854775808", want a whole number from ` +
+			`-9223372036854775808 to 9223372036854775807`},
+		{"seed", "-99999999999999999999", nil, "to 9223372036854775807"},
+		{"count", "99999999999999999999", nil, `count: got "99999999999999999999", want a whole number from 1 to `},
 		{"seed", 1.5, nil, "seed: got 1.5, want a whole number"},
 		{"seed", 2., nil, "seed: got 2, want a whole number"},
 		{"seed", true, nil, "seed: got true"},

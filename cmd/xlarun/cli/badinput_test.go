@@ -66,6 +66,10 @@ func TestBadInput(t *testing.T) {
 		{"generations", "evolve --generations 0", "", []string{"--generations got 0"}},
 		{"steps", "evolve --steps -1", "", []string{"--steps got -1"}},
 		{"seed", "evolve --seed 1.5", "", []string{`--seed got "1.5", wants a whole number`}},
+		{"seed beyond 64 bits", "evolve --seed 99999999999999999999", "", []string{
+			`got "99999999999999999999", wants a whole number from -9223372036854775808 to 9223372036854775807`}},
+		{"completion of no shell", "completion nosh", "",
+			[]string{`there is no completion for the shell "nosh": bash, fish, powershell, zsh have one`}},
 		{"devices", "evolve --devices -1", "", []string{"--devices got -1, wants 1 to 256"}},
 		{"more devices than XLA's pool has threads", "evolve --devices 257", "",
 			[]string{"--devices got 257, wants 1 to 256"}},

@@ -76,6 +76,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetGlobalNormalizationFunc(NormalizeFlag)
 	root.SetFlagErrorFunc(flagError)
+	refuseShells(root, args)
 	type outcome struct {
 		cmd *cobra.Command
 		err error
