@@ -235,7 +235,7 @@ var fromJAX = []section{
 		{"argsort", graph.ArgSort, "int32"},
 		{"jax.lax.sort", graph.SortKV, ""},
 		{"jax.lax.top_k", graph.TopK, "NaN of either sign comes first, -0 equals 0"},
-		{"searchsorted", graph.SearchSorted, "int32"},
+		{"searchsorted", graph.SearchSorted, "int32"}, {"promote_types", graph.Promote, "with 64-bit types"},
 		{"unique", graph.Unique, "of a given size"}, {"nonzero", graph.Nonzero, "of a given size"},
 		{"unravel_index", graph.UnravelIndex, ""}, {"ravel_multi_index", graph.RavelMultiIndex, "mode=\"clip\""},
 		{"swapaxes", graph.SwapAxes, ""}, {"rot90", graph.Rot90, "of the first two axes"}, {"isin", graph.IsIn, ""},
@@ -422,7 +422,7 @@ type elsewhere struct {
 
 var notHere = []elsewhere{
 	{counterpart{jax: "array_repr array_str get_printoptions set_printoptions printoptions load save savez fromfile " +
-		"fromiter fromstring frombuffer from_dlpack frompyfunc can_cast isdtype issubdtype promote_types result_type " +
+		"fromiter fromstring frombuffer from_dlpack frompyfunc can_cast isdtype issubdtype result_type " +
 		"iscomplexobj isrealobj isscalar iterable einsum_path ndim shape size copy"}, "jax.numpy",
 		"fmt, package safetensors, and the methods of graph.Array"},
 	{counterpart{jax: "append column_stack dstack hstack vstack block"}, "jax.numpy", "graph.Concatenate, graph.Stack"},

@@ -161,7 +161,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 			}
 		}
 		for i, moved := range floatsOf(t, got.Seen.Centre) {
-			if what := cliffs[i/chunk].name; stays && what == "constant" || what == "all fail" {
+			if what := cliffs[i/chunk].name; (stays && what == "constant") || what == "all fail" {
 				require.InDelta(t, 0, moved, 1e-6, "%s, generation %d: the centre moved", what, done+i%chunk)
 			}
 		}
