@@ -60,7 +60,8 @@ func Det(x *Array) *Array {
 
 // detTangent is Det of x [n, n] and its derivative along t, by Jacobi's formula det(x) trace(x^-1 t). A pivot that is 0
 // counts as one as small as rounding: cofactors are polynomials, so that this changes them by rounding only. Of many,
-// it is so large that neither their product nor its inverse leaves the range of the dtype.
+// it is so large that neither their product nor its inverse leaves the range of the dtype, in units of the largest
+// element.
 func detTangent(x, t *Array) (*Array, *Array) {
 	lu, pivots, permutation := LU(x)
 	sign := swapSign(pivots, x.DType())
@@ -71,11 +72,13 @@ func detTangent(x, t *Array) (*Array, *Array) {
 		exponent = -1000
 	}
 	share := Exp2(Div(exponent, Convert(Max(Sum(Convert(zero, Int32)), 1), x.DType())))
-	least := StopGradient(Max(Mul(ReduceMax(Abs(x)), Max(share, epsilon(x.DType()))), 1e-30))
-	pivot := Select(zero, least, diagonal)
+	unit := StopGradient(Select(Any(zero), Max(ReduceMax(Abs(x)), 1e-30), 1))
+	parts := Div(diagonal, unit)
+	pivot := Select(zero, Max(share, epsilon(x.DType())), parts)
 	y := TriangularSolve(lu, Take(t, permutation, 0), UnitDiagonal())
-	y = TriangularSolve(Add(lu, Diag(Sub(pivot, diagonal))), y, UpperTriangle())
-	return Mul(sign, Prod(diagonal)), Mul(Mul(sign, Prod(pivot)), MatrixTrace(y))
+	y = TriangularSolve(Add(Div(lu, unit), Diag(Sub(pivot, parts))), y, UpperTriangle())
+	cofactors := Mul(Mul(sign, Prod(pivot)), MatrixTrace(y))
+	return Mul(sign, Prod(diagonal)), Mul(cofactors, Pow(unit, float64(x.Dim(0)-1)))
 }
 
 // NormKind says which norm MatrixNorm takes.

@@ -367,7 +367,8 @@ func (c randomCase) check(t *testing.T, kept []int, steps int, start, got tree) 
 				a, b = distances(a, first), distances(b, first)
 				still = still && apart(a, make([]float64, size)) < 2*c.tolerance(n)
 				require.LessOrEqual(t, apart(a, b), c.tolerance(n), "%s: leaf %d %s%v in lane %d after %d steps is "+
-					"%v from the start, want %v; holes %v, count %d", c, leaf, l.DType, l.Shape, lane, n, b, a, c.Holes, c.Count)
+					"%v from the start, want %v; holes %v, count %d", c, leaf, l.DType, l.Shape, lane, n, b, a, c.Holes,
+					c.Count)
 			}
 		}
 	}
