@@ -75,10 +75,10 @@ func detTangent(x, t *Array) (*Array, *Array) {
 	unit := StopGradient(Select(Any(zero), Max(ReduceMax(Abs(x)), 1e-30), 1))
 	parts := Div(diagonal, unit)
 	pivot := Select(zero, Max(share, epsilon(x.DType())), parts)
+	t = Mul(t, Pow(unit, float64(x.Dim(0)-1))) // first, and so last in a gradient, where the product is tiny before
 	y := TriangularSolve(lu, Take(t, permutation, 0), UnitDiagonal())
 	y = TriangularSolve(Add(Div(lu, unit), Diag(Sub(pivot, parts))), y, UpperTriangle())
-	cofactors := Mul(Mul(sign, Prod(pivot)), MatrixTrace(y))
-	return Mul(sign, Prod(diagonal)), Mul(cofactors, Pow(unit, float64(x.Dim(0)-1)))
+	return Mul(sign, Prod(diagonal)), Mul(Mul(sign, Prod(pivot)), MatrixTrace(y))
 }
 
 // NormKind says which norm MatrixNorm takes.
