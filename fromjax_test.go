@@ -157,7 +157,8 @@ var fromJAX = []section{
 		{"greater", graph.Gt, ""},
 		{"greater_equal", graph.Ge, ""}, {"where", graph.Where, ""},
 		{"clip", graph.Clamp, "(lo, x, hi); slope 1 at a bound and at NaN, not 0.5 and 0"},
-		{"jax.Array.astype", graph.Convert, ""}, {"jax.lax.bitcast_convert_type", graph.Bitcast, ""},
+		{"jax.Array.astype", graph.Convert, ""}, {"promote_types", graph.Promote, "with 64-bit types"},
+		{"jax.lax.bitcast_convert_type", graph.Bitcast, ""},
 		{"jax.lax.population_count bitwise_count", graph.PopCount, ""}, {"jax.lax.clz", graph.CountLeadingZeros, ""},
 		{"jax.scipy.special.erf", graph.Erf, ""}, {"jax.scipy.special.erfc", graph.Erfc, ""},
 		{"jax.scipy.special.erfinv", graph.ErfInv, ""},
@@ -423,7 +424,7 @@ type elsewhere struct {
 
 var notHere = []elsewhere{
 	{counterpart{jax: "array_repr array_str get_printoptions set_printoptions printoptions load save savez fromfile " +
-		"fromiter fromstring frombuffer from_dlpack frompyfunc can_cast isdtype issubdtype promote_types result_type " +
+		"fromiter fromstring frombuffer from_dlpack frompyfunc can_cast isdtype issubdtype result_type " +
 		"iscomplexobj isrealobj isscalar iterable einsum_path ndim shape size copy"}, "jax.numpy",
 		"fmt, package safetensors, and the methods of graph.Array"},
 	{counterpart{jax: "append column_stack dstack hstack vstack block"}, "jax.numpy", "graph.Concatenate, graph.Stack"},

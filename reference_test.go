@@ -224,22 +224,23 @@ func strategiesPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Strategies\n" + generated + ticks(`
 ´xlarun evolve ENV --strategy NAME´ and ´xlarun islands´ search with one of these. Settings are flags:
-´--strategy.sigma 0.2´. Formulas and defaults are those of evosax 0.3.2, with four differences:
+´--strategy.sigma 0.2´. Formulas and defaults are those of evosax 0.3.2, with five differences:
 
 - ´pgpe´ uses Adam by default.
 - ´xnes´ has a full matrix, by the matrix exponential. evosax's stays diagonal.
 - ´cmaes´ renews its eigenvectors when a tenth of the covariance has changed. evosax renews them in each generation.
+- The state of those with "stays" stays as it is where all members are equal, as at the start of MountainCar, or all
+  fail. evosax's follow the order of equal members.
 - ´eggroll´ is not in evosax.
 
 evosax minimises, xlarun maximises. [bbob.md](../bbob.md) compares both on 24 functions and names what is left out.
-´cmaes´ and ´sepcmaes´ shrink where all members are equal, as at the start of MountainCar; so do evosax's.
 
 n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of
 float32, or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one
 product for all members of a tile, plus what each member's factors add.
 
-| name | what it is | state | members | genomes |
-| --- | --- | --- | --- | --- |
+| name | what it is | state | members | genomes | equal members |
+| --- | --- | --- | --- | --- | --- |
 `))
 	for _, d := range strategies {
 		s, ok := strategy.Part().Choices[d.name].(strategy.Strategy)
@@ -252,7 +253,12 @@ product for all members of a tile, plus what each member's factors add.
 		if _, ok := s.(strategy.Flat); ok {
 			genomes = "vectors"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s |\n", d.name, d.name, d.what, d.state, members, genomes)
+		equal := ""
+		if _, ok := s.(strategy.Steady); ok {
+			equal = "stays"
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s |\n", d.name, d.name, d.what, d.state, members, genomes,
+			equal)
 	}
 	b.WriteString("\n" + inputNote)
 	choicesSection(t, &b, "##", strategy.Part(), strategies)

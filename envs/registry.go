@@ -110,7 +110,7 @@ func Nearest(name string, known []string) string {
 	best, distance := "", max(len(name)/3+1, min(len(name)/2+1, 3)) // a third of a long name may be wrong
 	for _, k := range known {
 		low := strings.ToLower(k)
-		if utf8.RuneCountInString(name)-len(low) > distance { // a text of any length may stand where a name should
+		if utf8.RuneCountInString(name)-utf8.RuneCountInString(low) > distance { // any text may stand for a name
 			continue
 		}
 		d := levenshtein.ComputeDistance(name, low)

@@ -74,7 +74,7 @@ func HistogramOf(x, edges *Array, weights ...*Array) *Array {
 		throw("Histogram", "got edges %s, want an ascending vector of at least two", edges.shape)
 	}
 	n := edges.Size() - 1
-	d := promote(x.DType(), edges.DType())
+	d := Promote(x.DType(), edges.DType())
 	x, edges = Convert(x, d), Convert(edges, d)
 	at := Sub(SearchSorted(edges, x, true), 1)
 	at = Select(Eq(x, index(edges, 0, n)), n-1, at)

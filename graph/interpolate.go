@@ -7,7 +7,7 @@ func Interp(x, xp, fp *Array) *Array {
 	if xp.Rank() != 1 || fp.Rank() != 1 || xp.Size() != fp.Size() || xp.Size() == 0 {
 		throw(name, "got the points %s and %s, want two vectors of one length of at least 1", xp.shape, fp.shape)
 	}
-	d := promote(promote(asFloat(x).DType(), asFloat(xp).DType()), asFloat(fp).DType())
+	d := Promote(Promote(asFloat(x).DType(), asFloat(xp).DType()), asFloat(fp).DType())
 	x, xp, fp = Convert(x, d), Convert(xp, d), Convert(fp, d)
 	n := xp.Size()
 	if n == 1 {
@@ -60,7 +60,7 @@ func PolyVal(p, x *Array) *Array {
 	if p.Rank() != 1 {
 		throw("PolyVal", "got the coefficients %s, want a vector", p.shape)
 	}
-	d := promote(p.DType(), x.DType())
+	d := Promote(p.DType(), x.DType())
 	p, x = Convert(p, d), Convert(x, d)
 	y := ZerosLike(x)
 	for i := range p.Size() {

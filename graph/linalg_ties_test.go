@@ -85,3 +85,23 @@ func TestLinalgTiesAgainstJAX(t *testing.T) {
 	require.Positive(t, better["det"], "where JAX's gradients are not those of differences")
 	require.Positive(t, better["lstsq"], "where JAX's gradients are not those of differences")
 }
+
+// All pivots of a shift matrix are 0, and its rank is n - 1: one cofactor is 1 or -1, the others are 0.
+func TestDetOfShift(t *testing.T) {
+	for n := 4; n <= 10; n++ {
+		error32 := max(3e-6, 1.1*math.Exp2(-100/float64(n)))
+		for dtype, delta := range map[DType]float64{Float32: error32, Float64: 1e-14} {
+			for _, unit := range []float64{1, 1e-4, 1e4} {
+				want := make([]float64, n*n)
+				want[(n-1)*n] = float64(1 - 2*((n-1)%2))
+				x := Mul(Convert(Eq(Sub(Iota(n), ExpandDims(Iota(n), 1)), 1), dtype), unit)
+				got, err := Floats(Grad(Det)(x))
+				require.NoError(t, err)
+				for i := range got {
+					got[i] /= math.Pow(unit, float64(n-1))
+				}
+				require.InDeltaSlice(t, want, got, delta, "%v of size %d, times %v", dtype, n, unit)
+			}
+		}
+	}
+}

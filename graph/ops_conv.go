@@ -340,7 +340,7 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 		a.w = convSpec(c.layout[1], "OI"+letters, rank)
 		a.out = convSpec(c.layout[2], "NC"+letters, rank)
 	}
-	d := promote(x.DType(), kernel.DType())
+	d := Promote(x.DType(), kernel.DType())
 	x, kernel = Convert(x, d), Convert(kernel, d)
 	a.geometry = c.resolve("Conv", sizesAt(x.Dims(), a.x[2:]), sizesAt(kernel.Dims(), a.w[2:]))
 	return apply1(op("conv"), a, x, kernel)

@@ -365,7 +365,7 @@ func ConvImages(x, kernel *Array, strides [2]int, pads [2][2]int) *Array {
 	if a.height+a.top+a.bottom < a.kernelHeight || a.width+a.left+a.right < a.kernelWidth {
 		throw(name, "got a kernel %s for %s with pads of %v, want one that fits", kernel.shape, x.shape, pads)
 	}
-	d := promote(x.DType(), kernel.DType())
+	d := Promote(x.DType(), kernel.DType())
 	if !isFloat(d) {
 		throw(name, "got %s and %s, want floats: convert them first", x.shape, kernel.shape)
 	}

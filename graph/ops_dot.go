@@ -506,7 +506,7 @@ func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int, options
 	if a.preferred != 0 {
 		return apply1(op("dot_general"), a, x, y)
 	}
-	d := promote(x.DType(), y.DType())
+	d := Promote(x.DType(), y.DType())
 	if d == Bool {
 		x, y = Convert(x, Int32), Convert(y, Int32)
 		return Ne(DotGeneral(x, y, xBatch, yBatch, xContract, yContract), 0)

@@ -163,7 +163,7 @@ func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, b
 	if x.Rank() == 0 || !slices.Equal(v.Dims(), x.Dims()[1:]) {
 		throw("IntegrateFire", "got the potentials %s and inputs %s, want […] and [steps, …]", v.shape, x.shape)
 	}
-	d := promote(promote(v.DType(), x.DType()), promote(beta.DType(), threshold.DType()))
+	d := Promote(Promote(v.DType(), x.DType()), Promote(beta.DType(), threshold.DType()))
 	dims := v.Dims()
 	each := func(a *Array) *Array { return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims)) }
 	outs := apply(op("integrate_fire"), fireAttrs{name, derivative, false},

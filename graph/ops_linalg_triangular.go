@@ -230,7 +230,7 @@ func system(name string, a, b *Array, right bool) (*Array, *Array, bool) {
 		throw(name, "got a nil *Array")
 	}
 	b = linalgFloat(name, b)
-	d := promote(a.DType(), b.DType())
+	d := Promote(a.DType(), b.DType())
 	a, b = Convert(a, d), Convert(b, d)
 	n := a.Dim(0)
 	switch {

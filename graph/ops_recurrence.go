@@ -135,7 +135,7 @@ func LinearRecurrence(a, b, start *Array) (before, last *Array) {
 	if a.Dim(0) != b.Dim(0) && a.Dim(0) != 1 {
 		throw(name, "got a %s and b %s, want as many steps, or 1", a.shape, b.shape)
 	}
-	d := promote(promote(a.DType(), b.DType()), start.DType())
+	d := Promote(Promote(a.DType(), b.DType()), start.DType())
 	if n := product(a.Dims()[1:]); n == 1 {
 		a = Reshape(a, a.Dim(0), 1)
 	} else {

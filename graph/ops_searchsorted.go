@@ -132,7 +132,7 @@ func SearchSorted(sorted, x *Array, after bool) *Array {
 	if sorted.Rank() != 1 {
 		throw("SearchSorted", "got %s, want an ascending vector", sorted.shape)
 	}
-	d := promote(sorted.DType(), x.DType())
+	d := Promote(sorted.DType(), x.DType())
 	sorted, x = Convert(sorted, d), Convert(x, d)
 	if sorted.Size() == 0 {
 		return Zeros(x.shape.with(Int32))

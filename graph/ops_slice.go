@@ -86,7 +86,7 @@ func Concatenate(axis int, arrays ...*Array) *Array {
 	}
 	d := arrays[0].DType()
 	for _, a := range arrays {
-		d = promote(d, a.DType())
+		d = Promote(d, a.DType())
 	}
 	in := make([]*Array, len(arrays))
 	for i, a := range arrays {

@@ -229,7 +229,7 @@ func SparseDot(x, w *Array) *Array {
 	if x.Rank() == 0 || w.Rank() != 2 {
 		throw("SparseDot", "got %s and %s, want [..., in] and [in, out]", x.shape, w.shape)
 	}
-	d := promote(x.DType(), w.DType())
+	d := Promote(x.DType(), w.DType())
 	if x.DType() != Bool || !isFloat(d) {
 		x = Convert(x, d)
 	}

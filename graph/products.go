@@ -14,7 +14,7 @@ func Tensordot(x, y *Array, n int) *Array {
 
 // operandsOnly promotes two arrays to one dtype and leaves their shapes.
 func operandsOnly(x, y *Array) [2]*Array {
-	d := promote(x.DType(), y.DType())
+	d := Promote(x.DType(), y.DType())
 	return [2]*Array{Convert(x, d), Convert(y, d)}
 }
 

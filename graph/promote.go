@@ -11,9 +11,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 )
 
-// promote is the dtype of an op over two arrays of dtypes a and b: JAX's lattice with 64-bit types enabled
+// Promote is the dtype of an op over two arrays of dtypes a and b: JAX's lattice with 64-bit types enabled
 // (docs/jep/9407-type-promotion), where uint64 with a signed integer gives float32.
-func promote(a, b DType) DType {
+func Promote(a, b DType) DType {
 	switch {
 	case a == b || b == Bool:
 		return a
@@ -81,7 +81,7 @@ func (s scalar) kind() DType {
 func (s scalar) dtypeWith(d DType) DType {
 	switch k := s.kind(); {
 	case isComplex(k):
-		return promote(k, d)
+		return Promote(k, d)
 	case k == Bool, isInexact(d):
 		return d
 	case k == Int32 && d != Bool:
@@ -295,7 +295,7 @@ func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 			if d == 0 {
 				d = a.DType()
 			} else {
-				d = promote(d, a.DType())
+				d = Promote(d, a.DType())
 			}
 		}
 	}
@@ -303,7 +303,7 @@ func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 	for i := range xs {
 		if arrays[i] == nil {
 			if d == 0 {
-				weak = promote(weak, scalars[i].kind())
+				weak = Promote(weak, scalars[i].kind())
 			} else {
 				d = scalars[i].dtypeWith(d)
 			}

@@ -11,7 +11,7 @@ func Ravel[T any](v T) (flat *Array, unravel func(flat *Array) T) {
 		if i == 0 {
 			d = a.DType()
 		}
-		d, size, shapes[i] = promote(d, a.DType()), size+a.Size(), a.shape
+		d, size, shapes[i] = Promote(d, a.DType()), size+a.Size(), a.shape
 	}
 	parts := make([]*Array, len(leaves))
 	for i, a := range leaves {

@@ -38,7 +38,7 @@ func BlockDiag(blocks ...*Array) *Array {
 		if b.Rank() > 2 {
 			throw("BlockDiag", "got %s as number %d, want a matrix", b.shape, i)
 		}
-		rows[i], d, width = b, promote(d, b.DType()), width+b.Dim(1)
+		rows[i], d, width = b, Promote(d, b.DType()), width+b.Dim(1)
 	}
 	before := 0
 	for i, b := range rows {

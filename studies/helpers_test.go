@@ -238,8 +238,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	ramdisk.Use()
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // tests wait more than they compute
+	if err := flag.Set("test.parallel", "4"); err != nil { // tests wait more than they compute; -parallel goes before
 		panic(err)
 	}
 	code := m.Run()

@@ -141,7 +141,8 @@ func (d Transformed[D, B]) SampleLogProb(key random.Key, dims ...int) (y, logPro
 }
 
 // LogProb is the logarithm of the density: -Inf where the inverse does not exist or is impossible, such as at 0 of Exp,
-// where the inverse is -Inf; NaN where y is NaN.
+// where the inverse is -Inf; NaN where y is NaN. It is -Inf there also if the density has a finite limit: a logistic
+// distribution through Sigmoid has the density 1 between 0 and 1, and LogProb is -Inf at 0 and at 1.
 func (d Transformed[D, B]) LogProb(y *graph.Array) *graph.Array {
 	x, logSlope := inverse(d.By, y)
 	base := d.Base.LogProb(x)

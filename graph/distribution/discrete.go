@@ -85,14 +85,14 @@ func (d Categorical) KL(q Categorical) *graph.Array {
 func divergenceOf(p, q, apart *graph.Array) *graph.Array {
 	far := weighted(p, p.Sub(q)).Sum(-1)
 	excluded := graph.Select(p.Eq(math.Inf(-1)), q.Exp(), 0).Sum(-1)
-	most := excluded.Lt(.5)
+	mostAllowed := excluded.Lt(.5)
 	finite := apart.IsFinite()
 	apart = graph.Select(finite, apart, 0)
 	apart = apart.Sub(p.Exp().Mul(apart).Sum(-1).ExpandDims(-1))
-	close := finite.And(apart.Abs().Lt(10)).All(-1).And(most)
+	close := finite.And(apart.Abs().Lt(10)).All(-1).And(mostAllowed)
 	apart = graph.Select(close.ExpandDims(-1), apart, 0)
 	near := graph.Log1p(p.Exp().Mul(graph.Expm1Rest(apart)).Sum(-1))
-	near = near.Sub(graph.Log1p(graph.Select(most, excluded, 0).Neg()))
+	near = near.Sub(graph.Log1p(graph.Select(mostAllowed, excluded, 0).Neg()))
 	return graph.Select(close, near, far)
 }
 

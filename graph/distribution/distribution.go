@@ -90,8 +90,7 @@ func promoted[D any](op string, d D, x *graph.Array) (D, *graph.Array) {
 	}
 	dtype := graph.Leaves(d)[0].DType()
 	if x.DType().IsFloat() && x.DType() != dtype {
-		none := func(d graph.DType) *graph.Array { return graph.Zeros(graph.ShapeOf(d)) }
-		dtype = none(dtype).Add(none(x.DType())).DType()
+		dtype = graph.Promote(dtype, x.DType())
 	}
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Convert(dtype) }, d), x.Convert(dtype)
 }

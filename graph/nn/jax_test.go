@@ -159,6 +159,56 @@ var layers = map[string]func(c jaxConfig, in arrays) arrays{
 		return arrays{"y": nn.Pool{Kind: c.Kind, Window: c.Window, Strides: c.Strides, Same: c.Padding == "SAME"}.Apply(
 			in["x"])}
 	},
+	"lstm_from": func(c jaxConfig, in arrays) arrays {
+		last, all := lstm(in).Apply(nn.LSTMState{C: in["c"], H: in["h"]}, in["x"])
+		return arrays{"last": last.H, "last_c": last.C, "y": all}
+	},
+	"gru_from": func(c jaxConfig, in arrays) arrays {
+		last, all := gru(in).Apply(in["h"], in["x"])
+		return arrays{"last": last, "y": all}
+	},
+	"rnn_from": func(c jaxConfig, in arrays) arrays {
+		last, all := rnn(in).Apply(in["h"], in["x"])
+		return arrays{"last": last, "y": all}
+	},
+	"both_ways": func(c jaxConfig, in arrays) arrays {
+		side := func(name string) nn.GRU {
+			part := arrays{}
+			for k, v := range in {
+				if len(k) > len(name) && k[:len(name)] == name {
+					part[k[len(name)+1:]] = v
+				}
+			}
+			return gru(part)
+		}
+		return arrays{"y": nn.Bidirectional[*graph.Array, nn.GRU]{Forward: side("forward"),
+			Backward: side("backward")}.Apply(in["x"])}
+	},
+	"attention": func(c jaxConfig, in arrays) arrays {
+		return arrays{"y": nn.DotProductAttention(in["q"], in["k"], in["v"], in["mask"].Gt(0))}
+	},
+	"activation_of": func(c jaxConfig, in arrays) arrays {
+		return arrays{"y": nn.Activation(c.Function).Apply(in["x"])}
+	},
+	"loss_of": func(c jaxConfig, in arrays) arrays {
+		f := losses[c.Function]
+		switch c.Function {
+		case "focal":
+			f = func(c jaxConfig, p, t *graph.Array) *graph.Array { return nn.Focal(p, t, c.Delta, c.Epsilon) }
+		case "smooth":
+			f = func(c jaxConfig, p, t *graph.Array) *graph.Array {
+				return nn.CrossEntropyOneHot(p, nn.SmoothLabels(t, c.Delta))
+			}
+		}
+		return arrays{"loss": graph.VMap2(func(p, t *graph.Array) *graph.Array { return f(c, p, t) })(in["prediction"],
+			in["target"])}
+	},
+	"contrast": func(c jaxConfig, in arrays) arrays {
+		return arrays{"loss": nn.NTXent(in["x"], in["label"], c.Delta)}
+	},
+	"triplet_margin": func(c jaxConfig, in arrays) arrays {
+		return arrays{"loss": nn.TripletMargin(in["x"], in["positive"], in["negative"], c.Delta)}
+	},
 }
 
 func dense(in arrays, name string) nn.Dense {
@@ -345,7 +395,8 @@ func TestAgainstJAX(t *testing.T) {
 	}
 }
 
-var dtypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32}
+var dtypes = map[string]graph.DType{"float16": graph.Float16, "bfloat16": graph.BFloat16, "float32": graph.Float32,
+	"int32": graph.Int32}
 
 // tolerance for an array whose largest element is given: draws are equal to rounding; the sums of layers are taken
 // in another order, and some gradients (of an attention's key bias) are sums that cancel.

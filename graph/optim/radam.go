@@ -33,11 +33,18 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
 	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
+	type rate struct{ trusted, rectifier *graph.Array }
+	rates := map[graph.DType]rate{}
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
-		trusted, rectifier := a.rectifier(count, wide(x[0]))
+		d := wide(x[0])
+		if _, ok := rates[d]; !ok {
+			trusted, rectifier := a.rectifier(count, d)
+			rates[d] = rate{trusted, rectifier}
+		}
+		r := rates[d]
 		m, v := debias(x[0], a.c.b1, count), debias(x[1], a.c.b2, count)
 		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
-		return graph.Select(trusted, cast(rectifier, m).Mul(m).Div(root.Add(like(a.c.eps, root))), m)
+		return graph.Select(r.trusted, cast(r.rectifier, m).Mul(m).Div(root.Add(like(a.c.eps, root))), m)
 	}, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }

@@ -299,7 +299,10 @@ func (c randomCase) tolerance(steps int) float64 {
 		tolerance = max(tolerance, map[string]float64{"float32": 2e-5, "float16": 2e-2, "bfloat16": 6e-2}[l.DType])
 	}
 	if steps > 20 && (c.Feedback || strings.Contains(c.String(), "add_decayed_weights") || tolerance > 1e-3) {
-		tolerance = max(.05, 4*tolerance) // near the minimum normalised steps are signs of rounding noise
+		return max(.05, 4*tolerance) // near the minimum normalised steps are signs of rounding noise
+	}
+	if steps > 20 {
+		return 8 * tolerance // rounding adds up
 	}
 	return tolerance
 }
@@ -339,7 +342,7 @@ func TestRandomOptimisers(t *testing.T) {
 				require.NoError(t, err)
 				for i, c := range cases {
 					t.Run(fmt.Sprintf("%s %d", c.Kind, c.Seed), func(t *testing.T) {
-						c.check(t, v.Kept, steps, got[i])
+						c.check(t, v.Kept, steps, start[i], got[i])
 					})
 				}
 			}
@@ -347,10 +350,13 @@ func TestRandomOptimisers(t *testing.T) {
 	}
 }
 
-// check compares the parameters after the steps that were kept, up to the number that was taken.
-func (c randomCase) check(t *testing.T, kept []int, steps int, got tree) {
+// check compares the distances from the start after the steps that were kept, up to the number that was taken. In one
+// leaf at least the parameters of the start are too far off.
+func (c randomCase) check(t *testing.T, kept []int, steps int, start, got tree) {
+	still := true
 	for leaf, l := range c.Leaves {
-		have, want := floats(t, got[string(rune('a'+leaf))]), c.Values[leaf].Floats()
+		name := string(rune('a' + leaf))
+		have, want, first := floats(t, got[name]), c.Values[leaf].Floats(), floats(t, start[name])
 		size := len(have) / steps / c.Lanes
 		for k, n := range kept {
 			if n > steps {
@@ -358,16 +364,29 @@ func (c randomCase) check(t *testing.T, kept []int, steps int, got tree) {
 			}
 			for lane := range c.Lanes {
 				a, b := want[(k*c.Lanes+lane)*size:][:size], have[(lane*steps+n-1)*size:][:size]
+				a, b = distances(a, first), distances(b, first)
+				still = still && apart(a, make([]float64, size)) < 2*c.tolerance(n)
 				require.LessOrEqual(t, apart(a, b), c.tolerance(n), "%s: leaf %d %s%v in lane %d after %d steps is "+
-					"%v, want %v; holes %v, count %d", c, leaf, l.DType, l.Shape, lane, n, b, a, c.Holes, c.Count)
+					"%v from the start, want %v; holes %v, count %d", c, leaf, l.DType, l.Shape, lane, n, b, a, c.Holes,
+					c.Count)
 			}
 		}
 	}
+	require.False(t, still, "%s: parameters that never move would pass", c)
 }
 
-// apart is the largest difference of two lists, in parts of the largest number, or of 1 where that is less.
+// distances are those of a list from the first one.
+func distances(from, first []float64) []float64 {
+	out := slices.Clone(from)
+	for i, x := range first {
+		out[i] -= x
+	}
+	return out
+}
+
+// apart is the largest difference of two lists, in parts of the largest number, or of 1/8 where that is less.
 func apart(a, b []float64) float64 {
-	most, d := 1., 0.
+	most, d := .125, 0.
 	for _, x := range a {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			most = max(most, math.Abs(x))

@@ -181,8 +181,8 @@ func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *gra
 	_, groups := e.members(e.batch)
 	fitness := graph.Select(s.Batch.Valid, s.ranks(), math.NaN())
 	draws := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, 0, groups) }, s.Draws)
-	next = e.strategy.Tell(s.Strategy, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
-		population.Whole(draws))
+	next = strategy.Tell(e.strategy, s.Strategy, strategy.Evaluation{Fitness: fitness,
+		Length: graph.ZerosLike(fitness)}, population.Whole(draws))
 	finite := e.strategy.Centre(next).(*graph.Array).IsFinite().All()
 	restart = first.Or(s.Change.Accepted.Any().Not()).Or(finite.Not())
 	return next, restart.Or(s.Kind.Eq(kindIsoLine))

@@ -16,9 +16,8 @@ import (
 func TestMain(m *testing.M) {
 	simulated.Main()
 	ramdisk.Use()
-	debug.SetGCPercent(400) // the interpreter's garbage takes a fifth of the time
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // most parallel tests wait
+	debug.SetGCPercent(400)                                // the interpreter's garbage takes a fifth of the time
+	if err := flag.Set("test.parallel", "4"); err != nil { // most parallel tests wait; -parallel goes before
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -67,7 +67,7 @@ func (x *Setup) Count() {
 		}
 		tell := &recorder{items: p.Groups.Items, draw: p.draw, sum: c.genome, all: keeps}
 		members := evaluation(population.ZeroRows(p.members(), p.Rollout.Nothing()))
-		p.Strategy.Tell(state.Strategy, members, tell)
+		strategy.Tell(p.Strategy, state.Strategy, members, tell)
 		c.sum, c.all, c.mapped = tell.sum, tell.all, tell.mapped
 		x.sizes = c
 	})

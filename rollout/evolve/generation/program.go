@@ -179,7 +179,7 @@ func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Res
 		Observed: s.Observed.merge(results.Observed)}
 	evaluated := evaluation(results.Summary)
 	evaluated, n, next.Migration = s.Migration.migrate(p, s, in, keys, evaluated, n)
-	next.Strategy = p.Strategy.Tell(s.Strategy, evaluated, n)
+	next.Strategy = strategy.Tell(p.Strategy, s.Strategy, evaluated, n)
 	p.sameTree("Tell", next.Strategy, s.Strategy, "as the state that it gets")
 	return next
 }

@@ -20,12 +20,12 @@ func newAdam(like *graph.Array) Adam {
 
 // step returns the update that ascends along the gradient, as evosax computes it. It stands beside graph/optim because
 // that multiplies by the learning rate last, as optax does, and results differ in the last digit. Elements beyond
-// farthest count as that, so that their squares are finite: an infinite one would end all movement.
+// maxValue count as that, so that their squares are finite: an infinite one would end all movement.
 func (a Adam) step(gradient, rate *graph.Array) (next Adam, update *graph.Array) {
 	mix := func(beta float32, old, x *graph.Array) *graph.Array {
 		return graph.Mul(beta, old).Add(graph.Mul(1-beta, x))
 	}
-	gradient = gradient.Clamp(float32(-farthest), float32(farthest))
+	gradient = gradient.Clamp(-maxValue, maxValue)
 	next = Adam{a.Count.Add(1), mix(adamBeta1, a.Mu, gradient), mix(adamBeta2, a.Nu, gradient.Square())}
 	t := next.Count.Convert(graph.Float32)
 	unbiased := func(beta float32, x *graph.Array) *graph.Array {

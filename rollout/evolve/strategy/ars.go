@@ -44,6 +44,6 @@ func (e *ARS) weights(plus, minus *graph.Array) *graph.Array {
 	mean := mask.Mul(plus.Add(minus)).Sum().Div(graph.Mul(2, count))
 	squares := plus.Sub(mean).Square().Add(minus.Sub(mean).Square())
 	deviation := mask.Mul(squares).Sum().Div(graph.Mul(2, count)).Sqrt()
-	least := graph.Div(float32(1e-8), unit).Max(float32(smallest))
+	least := graph.Div(float32(1e-8), unit).Max(minDivisor)
 	return mask.Mul(plus.Sub(minus)).Div(count.Mul(deviation.Max(least)))
 }

@@ -24,8 +24,9 @@ func init() {
 type CMAES struct {
 	single
 	ranked
+	steady
 	normal[CMAESState]
-	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma      settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000"`
 	_          struct{}        `zero:"as many as change a tenth of the covariance"`
 	_          struct{}        `help:"generations from one eigendecomposition to the next; 0 for as many as change a"`
@@ -90,9 +91,8 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws,
 
 	generations := s.Generation.Add(1)
 	basis, scale := e.decompose(e.every(r), covariance, s, generations)
-	next := CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
+	return CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
 		generations}
-	return graph.SelectTree(saysNothing(fitness), s, next)
 }
 
 // conditioned returns a covariance made symmetric, with a positive diagonal.
@@ -100,7 +100,7 @@ func conditioned(c *graph.Array) *graph.Array {
 	eye := graph.Eye(graph.Float32, c.Dim(0))
 	c = c.Add(graph.MatrixTranspose(c)).Mul(float32(.5))
 	c = graph.Select(eye.Gt(0), c.Max(0), c)
-	return c.Clamp(float32(-cmaMost), float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
+	return c.Clamp(-maxDeviation, maxDeviation).Add(graph.Mul(minVariance, eye))
 }
 
 // Period returns the number of generations from one eigendecomposition to the next, for n parameters and a population.
@@ -119,7 +119,7 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	generations *graph.Array) (basis, scale *graph.Array) {
 	eigen := func() (basis, scale *graph.Array) {
 		values, vectors := graph.Eigh(covariance)
-		return vectors, values.Max(float32(cmaLeast)).Sqrt()
+		return vectors, values.Max(minVariance).Sqrt()
 	}
 	if every == 1 {
 		return eigen()

@@ -19,8 +19,9 @@ func init() {
 // pairs.
 type CRFMNES struct {
 	antithetic
+	steady
 	normal[CRFMNESState]
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
 
 // CRFMNESState is the state of CRFMNES.
@@ -97,9 +98,6 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	return r
 }
 
-// largestExp is a number whose exponential is far from the largest float32.
-const largestExp = 60
-
 // inverseOfH solves (1 + a²)·exp(a²/2) / 0.24 - 10 = n for a, by Newton's method with half steps; as in evosax n is at
 // most 2000.
 func inverseOfH(n int) float64 {
@@ -125,7 +123,7 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	// While the search moves, distant members weigh more.
 	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	far := graph.Mul(float32(r.distance), squares.Sqrt())
-	distant := far.Sub(far.ReduceMax().Sub(float32(largestExp)).Max(0)).Exp() // finite; the sum is divided by
+	distant := far.Sub(far.ReduceMax().Sub(maxExponent).Max(0)).Exp() // finite; the sum is divided by
 	distant = r.utilities.apply(ev.Fitness).Mul(graph.Concatenate(0, distant, distant))
 	distant = distant.Div(distant.Sum()).Sub(float32(1 / float64(members)))
 	moves := length.Ge(float32(r.length))
@@ -151,16 +149,15 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	volume := scale.Log().Mean().Add(graph.Add(1, v.Square().Sum()).Log().Div(float32(2 * n)))
 	scale = scale.Div(volume.Exp())
 	// The first-order step may overshoot: D has to stay above 0. Of one parameter, D and v say what sigma says.
-	sound := scale.Gt(0).And(scale.Lt(float32(cmaMost))).And(v.Abs().Lt(float32(cmaMost))).All()
+	sound := scale.Gt(0).And(scale.Lt(maxDeviation)).And(v.Abs().Lt(maxDeviation)).All()
 	if n == 1 {
 		sound = graph.Scalar(false)
 	}
 	scale, v = graph.Select(sound, scale, s.Scale), graph.Select(sound, v, s.V)
 
 	grow := both.Mul(squares.Sub(float32(n))).Sum().Div(float32(n))
-	sigma := s.Sigma.Mul(rate.Mul(.5).Mul(grow).Exp()).Min(float32(cmaMost))
-	next := CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
-	return graph.SelectTree(saysNothing(ev.Fitness), s, next)
+	sigma := s.Sigma.Mul(rate.Mul(.5).Mul(grow).Exp()).Min(maxDeviation)
+	return CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
 }
 
 // difference returns the weight of each pair's z: side 0 minus side 1.

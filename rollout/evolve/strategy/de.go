@@ -75,7 +75,7 @@ func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
 	current := row(member)
 	crosses := random.Uniform(k[2], graph.ShapeOf(graph.Float32, n), 0, 1).Lt(e.CrossoverRate.Array())
 	forced := graph.Iota(n).Eq(random.Randint(k[3], graph.ShapeOf(graph.Int32), 0, n))
-	trial := row(a).Add(e.Weight.Array().Mul(row(b).Sub(row(c)))).Clamp(float32(-farthest), float32(farthest))
+	trial := row(a).Add(e.Weight.Array().Mul(row(b).Sub(row(c)))).Clamp(-maxValue, maxValue)
 	trial = graph.Select(crosses.Or(forced), trial, current)
 	first := current.Add(e.Sigma.Array().Mul(random.Normal(k[4], current.Shape())))
 	return graph.Select(s.Generation.Eq(0), first, trial)

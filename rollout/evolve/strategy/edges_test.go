@@ -3,7 +3,6 @@ package strategy
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,13 +49,6 @@ var cliffs = []struct {
 	}},
 }
 
-// stays are the strategies that a generation of equal members leaves as they are.
-var stays = []string{"cmaes", "sepcmaes", "svcmaes", "maes", "lmmaes", "snes", "xnes", "crfmnes", "rmes", "iamalgam",
-	"iamalgamu"}
-
-// others are further strategies of the short form.
-var others = []string{"ars", "asebo", "de", "pes", "pso"}
-
 // No member and no state is NaN on any of these functions, with any number of parameters and any sigma. The long form
 // runs 1,000 generations compiled, the short form some generations of what failed once.
 func TestNoStrategyBecomesNaN(t *testing.T) {
@@ -67,17 +59,22 @@ func TestNoStrategyBecomesNaN(t *testing.T) {
 	}
 	for _, c := range []struct {
 		parameters, members int
-		sigma               float64 // 0: the default
-	}{{1, 2, 0}, {5, 12, 1e30}, {5, 12, 1e-37}, {5, 12, 0}, {24, 6, 0}} {
+		sigma               []float64 // the first that it takes; none: the default
+	}{{1, 2, nil}, {5, 12, []float64{1e30, 1e8, 1e4}}, {5, 12, []float64{1e-37, 1e-3}}, {5, 12, nil}, {24, 6, nil}} {
 		for _, name := range general() {
-			if !long.On() && (c.parameters == 24 || !slices.Contains(stays, name) && !slices.Contains(others, name)) {
+			if !long.On() && c.parameters == 24 {
 				continue
 			}
 			s := lookup(name)
-			if c.sigma > 0 {
+			if len(c.sigma) > 0 {
 				var err error
-				if s, err = Make(name, settings.Values{"sigma": c.sigma}); err != nil {
-					continue // it has no sigma, or bounds of it
+				for _, sigma := range c.sigma {
+					if s, err = Make(name, settings.Values{"sigma": sigma}); err == nil {
+						break
+					}
+				}
+				if err != nil {
+					continue // it has no sigma
 				}
 			}
 			t.Run(fmt.Sprint(name, c), func(t *testing.T) {
@@ -132,6 +129,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 		}
 		return lane{next, l.Generation.Add(1)}, x
 	}
+	_, stays := s.(Steady)
 	chunk := min(50, generations)
 	type result struct {
 		Lanes lane
@@ -163,9 +161,26 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 			}
 		}
 		for i, moved := range floatsOf(t, got.Seen.Centre) {
-			if what := cliffs[i/chunk].name; slices.Contains(stays, name) && what == "constant" || what == "all fail" {
+			if what := cliffs[i/chunk].name; (stays && what == "constant") || what == "all fail" {
 				require.InDelta(t, 0, moved, 1e-6, "%s, generation %d: the centre moved", what, done+i%chunk)
 			}
 		}
+	}
+}
+
+// Settings refuse a sigma that the first generation would cut. The square of iamalgam's is in a covariance.
+func TestLargestSigma(t *testing.T) {
+	for _, name := range general() {
+		if _, ok := lookup(name).(Steady); !ok {
+			continue
+		}
+		most := map[string]float64{"iamalgam": 1e4, "iamalgamu": 1e4}[name]
+		if most == 0 {
+			most = float64(maxDeviation)
+		}
+		_, err := Make(name, settings.Values{"sigma": most})
+		require.NoError(t, err, name)
+		_, err = Make(name, settings.Values{"sigma": 2 * most})
+		require.ErrorContains(t, err, fmt.Sprintf("strategy.sigma: got %v, want a number ", 2*most), name)
 	}
 }

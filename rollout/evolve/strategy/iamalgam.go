@@ -25,8 +25,9 @@ type IAMaLGaM struct{ amalgam }
 type amalgam struct {
 	single
 	ranked
+	steady
 	Vectors
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the members at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e4" help:"standard deviation of the members at first"`
 }
 
 // AMaLGaMState is the state of IAMaLGaM and UnivariateIAMaLGaM.
@@ -65,8 +66,7 @@ func (e *IAMaLGaM) Init(genome any, population int) any {
 // start returns the first state, given a covariance of 1.
 func (e *amalgam) start(genome any, population int, one *graph.Array) AMaLGaMState {
 	mean, sigma := genome.(*graph.Array), e.Sigma.Array()
-	return AMaLGaMState{mean, one.Mul(sigma.Square().Min(float32(cmaMost))), one.Mul(sigma), graph.ZerosLike(mean),
-		graph.Scalar(1),
+	return AMaLGaMState{mean, one.Mul(sigma.Square()), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
 		graph.Scalar(0, graph.Int32), graph.Scalar(math.Inf(-1)),
 		graph.Of(int32(amalgamElites * float64(population-1)))}
 }
@@ -88,11 +88,13 @@ func (s AMaLGaMState) full() bool { return s.Covariance.Rank() == 2 }
 // offset returns a member less the mean.
 func (s AMaLGaMState) offset(d amalgamDraw) *graph.Array {
 	shift := d.Shift.Mul(graph.Mul(float32(amalgamShiftLength), s.Multiplier)).Mul(s.Shift)
-	step := s.Root.Mul
+	step := d.Z
 	if s.full() {
-		step = func(z any) *graph.Array { return s.Root.Dot(z.(*graph.Array)) }
+		step = s.Root.Dot(step)
+	} else {
+		step = s.Root.Mul(step)
 	}
-	return step(d.Z).Add(shift).Clamp(float32(-farthest), float32(farthest)) // its square is finite
+	return step.Add(shift).Clamp(-maxValue, maxValue) // its square is finite
 }
 
 // Member returns mean + root·z, and twice the shift times the multiplier for those that are moved.
@@ -125,7 +127,7 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 	change := mean(share(elite))
 	next := s
 	next.Mean, next.Shift = s.Mean.Add(change), mix(rate(-1.2, .31, .5), s.Shift, change)
-	next.Shift = next.Shift.Clamp(float32(-cmaMost), float32(cmaMost)) // it is a part of later changes
+	next.Shift = next.Shift.Clamp(-maxDeviation, maxDeviation) // it is a part of later changes
 	around := func(d amalgamDraw) *graph.Array { return s.offset(d).Sub(change) }
 	covariance := rate(-1.1, 1.2, 1.6)
 	if s.full() {
@@ -133,13 +135,12 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 		next.Covariance = conditioned(mix(covariance, s.Covariance, squares))
 	} else {
 		squares := population.SumOf(draws, share(elite), func(d amalgamDraw) *graph.Array { return around(d).Square() })
-		next.Covariance = mix(covariance, s.Covariance, squares).Clamp(float32(cmaLeast), float32(cmaMost))
+		next.Covariance = mix(covariance, s.Covariance, squares).Clamp(minVariance, maxDeviation)
 	}
 	next.scale(better.Any(), s.deviation(mean(share(better))))
 	next.Root = next.root()
 	next.Best = s.Best.Max(fitness.ReduceMax())
-	// Of equal members the first would be the elites, which are those that are moved along the shift.
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
+	return next
 }
 
 // deviation returns the most standard deviations that an offset has in a direction of the root, f32[].
@@ -161,7 +162,7 @@ func (s *AMaLGaMState) scale(better, deviation *graph.Array) {
 	waits := stagnation.Lt(amalgamPatience)
 	decrease := graph.Select(m.Gt(1).Or(waits.Not()), m.Mul(float32(amalgamDecay)), m)
 	decrease = graph.Select(waits, decrease.Max(1), decrease)
-	s.Multiplier = graph.Select(better, increase, decrease).Min(float32(cmaMost))
+	s.Multiplier = graph.Select(better, increase, decrease).Min(maxDeviation)
 	s.Stagnation = graph.Select(better, graph.ZerosLike(stagnation), stagnation)
 }
 

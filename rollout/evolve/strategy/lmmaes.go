@@ -20,8 +20,9 @@ func init() {
 type LMMAES struct {
 	single
 	ranked
+	steady
 	normal[LMMAESState]
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
 
 // fastestPath is the largest rate at which a vector of LMMAES forgets.
@@ -76,7 +77,6 @@ func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 		paths = append(paths, r.follow(rate, s.Paths.Index(i), sum))
 	}
 	// Each vector changes z linearly, so the members' sum is stretched once.
-	next := LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0),
+	return LMMAESState{s.Mean.Add(s.Sigma.Mul(s.stretch(sum))), sigma, path, graph.Stack(paths, 0),
 		s.Generation.Add(1)}
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }

@@ -17,8 +17,9 @@ func init() {
 type MAES struct {
 	single
 	ranked
+	steady
 	normal[MAESState]
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
 
 // MAESState is the state of MAES.
@@ -55,7 +56,6 @@ func (*MAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	squares := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
 	change := graph.Mul(float32(r.cOne/2), graph.Outer(path, path).Sub(eye)).
 		Add(graph.Mul(float32(r.cMu/2), squares.Sub(w.Sum().Mul(eye))))
-	matrix := s.Matrix.Add(s.Matrix.Dot(change)).Clamp(float32(-cmaMost), float32(cmaMost))
-	next := MAESState{s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(sum))), sigma, path, matrix}
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
+	matrix := s.Matrix.Add(s.Matrix.Dot(change)).Clamp(-maxDeviation, maxDeviation)
+	return MAESState{s.Mean.Add(s.Sigma.Mul(s.Matrix.Dot(sum))), sigma, path, matrix}
 }

@@ -20,7 +20,7 @@ func init() {
 type MR15GA struct {
 	single
 	Vectors
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of a child's noise at first"`
 	Share settings.Number `set:"success-share" min:"0" max:"1"`
 	_     struct{}        `help:"share of children that are better than their parents, above which sigma rises"`
 }
@@ -62,7 +62,7 @@ func (g *MR15GA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(MR15GAState)
 	fitness := WorstIfNaN(v.Fitness)
 	better := fitness.Gt(s.Fitness).Convert(graph.Float32).Mean()
-	sigma := s.Sigma.Mul(graph.Select(better.Gt(g.Share.Array()), float32(2), float32(.5))).Min(float32(cmaMost))
+	sigma := s.Sigma.Mul(graph.Select(better.Gt(g.Share.Array()), float32(2), float32(.5))).Min(maxDeviation)
 	// Failed children stand after all parents, also after those that have no fitness yet.
 	failed := graph.Concatenate(0, v.Fitness.IsNaN(), graph.Full(graph.ShapeOf(graph.Bool, v.Fitness.Dim(0)), false))
 	values := graph.Concatenate(0, fitness, s.Fitness)

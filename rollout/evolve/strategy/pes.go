@@ -24,7 +24,7 @@ func (e *PES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(UnrolledState)
 	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
 	sum := s.Noise.Add(s.Search.Sigma.Mul(noise.All().(*graph.Array)))
-	variance := s.Search.Sigma.Square().Max(float32(smallest))
+	variance := s.Search.Sigma.Square().Max(minDivisor)
 	gradient := plus.Sub(minus).Dot(sum).Div(variance.Mul(float32(v.Fitness.Dim(0))))
 	ends := e.turn(s).Eq(e.Generations - 1)
 	return UnrolledState{e.ascend(s.Search, gradient), graph.Select(ends, graph.ZerosLike(sum), sum),

@@ -70,9 +70,9 @@ func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 	// The first places. The key differs from that of the numbers above.
 	z := random.Normal(random.FoldIn(key, 1), position.Shape())
 	first := s.Generation.Eq(0)
-	velocity = graph.Select(first, graph.ZerosLike(velocity), velocity.Clamp(float32(-farthest), float32(farthest)))
+	velocity = graph.Select(first, graph.ZerosLike(velocity), velocity.Clamp(-maxValue, maxValue))
 	return psoMove{graph.Select(first, position.Add(e.Sigma.Array().Mul(z)),
-		position.Add(velocity).Clamp(float32(-farthest), float32(farthest))), velocity}
+		position.Add(velocity).Clamp(-maxValue, maxValue)), velocity}
 }
 
 // Member returns the particle's next position.

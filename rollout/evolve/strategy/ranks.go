@@ -80,7 +80,7 @@ func best(fitness *graph.Array, count int) (order, found *graph.Array) {
 }
 
 // saysNothing reports whether fitness, f32[population], says nothing about the members: all are equal, or none is a
-// number. Distributions stay as they are then. evosax's follow it: they drift, and the step size shrinks or grows.
+// number.
 func saysNothing(fitness *graph.Array) *graph.Array {
 	f := WorstIfNaN(fitness)
 	return f.ReduceMax().Eq(f.ReduceMin())

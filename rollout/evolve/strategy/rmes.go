@@ -21,8 +21,9 @@ func init() {
 type RmES struct {
 	single
 	ranked
+	steady
 	Vectors
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma settings.Number `set:"sigma" min:"1e-3" max:"1e8" help:"standard deviation of the noise at first"`
 	Paths int             `set:"paths" min:"1" max:"64" help:"evolution paths that stretch the noise"`
 }
 
@@ -93,7 +94,7 @@ func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
 	r := recombine(members, n, false)
 	step := e.step(s, population.SumOf(draws, r.weights.apply(v.Fitness), func(d rmesDraw) rmesDraw { return d }))
 	r.cPath = 2 / float64(n+7)
-	path := r.follow(r.cPath, s.Path, step).Clamp(float32(-cmaMost), float32(cmaMost)) // it is a part of later steps
+	path := r.follow(r.cPath, s.Path, step).Clamp(-maxDeviation, maxDeviation) // it is a part of later steps
 
 	sorted := graph.Sort(WorstIfNaN(v.Fitness).Neg(), 0).Neg()
 	parents := graph.SliceAxis(sorted, 0, 0, s.Parents.Dim(0))
@@ -102,7 +103,7 @@ func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
 	sigma := s.Sigma.Mul(success.Exp()).Clamp(float32(rmesLeast), float32(rmesMost))
 	next := RmESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, path, success, nil, nil, parents, s.Generation.Add(1)}
 	next.Paths, next.Times = e.keep(s, path)
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
+	return next
 }
 
 // rise returns the weighted mean of how many places the parents are above those of the generation before, over their

@@ -16,8 +16,9 @@ func init() {
 type SepCMAES struct {
 	single
 	ranked
+	steady
 	normal[SepCMAESState]
-	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
 
 // SepCMAESState is the state of SepCMAES.
@@ -57,10 +58,9 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	step := s.Variance.Sqrt().Mul(sum.Z)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Generation)
 	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
-	variance = variance.Clamp(0, float32(cmaMost)).Add(float32(cmaLeast))
-	next := SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
+	variance = variance.Clamp(0, maxDeviation).Add(minVariance)
+	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
 		s.Generation.Add(1)}
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // Immigrant is (genome - mean)/(σ·√variance).

@@ -40,14 +40,11 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 		unit := magnitude(fitness)
 		fitness = fitness.Div(unit)
 		centred := fitness.Sub(fitness.Mean())
-		least := graph.Div(float32(1e-8), unit).Div(unit).Max(float32(smallest))
+		least := graph.Div(float32(1e-8), unit).Div(unit).Max(minDivisor)
 		return centred.Div(centred.Square().Mean().Add(least).Sqrt())
 	}
 	return CentredRanks(fitness)
 }
-
-// smallest is the smallest normal float32. Equal fitness has this deviation at least: 0 over it is 0.
-const smallest = 0x1p-126
 
 // magnitude returns a unit for large numbers, whose squares would overflow: the largest number if it is above a
 // million, else 1.

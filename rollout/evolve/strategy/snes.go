@@ -18,9 +18,10 @@ func init() {
 type SNES struct {
 	single
 	ranked
+	steady
 	normal[SNESState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
-	Sigma           settings.Number `set:"sigma" above:"0"`
+	Sigma           settings.Number `set:"sigma" above:"0" max:"1e8"`
 	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
 	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0"`
 	_               struct{}        `zero:"(3 + log n) / (5 √n) of n parameters"`
@@ -59,11 +60,10 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	type sums struct{ Mean, Std *graph.Array }
 	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, z.Square().Sub(1)} })
-	next := SNESState{
+	return SNESState{
 		Mean: s.Mean.Add(e.LearningRate.Array().Mul(s.Std).Mul(sum.Mean)),
-		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()).Min(float32(cmaMost)),
+		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()).Min(maxDeviation),
 	}
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // Immigrant is (genome - mean)/std.

@@ -126,6 +126,22 @@ func Draw(s Strategy, key random.Key, state any, group *graph.Array) any {
 	return s.Sample(key, state)
 }
 
+// Steady is a Strategy whose state stays as it is where no member is better than another: all fitness is equal, or
+// none is a number.
+type Steady interface {
+	Strategy
+	KeepsState()
+}
+
+// Tell updates the state by the members' results: the strategy's Tell, or the same state where a Steady one keeps it.
+func Tell(s Strategy, state any, e Evaluation, draws population.Draws) any {
+	next := s.Tell(state, e, draws)
+	if _, ok := s.(Steady); ok {
+		return graph.SelectTree(saysNothing(e.Fitness), state, next)
+	}
+	return next
+}
+
 // Bounded is a Strategy that needs more members than one group.
 type Bounded interface {
 	Strategy
@@ -200,10 +216,6 @@ func Move(genome any, factor *graph.Array, change any) any {
 	}, genome, change)
 }
 
-// farthest bounds the parameters of members that grow by differences of others, and elements of gradients, so that
-// differences and squares of them are finite.
-const farthest = 1e18
-
 // decayed returns sigma after a number of generations. Like evosax's schedules it lags by one: the first two
 // generations have sigma.
 func decayed(sigma, decay, generations *graph.Array) *graph.Array {
@@ -221,6 +233,13 @@ type ranked struct{}
 
 // LeastPopulation is 2.
 func (ranked) LeastPopulation() int { return 2 }
+
+// steady is embedded by a Steady strategy: one that moves a distribution by the ranks of the members. evosax's follow
+// the order of equal members: they drift, and the step size shrinks or grows.
+type steady struct{}
+
+// KeepsState marks the strategy.
+func (steady) KeepsState() {}
 
 // elitist is embedded by genetic algorithms: the best members of a generation are the parents of the next.
 type elitist struct {

@@ -50,7 +50,7 @@ func (tr trace) pgpe() *PGPE {
 
 // tell is Tell with fitness alone.
 func tell(s Strategy, state any, fitness *graph.Array, d population.Draws) any {
-	return s.Tell(state, Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, d)
+	return Tell(s, state, Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, d)
 }
 
 func readTraces(t *testing.T) []trace {

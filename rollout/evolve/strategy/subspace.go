@@ -70,7 +70,7 @@ func (e *subspaceSearch) gradient(self Strategy, s SubspaceState, root stretch, 
 	noise population.Draws) *graph.Array {
 	plus, minus := e.sides(e.shape(self, s, v.Fitness, noise))
 	gradient := root.of(sumOf(noise, plus.Sub(minus), nil)).Div(graph.Mul(2, e.Sigma.Array()))
-	return gradient.Clamp(float32(-farthest), float32(farthest))
+	return gradient.Clamp(-maxValue, maxValue)
 }
 
 // ascend makes one step of Adam along a direction, and keeps the gradient.

@@ -67,13 +67,12 @@ func (e *SVCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	next := graph.VMap(func(one search) any {
 		own := one.State.(CMAESState)
 		// A step size that is 0 would make the drift infinite.
-		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma.Max(float32(cmaLeast)))
+		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma.Max(minVariance))
 		fitness := one.Fitness.(*graph.Array)
-		return e.tell(own, fitness, population.Whole(one.Noise), graph.Select(fitness.IsNaN().All(),
-			graph.ZerosLike(drift), drift))
+		return graph.SelectTree(saysNothing(fitness), own, e.tell(own, fitness, population.Whole(one.Noise), drift))
 	})(search{s.Searches, fitness, all})
 	best := WorstIfNaN(fitness).ReduceMax(1)
-	return SVCMAESState{next.(CMAESState), graph.Select(v.Fitness.IsNaN().All(), s.Best, best.ArgMax(0))}
+	return SVCMAESState{next.(CMAESState), best.ArgMax(0)}
 }
 
 // repulsion returns the mean gradient of the kernel at a mean, with respect to the other means.

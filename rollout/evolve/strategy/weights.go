@@ -120,7 +120,7 @@ func (r recombination) stepSize(sigma, ofSigma, white *graph.Array) (path, next 
 	path = r.follow(r.cSigma, ofSigma, white)
 	length := path.Square().Sum().Sqrt()
 	change := graph.Mul(float32(r.cSigma/r.damping), length.Div(float32(r.length)).Sub(1)).Exp()
-	return path, sigma.Mul(change).Min(float32(cmaMost))
+	return path, sigma.Mul(change).Min(maxDeviation)
 }
 
 // advance moves the paths (equations 43 to 45). step is the recombined step in units of sigma, white the same in
@@ -145,10 +145,3 @@ func (r recombination) covariance(old, one, mu, stalled *graph.Array) *graph.Arr
 	keep := graph.Add(float32(1-r.cOne-r.cMu*r.sum), graph.Mul(float32(r.cOne*r.cPath*(2-r.cPath)), stalled))
 	return keep.Mul(old).Add(graph.Mul(float32(r.cOne), one).Add(graph.Mul(float32(r.cMu), mu)))
 }
-
-const (
-	// cmaMost is the largest standard deviation, and the largest element of a covariance. cmaLeast is added to the
-	// diagonal in each generation, so that it stays positive.
-	cmaMost  = 1e8
-	cmaLeast = 1e-8
-)

@@ -22,9 +22,10 @@ func init() {
 type XNES struct {
 	single
 	ranked
+	steady
 	normal[XNESState]
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
-	Sigma             settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	Sigma             settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0"`
 	_                 struct{}        `zero:"(9 + 3 log n) / (5 n √n) of n parameters"`
 	_                 struct{}        `help:"step size of sigma; 0 for the paper's, of the number of parameters"`
@@ -68,9 +69,8 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
 	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
 		gradient.Sub(ofSigma.Mul(eye))))
-	next := XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow).Min(float32(cmaMost)),
+	return XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow).Min(maxDeviation),
 		s.Shape.Dot(turn)}
-	return graph.SelectTree(saysNothing(v.Fitness), s, next)
 }
 
 // rate returns a step size from the settings, or the paper's for 0.

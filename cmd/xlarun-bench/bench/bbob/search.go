@@ -114,7 +114,8 @@ func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 // tell updates the strategy of a lane. Strategies maximise, so the fitness is the negative value.
 func (s Search) tell(state, draws any, values *graph.Array) any {
 	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
-	return s.Strategy.Tell(state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, drawn{draws})
+	return strategy.Tell(s.Strategy, state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
+		drawn{draws})
 }
 
 // drawn implements population.Draws for draws in one tree, leaves [groups, …], on one device.

@@ -108,8 +108,8 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	fitness = graph.SliceAxis(graph.Reshape(fitness, sides, tiles.Total()*tiles.Lanes), 1, 0, tiles.Items)
 	fitness = graph.Barrier(graph.Reshape(fitness, members))[0]
 	reached := strategy.Evaluation{Fitness: fitness, Length: graph.OnesLike(fitness)}
-	next := functionState{s.Tell(state.Strategy, reached, population.Stored(tiles, count, kept.Draws)), state.Key,
-		graph.Add(state.Generation, 1)}
+	told := strategy.Tell(s, state.Strategy, reached, population.Stored(tiles, count, kept.Draws))
+	next := functionState{told, state.Key, graph.Add(state.Generation, 1)}
 	return next, graph.Neg(graph.Mean(fitness))
 }
 
