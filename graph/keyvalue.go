@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 )
 
@@ -34,8 +33,8 @@ func digestOf(parts ...uint64) uint64 {
 
 func exactKeyValue(t *Tensor) keyValue { return keyValue{t.Shape, digestOf(t.V...), t} }
 
-// tensor is the value; arbitrary numbers where there is only a digest.
-func (v keyValue) tensor() *Tensor {
+// sample is the value; arbitrary numbers where there is only a digest.
+func (v keyValue) sample() *Tensor {
 	if v.exact != nil {
 		return v.exact
 	}
@@ -46,7 +45,7 @@ func (v keyValue) tensor() *Tensor {
 		case d == Bool:
 			t.SetB(i, r.IntN(2) == 1)
 		case isFloat(d), isComplex(d):
-			t.SetF(i, r.Float64())
+			t.SetF(i, r.NormFloat64())
 		default:
 			t.SetI(i, int64(r.Uint64()))
 		}
@@ -57,7 +56,7 @@ func (v keyValue) tensor() *Tensor {
 // at is one slice of the value along an axis.
 func (v keyValue) at(axis, i int) keyValue {
 	s := v.shape.remove(axis)
-	if v.exact == nil {
+	if v.exact == nil || v.shape.Size() == 0 {
 		return keyValue{shape: s, digest: digestOf(v.digest, uint64(axis), uint64(i))}
 	}
 	inner := product(v.shape.Dims[axis+1:])
@@ -71,15 +70,13 @@ func (v keyValue) at(axis, i int) keyValue {
 
 // keyFrame is one run of a body: the values of its arrays, computed when they are asked for.
 type keyFrame struct {
+	check  *keyCheck
 	trial  int
+	digest uint64    // says which run it is: 0 outside of traced functions
 	around *keyFrame // of the body around
 	scope  *scope
 	bound  map[*Array]func() keyValue // parameters
 	values map[*Array]keyValue
-}
-
-func newKeyFrame(around *keyFrame, s *scope, trial int) *keyFrame {
-	return &keyFrame{trial, around, s, map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 }
 
 func (f *keyFrame) bindAll(params []*Array, value func(i int) keyValue) {
@@ -91,66 +88,54 @@ func (f *keyFrame) bindAll(params []*Array, value func(i int) keyValue) {
 // own are the parameters of a body that are not captured.
 func (b *keyBody) own() []*Array { return b.graph.Params[len(b.captured):] }
 
-// inside is a frame of b, a body in that of f.
-func (f *keyFrame) inside(b *keyBody) *keyFrame {
-	in := newKeyFrame(f, b.scope, f.trial)
+// inside is the frame of a run of b, a body in that of f. The number tells runs in one frame apart.
+func (f *keyFrame) inside(b *keyBody, run int) *keyFrame {
+	in := &keyFrame{f.check, f.trial, digestOf(f.digest, numberOf(f.check, b.graph), uint64(run)), f, b.scope,
+		map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 	in.bindAll(b.graph.Params[:len(b.captured)], func(i int) keyValue { return f.value(b.captured[i]) })
 	return in
 }
 
 // calling is the frame of a body that is called.
-func (f *keyFrame) calling(b *keyBody) *keyFrame {
-	in := f.inside(b)
+func (f *keyFrame) calling(b *keyBody, run int) *keyFrame {
+	in := f.inside(b, run)
 	in.bindAll(b.own()[:len(b.args)], func(i int) keyValue { return f.value(b.args[i]) })
 	return in
 }
 
-// lane is the frame of the first lane; nil: there is none.
+// lane is the frame of the first lane.
 func (f *keyFrame) lane(b *keyBody) *keyFrame {
-	in := f.inside(b)
-	for i, axis := range b.axes {
-		if axis >= 0 && b.args[i].Dim(axis) == 0 {
-			return nil
-		}
-	}
+	in := f.inside(b, 0)
 	in.bindAll(b.own(), func(i int) keyValue {
-		if v := f.value(b.args[i]); b.axes[i] < 0 {
-			return v
-		} else {
-			return v.at(b.axes[i], 0)
+		v := f.value(b.args[i])
+		if b.axes[i] >= 0 {
+			v = v.at(b.axes[i], 0)
 		}
+		return v
 	})
 	return in
 }
 
-// turn is the frame of a turn of a loop.
+// turn is the frame of a turn of a loop. A reversed loop takes its slices in order, too: it is the same for keys.
 func (f *keyFrame) turn(b *keyBody, turn int) *keyFrame {
-	in := f.inside(b)
+	in := f.inside(b, turn)
 	var before *keyFrame
 	if turn > 0 {
-		before = f.turn(b.step, turn-1)
+		before = f.turn(b.next, turn-1)
 	}
 	in.bindAll(b.own(), func(i int) keyValue {
 		switch {
 		case i >= b.carry:
-			return f.value(b.args[i]).at(0, b.row(turn, b.args[i].Dim(0)))
+			return f.value(b.args[i]).at(0, turn)
 		case before == nil:
 			return f.value(b.args[i])
 		}
-		return before.value(b.step.graph.Results[i])
+		return before.value(b.next.graph.Results[i])
 	})
 	return in
 }
 
-// row is the slice that a turn gets of n.
-func (b *keyBody) row(turn, n int) int {
-	if b.reverse {
-		return n - 1 - turn
-	}
-	return turn
-}
-
-// value computes an array.
+// value computes an array. Ops come before numbers that are known: a clone has those of its original.
 func (f *keyFrame) value(a *Array) keyValue {
 	home := f
 	for g := f; g != nil; g = g.around {
@@ -162,73 +147,60 @@ func (f *keyFrame) value(a *Array) keyValue {
 			g.values[a] = v
 			return v
 		}
-		if g.around == nil && a.scope == nil || a.scope != nil && g.scope == a.scope {
+		if (g.around == nil && a.scope == nil) || (a.scope != nil && g.scope == a.scope) {
 			home = g
 		}
 	}
-	a.mu.Lock()
-	data := a.data
-	a.mu.Unlock()
-	if a.node == nil || data != nil && a.Size() <= mostKeyElements {
-		home.values[a] = f.leaf(a, data)
+	if a.node == nil {
+		home.values[a] = f.leaf(a)
 	} else {
-		home.compute(a.node)
+		result := home.results(a.node)
+		for i, o := range a.node.Outs {
+			if o.node == a.node {
+				home.values[o] = result(i)
+			}
+		}
 	}
 	return home.values[a]
 }
 
 // leaf is the value of an array that no op makes; that of a parameter is arbitrary.
-func (f *keyFrame) leaf(a *Array, data Data) keyValue {
-	if data != nil && a.Size() <= mostKeyElements {
+func (f *keyFrame) leaf(a *Array) keyValue {
+	if a.Concrete() && a.Size() <= mostKeyElements {
 		if t, err := ToTensor(a); err == nil {
 			return exactKeyValue(t)
 		}
 	}
-	return keyValue{shape: a.shape, digest: digestOf(addressOf(a), uint64(f.trial))}
+	return keyValue{shape: a.shape, digest: digestOf(numberOf(f.check, a), uint64(f.trial))}
 }
 
-// compute finds the results of a node.
-func (f *keyFrame) compute(n *Node) {
-	each := func(value func(i int) keyValue) {
-		for i, o := range n.Outs {
-			if o.node == n {
-				f.values[o] = value(i)
-			}
-		}
+// results computes a node.
+func (f *keyFrame) results(n *Node) func(i int) keyValue {
+	call := func(g *Graph, args []*Array) func(i int) keyValue {
+		in := f.calling(&keyBody{graph: g, args: args}, 0)
+		return func(i int) keyValue { return in.value(g.Results[i]) }
 	}
 	switch name := n.Op.Name; {
 	case name == "stop_gradient" && n.Attrs.(stopAttrs).clone > 0:
 		from := f.value(n.Inputs[0]).digest
-		each(func(int) keyValue {
-			v := keyValue{n.Outs[0].shape, digestOf(from, uint64(n.Attrs.(stopAttrs).clone), addressOf(f)), nil}
-			return exactKeyValue(v.tensor())
-		})
-		return
+		v := keyValue{n.Outs[0].shape, digestOf(from, uint64(n.Attrs.(stopAttrs).clone), f.digest), nil}
+		return func(int) keyValue { return exactKeyValue(v.sample()) }
 	case name == "optimization_barrier", name == "stop_gradient":
-		each(func(i int) keyValue { return f.value(n.Inputs[i]) })
-		return
+		return func(i int) keyValue { return f.value(n.Inputs[i]) }
 	case name == "switch":
-		branch := int(f.value(n.Inputs[0]).tensor().I(0))
-		b := keyBodyOf(n.Bodies[min(max(branch, 0), len(n.Bodies)-1)], n.Inputs[1:])
-		in := f.calling(b)
-		each(func(i int) keyValue { return in.value(b.graph.Results[i]) })
-		return
+		branch := int(f.value(n.Inputs[0]).sample().I(0))
+		return call(n.Bodies[min(max(branch, 0), len(n.Bodies)-1)], n.Inputs[1:])
 	case name == "scan":
-		f.computeScan(n, each)
-		return
+		a := n.Attrs.(scanAttrs)
+		args := splitScanParts(a, n.Inputs)
+		return f.loop(n, &keyBody{graph: n.Bodies[0], captured: args.consts, args: slices.Concat(args.carry, args.xs),
+			carry: a.carry, turns: min(a.length, 2)})
 	case name == "while":
-		a := n.Attrs.(whileAttrs)
-		args := splitWhileParts(a, n.Inputs)
-		b := keyBodyOf(n.Bodies[1], args.carry)
-		b.captured, b.carry, b.step = args.body, len(args.carry), b
-		last := f.turn(b, 1)
-		each(func(i int) keyValue { return last.value(b.graph.Results[i]) })
-		return
+		args := splitWhileParts(n.Attrs.(whileAttrs), n.Inputs)
+		return f.loop(n, &keyBody{graph: n.Bodies[1], captured: args.body, args: args.carry, carry: len(args.carry),
+			turns: 2})
 	case n.Op.Run != nil && len(n.Bodies) > 0: // ops that are their first body
-		b := keyBodyOf(n.Bodies[0], n.Inputs)
-		in := f.calling(b)
-		each(func(i int) keyValue { return in.value(b.graph.Results[i]) })
-		return
+		return call(n.Bodies[0], n.Inputs)
 	}
 	in := make([]keyValue, len(n.Inputs))
 	for i, a := range n.Inputs {
@@ -237,90 +209,71 @@ func (f *keyFrame) compute(n *Node) {
 	if n.computedForKeys() {
 		tensors := make([]*Tensor, len(in))
 		for i, v := range in {
-			tensors[i] = v.tensor()
+			tensors[i] = v.sample()
 		}
 		if n.readsInside(tensors) {
 			outs := n.eval(tensors, new(interpreter))
-			each(func(i int) keyValue { return exactKeyValue(outs[i]) })
-			return
+			return func(i int) keyValue { return exactKeyValue(outs[i]) }
 		}
 	}
-	parts := []uint64{addressOf(n), uint64(f.trial)}
-	if !n.Op.distinct && !n.Op.effect { // a copy of the node in another function gives the same
+	parts := []uint64{numberOf(f.check, n), uint64(f.trial)}
+	if !n.Op.distinct { // a copy of the node in another function gives the same
 		h := fnv.New64a()
 		_, _ = h.Write(appendAttrs([]byte(n.Op.Name), n.Attrs))
 		parts[0] = h.Sum64()
 		for _, b := range n.Bodies {
-			parts = append(parts, addressOf(b))
+			parts = append(parts, numberOf(f.check, b))
 		}
 	}
 	for _, v := range in {
 		parts = append(parts, v.digest)
 	}
-	each(func(i int) keyValue {
+	return func(i int) keyValue {
 		return keyValue{shape: n.Outs[i].shape, digest: digestOf(append(slices.Clone(parts), uint64(i))...)}
-	})
-}
-
-// keyBodyOf is a body of a node as a function of all its parameters.
-func keyBodyOf(g *Graph, args []*Array) *keyBody {
-	b := &keyBody{graph: g, args: args}
-	for _, n := range g.Nodes {
-		for _, o := range n.Outs {
-			b.scope = o.scope
-		}
 	}
-	return b
 }
 
-// computeScan takes two turns, or as many as there are. Of what it stacks it gives the rows of these.
-func (f *keyFrame) computeScan(n *Node, each func(value func(i int) keyValue)) {
-	a := n.Attrs.(scanAttrs)
-	args := splitScanParts(a, n.Inputs)
-	b := keyBodyOf(n.Bodies[0], slices.Concat(args.carry, args.xs))
-	b.captured, b.carry, b.reverse, b.step = args.consts, a.carry, a.reverse, b
+// loop takes the turns of a loop. Of what it stacks it gives the rows of these.
+func (f *keyFrame) loop(n *Node, b *keyBody) func(i int) keyValue {
+	b.next = b
 	var turns []*keyFrame
-	for i := range min(a.length, 2) {
-		turns = append(turns, f.turn(b, i))
+	for turn := range b.turns {
+		turns = append(turns, f.turn(b, turn))
 	}
-	each(func(i int) keyValue {
-		if i < a.carry {
+	return func(i int) keyValue {
+		if i < b.carry {
 			if len(turns) == 0 {
-				return f.value(args.carry[i])
+				return f.value(b.args[i])
 			}
 			return turns[len(turns)-1].value(b.graph.Results[i])
 		}
-		s := n.Outs[i].shape
-		digests := []uint64{addressOf(n), uint64(i), uint64(f.trial)}
+		digests := []uint64{numberOf(f.check, n), uint64(i), uint64(f.trial)}
 		rows := make([]*Tensor, len(turns))
 		for k, t := range turns {
 			row := t.value(b.graph.Results[i])
 			digests, rows[k] = append(digests, row.digest), row.exact
 		}
-		v := keyValue{shape: s, digest: digestOf(digests...)}
-		if s.Size() > mostKeyElements || slices.Contains(rows, nil) {
+		v := keyValue{shape: n.Outs[i].shape, digest: digestOf(digests...)}
+		if v.shape.Size() > mostKeyElements || slices.Contains(rows, nil) {
 			return v
 		}
-		v.exact = v.tensor()
+		stacked := v.sample()
 		for k, row := range rows {
-			copy(v.exact.V[b.row(k, a.length)*len(row.V):], row.V)
+			copy(stacked.V[k*len(row.V):], row.V)
 		}
-		return exactKeyValue(v.exact)
-	})
+		return exactKeyValue(stacked)
+	}
 }
 
 // computedForKeys reports whether the reference computes a node while keys are checked.
 func (n *Node) computedForKeys() bool {
-	if n.Op.Eval == nil || n.Op.effect || n.Op.distinct {
-		return false
-	}
-	if _, collective := n.Attrs.(interface{ axisName() string }); collective {
+	if _, collective := n.Attrs.(interface{ axisName() string }); collective || n.Op.Eval == nil || n.Op.distinct {
 		return false
 	}
 	size := 0
 	for _, a := range slices.Concat(n.Inputs, n.Outs) {
 		size += a.Size()
-		if isComplex(a.DType()) || isFloat(a.DType()) && a.Size() > mostKeyFloats {
+		if isComplex(a.DType()) || (isFloat(a.DType()) && a.Size() > mostKeyFloats) {
 			return false
 		}
 	}
@@ -349,6 +302,3 @@ func (n *Node) readsInside(in []*Tensor) bool {
 	}
 	return true
 }
-
-// addressOf stands for what p points to.
-func addressOf(p any) uint64 { return uint64(reflect.ValueOf(p).Pointer()) }

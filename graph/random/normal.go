@@ -19,8 +19,8 @@ func (w words) normal(s graph.Shape) *graph.Array {
 
 // TruncatedNormal draws from the standard normal distribution under the condition lower < x < upper, of a float shape.
 // lower and upper are Go numbers or arrays that broadcast to the shape. Far out, where erf is flat, it inverts the
-// logarithm of the tail. Where a bound is an array, or a Go number far out, each draw is computed both ways, which takes
-// about eight logarithms of the tail more.
+// logarithm of the tail. If a bound is an array, or a Go number far out, each draw is computed both ways: with three
+// steps of Newton's method for LogNdtr on top.
 func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array {
 	const op = "random.TruncatedNormal"
 	shape = floatShape(op, shape)
