@@ -72,7 +72,7 @@ func (v keyValue) at(axis, i int) keyValue {
 type keyFrame struct {
 	check  *keyCheck
 	trial  int
-	digest uint64    // says which run it is: 0 outside of traced functions
+	digest uint64    // says in which turns and runs it is; 0 outside of traced functions
 	around *keyFrame // of the body around
 	scope  *scope
 	bound  map[*Array]func() keyValue // parameters
@@ -90,7 +90,7 @@ func (b *keyBody) own() []*Array { return b.graph.Params[len(b.captured):] }
 
 // inside is the frame of a run of b, a body in that of f. The number tells runs in one frame apart.
 func (f *keyFrame) inside(b *keyBody, run int) *keyFrame {
-	in := &keyFrame{f.check, f.trial, digestOf(f.digest, numberOf(f.check, b.graph), uint64(run)), f, b.scope,
+	in := &keyFrame{f.check, f.trial, digestOf(f.digest, uint64(run)), f, b.scope,
 		map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 	in.bindAll(b.graph.Params[:len(b.captured)], func(i int) keyValue { return f.value(b.captured[i]) })
 	return in

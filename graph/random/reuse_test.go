@@ -282,6 +282,11 @@ var keyUses = []struct {
 		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) },
 			draw(k))
 	}, ""},
+	{"clones in two loops", func(k key) any {
+		return g.ForiLoop(0, 4, func(_, c *g.Array) *g.Array {
+			return g.ForiLoop(0, 5, func(_, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) }, c)
+		}, g.Zeros(f32(3)))
+	}, ""},
 	{"branches", func(k key) any {
 		first, second := random.Split2(k)
 		return g.Cond(draw(first).Sum().Gt(0), func() *g.Array { return draw(second) },
@@ -503,9 +508,9 @@ func TestCheckKeysFreesArguments(t *testing.T) {
 	require.NoError(t, random.CheckKeys(func() {
 		var freed []weak.Pointer[g.Array]
 		for i := range uint32(3) {
-			args := keyed{random.Key{Data: g.Full(g.ShapeOf(g.Uint32, lanes, 2), i)}, g.Zeros(f32(3))}
-			_, err := g.ToTensor(args.Key.Data)
+			words, err := g.ToTensor(g.Full(g.ShapeOf(g.Uint32, lanes, 2), i))
 			require.NoError(t, err)
+			args := keyed{key{words.Array()}, g.Zeros(f32(3))}
 			interpret(t, func(a keyed) *g.Array { return draw(a.Key.At(0)).Add(a.X) }, args)
 			freed = append(freed, weak.Make(args.Key.Data), weak.Make(args.X))
 		}
