@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // KeyReuseError says that two draws, or a draw and a split, consumed the same random key. See CheckKeys.
@@ -55,17 +57,15 @@ var (
 // keyCheck records what consumes keys while a function runs.
 type keyCheck struct {
 	outside keyBody // what no traced function does
-	done    int     // events of outside that were examined
-	found   [keyTrials]keyFinds
-	depth   int // of the stack of the function
-	last    int // number of the last use or clone
+	found   keyFinds
+	last    int         // number of the last clone or run of a program
+	numbers map[any]int // of what weak pointers point to
 }
 
 // keyBody is a function that was traced, with what it gets and what consumed keys in it. Its arrays are those that it
 // was traced over: neither VMap nor a derivative has changed them.
 type keyBody struct {
 	kind     keyBodyKind
-	parent   *keyBody
 	scope    *scope
 	graph    *Graph   // nil: the function was left with an error
 	captured []*Array // what the first parameters of graph stand for
@@ -73,26 +73,28 @@ type keyBody struct {
 	axes     []int    // lanes: the mapped axis of each argument, -1: none
 	carry    int      // loop: the number of arguments that are its carry; the others are sliced
 	turns    int      // loop: at most 2
-	reverse  bool     // loop: from the last slice to the first
-	step     *keyBody // loop: what gives the next carry
+	next     *keyBody // loop: what gives the next carry
 	choice   *int     // branch: what is common to the branches
 	branch   int
-	ran      bool // program: it was run
 	events   []keyEvent
 }
 
-// keyEvent is what happens in a body: one of its fields.
+// keyEvent is what happens in a body: a use of a key, or another body.
 type keyEvent struct {
 	use  *keyUse
+	key  *Array
 	body *keyBody
-	args []*Array // body is a program that is run with them
+	run  *keyRun // of body, if it is a program that is run
 }
 
-type keyUse struct {
+// keyRun is a call of a program.
+type keyRun struct {
 	number int
-	key    *Array
-	stack  []runtime.Frame // the innermost first
+	stack  []uintptr
 }
+
+// keyUse is the stack of a call that consumes a key, the innermost first.
+type keyUse struct{ stack []uintptr }
 
 type keyBodyKind int
 
@@ -105,10 +107,9 @@ const (
 	keysUnused // another form of a function that is recorded, such as its derivative
 )
 
-// CheckKeys runs f and returns an error for each key that is consumed twice by what f calls on this goroutine: what
-// random.CheckKeys does.
+// CheckKeys is random.CheckKeys: use that.
 func CheckKeys(f func()) (err error) {
-	c := &keyCheck{depth: runtime.Callers(1, make([]uintptr, mostFrames))}
+	c := &keyCheck{numbers: map[any]int{}}
 	id := goroutineID()
 	around, nested := keyChecks.Swap(id, c)
 	keyChecking.Add(1)
@@ -120,9 +121,11 @@ func CheckKeys(f func()) (err error) {
 			keyChecks.Delete(id)
 		}
 	}()
-	defer catch(&err)
-	f()
-	return c.errors()
+	thrown := Try(f)
+	if err = c.errors(); err == nil || thrown == nil {
+		return cmp.Or(thrown, err)
+	}
+	return errors.Join(thrown, err)
 }
 
 // keyCheckHere is the check on this goroutine, or nil.
@@ -153,10 +156,18 @@ func ConsumeKey(key *Array) {
 	if c == nil {
 		return
 	}
-	c.last++
 	b := c.body()
-	b.events = append(b.events, keyEvent{use: &keyUse{c.last, key, c.stack()}})
+	b.events = append(b.events, keyEvent{use: &keyUse{callers()}, key: key})
 }
+
+// callers is the stack of the caller's caller.
+func callers() []uintptr {
+	stack := make([]uintptr, mostFrames)
+	return slices.Clone(stack[:runtime.Callers(3, stack)])
+}
+
+// mostFrames bounds the frames of a stack that are read.
+const mostFrames = 1024
 
 // CloneKey is random.Clone for a key's words.
 func CloneKey(key *Array) *Array {
@@ -171,60 +182,39 @@ func CloneKey(key *Array) *Array {
 	return apply1(op("stop_gradient"), stopAttrs{clone: c.last}, key)
 }
 
-// mostFrames bounds the frames of a stack that are read.
-const mostFrames = 1024
-
-// stack is the frames between the caller's caller and the function that is checked.
-func (c *keyCheck) stack() []runtime.Frame {
-	pcs := make([]uintptr, mostFrames)
-	n := runtime.Callers(3, pcs)
-	if n < mostFrames {
-		n = max(0, n+2-c.depth)
-	}
-	var out []runtime.Frame
-	frames := runtime.CallersFrames(pcs[:n])
-	for {
-		f, more := frames.Next()
-		if f.PC != 0 {
-			out = append(out, f)
-		}
-		if !more {
-			return out
-		}
-	}
-}
-
 // watchKeys tells the check of keys, if there is one, what the function that is being traced is.
 func watchKeys(b keyBody) *keyBody {
 	c := keyCheckHere()
 	if c == nil {
 		return nil
 	}
-	b.parent = c.body()
+	around := c.body()
+	if b.kind == keysInProgram {
+		around = &c.outside
+	}
 	b.scope = currentTrace().cur
 	b.scope.keys = &b
-	if b.step == nil {
-		b.step = &b
-	}
-	b.parent.events = append(b.parent.events, keyEvent{body: &b})
+	b.next = &b
+	around.events = append(around.events, keyEvent{body: &b})
 	return &b
 }
 
-// Running tells CheckKeys that the program is about to run with args, the leaves of its arguments. Interpret and
+// ConsumeKeys tells CheckKeys that the program is about to run with args, the leaves of its arguments. Interpret and
 // xlabridge call it.
-func (p *Program) Running(args []*Array) {
-	if c := keyCheckHere(); c != nil && p.keys != nil && p.keys.graph != nil {
-		p.keys.ran = true
-		c.outside.events = append(c.outside.events, keyEvent{body: p.keys, args: args})
-		c.examine() // before the arguments' memory is given away
+func (p *Program) ConsumeKeys(args []*Array) {
+	c := keyCheckHere()
+	if c == nil || p.keys == nil {
+		return
 	}
+	called := *p.keys
+	called.args = args
+	c.last++
+	traced := func(e keyEvent) bool { return e.body == p.keys }
+	c.outside.events = append(slices.DeleteFunc(c.outside.events, traced), keyEvent{body: &called, run: &keyRun{c.last, callers()}})
+	c.examine() // before the arguments' memory is given away
 }
 
-// keyTrials is how often the keys of a function are computed, each time with other numbers for what is not known. Keys
-// that are the same in all of them do not depend on such numbers.
-const keyTrials = 8
-
-// keyFinds holds, for the words of each key, who consumed it.
+// keyFinds holds who consumed each key, by its words.
 type keyFinds struct {
 	by    map[[2]uint32][]keyTurn
 	reuse []keyReuse
@@ -232,59 +222,55 @@ type keyFinds struct {
 
 // keyReuse is two uses of a key, in the order of the program.
 type keyReuse struct {
-	first, second *keyUse
+	first, second keyTurn
 	loop          string // see KeyReuseError
 }
 
 // keyTurn is one run of a use.
 type keyTurn struct {
 	use  *keyUse
-	path []keyStep // the loops and choices around it, the outermost first
+	path []keyStep // the loops, choices and runs of programs around it, the outermost first
 }
 
-// keyStep is a turn of a loop or a branch of a choice. Each has an instance for each turn of the loops around it.
+// keyStep is a turn of a loop, a branch of a choice or a run of a program.
 type keyStep struct {
-	of   any // *keyBody of a loop, *int of a choice
-	in   *keyFrame
+	of   any // *keyBody of a loop, *int of a choice, *keyRun
 	turn int
 }
 
-// examine finds the keys that the events outside of traced functions consume. Programs that nothing has run are left.
-func (c *keyCheck) examine() {
-	for trial := range c.found {
-		outside := newKeyFrame(nil, nil, trial)
-		for _, e := range c.outside.events[c.done:] {
-			if e.body == nil || e.body.kind != keysInProgram {
-				c.found[trial].event(e, outside, nil)
-			} else if e.args != nil {
-				f := outside.inside(e.body)
-				f.bindAll(e.body.own(), func(i int) keyValue { return outside.value(e.args[i]) })
-				c.found[trial].events(e.body, f, nil)
-			}
-		}
-	}
-	c.done = len(c.outside.events)
+// outer is the frame of what no traced function does.
+func (c *keyCheck) outer() *keyFrame {
+	return &keyFrame{check: c, bound: map[*Array]func() keyValue{}, values: map[*Array]keyValue{}}
 }
 
-// errors is what was found.
+// examine finds the keys that the events outside of traced functions consume, and drops these. Programs that nothing
+// has run are left.
+func (c *keyCheck) examine() {
+	f := c.outer()
+	c.outside.events = slices.DeleteFunc(c.outside.events, func(e keyEvent) bool {
+		done := e.body == nil || e.body.kind != keysInProgram || e.run != nil
+		if done {
+			c.found.event(e, f, nil)
+		}
+		return done
+	})
+}
+
+// errors is what was found. Of each second call it has the first before it.
 func (c *keyCheck) errors() error {
 	c.examine()
-	found := reusedIn(c.found)
+	found := c.found.reuse
 	for _, e := range c.outside.events {
-		if b := e.body; b != nil && b.kind == keysInProgram && !b.ran && b.graph != nil {
-			var one [keyTrials]keyFinds
-			for trial := range one {
-				one[trial].events(b, newKeyFrame(nil, nil, trial).inside(b), nil)
-			}
-			found = append(found, reusedIn(one)...)
-		}
+		var alone keyFinds
+		alone.event(e, c.outer(), nil)
+		found = append(found, alone.reuse...)
 	}
 	var errs []error
-	known := map[KeyReuseError]bool{}
+	known := map[KeyUse]bool{}
 	for _, r := range found {
 		e := KeyReuseError{Loop: r.loop}
-		if e.First, e.Second = describe(r.first, r.second); !known[e] {
-			known[e] = true
+		if e.First, e.Second = describe(r.first, r.second); !known[e.Second] {
+			known[e.Second] = true
 			errs = append(errs, &e)
 		}
 	}
@@ -294,71 +280,55 @@ func (c *keyCheck) errors() error {
 	return errors.Join(errs...)
 }
 
-// reusedIn lists what all trials found, for each second use the first before it.
-func reusedIn(trials [keyTrials]keyFinds) (out []keyReuse) {
-	seen := map[keyReuse]int{} // the number of trials that found it, in turn
-	for i, t := range trials {
-		for _, r := range t.reuse {
-			if seen[r] == i {
-				seen[r]++
-			}
-		}
-	}
-	second := map[*keyUse]bool{}
-	for _, r := range trials[0].reuse {
-		if seen[r] == len(trials) && !second[r.second] {
-			second[r.second] = true
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// events runs what happens in a body, whose frame is f.
-func (k *keyFinds) events(b *keyBody, f *keyFrame, path []keyStep) {
-	for _, e := range b.events {
-		k.event(e, f, path)
-	}
-}
-
-// event is one event of a body whose frame is f.
+// event is one event of a body, whose frame is f.
 func (k *keyFinds) event(e keyEvent, f *keyFrame, path []keyStep) {
 	if e.use != nil {
-		k.consume(keyTurn{e.use, path}, f.value(e.use.key).tensor())
+		k.consume(keyTurn{e.use, path}, f.value(e.key))
 		return
 	}
 	b := e.body
 	if b.graph == nil {
 		return
 	}
+	inside := func(inner *keyFrame, steps ...keyStep) {
+		path := slices.Concat(path, steps)
+		for _, e := range b.events {
+			k.event(e, inner, path)
+		}
+	}
 	switch b.kind {
 	case keysInCall:
-		k.events(b, f.calling(b), path)
-	case keysInBranch:
-		k.events(b, f.calling(b), append(slices.Clone(path), keyStep{b.choice, f, b.branch}))
-	case keysInLanes:
-		if inner := f.lane(b); inner != nil {
-			k.events(b, inner, path)
+		inside(f.calling(b, 0))
+	case keysInProgram:
+		number := 0
+		if e.run != nil {
+			number = e.run.number
 		}
+		inside(f.calling(b, number), keyStep{e.run, 0})
+	case keysInBranch:
+		inside(f.calling(b, 0), keyStep{b.choice, b.branch})
+	case keysInLanes:
+		inside(f.lane(b))
 	case keysInLoop:
 		for turn := range b.turns {
-			k.events(b, f.turn(b, turn), append(slices.Clone(path), keyStep{b.step, f, turn}))
+			inside(f.turn(b, turn), keyStep{b.next, turn})
 		}
 	}
 }
 
 // consume notes that a key is consumed, and whether it was before.
-func (k *keyFinds) consume(t keyTurn, key *Tensor) {
-	if len(key.V) != 2 {
+func (k *keyFinds) consume(t keyTurn, key keyValue) {
+	if !key.shape.Equal(ShapeOf(Uint32, 2)) {
 		return
 	}
-	words := [2]uint32{uint32(key.V[0]), uint32(key.V[1])}
+	words := [2]uint32{uint32(key.exact.V[0]), uint32(key.exact.V[1])}
 	if k.by == nil {
 		k.by = map[[2]uint32][]keyTurn{}
 	}
 	for _, before := range k.by[words] {
 		if loop, reused := before.and(t); reused {
-			k.reuse = append(k.reuse, keyReuse{before.use, t.use, loop})
+			k.reuse = append(k.reuse, keyReuse{before, t, loop})
+			break
 		}
 	}
 	k.by[words] = append(k.by[words], t)
@@ -367,7 +337,7 @@ func (k *keyFinds) consume(t keyTurn, key *Tensor) {
 // and reports whether both runs of uses take place, and the line of the loop in two turns of which they do.
 func (t keyTurn) and(u keyTurn) (loop string, both bool) {
 	for i, s := range t.path {
-		if i >= len(u.path) || s.of != u.path[i].of || s.in != u.path[i].in {
+		if i >= len(u.path) || s.of != u.path[i].of {
 			break
 		}
 		if s.turn == u.path[i].turn {
@@ -382,8 +352,9 @@ func (t keyTurn) and(u keyTurn) (loop string, both bool) {
 }
 
 // describe names two uses by their lines. Where these are the same the first lines around that differ tell them apart.
-func describe(a, b *keyUse) (KeyUse, KeyUse) {
-	x, y := a.lines(), b.lines()
+func describe(a, b keyTurn) (KeyUse, KeyUse) {
+	f, x := a.read()
+	g, y := b.read()
 	n := 0
 	for n < min(len(x), len(y))-1 && x[n] == y[n] {
 		n++
@@ -392,36 +363,52 @@ func describe(a, b *keyUse) (KeyUse, KeyUse) {
 		switch {
 		case len(lines) == 0:
 			return "an unknown line"
-		case a == b || n == 0:
+		case n == 0 || slices.Equal(x, y):
 			return lines[0]
-		case slices.Equal(x, y):
-			return lines[0] + ", called at " + lines[1]
 		}
 		return lines[0] + ", called at " + lines[n]
 	}
-	return KeyUse{a.function(), where(x)}, KeyUse{b.function(), where(y)}
+	return KeyUse{f, where(x)}, KeyUse{g, where(y)}
 }
 
-// lines are the user's lines of the stack.
-func (u *keyUse) lines() (out []string) {
-	for _, f := range u.stack {
-		if outside(f) {
-			out = append(out, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
+// read is the function of the library that the user called, and the user's lines: those of the stack, and of the calls
+// of programs around it.
+func (t keyTurn) read() (function string, lines []string) {
+	function, lines = readStack(t.use.stack)
+	for _, s := range t.path {
+		if run, is := s.of.(*keyRun); is && run != nil {
+			_, calls := readStack(run.stack)
+			lines = append(lines, calls...)
 		}
 	}
-	return slices.Compact(out)
+	return function, lines
 }
 
-// function is the function of the library that the user called.
-func (u *keyUse) function() string {
-	name := ""
-	for _, f := range u.stack {
+func readStack(stack []uintptr) (function string, lines []string) {
+	frames := runtime.CallersFrames(stack)
+	library := true
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
 		of := path.Base(f.Function)
-		if outside(f) || strings.HasPrefix(of, "graph.") {
-			break
+		switch {
+		case outside(f):
+			library = false
+			lines = append(lines, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
+		case strings.HasPrefix(of, "graph."):
+			library = false
+		case library:
+			function = of
 		}
-		name = of
 	}
-	name, _, _ = strings.Cut(name, "[")
-	return strings.NewReplacer("(*", "", ")", "").Replace(name)
+	return strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(function), slices.Compact(lines)
+}
+
+// numberOf stands for what p points to. It does not hold that, and what comes to lie there later has another number.
+func numberOf[T any](c *keyCheck, p *T) uint64 {
+	at := weak.Make(p)
+	if c.numbers[at] == 0 {
+		c.numbers[at] = len(c.numbers) + 1
+	}
+	return uint64(c.numbers[at])
 }

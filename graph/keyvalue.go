@@ -4,12 +4,11 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 )
 
-// keyValue is the value of an array while keys are checked. What does not come from keys and whole numbers has no
-// tensor: a digest stands for it, which is the same for equal values.
+// keyValue is the value of an array while keys are checked: its elements where they follow from numbers that are known,
+// and in any case a digest of how it is computed. Values of one digest are equal. Of others nothing is said.
 type keyValue struct {
 	shape  Shape
 	digest uint64
@@ -34,31 +33,25 @@ func digestOf(parts ...uint64) uint64 {
 
 func exactKeyValue(t *Tensor) keyValue { return keyValue{t.Shape, digestOf(t.V...), t} }
 
-// tensor is the value; arbitrary numbers where there is only a digest.
-func (v keyValue) tensor() *Tensor {
-	if v.exact != nil {
-		return v.exact
+// symbol is a value that is not known. What may be keys gets words that its digest decides, so that what is made of
+// them is computed, too.
+func symbol(s Shape, digest ...uint64) keyValue {
+	v := keyValue{shape: s, digest: digestOf(digest...)}
+	if s.DType != Uint32 || s.Rank() == 0 || s.Dims[s.Rank()-1] != 2 || s.Size() > mostKeyElements {
+		return v
 	}
-	r := rand.New(rand.NewPCG(v.digest, 0))
-	t := newTensor(v.shape)
+	r, t := rand.New(rand.NewPCG(v.digest, 0)), newTensor(s)
 	for i := range t.V {
-		switch d := v.shape.DType; {
-		case d == Bool:
-			t.SetB(i, r.IntN(2) == 1)
-		case isFloat(d), isComplex(d):
-			t.SetF(i, r.Float64())
-		default:
-			t.SetI(i, int64(r.Uint64()))
-		}
+		t.SetI(i, int64(r.Uint32()))
 	}
-	return t
+	return exactKeyValue(t)
 }
 
 // at is one slice of the value along an axis.
 func (v keyValue) at(axis, i int) keyValue {
 	s := v.shape.remove(axis)
-	if v.exact == nil {
-		return keyValue{shape: s, digest: digestOf(v.digest, uint64(axis), uint64(i))}
+	if v.exact == nil || v.shape.Size() == 0 {
+		return symbol(s, v.digest, uint64(axis), uint64(i))
 	}
 	inner := product(v.shape.Dims[axis+1:])
 	t := newTensor(s)
@@ -71,15 +64,12 @@ func (v keyValue) at(axis, i int) keyValue {
 
 // keyFrame is one run of a body: the values of its arrays, computed when they are asked for.
 type keyFrame struct {
-	trial  int
+	check  *keyCheck
+	digest uint64    // says in which turns and runs it is; 0 outside of traced functions
 	around *keyFrame // of the body around
 	scope  *scope
 	bound  map[*Array]func() keyValue // parameters
 	values map[*Array]keyValue
-}
-
-func newKeyFrame(around *keyFrame, s *scope, trial int) *keyFrame {
-	return &keyFrame{trial, around, s, map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 }
 
 func (f *keyFrame) bindAll(params []*Array, value func(i int) keyValue) {
@@ -91,66 +81,54 @@ func (f *keyFrame) bindAll(params []*Array, value func(i int) keyValue) {
 // own are the parameters of a body that are not captured.
 func (b *keyBody) own() []*Array { return b.graph.Params[len(b.captured):] }
 
-// inside is a frame of b, a body in that of f.
-func (f *keyFrame) inside(b *keyBody) *keyFrame {
-	in := newKeyFrame(f, b.scope, f.trial)
+// inside is the frame of a run of b, a body in that of f. The number tells runs in one frame apart.
+func (f *keyFrame) inside(b *keyBody, run int) *keyFrame {
+	in := &keyFrame{f.check, digestOf(f.digest, uint64(run)), f, b.scope,
+		map[*Array]func() keyValue{}, map[*Array]keyValue{}}
 	in.bindAll(b.graph.Params[:len(b.captured)], func(i int) keyValue { return f.value(b.captured[i]) })
 	return in
 }
 
 // calling is the frame of a body that is called.
-func (f *keyFrame) calling(b *keyBody) *keyFrame {
-	in := f.inside(b)
+func (f *keyFrame) calling(b *keyBody, run int) *keyFrame {
+	in := f.inside(b, run)
 	in.bindAll(b.own()[:len(b.args)], func(i int) keyValue { return f.value(b.args[i]) })
 	return in
 }
 
-// lane is the frame of the first lane; nil: there is none.
+// lane is the frame of the first lane.
 func (f *keyFrame) lane(b *keyBody) *keyFrame {
-	in := f.inside(b)
-	for i, axis := range b.axes {
-		if axis >= 0 && b.args[i].Dim(axis) == 0 {
-			return nil
-		}
-	}
+	in := f.inside(b, 0)
 	in.bindAll(b.own(), func(i int) keyValue {
-		if v := f.value(b.args[i]); b.axes[i] < 0 {
-			return v
-		} else {
-			return v.at(b.axes[i], 0)
+		v := f.value(b.args[i])
+		if b.axes[i] >= 0 {
+			v = v.at(b.axes[i], 0)
 		}
+		return v
 	})
 	return in
 }
 
-// turn is the frame of a turn of a loop.
+// turn is the frame of a turn of a loop. A reversed loop takes its slices in order, too: it is the same for keys.
 func (f *keyFrame) turn(b *keyBody, turn int) *keyFrame {
-	in := f.inside(b)
+	in := f.inside(b, turn)
 	var before *keyFrame
 	if turn > 0 {
-		before = f.turn(b.step, turn-1)
+		before = f.turn(b.next, turn-1)
 	}
 	in.bindAll(b.own(), func(i int) keyValue {
 		switch {
 		case i >= b.carry:
-			return f.value(b.args[i]).at(0, b.row(turn, b.args[i].Dim(0)))
+			return f.value(b.args[i]).at(0, turn)
 		case before == nil:
 			return f.value(b.args[i])
 		}
-		return before.value(b.step.graph.Results[i])
+		return before.value(b.next.graph.Results[i])
 	})
 	return in
 }
 
-// row is the slice that a turn gets of n.
-func (b *keyBody) row(turn, n int) int {
-	if b.reverse {
-		return n - 1 - turn
-	}
-	return turn
-}
-
-// value computes an array.
+// value computes an array. Ops come before numbers that are known: a clone has those of its original.
 func (f *keyFrame) value(a *Array) keyValue {
 	home := f
 	for g := f; g != nil; g = g.around {
@@ -162,165 +140,96 @@ func (f *keyFrame) value(a *Array) keyValue {
 			g.values[a] = v
 			return v
 		}
-		if g.around == nil && a.scope == nil || a.scope != nil && g.scope == a.scope {
+		if (g.around == nil && a.scope == nil) || (a.scope != nil && g.scope == a.scope) {
 			home = g
 		}
 	}
-	a.mu.Lock()
-	data := a.data
-	a.mu.Unlock()
-	if a.node == nil || data != nil && a.Size() <= mostKeyElements {
-		home.values[a] = f.leaf(a, data)
+	if a.node == nil {
+		home.values[a] = f.leaf(a)
 	} else {
-		home.compute(a.node)
+		result := home.results(a.node)
+		for i, o := range a.node.Outs {
+			if o.node == a.node {
+				home.values[o] = result(i)
+			}
+		}
 	}
 	return home.values[a]
 }
 
-// leaf is the value of an array that no op makes; that of a parameter is arbitrary.
-func (f *keyFrame) leaf(a *Array, data Data) keyValue {
-	if data != nil && a.Size() <= mostKeyElements {
+// leaf is the value of an array that no op makes; that of a parameter is not known.
+func (f *keyFrame) leaf(a *Array) keyValue {
+	if a.Concrete() && a.Size() <= mostKeyElements {
 		if t, err := ToTensor(a); err == nil {
 			return exactKeyValue(t)
 		}
 	}
-	return keyValue{shape: a.shape, digest: digestOf(addressOf(a), uint64(f.trial))}
+	return symbol(a.shape, numberOf(f.check, a))
 }
 
-// compute finds the results of a node.
-func (f *keyFrame) compute(n *Node) {
-	each := func(value func(i int) keyValue) {
-		for i, o := range n.Outs {
-			if o.node == n {
-				f.values[o] = value(i)
-			}
-		}
+// results computes a node.
+func (f *keyFrame) results(n *Node) func(i int) keyValue {
+	call := func(g *Graph, args []*Array) func(i int) keyValue {
+		in := f.calling(&keyBody{graph: g, args: args}, 0)
+		return func(i int) keyValue { return in.value(g.Results[i]) }
+	}
+	in := make([]keyValue, len(n.Inputs))
+	tensors, exact := make([]*Tensor, len(in)), true
+	for i, a := range n.Inputs {
+		in[i] = f.value(a)
+		tensors[i] = in[i].exact
+		exact = exact && tensors[i] != nil
 	}
 	switch name := n.Op.Name; {
 	case name == "stop_gradient" && n.Attrs.(stopAttrs).clone > 0:
-		from := f.value(n.Inputs[0]).digest
-		each(func(int) keyValue {
-			v := keyValue{n.Outs[0].shape, digestOf(from, uint64(n.Attrs.(stopAttrs).clone), addressOf(f)), nil}
-			return exactKeyValue(v.tensor())
-		})
-		return
+		return func(i int) keyValue {
+			return symbol(n.Outs[i].shape, in[0].digest, uint64(n.Attrs.(stopAttrs).clone), f.digest)
+		}
 	case name == "optimization_barrier", name == "stop_gradient":
-		each(func(i int) keyValue { return f.value(n.Inputs[i]) })
-		return
-	case name == "switch":
-		branch := int(f.value(n.Inputs[0]).tensor().I(0))
-		b := keyBodyOf(n.Bodies[min(max(branch, 0), len(n.Bodies)-1)], n.Inputs[1:])
-		in := f.calling(b)
-		each(func(i int) keyValue { return in.value(b.graph.Results[i]) })
-		return
-	case name == "scan":
-		f.computeScan(n, each)
-		return
-	case name == "while":
-		a := n.Attrs.(whileAttrs)
-		args := splitWhileParts(a, n.Inputs)
-		b := keyBodyOf(n.Bodies[1], args.carry)
-		b.captured, b.carry, b.step = args.body, len(args.carry), b
-		last := f.turn(b, 1)
-		each(func(i int) keyValue { return last.value(b.graph.Results[i]) })
-		return
-	case n.Op.Run != nil && len(n.Bodies) > 0: // ops that are their first body
-		b := keyBodyOf(n.Bodies[0], n.Inputs)
-		in := f.calling(b)
-		each(func(i int) keyValue { return in.value(b.graph.Results[i]) })
-		return
+		return func(i int) keyValue { return in[i] }
+	case name == "switch" && in[0].exact != nil:
+		branch := min(max(int(in[0].exact.I(0)), 0), len(n.Bodies)-1)
+		return call(n.Bodies[branch], n.Inputs[1:])
+	case name != "switch" && n.Op.Loop == nil && n.Op.Run != nil && len(n.Bodies) > 0:
+		return call(n.Bodies[0], n.Inputs) // an op that is its first body
+	case exact && n.computedForKeys() && n.readsInside(tensors):
+		outs := n.eval(tensors, new(interpreter))
+		return func(i int) keyValue { return exactKeyValue(outs[i]) }
 	}
-	in := make([]keyValue, len(n.Inputs))
-	for i, a := range n.Inputs {
-		in[i] = f.value(a)
-	}
-	if n.computedForKeys() {
-		tensors := make([]*Tensor, len(in))
-		for i, v := range in {
-			tensors[i] = v.tensor()
-		}
-		if n.readsInside(tensors) {
-			outs := n.eval(tensors, new(interpreter))
-			each(func(i int) keyValue { return exactKeyValue(outs[i]) })
-			return
-		}
-	}
-	parts := []uint64{addressOf(n), uint64(f.trial)}
-	if !n.Op.distinct && !n.Op.effect { // a copy of the node in another function gives the same
+	parts := []uint64{numberOf(f.check, n)}
+	if !n.Op.distinct { // a copy of the node in another function gives the same
 		h := fnv.New64a()
 		_, _ = h.Write(appendAttrs([]byte(n.Op.Name), n.Attrs))
 		parts[0] = h.Sum64()
 		for _, b := range n.Bodies {
-			parts = append(parts, addressOf(b))
+			parts = append(parts, numberOf(f.check, b))
 		}
 	}
 	for _, v := range in {
 		parts = append(parts, v.digest)
 	}
-	each(func(i int) keyValue {
-		return keyValue{shape: n.Outs[i].shape, digest: digestOf(append(slices.Clone(parts), uint64(i))...)}
-	})
-}
-
-// keyBodyOf is a body of a node as a function of all its parameters.
-func keyBodyOf(g *Graph, args []*Array) *keyBody {
-	b := &keyBody{graph: g, args: args}
-	for _, n := range g.Nodes {
-		for _, o := range n.Outs {
-			b.scope = o.scope
-		}
-	}
-	return b
-}
-
-// computeScan takes two turns, or as many as there are. Of what it stacks it gives the rows of these.
-func (f *keyFrame) computeScan(n *Node, each func(value func(i int) keyValue)) {
-	a := n.Attrs.(scanAttrs)
-	args := splitScanParts(a, n.Inputs)
-	b := keyBodyOf(n.Bodies[0], slices.Concat(args.carry, args.xs))
-	b.captured, b.carry, b.reverse, b.step = args.consts, a.carry, a.reverse, b
-	var turns []*keyFrame
-	for i := range min(a.length, 2) {
-		turns = append(turns, f.turn(b, i))
-	}
-	each(func(i int) keyValue {
-		if i < a.carry {
-			if len(turns) == 0 {
-				return f.value(args.carry[i])
+	return func(i int) keyValue {
+		if n.Op.Loop != nil { // what a loop hands on stays as it is
+			l := n.Op.Loop(n)
+			body := n.Bodies[l.step]
+			if i < l.carry && body.Results[i] == body.Params[l.consts[l.step]+i] {
+				return in[l.at+i]
 			}
-			return turns[len(turns)-1].value(b.graph.Results[i])
 		}
-		s := n.Outs[i].shape
-		digests := []uint64{addressOf(n), uint64(i), uint64(f.trial)}
-		rows := make([]*Tensor, len(turns))
-		for k, t := range turns {
-			row := t.value(b.graph.Results[i])
-			digests, rows[k] = append(digests, row.digest), row.exact
-		}
-		v := keyValue{shape: s, digest: digestOf(digests...)}
-		if s.Size() > mostKeyElements || slices.Contains(rows, nil) {
-			return v
-		}
-		v.exact = v.tensor()
-		for k, row := range rows {
-			copy(v.exact.V[b.row(k, a.length)*len(row.V):], row.V)
-		}
-		return exactKeyValue(v.exact)
-	})
+		return symbol(n.Outs[i].shape, append(slices.Clone(parts), uint64(i))...)
+	}
 }
 
 // computedForKeys reports whether the reference computes a node while keys are checked.
 func (n *Node) computedForKeys() bool {
-	if n.Op.Eval == nil || n.Op.effect || n.Op.distinct {
-		return false
-	}
-	if _, collective := n.Attrs.(interface{ axisName() string }); collective {
+	if _, collective := n.Attrs.(interface{ axisName() string }); collective || n.Op.Eval == nil || n.Op.distinct ||
+		len(n.Bodies) > 0 {
 		return false
 	}
 	size := 0
 	for _, a := range slices.Concat(n.Inputs, n.Outs) {
 		size += a.Size()
-		if isComplex(a.DType()) || isFloat(a.DType()) && a.Size() > mostKeyFloats {
+		if isComplex(a.DType()) || (isFloat(a.DType()) && a.Size() > mostKeyFloats) {
 			return false
 		}
 	}
@@ -349,6 +258,3 @@ func (n *Node) readsInside(in []*Tensor) bool {
 	}
 	return true
 }
-
-// addressOf stands for what p points to.
-func addressOf(p any) uint64 { return uint64(reflect.ValueOf(p).Pointer()) }

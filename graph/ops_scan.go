@@ -235,8 +235,7 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 	a.carry = len(carry)
 	var outTree *Tree
 	body, captured := buildGraph(steps, nil, func(p []*Array) []*Array {
-		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.carry, turns: min(a.length, 2),
-			reverse: a.reverse})
+		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.carry, turns: min(a.length, 2)})
 		c, y := f(carryTree.Unflatten(p[:a.carry]), inTree.Unflatten(p[a.carry:]))
 		next, t := Flatten(c)
 		checkCarry("Scan", carryTree, shapesOf(carry), t, shapesOf(next))

@@ -131,7 +131,7 @@ func whileTurns(name string, turns int, cond func([]*Array) *Array, body func([]
 	})
 	bg, bc := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		if inBody := watchKeys(keys); inBody != nil && inCond != nil {
-			inCond.step = inBody
+			inCond.next = inBody
 		}
 		return body(p)
 	})

@@ -121,7 +121,7 @@ func (p *Program) Interpret(in []*Array, hook Hook) (out []*Array, err error) {
 		return nil, fmt.Errorf("graph: the reference interpreter runs one device, program %s is for %d", p.Name,
 			p.Replicas)
 	}
-	p.Running(in)
+	p.ConsumeKeys(in)
 	args := make([]*Tensor, 0, len(p.Inputs))
 	for _, a := range append(append([]*Array(nil), in...), p.Captured...) {
 		t, err := ToTensor(a)

@@ -142,7 +142,7 @@ func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	if x.Executable == nil {
 		return p.Interpret(args, x.hook)
 	}
-	p.Running(args)
+	p.ConsumeKeys(args)
 	data := make([]*deviceData, 0, len(p.Inputs))
 	var temporary []*deviceData
 	defer func() {

@@ -20,7 +20,8 @@ func (w words) normal(s graph.Shape) *graph.Array {
 // TruncatedNormal draws from the standard normal distribution under the condition lower < x < upper, of a float shape.
 // lower and upper are Go numbers or arrays that broadcast to the shape. Far out, where erf is flat, it inverts the
 // logarithm of the tail: between 5 and 6 the draws differ from jax.random's, which take few values and the bound
-// itself.
+// itself. If a bound is an array, or a Go number far out, each draw is computed both ways: with three steps of Newton's
+// method for LogNdtr on top.
 func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array {
 	const op = "random.TruncatedNormal"
 	shape = floatShape(op, shape)
@@ -28,13 +29,20 @@ func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array 
 		shape.Dims)
 	cdf := func(x *graph.Array) *graph.Array { return graph.Erf(x.Div(math.Sqrt2)) }
 	w := wordsOf(op, key)
-	x := graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform(op, shape, cdf(lo), cdf(hi))))
+	inverse := func(lo, hi *graph.Array) *graph.Array {
+		return graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform(op, shape, cdf(lo), cdf(hi))))
+	}
 	flat := math.Sqrt2 * math.Erfinv(1-math.Ldexp(1, -formats[shape.DType].mantissa/2))
 	a, aKnown := goNumber(lower)
 	b, bKnown := goNumber(upper)
-	if !(aKnown && a < flat && bKnown && b > -flat) {
+	var x *graph.Array
+	if aKnown && a < flat && bKnown && b > -flat {
+		x = inverse(lo, hi)
+	} else {
+		// The way that is not taken gets bounds at which its derivative is finite.
 		far := lo.Ge(flat).Or(hi.Le(-flat))
-		x = graph.Select(far, w.normalTail(shape, lo, hi, flat), x)
+		x = graph.Select(far, w.normalTail(shape, graph.Select(far, lo, flat), graph.Select(far, hi, flat+1), flat),
+			inverse(graph.Select(far, -1, lo), graph.Select(far, 1, hi)))
 	}
 	// Rounding may carry the draw to the bounds or beyond them.
 	below := nextUp(hi.Neg()).Neg()
@@ -51,7 +59,8 @@ func (w words) normalTail(s graph.Shape, lo, hi *graph.Array, least float64) *gr
 	}
 	lo, hi = lo.Convert(wide.DType), hi.Convert(wide.DType)
 	left := hi.Lt(0)
-	a, b := graph.Select(left, hi.Neg(), lo).Max(least), graph.Select(left, lo.Neg(), hi)
+	a := graph.Select(left, hi.Neg(), lo).Max(least)
+	b := graph.Select(left, lo.Neg(), hi).Min(a.Mul(4)) // beyond that is less than rounding; derivatives stay finite
 	log := func(x *graph.Array) *graph.Array { return graph.LogNdtr(x.Neg()) }
 	exact := 100. // from here on the root is x
 	if wide.DType == graph.Float64 {

@@ -2,7 +2,9 @@ package random_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,6 +172,47 @@ var keyUses = []struct {
 		x := nn.Dropout(k, g.Ones(f32(4)), .5)
 		return random.Categorical(k, x, -1)
 	}, "random.Categorical: it gets the key that nn.Dropout"},
+	{"a line that runs three times", func(k key) any {
+		x := g.Zeros(f32(3))
+		for range 3 {
+			x = x.Add(draw(k))
+		}
+		return x
+	}, "random.Normal: it is called twice with the same key"},
+	{"a loop over keys and one of them", func(k key) any {
+		keys := random.Split(k, 3)
+		return g.Map(draw, keys).Add(draw(keys.At(0)))
+	}, "random.Normal"},
+	{"key of While and the result", func(k key) any {
+		c := g.While(func(c keyed) *g.Array { return c.X.Sum().Lt(4) }, func(c keyed) keyed {
+			return keyed{c.Key, c.X.Add(1)}
+		}, keyed{k, g.Zeros(f32(3))})
+		return draw(c.Key).Add(draw(k))
+	}, "random.Normal"},
+	{"condition and body of While", func(k key) any {
+		return g.While(func(c keyed) *g.Array { return c.X.Lt(draw(c.Key)).All() }, func(c keyed) (next keyed) {
+			next.Key, next.X = drawSub(c.Key)
+			return next
+		}, keyed{k, g.Zeros(f32(3))})
+	}, "random.Split2: it gets the key that random.Normal"},
+	{"key that Switch chose", func(k key) any {
+		i := g.Of(int32(1))
+		chosen := g.Switch(i, func() key { return random.FoldIn(k, 1) }, func() key { return random.FoldIn(k, 2) })
+		return draw(chosen).Add(draw(random.FoldIn(k, 2)))
+	}, "random.Normal"},
+	{"key that Checkpoint made", func(k key) any {
+		return draw(g.Checkpoint(func(k key) key { return random.FoldIn(k, 1) })(k)).Add(draw(random.FoldIn(k, 1)))
+	}, "random.Normal"},
+	{"key behind a barrier with a large array", func(k key) any {
+		return draw(key{g.Barrier(k.Data, g.Zeros(f32(300)))[0]}).Add(draw(k))
+	}, "random.Normal"},
+	{"clone that a turn draws from and hands on", func(k key) any {
+		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
+			clone := random.Clone(k)
+			x := draw(c.Key)
+			return keyed{clone, x.Add(draw(clone))}
+		}, keyed{random.FoldIn(k, 1), g.Zeros(f32(3))})
+	}, "got in an earlier turn of the loop"},
 
 	{"one draw", func(k key) any { return draw(k) }, ""},
 	{"draw and FoldIn", func(k key) any {
@@ -235,6 +278,11 @@ var keyUses = []struct {
 		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) },
 			draw(k))
 	}, ""},
+	{"clones in two loops", func(k key) any {
+		return g.ForiLoop(0, 4, func(_, c *g.Array) *g.Array {
+			return g.ForiLoop(0, 5, func(_, c *g.Array) *g.Array { return c.Add(draw(random.Clone(k))) }, c)
+		}, g.Zeros(f32(3)))
+	}, ""},
 	{"branches", func(k key) any {
 		first, second := random.Split2(k)
 		return g.Cond(draw(first).Sum().Gt(0), func() *g.Array { return draw(second) },
@@ -270,6 +318,60 @@ var keyUses = []struct {
 		}, func(z, ct *g.Array) in { return in{key{g.Zeros(g.ShapeOf(g.Uint32, 2))}, z.Mul(ct)} })
 		return f(in{k, g.Ones(f32(3))})
 	}, ""},
+	{"condition of While with the key of the carry", func(k key) any {
+		return g.While(func(c keyed) *g.Array { return c.X.Lt(draw(random.FoldIn(c.Key, 5))).All() },
+			func(c keyed) (next keyed) {
+				next.Key, next.X = drawSub(c.Key)
+				return next
+			}, keyed{k, g.Zeros(f32(3))})
+	}, ""},
+	{"no lanes", func(k key) any { return g.VMap(draw)(random.Split(k, 0)) }, ""},
+	{"number of the lane", func(k key) any {
+		return g.VMap(func(*g.Array) *g.Array { return draw(random.FoldIn(k, g.AxisIndex("lane"))) },
+			g.AxisName("lane"))(g.Iota(4))
+	}, ""},
+	{"two calls of the host", func(key) any {
+		words := func() key { return key{g.HostCall("two_words", []g.Shape{g.ShapeOf(g.Uint32, 2)}, g.Of(1))[0]} }
+		return draw(words()).Add(draw(words()))
+	}, ""},
+	{"elements of a large array", func(k key) any {
+		x := random.Normal(k, f32(300))
+		element := func(i int) *g.Array { return draw(random.FoldIn(k, g.Bitcast(x.Index(i), g.Uint32))) }
+		return element(0).Add(element(1))
+	}, ""},
+	{"numbers that nobody knows", func(k key) any {
+		x := random.Uniform(random.FoldIn(k, 100), f32(300), 0, 10)
+		at := func(i int) *g.Array { return x.Index(i).Floor().Convert(g.Int32) }
+		above := x.Index(0).Gt(3).Convert(g.Int32)
+		either := g.SelectTree(x.Index(1).Gt(2), random.FoldIn(k, 101), random.FoldIn(k, 102))
+		return []*g.Array{draw(random.FoldIn(k, at(0))), draw(random.FoldIn(k, at(1))), draw(random.FoldIn(k, above)),
+			draw(random.FoldIn(k, 0)), draw(either), draw(random.FoldIn(k, 101))}
+	}, ""},
+	{"a number that nobody knows, twice", func(k key) any {
+		n := random.Uniform(random.FoldIn(k, 100), f32(300), 0, 10).Index(0).Convert(g.Int32)
+		return draw(random.FoldIn(k, n)).Add(draw(random.FoldIn(k, n)))
+	}, "random.Normal"},
+	{"what a loop counts to", func(k key) any {
+		n := g.ForiLoop(0, 10, func(_, c *g.Array) *g.Array { return c.Add(1) }, g.Of(int32(0)))
+		return draw(random.FoldIn(k, n)).Add(draw(random.FoldIn(k, 2)))
+	}, ""},
+	{"keys by what is added up in a loop", func(k key) any {
+		x := random.Uniform(random.FoldIn(k, 100), f32(300), 0, 10).Index(0)
+		_, y := g.Scan(func(c *g.Array, _ g.None) (*g.Array, *g.Array) {
+			c = c.Add(x)
+			return c, draw(random.FoldIn(k, c.Convert(g.Int32)))
+		}, g.Scalar(0), g.None{}, g.Length(5))
+		return y
+	}, ""},
+	{"keys that may be the same", func(k key) any {
+		first, second := random.Split2(k)
+		x, out := random.Normal(first, f32(300)), g.Zeros(f32(3))
+		for i, k := range random.SplitN(second, 8) {
+			chosen := random.FoldIn(k, x.Index(i).Gt(0).Convert(g.Uint32))
+			out = out.Add(draw(chosen)).Add(draw(random.FoldIn(k, 1)))
+		}
+		return out
+	}, ""},
 	{"every distribution", func(k key) any {
 		keys := random.SplitN(k, 12)
 		return []*g.Array{random.Gamma(keys[0], f32(2), 2.), random.Beta(keys[1], f32(2), 2., 3.),
@@ -282,6 +384,9 @@ var keyUses = []struct {
 }
 
 func TestCheckKeys(t *testing.T) {
+	g.RegisterHostFunction("two_words", func([]*g.Array) ([]*g.Array, error) {
+		return []*g.Array{g.Zeros(g.ShapeOf(g.Uint32, 1, 2))}, nil
+	})
 	for _, c := range keyUses {
 		for form, check := range map[string]func() error{
 			"as it is": func() error { return random.CheckKeys(func() { c.f(random.New(5)) }) },
@@ -305,8 +410,8 @@ func TestCheckKeys(t *testing.T) {
 				require.NoError(t, err, "%s, %s", c.name, form)
 				continue
 			}
-			var reuse *random.KeyReuseError
-			require.True(t, errors.As(err, &reuse), "%s, %s: %v", c.name, form, err)
+			reuse, one := err.(*random.KeyReuseError)
+			require.True(t, one, "%s, %s: %v", c.name, form, err)
 			require.ErrorContains(t, err, c.want, "%s, %s", c.name, form)
 			require.Regexp(t, `^reuse_test.go:\d+`, reuse.First.Where)
 			require.Regexp(t, `^reuse_test.go:\d+`, reuse.Second.Where)
@@ -325,7 +430,7 @@ func TestCheckKeysOfPrograms(t *testing.T) {
 			_, first := f(random.New(1))
 			_, second := f(random.New(1))
 			return errors.Join(first, second)
-		}, "random.Normal: it is called twice with the same key"},
+		}, "random.Normal: it gets the key that random.Normal at reuse_test.go:20, called at reuse_test.go"},
 		"a draw and a call": {func(f func(key) (*g.Array, error)) error {
 			k := random.New(1)
 			random.Bits(k, g.Uint8, 3)
@@ -362,6 +467,80 @@ func TestCheckKeysOfPrograms(t *testing.T) {
 	}
 }
 
+// A clone is the same one in all of the check, and another one than its original although its words are read.
+func TestCheckKeysOfClones(t *testing.T) {
+	k := random.New(1)
+	require.NoError(t, random.CheckKeys(func() {
+		clone := random.Clone(k)
+		_, err := g.ToTensor(clone.Data)
+		require.NoError(t, err)
+		draw(k)
+		draw(clone)
+	}))
+	require.ErrorContains(t, random.CheckKeys(func() {
+		clone := random.Clone(k)
+		draw(clone)
+		interpret(t, draw, random.New(2))
+		draw(clone)
+	}), "random.Normal: it gets the key that random.Normal")
+}
+
+func interpret[A any](t *testing.T, f func(A) *g.Array, args A) {
+	p, err := g.Trace("f", f, args)
+	require.NoError(t, err)
+	leaves, _ := g.Flatten(args)
+	_, err = p.Interpret(leaves, nil)
+	require.NoError(t, err)
+}
+
+// Runs of a program are no turns of a loop in it, and may have no arguments.
+func TestCheckKeysOfRuns(t *testing.T) {
+	type in struct {
+		Key   key
+		First *g.Array
+	}
+	loop := func(a in) *g.Array {
+		return g.ForiLoop(0, 2, func(i, c *g.Array) *g.Array {
+			return c.Add(draw(random.FoldIn(a.Key, i.Add(a.First))))
+		}, g.Zeros(f32(3)))
+	}
+	run := func(first int32) { interpret(t, loop, in{random.New(1), g.Of(first)}) }
+	require.NoError(t, random.CheckKeys(func() { run(0); run(2) }))
+	err := random.CheckKeys(func() {
+		p, err := g.Trace("f", loop, in{random.New(1), g.Of(int32(0))})
+		require.NoError(t, err)
+		for first := range int32(2) {
+			_, err = p.Interpret([]*g.Array{random.New(1).Data, g.Of(first)}, nil)
+			require.NoError(t, err)
+		}
+	})
+	require.ErrorContains(t, err, "random.Normal: it is called twice with the same key")
+	require.ErrorContains(t, random.CheckKeys(func() {
+		interpret(t, func(g.None) *g.Array { return draw(random.New(1)) }, g.None{})
+		draw(random.New(1))
+	}), "random.Normal: it gets the key that random.Normal")
+}
+
+// What programs got is freed after they ran. Other memory may come to lie there: what is known of two arrays of large
+// programs is that they are not the same one.
+func TestCheckKeysFreesArguments(t *testing.T) {
+	const lanes = 1 << 16 // keys that are too many to be computed
+	require.NoError(t, random.CheckKeys(func() {
+		var freed []weak.Pointer[g.Array]
+		for i := range uint32(3) {
+			words, err := g.ToTensor(g.Full(g.ShapeOf(g.Uint32, lanes, 2), i))
+			require.NoError(t, err)
+			args := keyed{key{words.Array()}, g.Zeros(f32(3))}
+			interpret(t, func(a keyed) *g.Array { return draw(a.Key.At(0)).Add(a.X) }, args)
+			freed = append(freed, weak.Make(args.Key.Data), weak.Make(args.X))
+		}
+		runtime.GC()
+		for _, f := range freed {
+			require.Nil(t, f.Value())
+		}
+	}))
+}
+
 // An error that leaves the function comes back, also inside of another check.
 func TestCheckKeysOfAFunctionThatFails(t *testing.T) {
 	err := random.CheckKeys(func() {
@@ -369,6 +548,7 @@ func TestCheckKeysOfAFunctionThatFails(t *testing.T) {
 		draw(k)
 		require.ErrorContains(t, random.CheckKeys(func() { g.Map(draw, key{g.Zeros(f32())}) }), "Scan")
 		require.NoError(t, random.CheckKeys(func() { draw(k) }))
+		draw(k)
 	})
-	require.NoError(t, err)
+	require.ErrorContains(t, err, "random.Normal: it gets the key that random.Normal")
 }

@@ -58,6 +58,35 @@ func TestTruncatedNormalFarOut(t *testing.T) {
 	}
 }
 
+// The derivative of each draw by its bound is that of a difference of draws, also where the other bound is infinite.
+func TestGradientOfTruncatedNormal(t *testing.T) {
+	bounds, inf := g.Float64s([]float64{-1, 0, 2, 5.5, 6, 40, 2e4}), math.Inf(1)
+	for name, draw := range map[string]func(b *g.Array) *g.Array{
+		"lower, a Go number above": func(b *g.Array) *g.Array {
+			return random.TruncatedNormal(random.New(3), b.Shape(), b, inf)
+		},
+		"lower": func(b *g.Array) *g.Array {
+			return random.TruncatedNormal(random.New(3), b.Shape(), b, full(b.DType(), inf))
+		},
+		"upper": func(b *g.Array) *g.Array {
+			return random.TruncatedNormal(random.New(3), b.Shape(), full(b.DType(), -inf), b.Neg())
+		},
+		"both": func(b *g.Array) *g.Array {
+			return random.TruncatedNormal(random.New(3), b.Shape(), b, b.Add(.5))
+		},
+	} {
+		const h = 1e-5
+		slope := g.Grad(func(b *g.Array) *g.Array { return draw(b).Sum() })
+		above, below := floats(t, draw(bounds.Add(h))), floats(t, draw(bounds.Sub(h)))
+		for i, x := range floats(t, slope(bounds)) {
+			require.InDelta(t, (above[i]-below[i])/(2*h), x, 1e-4, "%s %d", name, i)
+		}
+		for i, x := range floats(t, slope(bounds.Convert(g.Float32))) {
+			require.InDelta(t, .5, math.Abs(x), .6, "%s %d, float32", name, i)
+		}
+	}
+}
+
 // extreme draws with parameters at the ends of their ranges, on the interpreter as in a compiled program.
 func extremeDraws(k random.Key) map[string]*g.Array {
 	inf := math.Inf(1)
