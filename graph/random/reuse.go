@@ -17,11 +17,11 @@ func Clone(key Key) Key {
 //
 //	err := random.CheckKeys(func() { model.Init(random.New(0)) })
 //
-// A draw consumes its key, and Split, Split2 and SplitN do; FoldIn does not, as in jax.debug_key_reuse. Keys that follow
-// from others and from known numbers are compared by their words: FoldIn(key, 2) is key 2 of Split. What is not known,
-// such as an argument of a traced function, is only equal to itself: FoldIn(key, n) twice is a reuse, and FoldIn(key, m)
-// may be another key. So no reuse is reported that is none for some arguments. Two that are not found are of keys that
-// a loop has made and that are made again in another way, and of rows of more than 32,768 keys.
+// A draw consumes its key, and Split, Split2 and SplitN do; FoldIn does not, as in jax.debug_key_reuse. Keys that
+// follow from others and from known numbers are compared by their words: FoldIn(key, 2) is key 2 of Split. What is not
+// known, such as an argument of a traced function, is only equal to itself: FoldIn(key, n) twice is a reuse, and
+// FoldIn(key, m) may be another key. So no reuse is reported that is none for some arguments. Two that are not found
+// are of keys that a loop has made and that are made again in another way, and of rows of more than 32,768 keys.
 //
 //   - A loop (Scan, Map, While, ForiLoop) takes two turns, whatever its condition says. So a draw with a key from
 //     outside of the loop is found, and a key in the carry that is handed on after it was consumed.
