@@ -210,7 +210,8 @@ func (p *Program) ConsumeKeys(args []*Array) {
 	called.args = args
 	c.last++
 	traced := func(e keyEvent) bool { return e.body == p.keys }
-	c.outside.events = append(slices.DeleteFunc(c.outside.events, traced), keyEvent{body: &called, run: &keyRun{c.last, callers()}})
+	c.outside.events = append(slices.DeleteFunc(c.outside.events, traced),
+		keyEvent{body: &called, run: &keyRun{c.last, callers()}})
 	c.examine() // before the arguments' memory is given away
 }
 
