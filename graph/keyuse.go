@@ -79,22 +79,13 @@ type keyBody struct {
 	events   []keyEvent
 }
 
-// keyEvent is what happens in a body: a use of a key, or another body.
+// keyEvent is what happens in a body: a call that consumes a key, or another body.
 type keyEvent struct {
-	use  *keyUse
-	key  *Array
-	body *keyBody
-	run  *keyRun // of body, if it is a program that is run
+	key   *Array
+	body  *keyBody
+	run   int       // number of the run, if body is a program that is run
+	stack []uintptr // of the call that consumes the key or runs the program, the innermost first
 }
-
-// keyRun is a call of a program.
-type keyRun struct {
-	number int
-	stack  []uintptr
-}
-
-// keyUse is the stack of a call that consumes a key, the innermost first.
-type keyUse struct{ stack []uintptr }
 
 type keyBodyKind int
 
@@ -157,7 +148,7 @@ func ConsumeKey(key *Array) {
 		return
 	}
 	b := c.body()
-	b.events = append(b.events, keyEvent{use: &keyUse{callers()}, key: key})
+	b.events = append(b.events, keyEvent{key: key, stack: callers()})
 }
 
 // callers is the stack of the caller's caller.
@@ -211,7 +202,7 @@ func (p *Program) ConsumeKeys(args []*Array) {
 	c.last++
 	traced := func(e keyEvent) bool { return e.body == p.keys }
 	c.outside.events = append(slices.DeleteFunc(c.outside.events, traced),
-		keyEvent{body: &called, run: &keyRun{c.last, callers()}})
+		keyEvent{body: &called, run: c.last, stack: callers()})
 	c.examine() // before the arguments' memory is given away
 }
 
@@ -227,16 +218,17 @@ type keyReuse struct {
 	loop          string // see KeyReuseError
 }
 
-// keyTurn is one run of a use.
+// keyTurn is one run of a call that consumes a key.
 type keyTurn struct {
-	use  *keyUse
-	path []keyStep // the loops, choices and runs of programs around it, the outermost first
+	stack []uintptr
+	path  []keyStep // the loops, choices and runs of programs around it, the outermost first
 }
 
 // keyStep is a turn of a loop, a branch of a choice or a run of a program.
 type keyStep struct {
-	of   any // *keyBody of a loop, *int of a choice, *keyRun
-	turn int
+	of    any // *keyBody of a loop, *int of a choice, number of a run
+	turn  int
+	stack []uintptr // of the call that runs the program
 }
 
 // outer is the frame of what no traced function does.
@@ -249,7 +241,7 @@ func (c *keyCheck) outer() *keyFrame {
 func (c *keyCheck) examine() {
 	f := c.outer()
 	c.outside.events = slices.DeleteFunc(c.outside.events, func(e keyEvent) bool {
-		done := e.body == nil || e.body.kind != keysInProgram || e.run != nil
+		done := e.body == nil || e.body.kind != keysInProgram || e.run > 0
 		if done {
 			c.found.event(e, f, nil)
 		}
@@ -283,8 +275,8 @@ func (c *keyCheck) errors() error {
 
 // event is one event of a body, whose frame is f.
 func (k *keyFinds) event(e keyEvent, f *keyFrame, path []keyStep) {
-	if e.use != nil {
-		k.consume(keyTurn{e.use, path}, f.value(e.key))
+	if e.key != nil {
+		k.consume(keyTurn{e.stack, path}, f.value(e.key))
 		return
 	}
 	b := e.body
@@ -301,18 +293,14 @@ func (k *keyFinds) event(e keyEvent, f *keyFrame, path []keyStep) {
 	case keysInCall:
 		inside(f.calling(b, 0))
 	case keysInProgram:
-		number := 0
-		if e.run != nil {
-			number = e.run.number
-		}
-		inside(f.calling(b, number), keyStep{e.run, 0})
+		inside(f.calling(b, e.run), keyStep{of: e.run, stack: e.stack})
 	case keysInBranch:
-		inside(f.calling(b, 0), keyStep{b.choice, b.branch})
+		inside(f.calling(b, 0), keyStep{of: b.choice, turn: b.branch})
 	case keysInLanes:
 		inside(f.lane(b))
 	case keysInLoop:
 		for turn := range b.turns {
-			inside(f.turn(b, turn), keyStep{b.next, turn})
+			inside(f.turn(b, turn), keyStep{of: b.next, turn: turn})
 		}
 	}
 }
@@ -375,12 +363,10 @@ func describe(a, b keyTurn) (KeyUse, KeyUse) {
 // read is the function of the library that the user called, and the user's lines: those of the stack, and of the calls
 // of programs around it.
 func (t keyTurn) read() (function string, lines []string) {
-	function, lines = readStack(t.use.stack)
+	function, lines = readStack(t.stack)
 	for _, s := range t.path {
-		if run, is := s.of.(*keyRun); is && run != nil {
-			_, calls := readStack(run.stack)
-			lines = append(lines, calls...)
-		}
+		_, calls := readStack(s.stack)
+		lines = append(lines, calls...)
 	}
 	return function, lines
 }
