@@ -155,13 +155,13 @@ func (s *sums) node(n *Node, inLoop bool) {
 		x = n.Inputs[0]
 	}
 	size := float64(x.Size())
+	s.elements += n.elements()
 	s.grain, s.work = s.grain+(c.FLOPs+c.IntOps)*size, s.work+c.FLOPs+c.IntOps
 	short := func(axis int) bool { r := x.Rank(); return r > 1 && x.Dim(-1) > 1 && x.Dim(-1) <= axis }
 	switch {
 	case n.Op.Name == "dot_general":
 		rows, inner, columns := productSizes(n)
-		work := size * float64(inner)
-		s.elements += work
+		work := n.elements()
 		s.row(work, max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis || short(shortRow))
 		if inLoop {
 			s.looped += work
@@ -172,14 +172,10 @@ func (s *sums) node(n *Node, inLoop bool) {
 	case n.Op.Name == "reduce_window":
 		s.row(size*float64(product(n.Attrs.(windowAttrs).window)), true)
 	case n.Op.Name == "gather":
-		s.elements += size
 		if isFloat(x.DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 && x.Size() >= leastGathered {
 			s.gathered += size
 		}
-	case n.Op.Name == "custom_call":
-		s.elements += size
 	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || elementwise(n):
-		s.elements += size
 		s.row(size, short(shortRow))
 		if inLoop {
 			s.looped += size
@@ -194,6 +190,20 @@ func (s *sums) node(n *Node, inLoop bool) {
 			s.reduction(n.Attrs.(reduceAttrs), x, n.Outs[0])
 		}
 	}
+}
+
+// elements is the number of elements that a node without bodies computes, or reduces; of a product the number of its
+// multiplications. Ops that only move elements have none, but gathers and calls of kernels.
+func (n *Node) elements() float64 {
+	switch {
+	case n.Op.Name == "dot_general":
+		return float64(n.Outs[0].Size() * n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
+	case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
+		return float64(n.Inputs[0].Size())
+	case n.Op.Name == "gather" || n.Op.Name == "custom_call" || elementwise(n):
+		return float64(n.Outs[0].Size())
+	}
+	return 0
 }
 
 // row adds operations, which are in inner loops of few turns or not.

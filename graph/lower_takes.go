@@ -73,8 +73,11 @@ func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
 
 // gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
 func (g *Graph) gatherShare() float64 {
-	taken := 0.
+	taken, all := 0., 0.
 	g.any(func(n *Node) bool {
+		if len(n.Bodies) == 0 && len(n.Outs) > 0 {
+			all += n.elements()
+		}
 		if n.Op.Name == "gather" && n.Outs[0].Size() >= leastTake {
 			if shared, own := takes(n); shared || own {
 				taken += float64(n.Outs[0].Size())
@@ -82,7 +85,5 @@ func (g *Graph) gatherShare() float64 {
 		}
 		return false
 	})
-	var s sums
-	s.graph(g, false)
-	return taken / max(1, s.elements)
+	return taken / max(1, all)
 }
