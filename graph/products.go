@@ -174,17 +174,18 @@ func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	if len(rcond) == 1 {
 		least = rcond[0]
 	}
-	_, s, _ := SVD(a)
-	x := CustomJvp(func(in [2]*Array) *Array {
-		return shortest(in[0], in[1], least)
-	}, func(in, t [2]*Array) (*Array, *Array) { // of x = a⁺ b; see Pinv
-		p, x := Pinv(in[0], least), shortest(in[0], in[1], least)
-		pt, tt := MatrixTranspose(p), MatrixTranspose(t[0])
-		change := Dot(p, Sub(t[1], Dot(t[0], x)))
-		change = Add(change, Dot(p, Dot(pt, Dot(tt, Sub(in[1], Dot(in[0], x))))))
+	type problem struct{ A, B, U, S, VT *Array }
+	u, s, vt := SVD(a)
+	x := CustomJvp(func(in problem) *Array {
+		return shortest(in.U, in.S, in.VT, in.B, least)
+	}, func(in, t problem) (*Array, *Array) { // of x = a⁺ b; see Pinv
+		p, x := Pinv(in.A, least), shortest(in.U, in.S, in.VT, in.B, least)
+		pt, tt := MatrixTranspose(p), MatrixTranspose(t.A)
+		change := Dot(p, Sub(t.B, Dot(t.A, x)))
+		change = Add(change, Dot(p, Dot(pt, Dot(tt, Sub(in.B, Dot(in.A, x))))))
 		far := Dot(tt, Dot(pt, x))
-		return x, Add(change, Sub(far, Dot(p, Dot(in[0], far))))
-	})([2]*Array{a, b})
+		return x, Add(change, Sub(far, Dot(p, Dot(in.A, far))))
+	})(problem{a, b, u, s, vt})
 	return LeastSquares{x, Sum(Square(Sub(b, Dot(a, x))), 0), Sum(Convert(countsOf(s, least), Int32)), s}
 }
 
@@ -193,9 +194,8 @@ func countsOf(s *Array, least float64) *Array {
 	return And(Gt(s, 0), Ge(s, Mul(least, index(s, 0, 0))))
 }
 
-// shortest is the shortest x for which a x is nearest to b.
-func shortest(a, b *Array, least float64) *Array {
-	u, s, vt := SVD(a)
+// shortest is the shortest x for which a x is nearest to b, where a is u s vt.
+func shortest(u, s, vt, b *Array, least float64) *Array {
 	counts := countsOf(s, least)
 	inverse := Select(counts, Reciprocal(Select(counts, s, 1)), 0)
 	y := Dot(MatrixTranspose(u), b)
