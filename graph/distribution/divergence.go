@@ -7,10 +7,10 @@ import (
 	"xlarun/graph/random"
 )
 
-// Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their
-// LogProb. Of Transformed and SquashedNormal it leaves out the last bijectors that p and q have in common, which do not
-// change a divergence, and it takes the density of p at a draw before that is rounded (SampleLogProb). A draw that
-// rounds to where q is impossible, such as 1 of Tanh where q has another bijector, makes it infinite, and NaN if p is a
+// Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their LogProb.
+// The last bijectors that two Transformed or SquashedNormal have in common are left out, since they do not change a
+// divergence. The density of p is that at a draw before it is rounded (SampleLogProb). A draw that rounds to where q
+// is impossible, such as 1 of Tanh where q has another bijector, makes the estimate infinite. It is NaN if p is a
 // Mixture of transformed ones: transform the Mixture.
 func Divergence(key random.Key, p, q Drawable, n int) *graph.Array {
 	dims := graph.EvalShape(func() *graph.Array { return meanDifference(random.New(0), p, q, n) }).Dims()

@@ -106,8 +106,7 @@ func (o *inspectOptions) task(args []string) (*task, error) {
 		return nil, needsPeer(t)
 	}
 	if on := t.on(); o.codegen && (on.Topology != "" || on.Backend != "cpu") {
-		return nil, console.BadInput("--codegen shows how XLA writes a program for this machine's CPU: leave " +
-			"--topology out, and use --backend cpu")
+		return nil, errCodegen
 	}
 	if o.peer && t.on().Topology == "" {
 		return nil, console.BadInput("--peers shows JAX's program for devices that need not be there: add " +

@@ -11,6 +11,9 @@ import (
 	"xlarun/xlabridge"
 )
 
+var errCodegen = console.BadInput("--codegen shows how XLA writes a program for this machine's CPU: leave " +
+	"--topology out, and use --backend cpu")
+
 // codegenDecision is what decided how XLA writes a program for a CPU: facts of the program, and the rules that held.
 type codegenDecision struct {
 	Facts graph.Facts  `json:"facts"`
@@ -20,8 +23,7 @@ type codegenDecision struct {
 func codegenOf(x *xlabridge.Compiled) (*codegenDecision, error) {
 	rules, ok := x.Policy()
 	if !ok {
-		return nil, console.BadInput("--codegen shows how XLA writes a program for a CPU, and %s was not compiled for "+
-			"one: use --backend cpu", x.Program.Name)
+		return nil, errCodegen
 	}
 	return &codegenDecision{x.Lowered.Facts, rules}, nil
 }

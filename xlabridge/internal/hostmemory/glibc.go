@@ -3,8 +3,8 @@
 // and processor time and peak memory were measured (smallest of 3, in turn, two busy cores of an AMD EPYC).
 package hostmemory
 
-// Without the settings of this file, and so without the pool and the return of memory, tournament takes 2.08 ms for
-// 0.71, pairwise 31.3 for 18.0, and the peak of softmax is 333 MB for 148, that of ppo on Breakout 206 for 129.
+// Without the settings of this file there is no pool and no return of memory either. Tournament then takes 2.08 ms for
+// 0.71, and pairwise 31.3 for 18.0. The peak of softmax is 333 MB for 148, and that of ppo on Breakout 206 for 129.
 
 /*
 #cgo CFLAGS: -O3 -g0 -Wall
