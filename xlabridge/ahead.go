@@ -25,7 +25,7 @@ type ahead struct {
 // compileAhead compiles a program for the topology, or finds it in the cache.
 func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executable, error) {
 	start := time.Now()
-	r.info.Cache, r.info.Reason = CacheOff, r.noStore
+	r.info.Cache, r.info.Reason = cache.Off, r.noStore
 	devices := make([]int, replicas)
 	for i := range devices {
 		devices[i] = i
@@ -46,11 +46,11 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 			err, r.store = errors.New("the entry was compiled on the device, and stays"), nil
 		}
 		if err == nil {
-			r.info.Cache, r.info.Reason, r.info.Stored, r.info.Bytes = CacheHit, "", true, len(payload)
+			r.info.Cache, r.info.Reason, r.info.Stored, r.info.Bytes = cache.Hit, "", true, len(payload)
 			r.info.Seconds = time.Since(start).Seconds()
 			return c.newAhead(e, r, nil)
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+		r.info.Cache, r.info.Reason = cache.Miss, err.Error()
 		if r.store != nil {
 			r.info.Reason += r.similarEntry(c.lib, c.platformKey(), err)
 			r.unusable(key, err)

@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err := o.Distributed.check(o); err != nil {
 		return nil, fmt.Errorf("backend %s: %w", o.Backend, err)
 	}
-	limit, err := cacheLimit()
+	limit, err := cache.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (c *Client) openStore(o Options, limit int64) {
 	dir := o.CacheDir
 	if dir == "" {
 		var err error
-		if dir, err = DefaultCacheDir(); err != nil {
+		if dir, err = cache.DefaultDir(); err != nil {
 			c.noStore = err.Error()
 			c.tell("compiled programs are not kept: " + c.noStore)
 			return

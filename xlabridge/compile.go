@@ -64,7 +64,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	replicas := max(1, o.Replicas)
 	if inside.Observe != nil {
 		options := fmt.Sprint(replicas, r.overrides)
-		defer func() { inside.Observe(name, stablehlo, options, r.info.Cache != CacheHit) }()
+		defer func() { inside.Observe(name, stablehlo, options, r.info.Cache != cache.Hit) }()
 	}
 	if c.topology != nil {
 		return c.compileAhead(r, []byte(stablehlo), replicas)
@@ -79,7 +79,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 	}
 	r.info.Seconds = time.Since(start).Seconds()
 	c.tell(r.info.Trouble)
-	if r.info.Cache != CacheHit {
+	if r.info.Cache != cache.Hit {
 		if c.lib.cpuTable != nil {
 			hostmemory.ReturnLater(c.lib.cpuTable)
 		}
@@ -112,7 +112,7 @@ func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, 
 	if err != nil {
 		return nil, err
 	}
-	r.info.Cache, r.info.Reason = CacheOff, r.noStore
+	r.info.Cache, r.info.Reason = cache.Off, r.noStore
 	omitted := "" // the options that are left out, and why
 	for {
 		options := append(base[:len(base):len(base)], r.serialized()...)
@@ -206,12 +206,12 @@ func (c *Client) lookUp(r *request, code []byte, format string, base []byte, rep
 	key := r.key(c.lib, code, format, base, platform)
 	program, err := c.fromCache(r, key, replicas)
 	if err != nil {
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()+r.similarEntry(c.lib, platform, err)
+		r.info.Cache, r.info.Reason = cache.Miss, err.Error()+r.similarEntry(c.lib, platform, err)
 		r.keepFusions = errors.Is(err, errNotLoaded)
 		r.unusable(key, err)
 		return key, nil
 	}
-	r.info.Cache, r.info.Stored = CacheHit, true
+	r.info.Cache, r.info.Stored = cache.Hit, true
 	return key, program
 }
 

@@ -28,7 +28,7 @@ func TestCompileCache(t *testing.T) {
 	dir := t.TempDir()
 	first := openAlone(t, Options{CacheDir: dir})
 	e := compile(t, first, axpyText, CompileOptions{})
-	require.Equal(t, CacheMiss, e.Info().Cache)
+	require.Equal(t, cache.Miss, e.Info().Cache)
 	require.Equal(t, "not in the cache yet", e.Info().Reason)
 	require.Positive(t, e.Info().Bytes)
 	require.Positive(t, e.Info().Seconds)
@@ -46,7 +46,7 @@ func TestCompileCache(t *testing.T) {
 	// Another client with more devices finds the same program.
 	second := openAlone(t, Options{CacheDir: dir, Devices: 2})
 	again := compile(t, second, axpyText, CompileOptions{})
-	require.Equal(t, CacheHit, again.Info().Cache, again.Info().Reason)
+	require.Equal(t, cache.Hit, again.Info().Cache, again.Info().Reason)
 	require.Empty(t, again.Info().Reason)
 	require.Equal(t, e.Info().Key, again.Info().Key)
 	require.Equal(t, e.Info().Bytes, again.Info().Bytes)
@@ -59,23 +59,23 @@ func TestCompileCache(t *testing.T) {
 	} {
 		other, err := second.CompileText(name, axpyText, o)
 		require.NoError(t, err)
-		require.Equal(t, CacheMiss, other.Info().Cache, name)
+		require.Equal(t, cache.Miss, other.Info().Cache, name)
 		require.NotEqual(t, e.Info().Key, other.Info().Key, name)
 	}
 	t.Setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
 	other := compile(t, second, axpyText, CompileOptions{})
-	require.Equal(t, CacheMiss, other.Info().Cache, "XLA's own flags count")
+	require.Equal(t, cache.Miss, other.Info().Cache, "XLA's own flags count")
 }
 
 func TestCompileWithoutCache(t *testing.T) {
 	c := openAlone(t, Options{NoCache: true})
 	e := compile(t, c, axpyText, CompileOptions{})
-	require.Equal(t, CompileInfo{Cache: CacheOff, Reason: "turned off", Seconds: e.Info().Seconds}, e.Info())
+	require.Equal(t, CompileInfo{Cache: cache.Off, Reason: "turned off", Seconds: e.Info().Seconds}, e.Info())
 	runAxpy(t, c, e)
 
 	c = openAlone(t, Options{})
 	e = compile(t, c, axpyText, CompileOptions{NoCache: true})
-	require.Equal(t, CacheOff, e.Info().Cache)
+	require.Equal(t, cache.Off, e.Info().Cache)
 	require.Equal(t, "turned off for this program", e.Info().Reason)
 	entries, err := c.Cache().List()
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestCompileUnwritableCache(t *testing.T) {
 	}})
 	for range 2 {
 		e := compile(t, c, axpyText, CompileOptions{})
-		require.Equal(t, CacheMiss, e.Info().Cache)
+		require.Equal(t, cache.Miss, e.Info().Cache)
 		require.Contains(t, e.Info().Reason, "not stored")
 		require.False(t, e.Info().Stored)
 		runAxpy(t, c, e)
@@ -148,14 +148,14 @@ func TestCompileDamagedCache(t *testing.T) {
 			tc.damage(t, c.Cache(), files[0])
 
 			e := compile(t, c, axpyText, CompileOptions{})
-			require.Equal(t, CacheMiss, e.Info().Cache)
+			require.Equal(t, cache.Miss, e.Info().Cache)
 			require.Contains(t, e.Info().Reason, tc.reason)
 			require.Contains(t, e.Info().Trouble, tc.reason)
 			require.True(t, e.Info().Stored, "it is repaired")
 			require.Equal(t, []string{e.Info().Trouble}, warnings)
 			runAxpy(t, c, e)
 			e = compile(t, c, axpyText, CompileOptions{})
-			require.Equal(t, CacheHit, e.Info().Cache, e.Info().Reason)
+			require.Equal(t, cache.Hit, e.Info().Cache, e.Info().Reason)
 			runAxpy(t, c, e)
 		})
 	}
@@ -258,12 +258,12 @@ func TestCompileConcurrently(t *testing.T) {
 	require.Len(t, entries, 1)
 	require.Empty(t, entries[0].Defect)
 	c := openAlone(t, Options{CacheDir: dir})
-	require.Equal(t, CacheHit, compile(t, c, axpyText, CompileOptions{}).Info().Cache)
+	require.Equal(t, cache.Hit, compile(t, c, axpyText, CompileOptions{}).Info().Cache)
 }
 
 func TestInspect(t *testing.T) {
 	c := openAlone(t, Options{})
-	got, err := c.Inspect("axpy", axpyText, CompileOptions{})
+	got, err := c.inspect("axpy", axpyText, c.defaultOptions(CompileOptions{}), CompileOptions{})
 	require.NoError(t, err)
 	require.Contains(t, got.Before, "HloModule axpy")
 	require.Contains(t, got.After, "fusion")
@@ -272,7 +272,7 @@ func TestInspect(t *testing.T) {
 	entries, err := c.Cache().List()
 	require.NoError(t, err)
 	require.Empty(t, entries)
-	_, err = c.Inspect("junk", "junk", CompileOptions{})
+	_, err = c.inspect("junk", "junk", c.defaultOptions(CompileOptions{}), CompileOptions{})
 	require.ErrorContains(t, err, "xlabridge: compile junk:")
 }
 
@@ -286,18 +286,18 @@ func TestCacheLimit(t *testing.T) {
 		{5, "0", "wants a size", 0}, {6, "much", "wants a size", 0}, {7, "-1", "wants a size", 0},
 		{8, "NaN", "wants a size", 0},
 	} {
-		t.Setenv(EnvCacheMax, tc.value)
-		got, err := cacheLimit()
+		t.Setenv(cache.EnvMax, tc.value)
+		got, err := cache.Limit()
 		if tc.fail != "" {
 			require.ErrorContains(t, err, tc.fail, tc.number)
 			_, err = Open(t.Context(), Options{})
-			require.ErrorContains(t, err, EnvCacheMax, tc.number)
+			require.ErrorContains(t, err, cache.EnvMax, tc.number)
 			continue
 		}
 		require.NoError(t, err, tc.number)
 		require.Equal(t, tc.want, got, tc.number)
 	}
-	t.Setenv(EnvCacheMax, "1")
+	t.Setenv(cache.EnvMax, "1")
 	c := openAlone(t, Options{})
 	for i := range 3 {
 		compile(t, c, strings.Replace(axpyText, "@axpy", fmt.Sprint("@axpy", i), 1), CompileOptions{})

@@ -1,15 +1,8 @@
 package xlabridge
 
-// Values of CompileInfo.Cache.
-const (
-	CacheHit  = "hit"  // loaded from the cache
-	CacheMiss = "miss" // compiled, and stored unless Reason says why not
-	CacheOff  = "off"  // compiled; there is no cache
-)
-
 // CompileInfo describes how a program was compiled or loaded.
 type CompileInfo struct {
-	// Cache is CacheHit, CacheMiss or CacheOff.
+	// Cache is cache.Hit, cache.Miss or cache.Off.
 	Cache string `json:"cache"`
 	// Reason says why it is not a hit, why it was not stored, and which default options the plugin did not accept. Of a
 	// hit, it says whether the program was compiled without its device.

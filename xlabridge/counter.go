@@ -15,9 +15,9 @@ type Counter struct {
 	once   sync.Once
 }
 
-// NoCounter is a number for graph.Counted with which nothing is counted. Counters beyond the last one of the process
+// noCounter is a number for graph.Counted with which nothing is counted. Counters beyond the last one of the process
 // have this number, and stay 0.
-const NoCounter int32 = -1
+const noCounter int32 = -1
 
 // counterNumbers are the numbers that no counter has: those given back, and from next on those never taken.
 var counterNumbers = struct {
@@ -28,7 +28,7 @@ var counterNumbers = struct {
 
 // NewCounter returns a counter at 0. Close gives it back.
 func NewCounter() *Counter {
-	c := &Counter{number: NoCounter}
+	c := &Counter{number: noCounter}
 	n := &counterNumbers
 	n.Lock()
 	defer n.Unlock()
@@ -43,8 +43,13 @@ func NewCounter() *Counter {
 }
 
 // Input returns the counter's number, i32[], for graph.Counted. It should be an input of the program: a constant would
-// change the key of the compiled program in the cache.
-func (c *Counter) Input() *graph.Array { return graph.Of(c.number) }
+// change the key of the compiled program in the cache. With a nil counter's nothing is counted.
+func (c *Counter) Input() *graph.Array {
+	if c == nil {
+		return graph.Of(noCounter)
+	}
+	return graph.Of(c.number)
+}
 
 // Value returns how often programs have passed.
 func (c *Counter) Value() int64 { return kernels.Counted(c.number) - c.start }
@@ -52,7 +57,7 @@ func (c *Counter) Value() int64 { return kernels.Counted(c.number) - c.start }
 // Close gives the counter back, when no program that has it runs any more.
 func (c *Counter) Close() {
 	c.once.Do(func() {
-		if c.number == NoCounter {
+		if c.number == noCounter {
 			return
 		}
 		n := &counterNumbers

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/cache"
 )
 
 func TestExecute(t *testing.T) {
@@ -43,7 +45,7 @@ func TestExecuteOnDevice(t *testing.T) {
 
 func TestReplicasGather(t *testing.T) {
 	c := openAlone(t, Options{Devices: 2})
-	for _, cached := range []string{CacheMiss, CacheHit} {
+	for _, cached := range []string{cache.Miss, cache.Hit} {
 		e, err := c.CompileText("gather", gatherText, CompileOptions{Replicas: 2})
 		require.NoError(t, err)
 		require.Equal(t, cached, e.Info().Cache, e.Info().Reason)

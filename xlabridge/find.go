@@ -30,7 +30,7 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 
 // Preload loads an installed plugin in the background. A later Open uses it, or waits until it is loaded. Preload
 // installs nothing, and leaves errors to Open.
-func Preload(o Options) {
+func (o Options) Preload() {
 	o.Offline = true
 	go func() {
 		found, err := findPlugin(context.Background(), o)

@@ -103,7 +103,7 @@ func (c *Client) Target() graph.Target {
 	case c.Platform() == "rocm":
 		return graph.TargetCUDA // XLA has one compiler for GPUs, and nothing that is lowered for them is NVIDIA's
 	}
-	t := graph.Target{Platform: c.Platform(), BF16: c.BF16Method() != MethodNone, Int8: c.Int8Method() != MethodNone}
+	t := graph.Target{Platform: c.Platform(), BF16: c.BF16Method() != "", Int8: c.Int8Method() != ""}
 	if c.HasKernels() {
 		t.Kernels = graph.WithKernels
 	}

@@ -15,6 +15,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
+	"xlarun/xlabridge/cache"
 )
 
 type array = graph.Array
@@ -298,7 +299,7 @@ func TestExtraOptions(t *testing.T) {
 	for _, extra := range []string{olderEmitters, "", "xla_cpu_optimize_for_size"} {
 		e, err := c.CompileText("axpy", axpyText, CompileOptions{XLA: map[string]any{extraOptions: extra}})
 		require.NoError(t, err)
-		require.Equal(t, CacheMiss, e.Info().Cache, "options are part of the key")
+		require.Equal(t, cache.Miss, e.Info().Cache, "options are part of the key")
 		runAxpy(t, c, e)
 		sizes[e.Info().Bytes] = true
 		require.NoError(t, e.Close())
@@ -328,31 +329,31 @@ func TestOptionsThatThePluginDoesNotAccept(t *testing.T) {
 
 	// 1: the compiler's own options cannot be learned: compiled without the extra ones, and stored so.
 	info := run(with(wanted), CompileOptions{})
-	require.Equal(t, CacheMiss, info.Cache)
+	require.Equal(t, cache.Miss, info.Cache)
 	require.Contains(t, info.Reason, "compiled without "+olderEmitters+": not now")
 	plain := info.Key
 	info = run(own, CompileOptions{})
-	require.Equal(t, CacheHit, info.Cache)
+	require.Equal(t, cache.Hit, info.Cache)
 	require.Equal(t, plain, info.Key)
 
 	// 2: the failure is not kept, and a program compiled without the options has another key.
 	c.lib.options.fail = nil
 	info = run(with(wanted), CompileOptions{})
-	require.Equal(t, CacheMiss, info.Cache)
+	require.Equal(t, cache.Miss, info.Cache)
 	require.NotContains(t, info.Reason, "without")
 	require.NotEqual(t, plain, info.Key)
-	require.Equal(t, CacheHit, run(with(wanted), CompileOptions{}).Cache)
+	require.Equal(t, cache.Hit, run(with(wanted), CompileOptions{}).Cache)
 
 	// 3: an option of our own that the plugin does not know, and one whose value it does not take.
 	info = run(with(map[string]any{"xla_nonsense": true, "xla_cpu_prefer_vector_width": "wide"}), CompileOptions{})
 	require.Equal(t, plain, info.Key, "the key has the options that were taken")
-	require.Equal(t, CacheHit, info.Cache)
+	require.Equal(t, cache.Hit, info.Cache)
 	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width:")
 	require.Contains(t, info.Reason, "compiled without xla_nonsense:")
 
 	// 28.221: without a cache, too, the reason names the options that are left out, once.
 	info = run(with(map[string]any{"xla_nonsense": true}), CompileOptions{NoCache: true})
-	require.Equal(t, CacheOff, info.Cache)
+	require.Equal(t, cache.Off, info.Cache)
 	require.Equal(t, 1, strings.Count(info.Reason, "compiled without xla_nonsense"), info.Reason)
 
 	// 4: the caller's is an error, and so is a program that is wrong with options that are right.

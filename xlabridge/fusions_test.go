@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/hlo"
 )
 
@@ -34,7 +35,7 @@ func TestEntriesWithoutFusions(t *testing.T) {
 		}},
 	}
 	want := make([][]float64, len(cases))
-	for i, state := range []string{CacheMiss, CacheHit} {
+	for i, state := range []string{cache.Miss, cache.Hit} {
 		c := open(t, Options{CacheDir: dir})
 		p, err := graph.Trace("fusions", func(x *array) (out []*array) {
 			for _, s := range cases {

@@ -9,8 +9,8 @@ import (
 	"xlarun/xlabridge/hlo"
 )
 
-// Inspection holds the texts that XLA's compiler writes about a program.
-type Inspection struct {
+// inspection holds the texts that XLA's compiler writes about a program.
+type inspection struct {
 	// Before and After are the program as HLO text before and after the compiler's passes.
 	Before string
 	After  string
@@ -18,21 +18,16 @@ type Inspection struct {
 	Memory string
 }
 
-// Inspect compiles the module without the cache and returns the compiler's texts.
-func (c *Client) Inspect(name, stablehlo string, o CompileOptions) (Inspection, error) {
-	return c.inspect(name, stablehlo, c.defaultOptions(o), o)
-}
-
-func (c *Client) inspect(name, stablehlo string, defaults map[string]any, o CompileOptions) (Inspection, error) {
+func (c *Client) inspect(name, stablehlo string, defaults map[string]any, o CompileOptions) (inspection, error) {
 	dir, err := os.MkdirTemp("", "xlarun-inspect-*")
 	if err != nil {
-		return Inspection{}, fmt.Errorf("xlabridge: inspect %s: %w", name, err)
+		return inspection{}, fmt.Errorf("xlabridge: inspect %s: %w", name, err)
 	}
 	defer os.RemoveAll(dir)
 	if err := c.dump(name, stablehlo, defaults, o, dir); err != nil {
-		return Inspection{}, err
+		return inspection{}, err
 	}
-	var found Inspection
+	var found inspection
 	for _, want := range []struct {
 		pattern string
 		text    *string
@@ -54,7 +49,7 @@ func (c *Client) inspect(name, stablehlo string, defaults map[string]any, o Comp
 			*want.text += string(text)
 		}
 		if err != nil {
-			return Inspection{}, fmt.Errorf("xlabridge: inspect %s: %w", name, err)
+			return inspection{}, fmt.Errorf("xlabridge: inspect %s: %w", name, err)
 		}
 	}
 	return found, nil

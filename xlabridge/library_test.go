@@ -120,11 +120,11 @@ func TestOpenTwice(t *testing.T) {
 // A plugin that is loaded ahead is the one that Open finds; what fails ahead is said by Open.
 func TestLoadedAhead(t *testing.T) {
 	c := open(t, Options{})
-	Preload(Options{Backend: "cpu", PluginPath: c.PluginPath()})
+	Options{Backend: "cpu", PluginPath: c.PluginPath()}.Preload()
 	require.Same(t, c.lib, open(t, Options{PluginPath: c.PluginPath()}).lib)
 	bad := cc(t, "int nothing;", "-shared", "-fPIC")
 	for _, path := range []string{bad, filepath.Join(t.TempDir(), "absent.so")} {
-		Preload(Options{Backend: "cpu", PluginPath: path})
+		Options{Backend: "cpu", PluginPath: path}.Preload()
 		_, err := Open(t.Context(), Options{PluginPath: path})
 		require.ErrorContains(t, err, path)
 	}

@@ -35,7 +35,7 @@ type Options struct {
 	Renew bool
 	// Compiled, if not nil, is called with each program that Client.Compile has compiled or loaded.
 	Compiled func(*Compiled)
-	// CacheDir is the folder of compiled programs; "" means DefaultCacheDir(). XLARUN_CACHE_MAX limits its size.
+	// CacheDir is the folder of compiled programs; "" means cache.DefaultDir(). XLARUN_CACHE_MAX limits its size.
 	CacheDir string
 	// NoCache compiles every program and stores none.
 	NoCache bool

@@ -41,27 +41,23 @@ func readSwitches(list string) (s kernelSwitches, err error) {
 	return s, nil
 }
 
-// Values of Client.BF16Method and Client.Int8Method.
-const (
-	MethodNone = "none"        // as the compiler does it: after conversion to float32, or to int32
-	BF16AVX512 = "avx512_bf16" // instructions for vectors of bfloat16
-	Int8AVX512 = "avx512_vnni" // instructions for vectors of int8
-	MethodAMX  = "amx"         // instructions for tiles of matrices
-)
+const amx = "amx" // instructions for tiles of matrices
 
-// BF16Method returns how programs on this client multiply matrices of bfloat16.
+// BF16Method returns how programs on this client multiply matrices of bfloat16: by the kernel for
+// "avx512_bf16" or "amx", or "" as the compiler does it, after conversion to float32.
 func (c *Client) BF16Method() string { return c.method(kernels.BF16, c.switches.noBF16) }
 
-// Int8Method returns how programs on this client multiply matrices of int8 whose product is int32.
+// Int8Method returns how programs on this client multiply matrices of int8 whose product is int32: by the
+// kernel for "avx512_vnni" or "amx", or "" as the compiler does it, after conversion to int32.
 func (c *Client) Int8Method() string { return c.method(kernels.Int8, c.switches.noInt8) }
 
 func (c *Client) method(t kernels.Narrow, off bool) string {
 	sets := kernels.NarrowSets(t)
 	if c.switches.noAMX {
-		sets = slices.DeleteFunc(sets, func(name string) bool { return name == MethodAMX })
+		sets = slices.DeleteFunc(sets, func(name string) bool { return name == amx })
 	}
 	if !c.HasKernels() || off || len(sets) < 2 {
-		return MethodNone
+		return ""
 	}
 	return sets[len(sets)-1]
 }
@@ -73,8 +69,8 @@ func switchesOfProcess() (kernelSwitches, error) {
 		return s, err
 	}
 	for _, t := range []kernels.Narrow{kernels.BF16, kernels.Int8} {
-		if amx := slices.Index(kernels.NarrowSets(t), MethodAMX); amx > 0 {
-			kernels.UseNarrowSet(t, amx-1)
+		if i := slices.Index(kernels.NarrowSets(t), amx); i > 0 {
+			kernels.UseNarrowSet(t, i-1)
 		}
 	}
 	return s, nil

@@ -74,8 +74,8 @@ func TestTopology(t *testing.T) {
 				_, err = x.Executable.Execute(nil, nil)
 				require.ErrorContains(t, err, "did not run", "29.27")
 			}
-			require.Equal(t, CacheMiss, infos[0].Cache)
-			require.Equal(t, CacheHit, infos[1].Cache, "29.28 %s", infos[1].Reason)
+			require.Equal(t, cache.Miss, infos[0].Cache)
+			require.Equal(t, cache.Hit, infos[1].Cache, "29.28 %s", infos[1].Reason)
 			require.Equal(t, infos[0].Bytes, infos[1].Bytes)
 			entries, err := c.Cache().List()
 			require.NoError(t, err)
@@ -135,10 +135,10 @@ func TestDamagedEntryOfATopology(t *testing.T) {
 	bytes[len(bytes)-1] ^= 1
 	require.NoError(t, os.WriteFile(file, bytes, 0o600))
 	second := compile()
-	require.Equal(t, CacheMiss, second.Cache)
+	require.Equal(t, cache.Miss, second.Cache)
 	require.Len(t, warned, 1, "29.361")
 	require.Contains(t, warned[0], "program least was compiled anew: its entry ", "29.361")
-	require.Equal(t, CacheHit, compile().Cache)
+	require.Equal(t, cache.Hit, compile().Cache)
 	require.Len(t, warned, 1)
 }
 
@@ -156,20 +156,20 @@ func TestCompiledAhead(t *testing.T) {
 	meta.Ahead = []byte(`{"outputs":2}`)
 	require.NoError(t, c.Cache().Put(key, meta, payload))
 	hit := run(c)
-	require.Equal(t, []string{CacheHit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
+	require.Equal(t, []string{cache.Hit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
 
 	looking := openAlone(t, Options{CacheDir: dir, PlansOnly: true})
-	require.Equal(t, CacheOff, run(looking).Cache, "29.345 a program is compiled anew")
+	require.Equal(t, cache.Off, run(looking).Cache, "29.345 a program is compiled anew")
 	require.NotNil(t, looking.Cache(), "29.346 and the store of plans is there")
 
 	var warned []string
 	renewing := openAlone(t, Options{CacheDir: dir, Renew: true, Warn: func(s string) { warned = append(warned, s) }})
 	miss := run(renewing)
-	require.Equal(t, []string{CacheMiss, errRenewed.Error()}, []string{miss.Cache, miss.Reason}, "29.37")
+	require.Equal(t, []string{cache.Miss, errRenewed.Error()}, []string{miss.Cache, miss.Reason}, "29.37")
 	require.True(t, miss.Stored)
 	require.Empty(t, warned, "nothing is wrong")
 	again := run(renewing)
-	require.Equal(t, []string{CacheHit, ""}, []string{again.Cache, again.Reason}, "29.38 it has replaced the other")
+	require.Equal(t, []string{cache.Hit, ""}, []string{again.Cache, again.Reason}, "29.38 it has replaced the other")
 }
 
 // A miss of an accelerator says what the same program is there for.

@@ -51,7 +51,7 @@ const extraOptions = "xla_backend_extra_options"
 func Open(context.Context, Options) (*Client, error) { return nil, errWithoutC }
 
 // Preload does nothing.
-func Preload(Options) {}
+func (Options) Preload() {}
 
 // RegisterKernel does nothing: kernels are for plugins.
 func RegisterKernel(string, unsafe.Pointer) {}

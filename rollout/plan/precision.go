@@ -20,7 +20,7 @@ func Precision(b xlabridge.Backend, terms float64) string {
 	if MachineOf(b, 1).Accelerator {
 		return "bf16"
 	}
-	if c, ok := b.(interface{ BF16Method() string }); ok && c.BF16Method() != xlabridge.MethodNone &&
+	if c, ok := b.(interface{ BF16Method() string }); ok && c.BF16Method() != "" &&
 		terms >= leastTerms {
 		return "bf16"
 	}

@@ -118,10 +118,10 @@ func TestPrecisionByBackend(t *testing.T) {
 		on           xlabridge.Backend
 		want         string
 	}{
-		{"28.116 short products", "mlp:16", withMethod{b, xlabridge.BF16AVX512}, "f32"},
-		{"28.117 long products", wide, withMethod{b, xlabridge.BF16AVX512}, "bf16"},
-		{"28.118 tiles", wide, withMethod{b, xlabridge.MethodAMX}, "bf16"},
-		{"28.119 no instructions", wide, withMethod{b, xlabridge.MethodNone}, "f32"},
+		{"28.116 short products", "mlp:16", withMethod{b, "avx512_bf16"}, "f32"},
+		{"28.117 long products", wide, withMethod{b, "avx512_bf16"}, "bf16"},
+		{"28.118 tiles", wide, withMethod{b, "amx"}, "bf16"},
+		{"28.119 no instructions", wide, withMethod{b, ""}, "f32"},
 		{"28.120 the interpreter", wide, &xlabridge.Reference{}, "f32"},
 		{"28.121 an accelerator", "mlp:16", asTPU{b}, "bf16"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 // Profile says what was compiled, with which plan, and where both came from.
@@ -84,7 +85,7 @@ type Program struct {
 
 // ProgramOf describes a compiled program.
 func ProgramOf(x *xlabridge.Compiled) Program {
-	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: xlabridge.CacheOff}
+	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: cache.Off}
 	if x.Executable != nil {
 		info := x.Executable.Info()
 		c.CompileSeconds, c.Cache, c.Reason, c.Stored, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Stored,
@@ -104,7 +105,7 @@ func (p *Profile) Account(c Program) {
 	p.Programs = append(p.Programs, c)
 	p.TraceSeconds += c.TraceSeconds
 	p.CompileSeconds += c.CompileSeconds
-	if c.Cache != xlabridge.CacheHit {
+	if c.Cache != cache.Hit {
 		p.Cache = c.Cache
 	}
 	if p.CacheReason == "" {

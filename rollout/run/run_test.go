@@ -13,6 +13,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 func TestRegister(t *testing.T) {
@@ -319,14 +320,14 @@ func TestLoopWantsNamesApart(t *testing.T) {
 func TestProfile(t *testing.T) {
 	var p Profile
 	require.Nil(t, p.Fact("x"))
-	for _, c := range []Program{{Name: "one", TraceSeconds: 1, CompileSeconds: 2, Cache: xlabridge.CacheHit, Bytes: 10,
+	for _, c := range []Program{{Name: "one", TraceSeconds: 1, CompileSeconds: 2, Cache: cache.Hit, Bytes: 10,
 		MemoryBytes: 7},
-		{Name: "two", TraceSeconds: 1, CompileSeconds: 3, Cache: xlabridge.CacheMiss, Reason: "none is stored",
+		{Name: "two", TraceSeconds: 1, CompileSeconds: 3, Cache: cache.Miss, Reason: "none is stored",
 			Bytes: 5, MemoryBytes: 9},
-		{Name: "three", Cache: xlabridge.CacheHit, Reason: "later", MemoryBytes: 1}} {
+		{Name: "three", Cache: cache.Hit, Reason: "later", MemoryBytes: 1}} {
 		p.Account(c)
 	}
-	require.Equal(t, xlabridge.CacheMiss, p.Cache, "one that is not a hit")
+	require.Equal(t, cache.Miss, p.Cache, "one that is not a hit")
 	require.Equal(t, "none is stored", p.CacheReason, "the first")
 	require.EqualValues(t, 9, p.PeakMemoryBytes, "of the largest")
 	require.Equal(t, 15, p.Bytes())

@@ -17,6 +17,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 // tiny is a config whose programs compile fast.
@@ -189,7 +190,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	require.Equal(t, choice.Plan, p.Plan)
 	for _, x := range p.Programs {
 		measured := x.Name == "sparse_members" || x.Name == "sparse_index" || x.Name == "sparse_train"
-		require.Equal(t, measured, x.Cache == xlabridge.CacheHit, x.Name)
+		require.Equal(t, measured, x.Cache == cache.Hit, x.Name)
 		require.Positive(t, x.Bytes, x.Name)
 	}
 	_, given := profile(one, "auto", p.Plan)

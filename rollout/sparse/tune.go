@@ -116,7 +116,7 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 		defer xlabridge.Free(p.indexes)
 	}
 	in.Turn, in.Data = graph.Of(int32(steps)), batches
-	in.Counter = graph.Of(xlabridge.NoCounter) // it may run beside the run, which counts for itself
+	in.Counter = (*xlabridge.Counter)(nil).Input() // it may run beside the run, which counts for itself
 	best, err := plan.Fastest(tuneTime, over, func() (float64, error) {
 		from := time.Now()
 		stats, err := p.learn(r.train, in)

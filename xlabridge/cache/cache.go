@@ -110,6 +110,13 @@ func (c *Cache) Plans() *Cache {
 // Dir returns the cache's folder.
 func (c *Cache) Dir() string { return c.dir }
 
+// How a program came from a cache, in the line of a report.
+const (
+	Hit  = "hit"  // loaded from the cache
+	Miss = "miss" // compiled, and stored unless a reason says why not
+	Off  = "off"  // compiled; there is no cache
+)
+
 // DefaultLimit is the default limit of a cache of programs and its plans, in bytes.
 const DefaultLimit = 2_000_000_000
 

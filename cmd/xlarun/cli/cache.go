@@ -12,7 +12,6 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/internal/quantity"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
@@ -27,7 +26,7 @@ func cacheCommand(a *App) *cobra.Command {
 
 // openCache opens the cache of programs. Plans are in a folder beside it.
 func openCache() (*cache.Cache, error) {
-	dir, err := xlabridge.DefaultCacheDir()
+	dir, err := cache.DefaultDir()
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +195,7 @@ func cachePruneCommand(a *App) *cobra.Command {
 		Use: "prune", Short: "Remove the programs and plans used longest ago until the rest fits", Args: noArgs,
 		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a " +
 			"program is stored, the same " +
-			"is done with " + xlabridge.EnvCacheMax + ", a size such as 500M or none, by default 2G.",
+			"is done with " + cache.EnvMax + ", a size such as 500M or none, by default 2G.",
 		RunE: func(*cobra.Command, []string) error {
 			bytes, err := cache.ParseSize(limit)
 			if err != nil {

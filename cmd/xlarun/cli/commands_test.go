@@ -17,7 +17,6 @@ import (
 
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
@@ -225,7 +224,7 @@ func TestCacheCommands(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("cache", "list"), "%s", b.err)
 	require.Contains(t, b.out.String(), "0 programs, 0 B, in ")
 
-	dir := must(xlabridge.DefaultCacheDir())
+	dir := must(cache.DefaultDir())
 	c := cache.New(dir)
 	for _, name := range []string{"one", "two"} {
 		require.NoError(t, c.Put(cache.NewKey([]byte(name)), cache.Metadata{Name: name, Purpose: "evolve " + name,

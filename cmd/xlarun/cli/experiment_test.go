@@ -148,7 +148,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	coldCache(t)
 	work := t.TempDir()
 	halves(t, filepath.Join(work, "set"))
-	entries := func() int { return len(must(cache.New(must(xlabridge.DefaultCacheDir())).List())) }
+	entries := func() int { return len(must(cache.New(must(cache.DefaultDir())).List())) }
 	little := strings.Fields("sparse --hidden 3 --devices 1 --pop 1 --steps 5 --batch 2 --mutate-every 2 --method " +
 		"masked --data " + filepath.Join(work, "set"))
 	require.EqualValues(t, 0, onCPU.Result(t, append([]string{"warmup"}, little...)...)["hits"])

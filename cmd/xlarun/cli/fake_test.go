@@ -25,6 +25,7 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 func init() {
@@ -141,8 +142,8 @@ func (r *fakeRun) Restore(s run.Snapshot) error {
 
 func (r *fakeRun) Profile() run.Profile {
 	p := run.Profile{Choice: plan.Choice{Plan: "2 devices, tiles of 8", Source: plan.Present}, TraceSeconds: .01,
-		CompileSeconds: .2, Cache: xlabridge.CacheHit, Devices: 2,
-		Programs: []run.Program{{Name: "drift", Cache: xlabridge.CacheHit, Bytes: 12345}}, Facts: []run.Fact{
+		CompileSeconds: .2, Cache: cache.Hit, Devices: 2,
+		Programs: []run.Program{{Name: "drift", Cache: cache.Hit, Bytes: 12345}}, Facts: []run.Fact{
 			{Name: "wind", Value: "west"}}, Chosen: map[string]any{"unroll": 4}}
 	if r.config.Tune == plan.TuneOff {
 		p.Source = plan.Static

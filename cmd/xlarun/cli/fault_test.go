@@ -25,6 +25,7 @@ import (
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/runfolder/disktest"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 // counting is a kind of run that only counts, as often and as fast as a test wants. It is not registered: the command
@@ -53,7 +54,7 @@ func (c *counting) Last() int64                              { return int64(c.St
 func (c *counting) Board() []run.Row                         { return nil }
 func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }
 func (c *counting) Profile() run.Profile {
-	return run.Profile{Devices: 1, Cache: xlabridge.CacheOff}
+	return run.Profile{Devices: 1, Cache: cache.Off}
 }
 func (c *counting) Close() error                 { return nil }
 func (c *counting) Restore(s run.Snapshot) error { c.at = s.Step; return nil }

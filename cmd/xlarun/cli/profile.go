@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -112,7 +113,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	defer func() { _ = b.Close() }()
 	r.Kind, r.Backend, r.OpenSeconds = p.Name, b.Backend(), time.Since(start).Seconds()
 	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
-		r.BF16Method, r.Int8Method = c.BF16Method(), c.Int8Method()
+		r.BF16Method, r.Int8Method = cmp.Or(c.BF16Method(), "none"), cmp.Or(c.Int8Method(), "none")
 	}
 	x, err := p.startAlone(b)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"xlarun/internal/hardware"
 	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 )
 
 // peakMemory returns the peak memory of the device if it is known, else of the process.
@@ -47,7 +48,7 @@ func (p *profiler) print(json bool) error {
 	}
 	row("trace", e.TraceSeconds, "")
 	compile := "compile"
-	if e.Cache == xlabridge.CacheHit {
+	if e.Cache == cache.Hit {
 		compile = "load from the cache"
 	}
 	row(compile, e.CompileSeconds, "cache "+e.Cache)

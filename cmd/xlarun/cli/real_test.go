@@ -13,7 +13,6 @@ import (
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/internal/long"
 	"xlarun/rollout/plan"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
@@ -50,7 +49,7 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), file)
 	}
-	entries, err := cache.New(must(xlabridge.DefaultCacheDir())).List()
+	entries, err := cache.New(must(cache.DefaultDir())).List()
 	require.NoError(t, err)
 	i := slices.IndexFunc(entries, func(e cache.Entry) bool {
 		return e.Meta.Purpose == "evolve CartPole-v1, 8 x linear, openes, 5 steps"

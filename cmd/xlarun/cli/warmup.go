@@ -303,7 +303,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		t.Choice.Reason = profile.Choice.Reason
 	}
 	for _, p := range profile.Programs {
-		if p.Cache != xlabridge.CacheHit && !p.Stored { // the next start would compile it again
+		if p.Cache != cache.Hit && !p.Stored { // the next start would compile it again
 			t.err = fmt.Errorf("program %s is not kept (%s)", p.Name, p.Reason)
 			return
 		}
@@ -342,7 +342,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 		if x.topology != "" {
 			target, update = x.topology, "-"
 		}
-		if x.Cache == xlabridge.CacheHit {
+		if x.Cache == cache.Hit {
 			hits++
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds),
@@ -361,7 +361,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 		}
 	}
 	if target != "" {
-		dir, err := xlabridge.DefaultCacheDir()
+		dir, err := cache.DefaultDir()
 		if err != nil {
 			return nil, err
 		}
@@ -378,7 +378,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 // printNotes says why a program that seems to be in the cache was compiled, and which devices of a topology have no
 // work.
 func (t *warmupTask) printNotes(out io.Writer) {
-	if t.Cache == xlabridge.CacheMiss && t.Reason != "" && t.Reason != cache.ErrAbsent.Error() {
+	if t.Cache == cache.Miss && t.Reason != "" && t.Reason != cache.ErrAbsent.Error() {
 		fmt.Fprintf(out, "%s was compiled: %s\n", t.Program, t.Reason)
 	}
 	if on, err := topology.Parse(t.topology); err == nil && t.Devices > 0 && t.Devices < on.Devices {

@@ -145,7 +145,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 // while they load.
 func Preload(o BackendFlags) {
 	if o.Backend == "cpu" {
-		xlabridge.Preload(xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin})
+		xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin}.Preload()
 	}
 }
 
