@@ -158,13 +158,14 @@ func linesOf(texts map[string][]byte) map[string][2]int {
 	return lines
 }
 
-// wordsOf counts the words of documents for users, for those who change the code, and of those that a test writes.
+// wordsOf counts the words of documents for users, for those who change the code, and of those that a test or a
+// command writes.
 func wordsOf(documents map[string]string) map[string]int {
 	words := map[string]int{}
 	for name, text := range documents {
 		of := "developers"
 		switch {
-		case strings.HasPrefix(name, "docs/reference/") || name == "docs/from-jax.md":
+		case referencePages[name] != nil || name == "docs/reference/from-jax.md" || name == "docs/reference/bbob.md":
 			of = "reference"
 		case name == "README.md" || strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, "docs/notes/") ||
 			strings.HasPrefix(name, "examples/") || strings.HasPrefix(name, "python/"):

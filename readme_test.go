@@ -28,16 +28,16 @@ func TestReadmeExample(t *testing.T) {
 	requireOutput(t, string(readme))
 }
 
-// TestSpikingExample runs the Go program of docs/spiking.md.
+// TestSpikingExample runs the Go program of docs/explanation/spiking.md.
 func TestSpikingExample(t *testing.T) {
-	page, err := os.ReadFile("docs/spiking.md")
+	page, err := os.ReadFile("docs/explanation/spiking.md")
 	require.NoError(t, err)
 	requireOutput(t, string(page))
 }
 
-// TestExtendingExample runs the Go program of docs/extending.md with the command that stands below it, made short.
+// TestExtendingExample runs the Go program of docs/how-to/extend.md with the command that stands below it, made short.
 func TestExtendingExample(t *testing.T) {
-	page, err := os.ReadFile("docs/extending.md")
+	page, err := os.ReadFile("docs/how-to/extend.md")
 	require.NoError(t, err)
 	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```sh\ngo run \\. (.*?)\n```").FindSubmatch(page)
 	require.NotNil(t, m, "the page has a block of go, followed by the command that runs it")

@@ -20,7 +20,7 @@
 //
 // A function made of other ops is tested by sample calls in composed_test.go, by vectors from JAX
 // (third_party/oracles/jax_functions.py), and by a line in the table of fromjax_test.go, from which
-// docs/from-jax.md is written.
+// docs/reference/from-jax.md is written.
 //
 // Functions look their op up by name, op("add"), because rules call functions and functions call ops. Go refuses to
 // initialise variables in a circle.

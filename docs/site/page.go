@@ -19,8 +19,8 @@ import (
 
 // Page is a document.
 type Page struct {
-	Source   string    // path in the repository: docs/ppo.md
-	File     string    // path in the site: docs/ppo.html
+	Source   string    // path in the repository: docs/explanation/ppo.md
+	File     string    // path in the site: docs/explanation/ppo.html
 	Title    string    // its first heading
 	Body     string    // HTML
 	Sections []Section // what the search looks through

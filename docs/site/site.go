@@ -33,15 +33,11 @@ var groups = []struct {
 	title    string
 	patterns []string
 }{
-	{"Begin", []string{"README.md", "docs/install.md", "docs/tutorial/*.md", "docs/coming-from.md", "docs/questions.md",
-		"docs/notebooks.md", "examples/README.md"}},
-	{"Runs", []string{"docs/runs.md", "docs/ppo.md", "docs/pqn.md", "docs/selfplay.md", "docs/search.md",
-		"docs/sparse.md", "docs/qd.md", "docs/genomes.md", "docs/spiking.md", "docs/members.md"}},
-	{"Several machines", []string{"docs/study*.md", "docs/islands.md", "docs/machines.md", "docs/accelerators.md"}},
-	{"The library", []string{"docs/from-jax.md", "docs/jax.md", "docs/gomlx.md", "docs/gymnasium.md",
-		"docs/extending.md", "WORKSPACE.md"}},
+	{"Learn", []string{"README.md", "docs/tutorial/*.md", "examples/README.md"}},
+	{"How to", []string{"docs/how-to/*.md"}},
 	{"Reference", []string{"docs/reference/*.md"}},
-	{"More", []string{"docs/*.md"}},
+	{"Explanation", []string{"docs/explanation/*.md"}},
+	{"The code", []string{"WORKSPACE.md"}},
 	{"Measured", []string{"docs/notes/*.md"}},
 }
 

@@ -100,7 +100,7 @@ func TestSearch(t *testing.T) {
 		return files
 	}
 	require.True(t, slices.ContainsFunc(find("normalised OBSERVATIONS"), func(file string) bool {
-		return file == "docs/runs.html#normalised-observations"
+		return file == "docs/how-to/runs.html#normalised-observations"
 	}))
 	require.Equal(t, "docs/tutorial/4-strategy.html#tutorial-4-a-strategy", find("tutorial strategy")[0])
 	require.Empty(t, find("  "))
