@@ -99,8 +99,8 @@ func TestSearch(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(v.String()), &files))
 		return files
 	}
-	require.True(t, slices.ContainsFunc(find("normalised OBSERVATIONS"), func(file string) bool {
-		return file == "docs/how-to/runs.html#normalised-observations"
+	require.True(t, slices.ContainsFunc(find("normalized OBSERVATIONS"), func(file string) bool {
+		return file == "docs/how-to/runs.html#normalized-observations"
 	}))
 	require.Equal(t, "docs/tutorial/4-strategy.html#tutorial-4-a-strategy", find("tutorial strategy")[0])
 	require.Empty(t, find("  "))
