@@ -63,7 +63,7 @@ func TestTutorial(t *testing.T) {
 		require.NoError(t, err)
 		files.Write(text)
 	}
-	pages, err := filepath.Glob("docs/tutorial/*.md")
+	pages, err := filepath.Glob("docs/tutorial/[0-9]-*.md")
 	require.NoError(t, err)
 	require.Len(t, pages, 5)
 	for i, name := range pages {

@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge/topology"
 )
 
-// reached are the kernels and the temporary bytes that rows have come down to: as docs/how-to/accelerators.md has them,
+// reached are the kernels and the temporary bytes that rows have come down to: as docs/notes/accelerators.md has them,
 // bytes rounded up. A change that needs more of them is seen here.
 var reached = []struct {
 	row, target string
