@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -203,6 +205,7 @@ const inputNote = "A setting with † is an input of the compiled program: anoth
 var referencePages = map[string]func(t *testing.T) string{
 	"docs/reference/commands.md":     commandsPage,
 	"docs/reference/environments.md": environmentsPage,
+	"docs/reference/packages.md":     packagesPage,
 	"docs/reference/policies.md":     policiesPage,
 	"docs/reference/qd.md":           qdPage,
 	"docs/reference/strategies.md":   strategiesPage,
@@ -219,6 +222,46 @@ func TestReference(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, page, string(got), "run `go test . -run Reference -update`")
 	}
+}
+
+// publicPackages are those whose signatures the reference lists, with types whose methods it lists too.
+var publicPackages = []struct{ folder, what, withMethods string }{
+	{"graph", "arrays, tracing and transforms", "Array"},
+	{"graph/random", "keys and draws, as in jax.random", ""},
+	{"graph/nn", "layers without a batch axis", ""},
+	{"graph/optim", "optimizers, as in Optax", ""},
+	{"xlabridge", "clients, compiling and running", "Client"},
+	{"envs", "environments and their registry", ""},
+	{"rollout/policy", "networks that act, and their registry", ""},
+	{"rollout/evolve/strategy", "strategies and their registry", ""},
+	{"rollout/run", "the contract of an algorithm", ""},
+}
+
+func packagesPage(t *testing.T) string {
+	doc := func(args ...string) string {
+		out, err := exec.Command("go", append([]string{"doc"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	var b strings.Builder
+	b.WriteString("# Packages\n" + generated + `
+Signatures of the public packages, from ` + "`go doc -short`" + `. ` + "`go doc xlarun/graph.VMap`" + ` prints the
+comment of a symbol. A name with "..." has more in its group.
+`)
+	for _, p := range publicPackages {
+		fmt.Fprintf(&b, "\n## xlarun/%s\n\nPackage %s: %s.\n\n```go\n%s", p.folder, path.Base(p.folder), p.what,
+			doc("-short", "./"+p.folder))
+		if p.withMethods != "" {
+			b.WriteString("\n// Methods of " + p.withMethods + "\n")
+			for line := range strings.Lines(doc("./" + p.folder + "." + p.withMethods)) {
+				if strings.HasPrefix(line, "func (") {
+					b.WriteString(line)
+				}
+			}
+		}
+		b.WriteString("```\n")
+	}
+	return b.String()
 }
 
 func strategiesPage(t *testing.T) string {
