@@ -64,7 +64,7 @@ func againstLong() string {
 	}
 	line := "  and"
 	for _, name := range againstWorkloads {
-		if len(line)+len(name) > 116 {
+		if len(line)+len(name) > 98 { // the help breaks lines at 100
 			fmt.Fprintln(&s, line)
 			line = "     "
 		}

@@ -81,7 +81,7 @@ func bbobCommand(h *host) *cobra.Command {
 			"Strategies: " + strings.Join(bbobNames(), ", "),
 		Example: "  xlarun bench bbob --peers --out docs/reference/bbob.md\n" +
 			"  xlarun bench bbob cmaes --dims 10 --populations 32",
-		Args:    cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = bbobNames()
