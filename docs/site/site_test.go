@@ -22,13 +22,15 @@ func TestLinksOfTheSite(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(s.Pages), 40)
 	folder := t.TempDir()
-	require.NoError(t, s.Write(folder))
+	require.NoError(t, s.Write(folder, ""))
 	link := regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 	checked := 0
 	for _, p := range s.Pages {
 		text, err := os.ReadFile(filepath.Join(folder, p.File))
 		require.NoError(t, err)
-		require.NotContains(t, string(text), `.md"`, "%s links to a document that is no page", p.File)
+		shown := strings.ReplaceAll(string(text), `<link rel="alternate" type="text/markdown" href="`+
+			strings.Repeat("../", strings.Count(p.File, "/"))+p.Source+`">`, "")
+		require.NotContains(t, shown, `.md"`, "%s links to a document that is no page", p.File)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			to, anchor, _ := strings.Cut(html.UnescapeString(m[1]), "#")
 			if strings.Contains(to, ":") {
@@ -47,6 +49,36 @@ func TestLinksOfTheSite(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 2000)
+}
+
+// What search engines and assistants read: descriptions, addresses, documents as they are, and all of them as one text.
+func TestForSearchEnginesAndAssistants(t *testing.T) {
+	s, err := Read(os.DirFS("../.."))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, s.Write(folder, "https://example.org/xlarun/"))
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	for _, p := range s.Groups[1].Pages { // how-to
+		page := read(p.File)
+		require.Contains(t, page, `<link rel="canonical" href="https://example.org/xlarun/`+p.File+`">`)
+		require.Regexp(t, `<meta name="description" content="\S[^"]{20,}">`, page)
+		require.LessOrEqual(t, len(p.About), aboutLength+len(" …"), p.Source)
+		require.Contains(t, read("sitemap.xml"), "<loc>https://example.org/xlarun/"+p.File+"</loc>")
+		require.Equal(t, read(p.Source), string(p.Markdown))
+		require.Contains(t, read("llms-full.txt"), string(p.Markdown))
+	}
+	require.NotContains(t, read("llms-full.txt"), "<!-- docs/notes/")
+	link := regexp.MustCompile(`\]\(([^)#]*)`)
+	links := link.FindAllStringSubmatch(read("llms.txt"), -1)
+	require.Greater(t, len(links), 20)
+	for _, m := range links {
+		_, err := os.Stat(filepath.Join(folder, m[1]))
+		require.NoError(t, err, "llms.txt links to %s", m[1])
+	}
 }
 
 func TestPage(t *testing.T) {
@@ -75,7 +107,7 @@ func TestPage(t *testing.T) {
 
 	_, err = Read(fstest.MapFS{})
 	require.ErrorContains(t, err, "run it in the root of a checkout")
-	_, err = Read(fstest.MapFS{"README.md": {Data: []byte("[x](missing.png)")}})
+	_, err = Read(fstest.MapFS{"README.md": {Data: []byte("[x](missing.png)")}, "llms.txt": {}})
 	require.ErrorContains(t, err, "README.md links to open missing.png")
 }
 
@@ -84,7 +116,7 @@ func TestSearch(t *testing.T) {
 	s, err := Read(os.DirFS("../.."))
 	require.NoError(t, err)
 	folder := t.TempDir()
-	require.NoError(t, s.Write(folder))
+	require.NoError(t, s.Write(folder, ""))
 	vm := goja.New()
 	for _, name := range []string{"index.js", "search.js"} {
 		script, err := os.ReadFile(filepath.Join(folder, name))
