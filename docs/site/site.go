@@ -36,7 +36,7 @@ var groups = []struct {
 	users    bool
 	patterns []string
 }{
-	{"Learn", true, []string{"README.md", "docs/tutorial/*.md", "examples/README.md"}},
+	{"Learn", true, []string{"README.md", "docs/tutorial/first-run.md", "docs/tutorial/*.md", "examples/README.md"}},
 	{"How to", true, []string{"docs/how-to/*.md"}},
 	{"Reference", true, []string{"docs/reference/*.md"}},
 	{"Explanation", true, []string{"docs/explanation/*.md"}},
