@@ -107,7 +107,7 @@ var policies = []described{
 
 var valueHeads = []described{
 	{"plain", "one output is the value; the loss is half the squared error, clipped as in PPO", ""},
-	{"popart", "one output, normalised by running moments of the returns (van Hasselt et al., 2016)", ""},
+	{"popart", "one output, normalized by running moments of the returns (van Hasselt et al., 2016)", ""},
 	{"twohot", "a distribution over bins of the symmetric logarithm of returns (Hafner et al., 2023)", ""},
 }
 
@@ -277,7 +277,7 @@ func strategiesPage(t *testing.T) string {
   fail. evosax's follow the order of equal members.
 - ´eggroll´ is not in evosax.
 
-evosax minimises, xlarun maximises. [bbob.md](bbob.md) compares both on 24 functions and names what is left out.
+evosax minimizes, xlarun maximizes. [bbob.md](bbob.md) compares both on 24 functions and names what is left out.
 
 n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of
 float32, or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one
@@ -456,7 +456,7 @@ func measuresOf(t *testing.T, ids []string) string {
 	b.WriteString(ticks(`
 ## Descriptors and objectives
 
-´xlarun qd´ puts members into an archive by the descriptor of their behaviour, whose numbers lie within bounds, or by
+´xlarun qd´ puts members into an archive by the descriptor of their behavior, whose numbers lie within bounds, or by
 several objectives ([qd.md](../explanation/qd.md)). An environment that is not listed has neither.
 ´--descriptor observations´ describes members in any environment whose observation is a Box. ´--objectives´ names some
 of the objectives. ´return´, the mean return, is one of them in every environment.
