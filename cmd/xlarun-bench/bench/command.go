@@ -27,6 +27,7 @@ type flags struct {
 	limit   time.Duration
 	tune    string
 	json    bool
+	record  string
 	worker  bool
 	// date and size belong to the suite neuro.
 	date, size string
@@ -43,6 +44,7 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 		f.StringVar(&o.size, "size", "", "members, hidden layers and steps of classic control, as 614x40,40x271")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
+	f.StringVar(&o.record, "record", "", "write the rows into this file of figures, such as docs/figures.toml")
 	f.BoolVar(&o.worker, "worker", false, "run one workload as often as stdin says")
 	_ = f.MarkHidden("worker")
 }
@@ -141,9 +143,10 @@ func rootCommand(h *host) *cobra.Command {
 	var o flags
 	var a againstFlags
 	cmd := &cobra.Command{
-		Use: "bench [SUITE] [NAME...]", Short: "Time named workloads, beside what others need for them",
+		Use: "bench [SUITE] [NAME...]", Short: "Benchmark named workloads, optionally against other libraries",
 		Long: long.String(),
-		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n  xlarun bench ppo --peers\n" +
+		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n" +
+			"  xlarun bench ppo --peers --record docs/figures.toml\n" +
 			"  xlarun bench --against main levels ppo --check",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
