@@ -200,34 +200,36 @@ func Strip(document string) string {
 	return tables.ReplaceAllString(marked.ReplaceAllString(document, ""), "")
 }
 
-// column is a column of a table. It is left out where all of its cells are empty.
+// column is a column of a table. It is left out where all of its cells are empty. One that is shared is a sentence below
+// the table where all of its cells are equal.
 type column struct {
-	head string
-	cell func(Figure) string
+	head   string
+	shared bool
+	cell   func(Figure) string
 }
 
 var columns = []column{
-	{"workload", func(r Figure) string {
+	{"workload", false, func(r Figure) string {
 		_, name, _ := strings.Cut(r.ID, "/")
 		return "`" + name + "`"
 	}},
-	{"what", func(r Figure) string { return r.What }},
-	{"ours", func(r Figure) string { return seconds(r.Ours) }},
-	{"rate", func(r Figure) string { return rate(r.Rate, r.Unit) }},
-	{"memory", func(r Figure) string { return size(r.Bytes) }},
-	{"other", func(r Figure) string { return seconds(r.Other) }},
-	{"its memory", func(r Figure) string { return size(r.OtherBytes) }},
-	{"against", func(r Figure) string { return r.Against }},
-	{"ratio, wall", func(r Figure) string { return Ratio(r.Ratio) }},
-	{"ratio, CPU", func(r Figure) string { return Ratio(r.RatioCPU) }},
-	{"ratio, compile", func(r Figure) string { return Ratio(r.RatioCompile) }},
-	{"machine", func(r Figure) string { return r.Machine }},
-	{"commit", func(r Figure) string { return "`" + r.Commit + "`" }},
+	{"what", false, func(r Figure) string { return r.What }},
+	{"ours", false, func(r Figure) string { return seconds(r.Ours) }},
+	{"rate", false, func(r Figure) string { return rate(r.Rate, r.Unit) }},
+	{"memory", false, func(r Figure) string { return size(r.Bytes) }},
+	{"other", false, func(r Figure) string { return seconds(r.Other) }},
+	{"its memory", false, func(r Figure) string { return size(r.OtherBytes) }},
+	{"against", true, func(r Figure) string { return r.Against }},
+	{"ratio, wall", false, func(r Figure) string { return Ratio(r.Ratio) }},
+	{"ratio, CPU", false, func(r Figure) string { return Ratio(r.RatioCPU) }},
+	{"ratio, compile", false, func(r Figure) string { return Ratio(r.RatioCompile) }},
+	{"machine", true, func(r Figure) string { return r.Machine }},
+	{"commit", true, func(r Figure) string { return "`" + r.Commit + "`" }},
 }
 
-// table returns the table of a suite's rows, or of "machines".
+// table returns the table of a suite's rows, or of all "computers".
 func (f File) table(suite string) (string, error) {
-	if suite == "machines" {
+	if suite == "computers" {
 		lines := [][]string{{"machine", "processor", "cores", "what else ran"}}
 		for _, m := range f.Machines {
 			lines = append(lines, []string{m.Name, m.Processor, strconv.Itoa(m.Cores), m.Load})
@@ -243,10 +245,17 @@ func (f File) table(suite string) (string, error) {
 	if len(rows) == 0 {
 		return "", fmt.Errorf("there are no figures of the suite %q", suite)
 	}
-	lines := make([][]string, len(rows)+1)
+	lines, all := make([][]string, len(rows)+1), []string{}
 	for _, c := range columns {
-		filled := slices.ContainsFunc(rows, func(r Figure) bool { return c.cell(r) != "" })
-		if !filled {
+		first, same, filled := c.cell(rows[0]), true, false
+		for _, r := range rows {
+			same, filled = same && c.cell(r) == first, filled || c.cell(r) != ""
+		}
+		switch {
+		case !filled:
+			continue
+		case same && c.shared && len(rows) > 1:
+			all = append(all, c.head+" "+first)
 			continue
 		}
 		lines[0] = append(lines[0], c.head)
@@ -254,19 +263,24 @@ func (f File) table(suite string) (string, error) {
 			lines[i+1] = append(lines[i+1], c.cell(r))
 		}
 	}
-	return "\n" + markdown(lines) + summary(rows) + "\n", nil
+	text := "\n" + markdown(lines)
+	if len(all) > 0 {
+		text += "\nAll rows: " + strings.Join(all, ", ") + ".\n"
+	}
+	return text + summary(rows) + "\n", nil
 }
 
-// summary is a sentence on the ratios of ten rows and more.
-func summary(rows []Figure) string {
-	const least = 10
-	var parts []string
+// summary has the geometric means of ratios, of twenty rows and more.
+func summary(rows []Figure) (text string) {
+	const least = 20
 	for _, of := range []struct {
 		name  string
 		ratio func(Figure) float64
-	}{{"wall time", func(r Figure) float64 { return r.Ratio }},
+	}{
+		{"wall time", func(r Figure) float64 { return r.Ratio }},
 		{"CPU time", func(r Figure) float64 { return r.RatioCPU }},
-		{"the time to compile", func(r Figure) float64 { return r.RatioCompile }}} {
+		{"the time to compile", func(r Figure) float64 { return r.RatioCompile }},
+	} {
 		sum, n, below := 0., 0, 0
 		for _, r := range rows {
 			if x := of.ratio(r); x > 0 {
@@ -277,13 +291,13 @@ func summary(rows []Figure) string {
 			}
 		}
 		if n >= least {
-			parts = append(parts, fmt.Sprintf("%s %.2f, %d of %d below 1", of.name, math.Exp(sum/float64(n)), below, n))
+			text += fmt.Sprintf("- of %s: %.2f; %d of %d are below 1\n", of.name, math.Exp(sum/float64(n)), below, n)
 		}
 	}
-	if len(parts) == 0 {
+	if text == "" {
 		return ""
 	}
-	return "\nGeometric means of the ratios: " + strings.Join(parts, "; ") + ".\n"
+	return "\nGeometric means of the ratios:\n\n" + text
 }
 
 // markdown returns a table of lines, the first of which is its head.
