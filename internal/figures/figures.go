@@ -225,6 +225,7 @@ var columns = []column{
 	{"ratio, compile", false, func(r Figure) string { return Ratio(r.RatioCompile) }},
 	{"machine", true, func(r Figure) string { return r.Machine }},
 	{"commit", true, func(r Figure) string { return "`" + r.Commit + "`" }},
+	{"note", false, func(r Figure) string { return r.Note }},
 }
 
 // table returns the table of a suite's rows, or of all "computers".
