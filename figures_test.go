@@ -161,8 +161,8 @@ func TestPagesHaveNoFiguresOfTheirOwn(t *testing.T) {
 		var faults []string
 		for line := range strings.SplitSeq(text, "\n") {
 			for _, m := range quantity.FindAllString(line, -1) {
-				faults = append(faults, fmt.Sprintf("%s has %q in %q: put it between the markers of a row of %s, or move "+
-					"it to docs/notes", name, m, line, figuresFile))
+				faults = append(faults, fmt.Sprintf("%s has %q in %q: put it between the markers of a row of %s, or "+
+					"move it to docs/notes", name, m, line, figuresFile))
 			}
 			for _, m := range diary.FindAllString(line, -1) {
 				faults = append(faults, fmt.Sprintf("%s has %q in %q: say what is, or move it to docs/notes", name, m,

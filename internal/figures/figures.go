@@ -200,8 +200,8 @@ func Strip(document string) string {
 	return tables.ReplaceAllString(marked.ReplaceAllString(document, ""), "")
 }
 
-// column is a column of a table. It is left out where all of its cells are empty. One that is shared is a sentence below
-// the table where all of its cells are equal.
+// column is a column of a table. It is left out where all of its cells are empty. One that is shared becomes a sentence
+// below the table where all of its cells are equal.
 type column struct {
 	head   string
 	shared bool
