@@ -108,14 +108,24 @@ All rows: machine m, commit `+"`0123abcd`"+`.
 <!-- /figures -->
 `, filled)
 
+	f.Put(figures.Figure{ID: "b/one"})
+	f.Put(figures.Figure{ID: "a/three"})
+	f.Put(figures.Figure{ID: "a/one", What: "again"})
+	var ids []string
+	for _, r := range f.Figures {
+		ids = append(ids, r.ID)
+	}
+	require.Equal(t, []string{"a/one", "a/two", "a/three", "b/one"}, ids, "rows of a suite are together")
+	require.Equal(t, "again", f.Figures[0].What)
+
 	for text, want := range map[string]string{
-		"a <!-- fig a/three ours -->1<!-- /fig -->":      `there is no figure "a/three"`,
-		"a <!-- fig a/one speed -->1<!-- /fig -->":       `has no field "speed"`,
-		"a <!-- fig a/one ratio_cpu -->1<!-- /fig -->":   "has no value of ratio_cpu",
+		"a <!-- fig a/four ours -->1<!-- /fig -->":       `there is no figure "a/four"`,
+		"a <!-- fig a/two speed -->1<!-- /fig -->":       `has no field "speed"`,
+		"a <!-- fig a/two memory -->1<!-- /fig -->":      "has no value of memory",
 		"a <!-- fig a/one ours -->1":                     "is not closed",
 		"a <!-- fig a/one -->1<!-- /fig -->":             "is not closed",
 		"<!-- fig a/one ours -->1<!-- /fig --> at first": "begins a line",
-		"<!-- figures b -->\n<!-- /figures -->\n":        `no figures of the suite "b"`,
+		"<!-- figures c -->\n<!-- /figures -->\n":        `no figures of the suite "c"`,
 		"<!-- figures a -->\n| a |\n":                    "is not closed",
 	} {
 		_, err := f.Fill(text)

@@ -103,13 +103,20 @@ func (f File) Write(path string) error {
 	return os.WriteFile(path, slices.Concat(head, text), 0o644)
 }
 
-// Put adds a row in the place of the row with its id, or at the end.
+// Put adds a row in the place of the row with its id, or after the rows of its suite.
 func (f *File) Put(row Figure) {
-	if i := slices.IndexFunc(f.Figures, func(x Figure) bool { return x.ID == row.ID }); i >= 0 {
-		f.Figures[i] = row
-		return
+	suite, _, _ := strings.Cut(row.ID, "/")
+	after := len(f.Figures)
+	for i, x := range f.Figures {
+		if x.ID == row.ID {
+			f.Figures[i] = row
+			return
+		}
+		if strings.HasPrefix(x.ID, suite+"/") {
+			after = i + 1
+		}
 	}
-	f.Figures = append(f.Figures, row)
+	f.Figures = slices.Insert(f.Figures, after, row)
 }
 
 // Find returns the row with an id.

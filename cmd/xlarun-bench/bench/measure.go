@@ -266,6 +266,11 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 	}
 	commit := ""
 	if b.flags.record != "" {
+		for _, w := range workloads {
+			if len(w.Peers) > 0 && !b.flags.peers {
+				return console.BadInput("--record got %s without --peers: its row would have no ratio", w.Name)
+			}
+		}
 		if commit, err = commitOf(b.flags.record); err != nil {
 			return err
 		}

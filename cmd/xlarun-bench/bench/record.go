@@ -38,17 +38,27 @@ func record(path, suite, commit string, repeats int, all []row) error {
 		if r.Failed != "" {
 			continue
 		}
-		x := figures.Figure{ID: suite + "/" + r.Name, What: r.What, Ours: r.Ours, OursCPU: r.Processor,
-			RatioCPU: r.ProcessorRatio, RatioCompile: r.CompileRatio, Rate: r.Rate, Unit: r.Unit, Bytes: r.PeakBytes,
-			OtherBytes: r.PeerPeakBytes, Commit: commit, Machine: f.Machines[i].Name, Repeats: repeats, Load: load(),
-			Date: toml.LocalDate{Year: year, Month: int(month), Day: day}}
+		x := figures.Figure{ID: suite + "/" + r.Name, What: r.What, Ours: digits(r.Ours),
+			OursCPU: digits(r.Processor), RatioCPU: digits(r.ProcessorRatio), RatioCompile: digits(r.CompileRatio),
+			Rate: digits(r.Rate), Bytes: r.PeakBytes, OtherBytes: r.PeerPeakBytes, Commit: commit,
+			Date: toml.LocalDate{Year: year, Month: int(month), Day: day}, Machine: f.Machines[i].Name,
+			Repeats: repeats, Load: load()}
 		if r.Peer != nil {
-			x.Other, x.Ratio, x.OtherCPU = *r.PeerSeconds, *r.Ratio, r.PeerProcessor
+			x.Other, x.Ratio, x.OtherCPU = digits(*r.PeerSeconds), digits(*r.Ratio), digits(r.PeerProcessor)
 			x.Against = withVersion(*r.Peer)
+		}
+		if r.Rate > 0 {
+			x.Unit = r.Unit
 		}
 		f.Put(x)
 	}
 	return f.Write(path)
+}
+
+// digits rounds a number to four digits.
+func digits(x float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return rounded
 }
 
 // commitOf returns the commit of the checkout that a file is in. Sources that differ from it are an error, since the

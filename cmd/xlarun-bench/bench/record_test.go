@@ -21,6 +21,8 @@ func TestRecord(t *testing.T) {
 	args := []string{"--peers", "--peers-python", python, "--repeats", "2", "--record", "figures.toml"}
 	require.Equal(t, console.StatusUsage, b.do(args...))
 	require.Contains(t, b.err.String(), "which is in no checkout of git")
+	require.Equal(t, console.StatusUsage, b.do("--record", "figures.toml"))
+	require.Contains(t, b.err.String(), "--record got one without --peers")
 
 	git := func(args ...string) {
 		t.Helper()
