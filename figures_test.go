@@ -123,6 +123,7 @@ All rows: machine m, commit `+"`0123abcd`"+`.
 		"a <!-- fig a/two speed -->1<!-- /fig -->":       `has no field "speed"`,
 		"a <!-- fig a/two memory -->1<!-- /fig -->":      "has no value of memory",
 		"a <!-- fig a/one ours -->1":                     "is not closed",
+		"a <!-- fig\na/one ours -->1<!-- /fig -->":       "is not closed",
 		"a <!-- fig a/one -->1<!-- /fig -->":             "is not closed",
 		"<!-- fig a/one ours -->1<!-- /fig --> at first": "begins a line",
 		"<!-- figures c -->\n<!-- /figures -->\n":        `no figures of the suite "c"`,

@@ -167,7 +167,7 @@ func (r Figure) Text(field string) (text string, err error) {
 var (
 	marked  = regexp.MustCompile(`<!-- fig (\S+) (\S+) -->(?s:.*?)<!-- /fig -->`)
 	tables  = regexp.MustCompile(`(?s)(<!-- figures (\S+) -->\n).*?(<!-- /figures -->)`)
-	opening = regexp.MustCompile(`<!-- fig |<!-- figures `)
+	opening = regexp.MustCompile(`<!--\s*fig(?:ures)?\b`)
 	first   = regexp.MustCompile(`(?m)^ *<!-- fig \S+`)
 )
 
