@@ -123,10 +123,11 @@ func (b *bench) workerArgs(name string) []string {
 }
 
 const rootLong = "Bench times workloads. With --peers it also times other programs for the same work, in turn with " +
-	"ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a process " +
-	"of its own that compiles with an empty cache. The table shows the time of a run, the time to trace " +
-	"and compile, and peak memory. Ratios are medians over turns. A peer that fails, or does not answer " +
-	"within --limit, costs its row only and shows its last lines of output.\n\n" +
+	"ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a separate process that " +
+	"compiles with an empty cache. The table shows the time of a run, the time to trace and compile, and peak " +
+	"memory. Ratios are medians over turns. A peer that fails, or does not answer within --limit, costs its row only " +
+	"and shows its last lines of output. With --record the rows are written into a file of figures, which documents " +
+	"read.\n\n" +
 	"Without the name of a suite the names are workloads of the suite evolve.\n\n" +
 	"With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and " +
 	"runs commands of xlarun by both in turn: see --against below. The other flags do not apply then.\n\n" +
