@@ -93,6 +93,11 @@ func TestPage(t *testing.T) {
 		{"30.136 GitHub's anchors", "# A `b`, c–d: 1", `<h1 id="a-b-cd-1">A <code>b</code>, c–d: 1</h1>`},
 		{"30.137 the same heading twice", "# A\n# A", "<h1 id=\"a\">A</h1>\n<h1 id=\"a-1\">A</h1>"},
 		{"30.138 nothing", "", ""},
+		{"a figure", "It takes <!-- fig a/b ours -->3 ms<!-- /fig --> *here*.",
+			"<p>It takes <!-- fig a/b ours -->3 ms<!-- /fig --> <em>here</em>.</p>"},
+		{"a table of figures", "<!-- figures a -->\n\n| a |\n| --- |\n| 1 |\n\n<!-- /figures -->",
+			"<!-- figures a -->\n<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n" +
+				"</tr>\n</tbody>\n</table>\n<!-- /figures -->"},
 	} {
 		p, err := parse(checkout, "docs/a.md", []byte(c.document))
 		require.NoError(t, err, c.name)
@@ -104,6 +109,9 @@ func TestPage(t *testing.T) {
 	require.Len(t, p.Sections, 2)
 	require.Equal(t, Section{"Part", "part", "run it\n "}, p.Sections[1])
 	require.Contains(t, p.Sections[0].Text, "code")
+	p, err = parse(checkout, "docs/a.md", []byte("# Title\n\nIt takes <!-- fig a/b ours -->3 ms<!-- /fig --> here.\n"))
+	require.NoError(t, err)
+	require.Equal(t, "It takes  3 ms  here. ", p.Sections[0].Text, "the search does not see markers")
 
 	_, err = Read(fstest.MapFS{})
 	require.ErrorContains(t, err, "run it in the root of a checkout")
