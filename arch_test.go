@@ -112,8 +112,8 @@ var rooms = []room{
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
-		"cmd/internal/peers", "cmd/xlarun-bench/bench/...", "internal/hardware", "internal/network",
-		"internal/quantity"}, nil},
+		"cmd/internal/peers", "cmd/xlarun-bench/bench/...", "internal/figures", "internal/hardware",
+		"internal/network", "internal/quantity"}, nil},
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
@@ -131,6 +131,7 @@ var rooms = []room{
 	{"internal/chart", []string{"internal/raster"}, nil},
 	{"internal/raster", []string{}, []string{"golang.org/x/image/vector"}},
 	{"internal/budget", []string{"internal/programs"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"internal/figures", []string{}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/plant", []string{}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/credentials", []string{}, []string{}},
 	{"internal/ramdisk", []string{}, []string{"golang.org/x/sys/unix"}},

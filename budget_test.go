@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/budget"
+	"xlarun/internal/figures"
 	"xlarun/internal/programs"
 )
 
@@ -158,19 +159,22 @@ func linesOf(texts map[string][]byte) map[string][2]int {
 	return lines
 }
 
-// wordsOf counts the words of documents for users, for those who change the code, and of those that a test writes.
+// wordsOf counts the words of documents for users, for those who change the code, and of those that a test or a
+// command writes.
 func wordsOf(documents map[string]string) map[string]int {
 	words := map[string]int{}
 	for name, text := range documents {
 		of := "developers"
 		switch {
-		case strings.HasPrefix(name, "docs/reference/") || name == "docs/from-jax.md":
+		case referencePages[name] != nil || name == "docs/reference/from-jax.md" || name == "docs/reference/bbob.md":
 			of = "reference"
 		case name == "README.md" || strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, "docs/notes/") ||
 			strings.HasPrefix(name, "examples/") || strings.HasPrefix(name, "python/"):
 			of = "users"
 		}
-		words[of] += len(strings.Fields(text))
+		written := len(strings.Fields(figures.Strip(text))) // without what a test fills in
+		words[of] += written
+		words["reference"] += len(strings.Fields(text)) - written
 	}
 	return words
 }

@@ -27,9 +27,10 @@ import (
 	"xlarun/xlabridge"
 )
 
-var update = flag.Bool("update", false, "write docs/from-jax.md and docs/reference/")
+var update = flag.Bool("update", false, "write the pages of docs/reference")
 
-// counterpart is a line of docs/from-jax.md. The compiler checks our names, a list of the packages' names theirs.
+// counterpart is a line of docs/reference/from-jax.md. The compiler checks our names, a list of the packages' names
+// theirs.
 type counterpart struct {
 	jax  string // names, divided by spaces; in the section's module unless they begin with one
 	ours any    // a function, or a value of a type
@@ -574,7 +575,7 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our
+// TestFromJAX compares docs/reference/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our
 // functions are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names jaxNames
@@ -646,7 +647,7 @@ Signatures come from the code. Names on the left are checked against the package
 		fmt.Fprintf(&page, "| %s of `%s` | %s |\n", strings.Join(strings.Fields(why.jax), ", "), why.module,
 			why.instead)
 	}
-	const file = "docs/from-jax.md"
+	const file = "docs/reference/from-jax.md"
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(page.String()), 0o644))
 	}

@@ -28,16 +28,40 @@ func TestReadmeExample(t *testing.T) {
 	requireOutput(t, string(readme))
 }
 
-// TestSpikingExample runs the Go program of docs/spiking.md.
+// The README is a page that one reads to the end.
+func TestReadmeIsShort(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	shown := regexp.MustCompile(`<!--.*?-->`).ReplaceAllString(string(readme), "")
+	require.LessOrEqual(t, len(strings.Fields(shown)), 900)
+}
+
+// The names of Go in llms.txt are those of the packages.
+func TestNamesForAssistants(t *testing.T) {
+	text, err := os.ReadFile("llms.txt")
+	require.NoError(t, err)
+	packages := packagesPage(t)
+	names := regexp.MustCompile(`\b(graph|random|xlabridge|envs|policy|strategy|run)\.([A-Z]\w*)`)
+	found := names.FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(found), 15)
+	for _, m := range found {
+		_, section, ok := strings.Cut(packages, "\n\nPackage "+m[1]+": ")
+		require.True(t, ok, m[0])
+		section, _, _ = strings.Cut(section, "\n## ")
+		require.Regexp(t, `(?m)^\s*(func|type|var|const) `+m[2]+`\b`, section, m[0])
+	}
+}
+
+// TestSpikingExample runs the Go program of docs/explanation/spiking.md.
 func TestSpikingExample(t *testing.T) {
-	page, err := os.ReadFile("docs/spiking.md")
+	page, err := os.ReadFile("docs/explanation/spiking.md")
 	require.NoError(t, err)
 	requireOutput(t, string(page))
 }
 
-// TestExtendingExample runs the Go program of docs/extending.md with the command that stands below it, made short.
+// TestExtendingExample runs the Go program of docs/how-to/extend.md with the command that stands below it, made short.
 func TestExtendingExample(t *testing.T) {
-	page, err := os.ReadFile("docs/extending.md")
+	page, err := os.ReadFile("docs/how-to/extend.md")
 	require.NoError(t, err)
 	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```sh\ngo run \\. (.*?)\n```").FindSubmatch(page)
 	require.NotNil(t, m, "the page has a block of go, followed by the command that runs it")
@@ -63,7 +87,7 @@ func TestTutorial(t *testing.T) {
 		require.NoError(t, err)
 		files.Write(text)
 	}
-	pages, err := filepath.Glob("docs/tutorial/*.md")
+	pages, err := filepath.Glob("docs/tutorial/[0-9]-*.md")
 	require.NoError(t, err)
 	require.Len(t, pages, 5)
 	for i, name := range pages {

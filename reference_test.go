@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,7 +74,7 @@ var strategies = []described{
 	{"gradientless", "the same with noise of different lengths (Golovin et al., 2020)", "n"},
 	{"annealing", "noise around a member, which a worse one may follow (Kirkpatrick et al., 1983)", "n"},
 	{"neat", "networks that grow, in species (Stanley and Miikkulainen, 2002); for the policy `genome`: see " +
-		"[genomes.md](../genomes.md)", "n a member"},
+		"[genomes.md](../explanation/genomes.md)", "n a member"},
 	{"randomsearch", "Gaussian noise around the start; the baseline", "2 n"},
 }
 
@@ -90,22 +92,22 @@ var policies = []described{
 	{"transformer", "causal transformer over the last steps, with rotary positions: of this width and so many " +
 		"blocks", ""},
 	{"genome", "lists of nodes and connections, which `--strategy neat` makes grow: see " +
-		"[genomes.md](../genomes.md)", ""},
+		"[genomes.md](../explanation/genomes.md)", ""},
 	{"hyperneat", "perceptron whose weights a genome draws (Stanley, D'Ambrosio and Gauci, 2009): see " +
-		"[genomes.md](../genomes.md#hyperneat)", ""},
+		"[genomes.md](../explanation/genomes.md#hyperneat)", ""},
 	{"multispatial", "linear policy whose weights a genome draws by the places that an environment gives (Pugh and " +
-		"Stanley, 2013): see [genomes.md](../genomes.md#places)", ""},
+		"Stanley, 2013): see [genomes.md](../explanation/genomes.md#places)", ""},
 	{"vector", "no network: its outputs are its parameters. It is for tasks of one step, where the action is the " +
 		"solution", ""},
 	{"nir", "network of a file in the Neuromorphic Intermediate Representation: see " +
-		"[spiking.md](../spiking.md#nir-on-the-command-line)", ""},
-	{"program", "network that JAX exported: see [jax.md](../jax.md#a-network-as-a-policy)", ""},
-	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
+		"[spiking.md](../explanation/spiking.md#nir-on-the-command-line)", ""},
+	{"program", "network that JAX exported: see [jax.md](../how-to/jax.md#a-network-as-a-policy)", ""},
+	{"spiking", "layers of spiking neurons: see [spiking.md](../explanation/spiking.md)", ""},
 }
 
 var valueHeads = []described{
 	{"plain", "one output is the value; the loss is half the squared error, clipped as in PPO", ""},
-	{"popart", "one output, normalised by running moments of the returns (van Hasselt et al., 2016)", ""},
+	{"popart", "one output, normalized by running moments of the returns (van Hasselt et al., 2016)", ""},
 	{"twohot", "a distribution over bins of the symmetric logarithm of returns (Hafner et al., 2023)", ""},
 }
 
@@ -165,10 +167,10 @@ var families = []family{
 			"GaussianBandit-misc-v1", "MetaMaze-misc-v1", "PointRobot-misc-v1", "FrozenLake-misc-v1", "Pong-misc-v1",
 			"TMaze-v1", "Lander-v1", "XOR-v0", "XOR3d-v0"}},
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
-	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../qd.md), " +
+	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../explanation/qd.md), " +
 		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0", "MultiRastrigin-v0", "ZDT1-v0"}},
 	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
-		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
+		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [self-play.md](../explanation/self-play.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
 			"Clique-avoid-6-3-v1", "Ramsey-5-3-v1"}},
 }
@@ -199,25 +201,67 @@ const generated = "\n<!-- Written by `go test . -run Reference -update` from the
 // inputNote explains the mark of settings that are inputs of the program.
 const inputNote = "A setting with † is an input of the compiled program: another value compiles nothing.\n"
 
-// TestReference compares docs/reference with the registries: `go test . -run Reference -update` writes the pages.
+// referencePages write the pages of docs/reference that come from the registries.
+var referencePages = map[string]func(t *testing.T) string{
+	"docs/reference/commands.md":     commandsPage,
+	"docs/reference/environments.md": environmentsPage,
+	"docs/reference/packages.md":     packagesPage,
+	"docs/reference/policies.md":     policiesPage,
+	"docs/reference/qd.md":           qdPage,
+	"docs/reference/strategies.md":   strategiesPage,
+}
+
+// TestReference compares pages of docs/reference with the registries: `go test . -run Reference -update` writes them.
 func TestReference(t *testing.T) {
-	pages := map[string]string{
-		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
-		"commands": commandsPage(t), "qd": qdPage(t),
-	}
-	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		file := "docs/reference/" + name + ".md"
+	for _, file := range slices.Sorted(maps.Keys(referencePages)) {
+		page := referencePages[file](t)
 		if *update {
-			require.NoError(t, os.MkdirAll("docs/reference", 0o755))
-			require.NoError(t, os.WriteFile(file, []byte(pages[name]), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 		}
 		got, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, pages[name], string(got), "run `go test . -run Reference -update`")
+		require.Equal(t, page, string(got), "run `go test . -run Reference -update`")
 	}
-	files, err := os.ReadDir("docs/reference")
-	require.NoError(t, err)
-	require.Len(t, files, len(pages), "docs/reference has files that nothing writes")
+}
+
+// publicPackages are those whose signatures the reference lists, with types whose methods it lists too.
+var publicPackages = []struct{ folder, what, withMethods string }{
+	{"graph", "arrays, tracing and transforms", "Array"},
+	{"graph/random", "keys and draws, as in jax.random", ""},
+	{"graph/nn", "layers without a batch axis", ""},
+	{"graph/optim", "optimizers, as in Optax", ""},
+	{"xlabridge", "clients, compiling and running", "Client"},
+	{"envs", "environments and their registry", ""},
+	{"rollout/policy", "networks that act, and their registry", ""},
+	{"rollout/evolve/strategy", "strategies and their registry", ""},
+	{"rollout/run", "the contract of an algorithm", ""},
+}
+
+func packagesPage(t *testing.T) string {
+	doc := func(args ...string) string {
+		out, err := exec.Command("go", append([]string{"doc"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	var b strings.Builder
+	b.WriteString("# Packages\n" + generated + `
+Signatures of the public packages, from ` + "`go doc -short`" + `. ` + "`go doc xlarun/graph.VMap`" + ` prints the
+comment of a symbol. A name with "..." has more in its group.
+`)
+	for _, p := range publicPackages {
+		fmt.Fprintf(&b, "\n## xlarun/%s\n\nPackage %s: %s.\n\n```go\n%s", p.folder, path.Base(p.folder), p.what,
+			doc("-short", "./"+p.folder))
+		if p.withMethods != "" {
+			b.WriteString("\n// Methods of " + p.withMethods + "\n")
+			for line := range strings.Lines(doc("./" + p.folder + "." + p.withMethods)) {
+				if strings.HasPrefix(line, "func (") {
+					b.WriteString(line)
+				}
+			}
+		}
+		b.WriteString("```\n")
+	}
+	return b.String()
 }
 
 func strategiesPage(t *testing.T) string {
@@ -233,7 +277,7 @@ func strategiesPage(t *testing.T) string {
   fail. evosax's follow the order of equal members.
 - ´eggroll´ is not in evosax.
 
-evosax minimises, xlarun maximises. [bbob.md](../bbob.md) compares both on 24 functions and names what is left out.
+evosax minimizes, xlarun maximizes. [bbob.md](bbob.md) compares both on 24 functions and names what is left out.
 
 n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of
 float32, or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one
@@ -294,8 +338,8 @@ func policiesPage(t *testing.T) string {
 func qdPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Archives, emitters and descriptors\n" + generated + ticks(`
-´xlarun qd ENV´ chooses one of each. [qd.md](../qd.md) explains them. The setting marked : may follow a colon:
-´--archive grid:20,50´. The others are flags: ´--emitter.line-sigma 0.1´.
+´xlarun qd ENV´ chooses one of each. [qd.md](../explanation/qd.md) explains them. The setting marked : may
+follow a colon: ´--archive grid:20,50´. The others are flags: ´--emitter.line-sigma 0.1´.
 
 `) + inputNote)
 	c := qd.DefaultConfig()
@@ -412,10 +456,10 @@ func measuresOf(t *testing.T, ids []string) string {
 	b.WriteString(ticks(`
 ## Descriptors and objectives
 
-´xlarun qd´ puts members into an archive by the descriptor of their behaviour, whose numbers lie within bounds, or by
-several objectives ([qd.md](../qd.md)). An environment that is not listed has neither. ´--descriptor observations´
-describes members in any environment whose observation is a Box. ´--objectives´ names some of the objectives. ´return´,
-the mean return, is one of them in every environment.
+´xlarun qd´ puts members into an archive by the descriptor of their behavior, whose numbers lie within bounds, or by
+several objectives ([qd.md](../explanation/qd.md)). An environment that is not listed has neither.
+´--descriptor observations´ describes members in any environment whose observation is a Box. ´--objectives´ names some
+of the objectives. ´return´, the mean return, is one of them in every environment.
 
 | environment | descriptor | objectives |
 | --- | --- | --- |

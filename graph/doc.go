@@ -20,7 +20,7 @@
 //
 // A function made of other ops is tested by sample calls in composed_test.go, by vectors from JAX
 // (third_party/oracles/jax_functions.py), and by a line in the table of fromjax_test.go, from which
-// docs/from-jax.md is written.
+// docs/reference/from-jax.md is written.
 //
 // Functions look their op up by name, op("add"), because rules call functions and functions call ops. Go refuses to
 // initialise variables in a circle.
@@ -55,6 +55,22 @@
 // Program.Lower runs the passes in lower.go for a target and writes the graph as StableHLO (emit.go). The text is the
 // same at each start, and compiled programs are cached by it. Dump and "xlarun inspect --phase" show the program after
 // each pass. TargetCPUKernelsAlways calls kernels for the smallest arrays too, for tests.
+//
+// Passes change how a compiler computes, and not what:
+//
+//   - Inexact values that are compared with copies of themselves are computed once (lower_exact.go). Maxima and
+//     minima keep NaN (lower_extremes.go), and the place of an extreme element is found by two reductions
+//     (lower_argreduce.go).
+//   - On CPUs, barriers come after keys that many hashes read (lower_hashes.go); concatenations have another shape
+//     than selects (lower_overwrites.go); maxima of sliding windows are maxima of shifted arrays (lower_slides.go);
+//     rolls of one array are slices of it with a border (lower_rolls.go).
+//   - On accelerators, keys are hashed again in each kernel that reads them (lower_keys.go); small arrays that depend
+//     on no input are constants (lower_constants.go); short loops in a loop's step are written out
+//     (lower_unrolled.go).
+//   - On TPUs, gathers that do not wait for each other are one (lower_collectives.go), and concatenations of several
+//     parts are selects (lower_concatenations.go).
+//   - On GPUs, elements of a loop that have ended write outside of the array (lower_ended.go), and single numbers in
+//     the carry of a population's loop are kept for each member (lower_singles.go).
 //
 // Package internal/stablehlo writes the text: SSA names, operations, regions, functions, types and attributes. It knows
 // nothing of graphs, and only Emit rules and emit.go use it. The passes stay in this package. They rewrite nodes with

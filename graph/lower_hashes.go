@@ -3,8 +3,8 @@ package graph
 // A key is two words of a hash, and the keys that are made of it are hashes of it. XLA's CPU compiler computes a key
 // again in each place that reads it, together with the key that it was made of. So a member that splits a key in eight,
 // and draws with each of them, has loops of five hashes of a hundred operations each, where one would do. LLVM's time
-// grows much faster than such a loop: docs/qd.md has what NSGA-II's programs take to compile. Large draws call kernels,
-// whose inputs are stored in any case.
+// grows much faster than such a loop: docs/explanation/qd.md has what NSGA-II's programs take to compile. Large draws
+// call kernels, whose inputs are stored in any case.
 //
 // A key with few readers stays in their loops: each stored key is a kernel more, and takes memory to compile.
 

@@ -17,8 +17,8 @@ func jupyter(t *testing.T) string {
 	t.Helper()
 	python := os.Getenv("XLARUN_JUPYTER")
 	if python == "" {
-		t.Skip("XLARUN_JUPYTER is not set: name a Python with Jupyter, as docs/notebooks.md installs it, to execute " +
-			"the notebooks (half a minute)")
+		t.Skip("XLARUN_JUPYTER is not set: name a Python with Jupyter, as docs/how-to/notebooks.md installs it, to " +
+			"execute the notebooks (half a minute)")
 	}
 	return python
 }

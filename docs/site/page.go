@@ -19,9 +19,11 @@ import (
 
 // Page is a document.
 type Page struct {
-	Source   string    // path in the repository: docs/ppo.md
-	File     string    // path in the site: docs/ppo.html
+	Source   string    // path in the repository: docs/explanation/ppo.md
+	File     string    // path in the site: docs/explanation/ppo.html
 	Title    string    // its first heading
+	About    string    // its first paragraph, cut to what a search engine shows
+	Markdown []byte    // the document
 	Body     string    // HTML
 	Sections []Section // what the search looks through
 	Links    []string  // paths of the repository that it shows or links to, without other pages
@@ -35,7 +37,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
 
 // parse makes the page of a document of a checkout.
 func parse(checkout fs.FS, source string, document []byte) (Page, error) {
-	p := Page{Source: source, File: fileOf(source), Title: source}
+	p := Page{Source: source, File: fileOf(source), Title: source, Markdown: document}
 	root := markdown.Parser().Parse(text.NewReader(document), parser.WithContext(
 		parser.NewContext(parser.WithIDs(&anchors{seen: map[string]int{}}))))
 	section := Section{}
@@ -52,6 +54,10 @@ func parse(checkout fs.FS, source string, document []byte) (Page, error) {
 			id, _ := n.AttributeString("id")
 			section = Section{Heading: textOf(n, document), Anchor: string(id.([]byte))}
 			return ast.WalkSkipChildren, nil
+		case *ast.Paragraph:
+			if p.About == "" && n.Parent() == root {
+				p.About = cut(strings.Join(strings.Fields(textOf(n, document)), " "))
+			}
 		case *ast.Link:
 			n.Destination = []byte(p.link(checkout, string(n.Destination)))
 		case *ast.Image:
@@ -75,6 +81,18 @@ func parse(checkout fs.FS, source string, document []byte) (Page, error) {
 		return m[1] + html.EscapeString(p.link(checkout, html.UnescapeString(m[2]))) + `"`
 	})
 	return p, nil
+}
+
+// aboutLength is about what search engines show of a description.
+const aboutLength = 160
+
+// cut returns the first words of a text, whose lines are joined.
+func cut(text string) string {
+	if len(text) <= aboutLength {
+		return text
+	}
+	end := strings.LastIndexByte(text[:aboutLength], ' ')
+	return text[:max(end, 0)] + " …"
 }
 
 // imageTag is an image that a document writes as HTML. Those of Markdown have an alt after the source.
@@ -113,6 +131,9 @@ func fileOf(source string) string {
 func leafText(node ast.Node, document []byte) string {
 	switch n := node.(type) {
 	case *ast.Text:
+		if n.SoftLineBreak() {
+			return string(n.Value(document)) + " "
+		}
 		return string(n.Value(document))
 	case *ast.String:
 		return string(n.Value)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"html/template"
@@ -25,24 +26,22 @@ type Site struct {
 // Group is a part of the list of pages.
 type Group struct {
 	Title string
+	Users bool // its pages are for users, and in llms-full.txt
 	Pages []Page
 }
 
 // groups are the parts of the list, with patterns of the documents in each. A document is in the first that matches.
 var groups = []struct {
 	title    string
+	users    bool
 	patterns []string
 }{
-	{"Begin", []string{"README.md", "docs/install.md", "docs/tutorial/*.md", "docs/coming-from.md", "docs/questions.md",
-		"docs/notebooks.md", "examples/README.md"}},
-	{"Runs", []string{"docs/runs.md", "docs/ppo.md", "docs/pqn.md", "docs/selfplay.md", "docs/search.md",
-		"docs/sparse.md", "docs/qd.md", "docs/genomes.md", "docs/spiking.md", "docs/members.md"}},
-	{"Several machines", []string{"docs/study*.md", "docs/islands.md", "docs/machines.md", "docs/accelerators.md"}},
-	{"The library", []string{"docs/from-jax.md", "docs/jax.md", "docs/gomlx.md", "docs/gymnasium.md",
-		"docs/extending.md", "WORKSPACE.md"}},
-	{"Reference", []string{"docs/reference/*.md"}},
-	{"More", []string{"docs/*.md"}},
-	{"Measured", []string{"docs/notes/*.md"}},
+	{"Learn", true, []string{"README.md", "docs/tutorial/first-run.md", "docs/tutorial/*.md", "examples/README.md"}},
+	{"How to", true, []string{"docs/how-to/*.md"}},
+	{"Reference", true, []string{"docs/reference/*.md"}},
+	{"Explanation", true, []string{"docs/explanation/*.md"}},
+	{"The code", false, []string{"WORKSPACE.md"}},
+	{"Measured", false, []string{"docs/notes/*.md"}},
 }
 
 // Read makes the pages of a checkout.
@@ -50,7 +49,7 @@ func Read(checkout fs.FS) (*Site, error) {
 	s := &Site{files: map[string][]byte{}}
 	var seen []string
 	for _, g := range groups {
-		group := Group{Title: g.title}
+		group := Group{Title: g.title, Users: g.users}
 		for _, pattern := range g.patterns {
 			names, err := fs.Glob(checkout, pattern)
 			if err != nil {
@@ -78,7 +77,16 @@ func Read(checkout fs.FS) (*Site, error) {
 	if !slices.Contains(seen, "README.md") {
 		return nil, errors.New("there is no README.md here: run it in the root of a checkout")
 	}
-	for _, page := range s.Pages {
+	assistants, err := fs.ReadFile(checkout, llms)
+	if err != nil {
+		return nil, err
+	}
+	links, err := parse(checkout, llms, assistants)
+	if err != nil {
+		return nil, err
+	}
+	s.files[llms] = assistants
+	for _, page := range append(slices.Clip(s.Pages), links) {
 		for _, name := range page.Links {
 			if err := s.add(checkout, name); err != nil {
 				return nil, fmt.Errorf("%s links to %w", page.Source, err)
@@ -121,7 +129,7 @@ func (s *Site) add(checkout fs.FS, name string) error {
 			return err
 		}
 	}
-	page.Sections = nil // names of files are no text to search
+	page.Sections, page.Markdown = nil, nil // names of files are no text
 	if !slices.ContainsFunc(s.Pages, func(p Page) bool { return p.File == page.File }) {
 		s.Pages = append(s.Pages, page)
 	}
@@ -141,9 +149,55 @@ type entry struct {
 	Text    string `json:"text"`
 }
 
-// Write writes the site into a folder.
-func (s *Site) Write(folder string) error {
-	files := map[string][]byte{}
+// Files for assistants, as llmstxt.org describes them: what a program needs to know with links, and all documents for
+// users as one text.
+const (
+	llms     = "llms.txt"
+	llmsFull = "llms-full.txt"
+)
+
+// documents returns the documents for users as one text.
+func (s *Site) documents() []byte {
+	var all bytes.Buffer
+	for _, g := range s.Groups {
+		if !g.Users {
+			continue
+		}
+		for _, p := range g.Pages {
+			fmt.Fprintf(&all, "<!-- %s -->\n\n%s\n", p.Source, p.Markdown)
+		}
+	}
+	return all.Bytes()
+}
+
+// sitemap lists the addresses of all pages for search engines, as sitemaps.org describes it.
+func (s *Site) sitemap(address string) ([]byte, error) {
+	type location struct {
+		Address string `xml:"loc"`
+	}
+	list := struct {
+		XMLName xml.Name   `xml:"http://www.sitemaps.org/schemas/sitemap/0.9 urlset"`
+		Pages   []location `xml:"url"`
+	}{}
+	for _, p := range s.Pages {
+		list.Pages = append(list.Pages, location{address + "/" + p.File})
+	}
+	text, err := xml.MarshalIndent(list, "", " ")
+	return append([]byte(xml.Header), text...), err
+}
+
+// Write writes the site into a folder. With the address that the site will have, it also has a sitemap, and its pages
+// name their own addresses.
+func (s *Site) Write(folder, address string) error {
+	address = strings.TrimRight(address, "/")
+	files := map[string][]byte{llmsFull: s.documents()}
+	if address != "" {
+		list, err := s.sitemap(address)
+		if err != nil {
+			return err
+		}
+		files["sitemap.xml"] = list
+	}
 	for name, content := range s.files {
 		files[name] = content
 	}
@@ -159,10 +213,13 @@ func (s *Site) Write(folder string) error {
 		root := strings.Repeat("../", strings.Count(p.File, "/"))
 		var page bytes.Buffer
 		if err := pageTemplate.Execute(&page, map[string]any{"Page": p, "Body": template.HTML(p.Body), "Root": root,
-			"Groups": s.Groups}); err != nil {
+			"Groups": s.Groups, "Address": address}); err != nil {
 			return err
 		}
 		files[p.File] = page.Bytes()
+		if p.Markdown != nil {
+			files[p.Source] = p.Markdown
+		}
 		for _, section := range p.Sections {
 			index = append(index, entry{p.File + "#" + section.Anchor, p.Title, section.Heading,
 				strings.Join(strings.Fields(section.Text), " ")})

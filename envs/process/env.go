@@ -1,5 +1,6 @@
 // Package process has environments that another program simulates, such as one in Python with Gymnasium. Its id is
-// "exec:COMMAND". The program speaks a protocol on its standard input and output, which docs/gymnasium.md describes.
+// "exec:COMMAND". The program speaks a protocol on its standard input and output, which docs/how-to/gymnasium.md
+// describes.
 //
 // Such an environment runs on the host: a step of all lanes is one request, and the devices wait for it. It is for
 // simulators that cannot be written for the device. Its states cannot be copied: each episode goes on from its last

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulates an environment of Gymnasium for xlarun, by the protocol of docs/gymnasium.md.
+"""Simulates an environment of Gymnasium for xlarun, by the protocol of docs/how-to/gymnasium.md.
 
     xlarun evolve "exec:./env.py CartPole-v1"
 

@@ -25,9 +25,9 @@ func run(t *testing.T, args ...string) (last map[string]any) {
 	return last
 }
 
-// docs/gomlx.md has this program.
+// docs/how-to/gomlx.md has this program.
 func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gomlx.md")
+	page, err := os.ReadFile("../../docs/how-to/gomlx.md")
 	require.NoError(t, err)
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func (f publicFunction) named() string {
 
 // The public functions that jax_export_functions.py lists have JAX's values and gradients. So have the programs of
 // their gradients, and what Program.Export writes of them. The short form takes one of twenty, and the exceptions. The
-// long form counts what docs/jax.md says.
+// long form counts what docs/how-to/jax.md says.
 func TestFunctionsOfJAX(t *testing.T) {
 	var file struct{ Cases []publicFunction }
 	require.NoError(t, oracles.Read("testdata/jax_export_functions.json.gz", &file))
@@ -122,7 +122,7 @@ func TestFunctionsOfJAX(t *testing.T) {
 		})
 	}
 	if long.On() {
-		page, err := os.ReadFile("../../docs/jax.md")
+		page, err := os.ReadFile("../../docs/how-to/jax.md")
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(strings.Fields(string(page)), " "), fmt.Sprintf("%d of %d are supported, "+
 			"with JAX's values, and so are the %d programs of their gradients that the file holds. Of %d of the %d, "+

@@ -91,6 +91,10 @@ def test_bad_files(tmp_path):
         path.write_bytes(text)
         with pytest.raises(ValueError, match=want):
             xlarun.load(path)
+    header = json.dumps({"__metadata__": {"kind": "sparse", "format": "xlarun member"}}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ValueError, match="is a member of sparse, which has no policy that acts"):
+        xlarun.load(path)
     whole = (DATA / "cartpole.safetensors").read_bytes()
     path.write_bytes(whole[:-8])
     with pytest.raises(ValueError, match="is cut"):

@@ -10,6 +10,9 @@ from .networks import networks
 def load(path):
     """Returns the Member in a file of `xlarun export`. ValueError says what is wrong with the file."""
     arrays, metadata = safetensors.read(path)
+    if metadata.get("kind") in ("sparse", "selfplay") and "policy" not in metadata:
+        raise ValueError(f"{path} is a member of {metadata['kind']}, which has no policy that acts in an environment: read its "
+                         "arrays as safetensors (docs/reference/member-file.md)")
     missing = [key for key in ("policy", "head", "observation_space", "action_space") if key not in metadata]
     if missing:
         raise ValueError(f"{path} has no {missing[0]} in its metadata: write it with xlarun export RUN --out {path}")

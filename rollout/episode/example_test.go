@@ -22,7 +22,7 @@ func ExampleLoad() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	// docs/members.md: begin
+	// docs/how-to/members.md: begin
 	m, err := episode.Load(champion)
 	if err != nil {
 		log.Fatal(err)
@@ -38,7 +38,7 @@ func ExampleLoad() {
 		}
 		fmt.Println(action)
 	}
-	// docs/members.md: end
+	// docs/how-to/members.md: end
 	// Output:
 	// i32[] 0
 	// i32[] 1
@@ -55,7 +55,7 @@ func ExampleMember() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// docs/members.md: begin
+	// docs/how-to/members.md: begin
 	env, p := m.Env, m.Env.DefaultParams()
 	type moment struct {
 		State, Carry        any
@@ -86,7 +86,7 @@ func ExampleMember() {
 		over = v[0] == 1
 	}
 	fmt.Println(steps, "steps")
-	// docs/members.md: end
+	// docs/how-to/members.md: end
 	// Output: 500 steps
 }
 
@@ -101,7 +101,7 @@ func ExampleNewJudge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// docs/members.md: begin
+	// docs/how-to/members.md: begin
 	judge, err := episode.NewJudge(client, m.Rollout, m.Params, 1, 500, "my champion")
 	if err != nil {
 		log.Fatal(err)
@@ -112,6 +112,6 @@ func ExampleNewJudge() {
 		log.Fatal(err)
 	}
 	fmt.Printf("mean return %.1f, standard error %.1f\n", figures[0].Mean, figures[0].Error)
-	// docs/members.md: end
+	// docs/how-to/members.md: end
 	// Output: mean return 500.0, standard error 0.0
 }

@@ -136,11 +136,11 @@ func TestRestoreRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "the file has no array")
 }
 
-// The programs in docs/members.md are the tested ones.
+// The programs in docs/how-to/members.md are the tested ones.
 func TestDocsShowWhatIsTested(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/members.md")
+	docs, err := os.ReadFile("../../docs/how-to/members.md")
 	require.NoError(t, err)
-	for path, marker := range map[string]string{"example_test.go": "\t// docs/members.md: "} {
+	for path, marker := range map[string]string{"example_test.go": "\t// docs/how-to/members.md: "} {
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
 		blocks := strings.Split(string(source), marker+"begin\n")

@@ -26,11 +26,6 @@ type Config struct {
 	ExamSettings                `advanced:""`
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
-
-	// Keys is in all config files of earlier versions. Keys that count members on each device are gone: results
-	// depended on the number of devices, so such runs could not move to other machines, could not be lanes or islands,
-	// and were no faster.
-	Keys string `set:"keys" oneof:"global" deprecated:"keys of random numbers are always global"`
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.

@@ -338,7 +338,7 @@ func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
 func TestSettingsOfOneSearchOnly(t *testing.T) {
 	c := DefaultIslands()
 	names := settings.Names(&c)
-	for _, name := range []string{"restarts", "max-population", "keys", "island", "migration-dir", "patience",
+	for _, name := range []string{"restarts", "max-population", "island", "migration-dir", "patience",
 		"min-improvement", "normalize-observations"} {
 		require.NotContains(t, names, name)
 	}

@@ -158,7 +158,7 @@ func (p *NIR) step(i int, n nirNeurons, prev nirCells, x *graph.Array) (next nir
 	return next, out
 }
 
-// Describe returns the settings of the network. docs/spiking.md has the map from parameters to neurons.
+// Describe returns the settings of the network. docs/explanation/spiking.md has the map from parameters to neurons.
 func (p *NIR) Describe(any) (map[string]any, error) {
 	return map[string]any{"layers": p.structure(), "input": p.Input, "encoder": p.Encoder, "decoder": p.Decoder,
 		"substeps": p.Substeps, "dt": p.DT, "rate": p.Rate, "gain": p.Gain, "fields": p.Fields, "change": p.Change}, nil

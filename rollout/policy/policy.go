@@ -64,8 +64,8 @@ type Decoded interface {
 	PreparesAlways() bool
 }
 
-// Describer is a Policy whose parameters need more description than their names and shapes. docs/members.md has the
-// keys.
+// Describer is a Policy whose parameters need more description than their names and shapes.
+// docs/reference/member-file.md has the keys.
 type Describer interface {
 	Policy
 	// Describe returns the description by key: text as it is, anything else as JSON. params are one member's, as Init

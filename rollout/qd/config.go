@@ -61,8 +61,8 @@ type Config struct {
 	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
 	_           struct{} `help:"generations at most"`
 	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
-	Emitter     string   `set:"emitter" help:"what makes new members from the archive;"`
-	_           struct{} `help:"with --archive nsga2 and bounds of genomes, sbx if not given"`
+	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
+	_           struct{} `help:"(sbx where --archive nsga2 has bounds)"`
 	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
 	Strategy    string   `set:"strategy"`
 	_           struct{} `help:"what an emitter such as searches searches with"`

@@ -18,5 +18,5 @@
 // tree: the best action of a node changes only when the node is visited, so backward selects it then, and each node
 // stores where its best line of play ends.
 //
-// docs/search.md shows a whole program.
+// docs/explanation/search.md shows a whole program.
 package search

@@ -23,7 +23,6 @@
 //	each         a Number that may have several values
 //	needs        what others must be for this one to have an effect: "encoder=population|delta"; see Field.Needs
 //	advanced     seldom needed: the help of a command only names it
-//	deprecated   why the setting is gone; only config files of earlier versions have it
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	flag         why only a command line may give it, and no file: "names code to load"; see Field.FlagOnly
@@ -91,32 +90,19 @@ type Field struct {
 
 var numberType = reflect.TypeFor[Number]()
 
-// Fields lists the settings of the struct that ptr points to, in order, without Deprecated ones. Their Default is the
-// current value.
-func Fields(ptr any) []Field { return fieldsOf(ptr, false) }
-
-// Deprecated lists settings that only config files of earlier versions have. A program that reads such a file sets and
-// checks them, and nothing else is done with them.
-func Deprecated(ptr any) []Field { return fieldsOf(ptr, true) }
-
-func fieldsOf(ptr any, deprecated bool) (fields []Field) {
+// Fields lists the settings of the struct that ptr points to, in order. Their Default is the current value.
+func Fields(ptr any) (fields []Field) {
 	v, all := described(ptr)
 	for _, d := range all {
-		if d.gone == deprecated {
-			fields = append(fields, d.in(v))
-		}
+		fields = append(fields, d.in(v))
 	}
 	return fields
 }
-
-// Gone returns why a deprecated setting is gone; "" of any other.
-func (f Field) Gone() string { return f.tag.Get("deprecated") }
 
 // description is a setting of a type of structs: the field without its value, and where it is.
 type description struct {
 	Field
 	index []int
-	gone  bool
 }
 
 // in returns the setting with its value in a struct.
@@ -162,7 +148,7 @@ func describe(t reflect.Type, outer reflect.StructTag, at []int) (all []descript
 		x := Field{Name: name, Help: help, Short: tag.Get("short"), Type: typeName(f.Type),
 			Traced: f.Type == numberType, Advanced: advanced, tag: tag}
 		x.Wants = x.wants()
-		all = append(all, description{x, index, x.Gone() != ""})
+		all = append(all, description{x, index})
 	}
 	return all
 }
@@ -229,7 +215,7 @@ func typeName(t reflect.Type) string {
 // Lookup finds a setting by its name.
 func Lookup(ptr any, name string) (Field, bool) {
 	v, all := described(ptr)
-	i := slices.IndexFunc(all, func(d description) bool { return d.Name == name && !d.gone })
+	i := slices.IndexFunc(all, func(d description) bool { return d.Name == name })
 	if i < 0 {
 		return Field{}, false
 	}

@@ -107,25 +107,6 @@ func TestFieldsOfSeveral(t *testing.T) {
 	}
 }
 
-// 30.277: settings of earlier versions are among no others.
-func TestDeprecated(t *testing.T) {
-	x := struct {
-		Usual int    `set:"usual"`
-		Old   string `set:"old" oneof:"a,b" deprecated:"it did nothing"`
-	}{Old: "c"}
-	require.Equal(t, []string{"usual"}, Names(&x))
-	require.NoError(t, Check(&x), "nothing reads it")
-	_, found := Lookup(&x, "old")
-	require.False(t, found)
-	old := Deprecated(&x)
-	require.Len(t, old, 1)
-	require.Equal(t, "it did nothing", old[0].Gone())
-	require.EqualError(t, old[0].Check(), `old: got "c", want one of a, b`)
-	require.NoError(t, old[0].Set("b"))
-	require.NoError(t, old[0].Check())
-	require.Equal(t, "b", x.Old)
-}
-
 // Texts and values set every type. A wrong value does not change the setting, and the error has the possible values.
 // The tag advanced of an embedded struct counts for all of its settings.
 func TestAdvanced(t *testing.T) {

@@ -1,4 +1,4 @@
-"""The public names of JAX and its companions, for docs/from-jax.md: OUTPUT_DIR/jax_names.json.gz.
+"""The public names of JAX and its companions, for docs/reference/from-jax.md: OUTPUT_DIR/jax_names.json.gz.
 
 {"versions": {...}, "names": ["jax.grad", "jax.numpy.add", ...], "functions": ["jax.numpy.abs jax.numpy.absolute", ...]}, both sorted.
 

@@ -51,10 +51,10 @@ func againstLong() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. In each "+
 		"round both run every command twice: with an empty program cache, which compiles, and with a full one. The "+
-		"table shows medians over rounds of this tree's numbers divided by REV's: time is processor time with a full "+
-		"cache, compiling is what an empty cache adds, memory is the peak with an empty cache. Time is processor "+
-		"time since other programs change it little. SUITE/NAME is a workload, which both run in turn by the "+
-		"rule's plan; of starts the time is the clock's.\n\n"+
+		"table shows medians over rounds of this tree's numbers divided by REV's: time is CPU time with a full "+
+		"cache, compiling is what an empty cache adds, memory is the peak with an empty cache. Other programs change "+
+		"CPU time little. SUITE/NAME is a workload, which both run in turn by the rule's plan; of starts the time is "+
+		"wall time.\n\n"+
 		"With --check the exit status is 1 where a run is worse than a bound in every round: %.0f %% of time, %.0f "+
 		"%% of compile time, %.0f %% of memory. A run that is within the bounds in one round is not measured "+
 		"again. So one quiet round is enough, and a slowdown near the bound may pass. Runs:\n\n",
@@ -64,7 +64,7 @@ func againstLong() string {
 	}
 	line := "  and"
 	for _, name := range againstWorkloads {
-		if len(line)+len(name) > 116 {
+		if len(line)+len(name) > 98 { // the help breaks lines at 100
 			fmt.Fprintln(&s, line)
 			line = "     "
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // againstWorkloads are the workloads, SUITE/NAME, that both revisions run unless others are named. Each takes some
-// seconds; together they have a row of each table of docs/performance.md.
+// seconds; together they have a row of each table of docs/explanation/performance.md.
 var againstWorkloads = []string{
 	"evolve/episodes", "neuro/breakout", "neuro/cmaes", "large/low-rank", "large/openes-1m", "spiking/dynamics-fast",
 	"spiking/dynamics-mechanistic", "ppo/ppo-agents", "selfplay/selfplay-14-gumbel", "selfplay/selfplay-step",

@@ -16,7 +16,7 @@ import (
 	"xlarun/xlabridge/topology"
 )
 
-// Lines around the table of what was measured in docs/accelerators.md.
+// Lines around the table of what was measured in docs/notes/accelerators.md.
 const (
 	measuredBegin = "<!-- measured -->"
 	measuredEnd   = "<!-- end of measured -->"

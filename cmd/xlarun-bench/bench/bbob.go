@@ -79,8 +79,9 @@ func bbobCommand(h *host) *cobra.Command {
 			"function by function, by the exact rank-sum test of Wilcoxon with Holm's correction over all " +
 			"comparisons of a strategy.\n\n" +
 			"Strategies: " + strings.Join(bbobNames(), ", "),
-		Example: "  xlarun bench bbob --peers --out docs/bbob.md\n  xlarun bench bbob cmaes --dims 10 --populations 32",
-		Args:    cobra.ArbitraryArgs,
+		Example: "  xlarun bench bbob --peers --out docs/reference/bbob.md\n" +
+			"  xlarun bench bbob cmaes --dims 10 --populations 32",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = bbobNames()

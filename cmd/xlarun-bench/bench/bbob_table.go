@@ -8,7 +8,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/bbob"
 )
 
-// markdown is docs/bbob.md.
+// markdown is docs/reference/bbob.md.
 func (b *bbobBench) markdown(r bbobResult) string {
 	var s strings.Builder
 	o := b.flags
@@ -69,7 +69,7 @@ func (b *bbobBench) command() string {
 			c += fmt.Sprintf(" --%s %d", f.name, f.value)
 		}
 	}
-	return c + " --out docs/bbob.md"
+	return c + " --out docs/reference/bbob.md"
 }
 
 const bbobHead = `# Strategies on BBOB, beside evosax's

@@ -56,7 +56,7 @@ func TestBBOB(t *testing.T) {
 		require.EqualValues(t, 2, w["peer_seconds"])
 		table := read(t, "table.md")
 		require.Contains(t, table, "`xlarun bench bbob --peers --dims 2 --populations 4 --generations 2 --seeds 8 "+
-			"--out docs/bbob.md`")
+			"--out docs/reference/bbob.md`")
 		require.Contains(t, table, fmt.Sprintf("| `randomsearch` | sigma 2 | %d | 0 | %d |", c.better, c.worse))
 		require.Regexp(t, `\| sphere \|`+regexp.QuoteMeta(c.mark)+`\d`, table)
 		require.Equal(t, 24, strings.Count(table, "\n| ")-5, "a line a function beside the heads")

@@ -27,6 +27,7 @@ type flags struct {
 	limit   time.Duration
 	tune    string
 	json    bool
+	record  string
 	worker  bool
 	// date and size belong to the suite neuro.
 	date, size string
@@ -43,6 +44,7 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 		f.StringVar(&o.size, "size", "", "members, hidden layers and steps of classic control, as 614x40,40x271")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
+	f.StringVar(&o.record, "record", "", "write the rows into this file of figures, such as docs/figures.toml")
 	f.BoolVar(&o.worker, "worker", false, "run one workload as often as stdin says")
 	_ = f.MarkHidden("worker")
 }
@@ -121,10 +123,11 @@ func (b *bench) workerArgs(name string) []string {
 }
 
 const rootLong = "Bench times workloads. With --peers it also times other programs for the same work, in turn with " +
-	"ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a process " +
-	"of its own that compiles with an empty cache. The table shows the time of a run, the time to trace " +
-	"and compile, and peak memory. Ratios are medians over turns. A peer that fails, or does not answer " +
-	"within --limit, costs its row only and shows its last lines of output.\n\n" +
+	"ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a separate process that " +
+	"compiles with an empty cache. The table shows the time of a run, the time to trace and compile, and peak " +
+	"memory. Ratios are medians over turns. A peer that fails, or does not answer within --limit, costs its row only " +
+	"and shows its last lines of output. With --record the rows are written into a file of figures, which documents " +
+	"read.\n\n" +
 	"Without the name of a suite the names are workloads of the suite evolve.\n\n" +
 	"With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and " +
 	"runs commands of xlarun by both in turn: see --against below. The other flags do not apply then.\n\n" +
@@ -141,9 +144,10 @@ func rootCommand(h *host) *cobra.Command {
 	var o flags
 	var a againstFlags
 	cmd := &cobra.Command{
-		Use: "bench [SUITE] [NAME...]", Short: "Time named workloads, beside what others need for them",
+		Use: "bench [SUITE] [NAME...]", Short: "Benchmark named workloads, optionally against other libraries",
 		Long: long.String(),
-		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n  xlarun bench ppo --peers\n" +
+		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n" +
+			"  xlarun bench ppo --peers --record docs/figures.toml\n" +
 			"  xlarun bench --against main levels ppo --check",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

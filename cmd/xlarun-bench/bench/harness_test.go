@@ -112,7 +112,7 @@ func peerScripts(t *testing.T, scripts map[string]string) string {
 }
 
 func TestWorkloadBesideItsPeers(t *testing.T) {
-	b := newBed(t, Workload{Name: "one", What: "a thing", Work: 50, Unit: "things", Needed: 2, Aim: 4, Same: .01,
+	b := newBed(t, Workload{Name: "one", What: "a thing", Work: 50, Unit: "things", Same: .01,
 		Peers: []Peer{
 			{Name: "slow", Script: "slow.py"}, {Name: "broken", Script: "broken.py"},
 			{Name: "hangs", Script: "hangs.py"},
@@ -137,7 +137,6 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 200., slow.Rate)
 	require.Equal(t, 1., slow.ProcessorRatio)
 	require.EqualValues(t, 1000, slow.PeakBytes)
-	require.Equal(t, 2., slow.Needed)
 	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 1s",
 		3: "not compute the same",
 		4: "the end"} {
@@ -149,14 +148,14 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 1., *rows[5].Ratio)
 }
 
-// Every suite's --json ends with one object, {"workloads": […]}. All rows have the same six keys, with null for a peer
+// Every suite's --json ends with one object, {"workloads": […]}. All rows have the same five keys, with null for a peer
 // that is missing or has failed.
 func TestJSONOfSuites(t *testing.T) {
 	python := peerScripts(t, map[string]string{"good.py": scripted(`{}`, 1), "broken.py": "exit 3"})
 	for _, s := range suites() {
 		b := newBed(t)
 		b.suites = []Suite{{Name: s.Name, Turn: s.Turn, Devices: s.Devices, Workloads: func(Options) []Workload {
-			return []Workload{{Name: "alone"}, {Name: "beside", Needed: 2, Peers: []Peer{
+			return []Workload{{Name: "alone"}, {Name: "beside", Peers: []Peer{
 				{Name: "good", Script: "good.py"}, {Name: "broken", Script: "broken.py"}}}}
 		}}}
 		require.Equal(t, 0, b.do(s.Name, "--peers", "--peers-python", python, "--repeats", "1", "--json"),
@@ -165,11 +164,11 @@ func TestJSONOfSuites(t *testing.T) {
 		require.Len(t, v, 1, s.Name)
 		rows := v["workloads"].([]any)
 		require.Len(t, rows, 3, s.Name)
-		for i, want := range []map[string]any{{"name": "alone", "peer": nil, "needed": 0.},
-			{"name": "beside-good", "peer": "good", "peer_seconds": 1., "ratio": 4., "needed": 2.},
-			{"name": "beside-broken", "peer": "broken", "needed": 2.}} {
+		for i, want := range []map[string]any{{"name": "alone", "peer": nil},
+			{"name": "beside-good", "peer": "good", "peer_seconds": 1., "ratio": 4.},
+			{"name": "beside-broken", "peer": "broken"}} {
 			want["ours_seconds"] = .25
-			for _, key := range []string{"name", "ours_seconds", "peer", "peer_seconds", "ratio", "needed"} {
+			for _, key := range []string{"name", "ours_seconds", "peer", "peer_seconds", "ratio"} {
 				got, ok := rows[i].(map[string]any)[key]
 				require.True(t, ok, "%s: %s", s.Name, key)
 				require.Equal(t, want[key], got, "%s: %s", s.Name, key)

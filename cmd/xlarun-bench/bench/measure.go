@@ -264,6 +264,17 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		return console.BadInput("bench %s got the backend %s, which compiles nothing: use another backend",
 			b.suite.Name, console.Reference)
 	}
+	commit := ""
+	if b.flags.record != "" {
+		for _, w := range workloads {
+			if len(w.Peers) > 0 && !b.flags.peers {
+				return console.BadInput("--record got %s without --peers: its row would have no ratio", w.Name)
+			}
+		}
+		if commit, err = commitOf(b.flags.record); err != nil {
+			return err
+		}
+	}
 	table := []row{} // not null in JSON
 	var failed []error
 	for _, w := range workloads {
@@ -281,6 +292,11 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 	}
 	if err := printRows(b.Out, table); err != nil {
 		return err
+	}
+	if b.flags.record != "" {
+		if err := record(b.flags.record, b.suite.Name, commit, b.flags.repeats, table); err != nil {
+			return err
+		}
 	}
 	if b.flags.json {
 		return b.EndJSON(map[string]any{"workloads": table}, errors.Join(failed...))

@@ -24,18 +24,16 @@ type row struct {
 	Ratio       *float64 `json:"ratio"`
 	// P99 is the time within which 99 of 100 of our runs end, in the unit of Ours, which is the median. 0: there are
 	// too few runs.
-	P99    float64 `json:"ours_seconds_p99,omitempty"`
-	Needed float64 `json:"needed"` // ratio; 0: none is needed
-	Aim    float64 `json:"aim,omitempty"`
-	Rate   float64 `json:"rate,omitempty"` // units of work in a second
-	Unit   string  `json:"unit,omitempty"`
+	P99  float64 `json:"ours_seconds_p99,omitempty"`
+	Rate float64 `json:"rate,omitempty"` // units of work in a second
+	Unit string  `json:"unit,omitempty"`
 	// ProcessorRatio is the ratio of processor times, which other work on the machine disturbs less.
 	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
 	Processor      float64 `json:"ours_processor_seconds,omitempty"`
 	Compile        float64 `json:"ours_compile_seconds,omitempty"`
+	PeerProcessor  float64 `json:"peer_processor_seconds,omitempty"`
 	PeerCompile    float64 `json:"peer_compile_seconds,omitempty"`
 	CompileRatio   float64 `json:"compile_ratio,omitempty"`
-	CompileAim     float64 `json:"compile_aim,omitempty"`
 	PeakBytes      int64   `json:"ours_peak_bytes,omitempty"`
 	PeerPeakBytes  int64   `json:"peer_peak_bytes,omitempty"`
 	Result         float64 `json:"result"`
@@ -63,10 +61,6 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 		if len(peers) > 1 {
 			l.Name += "-" + s.peer.Name
 		}
-		l.Needed, l.Aim, l.CompileAim = w.Needed, w.Aim, w.CompileAim
-		if s.peer.Needed > 0 {
-			l.Needed, l.Aim = s.peer.Needed, s.peer.Aim
-		}
 		if s.err != nil {
 			l.Failed = s.err.Error()
 			all = append(all, l)
@@ -75,6 +69,9 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 		seconds, ratio := machine.Median(s.seconds), ratioOf(s.seconds, ours.seconds)
 		l.PeerSeconds, l.Ratio = &seconds, &ratio
 		l.ProcessorRatio = ratioOf(s.processor, ours.processor)
+		if len(s.processor) > 0 {
+			l.PeerProcessor = machine.Median(s.processor)
+		}
 		l.PeerCompile, l.PeerPeakBytes, l.PeerResult = machine.Median(s.compile), s.last.Peak, s.last.Result
 		if l.Compile > 0 {
 			l.CompileRatio = l.PeerCompile / l.Compile
@@ -142,9 +139,7 @@ var columns = []column{
 		}
 		return ratioText(*r.Ratio)
 	}},
-	{"OF PROCESSOR TIME", func(r row) string { return ratioText(r.ProcessorRatio) }},
-	{"NEEDED", func(r row) string { return ratioText(r.Needed) }},
-	{"AIM", func(r row) string { return ratioText(r.Aim) }},
+	{"RATIO OF CPU TIME", func(r row) string { return ratioText(r.ProcessorRatio) }},
 	{"COMPILE", func(r row) string { return timeText(r.Compile) }},
 	{"PEER'S", func(r row) string { return timeText(r.PeerCompile) }},
 	{"RATIO", func(r row) string { return ratioText(r.CompileRatio) }},

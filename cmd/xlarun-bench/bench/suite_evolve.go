@@ -18,15 +18,15 @@ func evolveWorkloads(Options) []Workload {
 	forage.Env, forage.Strategy, forage.Steps, forage.Policy = "Forage-L1-v1", "openes", 200, "mlp:32,32"
 	forage.Population = 1024
 	return []Workload{
-		rolloutWorkload("rollouts-small", 256, 16, 1, 5, 10),
-		rolloutWorkload("rollouts-wide", 1024, 64, 1, 3.3, 9),
-		generationWorkload("generation-small", 256, 16, steady, 7, 10),
-		generationWorkload("generation-wide", 1024, 64, steady, 3.3, 10),
+		rolloutWorkload("rollouts-small", 256, 16, 1),
+		rolloutWorkload("rollouts-wide", 1024, 64, 1),
+		generationWorkload("generation-small", 256, 16, steady),
+		generationWorkload("generation-wide", 1024, 64, steady),
 		{Name: "generation-forage", What: "a generation of OpenES on Forage-L1-v1, 1024 x mlp:32,32, 200 steps",
 			Work: 1024 * 200, Unit: "steps", Open: generations(forage)},
-		rolloutWorkload("episodes", 256, 64, 16, 2, 4),
-		generationWorkload("start-warm", 256, 16, warmStart, 30, 100),
-		generationWorkload("start-cold", 256, 16, coldStart, 0, 0),
+		rolloutWorkload("episodes", 256, 64, 16),
+		generationWorkload("start-warm", 256, 16, warmStart),
+		generationWorkload("start-cold", 256, 16, coldStart),
 		sparseWorkload("sparse", "auto"),
 		sparseWorkload("sparse-masked", "masked"),
 		{Name: "open", What: "a process that opens the plugin alone, from its start", Start: coldStart, Explicit: true,
@@ -45,7 +45,7 @@ func cartPole(population, hidden int) evolve.Config {
 }
 
 // rolloutWorkload is a population that plays its episodes, without sampling and learning.
-func rolloutWorkload(name string, population, hidden, episodes int, needed, aim float64) Workload {
+func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 	sizes := []string{strconv.Itoa(population), "500", strconv.Itoa(hidden)}
 	peers := []Peer{
 		{Name: "gymnax", Script: "gymnax_rollout.py", Args: sizes},
@@ -54,7 +54,7 @@ func rolloutWorkload(name string, population, hidden, episodes int, needed, aim 
 	if episodes > 1 {
 		peers = []Peer{{Name: "jax", Script: "episodes_jax.py", Args: append(sizes, strconv.Itoa(episodes))}}
 	}
-	return Workload{Name: name, Needed: needed, Aim: aim, Peers: peers,
+	return Workload{Name: name, Peers: peers,
 		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %d episodes of 500 steps", population, hidden, hidden,
 			episodes),
 		Work: float64(population * 500 * episodes), Unit: "steps",
@@ -66,7 +66,7 @@ func rolloutWorkload(name string, population, hidden, episodes int, needed, aim 
 }
 
 // generationWorkload is a whole generation: ask, play, tell.
-func generationWorkload(name string, population, hidden int, start startKind, needed, aim float64) Workload {
+func generationWorkload(name string, population, hidden int, start startKind) Workload {
 	what := fmt.Sprintf("a generation of OpenES on CartPole-v1, %d x mlp:%d,%d, 500 steps", population, hidden, hidden)
 	work := float64(population * 500)
 	if start != steady {
@@ -75,7 +75,7 @@ func generationWorkload(name string, population, hidden int, start startKind, ne
 	if start == warmStart {
 		what += "; its programs are cached"
 	}
-	return Workload{Name: name, What: what, Work: work, Unit: "steps", Needed: needed, Aim: aim, Start: start,
+	return Workload{Name: name, What: what, Work: work, Unit: "steps", Start: start,
 		Open: generations(cartPole(population, hidden)),
 		Peers: []Peer{{Name: "evosax", Script: "evosax_cartpole.py",
 			Args: []string{strconv.Itoa(population), strconv.Itoa(hidden)}}}}
@@ -139,7 +139,7 @@ const sparseExamples = 512
 
 // sparseWorkload is a step of SGD of sparse networks by a method, "auto" (the default) or "masked".
 func sparseWorkload(name, method string) Workload {
-	w := Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
+	return Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
 		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := sparse.DefaultConfig()
@@ -153,10 +153,6 @@ func sparseWorkload(name, method string) Workload {
 				return float64(p.Steps()), err
 			}, p.Close), nil
 		}}
-	if method == "auto" {
-		w.Needed, w.Aim = 3.3, 8
-	}
-	return w
 }
 
 // randomPictures returns pictures with a fifth of the pixels set, as the peer's.

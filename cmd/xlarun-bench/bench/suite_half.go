@@ -57,7 +57,7 @@ func halfWorkloads(Options) (all []Workload) {
 					c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
 					c.Parted = c.Parted.With("policy.hidden", 128).With("policy.padding", padding)
 					c.Precision = halfNames[d]
-				}, 0, 0, "", "")
+				}, "", "")
 			all = append(all, besideFloat32(w, name, d))
 		}
 	}
@@ -65,7 +65,7 @@ func halfWorkloads(Options) (all []Workload) {
 		for _, d := range half {
 			name, policy := fmt.Sprintf("ppo-mlp-%d", units), fmt.Sprintf("mlp:%d,%d", units, units)
 			w := ppoWorkload(name+"-"+halfNames[d], fmt.Sprintf("CartPole-v1, %s, 64 x 128, %s", policy, halfNames[d]),
-				func(c *ppo.Config) { c.Policy, c.Envs, c.Precision = policy, 64, halfNames[d] }, 0, 0, "", "")
+				func(c *ppo.Config) { c.Policy, c.Envs, c.Precision = policy, 64, halfNames[d] }, "", "")
 			all = append(all, besideFloat32(w, name, d))
 		}
 	}
@@ -78,7 +78,7 @@ func halfWorkloads(Options) (all []Workload) {
 			w := selfplayWorkload(name+"-"+halfNames[d], fmt.Sprintf("a training step, batch 256, %s, n = %d, %s",
 				network, n, halfNames[d]), n, k, "gumbel", 32, selfplay.PhaseTraining, func(c *selfplay.Config) {
 				c.Network, c.NumSimulations, c.TrainingBatchSize, c.Precision = network, 2, 256, halfNames[d]
-			}, 0, 0, "")
+			}, "")
 			all = append(all, besideFloat32(w, name, d))
 		}
 	}
@@ -94,7 +94,7 @@ func besideFloat32(w Workload, name string, d graph.DType) Workload {
 		w.Peers = nil
 		return explicit(w)
 	}
-	w.Peers = []Peer{{Name: "float32", Workload: name + "-f32", Other: true, Needed: 1, Aim: 1.5}}
+	w.Peers = []Peer{{Name: "float32", Workload: name + "-f32", Other: true}}
 	return w
 }
 

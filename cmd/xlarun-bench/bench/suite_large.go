@@ -53,9 +53,9 @@ func largeWorkloads(Options) []Workload {
 	return []Workload{
 		{Name: "low-rank", What: "a generation of eggroll, " + lowRankSize.String(), Open: rulePlan(lowRankSize.config(
 			"eggroll")), Peers: []Peer{
-			{Name: "openes", Workload: "low-rank-openes", Needed: 4, Aim: 10},
-			{Name: "inference-64", Workload: "inference-64", Needed: .6, Aim: .95},
-			{Name: "inference-512", Workload: "inference-512", Needed: .6, Aim: .95}}},
+			{Name: "openes", Workload: "low-rank-openes"},
+			{Name: "inference-64", Workload: "inference-64"},
+			{Name: "inference-512", Workload: "inference-512"}}},
 		explicit(Workload{Name: "low-rank-openes", What: "a generation of OpenES, " + lowRankSize.String(),
 			Open: rulePlan(lowRankSize.config("openes"))}),
 		inference("inference-64", 64), inference("inference-512", 512),

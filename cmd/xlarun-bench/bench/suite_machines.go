@@ -28,13 +28,12 @@ type sharedRun struct {
 	name, env, policy string
 	members           int
 	what              string
-	needed            float64 // with the shortest delay
 }
 
 var sharedRuns = []sharedRun{
-	{name: "200", env: "Forage-L1-v1", policy: "mlp:16,16", members: 3000, needed: 1.95,
+	{name: "200", env: "Forage-L1-v1", policy: "mlp:16,16", members: 3000,
 		what: "500 steps of 3,000 members on Forage-L1-v1, mlp:16,16"},
-	{name: "20", env: "Forage-L1-v1", policy: "mlp:16,16", members: 300, needed: 1.7,
+	{name: "20", env: "Forage-L1-v1", policy: "mlp:16,16", members: 300,
 		what: "500 steps of 300 members on Forage-L1-v1, mlp:16,16"},
 	{name: "wide", env: "CartPole-v1", policy: "mlp:64,64", members: 2400,
 		what: "500 steps of 2,400 members on CartPole-v1, mlp:64,64, whose noise every host draws"},
@@ -49,7 +48,6 @@ func machinesWorkloads(Options) []Workload {
 			w := Workload{Name: "two-" + g.name, Open: hostsOf(2, g, delay, false), Peers: []Peer{{Name: one,
 				Workload: one}}, What: fmt.Sprintf("%s, by two hosts, a server %v away", g.what, delay)}
 			if delay == 200*time.Microsecond {
-				w.Peers[0].Needed = g.needed
 				w.Peers = append(w.Peers, Peer{Name: apart, Workload: apart})
 			} else {
 				w.Name += "-" + delay.String()
@@ -63,7 +61,7 @@ func machinesWorkloads(Options) []Workload {
 	for _, n := range []int{8, 64, 256, 1024} {
 		ideal := fmt.Sprintf("ideal-%d", n)
 		all = append(all, Workload{Name: fmt.Sprintf("model-%d", n), Open: modelOf(n), Peers: []Peer{{Name: ideal,
-			Workload: ideal, Needed: .9}}, What: fmt.Sprintf("a generation of 2 s by %d hosts, simulated: real "+
+			Workload: ideal}}, What: fmt.Sprintf("a generation of 2 s by %d hosts, simulated: real "+
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
 				xlabridge.Backend, Options) (Runner, error) {

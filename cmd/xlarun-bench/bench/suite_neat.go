@@ -18,16 +18,16 @@ func neatWorkloads(Options) []Workload {
 	const fixed = "cartpole-mlp"
 	cartPole := genomes("CartPole-v1", 1000, 500, 0, 0)
 	return []Workload{
-		genomesWorkload("xor-1000", 1000, 50, 100, 20, 10),
-		genomesWorkload("xor-10000-small", 10_000, 7, 20, 20, 10),
-		genomesWorkload("xor-10000", 10_000, 50, 200, 25, 10),
+		genomesWorkload("xor-1000", 1000, 50, 100),
+		genomesWorkload("xor-10000-small", 10_000, 7, 20),
+		genomesWorkload("xor-10000", 10_000, 50, 200),
 		{Name: "cartpole", What: "a generation of NEAT on CartPole-v1, 1000 genomes, 500 steps", Work: 1000 * 500,
-			Unit: "steps", Needed: 50, Open: generations(cartPole),
+			Unit: "steps", Open: generations(cartPole),
 			Peers: []Peer{{Name: "neat-python", Script: "neat_python_cartpole.py", Args: []string{"1000"},
 				Other: true}}},
 		playWorkload("cartpole-genome", genomes("CartPole-v1", 1000, 500, 4+16+16+2, 4*16+16*16+16*2),
 			layered,
-			Peer{Name: "mlp", Workload: fixed, Needed: .25, Other: true}),
+			Peer{Name: "mlp", Workload: fixed, Other: true}),
 		explicit(playWorkload(fixed, evolveOf("CartPole-v1", "mlp:16,16", "openes", 1000, 500), policy.Policy.Init)),
 	}
 }
@@ -46,12 +46,12 @@ func genomes(env string, population, steps, nodes, connections int) evolve.Confi
 }
 
 // genomesWorkload is a generation of NEAT on the eight patterns of XOR with three inputs, as its peer's.
-func genomesWorkload(name string, population, nodes, connections int, needed, compile float64) Workload {
+func genomesWorkload(name string, population, nodes, connections int) Workload {
 	const patterns = 8
 	sizes := []string{strconv.Itoa(population), strconv.Itoa(nodes), strconv.Itoa(connections)}
 	c := genomes("XOR3d-v0", population, patterns, nodes, connections).With("policy.activations", "sigmoid").
 		With("policy.final-activation", "sigmoid").With("strategy.max-species", "20")
-	return Workload{Name: name, Work: float64(population), Unit: "members", Needed: needed, CompileAim: compile,
+	return Workload{Name: name, Work: float64(population), Unit: "members",
 		What: fmt.Sprintf("a generation of NEAT on XOR3d-v0, %d genomes of %d nodes, %d connections", population, nodes,
 			connections),
 		Open:  rulePlan(c),

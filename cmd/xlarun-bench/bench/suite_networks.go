@@ -56,11 +56,7 @@ func (c *compiled) check(measured func(out []*graph.Array) ([]float64, error)) e
 // gradWorkloads are value and gradient of networks: the time of a call, and from the start of a process to its result.
 func gradWorkloads(Options) (all []Workload) {
 	for _, g := range gradbench.All() {
-		needed := 1 / 1.05
-		if g.Loop { // the slowest case of XLA's CPU backend
-			needed = 5
-		}
-		w := Workload{Name: g.Name, What: g.What, Needed: needed, CompileAim: 2, Same: 1e-3,
+		w := Workload{Name: g.Name, What: g.What, Same: 1e-3,
 			Peers: []Peer{{Name: "jax", Script: "jax_grad.py", Args: []string{g.Name}}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
 				args, start := g.Args(), time.Now()
@@ -75,9 +71,8 @@ func gradWorkloads(Options) (all []Workload) {
 				return c, c.check(gradbench.Checks)
 			}}
 		start := w
-		start.Name, start.What, start.Start, start.Needed = g.Name+"-start-warm", "from the start of a process to the "+
-			"first of: "+g.What+"; its programs are cached", warmStart, 10
-		start.CompileAim = 0
+		start.Name, start.What, start.Start = g.Name+"-start-warm", "from the start of a process to the "+
+			"first of: "+g.What+"; its programs are cached", warmStart
 		all = append(all, w, start)
 	}
 	return all
@@ -99,13 +94,9 @@ func compileProgram(b xlabridge.Backend, o xlabridge.CompileOptions, start time.
 	return &compiled{program: x, args: graph.Leaves(put), seconds: seconds}, nil
 }
 
-// Ratios for the programs of generic: none may be slower than JAX by more than a tenth.
-const genericNeeded, genericAim, genericCompileAim = .9, 1.3, 2
-
 func genericWorkloads(Options) (all []Workload) {
 	for _, p := range genericbench.All() {
-		all = append(all, Workload{Name: p.Name, What: "a call of the program " + p.Name, Needed: genericNeeded,
-			Aim: genericAim, CompileAim: genericCompileAim, Same: genericbench.Tolerance,
+		all = append(all, Workload{Name: p.Name, What: "a call of the program " + p.Name, Same: genericbench.Tolerance,
 			Peers: []Peer{{Name: "jax", Script: "jax_generic.py", Args: []string{p.Name}}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
 				if err := genericbench.WarmUp(b); err != nil {
@@ -129,7 +120,7 @@ func genericWorkloads(Options) (all []Workload) {
 
 func spikingWorkloads(Options) (all []Workload) {
 	for _, s := range spikingbench.All() {
-		w := Workload{Name: s.Name, What: s.What, Work: s.Work, Unit: "steps", Needed: s.Needed, Aim: s.Aim, Same: 2e-2}
+		w := Workload{Name: s.Name, What: s.What, Work: s.Work, Unit: "steps", Same: 2e-2}
 		for _, p := range s.Peers {
 			w.Peers = append(w.Peers, Peer{Name: p.Name, Script: "spiking_jax.py", Other: !p.Same,
 				Args: append([]string{p.Name}, s.Args...)})
@@ -144,7 +135,7 @@ func spikingWorkloads(Options) (all []Workload) {
 		all = append(all, w)
 	}
 	return append(all, dynamicsWorkload("mechanistic", "mechanistic:lif", Peer{Name: "fast", Workload: "dynamics-fast",
-		Other: true, Needed: .8}), explicit(dynamicsWorkload("fast", "fast")))
+		Other: true}), explicit(dynamicsWorkload("fast", "fast")))
 }
 
 // dynamicsWorkload is a population of the policy spiking with a dynamics. The ratio to a peer is the share of its
@@ -175,8 +166,7 @@ func (r resultChecked) Checks() []float64 {
 
 func neuroWorkloads(o Options) (all []Workload) {
 	for _, n := range neurobench.All(o.Size) {
-		all = append(all, Workload{Name: n.Name, What: n.What, Work: n.Work, Unit: "steps", Needed: n.Needed,
-			Aim:   n.Aim,
+		all = append(all, Workload{Name: n.Name, What: n.What, Work: n.Work, Unit: "steps",
 			Peers: []Peer{{Name: n.Peer, Script: "neuro_jax.py", Args: n.PeerArgs}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 				return n.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})

@@ -46,7 +46,7 @@ func populationWorkload(population int) Workload {
 func gamesWorkload(games int) Workload {
 	w := selfplayWorkload(fmt.Sprintf("games-%d", games), fmt.Sprintf("a million simulations: n = 6, k = 3, %d games "+
 		"side by side, 50 simulations a move, Gumbel", games), 6, 3, "gumbel", games, selfplay.PhaseGames,
-		func(c *selfplay.Config) { c.GameBatchSize = games }, 0, 0, "")
+		func(c *selfplay.Config) { c.GameBatchSize = games }, "")
 	w.Peers = nil
 	return w
 }
@@ -54,7 +54,7 @@ func gamesWorkload(games int) Workload {
 // agentsWorkload is an update of several agents.
 func agentsWorkload(n int) Workload {
 	w := ppoWorkload(fmt.Sprintf("agents-%d", n), fmt.Sprintf("%d agents at once, CartPole-v1, 4 environments x 128 "+
-		"steps", n), func(c *ppo.Config) { c.Agents = n }, 0, 0, "", "")
+		"steps", n), func(c *ppo.Config) { c.Agents = n }, "", "")
 	w.Peers = nil
 	return w
 }

@@ -35,17 +35,17 @@ func studyWorkloads(Options) []Workload {
 			strconv.Itoa(cartpoleTrials), strconv.Itoa(cartpoleGenerations)}})
 	}
 	all := []Workload{
-		{Name: "trials", Needed: 20, Open: trivial("random", 0, 16), Peers: []Peer{optuna("random", 0)},
+		{Name: "trials", Open: trivial("random", 0, 16), Peers: []Peer{optuna("random", 0)},
 			What: "a trial of two parameters that computes nothing, 16 at a time, in an SQLite file; Optuna's " +
 				"one by one"},
 		{Name: "trials-one", Open: trivial("random", 0, 1), Peers: []Peer{optuna("random", 0)},
 			What: "the same, ours one by one, too"},
 		{Name: "lanes", Open: ownStudies(lanes), Peers: []Peer{optuna("random", 0)},
 			What: "a search of 4 members that make one step for 2 generations, as a lane: each of 10,000 after 1,000"},
-		{Name: "workers", Open: ownStudies(workers("2")), Peers: []Peer{{Name: "one-worker", Workload: "workers-one",
-			Needed: 1.9}}, What: "48 searches on CartPole-v1, 256 members, 100 generations, by two worker processes"},
+		{Name: "workers", Open: ownStudies(workers("2")), Peers: []Peer{{Name: "one-worker", Workload: "workers-one"}},
+			What: "48 searches on CartPole-v1, 256 members, 100 generations, by two worker processes"},
 		explicit(Workload{Name: "workers-one", Open: ownStudies(workers("1")), What: "the same by one worker"}),
-		{Name: "cartpole", Needed: 4, Peers: cartpolePeers, Open: ownStudies(func(s *ownStudy) (float64, error) {
+		{Name: "cartpole", Peers: cartpolePeers, Open: ownStudies(func(s *ownStudy) (float64, error) {
 			return s.run(cartpoleSpec)
 		}), What: fmt.Sprintf("a study of %d searches on CartPole-v1, 256 members of mlp:16,16 for %d generations",
 			cartpoleTrials, cartpoleGenerations)},

@@ -26,19 +26,19 @@ func ppoWorkloads(Options) []Workload {
 		}
 	}
 	return []Workload{
-		ppoWorkload("ppo-cartpole", "CartPole-v1, 4 environments x 128 steps", func(*ppo.Config) {}, 2, 4,
+		ppoWorkload("ppo-cartpole", "CartPole-v1, 4 environments x 128 steps", func(*ppo.Config) {},
 			"gymnax_ppo.py", "CartPole-v1 500000 4 128 1"),
-		ppoWorkload("ppo-agents", "64 agents at once, CartPole-v1", func(c *ppo.Config) { c.Agents = 64 }, 3, 8,
+		ppoWorkload("ppo-agents", "64 agents at once, CartPole-v1", func(c *ppo.Config) { c.Agents = 64 },
 			"gymnax_ppo.py", "CartPole-v1 10240 4 128 64"),
 		ppoWorkload("ppo-breakout", "MinAtar Breakout, 64 x 128", func(c *ppo.Config) {
 			c.Env, c.Envs = "Breakout-MinAtar-v1", 64
-		}, 2, 4, "gymnax_ppo.py", "Breakout-MinAtar 1000000 64 128 1"),
+		}, "gymnax_ppo.py", "Breakout-MinAtar 1000000 64 128 1"),
 		ppoWorkload("ppo-gather", "Gather-v1, CNN with SAME padding, 64 x 128; the peer's convolution as products",
-			gather("same"), 1.5, 3, "gridworld_ppo_jax.py", "float32 SAME select matmul"),
-		ppoWorkload("ppo-gather-valid", "Gather-v1, CNN with VALID padding, 64 x 128", gather(""), 1.5, 3,
+			gather("same"), "gridworld_ppo_jax.py", "float32 SAME select matmul"),
+		ppoWorkload("ppo-gather-valid", "Gather-v1, CNN with VALID padding, 64 x 128", gather(""),
 			"gridworld_ppo_jax.py", "float16 VALID cond matmul"),
 		explicit(ppoWorkload("ppo-gather-conv", "as ppo-gather, the peer's convolution as flax has it: takes minutes",
-			gather("same"), 15, 30, "gridworld_ppo_jax.py", "float32 SAME select conv")),
+			gather("same"), "gridworld_ppo_jax.py", "float32 SAME select conv")),
 	}
 }
 
@@ -48,8 +48,8 @@ func explicit(w Workload) Workload {
 }
 
 // ppoWorkload is updates of a training that is longer than any measurement, so that the learning rate hardly falls.
-func ppoWorkload(name, what string, change func(*ppo.Config), needed, aim float64, script, args string) Workload {
-	return Workload{Name: name, What: what, Work: million, Unit: "steps", Needed: needed, Aim: aim,
+func ppoWorkload(name, what string, change func(*ppo.Config), script, args string) Workload {
+	return Workload{Name: name, What: what, Work: million, Unit: "steps",
 		Peers: []Peer{{Name: "jax", Script: script, Args: strings.Fields(args)}},
 		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := ppo.DefaultConfig()
@@ -66,21 +66,21 @@ func ppoWorkload(name, what string, change func(*ppo.Config), needed, aim float6
 func selfplayWorkloads(Options) []Workload {
 	all := []Workload{
 		selfplayWorkload("selfplay-6-gumbel", "a million simulations: n = 6, k = 3, 64 games side by side, 50 "+
-			"simulations a move, Gumbel", 6, 3, "gumbel", 512, selfplay.PhaseGames, nil, 2.5, 5,
+			"simulations a move, Gumbel", 6, 3, "gumbel", 512, selfplay.PhaseGames, nil,
 			"search 6 3 64 50 gumbel"),
-		selfplayWorkload("selfplay-6-puct", "the same with PUCT", 6, 3, "puct", 512, selfplay.PhaseGames, nil, 4, 8,
+		selfplayWorkload("selfplay-6-puct", "the same with PUCT", 6, 3, "puct", 512, selfplay.PhaseGames, nil,
 			"search 6 3 64 50 puct"),
 		selfplayWorkload("selfplay-14-gumbel", "the same with Gumbel, n = 14, k = 4", 14, 4, "gumbel", 128,
-			selfplay.PhaseGames, nil, 2.5, 5, "search 14 4 64 50 gumbel"),
+			selfplay.PhaseGames, nil, "search 14 4 64 50 gumbel"),
 		selfplayWorkload("selfplay-step", "a training step, batch 256, graph network, n = 14", 14, 4, "gumbel", 32,
 			selfplay.PhaseTraining, func(c *selfplay.Config) {
 				c.Network, c.NumSimulations, c.TrainingBatchSize = "graph:32", 2, 256
-			}, 1.2, 2, "train 14 256 32 3"),
+			}, "train 14 256 32 3"),
 	}
 	for _, n := range []int{32, 64, 256, 512} {
 		all = append(all, selfplayWorkload(fmt.Sprintf("selfplay-batch-%d", n),
 			fmt.Sprintf("a batch of %d prepared, n = 14", n), 14, 4, "gumbel", 32, selfplay.PhaseBatch,
-			func(c *selfplay.Config) { c.NumSimulations, c.TrainingBatchSize = 2, n }, 10, 10,
+			func(c *selfplay.Config) { c.NumSimulations, c.TrainingBatchSize = 2, n },
 			fmt.Sprintf("batch 14 %d", n)))
 	}
 	iteration := Workload{Name: "selfplay-iteration", What: "an iteration of 64 games by the defaults, no evaluation",
@@ -130,8 +130,8 @@ func (r *phaseRunner) TimesPart() {}
 // selfplayWorkload is one phase of an iteration. The time of games is the time of a million simulations: ours counts
 // those of played moves, the peer's counts all that it computes.
 func selfplayWorkload(name, what string, vertices, k int, search string, episodes int, phase string,
-	change func(*selfplay.Config), needed, aim float64, peer string) Workload {
-	w := Workload{Name: name, What: what, Needed: needed, Aim: aim,
+	change func(*selfplay.Config), peer string) Workload {
+	w := Workload{Name: name, What: what,
 		Peers: []Peer{{Name: "jax", Script: "selfplay_jax.py", Args: strings.Fields(peer)}}}
 	if phase == selfplay.PhaseGames {
 		w.Work, w.Unit = million, "simulations"

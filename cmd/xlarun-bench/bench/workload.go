@@ -26,9 +26,6 @@ type Workload struct {
 	What string  // what is computed and timed
 	Work float64 // units of Unit in the timed part, for the rate; 0: no rate
 	Unit string
-	// Needed and Aim are required and wanted ratios of the peer's time to ours.
-	Needed, Aim float64
-	CompileAim  float64 // the same of the time to trace and compile
 	// Same is the relative tolerance between the checks of both sides; 0: they are not compared.
 	Same float64
 	// Start chooses what is timed: runs, or the start of a process to its first result.
@@ -56,8 +53,7 @@ type Peer struct {
 	Workload string // one of ours, of the same suite
 	Args     []string
 	// Other: it does not compute the same numbers, so checks are not compared.
-	Other       bool
-	Needed, Aim float64 // in place of the workload's
+	Other bool
 }
 
 // Options say how workloads of ours are run.

@@ -31,7 +31,7 @@ func studyCommand(a *cli.App) *cobra.Command {
 		studyPlotCommand(a),
 		studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, " +
-		"and the parameters; docs/study.md has " +
+		"and the parameters; docs/how-to/studies.md has " +
 		"all keys. Trials run in worker processes, small ones many at a time as lanes of one program (--trials-as). " +
 		"Workers, and the study itself, may be " +
 		"killed: the same command goes on, and the results are the same to the byte. They are kept in an SQLite " +

@@ -65,6 +65,8 @@ type App struct {
 	output func(ctx context.Context, path string, args ...string) ([]byte, error)
 	exec   func(path string, args []string) error
 	args   []string // the command line
+	// program is the name that this process was started by, if it is one of the other programs.
+	program string
 }
 
 // Main runs the command line of this process and exits.
@@ -143,7 +145,8 @@ func untilSignal() context.Context {
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends, the command has
 // console.Grace to put its state on the disk. A call may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	a := &App{Streams: s, OpenBackend: openBackend, preload: console.Preload, now: time.Now, patience: 2 * time.Second,
+	a := &App{Streams: s, program: otherProgram(os.Args[0]), OpenBackend: openBackend, preload: console.Preload,
+		now: time.Now, patience: 2 * time.Second,
 		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec,
 		output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			text, err := exec.CommandContext(ctx, path, args...).Output()
@@ -225,6 +228,9 @@ func newRoot(a *App) *cobra.Command {
 		root.AddCommand(commands(a)...)
 	}
 	addOthers(a, root)
+	if a.program != "" {
+		describeOther(root, a.program)
+	}
 	return root
 }
 

@@ -130,9 +130,6 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 		for _, name := range []string{"drop-rows", "from-study"} { // of the call
 			fields = append(fields, settings.Field{Name: name, Advanced: true})
 		}
-		for _, x := range settings.Deprecated(kind.New()) {
-			assert.NotContains(t, all, "--"+x.Name+" ", "28.344 --keys had one value: it did nothing")
-		}
 		for _, x := range fields {
 			line := regexp.MustCompile(`(?m)^  (-\w,|   ) --` + x.Name + `\b`)
 			assert.Regexp(t, line, all, "the whole help of %s", kind.Name)

@@ -267,7 +267,7 @@ func TestForeignNames(t *testing.T) {
 		{"evolve", "--population 8", "--pop?"}, {"evolve", "--popsize 8", "--pop?"},
 		{"ppo", "--num_envs 8", "--envs?"}, {"ppo", "--lr 1", "--learning-rate?"},
 		{"ppo", "--ent-coef 1", "--entropy?"}, {"evolve", "--logdir a", "--out?"},
-		{"ppo", "--total_timesteps 8", "--total-steps?"}, {"sparse", "--learning-rate 1", "--lr?"},
+		{"ppo", "--total_timesteps 8", "--steps?"}, {"sparse", "--learning-rate 1", "--lr?"},
 		{"selfplay", "--num-sims 3", "--num-simulations?"}, {"evolve", "--gpu", "--backend?"},
 	} {
 		require.Equal(t, StatusUsage, b.do(append([]string{c[0]}, strings.Fields(c[1])...)...))

@@ -122,9 +122,6 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 			}
 		}
 		g.addParts(f, e, i > 0)
-		for _, x := range settings.Deprecated(e) {
-			addGone(f, x)
-		}
 	}
 	if f.Lookup("generations") == nil { // a name for the rounds of any kind
 		setting{g, "rounds", "int"}.addAs(f, "generations")
@@ -133,22 +130,6 @@ func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 
 // manyChoices is the number of choices above which the help of a command does not name them.
 const manyChoices = 12
-
-// gone is the flag of a setting that command lines of earlier versions may have. Any value of it is an error.
-type gone struct{}
-
-func (gone) Set(string) error { return errors.New("the flag is gone") }
-func (gone) String() string   { return "" }
-func (gone) Type() string     { return "text" }
-
-// addGone adds the flag of a deprecated setting, which says why it is gone.
-func addGone(f *pflag.FlagSet, x settings.Field) {
-	if f.Lookup(x.Name) != nil {
-		return
-	}
-	flag := f.VarPF(gone{}, x.Name, "", "")
-	flag.Hidden, flag.Deprecated, flag.NoOptDefVal = true, x.Gone(), "true"
-}
 
 // markAdvanced says that a flag is seldom needed.
 func markAdvanced(f *pflag.FlagSet, name string) {

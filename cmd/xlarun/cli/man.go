@@ -157,7 +157,7 @@ func bold(text string) string { return `\fB` + roff(text) + `\fP` }
 func options(flags *pflag.FlagSet) string {
 	var all []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Deprecated != "" {
+		if f.Hidden {
 			return
 		}
 		name, value := bold("--"+f.Name), f.DefValue

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +66,33 @@ func (o other) command(a *App) *cobra.Command {
 		return console.BadInput("this program has no command %s: %s", o.name, o.own)
 	}
 	return cmd
+}
+
+// otherProgram returns the name of a process that was started as one of the other programs, else "". xlarun starts them
+// under its own name.
+func otherProgram(arg0 string) string {
+	name := filepath.Base(arg0)
+	if slices.ContainsFunc(others, func(o other) bool { return o.program == name }) {
+		return name
+	}
+	return ""
+}
+
+// describeOther makes the help of one of the other programs show its own commands alone. It has all commands, since its
+// runs are those of xlarun.
+func describeOther(root *cobra.Command, program string) {
+	var names, own []string
+	for _, o := range others {
+		if o.program == program {
+			names, own = append(names, o.name), append(own, "xlarun "+o.name)
+		}
+	}
+	root.Use = program + " COMMAND"
+	root.Long = program + " is a part of xlarun, which starts it: " + strings.Join(own, ", ") + "."
+	root.Example = "  xlarun " + names[0] + " --help"
+	for _, c := range root.Commands() {
+		c.Hidden = c.Hidden || !slices.Contains(names, c.Name())
+	}
 }
 
 // ownProgram reports whether the program is a user's own, of another module.

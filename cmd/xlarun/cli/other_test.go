@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,4 +45,25 @@ func TestOtherPrograms(t *testing.T) {
 	require.Contains(t, b.err.String(), "xlarun study: it is not there")
 	b.find = func(string) (string, error) { return "", errors.New("it cannot be built") }
 	require.Equal(t, StatusFailed, b.do("bench"))
+}
+
+// The other programs showed the help of xlarun, with commands that they are not for.
+func TestHelpOfOtherPrograms(t *testing.T) {
+	require.Equal(t, "xlarun-bench", otherProgram("/bin/xlarun-bench"))
+	require.Empty(t, otherProgram("/bin/xlarun"))
+	for program, of := range map[string][]string{"xlarun-bench": {"bench"},
+		"xlarun-study": {"study", "serve", "work"}} {
+		b := newBed(t)
+		b.program = program
+		require.Equal(t, StatusOK, b.do("--help"))
+		help := b.out.String()
+		require.Regexp(t, `^`+program+` is a part of xlarun, which starts it: xlarun `, help)
+		require.Contains(t, help, "\n  "+program+" COMMAND\n")
+		_, listed, _ := strings.Cut(help, "Commands:\n")
+		listed, _, _ = strings.Cut(listed, "\n\n")
+		for _, c := range of {
+			require.Regexp(t, `(?m)^  `+c+` `, listed)
+		}
+		require.NotContains(t, listed, "evolve")
+	}
 }

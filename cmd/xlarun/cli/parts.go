@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,8 +60,7 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 	return nil
 }
 
-// set sets a setting of the experiment or of the session. A setting that is gone is only checked. known is false for
-// other names.
+// set sets a setting of the experiment or of the session. known is false for other names.
 func (t *task) set(name string, value any) (known bool, err error) {
 	f, ok := settings.Lookup(t.Experiment, name)
 	if !ok {
@@ -70,11 +68,6 @@ func (t *task) set(name string, value any) (known bool, err error) {
 	}
 	if ok {
 		return true, f.Set(value)
-	}
-	for _, f := range settings.Deprecated(t.Experiment) {
-		if f.Name == name {
-			return true, errors.Join(f.Set(value), f.Check())
-		}
 	}
 	return false, nil
 }

@@ -64,37 +64,6 @@ func TestBadPlanFlags(t *testing.T) {
 	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
 }
 
-// 28.345: the setting of files of earlier versions is read, and wrong values of it are refused.
-func TestSettingsOfEarlierVersions(t *testing.T) {
-	kind, ok := run.Lookup("evolve")
-	require.True(t, ok)
-	for value, want := range map[string]string{"global": "",
-		"device": `old.toml: key "keys" got "device", wants one of global`} {
-		file := &configFile{path: "old.toml", values: map[string]any{"keys": value}}
-		x, err := (&flagValues{}).resolve(kind, "", file)
-		if want != "" {
-			require.EqualError(t, err, want)
-			continue
-		}
-		require.NoError(t, err)
-		require.NotContains(t, x.text, "keys")
-	}
-}
-
-// 30.275: a flag of earlier versions is gone; the program took it for a mistyped one, and named another. 30.276: its
-// name is no suggestion.
-func TestFlagsOfEarlierVersions(t *testing.T) {
-	const want = "xlarun evolve: --keys is gone: keys of random numbers are always global; leave it out\n"
-	for _, args := range []string{"--keys global", "--keys=device", "--keys"} {
-		b := newBed(t)
-		require.Equal(t, StatusUsage, b.do(append([]string{"evolve"}, strings.Fields(args)...)...), args)
-		require.Equal(t, want, b.err.String(), args)
-	}
-	b := newBed(t)
-	require.Equal(t, StatusUsage, b.do("evolve", "--keyz", "global"))
-	require.NotContains(t, b.err.String(), "--keys")
-}
-
 // 28.346: what did not fit was said of a setting that nobody gave. 30.272: the sentence had two endings.
 func TestDefaultsThatDoNotFit(t *testing.T) {
 	resolve := func(name string, values map[string]string) error {

@@ -98,7 +98,7 @@ func TestFailuresWithoutAResultAsJSON(t *testing.T) {
 
 // The documentation lists all codes, and the codes that other packages give are among them.
 func TestCodesAreListed(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/runs.md")
+	text, err := os.ReadFile("../../../docs/reference/exit-codes.md")
 	require.NoError(t, err)
 	known := map[string]bool{}
 	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, 0)

@@ -31,9 +31,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Deprecated == "" {
-				names = append(names, f.Name)
-			}
+			names = append(names, f.Name)
 		})
 		hint := ""
 		if near := LikeFlag(name, names); near != "" {
@@ -42,9 +40,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		return BadInput("there is no flag %s%s%s; see %s --help", dashes, name, hint, cmd.CommandPath())
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		if f.Deprecated != "" {
-			return BadInput("--%s is gone: %s; leave it out", f.Name, f.Deprecated)
-		}
 		return BadInput("--%s got %q, wants %s", f.Name, invalid.GetValue(), Wants(f))
 	case errors.As(err, &valueless):
 		return BadInput("--%s got no value, wants %s", valueless.GetFlag().Name, Wants(valueless.GetFlag()))

@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	"xlarun/envs"
 )
@@ -26,6 +27,7 @@ var foreign = map[string][]string{
 	"sigma-init":           {"strategy.sigma"},
 	"init-stdev":           {"strategy.sigma"},
 	"std-init":             {"strategy.sigma"},
+	"fitness-shaping-fn":   {"strategy.shaping"},
 	"std":                  {"strategy.sigma"},
 	"stdev":                {"strategy.sigma"},
 	"sigma":                {"strategy.sigma"},
@@ -33,8 +35,8 @@ var foreign = map[string][]string{
 	"lr":                   {"learning-rate", "strategy.learning-rate"},
 	"lrate-init":           {"strategy.learning-rate"},
 	"learning-rate":        {"lr", "strategy.learning-rate"},
-	"num-envs":             {"envs"},
-	"n-envs":               {"envs"},
+	"num-envs":             {"envs", "pop", "batch"},
+	"n-envs":               {"envs", "pop", "batch"},
 	"num-steps":            {"horizon", "steps"},
 	"n-steps":              {"horizon", "steps"},
 	"rollout-length":       {"horizon"},
@@ -89,10 +91,19 @@ var foreign = map[string][]string{
 	"n-jobs":               {"workers", "devices"},
 }
 
-// LikeFlag returns the known name to suggest for an unknown one. If another library uses the unknown name, that is the
-// name here for the same thing. Otherwise it is the known name with the nearest spelling; "" if none is near.
+// training maps names of the length of a training. Commands with a horizon have --steps for it, on which the learning
+// rate depends. In others --steps is the limit of an episode.
+var training = map[string]bool{"total-timesteps": true, "timesteps": true}
+
+// LikeFlag returns the known name to suggest for an unknown one. If another library uses the unknown name, in small or
+// capital letters, that is the name here for the same thing. Otherwise it is the known name with the nearest spelling;
+// "" if none is near.
 func LikeFlag(name string, known []string) string {
-	for _, flag := range foreign[string(NormalizeFlag(nil, name))] {
+	theirs := strings.ToLower(string(NormalizeFlag(nil, name)))
+	if training[theirs] && slices.Contains(known, "horizon") {
+		return "steps"
+	}
+	for _, flag := range foreign[theirs] {
 		if slices.Contains(known, flag) {
 			return flag
 		}

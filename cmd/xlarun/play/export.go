@@ -19,7 +19,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// The format of exported members. docs/members.md describes the keys.
+// The format of exported members. docs/reference/member-file.md describes the keys.
 const (
 	exportFormat  = "xlarun member"
 	exportVersion = "1"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"xlarun/graph/random"
 	"xlarun/rollout/run"
@@ -64,4 +65,13 @@ func (s *session) fameText() string {
 	}
 	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v %s", run.FameMember(1), run.FameMember(n), first,
 		last, when)
+}
+
+// memberName is the name of the best member for people. One of the hall of fame is the first of it: that is sorted by
+// the mean returns that it was chosen by.
+func memberName(candidate string) string {
+	if candidate == "fame" {
+		return run.FameMember(1)
+	}
+	return strings.ReplaceAll(candidate, "_", " ")
 }

@@ -280,7 +280,7 @@ func (s *session) summary(stopped bool) []string {
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		name := strings.ReplaceAll(b.Name, "_", " ")
+		name := memberName(b.Name)
 		if s.centreAt < step {
 			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.centreAt)
 		}

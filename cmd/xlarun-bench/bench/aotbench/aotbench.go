@@ -44,8 +44,6 @@ type Row struct {
 	Args   string
 	// PeerTurns is Turns for the JAX program; 0: it is Turns.
 	PeerTurns int64
-	// Aim is the part of JAX's kernels that is wanted; 0: none.
-	Aim float64
 }
 
 // Result says what a program became.
@@ -308,7 +306,7 @@ const mostParts = 8
 // same.
 func play(name string, population, hidden int) Row {
 	return Row{Name: name, Program: "play", Turns: 500, Script: "gymnax_rollout.py",
-		Args: fmt.Sprintf("%d 500 %d", population, hidden), Aim: .5,
+		Args: fmt.Sprintf("%d 500 %d", population, hidden),
 		What: fmt.Sprintf("a step of %d x mlp:%d,%d on CartPole-v1", population, hidden, hidden),
 		Open: func(b xlabridge.Backend, tune string) (string, error) {
 			c := evolve.DefaultConfig()
@@ -330,8 +328,8 @@ func Rows() []Row {
 	}
 	generation := func(strategy, script, args string) Row {
 		return Row{Name: "generation-" + strategy, Kind: "evolve", Program: "generation", Script: script, Args: args,
-			What: "a generation of " + strategy + ", 256 x mlp:16,16 on CartPole-v1, without its 500 steps",
-			Aim:  .5, Without: 500,
+			What:     "a generation of " + strategy + ", 256 x mlp:16,16 on CartPole-v1, without its 500 steps",
+			Without:  500,
 			Settings: map[string]string{"env": "CartPole-v1", "strategy": strategy, "steps": "500"}}
 	}
 	whole := func(r Row) Row {
@@ -342,15 +340,14 @@ func Rows() []Row {
 	cmaes := generation("cmaes", "evosax_cartpole.py", "256 16 cmaes")
 	cmaes.Period = func(params int) int { return (&strategy.CMAES{}).Period(params, 256) }
 	ppo := func(name, what, script, args string, turns int64, given map[string]string) Row {
-		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns,
-			Aim: .5}
+		return Row{Name: name, What: what, Kind: "ppo", Settings: given, Script: script, Args: args, PeerTurns: turns}
 	}
 	breakout := step("breakout", "Breakout, 1024 x cnn:16", "Breakout-MinAtar-v1", "cnn:16", "1024", "200", 200)
-	breakout.Script, breakout.Args, breakout.Aim = "gymnax_breakout.py", "1024 200 16", .5
+	breakout.Script, breakout.Args = "gymnax_breakout.py", "1024 200 16"
 	forage := func(name, level, policy string) Row {
 		env := "Forage-" + level + "-v1"
 		r := step(name, env+", 1024 x "+policy, env, policy, "1024", "200", 200)
-		r.Script, r.Args, r.Aim = "forage_jax.py", fmt.Sprintf("play %s 1024 200 %s", level, policy), .5
+		r.Script, r.Args = "forage_jax.py", fmt.Sprintf("play %s 1024 200 %s", level, policy)
 		return r
 	}
 	return []Row{
@@ -367,7 +364,7 @@ func Rows() []Row {
 		{Name: "search", What: "a simulation of Gumbel search, n = 6, k = 3, 64 games", Kind: "selfplay",
 			Turns: 50, Settings: map[string]string{"vertices": "6", "k": "3", "num-simulations": "50",
 				"num-episodes": "64", "game-batch-size": "64", "search": "gumbel"},
-			Script: "selfplay_jax.py", Args: "search 6 3 64 50 gumbel", Aim: .5},
+			Script: "selfplay_jax.py", Args: "search 6 3 64 50 gumbel"},
 		generation("openes", "evosax_cartpole.py", "256 16"),
 		cmaes,
 		generation("eggroll", "", ""),

@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge/topology"
 )
 
-// reached are the kernels and the temporary bytes that rows have come down to: as docs/accelerators.md has them, bytes
-// rounded up. A change that needs more of them is seen here.
+// reached are the kernels and the temporary bytes that rows have come down to: as docs/notes/accelerators.md has them,
+// bytes rounded up. A change that needs more of them is seen here.
 var reached = []struct {
 	row, target string
 	kernels     float64

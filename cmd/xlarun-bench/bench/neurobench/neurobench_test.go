@@ -90,7 +90,7 @@ func TestGenerationsDescend(t *testing.T) {
 		strategy   string
 		n, members int
 	}{{"cmaes", 10, 200}, {"openes", 300, 258}} { // tiles that are not full
-		w := generations(c.strategy, c.n, c.members, 0, 0)
+		w := generations(c.strategy, c.n, c.members)
 		r, err := w.Open(b, Options{})
 		require.NoError(t, err)
 		seconds, first, err := r.Run(1)

@@ -19,9 +19,8 @@ type Workload struct {
 	Peer       string
 	PeerArgs   []string // of neuro_jax.py
 	// Environment steps of all members in a run; without an environment, evaluations of members.
-	Work        float64
-	Needed, Aim float64 // ratios of speed
-	Open        func(b xlabridge.Backend, o Options) (Runner, error)
+	Work float64
+	Open func(b xlabridge.Backend, o Options) (Runner, error)
 }
 
 // Options say how a workload of ours is run.
@@ -114,26 +113,25 @@ func All(s Size) []Workload {
 		{"mountaincar", "MountainCarContinuous-v0", "MountainCarContinuous-v0"},
 		{"pendulum", "Pendulum-v1", "Pendulum-v1"},
 	} {
-		all = append(all, play(e.name, "jax", 3, 6, e.env, spec, s.Population, s.Steps, "play", e.gymnax))
+		all = append(all, play(e.name, "jax", e.env, spec, s.Population, s.Steps, "play", e.gymnax))
 	}
-	breakout := play("breakout", "gymnax, flax", 4, 10, "Breakout-MinAtar-v1", "cnn:16", 512, 500)
+	breakout := play("breakout", "gymnax, flax", "Breakout-MinAtar-v1", "cnn:16", 512, 500)
 	breakout.PeerArgs = []string{"breakout", "512", "500", "16", "32"}
-	wide := generations("cmaes", 1000, 256, 3, 10)
+	wide := generations("cmaes", 1000, 256)
 	wide.Name = "cmaes-1000"
 	return append(all,
-		generations("cmaes", 100, 256, 3, 10), wide, generations("openes", 10000, 1024, 3, 10), breakout,
-		play("gru", "jax", 3, 6, "Forage-L2-v1", "gru:32", 512, 500, "play", "Forage-L2-v1"),
-		play("forage", "jax", 4, 8, "Forage-L1-v1", "mlp:32,32", 1024, 200, "play", "Forage-L1-v1"))
+		generations("cmaes", 100, 256), wide, generations("openes", 10000, 1024), breakout,
+		play("gru", "jax", "Forage-L2-v1", "gru:32", 512, 500, "play", "Forage-L2-v1"),
+		play("forage", "jax", "Forage-L1-v1", "mlp:32,32", 1024, 200, "play", "Forage-L1-v1"))
 }
 
 // play is a population that plays its episodes, without sampling and learning. Population, steps and policy are
 // appended to peerArgs.
-func play(name, peer string, needed, aim float64, env, policy string, population, steps int,
-	peerArgs ...string) Workload {
+func play(name, peer, env, policy string, population, steps int, peerArgs ...string) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("%s, %d x %s, %d steps", env, population, policy, steps), Peer: peer,
 		PeerArgs: append(peerArgs, strconv.Itoa(population), strconv.Itoa(steps), policy),
-		Work:     float64(population) * float64(steps), Needed: needed, Aim: aim,
+		Work:     float64(population) * float64(steps),
 		Open: func(b xlabridge.Backend, o Options) (Runner, error) {
 			return OpenPlay(b, Experiment(env, policy, population, steps, o))
 		},

@@ -16,12 +16,11 @@ import (
 
 // Workload is one comparison.
 type Workload struct {
-	Name, What  string
-	Args        []string // of spiking_jax.py, after the peer's name
-	Peers       []Peer
-	Work        float64 // of a run: steps of all members and examples
-	Needed, Aim float64 // ratios of speed
-	Open        func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
+	Name, What string
+	Args       []string // of spiking_jax.py, after the peer's name
+	Peers      []Peer
+	Work       float64 // of a run: steps of all members and examples
+	Open       func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
 }
 
 // Peer is a library to compare with.
@@ -44,10 +43,10 @@ var peers = []Peer{{"spyx", true}, {"jax", true}, {"brainpy", false}}
 // All lists the workloads.
 func All() []Workload {
 	return []Workload{
-		forward("members", 1, 3, 6),
-		forward("batches", 64, 1.5, 3),
-		gradient("gradient", 64, 1.5, 3),
-		forage("forage", 1024, 500, 8, "32,16", 3, 6),
+		forward("members", 1),
+		forward("batches", 64),
+		gradient("gradient", 64),
+		forage("forage", 1024, 500, 8, "32,16"),
 	}
 }
 
@@ -85,12 +84,12 @@ func (n net) apply(x *graph.Array, chunk int) *graph.Array {
 func trains(examples int) *graph.Array { return numbers.Spikes(4, .3, steps, examples, inputs) }
 
 // forward is a population of networks, each on the same batch of examples.
-func forward(name string, examples int, needed, aim float64) Workload {
+func forward(name string, examples int) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("forward, %d-%d-%d-%d LIF, %d steps, %d networks, batch %d", inputs, hidden1,
 			hidden2, outputs, steps, members, examples),
 		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
-		Work: float64(members * examples * steps), Needed: needed, Aim: aim,
+		Work: float64(members * examples * steps),
 		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			lanes, chunk := 8, 50
 			if examples > 1 { // the products of one network are large enough
@@ -113,12 +112,12 @@ func forward(name string, examples int, needed, aim float64) Workload {
 }
 
 // gradient is the value and gradient of one network's cross-entropy, each device with its part of the batch.
-func gradient(name string, examples int, needed, aim float64) Workload {
+func gradient(name string, examples int) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("value and gradient, %d-%d-%d-%d LIF, %d steps, batch %d", inputs, hidden1,
 			hidden2, outputs, steps, examples),
 		Args: []string{"gradient", fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
-		Work: float64(examples * steps), Needed: needed, Aim: aim,
+		Work: float64(examples * steps),
 		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			if examples%o.Devices != 0 {
 				o.Devices = 1
@@ -142,13 +141,13 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 }
 
 // forage is a population that plays Forage-L0 by the policy spiking.
-func forage(name string, members, steps, substeps int, hidden string, needed, aim float64) Workload {
+func forage(name string, members, steps, substeps int, hidden string) Workload {
 	return Workload{
 		Name: name, What: fmt.Sprintf("Forage-L0-v1, %d x spiking:%s, %d steps of %d substeps", members, hidden, steps,
 			substeps),
 		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{
 			{Name: "jax"}},
-		Work: float64(members * steps), Needed: needed, Aim: aim,
+		Work: float64(members * steps),
 		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, o)
 			return neurobench.OpenPlay(b, c.With("policy.substeps", substeps))

@@ -19,7 +19,7 @@ type space struct {
 	Shape     []int
 }
 
-// Encode returns an exported member, its arrays and metadata (docs/members.md), as an ONNX model.
+// Encode returns an exported member, its arrays and metadata (docs/reference/member-file.md), as an ONNX model.
 //
 // Its inputs are "observation" [batch, …] and, of a policy with memory, "state" [batch, units] (of an LSTM also
 // "cell"). Its outputs are "outputs" [batch, n], "action" [batch, …] and "next_state" ("next_cell"). The action is the

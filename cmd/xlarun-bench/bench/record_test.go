@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/figures"
+)
+
+// --record writes a row for each baseline that ran, in the place of an older one, and names the commit.
+func TestRecord(t *testing.T) {
+	b := newBed(t, Workload{Name: "one", What: "a thing", Work: 50, Unit: "things",
+		Peers: []Peer{{Name: "evosax", Script: "slow.py"}, {Name: "broken", Script: "broken.py"}}})
+	python := peerScripts(t, map[string]string{"slow.py": scripted(`{"compile":4}`, 1), "broken.py": "exit 3"})
+	require.NoError(t, os.WriteFile("figures.toml", []byte("# A comment.\n\n[[figure]]\nid = 'fake/one-evosax'\n"+
+		"what = 'older'\ncommit = '00000000'\ndate = 2026-01-01\nmachine = 'm'\nrepeats = 1\n"), 0o644))
+	args := []string{"--peers", "--peers-python", python, "--repeats", "2", "--record", "figures.toml"}
+	require.Equal(t, console.StatusUsage, b.do(args...))
+	require.Contains(t, b.err.String(), "which is in no checkout of git")
+	require.Equal(t, console.StatusUsage, b.do("--record", "figures.toml"))
+	require.Contains(t, b.err.String(), "--record got one without --peers")
+
+	git := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...).
+			CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	git("init", "-q")
+	git("add", "figures.toml")
+	git("commit", "-q", "-m", "figures")
+	require.Equal(t, 0, b.do(args...), b.err)
+	commit, err := commitOf("figures.toml")
+	require.NoError(t, err)
+	f, err := figures.Read("figures.toml")
+	require.NoError(t, err)
+	require.Len(t, f.Machines, 1)
+	require.Len(t, f.Figures, 1, "without the baseline that failed")
+	got := f.Figures[0]
+	require.NotZero(t, got.Date)
+	got.Date, got.Load = figures.Figure{}.Date, 0
+	require.Equal(t, figures.Figure{ID: "fake/one-evosax", What: "a thing", Ours: .25, Other: 1, Ratio: 4, OursCPU: .5,
+		OtherCPU: .5, RatioCPU: 1, RatioCompile: 2, Rate: 200, Unit: "things", Bytes: 1000, OtherBytes: 1000,
+		Against: "evosax 0.3.2, JAX 0.10.2", Commit: commit, Machine: f.Machines[0].Name, Repeats: 2}, got)
+	text, err := os.ReadFile("figures.toml")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "# A comment.\n\n[[machine]]\n")
+
+	require.NoError(t, os.WriteFile("a.go", []byte("package a\n"), 0o644))
+	require.Equal(t, console.StatusUsage, b.do(args...))
+	require.Contains(t, b.err.String(), "whose sources differ from commit "+commit)
+}
