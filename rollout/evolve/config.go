@@ -88,6 +88,9 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := c.checkHosts(); err != nil {
 		return nil, err
 	}
+	if err := c.checkTogether(false); err != nil {
+		return nil, err
+	}
 	x, err := c.NewSetup(c.options(), on)
 	if err != nil {
 		return nil, err
@@ -156,21 +159,7 @@ func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
-	if c.Island != "" {
-		return newPooled(b, *c)
-	}
-	if c.Join != "" {
-		return newHosted(b, *c)
-	}
-	if c.restarts() {
-		return newRestarting(b, *c)
-	}
-	if c.Grow {
-		return newGrowing(b, *c)
-	}
-	return New(b, *c)
-}
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
 // Shares implements run.Sharing.
 func (c *Config) Shares() string {
@@ -186,12 +175,11 @@ func (c *Config) Shares() string {
 // StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share, and a host
 // computes the whole population.
 func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
-	if c.Island != "" {
-		return New(b, *c)
-	}
 	alone := c.clone()
-	alone.HostSettings = HostSettings{}
-	return alone.Start(b)
+	if c.Island == "" { // the program of an island depends on it, that of a host on whether it is one
+		alone.HostSettings = HostSettings{}
+	}
+	return newEvolution(b, alone, true)
 }
 
 // Remake makes members again, by their numbers, of the population that a state asks for next.

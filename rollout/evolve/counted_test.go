@@ -82,7 +82,7 @@ func uncounted(t *testing.T, b xlabridge.Backend, e *Evolution, generations int)
 		_, err := loop.Numbers()
 		require.NoError(t, err)
 	}
-	same := *e
-	same.Loop = loop
-	return &same
+	counted := *e.search
+	counted.Loop = loop
+	return &Evolution{search: &counted, config: e.config}
 }

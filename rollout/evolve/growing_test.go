@@ -90,9 +90,13 @@ func TestGrow(t *testing.T) {
 	r, err := c.Rollout()
 	require.NoError(t, err)
 	network := policy.Unwrap(r.Policy).(policy.GenomePolicy).Genotype()
-	again := start(1).(*growing)
+	again := start(1).(*Evolution)
+	growth := featureOf[*growing](again)
 	require.NoError(t, again.Restore(snapshots[grew-1]))
-	_, err = again.Evolution.Step()
+	held := again.features
+	again.features = nil
+	_, err = again.Step()
+	again.features = held
 	require.NoError(t, err)
 	documents := func() (all []genome.Document) {
 		s, err := again.Snapshot()
@@ -112,9 +116,9 @@ func TestGrow(t *testing.T) {
 		return all
 	}
 	before := documents()
-	_, err = again.grow()
+	_, err = growth.grow(again)
 	require.NoError(t, err)
-	require.NotEmpty(t, again.room)
+	require.NotEmpty(t, growth.room)
 	require.Equal(t, before, documents())
 
 	// Members of each room can be read, and the settings that they need with them.
@@ -140,8 +144,7 @@ func TestGrowRefused(t *testing.T) {
 	}{
 		"a policy of one size": {func(c *Config) { c.Policy, c.Strategy, c.Parted = "mlp:4", "openes", nil },
 			"members of openes keep their size"},
-		"restarts": {func(c *Config) { c.Restarts = RestartsIPOP }, "--restarts none"},
-		"hosts":    {func(c *Config) { c.Join = "nats://localhost:1/x" }, "no --join"},
+		"hosts": {func(c *Config) { c.Join = "nats://localhost:1/x" }, "no --join"},
 	} {
 		config := cramped()
 		c.change(&config)

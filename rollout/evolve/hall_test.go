@@ -141,6 +141,6 @@ func TestPatienceFromNowOn(t *testing.T) {
 	c.Patience = 2
 	patient := start(t, &xlabridge.Reference{}, c)
 	require.NoError(t, patient.Restore(s))
-	require.Equal(t, int64(generation)+1, patient.patience.Since)
+	require.Equal(t, int64(generation)+1, featureOf[*patience](patient).Since)
 	var _ run.Members = patient
 }

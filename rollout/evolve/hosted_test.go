@@ -135,6 +135,9 @@ func TestHostsAreOneRun(t *testing.T) {
 			c.Steps = 1 // every member has the same return: a search has converged after its window
 			c.Policy = "linear"
 		}},
+		{name: "exam", change: func(c *Config) { // each host holds the exams, which a pole of one kind never passes
+			c.Target, c.ExamTarget, c.ExamEpisodes, c.ExamSteps = "2", 400, 3, 400
+		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			one, each, devices := 0, 0, [2]int{1, 1}
@@ -251,12 +254,12 @@ func TestTheMemberThatDiffers(t *testing.T) {
 	r, err := c.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	e := r.(*hosted).current()
+	e := r.(*Evolution)
 	rows, err := e.chunk.compute([]int{2}, 1)
 	require.NoError(t, err)
 	seen := map[int]int{}
 	for offset := 0; offset < len(rows[0]); offset += 4 {
-		seen[e.chunk.member(2, offset, e)]++
+		seen[e.chunk.member(2, offset, e.search)]++
 	}
 	// Tile 2 has groups 8 to 11: members 8 to 11 and their twins.
 	want := map[int]int{}
@@ -331,7 +334,7 @@ func TestTheServerGoes(t *testing.T) {
 	r, err := c.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	h := r.(*hosted)
+	h := featureOf[*hosted](r.(*Evolution))
 	var notices []string
 	generations := func(n int) (m run.Metrics) {
 		for range n {

@@ -3,7 +3,6 @@ package evolve
 import (
 	"xlarun/rollout/evolve/lanes"
 	"xlarun/rollout/run"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -28,17 +27,5 @@ func (c *Config) LaneCost() (run.LaneCost, error) {
 
 // checkLane refuses settings that do not work in lanes.
 func (c *Config) checkLane() error {
-	switch {
-	case c.restarts():
-		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
-	case c.Grow:
-		return settings.Wrong("grow", true, "false: lanes have one program")
-	case c.ExamTarget != 0:
-		return settings.Wrong("exam-target", c.ExamTarget, "0: lanes hold no exams")
-	case c.Join != "":
-		return settings.Wrong("join", c.Join, "none: lanes run in one process")
-	case c.Island != "":
-		return settings.Wrong("island", c.Island, "none: lanes share no folder")
-	}
-	return nil
+	return c.checkTogether(true)
 }

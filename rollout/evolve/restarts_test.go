@@ -104,7 +104,7 @@ func TestRestartsInSnapshots(t *testing.T) {
 			got.bests = nil
 		}
 		require.Equal(t, r, got)
-		rest := (&Evolution{outer: restartsPrefix}).programState(s)
+		rest := (&search{others: []string{restartsPrefix}}).ownArrays(s)
 		require.Len(t, rest.Arrays, 2)
 		require.Equal(t, int64(5), rest.Step)
 	}

@@ -140,7 +140,7 @@ func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	_, tried, err := tuner.Run(x.Layout)
 	require.NoError(t, err)
 	require.Empty(t, tried)
-	e, err := c.start(b, x, chosen)
+	e, err := c.build(b, x, chosen)
 	require.NoError(t, err)
 	close(release)
 	require.Equal(t, want, steps(t, e, 2))

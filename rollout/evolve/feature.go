@@ -1,0 +1,151 @@
+package evolve
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// feature is a part of a run beside its search. A run has its features in the order of the table, and calls them one
+// after the other. What a feature does not need it has from idle.
+type feature interface {
+	// begin comes before each generation. If the round that it returns is not nil, others have computed it.
+	begin(e *Evolution) (done *run.Metrics, err error)
+	// after comes after each generation. It may change the metrics, and replace the search.
+	after(e *Evolution, m *run.Metrics) error
+	// shape returns the settings of the search that the feature wants, from those of the run or of the feature before.
+	shape(c Config) (Config, error)
+	// replaced comes after the search was replaced by one whose members may have other shapes.
+	replaced(e *Evolution) error
+	// save adds the feature's state to a snapshot. load takes it from there, before the search is restored, and reports
+	// whether the feature wants another search now.
+	save(arrays map[string]*graph.Array)
+	load(s run.Snapshot) (other bool, err error)
+	// files returns further files, and ending the end of the sentence that sums the run up.
+	files(e *Evolution) ([]run.File, error)
+	ending() string
+	close() error
+}
+
+// idle is a feature that does nothing.
+type idle struct{}
+
+func (idle) begin(*Evolution) (*run.Metrics, error) { return nil, nil }
+func (idle) after(*Evolution, *run.Metrics) error   { return nil }
+func (idle) shape(c Config) (Config, error)         { return c, nil }
+func (idle) replaced(*Evolution) error              { return nil }
+func (idle) save(map[string]*graph.Array)           {}
+func (idle) load(run.Snapshot) (bool, error)        { return false, nil }
+func (idle) files(*Evolution) ([]run.File, error)   { return nil, nil }
+func (idle) ending() string                         { return "" }
+func (idle) close() error                           { return nil }
+
+// part is a row of the table of features.
+type part struct {
+	setting string                              // that turns the feature on
+	on      func(c *Config) (value any)         // the value of the setting; nil: the feature is off
+	prefix  string                              // of its arrays in a snapshot; "": it has none
+	shares  bool                                // it exchanges data with other processes
+	open    func(e *Evolution) (feature, error) // nil: it is a part of the program, or of how that is started
+}
+
+// parts are all features, in the order in which a run calls them.
+var parts = []part{
+	{setting: "exam-target", on: given(func(c *Config) float64 { return c.ExamTarget }), open: openExam},
+	{setting: "patience", on: given(func(c *Config) int { return c.Patience }), prefix: patiencePrefix,
+		open: openPatience},
+	{setting: "restarts", on: when((*Config).restarts, func(c *Config) any { return c.Restarts }),
+		prefix: restartsPrefix, open: openRestarts},
+	{setting: "grow", on: given(func(c *Config) bool { return c.Grow }), prefix: roomPrefix, open: openGrowth},
+	{setting: "island", on: given(func(c *Config) string { return c.Island }), prefix: poolPrefix, shares: true,
+		open: openIsland},
+	{setting: "join", on: when((*Config).hosted, func(c *Config) any { return c.Join }), shares: true,
+		open: openHosts},
+	{setting: "normalize-observations", on: given(func(c *Config) bool { return c.NormalizeObservations })},
+}
+
+// given returns the value of a setting unless that is zero.
+func given[T comparable](of func(c *Config) T) func(c *Config) any {
+	return func(c *Config) any {
+		var zero T
+		if x := of(c); x != zero {
+			return x
+		}
+		return nil
+	}
+}
+
+// when returns the value of a setting if something holds.
+func when(holds func(c *Config) bool, value func(c *Config) any) func(c *Config) any {
+	return func(c *Config) any {
+		if holds(c) {
+			return value(c)
+		}
+		return nil
+	}
+}
+
+// conflict says that two features do not work together: what the first one's setting wants instead, and why.
+type conflict struct{ setting, other, wants string }
+
+// lane stands for a search that is one of many in a program, as the other of a conflict.
+const lane = "lane"
+
+// conflicts are all of them. Everything else works together.
+var conflicts = []conflict{
+	{"restarts", "island", "none: an island starts once"},
+	{"normalize-observations", "island", "false: each island would normalise observations by statistics of its own, " +
+		"and a member that travels would see another world"},
+	{"grow", "join", "no --join with it: hosts compute one program"},
+	{"restarts", lane, "none: lanes start once"},
+	{"grow", lane, "false: lanes have one program"},
+	{"exam-target", lane, "0: lanes hold no exams"},
+	{"join", lane, "none: lanes run in one process"},
+	{"island", lane, "none: lanes share no folder"},
+}
+
+// checkTogether refuses features that do not work together, or not in a lane.
+func (c *Config) checkTogether(asLane bool) error {
+	on := map[string]any{}
+	if asLane {
+		on[lane] = true
+	}
+	for _, p := range parts {
+		if value := p.on(c); value != nil {
+			on[p.setting] = value
+		}
+	}
+	for _, x := range conflicts {
+		if on[x.setting] != nil && on[x.other] != nil {
+			return settings.Wrong(x.setting, on[x.setting], "%s", x.wants)
+		}
+	}
+	return nil
+}
+
+// openFeatures opens the features of a run's settings. A run that is alone has none that share.
+func (e *Evolution) openFeatures(alone bool) error {
+	for _, p := range parts {
+		if p.open == nil || p.on(&e.config) == nil || alone && p.shares {
+			continue
+		}
+		f, err := p.open(e)
+		if err != nil {
+			return err
+		}
+		e.features = append(e.features, f)
+	}
+	return nil
+}
+
+// others returns the prefixes of the arrays in a snapshot that belong to the features of a run. Those of patience may
+// be in any snapshot.
+func (c *Config) others() []string {
+	prefixes := []string{patiencePrefix}
+	for _, p := range parts {
+		if p.prefix != "" && p.on(c) != nil {
+			prefixes = append(prefixes, p.prefix)
+		}
+	}
+	return prefixes
+}
