@@ -172,8 +172,9 @@ func (b *bowling) Restore(s run.Snapshot) error {
 	}
 	return nil
 }
-func (b *bowling) Profile() run.Profile { return run.Profile{} }
-func (b *bowling) Close() error         { return nil }
+func (b *bowling) Describe() *run.Capabilities { return &run.Capabilities{} }
+func (b *bowling) Profile() run.Profile        { return run.Profile{} }
+func (b *bowling) Close() error                { return nil }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

@@ -129,7 +129,7 @@ func TestSearch(t *testing.T) {
 	require.Positive(t, best, "a member that found a reward")
 	snapshot, err := x.Snapshot()
 	require.NoError(t, err)
-	members, err := x.(run.Members).Candidates(snapshot)
+	members, err := x.Describe().Members.Candidates(snapshot)
 	require.NoError(t, err)
 	for i, leaf := range graph.Leaves(members[0].Params) {
 		want, err := graph.Floats(graph.Leaves(params)[i])

@@ -3,15 +3,9 @@ package evolve
 import "xlarun/rollout/run"
 
 var (
-	_ run.Player   = (*Config)(nil)
-	_ run.Planned  = (*Config)(nil)
-	_ run.Laned    = (*Config)(nil)
-	_ run.Members  = (*Evolution)(nil)
-	_ run.Results  = (*Evolution)(nil)
-	_ run.Lending  = (*Evolution)(nil)
-	_ run.Profiled = (*Evolution)(nil)
-
-	_ run.GoalReacher = (*Evolution)(nil)
+	_ run.Player  = (*Config)(nil)
+	_ run.Planned = (*Config)(nil)
+	_ run.Laned   = (*Config)(nil)
 )
 
 // About describes the experiment.

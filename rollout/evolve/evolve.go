@@ -223,7 +223,7 @@ func (e *Evolution) reaches(metric func(name string) float64) bool {
 	return generation.Reached(e.setup.Strategy, metric, e.target)
 }
 
-// Reached implements run.GoalReacher. A run with an exam holds it after its next generation: the last one may have had
+// Reached implements run.Capabilities. A run with an exam holds it after its next generation: the last one may have had
 // none, or another.
 func (e *Evolution) Reached(metric func(name string) float64) bool {
 	return e.config.ExamTarget == 0 && e.reaches(metric)
@@ -261,6 +261,13 @@ func (e *Evolution) Files(run.Snapshot, bool) (all []run.File, err error) {
 		all = append(all, files...)
 	}
 	return all, nil
+}
+
+// Describe says what the run can do. What its search has is asked for in each call: the search may be replaced.
+func (e *Evolution) Describe() *run.Capabilities {
+	return &run.Capabilities{Members: e, InPlace: e.InPlace, Ending: e.Ending, Files: e.Files, Reached: e.Reached,
+		Parts: func() *run.PartCounter { return e.Counter() }, Cost: e.Cost, Phases: e.Phases,
+		Program: func() *xlabridge.Compiled { return e.Compiled() }}
 }
 
 // Profile returns what was compiled.

@@ -14,7 +14,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -153,7 +152,7 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 		if c.want == "" {
 			require.Greater(t, of(t, m, "mean_fitness"), -100.)
 			require.Nil(t, m.Failed)
-			require.Contains(t, r.(run.Results).Ending(m), "of the 8 members of the last generation failed")
+			require.Contains(t, r.Describe().Ending(m), "of the 8 members of the last generation failed")
 		} else {
 			require.ErrorContains(t, m.Failed(), c.want, "case %d", c.number)
 		}

@@ -123,7 +123,7 @@ func TestGrow(t *testing.T) {
 
 	// Members of each room can be read, and the settings that they need with them.
 	for i, s := range snapshots {
-		members, err := whole.(run.Members).Candidates(s)
+		members, err := whole.Describe().Members.Candidates(s)
 		require.NoError(t, err)
 		g := members[1].Params.(genome.Genome)
 		d, err := network.Document(g)

@@ -9,7 +9,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -142,5 +141,4 @@ func TestPatienceFromNowOn(t *testing.T) {
 	patient := start(t, &xlabridge.Reference{}, c)
 	require.NoError(t, patient.Restore(s))
 	require.Equal(t, int64(generation)+1, featureOf[*patience](patient).Since)
-	var _ run.Members = patient
 }

@@ -180,7 +180,7 @@ func TestRestartsResume(t *testing.T) {
 		}
 	}
 	// Of a snapshot of an earlier search the members can still be read.
-	members, err := whole.(run.Members).Candidates(snapshots[12])
+	members, err := whole.Describe().Members.Candidates(snapshots[12])
 	require.NoError(t, err)
 	require.Len(t, members, 2)
 	bad := run.Snapshot{Step: 1, Arrays: map[string]*graph.Array{}}

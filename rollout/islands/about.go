@@ -11,10 +11,6 @@ import (
 var (
 	_ run.Player  = (*Islands)(nil)
 	_ run.Planned = (*Islands)(nil)
-	_ run.Members = (*Archipelago)(nil)
-	_ run.Results = (*Archipelago)(nil)
-
-	_ run.GoalReacher = (*Archipelago)(nil)
 )
 
 // About describes the experiment.

@@ -201,7 +201,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// Reached implements run.GoalReacher. Metrics do not say on which island members failed, so after a generation with
+// Reached implements run.Capabilities. Metrics do not say on which island members failed, so after a generation with
 // some the run goes on.
 func (a *Archipelago) Reached(metric func(name string) float64) bool {
 	return metric("failed") == 0 && metric("best_mean") >= a.target
@@ -248,6 +248,13 @@ func (a *Archipelago) Restore(s run.Snapshot) error {
 
 // Profile returns what was compiled.
 func (a *Archipelago) Profile() run.Profile { return a.profile }
+
+// Describe says what the run can do.
+func (a *Archipelago) Describe() *run.Capabilities {
+	can := a.Loop.Describe()
+	can.Members, can.Ending, can.Files, can.Reached = a, a.Ending, a.Files, a.Reached
+	return can
+}
 
 // Candidates returns the centre of the island with the highest mean in the last generation, and the best member of the
 // whole run.

@@ -7,11 +7,8 @@ import (
 )
 
 var (
-	_ run.Player      = (*Config)(nil)
-	_ run.Player      = (*PQN)(nil)
-	_ run.Members     = (*Training)(nil)
-	_ run.Results     = (*Training)(nil)
-	_ run.GoalReacher = (*Training)(nil)
+	_ run.Player = (*Config)(nil)
+	_ run.Player = (*PQN)(nil)
 )
 
 // About describes the experiment.

@@ -134,7 +134,7 @@ func (t *Training) reaches(metric func(name string) float64, weights []float64) 
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes
 }
 
-// Reached implements run.GoalReacher. The weights of the recent episodes are not metrics: the state has them.
+// Reached implements run.Capabilities. The weights of the recent episodes are not metrics: the state has them.
 func (t *Training) Reached(metric func(name string) float64) bool {
 	state, err := t.State()
 	if err != nil {
@@ -262,6 +262,14 @@ func (t *Training) endless(updates int64) string {
 	}
 	return fmt.Sprintf("no episode has ended in the %d steps of each environment, although %s has a limit of %d: its "+
 		"Step has to return truncated there", played, t.config.Env, r.Steps)
+}
+
+// Describe says what the run can do.
+func (t *Training) Describe() *run.Capabilities {
+	can := t.Loop.Describe()
+	can.Members, can.Ending, can.Table, can.Files = t, t.Ending, t.Table, t.Files
+	can.Reached, can.Cost, can.Phases = t.Reached, t.Cost, t.Phases
+	return can
 }
 
 // Profile returns what was compiled.

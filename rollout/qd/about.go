@@ -11,12 +11,6 @@ import (
 var (
 	_ run.Player     = (*Config)(nil)
 	_ run.Suggesting = (*Config)(nil)
-	_ run.Members    = (*Run)(nil)
-	_ run.Results    = (*Run)(nil)
-
-	_ run.Reevaluating = (*Run)(nil)
-	_ run.Mapper       = (*Run)(nil)
-	_ run.GoalReacher  = (*Run)(nil)
 )
 
 // About describes the experiment.

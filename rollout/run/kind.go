@@ -22,7 +22,7 @@ type Kind struct {
 	Unbounded bool
 	// Work names the steps of steps/s: "environment steps of all members".
 	Work string
-	// Picture says in a word what the picture of a Mapper shows: "archive".
+	// Picture says in a word what the picture of a run shows (Capabilities.Map): "archive".
 	Picture string
 	// New returns an experiment with the default settings.
 	New func() Experiment

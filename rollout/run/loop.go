@@ -237,17 +237,22 @@ func (l *Loop) Step() (Metrics, error) {
 	for i, x := range all {
 		m.Values = append(m.Values, Value{l.options.Metrics[i], x})
 	}
-	m.Done = l.Reached(m.Number)
+	m.Done = l.reached(m.Number)
 	return m, nil
 }
 
-// Reached implements GoalReacher. It knows LoopOptions.Goal.
-func (l *Loop) Reached(metric func(name string) float64) bool {
+// Describe returns what every loop can do: it knows LoopOptions.Goal, and has a program. A kind adds to it.
+func (l *Loop) Describe() *Capabilities {
+	return &Capabilities{Ending: l.ending, Reached: l.reached, Parts: l.Counter, Program: l.Compiled}
+}
+
+// reached reports whether a round has reached LoopOptions.Goal.
+func (l *Loop) reached(metric func(name string) float64) bool {
 	return metric(l.options.Goal.Name) >= l.options.Goal.Number
 }
 
-// Ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.
-func (l *Loop) Ending(last Metrics) string {
+// ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.
+func (l *Loop) ending(last Metrics) string {
 	goal := l.options.Goal
 	if x, ok := last.Get(goal.Name); ok && !math.IsNaN(goal.Number) {
 		return fmt.Sprintf("%s %.4g, %.4g wanted", words(goal.Name), x, goal.Number)
@@ -257,18 +262,6 @@ func (l *Loop) Ending(last Metrics) string {
 	}
 	return fmt.Sprintf("%s %.4g", words(last.Values[0].Name), last.Values[0].Number)
 }
-
-// Table returns no table.
-func (l *Loop) Table() []string { return nil }
-
-// Files returns no files.
-func (l *Loop) Files(Snapshot, bool) ([]File, error) { return nil, nil }
-
-// Phases returns no phases: a loop does not know the parts of its step. A kind that knows them has a PhaseTimer.
-func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
-
-// Cost returns zero: a loop does not know how many units its program computes.
-func (l *Loop) Cost() graph.Cost { return graph.Cost{} }
 
 // words returns a metric's name as words.
 func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
@@ -282,6 +275,13 @@ func WithCandidates[S any](l *Loop, candidates func(state S) []Candidate) Run {
 type loopWithMembers[S any] struct {
 	*Loop
 	candidates func(state S) []Candidate
+}
+
+// Describe adds the members to what the loop can do.
+func (c loopWithMembers[S]) Describe() *Capabilities {
+	can := c.Loop.Describe()
+	can.Members = c
+	return can
 }
 
 // Candidates returns those of a snapshot.

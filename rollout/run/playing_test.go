@@ -209,7 +209,7 @@ func TestLoopAsRun(t *testing.T) {
 		{6, Value{"nothing", 0}, 0, "turn 3"},
 	} {
 		l := newLoop(LoopOptions{Work: 12, Goal: c.goal, Metrics: []string{"turn", "minus_turn", "ratio"}})
-		require.Equal(t, "nothing was measured", l.Ending(Metrics{}), "case %d", c.number)
+		require.Equal(t, "nothing was measured", l.ending(Metrics{}), "case %d", c.number)
 		done := 0
 		var last Metrics
 		for i := range 3 {
@@ -223,11 +223,11 @@ func TestLoopAsRun(t *testing.T) {
 			if m.Done && done == 0 {
 				done = i + 1
 			}
-			require.Equal(t, m.Done, l.Reached(m.Number), "30.273")
+			require.Equal(t, m.Done, l.reached(m.Number), "30.273")
 			last = m
 		}
 		require.Equal(t, c.done, done, "case %d", c.number)
-		require.Equal(t, c.ending, l.Ending(last), "case %d", c.number)
+		require.Equal(t, c.ending, l.ending(last), "case %d", c.number)
 	}
 	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step()
 	require.EqualError(t, err, "the program count gives 3 numbers, its metrics have 1 names: give each a name")

@@ -7,11 +7,6 @@ import (
 	"xlarun/rollout/run"
 )
 
-var (
-	_ run.Results  = (*Training)(nil)
-	_ run.Profiled = (*Training)(nil)
-)
-
 // About describes the experiment.
 func (c *Config) About() run.About {
 	a := run.About{
@@ -29,6 +24,12 @@ func (c *Config) About() run.About {
 		a.Bound = []string{"num-iterations"}
 	}
 	return a
+}
+
+// Describe says what the run can do.
+func (t *Training) Describe() *run.Capabilities {
+	return &run.Capabilities{Ending: t.Ending, Table: t.Table, Files: t.Files, Cost: t.Cost, Phases: t.Phases,
+		Program: t.Compiled}
 }
 
 // Table returns what the last evaluation proved, if the game has a perfect player.

@@ -8,11 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-var (
-	_ run.Planned  = (*Experiment)(nil)
-	_ run.Results  = (*training)(nil)
-	_ run.Profiled = (*training)(nil)
-)
+var _ run.Planned = (*Experiment)(nil)
 
 // About describes the experiment. The programs depend on the sizes of the data, so on its folder.
 func (e *Experiment) About() run.About {
@@ -31,5 +27,8 @@ func (e *Experiment) About() run.About {
 	}
 }
 
-// Table returns no table.
-func (t *training) Table() []string { return nil }
+// Describe says what the run can do.
+func (t *training) Describe() *run.Capabilities {
+	return &run.Capabilities{Ending: t.Ending, Files: t.Files, Parts: t.Counter, Cost: t.Cost, Phases: t.Phases,
+		Program: t.Compiled}
+}

@@ -123,7 +123,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		m, err = r.Step()
 		require.NoError(t, err)
 	}
-	require.Contains(t, r.(run.Results).Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
+	require.Contains(t, r.Describe().Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
 		"case 7")
 }
 

@@ -71,8 +71,9 @@ func (w *waving) Restore(s run.Snapshot) error {
 	w.step, w.sum = s.Step, sum[0]
 	return nil
 }
-func (w *waving) Profile() run.Profile { return run.Profile{} }
-func (w *waving) Close() error         { return nil }
+func (w *waving) Describe() *run.Capabilities { return &run.Capabilities{} }
+func (w *waving) Profile() run.Profile        { return run.Profile{} }
+func (w *waving) Close() error                { return nil }
 
 // waves makes waves.
 type waves struct{}

@@ -175,12 +175,13 @@ func (r *fakeRun) Phases(int) ([]run.Phase, error) {
 		{Name: "tell", Seconds: .001, Times: .1}}, nil
 }
 
-func (r *fakeRun) Cost() graph.Cost                             { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
-func (r *fakeRun) Ending(run.Metrics) string                    { return "well blown" }
-func (r *fakeRun) Table() []string                              { return nil }
-func (r *fakeRun) Files(run.Snapshot, bool) ([]run.File, error) { return nil, nil }
-func (r *fakeRun) Compiled() *xlabridge.Compiled                { return nil }
-func (r *fakeRun) Close() error                                 { r.closed = true; return nil }
+func (r *fakeRun) Close() error { r.closed = true; return nil }
+
+func (r *fakeRun) Describe() *run.Capabilities {
+	return &run.Capabilities{Members: r, Phases: r.Phases,
+		Cost:   func() graph.Cost { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} },
+		Ending: func(run.Metrics) string { return "well blown" }}
+}
 
 func must[T any](v T, err error) T {
 	if err != nil {

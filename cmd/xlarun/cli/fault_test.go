@@ -47,8 +47,7 @@ func (c *counting) Title() string { return "counting" }
 func (c *counting) About() run.About {
 	return run.About{Setup: "ten figures", Purpose: "counting"}
 }
-func (c *counting) Ending(run.Metrics) string                { return "" }
-func (c *counting) Table() []string                          { return nil }
+func (c *counting) Describe() *run.Capabilities              { return &run.Capabilities{Files: c.Files} }
 func (c *counting) Last() int64                              { return int64(c.Steps) }
 func (c *counting) Board() []run.Row                         { return nil }
 func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }

@@ -159,12 +159,14 @@ func (p *profiler) measure(ctx context.Context) error {
 	if r.Machine, err = machine.Measure(b, p.devices); err != nil {
 		return err
 	}
-	profiled, ok := x.(run.Profiled)
-	if !ok {
+	can := x.Describe()
+	if can.Cost != nil {
+		r.Roofline = rooflineOf(can.Cost(), r.UnitSeconds, r.Machine)
+	}
+	if can.Phases == nil {
 		return nil
 	}
-	r.Roofline = rooflineOf(profiled.Cost(), r.UnitSeconds, r.Machine)
-	phases, err := profiled.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
+	phases, err := can.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
 	r.Phases = phasesOf(phases, r.Machine)
 	return err
 }

@@ -309,8 +309,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		}
 	}
 	p, plays := t.Experiment.(run.Player)
-	m, judged := r.(run.Members)
-	if !plays || !judged {
+	m := r.Describe().Members
+	if !plays || m == nil {
 		return
 	}
 	s, err := r.Snapshot()

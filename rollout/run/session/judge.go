@@ -89,7 +89,7 @@ func (j *Judge) Close() error {
 // player returns the experiment if its members are judged, else nil.
 func (s *session) player() run.Player {
 	p, ok := s.Experiment.(run.Player)
-	if _, has := s.run.(run.Members); !ok || !has {
+	if !ok || s.can == nil || s.can.Members == nil {
 		return nil
 	}
 	return p
@@ -157,14 +157,13 @@ func (s *session) result(ended bool, within time.Duration) error {
 
 // reevaluate plays what the run has found on fresh episodes, if the run does that, until ctx ends.
 func (s *session) reevaluate(ctx context.Context) error {
-	r, ok := s.run.(run.Reevaluating)
-	if !ok || !r.Reevaluates() || s.held == nil {
+	if s.can.Reevaluate == nil || s.held == nil {
 		return nil
 	}
 	const phase = "fresh episodes of all that was found"
 	s.Observer.Phase(phase)
 	last := time.Now()
-	facts, err := r.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
+	facts, err := s.can.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
 		if time.Since(last) >= progressAfter {
 			last = time.Now()
 			s.Observer.Phase(fmt.Sprintf("%s: %.0f %% done", phase, 100*share))
@@ -180,7 +179,7 @@ func (s *session) reevaluate(ctx context.Context) error {
 
 // candidates returns those of a state.
 func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error) {
-	return s.run.(run.Members).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	return s.can.Members.Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 }
 
 // judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,

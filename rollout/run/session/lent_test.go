@@ -90,7 +90,12 @@ func TestLentStateLeavesTheSameFiles(t *testing.T) {
 // lending is a halving whose state is lent.
 type lending struct{ *halved }
 
-func (l lending) InPlace() (run.Snapshot, error) { return l.StateInPlace() }
+func (l lending) Describe() *run.Capabilities {
+	can := l.halved.Describe()
+	can.InPlace = l.StateInPlace
+	return can
+}
+
 func (l lending) Snapshot() (run.Snapshot, error) {
 	return run.Snapshot{}, errors.New("the state was copied")
 }

@@ -32,7 +32,11 @@ type replayed struct {
 	err error
 }
 
-func (*replayed) Reevaluates() bool { return true }
+func (r *replayed) Describe() *run.Capabilities {
+	can := r.halved.Describe()
+	can.Reevaluate, can.Table = r.Reevaluate, r.Table
+	return can
+}
 
 func (r *replayed) Reevaluate(_ context.Context, s run.Snapshot, _ func(float64)) ([]run.Fact, error) {
 	r.at = s.Step
@@ -41,7 +45,7 @@ func (r *replayed) Reevaluate(_ context.Context, s run.Snapshot, _ func(float64)
 
 func (r *replayed) Table() []string { return []string{fmt.Sprintf("played again after step %d", r.at)} }
 
-// A run.Reevaluating plays its last state again: its table knows the result, and the JSON has its numbers.
+// A run that reevaluates plays its last state again: its table knows the result, and the JSON has its numbers.
 func TestReevaluating(t *testing.T) {
 	start := func(ctx context.Context, r *replaying) (*session.Outcome, error) {
 		o := options(&r.halving, &watch{})

@@ -113,7 +113,7 @@ func (s *session) writeTrajectories() error {
 	}
 	snapshot := run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}
 	members, err := Sample(s.backend, s.Experiment, snapshot, p.Sampled(), func() ([]run.Candidate, error) {
-		if m, ok := s.run.(run.Members); ok {
+		if m := s.can.Members; m != nil {
 			return m.Candidates(snapshot)
 		}
 		return nil, nil

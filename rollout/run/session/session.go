@@ -90,7 +90,7 @@ const (
 	phasesShare = 50
 )
 
-// lentState is the size in bytes from which the state of a run.Lending is not copied. Checkpoints and members are
+// lentState is the size in bytes from which the state of a run that lends it (Capabilities.InPlace) is not copied. Checkpoints and members are
 // written from where it is, and an interrupt inside of a round leaves the last checkpoint: there would be no time to
 // write a newer one. Tests change it.
 var lentState = 64 << 20
@@ -113,6 +113,7 @@ type session struct {
 
 	// Only work uses these.
 	run          run.Run
+	can          *run.Capabilities // of the run
 	judge        *Judge
 	filing       time.Duration // that the kind's further files took the last time
 	began        time.Time     // the first round of this process
@@ -162,7 +163,7 @@ type state struct {
 	centreAt  int64      // the step of the centre that was written last
 	ending    string     // the run's own summary
 	table     []string   // the run's own table at its end
-	facts     []run.Fact // of run.Reevaluating
+	facts     []run.Fact // of Capabilities.Reevaluate
 	ended     bool       // finish runs: work writes nothing more
 }
 

@@ -75,6 +75,12 @@ func (h *halved) Step() (run.Metrics, error) {
 	return m, err
 }
 
+func (h *halved) Describe() *run.Capabilities {
+	can := h.Loop.Describe()
+	can.Files = h.Files
+	return can
+}
+
 // Files returns the step of the state.
 func (h *halved) Files(run.Snapshot, bool) ([]run.File, error) {
 	if h.files != nil {

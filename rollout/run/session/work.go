@@ -82,7 +82,7 @@ func (s *session) start(context.Context) error {
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return run.OutOfMemory(err, s.Experiment)
 	}
-	s.run = r
+	s.run, s.can = r, r.Describe()
 	s.returnMemory()
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *session) resumeLogs() error {
 	from := *s.Resume
 	from.Config = s.text
 	held := &from
-	if _, ok := s.run.(run.Lending); ok && bytesOf(from.Arrays) >= lentState {
+	if s.can.InPlace != nil && bytesOf(from.Arrays) >= lentState {
 		from.Arrays, held = nil, nil // the run has them
 		s.update(func(*state) { s.Resume = &from })
 	}
@@ -167,8 +167,8 @@ func (s *session) resumeLogs() error {
 	if err := s.lastRow(); err != nil {
 		return err
 	}
-	if r, ok := s.run.(run.GoalReacher); ok && from.Info[InfoDone] == "" { // the goal is another one now
-		reached := r.Reached(func(name string) float64 {
+	if s.can.Reached != nil && from.Info[InfoDone] == "" { // the goal is another one now
+		reached := s.can.Reached(func(name string) float64 {
 			if x, ok := s.values[name]; ok {
 				return x
 			}
@@ -217,8 +217,8 @@ func (s *session) loop(ctx context.Context) error {
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
 		var counter *run.PartCounter
-		if r, ok := s.run.(run.Counting); ok {
-			counter = r.Counter()
+		if s.can.Parts != nil {
+			counter = s.can.Parts()
 		}
 		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
 		s.handBack()
@@ -299,8 +299,8 @@ func (s *session) end(ctx context.Context) error {
 		}
 		interrupted = ctx.Err() != nil
 	}
-	if r, ok := s.run.(run.Results); ok {
-		lines := r.Table()
+	if s.can.Table != nil {
+		lines := s.can.Table()
 		s.update(func(x *state) { x.table = lines })
 	}
 	if interrupted {
@@ -381,8 +381,8 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		if ok = !x.ended; !ok {
 			return
 		}
-		if r, ok := s.run.(run.Results); ok {
-			x.ending = r.Ending(m)
+		if s.can.Ending != nil {
+			x.ending = s.can.Ending(m)
 		}
 		for _, earlier := range m.Earlier {
 			x.round++
@@ -425,12 +425,8 @@ func (x *state) add(m run.Metrics, seconds float64) {
 func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
 	shown := m
 	shown.Values = slices.Concat(m.Values, m.Timings)
-	n := News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
-		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases}
-	if mapper, ok := s.run.(run.Mapper); ok {
-		n.Map = mapper.Map
-	}
-	return n
+	return News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
+		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases, Map: s.can.Map}
 }
 
 // row returns what the logs get of a round.
@@ -468,12 +464,11 @@ func (s *session) phasesDue() time.Duration {
 
 // timePhases times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
 func (s *session) timePhases() {
-	p, ok := s.run.(run.Profiled)
-	if !ok || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
+	if s.can.Phases == nil || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
 		s.last.Step >= s.Experiment.Last() {
 		return
 	}
-	phases, err := p.Phases(1)
+	phases, err := s.can.Phases(1)
 	if err != nil || phases == nil {
 		phases = []run.Phase{} // they are not timed again
 	}
