@@ -46,11 +46,10 @@ type A2C struct {
 	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
 }
 
-// About names the setting that the memory grows with.
-func (a *A2C) About() run.About { return run.About{Size: "envs"} }
-
-// Last is the last update.
-func (a *A2C) Last() int64 { return int64(a.Updates) }
+// Job says what is run, until which update, and which setting the memory grows with.
+func (a *A2C) Job() *run.Job {
+	return a.Plays(run.Job{Last: int64(a.Updates), Board: a.Board, Start: a.Start, Size: "envs"}, a.Rollout)
+}
 
 // Board shows the mean return of recent episodes and the entropy.
 func (a *A2C) Board() []run.Row { return run.Curves("recent_return", "entropy") }

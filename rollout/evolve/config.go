@@ -161,21 +161,10 @@ func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 // devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
-// Shares implements run.Sharing.
-func (c *Config) Shares() string {
-	switch {
-	case c.Island != "":
-		return "island"
-	case c.Join != "":
-		return "join"
-	}
-	return ""
-}
-
-// StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share, and a host
+// StartAlone is Start of a run that exchanges nothing: an island's run does not touch the folder that the islands share, and a host
 // computes the whole population.
 func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
-	alone := c.clone()
+	alone := *c
 	if c.Island == "" { // the program of an island depends on it, that of a host on whether it is one
 		alone.HostSettings = HostSettings{}
 	}

@@ -70,7 +70,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) { return newEvolutio
 // newEvolution is New. A run that is alone exchanges nothing with other processes, whatever its settings say.
 func newEvolution(b xlabridge.Backend, c Config, alone bool) (*Evolution, error) {
 	e := &Evolution{config: c.clone(), backend: b, bestEver: math.Inf(-1)}
-	if err := e.put(e.config); err != nil {
+	if err := e.put(c); err != nil {
 		return nil, err
 	}
 	e.first = e.setup
@@ -223,7 +223,7 @@ func (e *Evolution) reaches(metric func(name string) float64) bool {
 	return generation.Reached(e.setup.Strategy, metric, e.target)
 }
 
-// Reached implements run.Capabilities. A run with an exam holds it after its next generation: the last one may have had
+// Reached is that of run.Capabilities. A run with an exam holds it after its next generation: the last one may have had
 // none, or another.
 func (e *Evolution) Reached(metric func(name string) float64) bool {
 	return e.config.ExamTarget == 0 && e.reaches(metric)
@@ -240,7 +240,7 @@ func (e *Evolution) allFailed() error {
 	}
 	c := &e.search.config // without restarts, as its snapshot is
 	search := c.grown(c.Population, c.Seed)
-	return generation.NewAllFailed(e.backend, e.last, fmt.Sprintf("member %d", e.last.FirstFailed), &search, s)
+	return generation.NewAllFailed(e.backend, e.last, fmt.Sprintf("member %d", e.last.FirstFailed), search.Job().Play, s)
 }
 
 // Close frees the state and the program. It waits for measurements that still run.

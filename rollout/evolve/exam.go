@@ -90,7 +90,7 @@ func (c *Config) checkExam() error {
 	return nil
 }
 
-// Remark implements run.Remarking. It adds a remark about the steps of an exam.
+// Remark adds a remark about the steps of an exam.
 func (c *Config) Remark() string {
 	remark := c.Search.Remark()
 	if c.ExamTarget != 0 && c.ExamSteps > 0 {

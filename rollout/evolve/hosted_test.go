@@ -92,12 +92,17 @@ type slowed struct {
 	wait func(step int64)
 }
 
-func (s slowed) Start(b xlabridge.Backend) (run.Run, error) {
-	r, err := s.Config.Start(b)
-	if err != nil {
-		return nil, err
+func (s slowed) Job() *run.Job {
+	job := s.Config.Job()
+	start := job.Start
+	job.Start = func(b xlabridge.Backend) (run.Run, error) {
+		r, err := start(b)
+		if err != nil {
+			return nil, err
+		}
+		return waiting{r, s.wait}, nil
 	}
-	return waiting{r, s.wait}, nil
+	return job
 }
 
 type waiting struct {

@@ -6,10 +6,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// LaneNumbers lists the Numbers of strategy and policy.
-func (c *Config) LaneNumbers() []string { return lanes.Numbers(&c.Search) }
-
-// OpenLanes implements run.Laned: searches are lanes of one program; see lanes.Open.
+// OpenLanes: searches are lanes of one program; see lanes.Open.
 func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
 	if err := c.checkLane(); err != nil {
 		return nil, err

@@ -139,9 +139,6 @@ func (c *Config) mostMembers() int {
 // restarts reports whether a search that has converged starts again.
 func (c *Config) restarts() bool { return c.Restarts != RestartsNone && c.Restarts != "" }
 
-// Redraws implements run.Redrawing: a search that starts again draws its first genome with Init.
-func (c *Config) Redraws() bool { return c.restarts() }
-
 // checkRestarts refuses a largest population without restarts, or one below the first.
 func (c *Config) checkRestarts() error {
 	if c.MaxPopulation != 0 && (c.Restarts == RestartsNone || c.MaxPopulation < c.Population) {

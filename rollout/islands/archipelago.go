@@ -201,7 +201,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// Reached implements run.Capabilities. Metrics do not say on which island members failed, so after a generation with
+// Reached is that of run.Capabilities. Metrics do not say on which island members failed, so after a generation with
 // some the run goes on.
 func (a *Archipelago) Reached(metric func(name string) float64) bool {
 	return metric("failed") == 0 && metric("best_mean") >= a.target
@@ -216,7 +216,7 @@ func (a *Archipelago) allFailed() error {
 	if err != nil {
 		return err
 	}
-	return generation.NewAllFailed(a.backend, a.last, "member 0 of island 0", &a.config, s)
+	return generation.NewAllFailed(a.backend, a.last, "member 0 of island 0", a.config.Job().Play, s)
 }
 
 // maxCurves is the largest number of islands with a metric of their mean.

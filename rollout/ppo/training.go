@@ -134,7 +134,7 @@ func (t *Training) reaches(metric func(name string) float64, weights []float64) 
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes
 }
 
-// Reached implements run.Capabilities. The weights of the recent episodes are not metrics: the state has them.
+// Reached is that of run.Capabilities. The weights of the recent episodes are not metrics: the state has them.
 func (t *Training) Reached(metric func(name string) float64) bool {
 	state, err := t.State()
 	if err != nil {

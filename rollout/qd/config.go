@@ -68,7 +68,7 @@ type Config struct {
 	_           struct{} `help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
-	cache *programCache
+	made func() (*Program, error) // the program of these settings, made once; nil: made in each call
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -83,16 +83,13 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, cache: &programCache{}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
 func (c *Config) Parts() []settings.Part {
 	return []settings.Part{archives.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
 }
-
-// Last returns the number of generations.
-func (c *Config) Last() int64 { return int64(c.Generations) }
 
 // Board returns the rows of the display. Rows whose metrics the archive does not have are hidden.
 func (c *Config) Board() []run.Row {
@@ -161,6 +158,15 @@ func (c *Config) Check(on plan.Machine) error {
 		return err
 	}
 	return c.checkMemory(p, on, 0, 0)
+}
+
+// program returns the generation without its layout, for any machine. It is shared: a caller that changes a field, such
+// as Play, changes a copy of the Program and of what the field points to.
+func (c *Config) program() (*Program, error) {
+	if c.made != nil {
+		return c.made()
+	}
+	return c.makeProgram()
 }
 
 // makeProgram is program, made anew.

@@ -58,7 +58,7 @@ func (r *Run) Describe() *run.Capabilities {
 	return can
 }
 
-// Reached implements run.Capabilities.
+// Reached is that of run.Capabilities.
 func (r *Run) Reached(metric func(name string) float64) bool {
 	return r.reaches(metric("best_fitness"))
 }

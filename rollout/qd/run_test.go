@@ -347,22 +347,23 @@ func TestReferenceIsNear(t *testing.T) {
 	}
 }
 
-// The program is made once for the names of metrics, the display and the start, and anew after a change.
+// A job makes its program once for the names of metrics, the display and the start. It does not see later changes of the
+// settings, and another job does.
 func TestProgramIsMadeOnce(t *testing.T) {
 	c := small()
-	p, err := c.program()
+	once := c.once()
+	c.Parted = c.Parted.With("emitter.iso-sigma", "0.5")
+	p, err := once.program()
 	require.NoError(t, err)
-	copied := c
-	q, err := copied.program()
+	q, err := once.program()
 	require.NoError(t, err)
 	require.Same(t, p, q, "31.298")
-	copied.Parted = copied.Parted.With("emitter.iso-sigma", "0.5")
-	q, err = copied.program()
+	q, err = c.once().program()
 	require.NoError(t, err)
 	require.NotSame(t, p, q, "31.299")
 	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value, "31.299")
-	copied.Archive = "grid:0"
-	_, err = copied.program()
+	c.Archive = "grid:0"
+	_, err = c.once().program()
 	require.Error(t, err, "31.300")
 }
 
@@ -399,11 +400,11 @@ func TestReferenceOfNamedObjectives(t *testing.T) {
 func TestPurposeNamesWhatIsUsed(t *testing.T) {
 	c := small()
 	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
-		"isoline, descriptor env, tile 8, lanes-last false", c.About().Purpose)
+		"isoline, descriptor env, tile 8, lanes-last false", c.Job().Purpose)
 	c.Emitter = "searches"
-	require.Contains(t, c.About().Purpose, "strategy sepcmaes")
+	require.Contains(t, c.Job().Purpose, "strategy sepcmaes")
 	several(func(c *Config) { c.Archive, c.Front = "nsga2", 0 })(&c)
-	require.NotContains(t, c.About().Purpose, "descriptor")
+	require.NotContains(t, c.Job().Purpose, "descriptor")
 }
 
 // A hypervolume of 0 says why.

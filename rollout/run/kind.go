@@ -15,7 +15,7 @@ type Kind struct {
 	Version int
 	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
 	Unit, Round string
-	// Length is the setting that Experiment.Last depends on: "generations".
+	// Length is the setting that Job.Last depends on: "generations".
 	Length string
 	// Unbounded says that nothing else depends on Length. A run that is given another end, such as a time, then has no
 	// limit of its own.

@@ -42,7 +42,7 @@ var ErrGone = errors.New("the run was closed, or a round of it failed and its st
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
 	Name    string    // of the program: "generation"
-	Purpose string    // what the program is for, as the cache shows it: About.Purpose
+	Purpose string    // what the program is for, as the cache shows it: Job.Purpose
 	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
 	// Computed: a program of its own computes the first state on the devices. Otherwise the interpreter computes it. It
 	// takes less time for small states, and more time and memory for large ones.

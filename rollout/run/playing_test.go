@@ -70,9 +70,9 @@ type turns struct {
 	Members int `set:"members" min:"1" max:"100" help:"of them"`
 }
 
-func (x *turns) Last() int64                          { return 3 }
-func (x *turns) Board() []Row                         { return Curves("best_return") }
-func (x *turns) Start(xlabridge.Backend) (Run, error) { return nil, nil }
+func (x *turns) Job() *Job {
+	return x.Plays(Job{Last: 3, Board: func() []Row { return Curves("best_return") }}, x.Rollout)
+}
 
 func newTurns() *turns {
 	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1,
@@ -107,7 +107,7 @@ func TestPlaying(t *testing.T) {
 	} {
 		x := newTurns()
 		c.change(x)
-		err := Check(x, plan.Machine{})
+		err := Check(x, x.Job(), plan.Machine{})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
 			continue
@@ -119,11 +119,11 @@ func TestPlaying(t *testing.T) {
 	x.Parted = settings.Values{"policy.shift": 2}
 	require.Equal(t, "env Guess-v0, policy test-shift, steps 1, episodes 1, members 5, seed 0", Setup(x))
 	require.Equal(t, "turns env Guess-v0, policy test-shift, steps 1, episodes 1, members 5", Purpose("turns", x))
-	require.Equal(t, "Guess-v0", x.Title())
+	require.Equal(t, "Guess-v0", x.Job().Title)
 	x.Devices = 2
 	require.Contains(t, Setup(x), "devices 2")
 	require.Equal(t, []Row{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
-		Plain: true}}, x.Board())
+		Plain: true}}, x.Job().Board())
 }
 
 func TestGoal(t *testing.T) {

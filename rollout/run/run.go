@@ -1,9 +1,9 @@
 // Package run is the contract of the kinds of run (evolve, sparse, …). A kind that implements it gets a command with
 // flags, config files, a display, warm-up, profile, checkpoints and exact resume.
 //
-// A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment can do beyond that
-// are optional interfaces: Player, Planned, Laned, Sharing and Suggesting. What a run can do beyond its rounds stands
-// in its Capabilities. Loop is a Run made of a state and a step function.
+// A kind registers a Kind. Its New makes an Experiment, a struct of settings. Its Job says what is run with them, and
+// starts a Run. What a run can do beyond its rounds stands in its Capabilities. Loop is a Run made of a state and a step
+// function.
 package run
 
 import (

@@ -132,9 +132,6 @@ func (c *Config) Title() string {
 	return c.Game
 }
 
-// Last returns the number of iterations.
-func (c *Config) Last() int64 { return int64(c.NumIterations) }
-
 // Purpose says in a few words what the programs are for.
 func (c *Config) Purpose() string {
 	return fmt.Sprintf("selfplay %s, %s, %d games, %d at a time, %d simulations (%s), batch %d", c.Title(), c.Network,

@@ -8,13 +8,12 @@ import (
 	"xlarun/rollout/settings"
 )
 
-var _ run.Planned = (*Experiment)(nil)
-
-// About describes the experiment. The programs depend on the sizes of the data, so on its folder.
-func (e *Experiment) About() run.About {
+// Job says what is run. The programs depend on the sizes of the data, so on its folder.
+func (e *Experiment) Job() *run.Job {
 	density, _ := settings.Lookup(e, "density")
 	programs := e.Config.Programs()
-	return run.About{
+	return &run.Job{
+		Title: "sparse", Last: int64(e.Steps), Board: e.Board, Start: e.Start,
 		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %s, %s, seed %d", e.Population, density.Text(),
 			e.Batch, quantity.Count(e.Steps, "step", "steps"), e.DType, e.Seed),
 		Purpose:  e.Purpose(),
@@ -23,7 +22,8 @@ func (e *Experiment) About() run.About {
 			return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
 				"best_test_accuracy", "mean_test_accuracy"}
 		},
-		Check: e.Check, Fetch: e.Fetch, Given: e.Given(), Size: "pop",
+		Check: e.Check, Fetch: e.Fetch, Size: "pop",
+		Plan: &run.PlanChoice{Tune: e.Tune, Given: e.Given(), Choose: e.ChoosePlan},
 	}
 }
 

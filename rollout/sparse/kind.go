@@ -46,12 +46,6 @@ type Experiment struct {
 	Data   Data   // Fetch reads it
 }
 
-// Title returns the last part of the run folder's name.
-func (e *Experiment) Title() string { return "sparse" }
-
-// Last returns the number of steps.
-func (e *Experiment) Last() int64 { return int64(e.Steps) }
-
 // Purpose describes the programs, without layers before the data is read.
 func (e *Experiment) Purpose() string {
 	if e.Data.Train.Len() == 0 {

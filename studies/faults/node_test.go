@@ -32,13 +32,11 @@ type wave struct {
 	Wait  string  `set:"wait"` // of a step
 }
 
-func (w *wave) Title() string    { return "wave" }
-func (w *wave) Last() int64      { return w.Steps }
-func (w *wave) Board() []run.Row { return nil }
-func (w *wave) About() run.About {
-	return run.About{Measures: func() []string { return []string{"loss"} }}
+func (w *wave) Job() *run.Job {
+	return &run.Job{Title: "wave", Last: w.Steps, Board: func() []run.Row { return nil },
+		Start:    func(xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil },
+		Measures: func() []string { return []string{"loss"} }}
 }
-func (w *wave) Start(xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil }
 
 // waving is a run of a wave. Its sum depends on all steps.
 type waving struct {

@@ -55,16 +55,15 @@ var fakes struct {
 // fakeExperiment has the settings of evolve, and becomes a fakeRun.
 type fakeExperiment struct{ evolve.Config }
 
-func (e *fakeExperiment) About() run.About {
-	a := e.Config.About()
-	a.Purpose = "drift of " + a.Purpose
-	return a
+// Job is that of its Config, except that it becomes a fakeRun, and that members cannot be made again.
+func (e *fakeExperiment) Job() *run.Job {
+	job := e.Config.Job()
+	job.Purpose = "drift of " + job.Purpose
+	job.Start, job.StartAlone, job.Plan.Choose, job.Play.Again = e.start, nil, e.choosePlan, nil
+	return job
 }
 
-// MemberCount says that members cannot be made again, unlike those of its Config.
-func (e *fakeExperiment) MemberCount(run.Snapshot) (int, error) { return 0, nil }
-
-func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
+func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if tune := fakes.shape.tune; tune != nil {
 		tune(e.Config)
 	}
@@ -75,7 +74,7 @@ func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 
-func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
+func (e *fakeExperiment) start(xlabridge.Backend) (run.Run, error) {
 	if start := fakes.shape.start; start != nil {
 		if err := start(e.Config); err != nil {
 			return (*fakeRun)(nil), err // as kinds do whose Start returns what a function of their own type returned
@@ -87,9 +86,6 @@ func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
 	fakes.made = append(fakes.made, r)
 	return r, nil
 }
-
-// StartAlone takes the place of the method of its Config.
-func (e *fakeExperiment) StartAlone(b xlabridge.Backend) (run.Run, error) { return e.Start(b) }
 
 // fakeRun is a run whose mean return rises by 100 a generation.
 type fakeRun struct {

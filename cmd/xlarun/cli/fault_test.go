@@ -43,14 +43,11 @@ func countingKind(step func(n int64) error) run.Kind {
 	}}
 }
 
-func (c *counting) Title() string { return "counting" }
-func (c *counting) About() run.About {
-	return run.About{Setup: "ten figures", Purpose: "counting"}
+func (c *counting) Job() *run.Job {
+	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.Row { return nil },
+		Start: func(xlabridge.Backend) (run.Run, error) { return c, nil }, Setup: "ten figures", Purpose: "counting"}
 }
-func (c *counting) Describe() *run.Capabilities              { return &run.Capabilities{Files: c.Files} }
-func (c *counting) Last() int64                              { return int64(c.Steps) }
-func (c *counting) Board() []run.Row                         { return nil }
-func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }
+func (c *counting) Describe() *run.Capabilities { return &run.Capabilities{Files: c.Files} }
 func (c *counting) Profile() run.Profile {
 	return run.Profile{Devices: 1, Cache: xlabridge.CacheOff}
 }

@@ -171,7 +171,7 @@ func spikingFile(t *testing.T) string {
 func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) {
 	t.Helper()
 	require.NoError(t, k.fetch(t.Context(), &App{Streams: Streams{Out: io.Discard}}))
-	r, err := k.Start(&xlabridge.Reference{})
+	r, err := k.job.Start(&xlabridge.Reference{})
 	require.NoError(t, err, k.text)
 	defer func() { require.NoError(t, r.Close()) }()
 	sum := fnv.New64a()

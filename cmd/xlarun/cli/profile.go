@@ -130,7 +130,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	var last run.Metrics
 	perUnit := 0.
 	for i := range 1 + p.repeats {
-		if last.Step >= p.Last() { // a run ends here
+		if last.Step >= p.job.Last { // a run ends here
 			if err := x.Restore(begin); err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"xlarun/envs"
 	"xlarun/internal/quantity"
@@ -36,8 +35,7 @@ type Search struct {
 	_            struct{} `help:"episodes of a member that run side by side, a divisor of --episodes; 0 to choose"`
 	VectorWidth  int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`
 	_            struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
-	// checked caches the last check of this Search or a copy of it; nil: no cache.
-	checked *atomic.Pointer[Setup]
+	made         *made    // see Once
 }
 
 // MigrationSettings are the settings of searches whose best members travel to other searches.
@@ -57,8 +55,7 @@ func DefaultMigration() MigrationSettings {
 func DefaultSearch() Search {
 	return Search{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
-		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
-		checked: new(atomic.Pointer[Setup])}
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults()}
 }
 
 const (
@@ -75,14 +72,14 @@ func (c *Search) Parts() []settings.Part { return []settings.Part{strategy.Part(
 
 // With returns the search with one more setting of a part: With("strategy.sigma", .2).
 func (c Search) With(name string, value any) Search {
-	c.Parted = c.Parted.With(name, value)
+	c.Parted, c.made = c.Parted.With(name, value), nil
 	return c
 }
 
 // Clone returns a copy that shares no map with c.
 func (c *Search) Clone() Search {
 	clone := *c
-	clone.Parted, clone.EnvParam = maps.Clone(c.Parted), maps.Clone(c.EnvParam)
+	clone.Parted, clone.EnvParam, clone.made = maps.Clone(c.Parted), maps.Clone(c.EnvParam), nil
 	return clone
 }
 
@@ -96,9 +93,6 @@ func (c *Search) NormalizedRollout() (*episode.Rollout, error) {
 	r.Policy, r.Head, err = policy.MakeNormalizing(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action)
 	return r, err
 }
-
-// Last returns the number of generations.
-func (c *Search) Last() int64 { return int64(c.Generations) }
 
 // Setup describes the run.
 func (c *Search) Setup() string {

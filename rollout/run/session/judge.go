@@ -41,7 +41,7 @@ type Judge struct {
 
 // NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
 // best, if the environment can be drawn. purpose is the experiment's.
-func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate,
+func NewJudge(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
 	draw bool) (*Judge, error) {
 	r, err := p.Rollout()
 	if err != nil {
@@ -49,7 +49,7 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	}
 	j := &Judge{env: r.Env, policy: r.Policy}
 	example := candidates[0].Params
-	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged(), largeMember, purpose)
+	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged, largeMember, purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,12 @@ func (j *Judge) Close() error {
 	return err
 }
 
-// player returns the experiment if its members are judged, else nil.
-func (s *session) player() run.Player {
-	p, ok := s.Experiment.(run.Player)
-	if !ok || s.can == nil || s.can.Members == nil {
+// player returns how members play if they are judged, else nil.
+func (s *session) player() *run.Play {
+	if s.can == nil || s.can.Members == nil {
 		return nil
 	}
-	return p
+	return s.Job.Play
 }
 
 // result judges the members of the held state, and writes the centre, the best member with its picture and the hall of

@@ -102,9 +102,13 @@ func (l lending) Snapshot() (run.Snapshot, error) {
 
 type lendingExperiment struct{ *halving }
 
-func (e lendingExperiment) Start(b xlabridge.Backend) (run.Run, error) {
-	h, err := newHalved(b, e.halving)
-	return lending{h}, err
+func (e lendingExperiment) Job() *run.Job {
+	job := e.halving.Job()
+	job.Start = func(b xlabridge.Backend) (run.Run, error) {
+		h, err := newHalved(b, e.halving)
+		return lending{h}, err
+	}
+	return job
 }
 
 // 28.41: an interrupt inside of a round of a run whose state is lent leaves the last checkpoint, and says which.

@@ -35,7 +35,7 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 	env, steps := "", 0
 	var params []episode.EnvParam
 	var network policy.Policy
-	if p, ok := s.Experiment.(run.Player); ok {
+	if p := s.Job.Play; p != nil {
 		if r, err := p.Rollout(); err == nil {
 			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}

@@ -21,9 +21,13 @@ type replaying struct {
 	err error
 }
 
-func (r *replaying) Start(b xlabridge.Backend) (run.Run, error) {
-	h, err := newHalved(b, &r.halving)
-	return &replayed{halved: h, err: r.err}, err
+func (r *replaying) Job() *run.Job {
+	job := r.halving.Job()
+	job.Start = func(b xlabridge.Backend) (run.Run, error) {
+		h, err := newHalved(b, &r.halving)
+		return &replayed{halved: h, err: r.err}, err
+	}
+	return job
 }
 
 type replayed struct {

@@ -21,6 +21,9 @@ type Options struct {
 	Kind run.Kind
 	// Experiment has settings that run.Check accepts.
 	Experiment run.Experiment
+	// Job is that of the experiment; nil: Experiment.Job. A caller that has checked a Job gives it, so that what the
+	// check has made is not made again.
+	Job *run.Job
 	// Open opens the backend. The session closes it.
 	Open func(ctx context.Context, p run.Progress) (xlabridge.Backend, error)
 
@@ -193,6 +196,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		o.Observer = silent{}
 	}
 	run.KeepPolicyFile(o.Experiment)
+	if o.Job == nil {
+		o.Job = o.Experiment.Job()
+	}
 	s := &session{Options: o, state: state{values: map[string]float64{}}}
 	if s.Folder != nil {
 		s.shown = s.Folder.Dir()

@@ -34,9 +34,10 @@ type halving struct {
 	files func() // called by Files
 }
 
-func (h *halving) Title() string    { return "halving" }
-func (h *halving) Last() int64      { return int64(h.Steps) }
-func (h *halving) Board() []run.Row { return run.Curves("value") }
+func (h *halving) Job() *run.Job {
+	return &run.Job{Title: "halving", Last: int64(h.Steps), Start: h.Start,
+		Board: func() []run.Row { return run.Curves("value") }}
+}
 
 // Start returns a nil *halved with its error, as kinds do whose Start returns what another function returned.
 func (h *halving) Start(b xlabridge.Backend) (run.Run, error) { return newHalved(b, h) }

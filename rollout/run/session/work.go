@@ -40,19 +40,18 @@ func (s *session) workInPhases(ctx context.Context) error {
 
 // prepare checks what lies outside of the settings, before anything that takes time.
 func (s *session) prepare(context.Context) error {
-	if prepare := s.Experiment.About().Prepare; prepare != nil {
-		return prepare(s.Resume != nil)
+	if s.Job.Prepare != nil {
+		return s.Job.Prepare(s.Resume != nil)
 	}
 	return nil
 }
 
 // fetch downloads the data that the experiment needs.
 func (s *session) fetch(ctx context.Context) error {
-	fetch := s.Experiment.About().Fetch
-	if fetch == nil {
+	if s.Job.Fetch == nil {
 		return nil
 	}
-	err := fetch(ctx, opening{s.Observer})
+	err := s.Job.Fetch(ctx, opening{s.Observer})
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted
 	}
@@ -72,13 +71,11 @@ func (s *session) open(ctx context.Context) error {
 // start compiles the run.
 func (s *session) start(context.Context) error {
 	phase := "tracing and compiling"
-	if p, ok := s.Experiment.(run.Planned); ok {
-		if tune := p.Planned().Tune; tune == plan.TuneQuick || tune == plan.TuneFull {
-			phase = "measuring plans, then " + phase
-		}
+	if p := s.Job.Plan; p != nil && (p.Tune == plan.TuneQuick || p.Tune == plan.TuneFull) {
+		phase = "measuring plans, then " + phase
 	}
 	s.Observer.Phase(phase)
-	r, err := s.Experiment.Start(s.backend)
+	r, err := s.Job.Start(s.backend)
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return run.OutOfMemory(err, s.Experiment)
 	}
@@ -111,8 +108,10 @@ func (s *session) restore(context.Context) error {
 	if reason := s.profile.PlanNotice(); reason != "" {
 		s.Observer.Notice(reason)
 	}
-	if r, ok := s.Experiment.(run.Remarking); ok && r.Remark() != "" {
-		s.Observer.Notice(r.Remark())
+	if s.Job.Remark != nil {
+		if remark := s.Job.Remark(); remark != "" {
+			s.Observer.Notice(remark)
+		}
 	}
 	var cost graph.Cost
 	cost, s.expected = estimateRound(s.run, s.Kind, s.backend)
@@ -249,7 +248,7 @@ func (s *session) loop(ctx context.Context) error {
 
 // over reports whether no round is left to do.
 func (s *session) over() bool {
-	return s.last.Step >= s.Experiment.Last() || s.last.Done || s.last.Stalled || s.reachedEnd()
+	return s.last.Step >= s.Job.Last || s.last.Done || s.last.Stalled || s.reachedEnd()
 }
 
 // reachedEnd reports whether the run has reached one of Options.Ends. A time lets it have one round, at least.
@@ -396,7 +395,7 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		news = s.news(m, seconds, now)
 		if x.logger != nil {
 			x.logger.Log(s.row(m, seconds, now))
-			if m.Step >= s.Experiment.Last() || m.Done || m.Stalled || m.Failed != nil {
+			if m.Step >= s.Job.Last || m.Done || m.Stalled || m.Failed != nil {
 				x.logger.End() // before the last checkpoint
 			}
 		}
@@ -465,7 +464,7 @@ func (s *session) phasesDue() time.Duration {
 // timePhases times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
 func (s *session) timePhases() {
 	if s.can.Phases == nil || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
-		s.last.Step >= s.Experiment.Last() {
+		s.last.Step >= s.Job.Last {
 		return
 	}
 	phases, err := s.can.Phases(1)

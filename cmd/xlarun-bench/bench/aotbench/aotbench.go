@@ -183,15 +183,18 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 	if err := r.set(e); err != nil {
 		return "", err
 	}
-	if p, ok := e.(run.Planned); ok {
-		p.Planned().Tune = tune
-	}
-	if fetch := e.About().Fetch; fetch != nil {
-		if err := fetch(ctx, silent{}); err != nil {
+	if f, ok := settings.Lookup(e, "tune"); ok {
+		if err := f.Set(tune); err != nil {
 			return "", err
 		}
 	}
-	x, err := e.Start(b)
+	job := e.Job()
+	if job.Fetch != nil {
+		if err := job.Fetch(ctx, silent{}); err != nil {
+			return "", err
+		}
+	}
+	x, err := job.Start(b)
 	if err != nil {
 		return "", run.OutOfMemory(err, e)
 	}

@@ -17,11 +17,10 @@ type Kind struct {
 	Fault string `set:"fault" help:"mistake"`
 }
 
-// Title is the kind.
-func (*Kind) Title() string { return "faulty" }
-
-// Last is the last round.
-func (*Kind) Last() int64 { return 1 }
+// Job is a round.
+func (k *Kind) Job() *run.Job {
+	return &run.Job{Title: "faulty", Last: 1, Board: k.Board, Start: k.Start}
+}
 
 // Board has no rows.
 func (k *Kind) Board() []run.Row {
