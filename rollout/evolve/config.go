@@ -161,8 +161,8 @@ func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 // devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
-// StartAlone is Start of a run that exchanges nothing: an island's run does not touch the folder that the islands share, and a host
-// computes the whole population.
+// StartAlone is Start of a run that exchanges nothing: an island's run does not touch the folder that the islands
+// share, and a host computes the whole population.
 func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
 	alone := *c
 	if c.Island == "" { // the program of an island depends on it, that of a host on whether it is one

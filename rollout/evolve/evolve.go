@@ -136,8 +136,12 @@ func (e *Evolution) shaped() (c Config, err error) {
 // Step runs one generation: one call of the compiled program, and one small transfer for the metrics.
 func (e *Evolution) Step() (run.Metrics, error) {
 	for _, f := range e.features {
-		if done, err := f.begin(e); err != nil || done != nil {
-			return orNone(done), err
+		done, err := f.begin(e)
+		if err != nil {
+			return run.Metrics{}, err
+		}
+		if done != nil {
+			return *done, nil
 		}
 	}
 	v, err := e.Numbers()
@@ -156,13 +160,6 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		}
 	}
 	return m, nil
-}
-
-func orNone(m *run.Metrics) run.Metrics {
-	if m == nil {
-		return run.Metrics{}
-	}
-	return *m
 }
 
 // Snapshot copies the state to the host.
@@ -240,7 +237,8 @@ func (e *Evolution) allFailed() error {
 	}
 	c := &e.search.config // without restarts, as its snapshot is
 	search := c.grown(c.Population, c.Seed)
-	return generation.NewAllFailed(e.backend, e.last, fmt.Sprintf("member %d", e.last.FirstFailed), search.Job().Play, s)
+	first := fmt.Sprintf("member %d", e.last.FirstFailed)
+	return generation.NewAllFailed(e.backend, e.last, first, search.Job().Play, s)
 }
 
 // Close frees the state and the program. It waits for measurements that still run.

@@ -42,8 +42,8 @@ func (idle) close() error                           { return nil }
 
 // part is a row of the table of features.
 type part struct {
-	setting string                              // that turns the feature on
-	on      func(c *Config) (value any)         // the value of the setting; nil: the feature is off
+	setting string // that turns the feature on
+	on      func(c *Config) bool
 	prefix  string                              // of its arrays in a snapshot; "": it has none
 	shares  bool                                // it exchanges data with other processes
 	open    func(e *Evolution) (feature, error) // nil: it is a part of the program, or of how that is started
@@ -51,38 +51,15 @@ type part struct {
 
 // parts are all features, in the order in which a run calls them.
 var parts = []part{
-	{setting: "exam-target", on: given(func(c *Config) float64 { return c.ExamTarget }), open: openExam},
-	{setting: "patience", on: given(func(c *Config) int { return c.Patience }), prefix: patiencePrefix,
+	{setting: "exam-target", on: func(c *Config) bool { return c.ExamTarget != 0 }, open: openExam},
+	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix,
 		open: openPatience},
-	{setting: "restarts", on: when((*Config).restarts, func(c *Config) any { return c.Restarts }),
-		prefix: restartsPrefix, open: openRestarts},
-	{setting: "grow", on: given(func(c *Config) bool { return c.Grow }), prefix: roomPrefix, open: openGrowth},
-	{setting: "island", on: given(func(c *Config) string { return c.Island }), prefix: poolPrefix, shares: true,
+	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, open: openRestarts},
+	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: roomPrefix, open: openGrowth},
+	{setting: "island", on: func(c *Config) bool { return c.Island != "" }, prefix: poolPrefix, shares: true,
 		open: openIsland},
-	{setting: "join", on: when((*Config).hosted, func(c *Config) any { return c.Join }), shares: true,
-		open: openHosts},
-	{setting: "normalize-observations", on: given(func(c *Config) bool { return c.NormalizeObservations })},
-}
-
-// given returns the value of a setting unless that is zero.
-func given[T comparable](of func(c *Config) T) func(c *Config) any {
-	return func(c *Config) any {
-		var zero T
-		if x := of(c); x != zero {
-			return x
-		}
-		return nil
-	}
-}
-
-// when returns the value of a setting if something holds.
-func when(holds func(c *Config) bool, value func(c *Config) any) func(c *Config) any {
-	return func(c *Config) any {
-		if holds(c) {
-			return value(c)
-		}
-		return nil
-	}
+	{setting: "join", on: (*Config).hosted, shares: true, open: openHosts},
+	{setting: "normalize-observations", on: func(c *Config) bool { return c.NormalizeObservations }},
 }
 
 // conflict says that two features do not work together: what the first one's setting wants instead, and why.
@@ -106,18 +83,14 @@ var conflicts = []conflict{
 
 // checkTogether refuses features that do not work together, or not in a lane.
 func (c *Config) checkTogether(asLane bool) error {
-	on := map[string]any{}
-	if asLane {
-		on[lane] = true
-	}
+	on := map[string]bool{lane: asLane}
 	for _, p := range parts {
-		if value := p.on(c); value != nil {
-			on[p.setting] = value
-		}
+		on[p.setting] = p.on(c)
 	}
 	for _, x := range conflicts {
-		if on[x.setting] != nil && on[x.other] != nil {
-			return settings.Wrong(x.setting, on[x.setting], "%s", x.wants)
+		if on[x.setting] && on[x.other] {
+			f, _ := settings.Lookup(c, x.setting)
+			return settings.Wrong(x.setting, f.Value(), "%s", x.wants)
 		}
 	}
 	return nil
@@ -126,7 +99,7 @@ func (c *Config) checkTogether(asLane bool) error {
 // openFeatures opens the features of a run's settings. A run that is alone has none that share.
 func (e *Evolution) openFeatures(alone bool) error {
 	for _, p := range parts {
-		if p.open == nil || p.on(&e.config) == nil || alone && p.shares {
+		if p.open == nil || !p.on(&e.config) || alone && p.shares {
 			continue
 		}
 		f, err := p.open(e)
@@ -143,7 +116,7 @@ func (e *Evolution) openFeatures(alone bool) error {
 func (c *Config) others() []string {
 	prefixes := []string{patiencePrefix}
 	for _, p := range parts {
-		if p.prefix != "" && p.on(c) != nil {
+		if p.prefix != "" && p.on(c) {
 			prefixes = append(prefixes, p.prefix)
 		}
 	}

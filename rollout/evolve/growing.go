@@ -24,11 +24,11 @@ type GrowSettings struct {
 	_    struct{} `help:"length, for nodes or for connections"`
 }
 
-// growing is the feature of a run of padded genomes that moves to more room after a generation in which a mutation found
-// none. A larger size is another program, compiled between two generations, with the layout of the first one. The state is
-// padded, and nothing else of it changes. It has the sizes, so that a run that is resumed goes on with them. All of
-// this follows from the state and the settings alone, except that a run stays as it is where the next size does not fit
-// in memory.
+// growing is the feature of a run of padded genomes that moves to more room after a generation in which a mutation
+// found none. A larger size is another program, compiled between two generations, with the layout of the first one. The
+// state is padded, and nothing else of it changes. It has the sizes, so that a run that is resumed goes on with them.
+// All of this follows from the state and the settings alone, except that a run stays as it is where the next size does
+// not fit in memory.
 type growing struct {
 	idle
 	room  room

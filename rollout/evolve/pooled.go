@@ -23,7 +23,8 @@ import (
 )
 
 // pooled is the feature of a run that is one of several islands. Each is a process of its own, and they share a folder
-// or a message server; see pool.Pool. Results depend on when the other islands write, so two such runs are not equal to the byte.
+// or a message server; see pool.Pool. Results depend on when the other islands write, so two such runs are not equal to
+// the byte.
 type pooled struct {
 	idle
 	config *Config

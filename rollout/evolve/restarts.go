@@ -33,7 +33,8 @@ const (
 )
 
 // restarting is the feature of a run that starts again when a search has converged: from another genome, with a new
-// strategy state and another population. The best members and the statistics of observations stay, and generations count on.
+// strategy state and another population. The best members and the statistics of observations stay, and generations
+// count on.
 //
 // A search of n parameters and λ members has converged when the best fitness of its last 10 + ⌈30 n / λ⌉ generations
 // and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32 (TolHistFun

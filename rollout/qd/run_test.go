@@ -347,8 +347,8 @@ func TestReferenceIsNear(t *testing.T) {
 	}
 }
 
-// A job makes its program once for the names of metrics, the display and the start. It does not see later changes of the
-// settings, and another job does.
+// A job makes its program once for the names of metrics, the display and the start. It does not see later changes of
+// the settings, and another job does.
 func TestProgramIsMadeOnce(t *testing.T) {
 	c := small()
 	once := c.once()

@@ -19,8 +19,8 @@ type Experiment interface {
 	Job() *Job
 }
 
-// Job is what is run, and what can be done with it. Texts may be empty. A nil function means that it cannot be done with
-// these settings. Title, Last, Board and Start are required.
+// Job is what is run, and what can be done with it. Texts may be empty. A nil function means that it cannot be done
+// with these settings. Title, Last, Board and Start are required.
 type Job struct {
 	// Title ends the name of the run's folder: "CartPole-v1".
 	Title string

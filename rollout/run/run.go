@@ -2,8 +2,8 @@
 // flags, config files, a display, warm-up, profile, checkpoints and exact resume.
 //
 // A kind registers a Kind. Its New makes an Experiment, a struct of settings. Its Job says what is run with them, and
-// starts a Run. What a run can do beyond its rounds stands in its Capabilities. Loop is a Run made of a state and a step
-// function.
+// starts a Run. What a run can do beyond its rounds stands in its Capabilities. Loop is a Run made of a state and a
+// step function.
 package run
 
 import (

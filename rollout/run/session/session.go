@@ -93,9 +93,9 @@ const (
 	phasesShare = 50
 )
 
-// lentState is the size in bytes from which the state of a run that lends it (Capabilities.InPlace) is not copied. Checkpoints and members are
-// written from where it is, and an interrupt inside of a round leaves the last checkpoint: there would be no time to
-// write a newer one. Tests change it.
+// lentState is the size in bytes from which the state of a run that lends it (Capabilities.InPlace) is not copied.
+// Checkpoints and members are written from where it is, and an interrupt inside of a round leaves the last checkpoint:
+// there would be no time to write a newer one. Tests change it.
 var lentState = 64 << 20
 
 // Keys of a checkpoint's Info.
