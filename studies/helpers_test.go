@@ -47,7 +47,7 @@ func (b *bowl) Job() *run.Job {
 			Open: b.OpenLanes}}
 }
 
-func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
+func (b *bowl) Start(context.Context, xlabridge.Backend) (run.Run, error) {
 	if b.How == "error" {
 		return nil, fmt.Errorf("it does not start")
 	}
@@ -99,7 +99,7 @@ func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			m, err := r.Step()
+			m, err := r.Step(ctx)
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ type bowling struct {
 	eats [][]byte
 }
 
-func (b *bowling) Step() (run.Metrics, error) {
+func (b *bowling) Step(context.Context) (run.Metrics, error) {
 	d, err := time.ParseDuration(b.Wait)
 	if err != nil {
 		return run.Metrics{}, err

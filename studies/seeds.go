@@ -35,7 +35,7 @@ func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any)
 		if err != nil {
 			return all, err
 		}
-		r, err := job.Start(b)
+		r, err := job.Start(ctx, b)
 		if err != nil {
 			return all, err
 		}
@@ -80,7 +80,7 @@ func (all seeds) advance(ctx context.Context, to int64, round func() error) erro
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := r.step(); err != nil {
+			if err := r.step(ctx); err != nil {
 				return err
 			}
 			if err := round(); err != nil {
@@ -100,8 +100,8 @@ func (all seeds) close() (err error) {
 }
 
 // step runs one round.
-func (r *seedRun) step() error {
-	m, err := r.run.Step()
+func (r *seedRun) step(ctx context.Context) error {
+	m, err := r.run.Step(ctx)
 	if err != nil {
 		return err
 	}

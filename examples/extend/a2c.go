@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"xlarun/envs"
@@ -102,7 +103,7 @@ type a2c struct {
 }
 
 // Start compiles an update for a backend.
-func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
+func (a *A2C) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	rollout, err := a.Playing.Rollout()
 	if err != nil {
 		return nil, err

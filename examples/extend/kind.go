@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"xlarun/envs"
@@ -47,7 +48,7 @@ type State struct {
 }
 
 // Start compiles a round for a backend.
-func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
+func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	play, err := s.Spread(b, s.Devices, s.Members)
 	if err != nil {
 		return nil, err

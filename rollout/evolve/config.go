@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"maps"
 
 	"xlarun/rollout/episode"
@@ -159,16 +160,18 @@ func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+func (c *Config) Start(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	return New(ctx, b, *c)
+}
 
 // StartAlone is Start of a run that exchanges nothing: an island's run does not touch the folder that the islands
 // share, and a host computes the whole population.
-func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
+func (c *Config) StartAlone(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
 	alone := *c
 	if c.Island == "" { // the program of an island depends on it, that of a host on whether it is one
 		alone.HostSettings = HostSettings{}
 	}
-	return newEvolution(b, alone, true)
+	return newEvolution(ctx, b, alone, true)
 }
 
 // Remake makes members again, by their numbers, of the population that a state asks for next.

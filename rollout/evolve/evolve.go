@@ -2,9 +2,9 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -65,17 +65,19 @@ type Evolution struct {
 
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func New(b xlabridge.Backend, c Config) (*Evolution, error) { return newEvolution(b, c, false) }
+func New(ctx context.Context, b xlabridge.Backend, c Config) (*Evolution, error) {
+	return newEvolution(ctx, b, c, false)
+}
 
 // newEvolution is New. A run that is alone exchanges nothing with other processes, whatever its settings say.
-func newEvolution(b xlabridge.Backend, c Config, alone bool) (*Evolution, error) {
+func newEvolution(ctx context.Context, b xlabridge.Backend, c Config, alone bool) (*Evolution, error) {
 	e := &Evolution{config: c.clone(), backend: b, bestEver: math.Inf(-1)}
 	if err := e.put(c); err != nil {
 		return nil, err
 	}
 	e.first = e.setup
 	e.target = e.config.Goal(e.program.Rollout.Env.Spec())
-	if err := e.openFeatures(alone); err != nil {
+	if err := e.openFeatures(ctx, alone); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -92,7 +94,7 @@ func (e *Evolution) put(c Config) error {
 	defer e.mu.Unlock()
 	e.searches = slices.DeleteFunc(slices.Clone(e.searches), func(old *search) bool {
 		return old.config.Population == s.config.Population &&
-			maps.Equal(old.config.Parted.Under("policy."), s.config.Parted.Under("policy."))
+			fmt.Sprint(old.config.Parted.Under("policy.")) == fmt.Sprint(s.config.Parted.Under("policy."))
 	})
 	e.search, e.searches = s, append(e.searches, s)
 	return nil
@@ -134,9 +136,9 @@ func (e *Evolution) shaped() (c Config, err error) {
 }
 
 // Step runs one generation: one call of the compiled program, and one small transfer for the metrics.
-func (e *Evolution) Step() (run.Metrics, error) {
+func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 	for _, f := range e.features {
-		done, err := f.begin(e)
+		done, err := f.begin(ctx, e)
 		if err != nil {
 			return run.Metrics{}, err
 		}

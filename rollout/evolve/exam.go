@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -146,7 +147,7 @@ type exam struct {
 	failed bool // the centre has not passed an exam
 }
 
-func openExam(e *Evolution) (feature, error) {
+func openExam(_ context.Context, e *Evolution) (feature, error) {
 	x := &exam{}
 	return x, x.replaced(e)
 }

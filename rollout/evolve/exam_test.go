@@ -73,7 +73,7 @@ func TestExam(t *testing.T) {
 			other.ExamParam = nil
 		}
 		change(&other)
-		_, err := other.Start(&xlabridge.Reference{})
+		_, err := other.Start(t.Context(), &xlabridge.Reference{})
 		var wrong *settings.Error
 		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
@@ -99,7 +99,7 @@ func TestExamIsShown(t *testing.T) {
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
 	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 16
 	c.ExamTarget, c.ExamEpisodes, c.ExamSteps = 200, 5, 200 // the pole never falls within 3 steps
-	r, err := New(&xlabridge.Reference{}, c)
+	r, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
 	x, again := featureOf[*exam](r), featureOf[*restarting](r)
 	first := x.judge
@@ -113,7 +113,7 @@ func TestExamIsShown(t *testing.T) {
 			require.Equal(t, []any{int64(done), int64(5), "episodes of the exam"}, []any{n, of, name})
 			told = append(told, done)
 		}
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		if m.Done {
 			t.Fatal("the exam was passed")
@@ -128,7 +128,7 @@ func TestExamIsShown(t *testing.T) {
 	require.Equal(t, []int{0, 5, 0, 5}, told[:4])
 	require.Same(t, first, x.judge)
 	require.Greater(t, again.population, 8)
-	_, err = r.Step()
+	_, err = r.Step(t.Context())
 	require.NoError(t, err)
 	results, err := r.Advance()
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"context"
+
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -10,7 +12,7 @@ import (
 // after the other. What a feature does not need it has from idle.
 type feature interface {
 	// begin comes before each generation. If the round that it returns is not nil, others have computed it.
-	begin(e *Evolution) (done *run.Metrics, err error)
+	begin(ctx context.Context, e *Evolution) (done *run.Metrics, err error)
 	// after comes after each generation. It may change the metrics, and replace the search.
 	after(e *Evolution, m *run.Metrics) error
 	// shape returns the settings of the search that the feature wants, from those of the run or of the feature before.
@@ -30,23 +32,24 @@ type feature interface {
 // idle is a feature that does nothing.
 type idle struct{}
 
-func (idle) begin(*Evolution) (*run.Metrics, error) { return nil, nil }
-func (idle) after(*Evolution, *run.Metrics) error   { return nil }
-func (idle) shape(c Config) (Config, error)         { return c, nil }
-func (idle) replaced(*Evolution) error              { return nil }
-func (idle) save(map[string]*graph.Array)           {}
-func (idle) load(run.Snapshot) (bool, error)        { return false, nil }
-func (idle) files(*Evolution) ([]run.File, error)   { return nil, nil }
-func (idle) ending() string                         { return "" }
-func (idle) close() error                           { return nil }
+func (idle) begin(context.Context, *Evolution) (*run.Metrics, error) { return nil, nil }
+func (idle) after(*Evolution, *run.Metrics) error                    { return nil }
+func (idle) shape(c Config) (Config, error)                          { return c, nil }
+func (idle) replaced(*Evolution) error                               { return nil }
+func (idle) save(map[string]*graph.Array)                            {}
+func (idle) load(run.Snapshot) (bool, error)                         { return false, nil }
+func (idle) files(*Evolution) ([]run.File, error)                    { return nil, nil }
+func (idle) ending() string                                          { return "" }
+func (idle) close() error                                            { return nil }
 
 // part is a row of the table of features.
 type part struct {
 	setting string // that turns the feature on
 	on      func(c *Config) bool
-	prefix  string                              // of its arrays in a snapshot; "": it has none
-	shares  bool                                // it exchanges data with other processes
-	open    func(e *Evolution) (feature, error) // nil: it is a part of the program, or of how that is started
+	prefix  string // of its arrays in a snapshot; "": it has none
+	shares  bool   // it exchanges data with other processes
+	// open is nil for what is a part of the program, or of how that is started.
+	open func(ctx context.Context, e *Evolution) (feature, error)
 }
 
 // parts are all features, in the order in which a run calls them.
@@ -97,12 +100,12 @@ func (c *Config) checkTogether(asLane bool) error {
 }
 
 // openFeatures opens the features of a run's settings. A run that is alone has none that share.
-func (e *Evolution) openFeatures(alone bool) error {
+func (e *Evolution) openFeatures(ctx context.Context, alone bool) error {
 	for _, p := range parts {
 		if p.open == nil || !p.on(&e.config) || alone && p.shares {
 			continue
 		}
-		f, err := p.open(e)
+		f, err := p.open(ctx, e)
 		if err != nil {
 			return err
 		}

@@ -57,12 +57,12 @@ func TestPairsOfFeatures(t *testing.T) {
 	}
 	b := &xlabridge.Reference{}
 	begin := func(c Config) *Evolution {
-		r, err := New(b, c)
+		r, err := New(t.Context(), b, c)
 		require.NoError(t, err)
 		return r
 	}
 	values := func(r *Evolution) string {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		return fmt.Sprint(m.Values, m.Done, m.Stalled)
 	}
@@ -108,7 +108,7 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 	r := begin()
 	growth, again := featureOf[*growing](r), featureOf[*restarting](r)
 	for len(growth.room) == 0 {
-		_, err := r.Step()
+		_, err := r.Step(t.Context())
 		require.NoError(t, err)
 		require.Less(t, r.Steps(), int64(20))
 	}
@@ -131,4 +131,21 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 	made, err := c.Remake(&xlabridge.Reference{}, s, []int{39})
 	require.NoError(t, err)
 	require.Len(t, made, 1)
+}
+
+// A run that goes on after a restart has the seed of the search of then, also if no other population follows: exams
+// draw their episodes by it.
+func TestResumedSearchHasItsSeed(t *testing.T) {
+	c := DefaultConfig()
+	c.Policy, c.Population, c.Steps, c.Tune = "linear", 8, 3, "off"
+	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 8
+	r := start(t, &xlabridge.Reference{}, c)
+	require.NoError(t, featureOf[*restarting](r).restart(r, 0))
+	require.NotEqual(t, c.Seed, r.Config().Seed)
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	resumed := start(t, &xlabridge.Reference{}, c)
+	require.NoError(t, resumed.Restore(s))
+	require.Equal(t, r.Config().Seed, resumed.Config().Seed)
+	require.Len(t, resumed.searches, 1)
 }

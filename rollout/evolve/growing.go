@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -99,7 +100,7 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 		"%s keep their size", settings.AnyOf(policy.GenomePolicies()), c.Strategy)
 }
 
-func openGrowth(*Evolution) (feature, error) { return &growing{room: room{}}, nil }
+func openGrowth(context.Context, *Evolution) (feature, error) { return &growing{room: room{}}, nil }
 
 func (g *growing) shape(c Config) (Config, error) { return c.withRoom(g.room), nil }
 

@@ -36,7 +36,7 @@ func TestGrow(t *testing.T) {
 		if long.On() {
 			c.Devices, b = devices, xlatest.Open(t, devices)
 		}
-		r, err := c.Start(b)
+		r, err := c.Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
@@ -45,7 +45,7 @@ func TestGrow(t *testing.T) {
 	var metrics []run.Metrics
 	snapshots := []run.Snapshot{}
 	for range last {
-		m, err := whole.Step()
+		m, err := whole.Step(t.Context())
 		require.NoError(t, err)
 		s, err := whole.Snapshot()
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestGrow(t *testing.T) {
 		again := start(devices)
 		require.NoError(t, again.Restore(snapshots[at]))
 		for i := at + 1; i < last; i++ {
-			m, err := again.Step()
+			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i].Values, m.Values, "generation %d, from %d", i+1, at+1)
 		}
@@ -95,7 +95,7 @@ func TestGrow(t *testing.T) {
 	require.NoError(t, again.Restore(snapshots[grew-1]))
 	held := again.features
 	again.features = nil
-	_, err = again.Step()
+	_, err = again.Step(t.Context())
 	again.features = held
 	require.NoError(t, err)
 	documents := func() (all []genome.Document) {
@@ -164,12 +164,12 @@ func TestGrowStopsAtTheMemory(t *testing.T) {
 	bytes, ok := setup.Memory()
 	require.True(t, ok)
 	c.Memory = settings.Bytes(bytes)
-	r, err := c.Start(b)
+	r, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	var notices []string
 	for range 6 {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 5., of(t, m, roomNodes))
 		notices = append(notices, m.Notices...)

@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
@@ -108,7 +109,7 @@ func (p roundMetrics) metrics() run.Metrics {
 	return run.Metrics{Step: p.Step, Work: p.Work, Values: p.Values, Done: p.Done, Stalled: p.Stalled}
 }
 
-func openHosts(e *Evolution) (feature, error) {
+func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 	open, err := e.config.open("")
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func openHosts(e *Evolution) (feature, error) {
 	h := &hosted{run: e, hosts: max(1, e.config.Hosts)}
 	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
-		h.process, err = hosts.Join(hostID(), identity, 0, open)
+		h.process, err = hosts.Join(ctx, hostID(), identity, 0, open)
 	}
 	if err != nil {
 		return nil, err
@@ -230,15 +231,15 @@ func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
 var joinTime = 30 * time.Second
 
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
-func (h *hosted) begin(e *Evolution) (*run.Metrics, error) {
+func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(h.hosts, h.goal(), joinTime); err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), joinTime); err != nil {
 			return nil, err
 		}
 	}
 	h.ready = true
 	for {
-		rows, state, err := h.process.Round(e.chunk.chunks(), e.profile.Devices, worker{h})
+		rows, state, err := h.process.Round(ctx, e.chunk.chunks(), e.profile.Devices, worker{h})
 		if err != nil {
 			return nil, h.named(err)
 		}

@@ -95,8 +95,8 @@ type slowed struct {
 func (s slowed) Job() *run.Job {
 	job := s.Config.Job()
 	start := job.Start
-	job.Start = func(b xlabridge.Backend) (run.Run, error) {
-		r, err := start(b)
+	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+		r, err := start(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -110,12 +110,62 @@ type waiting struct {
 	wait func(step int64)
 }
 
-func (w waiting) Step() (run.Metrics, error) {
-	m, err := w.Run.Step()
+func (w waiting) Step(ctx context.Context) (run.Metrics, error) {
+	m, err := w.Run.Step(ctx)
 	if err == nil {
 		w.wait(m.Step)
 	}
 	return m, err
+}
+
+// interrupted is an experiment that is interrupted in its first step.
+type interrupted struct {
+	*Config
+	interrupt func()
+}
+
+func (i interrupted) Job() *run.Job {
+	job := i.Config.Job()
+	start := job.Start
+	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+		r, err := start(ctx, b)
+		return interruptedRun{r, i.interrupt}, err
+	}
+	return job
+}
+
+type interruptedRun struct {
+	run.Run
+	interrupt func()
+}
+
+func (i interruptedRun) Step(ctx context.Context) (run.Metrics, error) {
+	i.interrupt()
+	return i.Run.Step(ctx)
+}
+
+// closing is a backend that says when it is closed.
+type closing struct {
+	*xlabridge.Reference
+	closed chan struct{}
+}
+
+func (c closing) Close() error { close(c.closed); return c.Reference.Close() }
+
+// A host that waits for others is interrupted: it leaves the call, and everything is closed.
+func TestAHostThatWaitsIsInterrupted(t *testing.T) {
+	t.Parallel()
+	c := smallRun(nil)
+	c.Join, c.Hosts = messageServer(t, "")+"/alone", 2
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	kind, _ := run.Lookup("evolve")
+	b := closing{&xlabridge.Reference{}, make(chan struct{})}
+	_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt}, Grace: time.Hour,
+		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
+	require.ErrorAs(t, err, new(session.InterruptedError))
+	require.ErrorContains(t, err, "interrupted before the first generation was done")
+	<-b.closed
 }
 
 // 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
@@ -210,7 +260,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
 	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
-	first, err := c.Start(&xlabridge.Reference{})
+	first, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, first.Close()) }()
 	for want, change := range map[string]func(c *Config){
@@ -227,24 +277,24 @@ func TestHostsThatAreRefused(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		r, err := other.Start(&xlabridge.Reference{})
+		r, err := other.Start(t.Context(), &xlabridge.Reference{})
 		if r != nil && err == nil {
 			_ = r.Close()
 		}
 		require.ErrorContains(t, err, want)
 	}
 	t.Setenv("XLARUN_TOKEN", "")
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
 		"XLARUN_TOKEN", "32.270")
 	c.TokenFile = filepath.Join(t.TempDir(), "token2")
 	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
 		": give the one that the server was started with", "32.271 it cannot be reached")
 	c.TokenFile = ""
 	c.Join = "nats://127.0.0.1:1/x"
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
@@ -256,7 +306,7 @@ func TestTheMemberThatDiffers(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
 	c.Join, c.Devices = messageServer(t, "")+"/differs", 1
-	r, err := c.Start(&xlabridge.Reference{})
+	r, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	e := r.(*Evolution)
@@ -336,14 +386,14 @@ func TestTheServerGoes(t *testing.T) {
 	c := smallRun(func(c *Config) { c.Generations = 1000 })
 	c.Join, c.Devices = s.ClientURL()+"/goes", 1
 	o.Port = s.Addr().(*net.TCPAddr).Port // it comes back at the same address
-	r, err := c.Start(&xlabridge.Reference{})
+	r, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	h := featureOf[*hosted](r.(*Evolution))
 	var notices []string
 	generations := func(n int) (m run.Metrics) {
 		for range n {
-			m, err = r.Step()
+			m, err = r.Step(t.Context())
 			require.NoError(t, err)
 			notices = append(notices, m.Notices...)
 		}
@@ -387,13 +437,13 @@ func TestIslandsByAMessageServer(t *testing.T) {
 		})
 		c.Population = 16
 		var err error
-		r, err := c.Start(&xlabridge.Reference{})
+		r, err := c.Start(t.Context(), &xlabridge.Reference{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		both.Go(func() {
 			<-started
 			for range c.Generations {
-				m, err := r.Step()
+				m, err := r.Step(t.Context())
 				if !assert.NoError(t, err) {
 					return
 				}

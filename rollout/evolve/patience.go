@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -23,7 +24,7 @@ type patience struct {
 	generation.Patience
 }
 
-func openPatience(*Evolution) (feature, error) {
+func openPatience(context.Context, *Evolution) (feature, error) {
 	return &patience{Patience: generation.NewPatience()}, nil
 }
 

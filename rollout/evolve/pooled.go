@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -109,15 +110,15 @@ func (c *Config) key() random.Key {
 }
 
 // openPool opens the pool and takes the island's name until the pool is closed.
-func (c *Config) openPool() (*pool.Pool, error) {
+func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 	if c.Join != "" {
-		return c.joinPool()
+		return c.joinPool(ctx)
 	}
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
 	shared := pool.New(c.MigrationDir, c.Island)
-	if err := shared.Open(); err != nil {
+	if err := shared.Open(ctx); err != nil {
 		_ = shared.Close()
 		if errors.As(err, new(*settings.Error)) {
 			return nil, err
@@ -128,13 +129,13 @@ func (c *Config) openPool() (*pool.Pool, error) {
 }
 
 // joinPool is openPool for islands that exchange members by messages.
-func (c *Config) joinPool() (*pool.Pool, error) {
+func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
 	open, err := c.open(islandsSuffix)
 	if err != nil {
 		return nil, err
 	}
 	shared := pool.Join(c.Join, open, c.Island)
-	if err := shared.Open(); err != nil {
+	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
 	return shared, nil
@@ -142,8 +143,8 @@ func (c *Config) joinPool() (*pool.Pool, error) {
 
 // tryPool checks that the pool can be opened and, for a new run, that the island has left nobody there. The run takes
 // the island's name when it starts: only then does nobody else start under it.
-func (c *Config) tryPool(resumed bool) error {
-	shared, err := c.openPool()
+func (c *Config) tryPool(ctx context.Context, resumed bool) error {
+	shared, err := c.openPool(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,13 +155,13 @@ func (c *Config) tryPool(resumed bool) error {
 	return shared.CheckVacant()
 }
 
-func openIsland(e *Evolution) (feature, error) {
+func openIsland(ctx context.Context, e *Evolution) (feature, error) {
 	c := &e.config
 	network, err := c.network()
 	if err != nil {
 		return nil, err
 	}
-	shared, err := c.openPool()
+	shared, err := c.openPool(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (c *Config) network() (string, error) {
 func (p *pooled) close() error { return p.pool.Close() }
 
 // begin checks that a new run takes nobody's place.
-func (p *pooled) begin(e *Evolution) (*run.Metrics, error) {
+func (p *pooled) begin(_ context.Context, e *Evolution) (*run.Metrics, error) {
 	var err error
 	if !p.started && e.Steps() == 0 {
 		err = p.pool.CheckVacant()

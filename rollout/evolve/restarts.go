@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -235,7 +236,7 @@ func readRestarts(s run.Snapshot) (r restarts, err error) {
 	return r, nil
 }
 
-func openRestarts(e *Evolution) (feature, error) {
+func openRestarts(_ context.Context, e *Evolution) (feature, error) {
 	return &restarting{params: e.setup.Params, restarts: restarts{population: e.config.Population, sigma: 1}}, nil
 }
 

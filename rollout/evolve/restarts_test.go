@@ -128,7 +128,7 @@ func TestRestartsResume(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := flat(RestartsIPOP)
 	start := func() run.Run {
-		r, err := c.Start(b)
+		r, err := c.Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
@@ -138,7 +138,7 @@ func TestRestartsResume(t *testing.T) {
 	var metrics []run.Metrics
 	snapshots := map[int]run.Snapshot{}
 	for i := range last {
-		m, err := whole.Step()
+		m, err := whole.Step(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, i+1, m.Step)
 		metrics = append(metrics, m)
@@ -164,7 +164,7 @@ func TestRestartsResume(t *testing.T) {
 		again := start()
 		require.NoError(t, again.Restore(s))
 		for i := at; i < last; i++ {
-			m, err := again.Step()
+			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i], m, "from %d", at)
 		}

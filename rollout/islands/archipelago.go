@@ -1,6 +1,7 @@
 package islands
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -159,7 +160,7 @@ func deviation(genomes any, axis int) *graph.Array {
 }
 
 // Step runs one generation of all islands: one call of the compiled program.
-func (a *Archipelago) Step() (run.Metrics, error) {
+func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	v, err := a.Numbers()
 	if err != nil {
 		return run.Metrics{}, err

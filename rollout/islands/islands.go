@@ -2,6 +2,7 @@
 package islands
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -243,7 +244,9 @@ func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 
 // Start chooses the plan, traces one generation of all islands, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchipelago(b, *c) }
+func (c *Islands) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+	return NewArchipelago(b, *c)
+}
 
 // MemberCount returns the number of members on all islands.
 func (c *Islands) MemberCount(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +32,7 @@ type Training struct {
 }
 
 // Start checks the settings, traces and compiles an update (through the cache) and puts the first state on the device.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
@@ -91,7 +92,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 }
 
 // Step is one update of all agents.
-func (t *Training) Step() (run.Metrics, error) {
+func (t *Training) Step(context.Context) (run.Metrics, error) {
 	v, err := t.Numbers()
 	if err != nil {
 		return run.Metrics{}, err

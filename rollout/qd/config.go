@@ -4,6 +4,7 @@
 package qd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -398,7 +399,7 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 }
 
 // Start traces one generation, compiles it for b (through the cache) and puts the first state on the devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package qd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -28,8 +29,8 @@ type Run struct {
 }
 
 // Step runs one generation.
-func (r *Run) Step() (run.Metrics, error) {
-	m, err := r.Loop.Step()
+func (r *Run) Step(ctx context.Context) (run.Metrics, error) {
+	m, err := r.Loop.Step(ctx)
 	if err != nil {
 		return m, err
 	}

@@ -28,7 +28,7 @@ func small() Config {
 
 func start(t *testing.T, b xlabridge.Backend, c Config) *Run {
 	t.Helper()
-	r, err := c.Start(b)
+	r, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r.(*Run)
@@ -38,7 +38,7 @@ func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string][
 	t.Helper()
 	var all []run.Metrics
 	for range generations {
-		m, err := s.Step()
+		m, err := s.Step(t.Context())
 		require.NoError(t, err)
 		all = append(all, m)
 	}
@@ -100,7 +100,7 @@ func TestSameOnAnyDevicesAndResumed(t *testing.T) {
 func TestElitesAreTheirEpisodes(t *testing.T) {
 	c := small()
 	s := start(t, &xlabridge.Reference{}, c)
-	_, err := s.Step()
+	_, err := s.Step(t.Context())
 	require.NoError(t, err)
 	snapshot, err := s.Snapshot()
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestDroppedAndClipped(t *testing.T) {
 	c.Descriptor = "observations"
 	c.Parted = c.Parted.With("descriptor.elements", "1").With("descriptor.bounds", "-0.001,0.001")
 	s := start(t, &xlabridge.Reference{}, c)
-	m, err := s.Step()
+	m, err := s.Step(t.Context())
 	require.NoError(t, err)
 	clipped, _ := m.Get("clipped")
 	require.Greater(t, clipped, 0.)
@@ -157,7 +157,7 @@ func TestDroppedAndClipped(t *testing.T) {
 		c = small()
 		c.Descriptor = "nan-of-" + part
 		s = start(t, &xlabridge.Reference{}, c)
-		m, err = s.Step()
+		m, err = s.Step(t.Context())
 		require.NoError(t, err)
 		dropped, _ := m.Get("dropped")
 		coverage, _ := m.Get("coverage")
@@ -178,7 +178,7 @@ func TestDroppedAndClipped(t *testing.T) {
 func TestNothingEntersTheArchive(t *testing.T) {
 	c := small()
 	c.Annealing = Annealing{Rate: settings.Num(.1), Min: settings.Num(1e9)}
-	m, err := start(t, &xlabridge.Reference{}, c).Step()
+	m, err := start(t, &xlabridge.Reference{}, c).Step(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, m.Failed)
 	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
@@ -212,7 +212,7 @@ func TestCompiledMemoryIsChecked(t *testing.T) {
 	c := small()
 	c.Policy, c.Archive, c.Memory, c.Devices = "linear", "cvt:2000", 2<<20, 1
 	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
-	_, err := c.Start(xlatest.Open(t, 1))
+	_, err := c.Start(t.Context(), xlatest.Open(t, 1))
 	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")
 }
 

@@ -31,7 +31,7 @@ type Job struct {
 	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
 	// on the devices. With an error there is no run, whatever the Run holds: a kind may return a nil pointer of its own
 	// type.
-	Start func(b xlabridge.Backend) (Run, error)
+	Start func(ctx context.Context, b xlabridge.Backend) (Run, error)
 
 	// Setup says in a line what is run. "": all settings that the programs depend on, and the seed.
 	Setup string
@@ -53,7 +53,7 @@ type Job struct {
 	Check func(on plan.Machine) error
 	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It is
 	// called before Fetch, with whether the run is resumed. nil: there is nothing to check.
-	Prepare func(resumed bool) error
+	Prepare func(ctx context.Context, resumed bool) error
 	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
 	// none.
 	Fetch func(ctx context.Context, p Progress) error
@@ -72,7 +72,7 @@ type Job struct {
 	// Shares is the setting that makes a run exchange data with runs of other processes, or "". StartAlone is Start of
 	// a run that exchanges nothing, for measurements and looks at its program; nil: Start.
 	Shares     string
-	StartAlone func(b xlabridge.Backend) (Run, error)
+	StartAlone func(ctx context.Context, b xlabridge.Backend) (Run, error)
 	// Redraws says that first parameters (policy.Policy.Init) may be drawn after the first step, too.
 	Redraws bool
 }

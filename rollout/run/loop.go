@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -224,7 +225,7 @@ func (l *Loop) Numbers() (all []float64, err error) {
 }
 
 // Step runs one round. Its results are the numbers of LoopOptions.Metrics.
-func (l *Loop) Step() (Metrics, error) {
+func (l *Loop) Step(context.Context) (Metrics, error) {
 	all, err := l.Numbers()
 	if err != nil {
 		return Metrics{}, err
@@ -524,13 +525,13 @@ func (l *Loop) Close() error {
 
 // WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It
 // returns the seconds that the round took.
-func WarmUp(r Run) (seconds float64, err error) {
+func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
 	before, err := r.Snapshot()
 	if err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	if _, err := r.Step(); err != nil {
+	if _, err := r.Step(ctx); err != nil {
 		return 0, err
 	}
 	seconds = time.Since(start).Seconds()

@@ -213,7 +213,7 @@ func TestLoopAsRun(t *testing.T) {
 		done := 0
 		var last Metrics
 		for i := range 3 {
-			m, err := l.Step()
+			m, err := l.Step(t.Context())
 			require.NoError(t, err)
 			ratio := float64(i+1) / float64(i-1)
 			require.Equal(t, []Value{{"turn", float64(i + 1)}, {"minus_turn", -float64(i + 1)}, {"ratio", ratio}},
@@ -229,7 +229,7 @@ func TestLoopAsRun(t *testing.T) {
 		require.Equal(t, c.done, done, "case %d", c.number)
 		require.Equal(t, c.ending, l.ending(last), "case %d", c.number)
 	}
-	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step()
+	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step(t.Context())
 	require.EqualError(t, err, "the program count gives 3 numbers, its metrics have 1 names: give each a name")
 
 	r := WithCandidates(newLoop(LoopOptions{Metrics: []string{"a", "b", "c"}}), func(s state) []Candidate {

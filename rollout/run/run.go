@@ -19,8 +19,9 @@ import (
 type Run interface {
 	// Describe says what the run can do. That is the same for the life of the run.
 	Describe() *Capabilities
-	// Step computes one round: a generation, some steps of SGD.
-	Step() (Metrics, error)
+	// Step computes one round: a generation, some steps of SGD. When ctx ends while it waits for other processes, Step
+	// returns its error soon, and the state is that before the round. A call on the devices is not cut.
+	Step(ctx context.Context) (Metrics, error)
 	// Snapshot copies the state to the host. With the settings, it is all that the rest of the run depends on.
 	Snapshot() (Snapshot, error)
 	// Restore sets the state to a snapshot of a run with the same settings, on any number of devices. The steps that

@@ -34,7 +34,7 @@ type wave struct {
 
 func (w *wave) Job() *run.Job {
 	return &run.Job{Title: "wave", Last: w.Steps, Board: func() []run.Row { return nil },
-		Start:    func(xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil },
+		Start:    func(context.Context, xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil },
 		Measures: func() []string { return []string{"loss"} }}
 }
 
@@ -45,7 +45,7 @@ type waving struct {
 	sum  float64
 }
 
-func (w *waving) Step() (run.Metrics, error) {
+func (w *waving) Step(context.Context) (run.Metrics, error) {
 	d, err := time.ParseDuration(w.Wait)
 	if err != nil {
 		return run.Metrics{}, err

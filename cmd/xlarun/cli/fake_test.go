@@ -74,7 +74,7 @@ func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
 		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 
-func (e *fakeExperiment) start(xlabridge.Backend) (run.Run, error) {
+func (e *fakeExperiment) start(context.Context, xlabridge.Backend) (run.Run, error) {
 	if start := fakes.shape.start; start != nil {
 		if err := start(e.Config); err != nil {
 			return (*fakeRun)(nil), err // as kinds do whose Start returns what a function of their own type returned
@@ -96,7 +96,7 @@ type fakeRun struct {
 	closed  bool
 }
 
-func (r *fakeRun) Step() (run.Metrics, error) {
+func (r *fakeRun) Step(context.Context) (run.Metrics, error) {
 	r.done++
 	r.stepped++
 	if r.step != nil {

@@ -45,7 +45,7 @@ func countingKind(step func(n int64) error) run.Kind {
 
 func (c *counting) Job() *run.Job {
 	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.Row { return nil },
-		Start: func(xlabridge.Backend) (run.Run, error) { return c, nil }, Setup: "ten figures", Purpose: "counting"}
+		Start: func(context.Context, xlabridge.Backend) (run.Run, error) { return c, nil }, Setup: "ten figures", Purpose: "counting"}
 }
 func (c *counting) Describe() *run.Capabilities { return &run.Capabilities{Files: c.Files} }
 func (c *counting) Profile() run.Profile {
@@ -61,7 +61,7 @@ func (c *counting) Snapshot() (run.Snapshot, error) {
 		"rest": graph.Of(make([]float32, 64))}}, nil
 }
 
-func (c *counting) Step() (run.Metrics, error) {
+func (c *counting) Step(context.Context) (run.Metrics, error) {
 	if c.step != nil {
 		if err := c.step(c.at + 1); err != nil {
 			return run.Metrics{}, err

@@ -129,7 +129,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	if on.Topology != "" && o.phase == "" {
 		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Topology)
 	}
-	r, err := t.startAlone(b)
+	r, err := t.startAlone(ctx, b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}

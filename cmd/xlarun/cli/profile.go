@@ -114,7 +114,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
 		r.BF16Method, r.Int8Method = c.BF16Method(), c.Int8Method()
 	}
-	x, err := p.startAlone(b)
+	x, err := p.startAlone(ctx, b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}
@@ -137,7 +137,7 @@ func (p *profiler) measure(ctx context.Context) error {
 			last = run.Metrics{}
 		}
 		start := time.Now()
-		m, err := x.Step()
+		m, err := x.Step(ctx)
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", p.Round, i+1, err)
 		}

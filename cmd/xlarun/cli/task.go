@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -450,12 +451,12 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 }
 
 // startAlone starts a run that is measured or looked at. It exchanges nothing with other runs.
-func (t *task) startAlone(b xlabridge.Backend) (run.Run, error) {
+func (t *task) startAlone(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
 	start := t.job.Start
 	if t.job.StartAlone != nil {
 		start = t.job.StartAlone
 	}
-	r, err := start(b)
+	r, err := start(ctx, b)
 	return r, run.OutOfMemory(err, t.Experiment)
 }
 

@@ -238,7 +238,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 		free <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-free }()
-			t.compile(b)
+			t.compile(ctx, b)
 		})
 	}
 	wait.Wait()
@@ -247,7 +247,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 			continue
 		}
 		if t.err == nil && ctx.Err() == nil && t.topology == "" {
-			t.WarmUpSeconds, t.err = run.WarmUp(t.warm)
+			t.WarmUpSeconds, t.err = run.WarmUp(ctx, t.warm)
 		}
 		if t.judge != nil {
 			_ = t.judge.Close()
@@ -283,13 +283,13 @@ func (t *warmupTask) choose(b xlabridge.Backend) {
 
 // compile compiles the programs, by the plan that choose stored, and the program that judges the members. Several tasks
 // compile at a time.
-func (t *warmupTask) compile(b xlabridge.Backend) {
+func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if p := t.job.Plan; p != nil && p.Tune != plan.TuneOff {
 		if t.err = t.tune(plan.TuneAuto); t.err != nil {
 			return
 		}
 	}
-	r, err := t.startAlone(b)
+	r, err := t.startAlone(ctx, b)
 	if err != nil {
 		t.err = settingError(err, "", nil)
 		return

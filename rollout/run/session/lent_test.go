@@ -104,7 +104,7 @@ type lendingExperiment struct{ *halving }
 
 func (e lendingExperiment) Job() *run.Job {
 	job := e.halving.Job()
-	job.Start = func(b xlabridge.Backend) (run.Run, error) {
+	job.Start = func(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 		h, err := newHalved(b, e.halving)
 		return lending{h}, err
 	}

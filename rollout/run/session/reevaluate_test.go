@@ -23,7 +23,7 @@ type replaying struct {
 
 func (r *replaying) Job() *run.Job {
 	job := r.halving.Job()
-	job.Start = func(b xlabridge.Backend) (run.Run, error) {
+	job.Start = func(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 		h, err := newHalved(b, &r.halving)
 		return &replayed{halved: h, err: r.err}, err
 	}

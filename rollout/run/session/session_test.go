@@ -40,7 +40,9 @@ func (h *halving) Job() *run.Job {
 }
 
 // Start returns a nil *halved with its error, as kinds do whose Start returns what another function returned.
-func (h *halving) Start(b xlabridge.Backend) (run.Run, error) { return newHalved(b, h) }
+func (h *halving) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+	return newHalved(b, h)
+}
 
 type halved struct {
 	*run.Loop
@@ -65,11 +67,11 @@ func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
 	return &halved{l, h.step, h.fails, h.files}, nil
 }
 
-func (h *halved) Step() (run.Metrics, error) {
+func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	if h.step != nil {
 		h.step(h.Steps() + 1)
 	}
-	m, err := h.Loop.Step()
+	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
 		m.Failed = func() error { return errors.New("no member has a result") }
 	}

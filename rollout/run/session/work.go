@@ -39,9 +39,9 @@ func (s *session) workInPhases(ctx context.Context) error {
 }
 
 // prepare checks what lies outside of the settings, before anything that takes time.
-func (s *session) prepare(context.Context) error {
+func (s *session) prepare(ctx context.Context) error {
 	if s.Job.Prepare != nil {
-		return s.Job.Prepare(s.Resume != nil)
+		return s.Job.Prepare(ctx, s.Resume != nil)
 	}
 	return nil
 }
@@ -69,13 +69,13 @@ func (s *session) open(ctx context.Context) error {
 }
 
 // start compiles the run.
-func (s *session) start(context.Context) error {
+func (s *session) start(ctx context.Context) error {
 	phase := "tracing and compiling"
 	if p := s.Job.Plan; p != nil && (p.Tune == plan.TuneQuick || p.Tune == plan.TuneFull) {
 		phase = "measuring plans, then " + phase
 	}
 	s.Observer.Phase(phase)
-	r, err := s.Job.Start(s.backend)
+	r, err := s.Job.Start(ctx, s.backend)
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return run.OutOfMemory(err, s.Experiment)
 	}
@@ -221,9 +221,12 @@ func (s *session) loop(ctx context.Context) error {
 		}
 		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
 		s.handBack()
-		m, err := s.run.Step()
+		m, err := s.run.Step(ctx)
 		end()
 		s.expected = time.Since(started)
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the state is that before the round
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment))
 		}

@@ -1,6 +1,7 @@
 package neurobench
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -22,7 +23,9 @@ func generations(name string, n, members int, needed, aim float64) Workload {
 			members), Peer: "evosax",
 		PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)}, Work: float64(members),
 		Needed: needed, Aim: aim,
-		Open: func(b xlabridge.Backend, o Options) (Runner, error) { return openFunction(b, o, name, n, members) },
+		Open: func(_ context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+			return openFunction(b, o, name, n, members)
+		},
 	}
 }
 

@@ -3,6 +3,7 @@
 package neurobench
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -21,7 +22,7 @@ type Workload struct {
 	// Environment steps of all members in a run; without an environment, evaluations of members.
 	Work        float64
 	Needed, Aim float64 // ratios of speed
-	Open        func(b xlabridge.Backend, o Options) (Runner, error)
+	Open        func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error)
 }
 
 // Options say how a workload of ours is run.
@@ -134,8 +135,8 @@ func play(name, peer string, needed, aim float64, env, policy string, population
 		Name: name, What: fmt.Sprintf("%s, %d x %s, %d steps", env, population, policy, steps), Peer: peer,
 		PeerArgs: append(peerArgs, strconv.Itoa(population), strconv.Itoa(steps), policy),
 		Work:     float64(population) * float64(steps), Needed: needed, Aim: aim,
-		Open: func(b xlabridge.Backend, o Options) (Runner, error) {
-			return OpenPlay(b, Experiment(env, policy, population, steps, o))
+		Open: func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+			return OpenPlay(ctx, b, Experiment(env, policy, population, steps, o))
 		},
 	}
 }

@@ -3,6 +3,7 @@
 package spikingbench
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -21,7 +22,7 @@ type Workload struct {
 	Peers       []Peer
 	Work        float64 // of a run: steps of all members and examples
 	Needed, Aim float64 // ratios of speed
-	Open        func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
+	Open        func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
 }
 
 // Peer is a library to compare with.
@@ -91,7 +92,7 @@ func forward(name string, examples int, needed, aim float64) Workload {
 			hidden2, outputs, steps, members, examples),
 		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(members * examples * steps), Needed: needed, Aim: aim,
-		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			lanes, chunk := 8, 50
 			if examples > 1 { // the products of one network are large enough
 				lanes, chunk = 1, 10
@@ -119,7 +120,7 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 			hidden2, outputs, steps, examples),
 		Args: []string{"gradient", fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(examples * steps), Needed: needed, Aim: aim,
-		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			if examples%o.Devices != 0 {
 				o.Devices = 1
 			}
@@ -149,9 +150,9 @@ func forage(name string, members, steps, substeps int, hidden string, needed, ai
 		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{
 			{Name: "jax"}},
 		Work: float64(members * steps), Needed: needed, Aim: aim,
-		Open: func(b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
 			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, o)
-			return neurobench.OpenPlay(b, c.With("policy.substeps", substeps))
+			return neurobench.OpenPlay(ctx, b, c.With("policy.substeps", substeps))
 		},
 	}
 }
