@@ -38,8 +38,7 @@ type A2C struct {
 	run.Common
 	Envs         int             `set:"envs" min:"1" max:"1048576" help:"environments that are played at a time"`
 	Horizon      int             `set:"horizon" min:"1" max:"65536" help:"steps of each environment in an update"`
-	Updates      int             `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_            struct{}        `help:"updates at most"`
+	Updates      int             `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823" help:"updates at most"`
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Gamma        settings.Number `set:"gamma" min:"0" max:"1" help:"discount of a step"`
 	Lambda       settings.Number `set:"lambda" min:"0" max:"1" help:"weight of longer returns"`

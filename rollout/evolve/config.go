@@ -17,9 +17,7 @@ type Config struct {
 	generation.Search
 	// NormalizeObservations normalises observations by the statistics of all earlier generations; see
 	// policy.Normalizing.
-	NormalizeObservations bool     `set:"normalize-observations"`
-	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
-	_                     struct{} `help:"all that were made in the generations before"`
+	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
 
 	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`

@@ -19,20 +19,12 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ExamSettings struct {
-	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" max:"3e38" zero:"no exam"`
-	_          struct{} `help:"mean return that the centre must have in an exam, too, before the run ends at its"`
-	_          struct{} `help:"target; 0: no exam"`
+	ExamTarget float64 `set:"exam-target" program:"no" resume:"goal" max:"3e38" zero:"no exam" help:"mean return that the centre must have in an exam, too, before the run ends at its target; 0: no exam"`
 	// ExamEpisodes is the number of an exam's fresh episodes.
-	ExamEpisodes int      `set:"exam-episodes" needs:"exam-target=!0" program:"no" resume:"goal" min:"1" max:"65536"`
-	_            struct{} `help:"fresh episodes of an exam"`
-	ExamSteps    int      `set:"exam-steps" needs:"exam-target=!0" program:"no" resume:"goal" min:"0" max:"16777216"`
-	_            struct{} `zero:"as --steps"`
-	_            struct{} `help:"environment steps of an exam's episode; 0: as --steps"`
+	ExamEpisodes int `set:"exam-episodes" needs:"exam-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"fresh episodes of an exam"`
+	ExamSteps    int `set:"exam-steps" needs:"exam-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of an exam's episode; 0: as --steps"`
 	// ExamParam is added to the parameters of the environment.
-	ExamParam settings.Pairs `set:"exam-param" needs:"exam-target=!0" program:"no" resume:"goal"`
-	_         struct{}       `zero:"those of --env-param"`
-	_         struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
-	_         struct{}       `help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
+	ExamParam settings.Pairs `set:"exam-param" needs:"exam-target=!0" program:"no" resume:"goal" zero:"those of --env-param" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
 }
 
 // examReturn is the metric of the mean return of the centre in an exam: NaN where there was none, and -Inf where an

@@ -20,9 +20,7 @@ import (
 
 // GrowSettings say what happens when genomes have used up their padding; see growing.
 type GrowSettings struct {
-	Grow bool     `set:"grow" program:"no"`
-	_    struct{} `help:"when a mutation finds no room in a genome, the population moves to arrays of twice the"`
-	_    struct{} `help:"length, for nodes or for connections"`
+	Grow bool `set:"grow" program:"no" help:"when a mutation finds no room in a genome, the population moves to arrays of twice the length, for nodes or for connections"`
 }
 
 // growing is the feature of a run of padded genomes that moves to more room after a generation in which a mutation

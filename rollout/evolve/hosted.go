@@ -29,22 +29,13 @@ import (
 // HostSettings make a run one of several hosts that compute one population; see package hosts. Results do not depend
 // on them.
 type HostSettings struct {
-	Join      string   `set:"join" program:"no" resume:"any"`
-	_         struct{} `help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server"`
-	_         struct{} `help:"and name; with --island, exchange members with all islands that do"`
-	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
-	_         struct{} `help:"hosts that must have joined before the first generation"`
-	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
-	_         struct{} `help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for"`
-	_         struct{} `help:"each host; 0 for 64"`
-	TokenFile string   `set:"token-file" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"file with the server's token, else the variable XLARUN_TOKEN"`
-	TLSCA     string   `set:"tls-ca" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"authority that the server's certificate is of, a PEM file"`
-	TLSCert   string   `set:"tls-cert" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"certificate of this host, a PEM file"`
-	TLSKey    string   `set:"tls-key" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"its key, a PEM file"`
+	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do"`
+	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
+	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
+	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
+	TLSCA     string `set:"tls-ca" program:"no" resume:"any" needs:"join=!" help:"authority that the server's certificate is of, a PEM file"`
+	TLSCert   string `set:"tls-cert" program:"no" resume:"any" needs:"join=!" help:"certificate of this host, a PEM file"`
+	TLSKey    string `set:"tls-key" program:"no" resume:"any" needs:"join=!" help:"its key, a PEM file"`
 }
 
 // hosted reports whether the run is one of several hosts that compute one population.

@@ -118,16 +118,20 @@ func (w waiting) Step(ctx context.Context) (run.Metrics, error) {
 	return m, err
 }
 
-// interrupted is an experiment that is interrupted in its first step.
+// interrupted is an experiment that is interrupted in its first step, or in its start.
 type interrupted struct {
 	*Config
 	interrupt func()
+	early     bool
 }
 
 func (i interrupted) Job() *run.Job {
 	job := i.Config.Job()
 	start := job.Start
 	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+		if i.early {
+			i.interrupt()
+		}
 		r, err := start(ctx, b)
 		return interruptedRun{r, i.interrupt}, err
 	}
@@ -152,20 +156,22 @@ type closing struct {
 
 func (c closing) Close() error { close(c.closed); return c.Reference.Close() }
 
-// A host that waits for others is interrupted: it leaves the call, and everything is closed.
+// A host that joins others, or waits for them, is interrupted: it leaves the call, and everything is closed.
 func TestAHostThatWaitsIsInterrupted(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
 	c.Join, c.Hosts = messageServer(t, "")+"/alone", 2
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
 	kind, _ := run.Lookup("evolve")
-	b := closing{&xlabridge.Reference{}, make(chan struct{})}
-	_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt}, Grace: time.Hour,
-		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
-	require.ErrorAs(t, err, new(session.InterruptedError))
-	require.ErrorContains(t, err, "interrupted before the first generation was done")
-	<-b.closed
+	for _, early := range []bool{true, false} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b := closing{&xlabridge.Reference{}, make(chan struct{})}
+		_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt, early},
+			Grace: time.Hour,
+			Open:  func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
+		require.ErrorAs(t, err, new(session.InterruptedError))
+		require.EqualError(t, err, "interrupted before the first generation was done; nothing was written")
+		<-b.closed
+	}
 }
 
 // 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the

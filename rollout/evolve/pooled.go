@@ -63,10 +63,8 @@ var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // by HostSettings.Join; see pool.Pool.
 type PoolSettings struct {
 	// Island is the name of this run among the islands; "": it is not an island.
-	Island       string   `set:"island" program:"no"`
-	_            struct{} `help:"name of this run among the islands that share --migration-dir or --join"`
-	MigrationDir string   `set:"migration-dir" program:"no" resume:"any" path:"local"`
-	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
+	Island       string `set:"island" program:"no" help:"name of this run among the islands that share --migration-dir or --join"`
+	MigrationDir string `set:"migration-dir" program:"no" resume:"any" path:"local" help:"folder that islands, runs of their own, share: through it their best members travel"`
 
 	generation.MigrationSettings `needs:"island=!"`
 }

@@ -18,12 +18,8 @@ import (
 
 // RestartSettings say how a search that has converged starts again; see restarting.
 type RestartSettings struct {
-	Restarts      string   `set:"restarts" program:"no" oneof:"none,ipop,bipop"`
-	_             struct{} `help:"how a search that has converged starts again: not at all, with twice the population"`
-	_             struct{} `help:"(ipop), or in turn with small populations that have evaluated less (bipop)"`
-	MaxPopulation int      `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population"`
-	_             struct{} `needs:"restarts=!none"`
-	_             struct{} `help:"largest population of a restart; 0 for 16 times the first population"`
+	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has converged starts again: not at all, with twice the population (ipop), or in turn with small populations that have evaluated less (bipop)"`
+	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" needs:"restarts=!none" help:"largest population of a restart; 0 for 16 times the first population"`
 }
 
 // Values of RestartSettings.Restarts.

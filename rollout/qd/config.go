@@ -58,15 +58,12 @@ type Config struct {
 	run.Playing
 	run.Common
 	run.Budget
-	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
-	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_           struct{} `help:"generations at most"`
-	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
-	Emitter     string   `set:"emitter" help:"what makes new members from the archive;"`
-	_           struct{} `help:"with --archive nsga2 and bounds of genomes, sbx if not given"`
-	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
-	Strategy    string   `set:"strategy"`
-	_           struct{} `help:"what an emitter such as searches searches with"`
+	Batch       int    `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
+	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	Archive     string `set:"archive" help:"cells of descriptors, or another way to keep members"`
+	Emitter     string `set:"emitter" help:"what makes new members from the archive; with --archive nsga2 and bounds of genomes, sbx if not given"`
+	Descriptor  string `set:"descriptor" help:"what describes the behaviour of a member"`
+	Strategy    string `set:"strategy" help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
 	made func() (*Program, error) // the program of these settings, made once; nil: made in each call

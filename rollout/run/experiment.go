@@ -95,9 +95,8 @@ type Progress interface {
 
 // Common are the settings that all kinds of run have.
 type Common struct {
-	Seed    int64    `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all that have work, on cpu one a core"`
-	_       struct{} `help:"devices to run on; 0 for all that have work, on cpu one a core"`
+	Seed    int64 `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int   `set:"devices" resume:"any" min:"1" max:"1024" zero:"all that have work, on cpu one a core" help:"devices to run on; 0 for all that have work, on cpu one a core"`
 }
 
 // On returns c.
@@ -107,18 +106,12 @@ func (c *Common) On() *Common { return c }
 type Planning struct {
 	Common
 	Budget
-	Tune string   `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full"`
-	_    struct{} `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
-	_    struct{} `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
-	_    struct{} `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
+	Tune string `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how the settings of the plan that are not given are chosen: auto (as an earlier quick or full stored, else by the rule), off (by the rule), quick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
 }
 
 // Budget is the memory that a run may take.
 type Budget struct {
-	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
-	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
-	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
-	_      struct{}       `help:"(default what is free)"`
+	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
 }
 
 // Defaults returns the default settings.

@@ -23,10 +23,7 @@ type Scene struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
 	// EnvParam has parameters of the environment by name: a number, or a range such as "0.1..0.3", from which each
 	// episode of each member draws one.
-	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own"`
-	_        struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
-	_        struct{}       `help:"parameter of the environment and its value, walls=0.2, or a range from which each"`
-	_        struct{}       `help:"episode draws, walls=0.1..0.3; repeatable"`
+	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
 	Policy   string         `set:"policy" help:"network of a member"`
 	// Parted are the settings of the parts: "policy.hidden".
 	Parted settings.Values
@@ -35,12 +32,9 @@ type Scene struct {
 // Aim says when a run whose members play is done, and how members are judged.
 type Aim struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string   `set:"target" program:"no" resume:"goal" number:""`
-	_      struct{} `wants:"a mean return, 0 for none, or auto for the environment's"`
-	_      struct{} `help:"mean return that ends the run; 0: none; auto: the environment's"`
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return that ends the run; 0: none; auto: the environment's"`
 	// Judge is the number of fresh episodes that judge a member.
-	Judge int      `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536"`
-	_     struct{} `help:"fresh episodes by which members are judged before one of them is called the best"`
+	Judge int `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
 }
 
 // Playing has the settings of experiments whose members play episodes. An experiment that embeds it has the policy's
@@ -51,9 +45,7 @@ type Playing struct {
 	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	Aim
 	// Sample is the number of members whose trajectories are written at the run's end.
-	Sample int      `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000"`
-	_      struct{} `help:"members of the population whose episodes are written to trajectories.safetensors at the"`
-	_      struct{} `help:"run's end: observations, actions, rewards"`
+	Sample int `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
 }
 
 // Parts returns the policy. An experiment with further parts overrides it.

@@ -45,7 +45,8 @@ func countingKind(step func(n int64) error) run.Kind {
 
 func (c *counting) Job() *run.Job {
 	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.Row { return nil },
-		Start: func(context.Context, xlabridge.Backend) (run.Run, error) { return c, nil }, Setup: "ten figures", Purpose: "counting"}
+		Start: func(context.Context, xlabridge.Backend) (run.Run, error) { return c, nil },
+		Setup: "ten figures", Purpose: "counting"}
 }
 func (c *counting) Describe() *run.Capabilities { return &run.Capabilities{Files: c.Files} }
 func (c *counting) Profile() run.Profile {

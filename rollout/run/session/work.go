@@ -31,7 +31,11 @@ func (s *session) work(ctx context.Context) (err error) {
 
 func (s *session) workInPhases(ctx context.Context) error {
 	for _, phase := range []func(context.Context) error{s.prepare, s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
-		if err := phase(ctx); err != nil {
+		err := phase(ctx)
+		if ended(ctx, err) {
+			return ErrInterrupted
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -224,7 +228,7 @@ func (s *session) loop(ctx context.Context) error {
 		m, err := s.run.Step(ctx)
 		end()
 		s.expected = time.Since(started)
-		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the state is that before the round
+		if ended(ctx, err) { // the state is that before the round
 			return nil
 		}
 		if err != nil {
