@@ -361,3 +361,13 @@ func TestNoRegistryHost(t *testing.T) {
 	}
 	require.Greater(t, checked, 20)
 }
+
+// TestWhatRunsCanDo: what runs can do are fields (run.Capabilities, run.Job). Nobody asserts interfaces of rollout/run.
+func TestWhatRunsCanDo(t *testing.T) {
+	find := func(pattern, where string) []string {
+		out, _ := exec.Command("git", "grep", "-hE", pattern, "--", where, ":!arch_test.go").Output()
+		return slices.Collect(strings.Lines(string(out)))
+	}
+	require.Empty(t, find(`\.\(run\.`, "*.go"))
+	require.Len(t, find(`^type \w+ interface`, ":(glob)rollout/run/*.go"), 5)
+}

@@ -40,23 +40,19 @@ type bowl struct {
 	Trace string  `set:"trace"` // file: a dot for a round, an r for a restored run, a line for lanes
 }
 
-func (b *bowl) Title() string    { return "bowl" }
-func (b *bowl) Last() int64      { return b.Steps }
-func (b *bowl) Board() []run.Row { return nil }
-func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
+func (b *bowl) Job() *run.Job {
+	return &run.Job{Title: "bowl", Last: b.Steps, Board: func() []run.Row { return nil }, Start: b.Start,
+		Measures: func() []string { return []string{"loss", "x"} },
+		Lanes: &run.LaneChoice{Numbers: func() []string { return []string{"x"} }, Cost: b.LaneCost,
+			Open: b.OpenLanes}}
+}
+
+func (b *bowl) Start(context.Context, xlabridge.Backend) (run.Run, error) {
 	if b.How == "error" {
 		return nil, fmt.Errorf("it does not start")
 	}
 	return &bowling{bowl: b}, nil
 }
-
-// About has the names of its metrics.
-func (b *bowl) About() run.About {
-	return run.About{Measures: func() []string { return []string{"loss", "x"} }}
-}
-
-// LaneNumbers are the settings that lanes may differ in.
-func (b *bowl) LaneNumbers() []string { return []string{"x"} }
 
 // LaneCost returns the cost of a lane. It grows with the rounds.
 func (b *bowl) LaneCost() (run.LaneCost, error) {
@@ -103,7 +99,7 @@ func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			m, err := r.Step()
+			m, err := r.Step(ctx)
 			if err != nil {
 				return err
 			}
@@ -123,7 +119,7 @@ type bowling struct {
 	eats [][]byte
 }
 
-func (b *bowling) Step() (run.Metrics, error) {
+func (b *bowling) Step(context.Context) (run.Metrics, error) {
 	d, err := time.ParseDuration(b.Wait)
 	if err != nil {
 		return run.Metrics{}, err
@@ -172,8 +168,9 @@ func (b *bowling) Restore(s run.Snapshot) error {
 	}
 	return nil
 }
-func (b *bowling) Profile() run.Profile { return run.Profile{} }
-func (b *bowling) Close() error         { return nil }
+func (b *bowling) Describe() *run.Capabilities { return &run.Capabilities{} }
+func (b *bowling) Profile() run.Profile        { return run.Profile{} }
+func (b *bowling) Close() error                { return nil }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

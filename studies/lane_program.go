@@ -35,12 +35,11 @@ const (
 
 // laneSettings returns, for each parameter, the setting of the runs that it is. The error says why the trials cannot be
 // lanes of one program: each parameter has to be an input of the program, and none may be conditional.
-func (s *Spec) laneSettings(e run.Experiment) (map[string]string, error) {
-	l, ok := e.(run.Laned)
-	if !ok {
+func (s *Spec) laneSettings(job *run.Job) (map[string]string, error) {
+	if job.Lanes == nil {
 		return nil, wrong("kind", "got %s, whose runs cannot be lanes of one program", s.Kind)
 	}
-	known := l.LaneNumbers()
+	known := job.Lanes.Numbers()
 	names := map[string]string{}
 	for _, p := range s.Space {
 		if len(p.When) > 0 {
@@ -91,10 +90,11 @@ func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
 	if err != nil {
 		return run.LaneCost{}, err
 	}
-	if _, err = s.laneSettings(e); err != nil {
+	job := e.Job()
+	if _, err = s.laneSettings(job); err != nil {
 		return run.LaneCost{}, err
 	}
-	return e.(run.Laned).LaneCost()
+	return job.Lanes.Cost()
 }
 
 // laneValues returns the settings of lanes, which get the devices of all workers.
@@ -158,15 +158,16 @@ func (s *Spec) openLanes(ctx context.Context, runs Runs, params map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	p := &laneProgram{spec: s, last: e.Last()}
-	if p.names, err = s.laneSettings(e); err != nil {
+	job := e.Job()
+	p := &laneProgram{spec: s, last: job.Last}
+	if p.names, err = s.laneSettings(job); err != nil {
 		return nil, err
 	}
-	b, err := fetchAndOpen(ctx, runs, e)
+	b, err := fetchAndOpen(ctx, runs, e, job)
 	if err != nil {
 		return nil, err
 	}
-	p.lanes, err = e.(run.Laned).OpenLanes(b, slices.Collect(maps.Values(p.names)), min(most, s.maxLaneTrials())*
+	p.lanes, err = job.Lanes.Open(b, slices.Collect(maps.Values(p.names)), min(most, s.maxLaneTrials())*
 		s.Seeds)
 	return p, err
 }

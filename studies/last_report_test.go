@@ -97,7 +97,7 @@ func TestCurvesOfSolvedRuns(t *testing.T) {
 	e, err := evolutions{}.Resolve(s.Kind, s.Values(params, 0))
 	require.NoError(t, err)
 	require.Positive(t, end.step)
-	require.Less(t, end.step, e.Last(), "it is solved earlier")
+	require.Less(t, end.step, e.Job().Last, "it is solved earlier")
 	lanes, err := s.Lanes(t.Context(), evolutions{}, []map[string]any{params}, nil)
 	require.NoError(t, err)
 	require.Equal(t, end, outcome{lanes[0].Values, lanes[0].Step})

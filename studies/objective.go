@@ -30,20 +30,20 @@ func (s *Spec) Check(runs Runs) error {
 		if err != nil {
 			return err
 		}
-		if x, ok := e.(run.Sharing); ok && x.Shares() != "" {
-			return wrong("run."+x.Shares(), "got a value, but results of trials do not depend on other runs: leave it "+
+		job := e.Job()
+		if job.Shares != "" {
+			return wrong("run."+job.Shares, "got a value, but results of trials do not depend on other runs: leave it "+
 				"out")
 		}
-		if err := s.checkRungs(e.Last()); err != nil {
+		if err := s.checkRungs(job.Last); err != nil {
 			return err
 		}
-		s.longest = max(s.longest, e.Last())
-		measures := e.About().Measures
-		if measures == nil {
+		s.longest = max(s.longest, job.Last)
+		if job.Measures == nil {
 			continue
 		}
 		for _, name := range s.Metrics() {
-			if available := measures(); name != stepMetric && !slices.Contains(available, name) {
+			if available := job.Measures(); name != stepMetric && !slices.Contains(available, name) {
 				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind,
 					stepMetric, strings.Join(available, ", "))
 			}

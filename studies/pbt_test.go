@@ -55,7 +55,7 @@ func pbtGoesOn(t *testing.T, at string) {
 				run.sum = ends[at.Parent][seed]
 			}
 			for run.step < min(2*at.Rung+2, 9) {
-				m, err := run.Step()
+				m, err := run.Step(t.Context())
 				require.NoError(t, err)
 				value, _ := m.Get("loss")
 				if run.step == min(2*at.Rung+2, 9) {

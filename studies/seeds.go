@@ -30,23 +30,24 @@ func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any)
 		if err != nil {
 			return all, err
 		}
-		b, err := fetchAndOpen(ctx, runs, e)
+		job := e.Job()
+		b, err := fetchAndOpen(ctx, runs, e, job)
 		if err != nil {
 			return all, err
 		}
-		r, err := e.Start(b)
+		r, err := job.Start(ctx, b)
 		if err != nil {
 			return all, err
 		}
-		all = append(all, &seedRun{run: r, last: e.Last()})
+		all = append(all, &seedRun{run: r, last: job.Last})
 	}
 	return all, nil
 }
 
 // fetchAndOpen downloads what an experiment needs and opens its backend.
-func fetchAndOpen(ctx context.Context, runs Runs, e run.Experiment) (xlabridge.Backend, error) {
-	if fetch := e.About().Fetch; fetch != nil {
-		if err := fetch(ctx, silentProgress{}); err != nil {
+func fetchAndOpen(ctx context.Context, runs Runs, e run.Experiment, job *run.Job) (xlabridge.Backend, error) {
+	if job.Fetch != nil {
+		if err := job.Fetch(ctx, silentProgress{}); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +80,7 @@ func (all seeds) advance(ctx context.Context, to int64, round func() error) erro
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := r.step(); err != nil {
+			if err := r.step(ctx); err != nil {
 				return err
 			}
 			if err := round(); err != nil {
@@ -99,8 +100,8 @@ func (all seeds) close() (err error) {
 }
 
 // step runs one round.
-func (r *seedRun) step() error {
-	m, err := r.run.Step()
+func (r *seedRun) step(ctx context.Context) error {
+	m, err := r.run.Step(ctx)
 	if err != nil {
 		return err
 	}

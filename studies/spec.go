@@ -23,59 +23,37 @@ import (
 
 // Spec holds the settings of a study. Those with resume:"any" may change when a study is resumed.
 type Spec struct {
-	Name string   `set:"name" json:"name" help:"name of the study"`
-	_    struct{} `wants:"a name of letters, digits, dots, dashes and underscores"`
+	Name string `set:"name" json:"name" wants:"a name of letters, digits, dots, dashes and underscores" help:"name of the study"`
 
-	Storage string   `set:"storage" json:"-" resume:"any" help:"database of the study: sqlite:///PATH or"`
-	_       struct{} `help:"postgresql://USER:PASSWORD@HOST/DATABASE (default sqlite:///runs/study-NAME/study.db)"`
+	Storage string `set:"storage" json:"-" resume:"any" help:"database of the study: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE (default sqlite:///runs/study-NAME/study.db)"`
 
-	Kind      string   `set:"kind" json:"kind" help:"kind of run that a trial is"`
-	Metric    string   `set:"metric" json:"metric" help:"metric of the run that is the objective, a key of"`
-	_         struct{} `help:"metrics.jsonl; several objectives: their metrics, with commas"`
-	Direction string   `set:"direction" json:"direction" help:"maximize or minimize; several: one for each metric"`
-	_         struct{} `wants:"maximize or minimize, with commas as many as metrics"`
-	Aggregate string   `set:"aggregate" json:"aggregate" oneof:"mean,median,min,max" help:"how the values of several"`
-	_         struct{} `help:"seeds make one"`
-	Seeds     int      `set:"seeds" json:"seeds" min:"1" max:"1000" help:"runs of a trial, with the seeds 0, 1, …"`
-	Trials    int      `set:"trials" json:"-" resume:"any" min:"1" max:"1000000" help:"trials of the study"`
-	Seed      int64    `set:"seed" json:"seed" help:"seed of the sampler"`
+	Kind      string `set:"kind" json:"kind" help:"kind of run that a trial is"`
+	Metric    string `set:"metric" json:"metric" help:"metric of the run that is the objective, a key of metrics.jsonl; several objectives: their metrics, with commas"`
+	Direction string `set:"direction" json:"direction" wants:"maximize or minimize, with commas as many as metrics" help:"maximize or minimize; several: one for each metric"`
+	Aggregate string `set:"aggregate" json:"aggregate" oneof:"mean,median,min,max" help:"how the values of several seeds make one"`
+	Seeds     int    `set:"seeds" json:"seeds" min:"1" max:"1000" help:"runs of a trial, with the seeds 0, 1, …"`
+	Trials    int    `set:"trials" json:"-" resume:"any" min:"1" max:"1000000" help:"trials of the study"`
+	Seed      int64  `set:"seed" json:"seed" help:"seed of the sampler"`
 
-	Sampler    string   `set:"sampler" json:"sampler" oneof:"tpe,random,quasi-random,grid,cmaes,nsga2,pbt"`
-	_          struct{} `help:"how parameters are chosen; pbt is population-based training"`
-	GridPoints int      `set:"grid-points" json:"grid_points" min:"1" max:"1000" help:"values that the grid tries of"`
-	_          struct{} `help:"a parameter without steps"`
-	Startup    int      `set:"startup" json:"startup" min:"1" max:"100000" help:"first trials of tpe, which are random"`
-	Population int      `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2"`
-	_          struct{} `help:"and cmaes, members of pbt; 0 for the sampler's default"`
+	Sampler    string `set:"sampler" json:"sampler" oneof:"tpe,random,quasi-random,grid,cmaes,nsga2,pbt" help:"how parameters are chosen; pbt is population-based training"`
+	GridPoints int    `set:"grid-points" json:"grid_points" min:"1" max:"1000" help:"values that the grid tries of a parameter without steps"`
+	Startup    int    `set:"startup" json:"startup" min:"1" max:"100000" help:"first trials of tpe, which are random"`
+	Population int    `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2 and cmaes, members of pbt; 0 for the sampler's default"`
 
-	Pruner      string   `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials end early"`
-	ReportEvery int64    `set:"report-every" json:"report_every" min:"1" max:"1073741823"`
-	_           struct{} `help:"generations, updates, … of a run between reports to the pruner; with pbt,"`
-	_           struct{} `help:"those of a trial"`
-	Window      int      `set:"window" json:"window" min:"1" max:"100000" help:"trials that may run at a time. The"`
-	_           struct{} `help:"sampler of a trial sees the results of those that are at least so many before it."`
-	_           struct{} `help:"Results depend on the window, not on the workers"`
+	Pruner      string `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials end early"`
+	ReportEvery int64  `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner; with pbt, those of a trial"`
+	Window      int    `set:"window" json:"window" min:"1" max:"100000" help:"trials that may run at a time. The sampler of a trial sees the results of those that are at least so many before it. Results depend on the window, not on the workers"`
 
-	TrialsAs string   `set:"trials-as" json:"-" resume:"any" oneof:"auto,lanes,processes" help:"how trials run: many"`
-	_        struct{} `help:"at a time as lanes of one program, in worker processes, or (auto) as lanes where they can"`
-	_        struct{} `help:"be and are small. Results are the same to the byte"`
-	Workers  int      `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for"`
-	_        struct{} `help:"worker processes; 0 for as many as there are cores for"`
-	Threads  int      `set:"threads" json:"threads" min:"1" max:"256" help:"devices (on cpu: cores) of a worker"`
+	TrialsAs string `set:"trials-as" json:"-" resume:"any" oneof:"auto,lanes,processes" help:"how trials run: many at a time as lanes of one program, in worker processes, or (auto) as lanes where they can be and are small. Results are the same to the byte"`
+	Workers  int    `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for" help:"worker processes; 0 for as many as there are cores for"`
+	Threads  int    `set:"threads" json:"threads" min:"1" max:"256" help:"devices (on cpu: cores) of a worker"`
 
-	Timeout    string         `set:"timeout" json:"-" resume:"any" help:"time after which a trial has failed, or none"`
-	_          struct{}       `wants:"a time such as 10m, or none"`
-	Memory     settings.Bytes `set:"memory" json:"-" resume:"any" min:"1" zero:"any" help:"memory of a worker from"`
-	_          struct{}       `wants:"a number of bytes such as 2G" help:"which its trial has failed; 0 for any"`
-	Attempts   int64          `set:"attempts" json:"-" resume:"any" min:"1" max:"1000000" help:"workers that may die"`
-	_          struct{}       `help:"with a trial before it has failed"`
-	Lease      string         `set:"lease" json:"-" resume:"any" help:"time without a heartbeat after which a worker"`
-	_          struct{}       `wants:"a time of 100ms or more, such as 15s" help:"has lost its trial"`
-	Checkpoint string         `set:"checkpoint-every" json:"-" resume:"any" help:"time between checkpoints of"`
-	_          struct{}       `wants:"a time such as 30s, or none" help:"a running trial; another worker resumes"`
-	_          struct{}       `help:"from the last one"`
-	Stall      string         `set:"stall" json:"-" resume:"any" help:"time without a step of the run after which its"`
-	_          struct{}       `wants:"a time such as 10m, or none" help:"worker has lost the trial"`
+	Timeout    string         `set:"timeout" json:"-" resume:"any" wants:"a time such as 10m, or none" help:"time after which a trial has failed, or none"`
+	Memory     settings.Bytes `set:"memory" json:"-" resume:"any" min:"1" zero:"any" wants:"a number of bytes such as 2G" help:"memory of a worker from which its trial has failed; 0 for any"`
+	Attempts   int64          `set:"attempts" json:"-" resume:"any" min:"1" max:"1000000" help:"workers that may die with a trial before it has failed"`
+	Lease      string         `set:"lease" json:"-" resume:"any" wants:"a time of 100ms or more, such as 15s" help:"time without a heartbeat after which a worker has lost its trial"`
+	Checkpoint string         `set:"checkpoint-every" json:"-" resume:"any" wants:"a time such as 30s, or none" help:"time between checkpoints of a running trial; another worker resumes from the last one"`
+	Stall      string         `set:"stall" json:"-" resume:"any" wants:"a time such as 10m, or none" help:"time without a step of the run after which its worker has lost the trial"`
 
 	Space study.Space    `json:"space"`
 	Fixed map[string]any `json:"fixed"` // settings of the runs; those of parts with dots, "strategy.sigma"

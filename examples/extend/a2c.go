@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"xlarun/envs"
@@ -37,8 +38,7 @@ type A2C struct {
 	run.Common
 	Envs         int             `set:"envs" min:"1" max:"1048576" help:"environments that are played at a time"`
 	Horizon      int             `set:"horizon" min:"1" max:"65536" help:"steps of each environment in an update"`
-	Updates      int             `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_            struct{}        `help:"updates at most"`
+	Updates      int             `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823" help:"updates at most"`
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Gamma        settings.Number `set:"gamma" min:"0" max:"1" help:"discount of a step"`
 	Lambda       settings.Number `set:"lambda" min:"0" max:"1" help:"weight of longer returns"`
@@ -46,11 +46,10 @@ type A2C struct {
 	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
 }
 
-// About names the setting that the memory grows with.
-func (a *A2C) About() run.About { return run.About{Size: "envs"} }
-
-// Last is the last update.
-func (a *A2C) Last() int64 { return int64(a.Updates) }
+// Job says what is run, until which update, and which setting the memory grows with.
+func (a *A2C) Job() *run.Job {
+	return a.Plays(run.Job{Last: int64(a.Updates), Board: a.Board, Start: a.Start, Size: "envs"}, a.Rollout)
+}
 
 // Board shows the mean return of recent episodes and the entropy.
 func (a *A2C) Board() []run.Row { return run.Curves("recent_return", "entropy") }
@@ -103,7 +102,7 @@ type a2c struct {
 }
 
 // Start compiles an update for a backend.
-func (a *A2C) Start(b xlabridge.Backend) (run.Run, error) {
+func (a *A2C) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	rollout, err := a.Playing.Rollout()
 	if err != nil {
 		return nil, err

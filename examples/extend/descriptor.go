@@ -14,8 +14,7 @@ func init() {
 
 // Shares describes an episode by the share of its steps in which each of some actions was taken.
 type Shares struct {
-	Actions []int    `set:"actions" min:"0" max:"255" help:"actions whose shares are counted"`
-	_       struct{} `wants:"numbers of actions from 0, with commas between"`
+	Actions []int `set:"actions" min:"0" max:"255" wants:"numbers of actions from 0, with commas between" help:"actions whose shares are counted"`
 }
 
 // Make refuses an environment whose actions are no choice, and actions that it does not have.

@@ -103,7 +103,7 @@ func TestMemoryIsNeeded(t *testing.T) {
 func TestSearch(t *testing.T) {
 	s := &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:3"}, Steps: 8, Episodes: 3,
 		Aim: run.Aim{Target: "0", Judge: 1}}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
-	x, err := s.Start(&xlabridge.Reference{})
+	x, err := s.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	r, err := s.Rollout()
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestSearch(t *testing.T) {
 				best, params = reached, member
 			}
 		}
-		m, err := x.Step()
+		m, err := x.Step(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, int64(round+1), m.Step)
 		require.False(t, m.Done)
@@ -129,7 +129,7 @@ func TestSearch(t *testing.T) {
 	require.Positive(t, best, "a member that found a reward")
 	snapshot, err := x.Snapshot()
 	require.NoError(t, err)
-	members, err := x.(run.Members).Candidates(snapshot)
+	members, err := x.Describe().Members.Candidates(snapshot)
 	require.NoError(t, err)
 	for i, leaf := range graph.Leaves(members[0].Params) {
 		want, err := graph.Floats(graph.Leaves(params)[i])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"xlarun/envs"
@@ -30,13 +31,10 @@ type Search struct {
 	Rounds  int `set:"rounds" program:"no" resume:"any" min:"1" max:"1073741823" help:"rounds at most"`
 }
 
-var _ run.Player = (*Search)(nil) // its members are judged, played and drawn
-
-// About names the setting that the memory grows with.
-func (s *Search) About() run.About { return run.About{Size: "members"} }
-
-// Last is the last round.
-func (s *Search) Last() int64 { return int64(s.Rounds) }
+// Job says what is run, until which round, and which setting the memory grows with.
+func (s *Search) Job() *run.Job {
+	return s.Plays(run.Job{Last: int64(s.Rounds), Board: s.Board, Start: s.Start, Size: "members"}, s.Rollout)
+}
 
 // Board shows the best return so far and the mean of a round.
 func (s *Search) Board() []run.Row { return run.Curves("best_return", "mean_return") }
@@ -50,7 +48,7 @@ type State struct {
 }
 
 // Start compiles a round for a backend.
-func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
+func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	play, err := s.Spread(b, s.Devices, s.Members)
 	if err != nil {
 		return nil, err

@@ -1,25 +1,28 @@
 package evolve
 
-import "xlarun/rollout/run"
-
-var (
-	_ run.Player   = (*Config)(nil)
-	_ run.Planned  = (*Config)(nil)
-	_ run.Laned    = (*Config)(nil)
-	_ run.Members  = (*Evolution)(nil)
-	_ run.Results  = (*Evolution)(nil)
-	_ run.Lending  = (*Evolution)(nil)
-	_ run.Profiled = (*Evolution)(nil)
-
-	_ run.GoalReacher = (*Evolution)(nil)
+import (
+	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/run"
 )
 
-// About describes the experiment.
-func (c *Config) About() run.About {
-	about := run.About{Setup: c.Setup(), Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Given: c.Given(),
-		Size: "pop"}
-	if c.Island != "" {
-		about.Prepare = c.tryPool
+// Job says what is run. It has a copy of the settings, whose strategy and policy are made once.
+func (c *Config) Job() *run.Job {
+	own := c.clone()
+	own.Search = own.Search.Once()
+	c = &own
+	job := c.Plays(run.Job{Last: int64(c.Generations), Board: c.Board, Start: c.Start, Setup: c.Setup(),
+		Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Size: "pop", StartAlone: c.StartAlone,
+		Redraws: c.restarts(), // a search that starts again draws its first genome with Init
+		Plan:    &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},
+		Lanes: &run.LaneChoice{Numbers: func() []string { return lanes.Numbers(&c.Search) }, Cost: c.LaneCost,
+			Open: c.OpenLanes}}, c.Rollout)
+	job.Suggested, job.Remark = c.Suggested, c.Remark
+	job.Play.Again = &run.Again{Count: c.MemberCount, Make: c.Remake}
+	switch {
+	case c.Island != "":
+		job.Shares, job.Prepare = "island", c.tryPool
+	case c.Join != "":
+		job.Shares = "join"
 	}
-	return about
+	return job
 }

@@ -26,7 +26,7 @@ type chunk struct {
 }
 
 // join makes the programs of a host.
-func (e *Evolution) join(b xlabridge.Backend, o run.LoopOptions, first generation.State, in generation.Inputs) error {
+func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.State, in generation.Inputs) error {
 	tiles, program := e.setup.Groups.Used(), e.program
 	chunks := usualChunks
 	if e.config.Chunks > 0 {
@@ -119,7 +119,7 @@ func (p *chunk) joined(rows [][]byte) (generation.Joined, error) {
 }
 
 // member returns the number of the member that a byte of a chunk's rows belongs to; -1: none.
-func (p *chunk) member(chunk, offset int, e *Evolution) int {
+func (p *chunk) member(chunk, offset int, e *search) int {
 	first, tiles := p.tilesOf(chunk)
 	for _, size := range p.sizes {
 		if offset >= size*tiles {

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"maps"
 
 	"xlarun/rollout/episode"
@@ -16,9 +17,7 @@ type Config struct {
 	generation.Search
 	// NormalizeObservations normalises observations by the statistics of all earlier generations; see
 	// policy.Normalizing.
-	NormalizeObservations bool     `set:"normalize-observations"`
-	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
-	_                     struct{} `help:"all that were made in the generations before"`
+	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
 
 	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`
@@ -81,6 +80,9 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 		return nil, err
 	}
 	if err := c.checkHosts(); err != nil {
+		return nil, err
+	}
+	if err := c.checkTogether(false); err != nil {
 		return nil, err
 	}
 	x, err := c.NewSetup(c.options(), on)
@@ -151,42 +153,18 @@ func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
-	if c.Island != "" {
-		return newPooled(b, *c)
-	}
-	if c.Join != "" {
-		return newHosted(b, *c)
-	}
-	if c.restarts() {
-		return newRestarting(b, *c)
-	}
-	if c.Grow {
-		return newGrowing(b, *c)
-	}
-	return New(b, *c)
+func (c *Config) Start(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	return New(ctx, b, *c)
 }
 
-// Shares implements run.Sharing.
-func (c *Config) Shares() string {
-	switch {
-	case c.Island != "":
-		return "island"
-	case c.Join != "":
-		return "join"
+// StartAlone is Start of a run that exchanges nothing: an island's run does not touch the folder that the islands
+// share, and a host computes the whole population.
+func (c *Config) StartAlone(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	alone := *c
+	if c.Island == "" { // the program of an island depends on it, that of a host on whether it is one
+		alone.HostSettings = HostSettings{}
 	}
-	return ""
-}
-
-// StartAlone implements run.Sharing: an island's run does not touch the folder that the islands share, and a host
-// computes the whole population.
-func (c *Config) StartAlone(b xlabridge.Backend) (run.Run, error) {
-	if c.Island != "" {
-		return New(b, *c)
-	}
-	alone := c.clone()
-	alone.HostSettings = HostSettings{}
-	return alone.Start(b)
+	return newEvolution(ctx, b, alone, true)
 }
 
 // Remake makes members again, by their numbers, of the population that a state asks for next.

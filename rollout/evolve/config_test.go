@@ -115,7 +115,7 @@ func TestBadConfigs(t *testing.T) {
 			err := config.Check(plan.Machine{})
 			require.EqualError(t, err, c.want)
 			require.IsType(t, &settings.Error{}, err)
-			_, err = New(&xlabridge.Reference{}, config)
+			_, err = New(t.Context(), &xlabridge.Reference{}, config)
 			require.EqualError(t, err, c.want)
 		})
 	}
@@ -127,7 +127,7 @@ func TestMoreDevicesThanThereAre(t *testing.T) {
 	c := DefaultConfig()
 	c.Devices = 3
 	require.NoError(t, c.Check(plan.Machine{}))
-	_, err := New(&xlabridge.Reference{}, c)
+	_, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.EqualError(t, err, "devices: got 3, want at most the 1 that the backend was opened with")
 }
 

@@ -42,7 +42,7 @@ func TestTilesAreCounted(t *testing.T) {
 			e, other := start(t, b, row.config), start(t, b, row.config)
 			total := int64(e.program.Groups.Used())
 			for g := range generations {
-				_, err := e.Step()
+				_, err := e.Step(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, total, e.Counter().Begun(), "generation %d", g+1)
 			}
@@ -64,7 +64,7 @@ func TestTilesAreCounted(t *testing.T) {
 		c.Population, c.Tile, c.Steps, c.Devices, c.Policy = 4, 4, 500, 1, "mlp:64"
 	}))
 	require.NotNil(t, none.Counter())
-	_, err := none.Step()
+	_, err := none.Step(t.Context())
 	require.NoError(t, err)
 	done, total, _ := none.Counter().Done()
 	require.Zero(t, done+total, "the interpreter counts nothing")
@@ -82,7 +82,7 @@ func uncounted(t *testing.T, b xlabridge.Backend, e *Evolution, generations int)
 		_, err := loop.Numbers()
 		require.NoError(t, err)
 	}
-	same := *e
-	same.Loop = loop
-	return &same
+	counted := *e.search
+	counted.Loop = loop
+	return &Evolution{search: &counted, config: e.config}
 }

@@ -2,18 +2,19 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"xlarun/envs"
 	"xlarun/graph"
-	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -42,173 +43,189 @@ func init() {
 	})
 }
 
-// Evolution is a run: a compiled generation and its state on the devices. It is not for use by several goroutines at a
+// Evolution is a run: a search and the features that its settings turn on. It is not for use by several goroutines at a
 // time, except the methods of run.Members.
 type Evolution struct {
-	*run.Loop
-	config     Config
-	target     float64 // NaN: none
-	backend    xlabridge.Backend
-	setup      *generation.Setup
-	program    *generation.Program
-	profile    run.Profile
-	bestEver   float64
-	patience   generation.Patience
-	last       generation.Summary   // of the last generation
-	hall       generation.Hall      // without members
-	exam       *episode.ActingJudge // nil: the run has none
-	failedExam bool                 // the centre has not passed an exam
-	chunk      *chunk               // nil: one host computes the whole population
-	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
-	outer string
+	*search         // the current one
+	config   Config // of the run; its searches may have others
+	backend  xlabridge.Backend
+	first    *generation.Setup // of the first search: its layout stays
+	target   float64           // NaN: none
+	bestEver float64
+	last     generation.Summary // of the last generation
+	features []feature
+	stale    bool   // the features want another search than the current one
+	stalled  string // why the run has run out of patience
+
+	mu sync.Mutex
+	// searches has the newest one of each size that the run has had, the current one last. The others are closed; they
+	// only read snapshots.
+	searches []*search
 }
 
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func New(b xlabridge.Backend, c Config) (*Evolution, error) { return newEvolution(b, c, nil) }
+func New(ctx context.Context, b xlabridge.Backend, c Config) (*Evolution, error) {
+	return newEvolution(ctx, b, c, false)
+}
 
-// newEvolution is New after an evolution of the same run, whose exam it takes over, and closes after an error; nil:
-// there was none.
-func newEvolution(b xlabridge.Backend, c Config, exam *episode.ActingJudge) (*Evolution, error) {
-	e, err := c.prepare(b)
-	if err != nil {
-		if exam != nil {
-			err = errors.Join(err, exam.Close())
-		}
+// newEvolution is New. A run that is alone exchanges nothing with other processes, whatever its settings say.
+func newEvolution(ctx context.Context, b xlabridge.Backend, c Config, alone bool) (*Evolution, error) {
+	e := &Evolution{config: c.clone(), backend: b, bestEver: math.Inf(-1)}
+	if err := e.put(c); err != nil {
 		return nil, err
 	}
-	if err := e.prepareExam(exam); err != nil {
+	e.first = e.setup
+	e.target = e.config.Goal(e.program.Rollout.Env.Spec())
+	if err := e.openFeatures(ctx, alone); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// prepare is New without the exam.
-func (c Config) prepare(b xlabridge.Backend) (*Evolution, error) {
-	x, err := c.setup(plan.MachineOf(b, c.Devices))
+// put makes a search, at its first state, the current one.
+func (e *Evolution) put(c Config) error {
+	s, err := newSearch(e.backend, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if c.hosted() { // a host makes the noise of all members
-		if err := x.ForceRegenerate(); err != nil {
-			return nil, err
-		}
-	}
-	choice, err := x.Choose(b)
-	var e *Evolution
-	if err == nil {
-		e, err = c.start(b, x, choice)
-	}
-	if err != nil {
-		x.Wait() // the caller may close the backend now
-		return nil, err
-	}
-	return e, nil
+	s.others = e.config.others()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.searches = slices.DeleteFunc(slices.Clone(e.searches), func(old *search) bool {
+		return old.config.Population == s.config.Population &&
+			fmt.Sprint(old.config.Parted.Under("policy.")) == fmt.Sprint(s.config.Parted.Under("policy."))
+	})
+	e.search, e.searches = s, append(e.searches, s)
+	return nil
 }
 
-// start builds the run within its memory budget. The compiler's number of bytes counts, not the estimate. If it exceeds
-// the budget, the run is built again with regenerated noise.
-func (c Config) start(b xlabridge.Backend, x *generation.Setup, choice plan.Choice) (*Evolution, error) {
-	for {
-		e, err := c.build(b, x, choice)
-		if err != nil {
-			return nil, err
-		}
-		bytes := e.profile.PeakMemoryBytes * int64(e.profile.Devices)
-		if budget := int64(c.Memory); budget == 0 || bytes <= budget {
-			return e, nil
-		}
-		_ = e.closePrograms()
-		if x.Regenerate {
-			return nil, x.TooLargeCompiled(bytes)
-		}
-		if err := x.ForceRegenerate(); err != nil {
-			return nil, err
+// replace replaces the current search by the one that the features want, at its first state, with the layout that was
+// chosen for the first. It frees the old one before, since both may not fit in memory.
+func (e *Evolution) replace() error {
+	e.stale = true
+	c, err := e.shaped()
+	if err != nil {
+		return err
+	}
+	if err := e.search.close(); err != nil {
+		return err
+	}
+	if err := e.put(c); err != nil {
+		return err
+	}
+	e.stale = false
+	for _, f := range e.features {
+		if err := f.replaced(e); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// build traces and compiles a plan and puts its first state on the devices.
-func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choice) (*Evolution, error) {
-	program, err := x.Program()
-	if err != nil {
-		return nil, err
-	}
-	e := &Evolution{config: c, backend: b, setup: x, program: program, target: c.Goal(x.Rollout.Env.Spec()),
-		bestEver: math.Inf(-1), patience: generation.NewPatience()}
-	e.config.Search = x.Search
-	var first generation.State
-	if err := graph.Try(func() { first = program.Start(c.key()) }); err != nil {
-		return nil, err
-	}
-	e.hall = first.Hall
-	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
-		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
-		// An array of an accelerator's state may be a kernel of its own. On a TPU so may be a part of a vector, of
-		// which a tree has many.
-		Packed: x.Machine.Accelerator && (program.Genomes != nil || b.Backend() != "tpu")}
-	in := x.Inputs(x.Groups.PerDevice)
-	if c.hosted() {
-		err = e.join(b, options, first, in)
-	} else {
-		options.Counter = x.Counter(x.Groups.Used(), x.Groups.Devices)
-		if options.Counter == nil && c.ExamTarget != 0 {
-			options.Counter = run.NewStageCounter()
+// shaped returns the settings of the search that the features want, with the layout of the first one.
+func (e *Evolution) shaped() (c Config, err error) {
+	c = e.config.clone()
+	c.keepLayout(e.first)
+	for _, f := range e.features {
+		if c, err = f.shape(c); err != nil {
+			return c, err
 		}
-		in.Counter = options.Counter.Input()
-		e.Loop, err = run.NewLoop(b, options, first, in, program.Run)
 	}
-	if err != nil {
-		return nil, err
-	}
-	e.profile = e.Loop.Profile()
-	if e.chunk != nil {
-		e.profile.Account(e.chunk.Program())
-	}
-	e.profile.Choice = choice
-	e.profile.PlannedBytes = x.Planned(e.Loop.Compiled().Program)
-	e.profile.MemoryBudget = x.Machine.Free
-	e.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Groups.Total()},
-		{Name: "lanes_last", Value: x.Layout.LanesLast}, {Name: "unroll", Value: x.Layout.Unroll},
-		{Name: "episode_batch", Value: x.Layout.EpisodeBatch},
-		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
-	e.profile.Chosen = x.Chosen()
-	e.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: e.MemberAt}
-	return e, nil
+	return c, nil
 }
 
 // Step runs one generation: one call of the compiled program, and one small transfer for the metrics.
-func (e *Evolution) Step() (run.Metrics, error) {
+func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
+	for _, f := range e.features {
+		done, err := f.begin(ctx, e)
+		if err != nil {
+			return run.Metrics{}, err
+		}
+		if done != nil {
+			return *done, nil
+		}
+	}
 	v, err := e.Numbers()
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	m, s := e.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
+	var m run.Metrics
+	m, e.last = e.search.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
 	m.Done = e.reaches(m.Number)
-	if err := e.examine(&m); err != nil {
-		return m, err
-	}
-	m.Stalled = e.patience.Update(s.Best, e.Steps(), e.config.PatienceSettings)
-	if e.last = s; s.Failed == s.Members {
+	if e.last.Failed == e.last.Members {
 		m.Failed = e.allFailed
+	}
+	for _, f := range e.features {
+		if err := f.after(e, &m); err != nil {
+			return m, err
+		}
 	}
 	return m, nil
 }
+
+// Snapshot copies the state to the host.
+func (e *Evolution) Snapshot() (run.Snapshot, error) { return e.withFeatures(e.Loop.Snapshot()) }
+
+// InPlace returns the state where it is.
+func (e *Evolution) InPlace() (run.Snapshot, error) { return e.withFeatures(e.Loop.StateInPlace()) }
+
+func (e *Evolution) withFeatures(s run.Snapshot, err error) (run.Snapshot, error) {
+	if err == nil {
+		for _, f := range e.features {
+			f.save(s.Arrays)
+		}
+	}
+	return s, err
+}
+
+// Restore sets the state to a snapshot of any search of a run with the same settings.
+func (e *Evolution) Restore(s run.Snapshot) error {
+	for _, f := range e.features {
+		other, err := f.load(s)
+		if err != nil {
+			return err
+		}
+		e.stale = e.stale || other
+	}
+	if e.stale {
+		if err := e.replace(); err != nil {
+			return err
+		}
+	}
+	if err := e.Loop.Restore(e.search.ownArrays(s)); err != nil {
+		return err
+	}
+	best, err := graph.Float(s.Arrays["best.fitness"])
+	e.bestEver = best
+	return err
+}
+
+// of returns the search that a snapshot belongs to, and its state.
+func (e *Evolution) of(s run.Snapshot) (x *search, state generation.State, err error) {
+	e.mu.Lock()
+	all := slices.Clone(e.searches)
+	e.mu.Unlock()
+	for _, x = range slices.Backward(all) {
+		if state, err = x.state(s); err == nil {
+			return x, state, nil
+		}
+	}
+	return nil, state, err
+}
+
+// Unflatten returns a snapshot as a generation.State.
+func (e *Evolution) Unflatten(s run.Snapshot) (any, error) { return e.search.state(s) }
 
 // reaches reports whether a generation has reached the target, by its metrics.
 func (e *Evolution) reaches(metric func(name string) float64) bool {
 	return generation.Reached(e.setup.Strategy, metric, e.target)
 }
 
-// Reached implements run.GoalReacher. A run with an exam holds it after its next generation: the last one may have had
+// Reached is that of run.Capabilities. A run with an exam holds it after its next generation: the last one may have had
 // none, or another.
 func (e *Evolution) Reached(metric func(name string) float64) bool {
 	return e.config.ExamTarget == 0 && e.reaches(metric)
-}
-
-// reports returns the names of the numbers that policy and strategy report.
-func (e *Evolution) reports() generation.Reports {
-	return generation.ReportsOf(e.program.Rollout.Policy, e.setup.Strategy)
 }
 
 // allFailed returns the error of the last generation, in which all members failed.
@@ -220,24 +237,37 @@ func (e *Evolution) allFailed() error {
 	if err != nil {
 		return err
 	}
-	search := e.config.grown(e.config.Population, e.config.Seed) // without restarts, as its snapshot is
-	return generation.NewAllFailed(e.backend, e.last, fmt.Sprintf("member %d", e.last.FirstFailed), &search, s)
+	c := &e.search.config // without restarts, as its snapshot is
+	search := c.grown(c.Population, c.Seed)
+	first := fmt.Sprintf("member %d", e.last.FirstFailed)
+	return generation.NewAllFailed(e.backend, e.last, first, search.Job().Play, s)
 }
 
 // Close frees the state and the program. It waits for measurements that still run.
-func (e *Evolution) Close() error {
-	e.setup.Wait()
-	return e.closePrograms()
+func (e *Evolution) Close() (err error) {
+	for _, f := range slices.Backward(e.features) {
+		err = errors.Join(err, f.close())
+	}
+	return errors.Join(err, e.search.close())
 }
 
-func (e *Evolution) closePrograms() error {
-	if e.exam != nil {
-		defer func() { _ = e.exam.Close() }()
+// Files returns the files of the features.
+func (e *Evolution) Files(run.Snapshot, bool) (all []run.File, err error) {
+	for _, f := range e.features {
+		files, err := f.files(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, files...)
 	}
-	if e.chunk != nil {
-		return errors.Join(e.chunk.Close(), e.Loop.Close())
-	}
-	return e.Loop.Close()
+	return all, nil
+}
+
+// Describe says what the run can do. What its search has is asked for in each call: the search may be replaced.
+func (e *Evolution) Describe() *run.Capabilities {
+	return &run.Capabilities{Members: e, InPlace: e.InPlace, Ending: e.Ending, Files: e.Files, Reached: e.Reached,
+		Parts: func() *run.PartCounter { return e.Counter() }, Cost: e.Cost, Phases: e.Phases,
+		Program: func() *xlabridge.Compiled { return e.Compiled() }}
 }
 
 // Profile returns what was compiled.
@@ -247,32 +277,41 @@ func (e *Evolution) Profile() run.Profile { return e.profile }
 func (e *Evolution) Spec() envs.Spec { return e.program.Rollout.Env.Spec() }
 
 // Config returns the config with its defaults filled in.
-func (e *Evolution) Config() Config { return e.config }
+func (e *Evolution) Config() Config { return e.search.config }
 
 // Rollout returns how members are evaluated.
 func (e *Evolution) Rollout() *episode.Rollout { return e.program.Rollout }
 
 // Candidates returns the centre of the search and the best member so far; see generation.Program.Candidates.
 func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	v, err := e.Unflatten(s)
+	x, state, err := e.of(s)
 	if err != nil {
 		return nil, err
 	}
-	return e.program.Candidates(v.(generation.State))
+	return x.program.Candidates(state)
 }
 
 // Fame returns the members of the hall of fame in a snapshot, the one with the highest fitness first, of equal ones the
 // earliest.
 func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
-	v, err := e.Unflatten(s)
+	x, state, err := e.of(s)
 	if err != nil {
 		return nil, err
 	}
-	return v.(generation.State).Hall.Members(e.program)
+	return state.Hall.Members(x.program)
 }
 
 // Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
+	text := e.ending(last)
+	for _, f := range e.features {
+		text += f.ending()
+	}
+	return text
+}
+
+// ending is Ending without what the features add.
+func (e *Evolution) ending(last run.Metrics) string {
 	name := generation.Goal(e.setup.Strategy)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
@@ -280,8 +319,7 @@ func (e *Evolution) Ending(last run.Metrics) string {
 		return fmt.Sprintf("nothing is %s: %s", of, b.Unreached())
 	}
 	if last.Stalled && !last.Done {
-		return fmt.Sprintf("%s %s, and no better best than %s for %s", of, generation.Number(reached),
-			generation.Number(e.patience.Best), quantity.Count(e.config.Patience, "generation", "generations"))
+		return fmt.Sprintf("%s %s, and %s", of, generation.Number(reached), e.stalled)
 	}
 	text := of + " " + generation.Number(reached)
 	if last.Done {
@@ -296,14 +334,4 @@ func (e *Evolution) Ending(last run.Metrics) string {
 			generation.Number(e.config.ExamTarget))
 	}
 	return text + e.last.FailedText()
-}
-
-// MemberAt returns the number of the member that plays in a lane (0 … tile-1) of a tile; -1 for padding.
-func (e *Evolution) MemberAt(tile, lane int) int {
-	t := e.program.Groups
-	group := tile*t.Lanes + lane%t.Lanes
-	if group >= t.Items {
-		return -1
-	}
-	return lane/t.Lanes*t.Items + group
 }

@@ -25,7 +25,7 @@ import (
 
 func start(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	t.Helper()
-	e, err := New(b, c)
+	e, err := New(t.Context(), b, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -35,7 +35,7 @@ func steps(t *testing.T, e *Evolution, n int) []run.Metrics {
 	t.Helper()
 	var all []run.Metrics
 	for range n {
-		m, err := e.Step()
+		m, err := e.Step(t.Context())
 		require.NoError(t, err)
 		all = append(all, m)
 	}
@@ -73,7 +73,7 @@ func TestCartPoleIsSolved(t *testing.T) {
 	var m run.Metrics
 	for !m.Done {
 		var err error
-		m, err = e.Step()
+		m, err = e.Step(t.Context())
 		require.NoError(t, err)
 		require.LessOrEqual(t, m.Step, int64(100))
 	}
@@ -215,7 +215,7 @@ func TestCandidatesWhileItSteps(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		for range 5 {
-			if _, err := e.Step(); err != nil {
+			if _, err := e.Step(t.Context()); err != nil {
 				done <- err
 				return
 			}
@@ -398,10 +398,10 @@ func TestMemberAt(t *testing.T) {
 func TestClosedRun(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 5, "linear"
-	e, err := New(&xlabridge.Reference{}, c)
+	e, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
-	_, err = e.Step()
+	_, err = e.Step(t.Context())
 	require.ErrorIs(t, err, run.ErrGone)
 	_, err = e.Snapshot()
 	require.ErrorIs(t, err, run.ErrGone)

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,20 +19,12 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ExamSettings struct {
-	ExamTarget float64  `set:"exam-target" program:"no" resume:"goal" max:"3e38" zero:"no exam"`
-	_          struct{} `help:"mean return that the centre must have in an exam, too, before the run ends at its"`
-	_          struct{} `help:"target; 0: no exam"`
+	ExamTarget float64 `set:"exam-target" program:"no" resume:"goal" max:"3e38" zero:"no exam" help:"mean return that the centre must have in an exam, too, before the run ends at its target; 0: no exam"`
 	// ExamEpisodes is the number of an exam's fresh episodes.
-	ExamEpisodes int      `set:"exam-episodes" needs:"exam-target=!0" program:"no" resume:"goal" min:"1" max:"65536"`
-	_            struct{} `help:"fresh episodes of an exam"`
-	ExamSteps    int      `set:"exam-steps" needs:"exam-target=!0" program:"no" resume:"goal" min:"0" max:"16777216"`
-	_            struct{} `zero:"as --steps"`
-	_            struct{} `help:"environment steps of an exam's episode; 0: as --steps"`
+	ExamEpisodes int `set:"exam-episodes" needs:"exam-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"fresh episodes of an exam"`
+	ExamSteps    int `set:"exam-steps" needs:"exam-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of an exam's episode; 0: as --steps"`
 	// ExamParam is added to the parameters of the environment.
-	ExamParam settings.Pairs `set:"exam-param" needs:"exam-target=!0" program:"no" resume:"goal"`
-	_         struct{}       `zero:"those of --env-param"`
-	_         struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
-	_         struct{}       `help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
+	ExamParam settings.Pairs `set:"exam-param" needs:"exam-target=!0" program:"no" resume:"goal" zero:"those of --env-param" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment in exams, which goes before --env-param; repeatable"`
 }
 
 // examReturn is the metric of the mean return of the centre in an exam: NaN where there was none, and -Inf where an
@@ -58,9 +51,6 @@ func (c *Config) examined() Config {
 func (c *Config) checkExam() error {
 	if c.ExamTarget == 0 {
 		return nil
-	}
-	if c.Join != "" {
-		return settings.Wrong("exam-target", c.ExamTarget, "0 with --join: hosts hold no exams")
 	}
 	other := c.examined()
 	r, err := other.Rollout()
@@ -93,7 +83,7 @@ func (c *Config) checkExam() error {
 	return nil
 }
 
-// Remark implements run.Remarking. It adds a remark about the steps of an exam.
+// Remark adds a remark about the steps of an exam.
 func (c *Config) Remark() string {
 	remark := c.Search.Remark()
 	if c.ExamTarget != 0 && c.ExamSteps > 0 {
@@ -142,46 +132,50 @@ func (e *Evolution) centre() (member any, err error) {
 	return e.program.Centre(s.(generation.State))
 }
 
-// prepareExam compiles the exam, so that a run that cannot hold it fails at its start. It takes an earlier one of the
-// same run, if that plays members of the same shapes; nil: there is none.
-func (e *Evolution) prepareExam(earlier *episode.ActingJudge) error {
-	if e.config.ExamTarget == 0 {
-		return nil
-	}
-	centre, err := e.centre()
-	if err == nil && earlier != nil && earlier.Fits(centre) {
-		e.exam = earlier
-	} else if earlier != nil {
-		err = errors.Join(err, earlier.Close())
-	}
-	if err == nil && e.exam == nil {
-		e.exam, err = newExam(e.backend, &e.config, centre)
-	}
-	if err == nil {
-		e.exam.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
-	}
-	return err
+// exam is the feature: it compiles the exam at the start, so that a run that cannot hold it fails then.
+type exam struct {
+	idle
+	judge  *episode.ActingJudge
+	failed bool // the centre has not passed an exam
 }
 
-// examine holds an exam if the run has reached its target. The run goes on if the centre does not pass. The first time
-// that is a notice.
-func (e *Evolution) examine(m *run.Metrics) error {
-	if e.config.ExamTarget == 0 {
-		return nil
+func openExam(_ context.Context, e *Evolution) (feature, error) {
+	x := &exam{}
+	return x, x.replaced(e)
+}
+
+// replaced compiles the exam anew if it cannot play members of the current search.
+func (x *exam) replaced(e *Evolution) error {
+	centre, err := e.centre()
+	if err != nil || x.judge != nil && x.judge.Fits(centre) {
+		return err
 	}
+	if err := x.close(); err != nil {
+		return err
+	}
+	if x.judge, err = newExam(e.backend, &e.config, centre); err != nil {
+		return err
+	}
+	x.judge.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the exam", done, total) }
+	return nil
+}
+
+// after holds an exam if the run has reached its target. The run goes on if the centre does not pass. The first time
+// that is a notice.
+func (x *exam) after(e *Evolution, m *run.Metrics) error {
 	value := run.Value{Name: examReturn, Number: math.NaN()}
 	if m.Done {
 		centre, err := e.centre()
 		if err != nil {
 			return err
 		}
-		key := random.FoldIn(random.FoldIn(random.New(e.config.Seed), examKey), e.Steps())
-		if value.Number, err = examScore(e.exam, centre, key); err != nil {
+		key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), examKey), e.Steps())
+		if value.Number, err = examScore(x.judge, centre, key); err != nil {
 			return err
 		}
 		m.Done = value.Number >= e.config.ExamTarget
-		if !m.Done && !e.failedExam {
-			e.failedExam = true
+		if !m.Done && !x.failed {
+			x.failed = true
 			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the centre has not passed the exam: "+
 				"%s of the %s wanted (--exam-target); the run goes on", generation.Number(value.Number),
 				generation.Number(e.config.ExamTarget)))
@@ -189,4 +183,11 @@ func (e *Evolution) examine(m *run.Metrics) error {
 	}
 	m.Values = append(m.Values, value)
 	return nil
+}
+
+func (x *exam) close() error {
+	if x.judge == nil {
+		return nil
+	}
+	return x.judge.Close()
 }

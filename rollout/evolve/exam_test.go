@@ -48,7 +48,7 @@ func TestExam(t *testing.T) {
 	require.Contains(t, c.Measures(), examReturn)
 
 	e := start(t, &xlabridge.Reference{}, c)
-	require.NotNil(t, e.exam, "31.374: it is compiled at the start")
+	require.NotNil(t, judgeOf(e), "31.374: it is compiled at the start")
 	m.Values = append(m.Values[:len(m.Values)-1], run.Value{Name: examReturn, Number: math.Inf(-1)})
 	require.Contains(t, e.Ending(m), "; the exam failed: returns of its episodes are not finite", "31.375")
 
@@ -73,7 +73,7 @@ func TestExam(t *testing.T) {
 			other.ExamParam = nil
 		}
 		change(&other)
-		_, err := other.Start(&xlabridge.Reference{})
+		_, err := other.Start(t.Context(), &xlabridge.Reference{})
 		var wrong *settings.Error
 		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
 		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
@@ -88,9 +88,6 @@ func TestExam(t *testing.T) {
 	other := c.clone()
 	other.ExamSteps, other.ExamParam = 1000, nil
 	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are", "31.370")
-	other = c.clone()
-	other.Join = "nats://localhost"
-	require.ErrorContains(t, other.checkExam(), "hosts hold no exams", "31.347")
 	_, err := c.LaneCost()
 	require.ErrorContains(t, err, "lanes hold no exams", "31.348")
 }
@@ -102,21 +99,21 @@ func TestExamIsShown(t *testing.T) {
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
 	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 16
 	c.ExamTarget, c.ExamEpisodes, c.ExamSteps = 200, 5, 200 // the pole never falls within 3 steps
-	r, err := newRestarting(&xlabridge.Reference{}, c)
+	r, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
-	first := r.exam
+	x, again := featureOf[*exam](r), featureOf[*restarting](r)
+	first := x.judge
 	tell := first.OnProgress
 	var told []int
 	notices := 0
-	for r.count == 0 {
-		r.exam.OnProgress = func(done, total int) {
+	for again.count == 0 {
+		x.judge.OnProgress = func(done, total int) {
 			tell(done, total)
 			n, of, name := r.Counter().Done()
 			require.Equal(t, []any{int64(done), int64(5), "episodes of the exam"}, []any{n, of, name})
 			told = append(told, done)
 		}
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		if m.Done {
 			t.Fatal("the exam was passed")
@@ -129,17 +126,18 @@ func TestExamIsShown(t *testing.T) {
 	}
 	require.Equal(t, 1, notices)
 	require.Equal(t, []int{0, 5, 0, 5}, told[:4])
-	require.Same(t, first, r.exam)
-	require.Greater(t, r.population, 8)
-	_, err = r.Step()
+	require.Same(t, first, x.judge)
+	require.Greater(t, again.population, 8)
+	_, err = r.Step(t.Context())
 	require.NoError(t, err)
 	results, err := r.Advance()
 	require.NoError(t, err)
 	xlabridge.Free(results)
 	_, total, _ := r.Counter().Done()
 	require.Zero(t, total, "31.440: the exam of an earlier generation is not shown in the next one")
-	c.Env = "none"
-	require.Error(t, r.replace(c, "1"))
+	r.config.Env = "none"
+	require.Error(t, r.replace())
+	require.NoError(t, r.Close())
 	_, err = examScore(first, graph.Of(float32(0)), random.New(0))
 	require.ErrorContains(t, err, "closed", "31.442: a search that cannot start leaves no exam open")
 	rows := c.Board()

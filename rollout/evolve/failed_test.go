@@ -14,7 +14,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -57,7 +56,7 @@ func TestInfiniteReturnsFail(t *testing.T) {
 				require.NoError(t, err)
 				failed := 0.
 				for range 3 {
-					m, err := e.Step()
+					m, err := e.Step(t.Context())
 					require.NoError(t, err)
 					for _, v := range m.Values {
 						require.False(t, math.IsInf(v.Number, 0) || math.IsNaN(v.Number), "%s: %s", name, v.Name)
@@ -144,16 +143,16 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 	} {
 		config := DefaultConfig()
 		config.Env, config.Policy, config.Population, config.Steps, config.Restarts = c.env, "linear", 8, 5, c.restarts
-		r, err := config.Start(&xlabridge.Reference{})
+		r, err := config.Start(t.Context(), &xlabridge.Reference{})
 		require.NoError(t, err)
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		require.False(t, m.Done, "case %d", c.number)
 		require.Positive(t, of(t, m, "failed_members"), "case %d", c.number)
 		if c.want == "" {
 			require.Greater(t, of(t, m, "mean_fitness"), -100.)
 			require.Nil(t, m.Failed)
-			require.Contains(t, r.(run.Results).Ending(m), "of the 8 members of the last generation failed")
+			require.Contains(t, r.Describe().Ending(m), "of the 8 members of the last generation failed")
 		} else {
 			require.ErrorContains(t, m.Failed(), c.want, "case %d", c.number)
 		}
@@ -200,7 +199,7 @@ func TestWhichMemberFailed(t *testing.T) {
 		for g := range 12 {
 			before, err := e.Snapshot()
 			require.NoError(t, err)
-			m, err := e.Step()
+			m, err := e.Step(t.Context())
 			require.NoError(t, err)
 			play := random.FoldIn(random.Key{Data: before.Arrays["key.data"]}, 2*g+1)
 			member, step := -1, 0.

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"xlarun/graph"
-	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -20,20 +20,18 @@ import (
 
 // GrowSettings say what happens when genomes have used up their padding; see growing.
 type GrowSettings struct {
-	Grow bool     `set:"grow" program:"no"`
-	_    struct{} `help:"when a mutation finds no room in a genome, the population moves to arrays of twice the"`
-	_    struct{} `help:"length, for nodes or for connections"`
+	Grow bool `set:"grow" program:"no" help:"when a mutation finds no room in a genome, the population moves to arrays of twice the length, for nodes or for connections"`
 }
 
-// growing is an evolution of padded genomes that moves to more room after a generation in which a mutation found none.
-// A larger size is another program, compiled between two generations, with the layout of the first one. The state is
-// padded, and nothing else of it changes. It has the sizes, so that a run that is resumed goes on with them. All of
-// this follows from the state and the settings alone, except that a run stays as it is where the next size does not fit
-// in memory.
+// growing is the feature of a run of padded genomes that moves to more room after a generation in which a mutation
+// found none. A larger size is another program, compiled between two generations, with the layout of the first one. The
+// state is padded, and nothing else of it changes. It has the sizes, so that a run that is resumed goes on with them.
+// All of this follows from the state and the settings alone, except that a run stays as it is where the next size does
+// not fit in memory.
 type growing struct {
-	replacing // by one of each room
-	room      room
-	stays     bool // there is no memory for the next size
+	idle
+	room  room
+	stays bool // there is no memory for the next size
 }
 
 // room holds the settings of the policy that have grown, by name; empty at first.
@@ -93,78 +91,45 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 	if !c.Grow {
 		return nil
 	}
-	wrong := func(wants string) error { return settings.Wrong("grow", true, "%s", wants) }
-	switch _, grows := s.(strategy.Growing); {
-	case !grows:
-		return wrong("a strategy whose networks grow, --strategy neat with --policy " +
-			settings.AnyOf(policy.GenomePolicies()) + ": members of " + c.Strategy + " keep their size")
-	case c.restarts():
-		return wrong("--restarts none with it: a search that starts again would start with the first room")
-	case c.Join != "":
-		return wrong("no --join with it: hosts compute one program")
+	if _, grows := s.(strategy.Growing); grows {
+		return nil
 	}
-	return nil
+	return settings.Wrong("grow", true, "a strategy whose networks grow, --strategy neat with --policy %s: members of "+
+		"%s keep their size", settings.AnyOf(policy.GenomePolicies()), c.Strategy)
 }
 
-func newGrowing(b xlabridge.Backend, c Config) (*growing, error) {
-	g := &growing{room: room{}}
-	err := g.init(b, c, c.withRoom(nil), g.room.String(), snapshotExtra{roomPrefix,
-		func() map[string]*graph.Array { return g.room.arrays() },
-		func(s run.Snapshot) (string, error) {
-			r, err := readRoom(s)
-			return r.String(), err
-		},
-		func(room string) error {
-			return settings.Wrong("grow", true, "a snapshot of a room that this run has had, not of %s", room)
-		}})
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
-}
+func openGrowth(context.Context, *Evolution) (feature, error) { return &growing{room: room{}}, nil }
 
-// move moves to another room.
-func (g *growing) move(to room) error {
-	err := g.replace(g.first.withRoom(to), to.String())
-	if err == nil {
-		g.room = to
+func (g *growing) shape(c Config) (Config, error) { return c.withRoom(g.room), nil }
+
+// after moves the population to more room if a mutation found none in this generation.
+func (g *growing) after(e *Evolution, m *run.Metrics) error {
+	network := policy.Unwrap(e.program.Rollout.Policy).(policy.GenomePolicy).Genotype()
+	m.Values = append(m.Values, run.Value{Name: roomNodes, Number: float64(network.Nodes)},
+		run.Value{Name: roomConnections, Number: float64(network.Connections)})
+	refused, _ := m.Get(e.program.Strategy.(strategy.Growing).Refusals())
+	if refused == 0 || m.Done || m.Stalled || g.stays {
+		return nil
+	}
+	notice, err := g.grow(e)
+	if notice != "" {
+		m.Notices = append(m.Notices, fmt.Sprintf("generation %d: %s", m.Step, notice))
 	}
 	return err
 }
 
-// Step runs one generation. If a mutation found no room in it, the population moves to more.
-func (g *growing) Step() (run.Metrics, error) {
-	m, err := g.Evolution.Step()
-	if err != nil {
-		return m, err
-	}
-	network := policy.Unwrap(g.program.Rollout.Policy).(policy.GenomePolicy).Genotype()
-	m.Values = append(m.Values, run.Value{Name: roomNodes, Number: float64(network.Nodes)},
-		run.Value{Name: roomConnections, Number: float64(network.Connections)})
-	refused, _ := m.Get(g.program.Strategy.(strategy.Growing).Refusals())
-	if refused == 0 || m.Done || m.Stalled || g.stays {
-		return m, nil
-	}
-	notice, err := g.grow()
-	if notice != "" {
-		m.Notices = append(m.Notices, fmt.Sprintf("generation %d: %s", m.Step, notice))
-	}
-	return m, err
-}
-
 // grow moves the population to more room, and says so.
-func (g *growing) grow() (notice string, err error) {
+func (g *growing) grow(e *Evolution) (notice string, err error) {
 	start := time.Now()
-	snapshot, err := g.Evolution.Snapshot()
+	snapshot, err := e.Loop.Snapshot()
 	if err != nil {
 		return "", err
 	}
-	v, err := g.Evolution.Unflatten(snapshot)
+	old := e.search
+	state, err := old.state(snapshot)
 	if err != nil {
 		return "", err
 	}
-	old, last := g.Evolution, g.last
-	state := v.(generation.State)
 	more, err := old.program.Strategy.(strategy.Growing).Room(state.Strategy)
 	if err != nil || len(more) == 0 {
 		return "", err
@@ -173,36 +138,38 @@ func (g *growing) grow() (notice string, err error) {
 	for name, length := range more {
 		to[name] = length.(int)
 	}
-	wide := g.first.withRoom(to)
-	if _, err := wide.setup(plan.MachineOf(g.backend, wide.Devices)); err != nil {
+	was := g.room
+	g.room = to
+	wide, err := e.shaped()
+	if err != nil {
+		return "", err
+	}
+	if _, err := wide.setup(plan.MachineOf(e.backend, wide.Devices)); err != nil {
+		g.room = was
 		return g.stay(to, err), nil
 	}
-	if err := g.move(to); err != nil {
+	if err := e.replace(); err != nil {
+		g.room = was
 		if _, full := errors.AsType[*xlabridge.OutOfMemoryError](err); !full {
 			return "", err
 		}
-		if back := g.move(g.room); back != nil {
+		if back := e.replace(); back != nil {
 			return "", back
 		}
-		if back := g.Evolution.Restore(snapshot); back != nil {
-			return "", back
-		}
-		g.last = last
-		return g.stay(to, err), nil
+		return g.stay(to, err), e.Loop.Restore(snapshot)
 	}
-	if state, err = g.program.Wider(state, old.program); err != nil {
+	if state, err = e.program.Wider(state, old.program); err != nil {
 		return "", err
 	}
 	leaves, tree := graph.Flatten(state)
 	for i, a := range leaves {
 		snapshot.Arrays[run.LeafName(tree.Path(i))] = a
 	}
-	if err := g.Evolution.Restore(snapshot); err != nil {
+	if err := e.Loop.Restore(snapshot); err != nil {
 		return "", err
 	}
-	g.last = last
 	return fmt.Sprintf("genomes are full: the population has moved to %s in %.2f s, compiling %.2f s", to,
-		time.Since(start).Seconds(), g.profile.CompileSeconds), nil
+		time.Since(start).Seconds(), e.profile.CompileSeconds), nil
 }
 
 // stay makes the run keep its room, and says why.
@@ -211,16 +178,15 @@ func (g *growing) stay(to room, err error) string {
 	return fmt.Sprintf("genomes are full and stay as they are, since %s cannot be had: %v", to, err)
 }
 
-// Restore sets the state to a snapshot of any room.
-func (g *growing) Restore(s run.Snapshot) error {
+func (g *growing) save(arrays map[string]*graph.Array) { maps.Copy(arrays, g.room.arrays()) }
+
+// load goes on with any room.
+func (g *growing) load(s run.Snapshot) (other bool, err error) {
 	to, err := readRoom(s)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !maps.Equal(to, g.room) {
-		if err := g.move(to); err != nil {
-			return err
-		}
-	}
-	return g.Evolution.Restore(s)
+	other = !maps.Equal(to, g.room)
+	g.room = to
+	return other, nil
 }

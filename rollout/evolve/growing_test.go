@@ -36,7 +36,7 @@ func TestGrow(t *testing.T) {
 		if long.On() {
 			c.Devices, b = devices, xlatest.Open(t, devices)
 		}
-		r, err := c.Start(b)
+		r, err := c.Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
@@ -45,7 +45,7 @@ func TestGrow(t *testing.T) {
 	var metrics []run.Metrics
 	snapshots := []run.Snapshot{}
 	for range last {
-		m, err := whole.Step()
+		m, err := whole.Step(t.Context())
 		require.NoError(t, err)
 		s, err := whole.Snapshot()
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestGrow(t *testing.T) {
 		again := start(devices)
 		require.NoError(t, again.Restore(snapshots[at]))
 		for i := at + 1; i < last; i++ {
-			m, err := again.Step()
+			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i].Values, m.Values, "generation %d, from %d", i+1, at+1)
 		}
@@ -90,9 +90,13 @@ func TestGrow(t *testing.T) {
 	r, err := c.Rollout()
 	require.NoError(t, err)
 	network := policy.Unwrap(r.Policy).(policy.GenomePolicy).Genotype()
-	again := start(1).(*growing)
+	again := start(1).(*Evolution)
+	growth := featureOf[*growing](again)
 	require.NoError(t, again.Restore(snapshots[grew-1]))
-	_, err = again.Evolution.Step()
+	held := again.features
+	again.features = nil
+	_, err = again.Step(t.Context())
+	again.features = held
 	require.NoError(t, err)
 	documents := func() (all []genome.Document) {
 		s, err := again.Snapshot()
@@ -112,14 +116,14 @@ func TestGrow(t *testing.T) {
 		return all
 	}
 	before := documents()
-	_, err = again.grow()
+	_, err = growth.grow(again)
 	require.NoError(t, err)
-	require.NotEmpty(t, again.room)
+	require.NotEmpty(t, growth.room)
 	require.Equal(t, before, documents())
 
 	// Members of each room can be read, and the settings that they need with them.
 	for i, s := range snapshots {
-		members, err := whole.(run.Members).Candidates(s)
+		members, err := whole.Describe().Members.Candidates(s)
 		require.NoError(t, err)
 		g := members[1].Params.(genome.Genome)
 		d, err := network.Document(g)
@@ -140,8 +144,7 @@ func TestGrowRefused(t *testing.T) {
 	}{
 		"a policy of one size": {func(c *Config) { c.Policy, c.Strategy, c.Parted = "mlp:4", "openes", nil },
 			"members of openes keep their size"},
-		"restarts": {func(c *Config) { c.Restarts = RestartsIPOP }, "--restarts none"},
-		"hosts":    {func(c *Config) { c.Join = "nats://localhost:1/x" }, "no --join"},
+		"hosts": {func(c *Config) { c.Join = "nats://localhost:1/x" }, "no --join"},
 	} {
 		config := cramped()
 		c.change(&config)
@@ -161,12 +164,12 @@ func TestGrowStopsAtTheMemory(t *testing.T) {
 	bytes, ok := setup.Memory()
 	require.True(t, ok)
 	c.Memory = settings.Bytes(bytes)
-	r, err := c.Start(b)
+	r, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	var notices []string
 	for range 6 {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 5., of(t, m, roomNodes))
 		notices = append(notices, m.Notices...)

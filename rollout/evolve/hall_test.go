@@ -9,7 +9,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -26,7 +25,7 @@ func TestHallOfARun(t *testing.T) {
 		require.NoError(t, err)
 		var best []float64
 		for range 7 {
-			m, err := e.Step()
+			m, err := e.Step(t.Context())
 			require.NoError(t, err)
 			f, _ := m.Get("best_fitness")
 			best = append(best, f)
@@ -84,7 +83,7 @@ func TestPatience(t *testing.T) {
 		c.Population, c.Steps, c.Policy, c.Patience, c.MinImprovement, c.Target = 4, 60, "linear", patience, least, "0"
 		e := start(t, &xlabridge.Reference{}, c)
 		for {
-			m, err := e.Step()
+			m, err := e.Step(t.Context())
 			require.NoError(t, err)
 			f, _ := m.Get("best_fitness")
 			best = append(best, f)
@@ -123,7 +122,7 @@ func TestPatience(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.MinImprovement = 1
-	_, err := New(&xlabridge.Reference{}, c)
+	_, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.ErrorContains(t, err, "min-improvement: got 1, want --patience other than 0 beside it")
 }
 
@@ -141,6 +140,5 @@ func TestPatienceFromNowOn(t *testing.T) {
 	c.Patience = 2
 	patient := start(t, &xlabridge.Reference{}, c)
 	require.NoError(t, patient.Restore(s))
-	require.Equal(t, int64(generation)+1, patient.patience.Since)
-	var _ run.Members = patient
+	require.Equal(t, int64(generation)+1, featureOf[*patience](patient).Since)
 }

@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
@@ -28,22 +29,13 @@ import (
 // HostSettings make a run one of several hosts that compute one population; see package hosts. Results do not depend
 // on them.
 type HostSettings struct {
-	Join      string   `set:"join" program:"no" resume:"any"`
-	_         struct{} `help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server"`
-	_         struct{} `help:"and name; with --island, exchange members with all islands that do"`
-	Hosts     int      `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!"`
-	_         struct{} `help:"hosts that must have joined before the first generation"`
-	Chunks    int      `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!"`
-	_         struct{} `help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for"`
-	_         struct{} `help:"each host; 0 for 64"`
-	TokenFile string   `set:"token-file" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"file with the server's token, else the variable XLARUN_TOKEN"`
-	TLSCA     string   `set:"tls-ca" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"authority that the server's certificate is of, a PEM file"`
-	TLSCert   string   `set:"tls-cert" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"certificate of this host, a PEM file"`
-	TLSKey    string   `set:"tls-key" program:"no" resume:"any" needs:"join=!"`
-	_         struct{} `help:"its key, a PEM file"`
+	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do"`
+	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
+	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
+	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
+	TLSCA     string `set:"tls-ca" program:"no" resume:"any" needs:"join=!" help:"authority that the server's certificate is of, a PEM file"`
+	TLSCert   string `set:"tls-cert" program:"no" resume:"any" needs:"join=!" help:"certificate of this host, a PEM file"`
+	TLSKey    string `set:"tls-key" program:"no" resume:"any" needs:"join=!" help:"its key, a PEM file"`
 }
 
 // hosted reports whether the run is one of several hosts that compute one population.
@@ -82,23 +74,11 @@ func (h *HostSettings) open(suffix string) (hosts.Open, error) {
 	return hosts.On(server, name+suffix), nil
 }
 
-// search is an evolution, with or without restarts.
-type search interface {
-	run.Run
-	run.Members
-	run.Results
-	run.Lending
-	run.Profiled
-	run.GoalReacher
-	current() *Evolution
-}
-
-func (e *Evolution) current() *Evolution { return e }
-
-// hosted is a search whose population several hosts compute. Its metrics are equal to the byte to those of the same
-// search on one host.
+// hosted is the feature of a run whose population several hosts compute. Its metrics are equal to the byte to those of
+// the same search on one host.
 type hosted struct {
-	search
+	idle
+	run       *Evolution
 	process   *hosts.Process
 	hosts     int // to wait for
 	ready     bool
@@ -120,26 +100,18 @@ func (p roundMetrics) metrics() run.Metrics {
 	return run.Metrics{Step: p.Step, Work: p.Work, Values: p.Values, Done: p.Done, Stalled: p.Stalled}
 }
 
-func newHosted(b xlabridge.Backend, c Config) (run.Run, error) {
-	open, err := c.open("")
+func openHosts(ctx context.Context, e *Evolution) (feature, error) {
+	open, err := e.config.open("")
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{hosts: max(1, c.Hosts)}
-	if c.restarts() {
-		h.search, err = newRestarting(b, c)
-	} else {
-		h.search, err = New(b, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	identity, err := h.identity(b, &c)
+	h := &hosted{run: e, hosts: max(1, e.config.Hosts)}
+	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
-		h.process, err = hosts.Join(hostID(), identity, 0, open)
+		h.process, err = hosts.Join(ctx, hostID(), identity, 0, open)
 	}
 	if err != nil {
-		return nil, errors.Join(err, h.search.Close())
+		return nil, err
 	}
 	return h, nil
 }
@@ -170,7 +142,7 @@ func (c *Config) identity() hosts.Identity {
 
 // identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
 func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
-	e := h.current()
+	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
 	for name, value := range e.setup.Chosen() {
@@ -189,7 +161,7 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 type worker struct{ *hosted }
 
 func (w worker) Compute(chunks []int) ([][]byte, error) {
-	e := w.current()
+	e := w.run
 	return e.chunk.compute(chunks, e.profile.Devices)
 }
 
@@ -200,7 +172,7 @@ type checkpoint struct {
 }
 
 func (w worker) State() ([]byte, error) {
-	s, err := w.search.Snapshot()
+	s, err := w.run.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -231,11 +203,10 @@ func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
 			return fail(err)
 		}
 	}
-	done := h.current().Steps()
-	if err := h.search.Restore(snapshot); err != nil {
+	done := h.run.Steps()
+	if err := h.run.Restore(snapshot); err != nil {
 		return fail(err)
 	}
-	h.process.Jump(s.Generation)
 	h.history = t.History
 	var earlier []run.Metrics
 	for _, p := range t.History {
@@ -250,49 +221,47 @@ func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
 // it.
 var joinTime = 30 * time.Second
 
-// Step computes one generation with the other hosts.
-func (h *hosted) Step() (run.Metrics, error) {
-	if !h.ready && h.current().Steps() == 0 {
-		if err := h.process.WaitFor(h.hosts, h.goal(), joinTime); err != nil {
-			return run.Metrics{}, err
+// begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
+func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
+	if !h.ready && e.Steps() == 0 {
+		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), joinTime); err != nil {
+			return nil, err
 		}
 	}
 	h.ready = true
-	e := h.current()
-	rows, state, err := h.process.Round(e.chunk.chunks(), e.profile.Devices, worker{h})
-	if err != nil {
-		return run.Metrics{}, h.named(err)
-	}
-	if state != nil {
+	for {
+		rows, state, err := h.process.Round(ctx, e.chunk.chunks(), e.profile.Devices, worker{h})
+		if err != nil {
+			return nil, h.named(err)
+		}
+		if state == nil {
+			joined, err := e.chunk.joined(rows)
+			if err != nil {
+				return nil, err
+			}
+			return nil, e.SetInputs(joined)
+		}
 		rounds, err := h.restore(state)
 		if err != nil {
-			return run.Metrics{}, err
+			return nil, err
 		}
 		if n := len(rounds); n > 0 { // these rounds are done
 			m := rounds[n-1]
 			m.Earlier = rounds[:n-1]
 			h.report(&m)
-			return m, nil
+			return &m, nil
 		}
-		return h.Step()
 	}
-	joined, err := e.chunk.joined(rows)
-	if err != nil {
-		return run.Metrics{}, err
-	}
-	if err := e.SetInputs(joined); err != nil {
-		return run.Metrics{}, err
-	}
-	m, err := h.search.Step()
-	if err != nil {
-		return m, err
-	}
+}
+
+// after keeps the metrics for hosts that join late, and tells the others when the run is over.
+func (h *hosted) after(e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
-	h.report(&m)
+	h.report(m)
 	if m.Done || m.Step >= int64(e.config.Generations) {
 		h.process.Over(h.goal())
 	}
-	return m, nil
+	return nil
 }
 
 // keptRounds is the number of rounds whose metrics a host keeps for hosts that join late.
@@ -308,8 +277,13 @@ func kept(rounds []roundMetrics, n int) []roundMetrics {
 
 // goal is what ends the run.
 func (h *hosted) goal() string {
-	c := h.current().config
-	return fmt.Sprintf("%d generations, target %s", c.Generations, c.Target)
+	c := &h.run.config
+	goal := fmt.Sprintf("%d generations, target %s", c.Generations, c.Target)
+	if c.ExamTarget != 0 {
+		goal += fmt.Sprintf(", %v in an exam of %d episodes, %d steps and %v", c.ExamTarget, c.ExamEpisodes,
+			c.ExamSteps, c.ExamParam)
+	}
+	return goal
 }
 
 // named adds the member to the error of a chunk that two hosts computed with different results.
@@ -318,18 +292,18 @@ func (h *hosted) named(err error) error {
 	if !errors.As(err, &m) {
 		return err
 	}
-	e := h.current()
-	return fmt.Errorf("%w: the first member that differs is %d", err, e.chunk.member(m.Chunk, m.Offset, e))
+	e := h.run
+	return fmt.Errorf("%w: the first member that differs is %d", err, e.chunk.member(m.Chunk, m.Offset, e.search))
 }
 
 // report adds what this host did in the last generation, and who has joined and left.
 func (h *hosted) report(m *run.Metrics) {
 	p := h.process.Presence()
-	server, _, _ := messaging.ParseAddress(h.current().config.Join) // the run has checked it
+	server, _, _ := messaging.ParseAddress(h.run.config.Join) // the run has checked it
 	m.Notices = append(m.Notices, h.others.update(p, server, time.Now())...)
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
-	share := float64(s.Chunks-b.Chunks) / float64(h.current().chunk.chunks())
+	share := float64(s.Chunks-b.Chunks) / float64(h.run.chunk.chunks())
 	h.shares = append(h.shares[max(0, len(h.shares)-shareWindow+1):], share)
 	m.Timings = append(m.Timings, run.Value{Name: "hosts_alive", Number: float64(len(p.Hosts))},
 		run.Value{Name: "share", Number: share}, run.Value{Name: "mean_share", Number: episode.MeanOfFinite(h.shares)},
@@ -415,24 +389,19 @@ func (c *Config) Board() []run.Row {
 			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}})
 }
 
-// Restore sets the state to a snapshot.
-func (h *hosted) Restore(s run.Snapshot) error {
-	if err := h.search.Restore(s); err != nil {
-		return err
-	}
+// load goes on after the step of a snapshot.
+func (h *hosted) load(s run.Snapshot) (other bool, err error) {
 	h.process.Jump(s.Step)
-	return nil
+	return false, nil
 }
 
-// Ending sums the run up.
-func (h *hosted) Ending(last run.Metrics) string {
+func (h *hosted) ending() string {
 	s := h.process.Stats()
-	return fmt.Sprintf("%s; this host computed %d chunks, of which others computed %d too", h.search.Ending(last),
-		s.Chunks, s.Duplicates)
+	return fmt.Sprintf("; this host computed %d chunks, of which others computed %d too", s.Chunks, s.Duplicates)
 }
 
-// Close leaves the other hosts and frees the run.
-func (h *hosted) Close() error {
+// close leaves the other hosts.
+func (h *hosted) close() error {
 	h.process.Close()
-	return h.search.Close()
+	return nil
 }

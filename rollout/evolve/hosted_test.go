@@ -92,12 +92,17 @@ type slowed struct {
 	wait func(step int64)
 }
 
-func (s slowed) Start(b xlabridge.Backend) (run.Run, error) {
-	r, err := s.Config.Start(b)
-	if err != nil {
-		return nil, err
+func (s slowed) Job() *run.Job {
+	job := s.Config.Job()
+	start := job.Start
+	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+		r, err := start(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		return waiting{r, s.wait}, nil
 	}
-	return waiting{r, s.wait}, nil
+	return job
 }
 
 type waiting struct {
@@ -105,12 +110,68 @@ type waiting struct {
 	wait func(step int64)
 }
 
-func (w waiting) Step() (run.Metrics, error) {
-	m, err := w.Run.Step()
+func (w waiting) Step(ctx context.Context) (run.Metrics, error) {
+	m, err := w.Run.Step(ctx)
 	if err == nil {
 		w.wait(m.Step)
 	}
 	return m, err
+}
+
+// interrupted is an experiment that is interrupted in its first step, or in its start.
+type interrupted struct {
+	*Config
+	interrupt func()
+	early     bool
+}
+
+func (i interrupted) Job() *run.Job {
+	job := i.Config.Job()
+	start := job.Start
+	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+		if i.early {
+			i.interrupt()
+		}
+		r, err := start(ctx, b)
+		return interruptedRun{r, i.interrupt}, err
+	}
+	return job
+}
+
+type interruptedRun struct {
+	run.Run
+	interrupt func()
+}
+
+func (i interruptedRun) Step(ctx context.Context) (run.Metrics, error) {
+	i.interrupt()
+	return i.Run.Step(ctx)
+}
+
+// closing is a backend that says when it is closed.
+type closing struct {
+	*xlabridge.Reference
+	closed chan struct{}
+}
+
+func (c closing) Close() error { close(c.closed); return c.Reference.Close() }
+
+// A host that joins others, or waits for them, is interrupted: it leaves the call, and everything is closed.
+func TestAHostThatWaitsIsInterrupted(t *testing.T) {
+	t.Parallel()
+	c := smallRun(nil)
+	c.Join, c.Hosts = messageServer(t, "")+"/alone", 2
+	kind, _ := run.Lookup("evolve")
+	for _, early := range []bool{true, false} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b := closing{&xlabridge.Reference{}, make(chan struct{})}
+		_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt, early},
+			Grace: time.Hour,
+			Open:  func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
+		require.ErrorAs(t, err, new(session.InterruptedError))
+		require.EqualError(t, err, "interrupted before the first generation was done; nothing was written")
+		<-b.closed
+	}
 }
 
 // 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
@@ -134,6 +195,9 @@ func TestHostsAreOneRun(t *testing.T) {
 			c.Strategy, c.Restarts, c.Population, c.MaxPopulation, c.Generations = "sepcmaes", "ipop", 16, 32, 30
 			c.Steps = 1 // every member has the same return: a search has converged after its window
 			c.Policy = "linear"
+		}},
+		{name: "exam", change: func(c *Config) { // each host holds the exams, which a pole of one kind never passes
+			c.Target, c.ExamTarget, c.ExamEpisodes, c.ExamSteps = "2", 400, 3, 400
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -202,7 +266,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
 	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
-	first, err := c.Start(&xlabridge.Reference{})
+	first, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, first.Close()) }()
 	for want, change := range map[string]func(c *Config){
@@ -219,24 +283,24 @@ func TestHostsThatAreRefused(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		r, err := other.Start(&xlabridge.Reference{})
+		r, err := other.Start(t.Context(), &xlabridge.Reference{})
 		if r != nil && err == nil {
 			_ = r.Close()
 		}
 		require.ErrorContains(t, err, want)
 	}
 	t.Setenv("XLARUN_TOKEN", "")
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
 		"XLARUN_TOKEN", "32.270")
 	c.TokenFile = filepath.Join(t.TempDir(), "token2")
 	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
 		": give the one that the server was started with", "32.271 it cannot be reached")
 	c.TokenFile = ""
 	c.Join = "nats://127.0.0.1:1/x"
-	_, err = c.Start(&xlabridge.Reference{})
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
@@ -248,15 +312,15 @@ func TestTheMemberThatDiffers(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
 	c.Join, c.Devices = messageServer(t, "")+"/differs", 1
-	r, err := c.Start(&xlabridge.Reference{})
+	r, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	e := r.(*hosted).current()
+	e := r.(*Evolution)
 	rows, err := e.chunk.compute([]int{2}, 1)
 	require.NoError(t, err)
 	seen := map[int]int{}
 	for offset := 0; offset < len(rows[0]); offset += 4 {
-		seen[e.chunk.member(2, offset, e)]++
+		seen[e.chunk.member(2, offset, e.search)]++
 	}
 	// Tile 2 has groups 8 to 11: members 8 to 11 and their twins.
 	want := map[int]int{}
@@ -328,14 +392,14 @@ func TestTheServerGoes(t *testing.T) {
 	c := smallRun(func(c *Config) { c.Generations = 1000 })
 	c.Join, c.Devices = s.ClientURL()+"/goes", 1
 	o.Port = s.Addr().(*net.TCPAddr).Port // it comes back at the same address
-	r, err := c.Start(&xlabridge.Reference{})
+	r, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	h := r.(*hosted)
+	h := featureOf[*hosted](r.(*Evolution))
 	var notices []string
 	generations := func(n int) (m run.Metrics) {
 		for range n {
-			m, err = r.Step()
+			m, err = r.Step(t.Context())
 			require.NoError(t, err)
 			notices = append(notices, m.Notices...)
 		}
@@ -379,13 +443,13 @@ func TestIslandsByAMessageServer(t *testing.T) {
 		})
 		c.Population = 16
 		var err error
-		r, err := c.Start(&xlabridge.Reference{})
+		r, err := c.Start(t.Context(), &xlabridge.Reference{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		both.Go(func() {
 			<-started
 			for range c.Generations {
-				m, err := r.Step()
+				m, err := r.Step(t.Context())
 				if !assert.NoError(t, err) {
 					return
 				}

@@ -81,7 +81,7 @@ func TestLanesAreRuns(t *testing.T) {
 				own.Seed, own.Devices = all[i].Seed, 1
 				e := start(t, b, own)
 				for _, got := range together[i] {
-					want, err := e.Step()
+					want, err := e.Step(t.Context())
 					require.NoError(t, err)
 					require.Equal(t, want, got, "%s, lane %d", name, i)
 					require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
@@ -189,7 +189,7 @@ func BenchmarkSearches(b *testing.B) {
 		one := DefaultConfig()
 		one.Population, one.Target, one.Tune = c.Population, "0", "off"
 		one.Seed = int64(i)
-		e, err := New(client, one)
+		e, err := New(b.Context(), client, one)
 		require.NoError(b, err)
 		defer func() { require.NoError(b, e.Close()) }()
 		each = append(each, e)
@@ -199,14 +199,14 @@ func BenchmarkSearches(b *testing.B) {
 		for range 7 {
 			from := time.Now()
 			for range 20 {
-				_, err := together.Step()
+				_, err := together.Step(b.Context())
 				require.NoError(b, err)
 			}
 			lanes := time.Since(from)
 			from = time.Now()
 			for range 20 {
 				for _, e := range each {
-					_, err := e.Step()
+					_, err := e.Step(b.Context())
 					require.NoError(b, err)
 				}
 			}

@@ -24,7 +24,7 @@ func TestNEATSolvesXOR(t *testing.T) {
 	for seed := range runs {
 		c := solvingXOR()
 		c.Seed = int64(seed)
-		e, err := New(b, c)
+		e, err := New(t.Context(), b, c)
 		require.NoError(t, err)
 		best, evaluations := math.Inf(-1), 0
 		for generation := 0; best < e.target; generation++ {

@@ -254,7 +254,7 @@ func TestNormalizingOfNumbersOnly(t *testing.T) {
 	c := normalized("openes", "linear", 1, 1)
 	c.Env = "Cells-v0"
 	envs.MustRegister(cells{})
-	_, err := New(&xlabridge.Reference{}, c)
+	_, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.EqualError(t, err,
 		`normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here `+
 			`they are Discrete(9): leave it out`)

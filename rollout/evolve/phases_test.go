@@ -32,7 +32,7 @@ func TestWarmUpRestoresTheState(t *testing.T) {
 			plain, warmed := start(t, b, c), start(t, b, c) // one compiled program
 			for range 2 {
 				before := bytesOf(t, warmed)
-				seconds, err := run.WarmUp(warmed)
+				seconds, err := run.WarmUp(t.Context(), warmed)
 				require.NoError(t, err)
 				require.Positive(t, seconds)
 				require.Equal(t, before, bytesOf(t, warmed))
@@ -46,10 +46,10 @@ func TestWarmUpRestoresTheState(t *testing.T) {
 func TestWarmUpOfAClosedRun(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"
-	e, err := New(&xlabridge.Reference{}, c)
+	e, err := New(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
-	_, err = run.WarmUp(e)
+	_, err = run.WarmUp(t.Context(), e)
 	require.Error(t, err)
 	_, err = e.Phases(1)
 	require.Error(t, err)

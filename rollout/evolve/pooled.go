@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -20,14 +21,15 @@ import (
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/xlabridge"
 )
 
-// pooled is a run that is one of several islands. Each is a process of its own, and they share a folder or a message
-// server; see pool.Pool. Results depend on when the other islands write, so two such runs are not equal to the byte.
+// pooled is the feature of a run that is one of several islands. Each is a process of its own, and they share a folder
+// or a message server; see pool.Pool. Results depend on when the other islands write, so two such runs are not equal to
+// the byte.
 type pooled struct {
-	*Evolution
-	pool *pool.Pool
+	idle
+	config *Config
+	pool   *pool.Pool
 	// islands are the names of the islands by number: this one first, then in the order of their first arrival.
 	islands []string
 	arrived []arrival
@@ -61,10 +63,8 @@ var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // by HostSettings.Join; see pool.Pool.
 type PoolSettings struct {
 	// Island is the name of this run among the islands; "": it is not an island.
-	Island       string   `set:"island" program:"no"`
-	_            struct{} `help:"name of this run among the islands that share --migration-dir or --join"`
-	MigrationDir string   `set:"migration-dir" program:"no" resume:"any" path:"local"`
-	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
+	Island       string `set:"island" program:"no" help:"name of this run among the islands that share --migration-dir or --join"`
+	MigrationDir string `set:"migration-dir" program:"no" resume:"any" path:"local" help:"folder that islands, runs of their own, share: through it their best members travel"`
 
 	generation.MigrationSettings `needs:"island=!"`
 }
@@ -90,11 +90,6 @@ func (c *Config) checkPool() error {
 	case c.Hosts != 0 || c.Chunks != 0:
 		return settings.Wrong("island", c.Island, "no --hosts and --chunks with it: they are for hosts that compute "+
 			"one population")
-	case c.restarts():
-		return settings.Wrong("restarts", c.Restarts, "none: an island starts once")
-	case c.NormalizeObservations:
-		return settings.Wrong("normalize-observations", true, "false: each island would normalise observations by "+
-			"statistics of its own, and a member that travels would see another world")
 	case c.MigrateEvery < 1:
 		return settings.Wrong("migrate-every", c.MigrateEvery, "1 or more, for an island that shares a folder")
 	}
@@ -113,15 +108,15 @@ func (c *Config) key() random.Key {
 }
 
 // openPool opens the pool and takes the island's name until the pool is closed.
-func (c *Config) openPool() (*pool.Pool, error) {
+func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 	if c.Join != "" {
-		return c.joinPool()
+		return c.joinPool(ctx)
 	}
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
 	shared := pool.New(c.MigrationDir, c.Island)
-	if err := shared.Open(); err != nil {
+	if err := shared.Open(ctx); err != nil {
 		_ = shared.Close()
 		if errors.As(err, new(*settings.Error)) {
 			return nil, err
@@ -132,13 +127,13 @@ func (c *Config) openPool() (*pool.Pool, error) {
 }
 
 // joinPool is openPool for islands that exchange members by messages.
-func (c *Config) joinPool() (*pool.Pool, error) {
+func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
 	open, err := c.open(islandsSuffix)
 	if err != nil {
 		return nil, err
 	}
 	shared := pool.Join(c.Join, open, c.Island)
-	if err := shared.Open(); err != nil {
+	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
 	return shared, nil
@@ -146,8 +141,8 @@ func (c *Config) joinPool() (*pool.Pool, error) {
 
 // tryPool checks that the pool can be opened and, for a new run, that the island has left nobody there. The run takes
 // the island's name when it starts: only then does nobody else start under it.
-func (c *Config) tryPool(resumed bool) error {
-	shared, err := c.openPool()
+func (c *Config) tryPool(ctx context.Context, resumed bool) error {
+	shared, err := c.openPool(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,22 +153,17 @@ func (c *Config) tryPool(resumed bool) error {
 	return shared.CheckVacant()
 }
 
-func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
+func openIsland(ctx context.Context, e *Evolution) (feature, error) {
+	c := &e.config
 	network, err := c.network()
 	if err != nil {
 		return nil, err
 	}
-	shared, err := c.openPool()
+	shared, err := c.openPool(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := New(b, c)
-	if err != nil {
-		_ = shared.Close()
-		return nil, err
-	}
-	e.outer = poolPrefix
-	p := &pooled{Evolution: e, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
+	p := &pooled{config: c, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
 	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, network, p.size)
 	return p, nil
 }
@@ -197,34 +187,34 @@ func (c *Config) network() (string, error) {
 	return text, nil
 }
 
-// Close frees the run and the island's name.
-func (p *pooled) Close() error { return errors.Join(p.Evolution.Close(), p.pool.Close()) }
+// close frees the island's name.
+func (p *pooled) close() error { return p.pool.Close() }
 
-// Step runs a generation. Every MigrateEvery generations, members leave and arrive after it.
-func (p *pooled) Step() (run.Metrics, error) {
-	if !p.started && p.Steps() == 0 {
-		if err := p.pool.CheckVacant(); err != nil {
-			return run.Metrics{}, err
-		}
+// begin checks that a new run takes nobody's place.
+func (p *pooled) begin(_ context.Context, e *Evolution) (*run.Metrics, error) {
+	var err error
+	if !p.started && e.Steps() == 0 {
+		err = p.pool.CheckVacant()
 	}
 	p.started = true
-	m, err := p.Evolution.Step()
-	if err != nil {
-		return m, err
-	}
-	if m.Failed == nil && p.Steps()%int64(p.config.MigrateEvery) == 0 {
-		if err := p.migrate(); err != nil {
-			return m, err
+	return nil, err
+}
+
+// after lets members leave and arrive, every MigrateEvery generations.
+func (p *pooled) after(e *Evolution, m *run.Metrics) error {
+	if m.Failed == nil && e.Steps()%int64(p.config.MigrateEvery) == 0 {
+		if err := p.migrate(e); err != nil {
+			return err
 		}
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
-	return m, nil
+	return nil
 }
 
 // migrate writes the best members of the last generation to the pool, and puts members of other islands into the state
 // for the next generation.
-func (p *pooled) migrate() error {
-	s, err := p.Evolution.Loop.Snapshot()
+func (p *pooled) migrate(e *Evolution) error {
+	s, err := e.Loop.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -261,7 +251,7 @@ func (p *pooled) migrate() error {
 		"migration.arriving.from":    graph.Int32s(from),
 		"migration.arriving.descent": graph.Float32s(descent, k, poolIslands),
 	})
-	return p.Evolution.Loop.Restore(s)
+	return e.Loop.Restore(s)
 }
 
 // number returns the number of an island among the shares.
@@ -276,36 +266,27 @@ func (p *pooled) number(name string) int {
 	return len(p.islands) - 1
 }
 
-// Snapshot returns the search's snapshot and the islands' names.
-func (p *pooled) Snapshot() (run.Snapshot, error) { return p.withIslands(p.Evolution.Snapshot()) }
-
-// InPlace returns the same, with the search's state where it is.
-func (p *pooled) InPlace() (run.Snapshot, error) { return p.withIslands(p.Evolution.InPlace()) }
-
-// withIslands adds the islands' names to a state.
-func (p *pooled) withIslands(s run.Snapshot, err error) (run.Snapshot, error) {
-	if err != nil {
-		return s, err
-	}
+// save adds the islands' names.
+func (p *pooled) save(arrays map[string]*graph.Array) {
 	text := make([]int32, poolIslands*longestIsland)
 	for i, name := range p.islands {
 		for j, letter := range []byte(name[:min(len(name), longestIsland)]) {
 			text[i*longestIsland+j] = int32(letter)
 		}
 	}
-	s.Arrays[poolNames] = graph.Int32s(text, poolIslands, longestIsland)
-	return s, nil
+	arrays[poolNames] = graph.Int32s(text, poolIslands, longestIsland)
 }
 
-// Restore sets the state to a snapshot. Members that arrived after it may arrive again.
-func (p *pooled) Restore(s run.Snapshot) error {
+// load takes the islands' names. Members that arrived after the snapshot may arrive again.
+func (p *pooled) load(s run.Snapshot) (other bool, err error) {
 	a, ok := s.Arrays[poolNames]
 	if !ok || a.Size() != poolIslands*longestIsland {
-		return settings.Wrong("island", p.config.Island, "a state of an island: restore what the same settings made")
+		return false, settings.Wrong("island", p.config.Island, "a state of an island: restore what the same "+
+			"settings made")
 	}
 	text, err := graph.Floats(a)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var names []string
 	for i := range poolIslands {
@@ -320,19 +301,16 @@ func (p *pooled) Restore(s run.Snapshot) error {
 		}
 	}
 	if len(names) == 0 || names[0] != p.config.Island {
-		return settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the same "+
-			"settings made")
-	}
-	if err := p.Evolution.Restore(s); err != nil {
-		return err
+		return false, settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the "+
+			"same settings made")
 	}
 	p.islands, p.arrived = names, nil
-	return nil
+	return false, nil
 }
 
 // descended returns each island's share of the search's descent, and the immigrants of each that were taken in.
-func (p *pooled) descended() (descent, taken map[string]float64, err error) {
-	s, err := p.Evolution.Loop.Snapshot()
+func (p *pooled) descended(e *Evolution) (descent, taken map[string]float64, err error) {
+	s, err := e.Loop.Snapshot()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -365,9 +343,9 @@ func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 	return descent, taken, nil
 }
 
-// Files returns migration.json: descent and arrivals.
-func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
-	descent, taken, err := p.descended()
+// files returns migration.json: descent and arrivals.
+func (p *pooled) files(e *Evolution) ([]run.File, error) {
+	descent, taken, err := p.descended(e)
 	if err != nil {
 		return nil, err
 	}
@@ -379,10 +357,8 @@ func (p *pooled) Files(run.Snapshot, bool) ([]run.File, error) {
 		"immigrants": taken, "arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
 }
 
-// Ending sums the run up.
-func (p *pooled) Ending(last run.Metrics) string {
-	text := fmt.Sprintf("%s; %s come from other islands", p.Evolution.Ending(last),
-		quantity.Count(len(p.arrived), "member has", "members have"))
+func (p *pooled) ending() string {
+	text := fmt.Sprintf("; %s come from other islands", quantity.Count(len(p.arrived), "member has", "members have"))
 	if n := len(p.pool.Skipped); n > 0 {
 		text += fmt.Sprintf(", %s of the pool skipped: %s", quantity.Count(n, "entry", "entries"), p.pool.Skipped[n-1])
 	}

@@ -31,7 +31,7 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o666))
 	taken := pool.New(shared, "taken")
 	require.NoError(t, os.MkdirAll(shared, 0o777))
-	require.NoError(t, taken.Open())
+	require.NoError(t, taken.Open(t.Context()))
 	defer func() { require.NoError(t, taken.Close()) }()
 	require.NoError(t, os.MkdirAll(filepath.Join(shared, "migration_pool", "island-left", "gen-3"), 0o777))
 	require.NoError(t, os.WriteFile(filepath.Join(shared, "migration_pool", "island-blocked"), nil, 0o666))
@@ -84,17 +84,17 @@ func TestAnIslandAloneSharesNothing(t *testing.T) {
 	c.Policy, c.Population, c.Steps, c.Tune = "linear", 8, 3, "off"
 	c.Island, c.MigrationDir, c.MigrateEvery, c.Migrants = "a", shared, 1, 1
 	b := &xlabridge.Reference{}
-	alone, err := c.StartAlone(b)
+	alone, err := c.StartAlone(t.Context(), b)
 	require.NoError(t, err)
 	for range 2 {
-		_, err := alone.Step()
+		_, err := alone.Step(t.Context())
 		require.NoError(t, err)
 	}
 	require.NoError(t, alone.Close())
 	require.NoDirExists(t, shared)
-	island, err := c.Start(b)
+	island, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
-	_, err = island.Step()
+	_, err = island.Step(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, island.Close())
 	require.DirExists(t, filepath.Join(shared, "migration_pool", "island-a", "gen-1"))

@@ -1,11 +1,12 @@
 package evolve
 
 import (
+	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
@@ -13,17 +14,12 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/xlabridge"
 )
 
 // RestartSettings say how a search that has converged starts again; see restarting.
 type RestartSettings struct {
-	Restarts      string   `set:"restarts" program:"no" oneof:"none,ipop,bipop"`
-	_             struct{} `help:"how a search that has converged starts again: not at all, with twice the population"`
-	_             struct{} `help:"(ipop), or in turn with small populations that have evaluated less (bipop)"`
-	MaxPopulation int      `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population"`
-	_             struct{} `needs:"restarts=!none"`
-	_             struct{} `help:"largest population of a restart; 0 for 16 times the first population"`
+	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has converged starts again: not at all, with twice the population (ipop), or in turn with small populations that have evaluated less (bipop)"`
+	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" needs:"restarts=!none" help:"largest population of a restart; 0 for 16 times the first population"`
 }
 
 // Values of RestartSettings.Restarts.
@@ -33,8 +29,9 @@ const (
 	RestartsBIPOP = "bipop"
 )
 
-// restarting is an evolution that starts again when a search has converged: from another genome, with a new strategy
-// state and another population. The best members and the statistics of observations stay, and generations count on.
+// restarting is the feature of a run that starts again when a search has converged: from another genome, with a new
+// strategy state and another population. The best members and the statistics of observations stay, and generations
+// count on.
 //
 // A search of n parameters and λ members has converged when the best fitness of its last 10 + ⌈30 n / λ⌉ generations
 // and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32 (TolHistFun
@@ -50,8 +47,8 @@ const (
 // Each population has its own program, compiled when it is first needed, with the layout of the first one. The state
 // holds all that decides about restarts. It follows from fitness, seed and settings alone.
 type restarting struct {
-	replacing     // by one of each population
-	params    int // numbers of one member
+	idle
+	params int // numbers of one member
 	restarts
 }
 
@@ -139,9 +136,6 @@ func (c *Config) mostMembers() int {
 
 // restarts reports whether a search that has converged starts again.
 func (c *Config) restarts() bool { return c.Restarts != RestartsNone && c.Restarts != "" }
-
-// Redraws implements run.Redrawing: a search that starts again draws its first genome with Init.
-func (c *Config) Redraws() bool { return c.restarts() }
 
 // checkRestarts refuses a largest population without restarts, or one below the first.
 func (c *Config) checkRestarts() error {
@@ -238,52 +232,37 @@ func readRestarts(s run.Snapshot) (r restarts, err error) {
 	return r, nil
 }
 
-func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
-	r := &restarting{restarts: restarts{population: c.Population, sigma: 1}}
-	err := r.init(b, c, c, r.restarts.key(), snapshotExtra{restartsPrefix, r.arrays,
-		func(s run.Snapshot) (string, error) {
-			state, err := readRestarts(s)
-			return state.key(), err
-		},
-		func(population string) error {
-			return settings.Wrong("restarts", population, "a snapshot of a population that this run has had")
-		}})
-	if err != nil {
-		return nil, err
-	}
-	r.params = r.setup.Params
-	return r, nil
+func openRestarts(_ context.Context, e *Evolution) (feature, error) {
+	return &restarting{params: e.setup.Params, restarts: restarts{population: e.config.Population, sigma: 1}}, nil
 }
 
-// key names the evolution of the current search.
-func (r *restarts) key() string { return strconv.Itoa(r.population) }
-
 // keepLayout gives the config the layout that was chosen for a run.
-func (c *Config) keepLayout(e *Evolution) {
-	layout := e.setup.Layout
+func (c *Config) keepLayout(of *generation.Setup) {
+	layout := of.Layout
 	c.Tile, c.LanesLast, c.Unroll = layout.Tile, layout.LanesLast, layout.Unroll
 	c.EpisodeBatch, c.VectorWidth = layout.EpisodeBatch, layout.VectorWidth
 }
 
 // searchOf returns the config of the search that a snapshot belongs to.
 func (c *Config) searchOf(s run.Snapshot) (*Config, error) {
+	search := *c
+	if c.restarts() {
+		r, err := readRestarts(s)
+		if err != nil {
+			return nil, err
+		}
+		if search, err = r.search(search); err != nil {
+			return nil, err
+		}
+	}
 	if c.Grow {
 		room, err := readRoom(s)
 		if err != nil {
 			return nil, err
 		}
-		search := c.withRoom(room)
-		return &search, nil
+		search = search.withRoom(room)
 	}
-	if !c.restarts() {
-		return c, nil
-	}
-	r, err := readRestarts(s)
-	if err != nil {
-		return nil, err
-	}
-	search, err := r.search(*c)
-	return &search, err
+	return &search, nil
 }
 
 // search returns the config of the current search of a run with these settings.
@@ -306,81 +285,54 @@ func (r *restarts) search(first Config) (Config, error) {
 	return c, nil
 }
 
-// renew replaces the current evolution by one of the current search. If it cannot be made, the run ends with its last
-// snapshot.
-func (r *restarting) renew() error {
-	c, err := r.search(r.first)
-	if err != nil {
-		return err
-	}
-	return r.replace(c, r.restarts.key())
-}
+func (r *restarting) shape(c Config) (Config, error) { return r.search(c) }
 
-// Step runs one generation. If the search has converged, it starts another search after it.
-func (r *restarting) Step() (run.Metrics, error) {
-	population, count := r.population, r.count
-	m, err := r.Evolution.Step()
-	if err != nil {
-		return m, err
-	}
-	members := r.spent + int64(population)*(m.Step-r.startStep)
+// after starts another search if this one has converged. If it cannot be made, the run ends with its last snapshot.
+func (r *restarting) after(e *Evolution, m *run.Metrics) error {
+	members := r.spent + int64(r.population)*(m.Step-r.startStep)
 	for i, v := range m.Values {
 		if v.Name == "env_steps" {
-			m.Values[i].Number = float64(members * int64(r.first.Episodes) * int64(r.first.Steps))
+			m.Values[i].Number = float64(members * int64(e.config.Episodes) * int64(e.config.Steps))
 		}
 	}
-	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(population)}, run.Value{
-		Name: "restarts", Number: float64(count)})
+	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(r.population)}, run.Value{
+		Name: "restarts", Number: float64(r.count)})
 	if slices.ContainsFunc(r.bests, finite) {
 		m.Failed = nil // the search has had results: if all members go on to fail, it has converged
 	}
 	best, _ := m.Get("best_fitness")
 	worst, _ := m.Get("worst_fitness")
 	if m.Done || !r.observe(best, worst, r.params) {
-		return m, nil
+		return nil
 	}
-	return m, r.restart(m.Step)
+	return r.restart(e, m.Step)
+}
+
+// restart starts another search. It keeps the best members, and generations count on.
+func (r *restarting) restart(e *Evolution, step int64) error {
+	old, err := e.Loop.Snapshot()
+	if err != nil {
+		return err
+	}
+	r.next(e.config, e.program.Strategy.GroupSize(), step)
+	if err := e.replace(); err != nil {
+		return err
+	}
+	return e.takeOver(old, step)
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// restart starts another search. It keeps the best members, and generations count on.
-func (r *restarting) restart(step int64) error {
-	old, err := r.Evolution.Snapshot()
-	if err != nil {
-		return err
-	}
-	r.next(r.first, r.program.Strategy.GroupSize(), step)
-	if err := r.renew(); err != nil {
-		return err
-	}
-	s, err := r.Evolution.Snapshot()
-	if err != nil {
-		return err
-	}
-	for name := range s.Arrays {
-		part, _, _ := strings.Cut(name, ".")
-		if slices.Contains([]string{"generation", "best", "hall", "observed", "patience"}, part) {
-			s.Arrays[name] = old.Arrays[name]
-		}
-	}
-	s.Step = step
-	return r.Evolution.Restore(s)
-}
+func (r *restarting) save(arrays map[string]*graph.Array) { maps.Copy(arrays, r.arrays()) }
 
-// Restore sets the state to a snapshot of any of the searches.
-func (r *restarting) Restore(s run.Snapshot) error {
+// load goes on with any of the searches.
+func (r *restarting) load(s run.Snapshot) (other bool, err error) {
 	state, err := readRestarts(s)
 	if err != nil {
-		return err
+		return false, err
 	}
-	now := r.restarts
+	// The number of restarts decides the seed, which exams use.
+	other = state.population != r.population || state.sigma != r.sigma || state.count != r.count
 	r.restarts = state
-	if state.population != now.population || state.sigma != now.sigma {
-		if err := r.renew(); err != nil {
-			r.restarts = now
-			return err
-		}
-	}
-	return r.Evolution.Restore(s)
+	return other, nil
 }

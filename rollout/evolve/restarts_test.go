@@ -104,7 +104,7 @@ func TestRestartsInSnapshots(t *testing.T) {
 			got.bests = nil
 		}
 		require.Equal(t, r, got)
-		rest := (&Evolution{outer: restartsPrefix}).programState(s)
+		rest := (&search{others: []string{restartsPrefix}}).ownArrays(s)
 		require.Len(t, rest.Arrays, 2)
 		require.Equal(t, int64(5), rest.Step)
 	}
@@ -128,7 +128,7 @@ func TestRestartsResume(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := flat(RestartsIPOP)
 	start := func() run.Run {
-		r, err := c.Start(b)
+		r, err := c.Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
@@ -138,7 +138,7 @@ func TestRestartsResume(t *testing.T) {
 	var metrics []run.Metrics
 	snapshots := map[int]run.Snapshot{}
 	for i := range last {
-		m, err := whole.Step()
+		m, err := whole.Step(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, i+1, m.Step)
 		metrics = append(metrics, m)
@@ -164,7 +164,7 @@ func TestRestartsResume(t *testing.T) {
 		again := start()
 		require.NoError(t, again.Restore(s))
 		for i := at; i < last; i++ {
-			m, err := again.Step()
+			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i], m, "from %d", at)
 		}
@@ -180,7 +180,7 @@ func TestRestartsResume(t *testing.T) {
 		}
 	}
 	// Of a snapshot of an earlier search the members can still be read.
-	members, err := whole.(run.Members).Candidates(snapshots[12])
+	members, err := whole.Describe().Members.Candidates(snapshots[12])
 	require.NoError(t, err)
 	require.Len(t, members, 2)
 	bad := run.Snapshot{Step: 1, Arrays: map[string]*graph.Array{}}

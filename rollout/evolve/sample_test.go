@@ -51,7 +51,7 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 			require.NoError(t, err)
 			best, worst, mean = max(best, f), min(worst, f), mean+f/float64(c.Population)
 		}
-		m, err := e.Step()
+		m, err := e.Step(t.Context())
 		require.NoError(t, err)
 		for metric, got := range map[string]float64{"best_fitness": best, "mean_fitness": mean,
 			"worst_fitness": worst} {

@@ -113,7 +113,7 @@ func TestMemoryBudget(t *testing.T) {
 	require.InEpsilon(t, float64(lean.Profile().PeakMemoryBytes), float64(lean.Profile().PlannedBytes), .3)
 	require.Equal(t, kept.Fact("tile"), lean.Profile().Fact("tile"))
 	c.Memory = settings.Bytes(lean.Profile().PeakMemoryBytes / 2)
-	_, err := New(b, c)
+	_, err := New(t.Context(), b, c)
 	require.ErrorContains(t, err, "that --memory allows; ")
 }
 
@@ -140,7 +140,7 @@ func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	_, tried, err := tuner.Run(x.Layout)
 	require.NoError(t, err)
 	require.Empty(t, tried)
-	e, err := c.start(b, x, chosen)
+	e, err := c.build(b, x, chosen)
 	require.NoError(t, err)
 	close(release)
 	require.Equal(t, want, steps(t, e, 2))

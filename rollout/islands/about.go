@@ -8,24 +8,20 @@ import (
 	"xlarun/rollout/settings"
 )
 
-var (
-	_ run.Player  = (*Islands)(nil)
-	_ run.Planned = (*Islands)(nil)
-	_ run.Members = (*Archipelago)(nil)
-	_ run.Results = (*Archipelago)(nil)
-
-	_ run.GoalReacher = (*Archipelago)(nil)
-)
-
-// About describes the experiment.
-func (c *Islands) About() run.About {
+// Job says what is run.
+func (c *Islands) Job() *run.Job {
 	one := c.one()
-	return run.About{
+	job := c.Plays(run.Job{
+		Last: int64(c.Generations), Board: c.Board, Start: c.Start,
 		Setup: fmt.Sprintf("%d islands (%s, %d every %s), each %s", c.Islands, c.Topology, c.Migrants,
 			quantity.Count(c.MigrateEvery, "generation", "generations"), one.Setup()),
 		Purpose: c.Purpose(),
 		Programs: fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology,
 			c.Migrants, c.Explore, c.several()) + settings.Program(one),
-		Measures: c.Measures, Check: c.Check, Given: c.Given(), Size: "pop",
-	}
+		Measures: c.Measures, Check: c.Check, Size: "pop",
+		Plan: &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},
+	}, c.Rollout)
+	job.Suggested = c.Suggested
+	job.Play.Again = &run.Again{Count: c.MemberCount, Make: c.Remake}
+	return job
 }

@@ -1,6 +1,7 @@
 package islands
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -159,7 +160,7 @@ func deviation(genomes any, axis int) *graph.Array {
 }
 
 // Step runs one generation of all islands: one call of the compiled program.
-func (a *Archipelago) Step() (run.Metrics, error) {
+func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	v, err := a.Numbers()
 	if err != nil {
 		return run.Metrics{}, err
@@ -201,7 +202,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// Reached implements run.GoalReacher. Metrics do not say on which island members failed, so after a generation with
+// Reached is that of run.Capabilities. Metrics do not say on which island members failed, so after a generation with
 // some the run goes on.
 func (a *Archipelago) Reached(metric func(name string) float64) bool {
 	return metric("failed") == 0 && metric("best_mean") >= a.target
@@ -216,7 +217,7 @@ func (a *Archipelago) allFailed() error {
 	if err != nil {
 		return err
 	}
-	return generation.NewAllFailed(a.backend, a.last, "member 0 of island 0", &a.config, s)
+	return generation.NewAllFailed(a.backend, a.last, "member 0 of island 0", a.config.Job().Play, s)
 }
 
 // maxCurves is the largest number of islands with a metric of their mean.
@@ -248,6 +249,13 @@ func (a *Archipelago) Restore(s run.Snapshot) error {
 
 // Profile returns what was compiled.
 func (a *Archipelago) Profile() run.Profile { return a.profile }
+
+// Describe says what the run can do.
+func (a *Archipelago) Describe() *run.Capabilities {
+	can := a.Loop.Describe()
+	can.Members, can.Ending, can.Files, can.Reached = a, a.Ending, a.Files, a.Reached
+	return can
+}
 
 // Candidates returns the centre of the island with the highest mean in the last generation, and the best member of the
 // whole run.

@@ -19,7 +19,7 @@ func TestTilesOfIslandsAreCounted(t *testing.T) {
 		c.Policy = policy
 		a := archipelago(t, xlatest.Open(t, 2), c)
 		for g := range 2 {
-			_, err := a.Step()
+			_, err := a.Step(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 2*2, a.Counter().Begun(), "%s: two tiles of islands, of two tiles each: "+
 				"generation %d", name, g+1)

@@ -50,7 +50,7 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 		c.Env, c.Policy, c.Steps, c.Target = env, "linear", 3, DefaultIslands().Target
 		a, err := NewArchipelago(&xlabridge.Reference{}, c)
 		require.NoError(t, err)
-		m, err := a.Step()
+		m, err := a.Step(t.Context())
 		require.NoError(t, err)
 		require.False(t, m.Done)
 		require.Positive(t, of(t, m, "failed_members"))

@@ -2,6 +2,7 @@
 package islands
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,16 +49,10 @@ func init() {
 type Islands struct {
 	generation.Search // of each island
 	generation.MigrationSettings
-	Islands  int      `set:"islands" min:"2" max:"1024"`
-	_        struct{} `help:"populations that evolve side by side, each of --pop members"`
-	Topology string   `set:"topology" oneof:"ring,torus,random"`
-	_        struct{} `help:"from where members come to an island: from the island before it (ring), from its"`
-	_        struct{} `help:"neighbours on a grid that is closed at its ends (torus), or each from any other island,"`
-	_        struct{} `help:"drawn anew (random)"`
+	Islands  int    `set:"islands" min:"2" max:"1024" help:"populations that evolve side by side, each of --pop members"`
+	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbours on a grid that is closed at its ends (torus), or each from any other island, drawn anew (random)"`
 	// Explore is the number of generations between calls of explore.
-	Explore int      `set:"explore-every" advanced:"" min:"0" max:"1073741823"`
-	_       struct{} `help:"generations after which the worst fifth of the islands go on with the searches of the best"`
-	_       struct{} `help:"fifth, and with their hyper-parameters changed (population-based training); 0: never"`
+	Explore int `set:"explore-every" advanced:"" min:"0" max:"1073741823" help:"generations after which the worst fifth of the islands go on with the searches of the best fifth, and with their hyper-parameters changed (population-based training); 0: never"`
 }
 
 // Values of Islands.Topology.
@@ -243,7 +238,9 @@ func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 
 // Start chooses the plan, traces one generation of all islands, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchipelago(b, *c) }
+func (c *Islands) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+	return NewArchipelago(b, *c)
+}
 
 // MemberCount returns the number of members on all islands.
 func (c *Islands) MemberCount(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }

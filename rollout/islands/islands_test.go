@@ -43,7 +43,7 @@ func advance(t *testing.T, r run.Run, generations int) ([]run.Metrics, run.Snaps
 	t.Helper()
 	var all []run.Metrics
 	for range generations {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		all = append(all, m)
 	}

@@ -21,16 +21,12 @@ func init() {
 
 // BlockMLPSettings are the settings of the policy "blockmlp".
 type BlockMLPSettings struct {
-	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
-	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
-	_      struct{} `help:"sizes of the hidden layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Between
-	Block    int      `set:"block" min:"1" max:"1024" help:"rows and columns of a block"`
-	Density  float64  `set:"density" above:"0" max:"1" help:"share of the blocks between two hidden layers that exist"`
-	MaskSeed int64    `set:"mask-seed" help:"seed of the shared masks"`
-	Masks    string   `set:"masks" oneof:"shared,own"`
-	_        struct{} `help:"which blocks exist: the same for all members (shared), or drawn with"`
-	_        struct{} `help:"each member's parameters (own, for strategies whose genomes are trees)"`
+	Block    int     `set:"block" min:"1" max:"1024" help:"rows and columns of a block"`
+	Density  float64 `set:"density" above:"0" max:"1" help:"share of the blocks between two hidden layers that exist"`
+	MaskSeed int64   `set:"mask-seed" help:"seed of the shared masks"`
+	Masks    string  `set:"masks" oneof:"shared,own" help:"which blocks exist: the same for all members (shared), or drawn with each member's parameters (own, for strategies whose genomes are trees)"`
 }
 
 // Values of BlockMLPSettings.Masks.

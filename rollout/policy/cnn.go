@@ -19,17 +19,11 @@ func init() {
 
 // CNNSettings are the settings of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
 type CNNSettings struct {
-	Channels []int    `set:"channels" args:"" min:"1" max:"4096"`
-	_        struct{} `wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas"`
-	_        struct{} `help:"output channels of each convolution"`
-	Kernel   int      `set:"kernel" min:"1" max:"64" help:"height and width of the kernels"`
-	Stride   int      `set:"stride" min:"1" max:"64" help:"stride of the convolutions, both ways"`
-	Padding  string   `set:"padding" oneof:"valid,same"`
-	_        struct{} `help:"zeros around the input of a convolution: none (valid),"`
-	_        struct{} `help:"or as many as keep its size at stride 1 (same)"`
-	Hidden   []int    `set:"hidden" min:"1" max:"16777216"`
-	_        struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
-	_        struct{} `help:"sizes of the hidden layers"`
+	Channels []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"output channels of each convolution"`
+	Kernel   int    `set:"kernel" min:"1" max:"64" help:"height and width of the kernels"`
+	Stride   int    `set:"stride" min:"1" max:"64" help:"stride of the convolutions, both ways"`
+	Padding  string `set:"padding" oneof:"valid,same" help:"zeros around the input of a convolution: none (valid), or as many as keep its size at stride 1 (same)"`
+	Hidden   []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Between
 }
 

@@ -22,28 +22,17 @@ func init() {
 // GenomeSettings are the settings of the policy "genome".
 type GenomeSettings struct {
 	GenomeRoom
-	Initial      string   `set:"initial" oneof:"full,none"`
-	_            struct{} `help:"connections of the first genomes: full, every input with every output; or none"`
-	Recurrent    bool     `set:"recurrent" help:"whether connections may form cycles; a step then has the values of"`
-	_            struct{} `help:"the step before"`
-	Activations  string   `set:"activations"`
-	_            struct{} `wants:"names between commas, as help policies lists them"`
-	_            struct{} `help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss,"`
-	_            struct{} `help:"abs, square, clamped, hat"`
-	Output       string   `set:"final-activation"`
-	_            struct{} `oneof:"tanh,sigmoid,steep,relu,identity,sin,cos,gauss,abs,square,clamped,hat"`
-	_            struct{} `help:"function of the outputs"`
-	Aggregations string   `set:"aggregations"`
-	_            struct{} `wants:"names between commas: sum, product, max, min, maxabs, mean"`
-	_            struct{} `help:"how nodes join their connections: sum, product, max, min, maxabs, mean"`
+	Initial      string `set:"initial" oneof:"full,none" help:"connections of the first genomes: full, every input with every output; or none"`
+	Recurrent    bool   `set:"recurrent" help:"whether connections may form cycles; a step then has the values of the step before"`
+	Activations  string `set:"activations" wants:"names between commas, as help policies lists them" help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss, abs, square, clamped, hat"`
+	Output       string `set:"final-activation" oneof:"tanh,sigmoid,steep,relu,identity,sin,cos,gauss,abs,square,clamped,hat" help:"function of the outputs"`
+	Aggregations string `set:"aggregations" wants:"names between commas: sum, product, max, min, maxabs, mean" help:"how nodes join their connections: sum, product, max, min, maxabs, mean"`
 }
 
 // GenomeRoom are the settings of the sizes of a genome.
 type GenomeRoom struct {
-	Nodes       int      `set:"nodes" min:"2" max:"16384" zero:"16 more than its inputs and outputs"`
-	_           struct{} `help:"room for the genome's nodes; 0: 16 more than its inputs and outputs"`
-	Connections int      `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones"`
-	_           struct{} `help:"room for the genome's connections; 0: 48 more than the first ones"`
+	Nodes       int `set:"nodes" min:"2" max:"16384" zero:"16 more than its inputs and outputs" help:"room for the genome's nodes; 0: 16 more than its inputs and outputs"`
+	Connections int `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones" help:"room for the genome's connections; 0: 48 more than the first ones"`
 }
 
 // MakesGenomes implements GenomeMaker.

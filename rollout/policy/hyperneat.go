@@ -25,8 +25,7 @@ type HyperNEATSettings struct {
 
 // HyperNEATNumbers say how the network's weights follow from the outputs of the genome.
 type HyperNEATNumbers struct {
-	Threshold settings.Number `set:"threshold" min:"0" max:"0.99"`
-	_         struct{}        `help:"output of the genome up to which there is no connection"`
+	Threshold settings.Number `set:"threshold" min:"0" max:"0.99" help:"output of the genome up to which there is no connection"`
 	Largest   settings.Number `set:"largest-weight" above:"0" help:"weight for an output of 1"`
 }
 
@@ -37,9 +36,7 @@ func defaultHyperNEATNumbers() HyperNEATNumbers {
 // CPPN are the settings of the genome, a compositional pattern-producing network.
 type CPPN struct {
 	GenomeRoom
-	Activations string   `set:"activations"`
-	_           struct{} `wants:"names between commas, as help policies lists them"`
-	_           struct{} `help:"functions of the genome's hidden nodes, as those of the policy genome"`
+	Activations string `set:"activations" wants:"names between commas, as help policies lists them" help:"functions of the genome's hidden nodes, as those of the policy genome"`
 }
 
 func defaultCPPN() CPPN { return CPPN{Activations: "sigmoid,gauss,sin,tanh,abs,identity"} }

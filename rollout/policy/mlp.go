@@ -19,15 +19,12 @@ func init() {
 
 // Between is the setting of all policies with layers: an nn.Activation.
 type Between struct {
-	Activation string   `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign"`
-	_          struct{} `help:"function between the layers"`
+	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
 }
 
 // MLPSettings are the settings of the policy "mlp".
 type MLPSettings struct {
-	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
-	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
-	_      struct{} `help:"sizes of the hidden layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Between
 }
 

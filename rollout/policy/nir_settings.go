@@ -21,42 +21,20 @@ const auto = "auto"
 // NIRSettings are the settings of the policy "nir". Zero and auto mean what the metadata of the file's Input says, if
 // xlarun export wrote it, else the default of the policy spiking.
 type NIRSettings struct {
-	File      string   `set:"file" args:"" wants:"a file of a NIR graph, as in nir:network.nir"`
-	_         struct{} `help:"file of the network: its layers, and the numbers that the search starts from"`
-	Layers    string   `set:"layers" wants:"layers such as linear:4:16,lif:16,affine:16:2"`
-	_         struct{} `help:"layers of a network whose numbers come from elsewhere: with them no file is read."`
-	_         struct{} `help:"Saved members have this setting"`
-	SHA256    string   `set:"sha256" help:"digest of the file, which a run writes into its config: another file is"`
-	_         struct{} `help:"refused. With it the file is read although there are layers"`
-	Input     string   `set:"input" oneof:"auto,spikes,observation"`
-	_         struct{} `help:"what the network gets in each substep: the spikes of the encoder (spikes),"`
-	_         struct{} `help:"or the elements of the observation times gain (observation)"`
-	Encoder   string   `set:"encoder" oneof:"auto,current,rate,regular,latency,delta,population"`
-	_         struct{} `help:"how observations become spikes, as in spiking"`
-	_         struct{} `needs:"input=!observation"`
-	Decoder   string   `set:"decoder" oneof:"auto,last,mean"`
-	_         struct{} `help:"what the outputs are: the network's outputs after the last substep (last),"`
-	_         struct{} `help:"or their mean over the substeps (mean). auto: last after an LI, else mean"`
-	Substeps  int      `set:"substeps" min:"0" max:"4096" zero:"the file's"`
-	_         struct{} `help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
-	DT        float64  `set:"dt" min:"0" zero:"the file's"`
-	_         struct{} `help:"ms of the network's time per substep; 0: as the file says, or 1"`
-	Rate      float64  `set:"rate" min:"0" zero:"the file's"`
-	_         struct{} `help:"spikes per second of an input that is 1; 0: as the file says, or 500"`
-	_         struct{} `needs:"input=!observation&encoder=auto|current|rate|regular|population"`
-	Gain      float64  `set:"gain" min:"0" zero:"the file's" help:"factor of observations; 0: as the file says, or 1"`
-	Fields    int      `set:"fields" min:"0" max:"4096" zero:"the file's"`
-	_         struct{} `help:"units per input of the encoder population; 0: as the file says, or 5"`
-	_         struct{} `needs:"input=!observation&encoder=auto|population"`
-	Change    float64  `set:"change" min:"0" zero:"the file's"`
-	_         struct{} `help:"change of an input that makes the encoder delta send a spike;"`
-	_         struct{} `help:"0: as the file says, or 0.05"`
-	_         struct{} `needs:"input=!observation&encoder=auto|delta"`
-	Rule      string   `set:"rule" oneof:"exact,euler,spyx"`
-	_         struct{} `help:"how time constants become decays: exp(-dt/tau) (exact), 1 - dt/tau (euler),"`
-	_         struct{} `help:"or as in files of Spyx, with the dt that they were written with (spyx)"`
-	Surrogate string   `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through"`
-	_         struct{} `help:"what replaces the derivative of a spike in gradients"`
+	File      string  `set:"file" args:"" wants:"a file of a NIR graph, as in nir:network.nir" help:"file of the network: its layers, and the numbers that the search starts from"`
+	Layers    string  `set:"layers" wants:"layers such as linear:4:16,lif:16,affine:16:2" help:"layers of a network whose numbers come from elsewhere: with them no file is read. Saved members have this setting"`
+	SHA256    string  `set:"sha256" help:"digest of the file, which a run writes into its config: another file is refused. With it the file is read although there are layers"`
+	Input     string  `set:"input" oneof:"auto,spikes,observation" help:"what the network gets in each substep: the spikes of the encoder (spikes), or the elements of the observation times gain (observation)"`
+	Encoder   string  `set:"encoder" oneof:"auto,current,rate,regular,latency,delta,population" needs:"input=!observation" help:"how observations become spikes, as in spiking"`
+	Decoder   string  `set:"decoder" oneof:"auto,last,mean" help:"what the outputs are: the network's outputs after the last substep (last), or their mean over the substeps (mean). auto: last after an LI, else mean"`
+	Substeps  int     `set:"substeps" min:"0" max:"4096" zero:"the file's" help:"substeps of dt ms per step of the environment; 0: as the file says, or 8"`
+	DT        float64 `set:"dt" min:"0" zero:"the file's" help:"ms of the network's time per substep; 0: as the file says, or 1"`
+	Rate      float64 `set:"rate" min:"0" zero:"the file's" needs:"input=!observation&encoder=auto|current|rate|regular|population" help:"spikes per second of an input that is 1; 0: as the file says, or 500"`
+	Gain      float64 `set:"gain" min:"0" zero:"the file's" help:"factor of observations; 0: as the file says, or 1"`
+	Fields    int     `set:"fields" min:"0" max:"4096" zero:"the file's" needs:"input=!observation&encoder=auto|population" help:"units per input of the encoder population; 0: as the file says, or 5"`
+	Change    float64 `set:"change" min:"0" zero:"the file's" needs:"input=!observation&encoder=auto|delta" help:"change of an input that makes the encoder delta send a spike; 0: as the file says, or 0.05"`
+	Rule      string  `set:"rule" oneof:"exact,euler,spyx" help:"how time constants become decays: exp(-dt/tau) (exact), 1 - dt/tau (euler), or as in files of Spyx, with the dt that they were written with (spyx)"`
+	Surrogate string  `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through" help:"what replaces the derivative of a spike in gradients"`
 	// anyOutputs says that the network is made with another number of outputs than the file's.
 	anyOutputs bool
 }

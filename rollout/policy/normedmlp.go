@@ -17,9 +17,7 @@ func init() {
 
 // NormedMLPSettings are the settings of the policy "normedmlp".
 type NormedMLPSettings struct {
-	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
-	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
-	_      struct{} `help:"sizes of the hidden layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Between
 }
 

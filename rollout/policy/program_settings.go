@@ -17,16 +17,10 @@ func init() {
 
 // ProgramSettings are the settings of the policy "program".
 type ProgramSettings struct {
-	File   string   `set:"file" args:"" wants:"a file of StableHLO, as in program:net.mlir"`
-	_      struct{} `help:"file of StableHLO that jax.export wrote: a function of parameters and an observation"`
-	Params string   `set:"params" wants:"a safetensors file"`
-	_      struct{} `help:"safetensors file of the parameters, which are the numbers that the search starts from"`
-	_      struct{} `help:"(default the file with the program's name and the ending .safetensors)"`
-	Module string   `set:"module"`
-	_      struct{} `help:"the program itself, packed: with it no file is read. Configs of runs and saved members"`
-	_      struct{} `help:"have it"`
-	SHA256 string   `set:"sha256" help:"digest of the parameter file, which a run writes into its config: another file"`
-	_      struct{} `help:"is refused. With it the file is read although there is a module"`
+	File   string `set:"file" args:"" wants:"a file of StableHLO, as in program:net.mlir" help:"file of StableHLO that jax.export wrote: a function of parameters and an observation"`
+	Params string `set:"params" wants:"a safetensors file" help:"safetensors file of the parameters, which are the numbers that the search starts from (default the file with the program's name and the ending .safetensors)"`
+	Module string `set:"module" help:"the program itself, packed: with it no file is read. Configs of runs and saved members have it"`
+	SHA256 string `set:"sha256" help:"digest of the parameter file, which a run writes into its config: another file is refused. With it the file is read although there is a module"`
 }
 
 // Make reads the files and makes a Program.

@@ -20,27 +20,14 @@ func init() {
 
 // SpikingSettings are the settings of the policy "spiking". spiking.Settings are the settings of its neurons.
 type SpikingSettings struct {
-	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
-	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
-	_      struct{} `help:"sizes of the layers of neurons"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the layers of neurons"`
 	spiking.Settings
 	Encoding
-	Decoder         string   `set:"decoder" oneof:"membrane,rate,first-spike,population-vector"`
-	_               struct{} `help:"what the outputs read of the last layer's spikes: leaky"`
-	_               struct{} `help:"integrators (membrane), or per step the mean rates (rate),"`
-	_               struct{} `help:"the times of the first spikes (first-spike), or the mean"`
-	_               struct{} `help:"of the neurons' preferred vectors (population-vector)"`
-	Plasticity      string   `set:"plasticity" oneof:"none,stdp,rewarded"`
-	_               struct{} `help:"how the weights between layers change within an"`
-	_               struct{} `help:"episode: not at all (none), by the timing of spikes"`
-	_               struct{} `help:"(stdp), or by timing and the step's reward (rewarded)"`
-	PlasticityRate  float64  `set:"plasticity-rate" above:"0" needs:"plasticity=!none"`
-	_               struct{} `help:"change of a weight by a pair of spikes, in genes, or its eligibility"`
-	_               struct{} `help:"for it; a pair in reverse order takes off 1.05 times as much"`
-	PlasticityTau   float64  `set:"plasticity-tau" above:"0" needs:"plasticity=rewarded"`
-	_               struct{} `help:"ms for which a pair of spikes is eligible for a reward"`
-	PlasticityBound float64  `set:"plasticity-bound" above:"0" help:"largest change of a weight, in genes"`
-	_               struct{} `needs:"plasticity=!none"`
+	Decoder         string  `set:"decoder" oneof:"membrane,rate,first-spike,population-vector" help:"what the outputs read of the last layer's spikes: leaky integrators (membrane), or per step the mean rates (rate), the times of the first spikes (first-spike), or the mean of the neurons' preferred vectors (population-vector)"`
+	Plasticity      string  `set:"plasticity" oneof:"none,stdp,rewarded" help:"how the weights between layers change within an episode: not at all (none), by the timing of spikes (stdp), or by timing and the step's reward (rewarded)"`
+	PlasticityRate  float64 `set:"plasticity-rate" above:"0" needs:"plasticity=!none" help:"change of a weight by a pair of spikes, in genes, or its eligibility for it; a pair in reverse order takes off 1.05 times as much"`
+	PlasticityTau   float64 `set:"plasticity-tau" above:"0" needs:"plasticity=rewarded" help:"ms for which a pair of spikes is eligible for a reward"`
+	PlasticityBound float64 `set:"plasticity-bound" above:"0" needs:"plasticity=!none" help:"largest change of a weight, in genes"`
 }
 
 // Make makes a Spiking.

@@ -70,22 +70,12 @@ func (in spikingInputs) split(x *graph.Array) *graph.Array {
 
 // Encoding holds the settings of how observations become spikes.
 type Encoding struct {
-	Substeps int             `set:"substeps" min:"1" max:"4096"`
-	_        struct{}        `help:"substeps of dt ms per step of the environment"`
-	Encoder  string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population"`
-	_        struct{}        `help:"how observations become spikes: as the mean current of rate"`
-	_        struct{}        `help:"(current), random spike trains (rate), regular trains (regular),"`
-	_        struct{}        `help:"one spike, earlier for larger values (latency), spikes on a"`
-	_        struct{}        `help:"change (delta), random trains of several units (population)"`
-	Rate     settings.Number `set:"rate" above:"0" needs:"encoder=current|rate|regular|population"`
-	_        struct{}        `help:"spikes per second of an input that is 1; at most one per substep"`
-	Gain     settings.Number `set:"gain" above:"0"`
-	_        struct{}        `help:"factor of observations, scaled to -1..1 by"`
-	_        struct{}        `help:"their bounds, before they become spikes"`
-	Fields   int             `set:"fields" min:"2" max:"4096" help:"units per input of the encoder population"`
-	_        struct{}        `needs:"encoder=population"`
-	Change   float64         `set:"change" above:"0" needs:"encoder=delta"`
-	_        struct{}        `help:"change of an input that makes the encoder delta send a spike"`
+	Substeps int             `set:"substeps" min:"1" max:"4096" help:"substeps of dt ms per step of the environment"`
+	Encoder  string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population" help:"how observations become spikes: as the mean current of rate (current), random spike trains (rate), regular trains (regular), one spike, earlier for larger values (latency), spikes on a change (delta), random trains of several units (population)"`
+	Rate     settings.Number `set:"rate" above:"0" needs:"encoder=current|rate|regular|population" help:"spikes per second of an input that is 1; at most one per substep"`
+	Gain     settings.Number `set:"gain" above:"0" help:"factor of observations, scaled to -1..1 by their bounds, before they become spikes"`
+	Fields   int             `set:"fields" min:"2" max:"4096" needs:"encoder=population" help:"units per input of the encoder population"`
+	Change   float64         `set:"change" above:"0" needs:"encoder=delta" help:"change of an input that makes the encoder delta send a spike"`
 }
 
 func defaultEncoding() Encoding {

@@ -15,11 +15,9 @@ func init() {
 
 // TransformerSettings are the settings of the policy "transformer".
 type TransformerSettings struct {
-	Size   []int    `set:"size" args:"" min:"1" max:"16777216"`
-	_      struct{} `wants:"the width and the number of blocks, whole numbers from 1 to 16777216 between commas"`
-	_      struct{} `help:"width and number of blocks"`
-	Heads  int      `set:"heads" min:"1" max:"16777216" help:"heads of each block, which divide the width"`
-	Memory int      `set:"memory" min:"1" max:"16777216" help:"steps that an attention sees, the present one included"`
+	Size   []int `set:"size" args:"" min:"1" max:"16777216" wants:"the width and the number of blocks, whole numbers from 1 to 16777216 between commas" help:"width and number of blocks"`
+	Heads  int   `set:"heads" min:"1" max:"16777216" help:"heads of each block, which divide the width"`
+	Memory int   `set:"memory" min:"1" max:"16777216" help:"steps that an attention sees, the present one included"`
 }
 
 // Make makes the policy.

@@ -13,8 +13,7 @@ func init() {
 
 // VectorSettings are the settings of the policy "vector".
 type VectorSettings struct {
-	Between []float64 `set:"between" args:"" wants:"the least and the greatest first parameter, LOW,HIGH"`
-	_       struct{}  `help:"least and greatest first parameter: they are drawn uniformly"`
+	Between []float64 `set:"between" args:"" wants:"the least and the greatest first parameter, LOW,HIGH" help:"least and greatest first parameter: they are drawn uniformly"`
 }
 
 // Make makes a Vector.

@@ -6,24 +6,19 @@ import (
 	"xlarun/rollout/run"
 )
 
-var (
-	_ run.Player      = (*Config)(nil)
-	_ run.Player      = (*PQN)(nil)
-	_ run.Members     = (*Training)(nil)
-	_ run.Results     = (*Training)(nil)
-	_ run.GoalReacher = (*Training)(nil)
-)
-
-// About describes the experiment.
-func (c *Config) About() run.About {
-	return run.About{Setup: c.setup(), Purpose: c.Purpose(), Programs: c.Programs(), Measures: c.Measures,
-		Check: c.Check, Size: "envs"}
+// Job says what is run.
+func (c *Config) Job() *run.Job {
+	return &run.Job{Title: c.Env, Last: c.Last(), Board: c.Board, Start: c.Start, Setup: c.setup(),
+		Purpose: c.Purpose(), Programs: c.Programs(), Measures: c.Measures, Suggested: c.Suggested, Check: c.Check,
+		Size: "envs", Play: &run.Play{Rollout: c.Rollout, Judged: c.Judge, Goal: c.Goal}}
 }
 
-// About describes the experiment.
-func (q *PQN) About() run.About {
+// Job says what is run.
+func (q *PQN) Job() *run.Job {
 	c := q.config()
-	return run.About{Setup: c.setup(), Purpose: q.Purpose(), Measures: q.Measures, Check: q.Check, Size: "envs"}
+	return &run.Job{Title: q.Env, Last: q.Last(), Board: q.Board, Start: q.Start, Setup: c.setup(),
+		Purpose: q.Purpose(), Measures: q.Measures, Check: q.Check, Size: "envs",
+		Play: &run.Play{Rollout: q.Rollout, Judged: q.Judge, Goal: q.Goal}}
 }
 
 // setup says in a line what is run.

@@ -15,13 +15,10 @@ type Amounts struct {
 	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"optimiser steps of an epoch"`
 
 	// Shuffle is the rows that an epoch shuffles: single steps, or blocks of one step of all environments.
-	Shuffle    string   `set:"shuffle" advanced:"" oneof:"permutation,blocks"`
-	_          struct{} `help:"shuffle single steps, or blocks of them"`
-	Accumulate int      `set:"accumulate" advanced:"" min:"1" max:"1048576"`
-	_          struct{} `help:"parts of a minibatch's gradient, to save memory"`
+	Shuffle    string `set:"shuffle" advanced:"" oneof:"permutation,blocks" help:"shuffle single steps, or blocks of them"`
+	Accumulate int    `set:"accumulate" advanced:"" min:"1" max:"1048576" help:"parts of a minibatch's gradient, to save memory"`
 	// Precision is the dtype of networks. Parameters, losses and probabilities stay f32.
-	Precision string   `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto"`
-	_         struct{} `help:"of networks; auto: bf16 where it is faster, and config.toml then has what was chosen"`
+	Precision string `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto" help:"of networks; auto: bf16 where it is faster, and config.toml then has what was chosen"`
 }
 
 // Rates are the rates of learning and of discounting.
@@ -30,16 +27,13 @@ type Rates struct {
 	Anneal       bool            `set:"anneal" advanced:"" help:"let the learning rate fall to 0 over the run"`
 	Gamma        settings.Number `set:"gamma" each:"" min:"0" max:"1" help:"discount of a step"`
 	Lambda       settings.Number `set:"lambda" each:"" min:"0" max:"1" help:"weight of longer returns (GAE, Q(lambda))"`
-	MaxGradNorm  settings.Number `set:"max-grad-norm" advanced:"" each:"" above:"0"`
-	_            struct{}        `help:"norm that a gradient is cut to"`
+	MaxGradNorm  settings.Number `set:"max-grad-norm" advanced:"" each:"" above:"0" help:"norm that a gradient is cut to"`
 }
 
 // Normalizing are the settings of normalisation by statistics of the run.
 type Normalizing struct {
-	NormalizeObservations bool     `set:"normalize-observations"`
-	_                     struct{} `help:"normalise observations by those of earlier updates"`
-	NormalizeRewards      bool     `set:"normalize-rewards" advanced:""`
-	_                     struct{} `help:"divide rewards by the deviation of discounted sums"`
+	NormalizeObservations bool `set:"normalize-observations" help:"normalise observations by those of earlier updates"`
+	NormalizeRewards      bool `set:"normalize-rewards" advanced:"" help:"divide rewards by the deviation of discounted sums"`
 }
 
 // Crowd is the number of agents.
@@ -48,8 +42,7 @@ type Crowd struct {
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time"`
 	// Tile is the number of agents that a device trains together; 0: see agentTiles. Results depend on it in the last
 	// digits. They do not depend on Devices.
-	Tile int      `set:"tile" advanced:"" min:"1" max:"65536" zero:"chosen"`
-	_    struct{} `help:"agents that a device trains together; 0 to choose"`
+	Tile int `set:"tile" advanced:"" min:"1" max:"65536" zero:"chosen" help:"agents that a device trains together; 0 to choose"`
 }
 
 // Last returns the number of updates.

@@ -45,7 +45,7 @@ func TestAuxiliaryLoss(t *testing.T) {
 		x, err := New(&xlabridge.Reference{}, c)
 		require.NoError(t, err)
 		for range 4 {
-			m, err := x.Step()
+			m, err := x.Step(t.Context())
 			require.NoError(t, err)
 			all = append(all, m)
 		}

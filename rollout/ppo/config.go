@@ -43,13 +43,10 @@ func init() {
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	run.Scene
-	Shared bool     `set:"shared" advanced:""`
-	_      struct{} `help:"one network for actor and critic, with the values as further outputs"`
-	Critic string   `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64"`
-	_      struct{} `help:"network of the critic, as in --policy, by default the one of the policy"`
-	Init   string   `set:"init" advanced:"" oneof:"orthogonal,policy"`
-	_      struct{} `help:"first weights: orthogonal, or as the policy draws them"`
-	Value  string   `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
+	Shared bool   `set:"shared" advanced:"" help:"one network for actor and critic, with the values as further outputs"`
+	Critic string `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64" help:"network of the critic, as in --policy, by default the one of the policy"`
+	Init   string `set:"init" advanced:"" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
+	Value  string `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
 	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
 	Amounts
@@ -60,8 +57,7 @@ type Config struct {
 	ValueWeight settings.Number `set:"value-weight" advanced:"" each:"" min:"0" help:"weight of the value's loss"`
 	Entropy     settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
 	// TargetKL ends the update after an epoch with a larger mean divergence from the policy of the rollout.
-	TargetKL settings.Number `set:"target-kl" advanced:"" min:"0"`
-	_        struct{}        `help:"divergence of an epoch that ends the update; 0: none does"`
+	TargetKL settings.Number `set:"target-kl" advanced:"" min:"0" help:"divergence of an epoch that ends the update; 0: none does"`
 
 	NormalizeAdvantages bool `set:"normalize-advantages" advanced:"" help:"normalise the advantages of a minibatch"`
 	Normalizing

@@ -21,7 +21,7 @@ func TestCriticFile(t *testing.T) {
 		config.Steps, config.Target = 1024, "0"
 		training, err := New(&xlabridge.Reference{}, config)
 		require.NoError(t, err)
-		_, err = training.Step()
+		_, err = training.Step(t.Context())
 		require.NoError(t, err)
 		file, ok, err := training.criticFile()
 		require.NoError(t, err)

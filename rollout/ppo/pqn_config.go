@@ -1,6 +1,8 @@
 package ppo
 
 import (
+	"context"
+
 	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
@@ -89,7 +91,7 @@ func (q *PQN) Check(plan.Machine) error {
 
 // Start checks the settings, traces an update, compiles it for b (through the cache) and puts the first state on the
 // device.
-func (q *PQN) Start(b xlabridge.Backend) (run.Run, error) { return NewPQN(b, *q) }
+func (q *PQN) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) { return NewPQN(b, *q) }
 
 // NewPQN is Start with a Training as its result.
 func NewPQN(b xlabridge.Backend, q PQN) (*Training, error) {

@@ -57,7 +57,7 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 		}
 		require.NoError(t, training.Restore(at))
 		for range 2 {
-			_, err = training.Step()
+			_, err = training.Step(t.Context())
 			require.NoError(t, err)
 		}
 		at, err = training.Snapshot()

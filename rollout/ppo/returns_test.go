@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -70,5 +69,3 @@ func TestTableOfReturns(t *testing.T) {
 	require.Equal(t, "30 more configurations are in agents.json", lines[len(lines)-1])
 	require.True(t, strings.HasPrefix(lines[len(lines)-2], "all"))
 }
-
-var _ run.Results = (*Training)(nil)

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +32,7 @@ type Training struct {
 }
 
 // Start checks the settings, traces and compiles an update (through the cache) and puts the first state on the device.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
@@ -91,7 +92,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 }
 
 // Step is one update of all agents.
-func (t *Training) Step() (run.Metrics, error) {
+func (t *Training) Step(context.Context) (run.Metrics, error) {
 	v, err := t.Numbers()
 	if err != nil {
 		return run.Metrics{}, err
@@ -134,7 +135,7 @@ func (t *Training) reaches(metric func(name string) float64, weights []float64) 
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes
 }
 
-// Reached implements run.GoalReacher. The weights of the recent episodes are not metrics: the state has them.
+// Reached is that of run.Capabilities. The weights of the recent episodes are not metrics: the state has them.
 func (t *Training) Reached(metric func(name string) float64) bool {
 	state, err := t.State()
 	if err != nil {
@@ -262,6 +263,14 @@ func (t *Training) endless(updates int64) string {
 	}
 	return fmt.Sprintf("no episode has ended in the %d steps of each environment, although %s has a limit of %d: its "+
 		"Step has to return truncated there", played, t.config.Env, r.Steps)
+}
+
+// Describe says what the run can do.
+func (t *Training) Describe() *run.Capabilities {
+	can := t.Loop.Describe()
+	can.Members, can.Ending, can.Table, can.Files = t, t.Ending, t.Table, t.Files
+	can.Reached, can.Cost, can.Phases = t.Reached, t.Cost, t.Phases
+	return can
 }
 
 // Profile returns what was compiled.

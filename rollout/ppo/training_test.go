@@ -29,7 +29,7 @@ func start(t *testing.T, b xlabridge.Backend, c Config) *Training {
 func steps(t *testing.T, r run.Run, n int) (all []run.Metrics) {
 	t.Helper()
 	for range n {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		all = append(all, m)
 	}

@@ -2,33 +2,38 @@ package qd
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	"xlarun/internal/quantity"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
-var (
-	_ run.Player     = (*Config)(nil)
-	_ run.Suggesting = (*Config)(nil)
-	_ run.Members    = (*Run)(nil)
-	_ run.Results    = (*Run)(nil)
+// once returns a copy whose program is made once, so that the start of a run does not repeat the check before. Nobody
+// changes its settings.
+func (c *Config) once() *Config {
+	own := *c
+	own.Parted, own.EnvParam, own.Reference = maps.Clone(c.Parted), maps.Clone(c.EnvParam), slices.Clone(c.Reference)
+	own.made = sync.OnceValues(own.makeProgram)
+	return &own
+}
 
-	_ run.Reevaluating = (*Run)(nil)
-	_ run.Mapper       = (*Run)(nil)
-	_ run.GoalReacher  = (*Run)(nil)
-)
-
-// About describes the experiment.
-func (c *Config) About() run.About {
-	return run.About{
+// Job says what is run. It has a copy of the settings, whose program is made once.
+func (c *Config) Job() *run.Job {
+	c = c.once()
+	job := c.Plays(run.Job{
+		Last: int64(c.Generations), Board: c.Board, Start: c.Start,
 		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %s, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
 			quantity.Count(c.Steps, "step", "steps"), c.Seed),
 		Purpose:  "qd " + settings.Words(c, c.unused()...),
 		Measures: c.measures,
 		Check:    c.Check,
 		Size:     "batch",
-	}
+	}, c.Rollout)
+	job.Suggested = c.Suggested
+	return job
 }
 
 // unused returns the names of settings that choose a part for which the run has no use.

@@ -12,11 +12,8 @@ import (
 // accepted in a cell, its threshold t becomes (1-Rate)ᵏ·t + (1 - (1-Rate)ᵏ)·m, as in pyribs 0.12. Unlike there, the
 // archive always keeps the best member of a cell: there is no second archive of results.
 type Annealing struct {
-	Rate settings.Number `set:"learning-rate" min:"0" max:"1"`
-	_    struct{}        `help:"how far the threshold of a cell moves to the fitness of accepted members (CMA-MAE); 1:"`
-	_    struct{}        `help:"the threshold is the elite's fitness (MAP-Elites)"`
-	Min  settings.Number `set:"threshold-min" needs:"learning-rate=!1"`
-	_    struct{}        `help:"threshold of empty cells, with a learning rate below 1"`
+	Rate settings.Number `set:"learning-rate" min:"0" max:"1" help:"how far the threshold of a cell moves to the fitness of accepted members (CMA-MAE); 1: the threshold is the elite's fitness (MAP-Elites)"`
+	Min  settings.Number `set:"threshold-min" needs:"learning-rate=!1" help:"threshold of empty cells, with a learning rate below 1"`
 }
 
 // first returns the threshold of an empty cell, f32[].

@@ -4,6 +4,7 @@
 package qd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -57,18 +58,15 @@ type Config struct {
 	run.Playing
 	run.Common
 	run.Budget
-	Batch       int      `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
-	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_           struct{} `help:"generations at most"`
-	Archive     string   `set:"archive" help:"cells of descriptors, or another way to keep members"`
-	Emitter     string   `set:"emitter" help:"what makes new members from the archive"`
-	_           struct{} `help:"(sbx where --archive nsga2 has bounds)"`
-	Descriptor  string   `set:"descriptor" help:"what describes the behaviour of a member"`
-	Strategy    string   `set:"strategy"`
-	_           struct{} `help:"what an emitter such as searches searches with"`
+	Batch       int    `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
+	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	Archive     string `set:"archive" help:"cells of descriptors, or another way to keep members"`
+	Emitter     string `set:"emitter" help:"what makes new members from the archive (sbx where --archive nsga2 has bounds)"`
+	Descriptor  string `set:"descriptor" help:"what describes the behaviour of a member"`
+	Strategy    string `set:"strategy" help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
-	cache *programCache
+	made func() (*Program, error) // the program of these settings, made once; nil: made in each call
 }
 
 // Scoring are the settings of what counts in an archive.
@@ -83,16 +81,13 @@ func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}, cache: &programCache{}}
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
 func (c *Config) Parts() []settings.Part {
 	return []settings.Part{archives.Part(), emitters.Part(), strategy.Part(), descriptors.Part(), policy.Part()}
 }
-
-// Last returns the number of generations.
-func (c *Config) Last() int64 { return int64(c.Generations) }
 
 // Board returns the rows of the display. Rows whose metrics the archive does not have are hidden.
 func (c *Config) Board() []run.Row {
@@ -161,6 +156,15 @@ func (c *Config) Check(on plan.Machine) error {
 		return err
 	}
 	return c.checkMemory(p, on, 0, 0)
+}
+
+// program returns the generation without its layout, for any machine. It is shared: a caller that changes a field, such
+// as Play, changes a copy of the Program and of what the field points to.
+func (c *Config) program() (*Program, error) {
+	if c.made != nil {
+		return c.made()
+	}
+	return c.makeProgram()
 }
 
 // makeProgram is program, made anew.
@@ -392,7 +396,7 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 }
 
 // Start traces one generation, compiles it for b (through the cache) and puts the first state on the devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, err
 	}

@@ -15,9 +15,8 @@ func init() { MustRegisterArchive("cvt", func() ArchiveMaker { return &CVT{Numbe
 // multidimensional archive of phenotypic elites algorithm", 2018). A descriptor belongs to the nearest centroid, of
 // equally near ones to the first.
 type CVT struct {
-	Number int      `set:"cells" args:"" min:"2" max:"16777216" help:"number of cells"`
-	Draw   int64    `set:"seed" help:"seed of the points that the cells are fitted to; it does not change with --seed"`
-	_      struct{} `wants:"a whole number"`
+	Number int   `set:"cells" args:"" min:"2" max:"16777216" help:"number of cells"`
+	Draw   int64 `set:"seed" wants:"a whole number" help:"seed of the points that the cells are fitted to; it does not change with --seed"`
 }
 
 // Make returns the archive of the cells.

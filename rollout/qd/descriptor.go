@@ -57,12 +57,8 @@ func describing() (ids []string) {
 
 // Observations describes an episode by the means of some elements of its observations, each in the state before a step.
 type Observations struct {
-	Elements []int     `set:"elements" min:"0" max:"16777215"`
-	_        struct{}  `wants:"numbers of elements from 0, with commas between"`
-	_        struct{}  `help:"elements of the flat observation, from 0"`
-	Bounds   []float64 `set:"bounds" zero:"those of the observation"`
-	_        struct{}  `wants:"the least and the greatest mean of each element: LOW,HIGH,LOW,HIGH"`
-	_        struct{}  `help:"least and greatest mean of each element; by default those of the observation"`
+	Elements []int     `set:"elements" min:"0" max:"16777215" wants:"numbers of elements from 0, with commas between" help:"elements of the flat observation, from 0"`
+	Bounds   []float64 `set:"bounds" zero:"those of the observation" wants:"the least and the greatest mean of each element: LOW,HIGH,LOW,HIGH" help:"least and greatest mean of each element; by default those of the observation"`
 }
 
 // Make checks the elements against the observation.

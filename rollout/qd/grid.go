@@ -9,9 +9,7 @@ func init() { MustRegisterArchive("grid", func() ArchiveMaker { return &Grid{Sid
 
 // Grid divides each number of the descriptor into equal parts (MAP-Elites of Mouret and Clune, 2015).
 type Grid struct {
-	Sides []int    `set:"sides" args:"" min:"1" max:"16777216"`
-	_     struct{} `wants:"the parts of each number of the descriptor, or one number for all, with commas between"`
-	_     struct{} `help:"parts of each number of the descriptor, or one number for all"`
+	Sides []int `set:"sides" args:"" min:"1" max:"16777216" wants:"the parts of each number of the descriptor, or one number for all, with commas between" help:"parts of each number of the descriptor, or one number for all"`
 }
 
 // Make returns the archive of the cells.

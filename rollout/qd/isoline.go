@@ -16,10 +16,8 @@ func init() {
 // correlation" (2018): a child of the elites x and y, drawn uniformly, is x + σ₁·N(0, I) + σ₂·(y - x)·N(0, 1).
 type IsoLine struct {
 	IsoSigma  settings.Number `set:"iso-sigma" min:"0" help:"standard deviation of the noise of each number"`
-	LineSigma settings.Number `set:"line-sigma" min:"0"`
-	_         struct{}        `help:"standard deviation of the step along the line of two elites, in their distance"`
-	Bounds    []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH"`
-	_         struct{}        `help:"least and greatest number of a genome: others are clipped"`
+	LineSigma settings.Number `set:"line-sigma" min:"0" help:"standard deviation of the step along the line of two elites, in their distance"`
+	Bounds    []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH" help:"least and greatest number of a genome: others are clipped"`
 }
 
 // Check refuses bounds that are not two numbers in order.

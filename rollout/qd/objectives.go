@@ -14,15 +14,10 @@ import (
 
 // Objectives are the settings of archives that keep members by several objectives.
 type Objectives struct {
-	Front int      `set:"front" min:"1" max:"65536" zero:"one elite a cell"`
-	_     struct{} `help:"most elites of a cell: its Pareto front by the environment's objectives (MOME)"`
-	Names string   `set:"objectives" zero:"all"`
-	_     struct{} `wants:"names of objectives with commas between, or return"`
-	_     struct{} `help:"objectives of --front and of --archive nsga2, with commas between; return is the mean return"`
+	Front int    `set:"front" min:"1" max:"65536" zero:"one elite a cell" help:"most elites of a cell: its Pareto front by the environment's objectives (MOME)"`
+	Names string `set:"objectives" zero:"all" wants:"names of objectives with commas between, or return" help:"objectives of --front and of --archive nsga2, with commas between; return is the mean return"`
 	// Reference is a point that has to be worse than the members.
-	Reference []float64 `set:"reference-point" zero:"none"`
-	_         struct{}  `wants:"a number for each objective, with commas between"`
-	_         struct{}  `help:"where hypervolumes begin: a value of each objective that all good members exceed"`
+	Reference []float64 `set:"reference-point" zero:"none" wants:"a number for each objective, with commas between" help:"where hypervolumes begin: a value of each objective that all good members exceed"`
 }
 
 // names returns the names of the objectives.

@@ -92,9 +92,6 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 // bestOfCell makes an elite of the best member of a cell, whatever its fitness is.
 var bestOfCell = Annealing{Rate: settings.Num(1)}
 
-// Reevaluates implements run.Reevaluating: all archives do.
-func (r *Run) Reevaluates() bool { return true }
-
 // Reevaluate plays all elites on as many fresh episodes as members are judged by. It stops between two parts of them.
 func (r *Run) Reevaluate(ctx context.Context, s run.Snapshot, progress func(share float64)) (
 	[]run.Fact, error) {

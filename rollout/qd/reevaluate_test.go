@@ -24,7 +24,7 @@ func reevaluate(t *testing.T, b xlabridge.Backend, c Config, generations int) (*
 	t.Helper()
 	s := start(t, b, c)
 	for range generations {
-		_, err := s.Step()
+		_, err := s.Step(t.Context())
 		require.NoError(t, err)
 	}
 	snapshot, err := s.Snapshot()
@@ -260,7 +260,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 	require.Equal(t, "3", files[0].Metadata["corrected_episodes"])
 
 	// Of another state, the file has only what belongs to it.
-	_, err = s.Step()
+	_, err = s.Step(t.Context())
 	require.NoError(t, err)
 	later, err := s.Snapshot()
 	require.NoError(t, err)
@@ -291,10 +291,10 @@ func TestNothingToCorrect(t *testing.T) {
 					b = xlatest.Open(t, 2)
 				}
 				s, snapshot, facts := reevaluate(t, b, c, 3)
-				m, err := s.Step()
+				m, err := s.Step(t.Context())
 				require.NoError(t, err)
 				require.NoError(t, s.Restore(snapshot))
-				again, err := s.Step()
+				again, err := s.Step(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, m.Values, again.Values, "the run goes on as before")
 				state, err := s.state(snapshot)

@@ -2,6 +2,7 @@ package qd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -28,8 +29,8 @@ type Run struct {
 }
 
 // Step runs one generation.
-func (r *Run) Step() (run.Metrics, error) {
-	m, err := r.Loop.Step()
+func (r *Run) Step(ctx context.Context) (run.Metrics, error) {
+	m, err := r.Loop.Step(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -50,7 +51,15 @@ func (r *Run) Step() (run.Metrics, error) {
 // reaches reports whether the best fitness of an elite is the goal.
 func (r *Run) reaches(best float64) bool { return best >= r.target }
 
-// Reached implements run.GoalReacher.
+// Describe says what the run can do.
+func (r *Run) Describe() *run.Capabilities {
+	can := r.Loop.Describe()
+	can.Members, can.Ending, can.Table, can.Files, can.Reached = r, r.Ending, r.Table, r.Files, r.Reached
+	can.Reevaluate, can.Map = r.Reevaluate, r.Map
+	return can
+}
+
+// Reached is that of run.Capabilities.
 func (r *Run) Reached(metric func(name string) float64) bool {
 	return r.reaches(metric("best_fitness"))
 }

@@ -28,7 +28,7 @@ func small() Config {
 
 func start(t *testing.T, b xlabridge.Backend, c Config) *Run {
 	t.Helper()
-	r, err := c.Start(b)
+	r, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r.(*Run)
@@ -38,7 +38,7 @@ func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string][
 	t.Helper()
 	var all []run.Metrics
 	for range generations {
-		m, err := s.Step()
+		m, err := s.Step(t.Context())
 		require.NoError(t, err)
 		all = append(all, m)
 	}
@@ -100,7 +100,7 @@ func TestSameOnAnyDevicesAndResumed(t *testing.T) {
 func TestElitesAreTheirEpisodes(t *testing.T) {
 	c := small()
 	s := start(t, &xlabridge.Reference{}, c)
-	_, err := s.Step()
+	_, err := s.Step(t.Context())
 	require.NoError(t, err)
 	snapshot, err := s.Snapshot()
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestDroppedAndClipped(t *testing.T) {
 	c.Descriptor = "observations"
 	c.Parted = c.Parted.With("descriptor.elements", "1").With("descriptor.bounds", "-0.001,0.001")
 	s := start(t, &xlabridge.Reference{}, c)
-	m, err := s.Step()
+	m, err := s.Step(t.Context())
 	require.NoError(t, err)
 	clipped, _ := m.Get("clipped")
 	require.Greater(t, clipped, 0.)
@@ -157,7 +157,7 @@ func TestDroppedAndClipped(t *testing.T) {
 		c = small()
 		c.Descriptor = "nan-of-" + part
 		s = start(t, &xlabridge.Reference{}, c)
-		m, err = s.Step()
+		m, err = s.Step(t.Context())
 		require.NoError(t, err)
 		dropped, _ := m.Get("dropped")
 		coverage, _ := m.Get("coverage")
@@ -178,7 +178,7 @@ func TestDroppedAndClipped(t *testing.T) {
 func TestNothingEntersTheArchive(t *testing.T) {
 	c := small()
 	c.Annealing = Annealing{Rate: settings.Num(.1), Min: settings.Num(1e9)}
-	m, err := start(t, &xlabridge.Reference{}, c).Step()
+	m, err := start(t, &xlabridge.Reference{}, c).Step(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, m.Failed)
 	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
@@ -212,7 +212,7 @@ func TestCompiledMemoryIsChecked(t *testing.T) {
 	c := small()
 	c.Policy, c.Archive, c.Memory, c.Devices = "linear", "cvt:2000", 2<<20, 1
 	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
-	_, err := c.Start(xlatest.Open(t, 1))
+	_, err := c.Start(t.Context(), xlatest.Open(t, 1))
 	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")
 }
 
@@ -347,22 +347,23 @@ func TestReferenceIsNear(t *testing.T) {
 	}
 }
 
-// The program is made once for the names of metrics, the display and the start, and anew after a change.
+// A job makes its program once for the names of metrics, the display and the start. It does not see later changes of
+// the settings, and another job does.
 func TestProgramIsMadeOnce(t *testing.T) {
 	c := small()
-	p, err := c.program()
+	once := c.once()
+	c.Parted = c.Parted.With("emitter.iso-sigma", "0.5")
+	p, err := once.program()
 	require.NoError(t, err)
-	copied := c
-	q, err := copied.program()
+	q, err := once.program()
 	require.NoError(t, err)
 	require.Same(t, p, q, "31.298")
-	copied.Parted = copied.Parted.With("emitter.iso-sigma", "0.5")
-	q, err = copied.program()
+	q, err = c.once().program()
 	require.NoError(t, err)
 	require.NotSame(t, p, q, "31.299")
 	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value, "31.299")
-	copied.Archive = "grid:0"
-	_, err = copied.program()
+	c.Archive = "grid:0"
+	_, err = c.once().program()
 	require.Error(t, err, "31.300")
 }
 
@@ -399,11 +400,11 @@ func TestReferenceOfNamedObjectives(t *testing.T) {
 func TestPurposeNamesWhatIsUsed(t *testing.T) {
 	c := small()
 	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
-		"isoline, descriptor env, tile 8, lanes-last false", c.About().Purpose)
+		"isoline, descriptor env, tile 8, lanes-last false", c.Job().Purpose)
 	c.Emitter = "searches"
-	require.Contains(t, c.About().Purpose, "strategy sepcmaes")
+	require.Contains(t, c.Job().Purpose, "strategy sepcmaes")
 	several(func(c *Config) { c.Archive, c.Front = "nsga2", 0 })(&c)
-	require.NotContains(t, c.About().Purpose, "descriptor")
+	require.NotContains(t, c.Job().Purpose, "descriptor")
 }
 
 // A hypervolume of 0 says why.

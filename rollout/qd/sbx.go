@@ -17,9 +17,7 @@ func init() {
 // crossover for continuous search space", 1995), then polynomial mutation (Deb and Goyal, "A combined genetic adaptive
 // search (GeneAS) for engineering design", 1996). Numbers beyond the bounds are clipped.
 type SBX struct {
-	Bounds         []float64       `set:"bounds" zero:"none"`
-	_              struct{}        `wants:"the least and the greatest number of a genome: LOW,HIGH"`
-	_              struct{}        `help:"least and greatest number of a genome, which mutation needs"`
+	Bounds         []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH" help:"least and greatest number of a genome, which mutation needs"`
 	Crossover      settings.Number `set:"crossover" min:"0" max:"1" help:"chance that a child has two parents"`
 	CrossoverIndex settings.Number `set:"crossover-index" min:"0" help:"the larger, the nearer is a child to a parent"`
 	MutationIndex  settings.Number `set:"mutation-index" min:"0" help:"the larger, the smaller are mutations"`

@@ -44,8 +44,7 @@ const (
 // (2021).
 type Searches struct {
 	Number   int             `set:"searches" min:"1" max:"65536" help:"searches side by side; they share --batch"`
-	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,novelty,bandit"`
-	_        struct{}        `help:"by what a search ranks its members; bandit: each search takes what has worked best"`
+	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,novelty,bandit" help:"by what a search ranks its members; bandit: each search takes what has worked best"`
 	Explore  settings.Number `set:"explore" min:"0" needs:"ranking=bandit" help:"weight of what a bandit tried seldom"`
 	IsoLine  `needs:"ranking=bandit"`
 	strategy strategy.Strategy

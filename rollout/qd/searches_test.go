@@ -45,7 +45,7 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 	c.Parted = c.Parted.With("emitter.ranking", "bandit").With("emitter.searches", "4")
 	s := start(t, &xlabridge.Reference{}, c)
 	for generation, want := range []float64{0, 24, 48} {
-		_, err := s.Step()
+		_, err := s.Step(t.Context())
 		require.NoError(t, err)
 		snapshot, err := s.Snapshot()
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	c := small()
 	c.Emitter, c.Strategy, c.Parted = "centred", "snes", c.Parted.With("strategy.sigma", "0.25")
 	s := start(t, &xlabridge.Reference{}, c)
-	_, err := s.Step()
+	_, err := s.Step(t.Context())
 	require.NoError(t, err)
 	e := s.program.Emitter.(*centred)
 	require.Equal(t, c.Batch, e.batch)
@@ -102,7 +102,7 @@ func TestAllStrategiesEmit(t *testing.T) {
 		c := small()
 		c.Emitter, c.Strategy, c.Batch, c.Tile = "searches", name, 32, 0
 		c.Parted = c.Parted.With("emitter.searches", "2")
-		r, err := c.Start(&xlabridge.Reference{})
+		r, err := c.Start(t.Context(), &xlabridge.Reference{})
 		require.NoError(t, err, name)
 		require.NoError(t, r.Close(), name)
 	}

@@ -26,10 +26,9 @@ func init() {
 // The novelty of a member is its mean distance to the nearest elites (Lehman and Stanley, "Abandoning objectives:
 // evolution through the search for novelty alone", 2011).
 type Unstructured struct {
-	Number     int      `set:"most" args:"" min:"2" max:"16777216" help:"elites at most"`
-	Distance   float64  `set:"distance" above:"0" help:"least distance of elites, where the bounds are 0 and 1"`
-	Neighbours int      `set:"neighbours" min:"1" max:"1024"`
-	_          struct{} `help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
+	Number     int     `set:"most" args:"" min:"2" max:"16777216" help:"elites at most"`
+	Distance   float64 `set:"distance" above:"0" help:"least distance of elites, where the bounds are 0 and 1"`
+	Neighbours int     `set:"neighbours" min:"1" max:"1024" help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
 }
 
 // Needs implements ArchiveMaker.

@@ -10,27 +10,29 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Experiment is a pointer to a struct of settings (package settings) that embeds Common. Its Start makes a Run. If it
-// has parts (settings.HasParts), their settings are among its own.
+// Experiment is a pointer to a struct of settings (package settings) that embeds Common. If it has parts
+// (settings.HasParts), their settings are among its own.
 type Experiment interface {
-	// Title ends the name of the run's folder: "CartPole-v1".
-	Title() string
-	// Last is the last step that the run may take.
-	Last() int64
-	// Board returns the rows of the display.
-	Board() []Row
 	// On returns the settings that all kinds of run have.
 	On() *Common
-	// About describes the experiment, as its settings are now.
-	About() About
+	// Job says what is run with the settings as they are now. It checks nothing.
+	Job() *Job
+}
+
+// Job is what is run, and what can be done with it. Texts may be empty. A nil function means that it cannot be done
+// with these settings. Title, Last, Board and Start are required.
+type Job struct {
+	// Title ends the name of the run's folder: "CartPole-v1".
+	Title string
+	// Last is the last step that the run may take.
+	Last int64
+	// Board returns the rows of the display.
+	Board func() []Row
 	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
 	// on the devices. With an error there is no run, whatever the Run holds: a kind may return a nil pointer of its own
 	// type.
-	Start(b xlabridge.Backend) (Run, error)
-}
+	Start func(ctx context.Context, b xlabridge.Backend) (Run, error)
 
-// About describes an experiment. Every field may be empty.
-type About struct {
 	// Setup says in a line what is run. "": all settings that the programs depend on, and the seed.
 	Setup string
 	// Purpose says in a few words what the programs are for, with everything that their shapes depend on. A tuner
@@ -38,46 +40,51 @@ type About struct {
 	Purpose string
 	// Programs is a text that is equal for experiments that need the same programs. "": settings.Program.
 	Programs string
+	// Remark returns a line about settings that may do something unexpected; "" for none.
+	Remark func() string
 	// Measures returns the names of all metrics that Metrics.Values may have. nil: they are not known before the run.
 	Measures func() []string
+	// Suggested returns better settings than the defaults for the kind's argument, such as the environment. The
+	// settings that are given, except those of parts, are set before the call. A value that the command line or a file
+	// gives goes before a suggested one.
+	Suggested func() settings.Values
 	// Check returns the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or
-	// compiled. nil: the ranges of the settings are checked and, of a Player, its Rollout.
+	// compiled. nil: the ranges of the settings are checked and, if members play episodes, Play.Rollout.
 	Check func(on plan.Machine) error
+	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It is
+	// called before Fetch, with whether the run is resumed. nil: there is nothing to check.
+	Prepare func(ctx context.Context, resumed bool) error
 	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
 	// none.
 	Fetch func(ctx context.Context, p Progress) error
-	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It is
-	// called before Fetch, with whether the run is resumed. nil: there is nothing to check.
-	Prepare func(resumed bool) error
 	// Bound are settings that a resumed run cannot change, although their tags allow it.
 	Bound []string
 	// Size is the setting of whole numbers that the memory of a program grows with, such as the population. The error
 	// of a device that is too small advises a smaller value. "": there is none.
 	Size string
-	// Given are the settings with which the user gives the plan of a Planned experiment, or a part of it.
+
+	// Play says how members play episodes; nil: they do not.
+	Play *Play
+	// Plan chooses a plan; nil: there is none to choose. The experiment embeds Planning.
+	Plan *PlanChoice
+	// Lanes runs many such experiments as lanes of one program; nil: that cannot be done.
+	Lanes *LaneChoice
+	// Shares is the setting that makes a run exchange data with runs of other processes, or "". StartAlone is Start of
+	// a run that exchanges nothing, for measurements and looks at its program; nil: Start.
+	Shares     string
+	StartAlone func(ctx context.Context, b xlabridge.Backend) (Run, error)
+	// Redraws says that first parameters (policy.Policy.Init) may be drawn after the first step, too.
+	Redraws bool
+}
+
+// PlanChoice is how a plan is chosen.
+type PlanChoice struct {
+	Tune string // as Planning.Tune
+	// Given are the settings with which the user gives the plan, or a part of it.
 	Given []string
-}
-
-// Sharing is an Experiment whose runs may exchange data with runs of other processes.
-type Sharing interface {
-	// Shares returns the name of the setting that makes a run exchange data, or "".
-	Shares() string
-	// StartAlone is Start of a run that exchanges nothing, for measurements and looks at its program.
-	StartAlone(b xlabridge.Backend) (Run, error)
-}
-
-// Suggesting is an Experiment that knows better settings than its defaults for some environments.
-type Suggesting interface {
-	// Suggested returns better settings for the kind's argument, such as the environment. The settings that are given,
-	// except those of parts, are set before the call. A value that the command line or a file gives goes before a
-	// suggested one.
-	Suggested() settings.Values
-}
-
-// Remarking is an Experiment that tells its user how the settings may do something unexpected.
-type Remarking interface {
-	// Remark returns a line about it; "" for none.
-	Remark() string
+	// Choose chooses the plan as Job.Start would, and stores it if it was measured. It compiles nothing that stays: a
+	// Start with plan.TuneAuto then finds the plan.
+	Choose func(b xlabridge.Backend) (plan.Choice, error)
 }
 
 // Progress receives the phases of a slow start.
@@ -88,83 +95,62 @@ type Progress interface {
 
 // Common are the settings that all kinds of run have.
 type Common struct {
-	Seed    int64    `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all that have work, on cpu one a core"`
-	_       struct{} `help:"devices to run on; 0 for all that have work, on cpu one a core"`
+	Seed    int64 `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int   `set:"devices" resume:"any" min:"1" max:"1024" zero:"all that have work, on cpu one a core" help:"devices to run on; 0 for all that have work, on cpu one a core"`
 }
 
 // On returns c.
 func (c *Common) On() *Common { return c }
 
-// About returns nothing about the experiment: the default.
-func (*Common) About() About { return About{} }
-
-// Planned is an Experiment that chooses a plan. It embeds Planning.
-type Planned interface {
-	Planned() *Planning
-	// ChoosePlan chooses the plan as Start would, and stores it if it was measured. It compiles nothing that stays: a
-	// Start with plan.TuneAuto then finds the plan.
-	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
-}
-
-// Planning are the settings of a Planned experiment: Common, and how the plan is chosen.
+// Planning are the settings of an experiment that chooses a plan: Common, and how.
 type Planning struct {
 	Common
 	Budget
-	Tune string   `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full"`
-	_    struct{} `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
-	_    struct{} `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
-	_    struct{} `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
+	Tune string `set:"tune" advanced:"" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how the settings of the plan that are not given are chosen: auto (as an earlier quick or full stored, else by the rule), off (by the rule), quick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
 }
 
 // Budget is the memory that a run may take.
 type Budget struct {
-	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
-	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
-	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
-	_      struct{}       `help:"(default what is free)"`
+	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
 }
-
-// Planned returns p.
-func (p *Planning) Planned() *Planning { return p }
 
 // Defaults returns the default settings.
 func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
-// Check returns the first mistake in an experiment's settings, a *settings.Error if it is in one of them.
-func Check(e Experiment, on plan.Machine) error {
-	if check := e.About().Check; check != nil {
-		return check(on)
+// Check returns the first mistake in the settings of a job's experiment, a *settings.Error if it is in one of them.
+func Check(e Experiment, job *Job, on plan.Machine) error {
+	if job.Check != nil {
+		return job.Check(on)
 	}
 	if err := settings.Check(e); err != nil {
 		return err
 	}
-	if p, ok := e.(Player); ok {
-		_, err := p.Rollout()
+	if job.Play != nil {
+		_, err := job.Play.Rollout()
 		return err
 	}
 	return nil
 }
 
-// Setup returns About.Setup, or its default.
+// Setup returns Job.Setup, or its default.
 func Setup(e Experiment) string {
-	if text := e.About().Setup; text != "" {
+	if text := e.Job().Setup; text != "" {
 		return text
 	}
 	return fmt.Sprintf("%s, seed %d", settings.Words(e), e.On().Seed)
 }
 
-// Purpose returns About.Purpose, or its default for an experiment of a kind.
+// Purpose returns Job.Purpose, or its default for an experiment of a kind.
 func Purpose(kind string, e Experiment) string {
-	if text := e.About().Purpose; text != "" {
+	if text := e.Job().Purpose; text != "" {
 		return text
 	}
 	return kind + " " + settings.Words(e)
 }
 
-// Programs returns About.Programs, or its default.
+// Programs returns Job.Programs, or its default.
 func Programs(e Experiment) string {
-	if text := e.About().Programs; text != "" {
+	if text := e.Job().Programs; text != "" {
 		return text
 	}
 	return settings.Program(e)

@@ -15,14 +15,14 @@ type Kind struct {
 	Version int
 	// Unit is what Metrics.Step counts: "generation". Round is what one call of Run.Step is; "": the same.
 	Unit, Round string
-	// Length is the setting that Experiment.Last depends on: "generations".
+	// Length is the setting that Job.Last depends on: "generations".
 	Length string
 	// Unbounded says that nothing else depends on Length. A run that is given another end, such as a time, then has no
 	// limit of its own.
 	Unbounded bool
 	// Work names the steps of steps/s: "environment steps of all members".
 	Work string
-	// Picture says in a word what the picture of a Mapper shows: "archive".
+	// Picture says in a word what the picture of a run shows (Capabilities.Map): "archive".
 	Picture string
 	// New returns an experiment with the default settings.
 	New func() Experiment

@@ -6,15 +6,15 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Laned is an Experiment of which many can run as lanes of one program: hundreds of small runs are compiled once.
-type Laned interface {
-	// LaneNumbers lists the settings that may differ between lanes; settings of parts have dots. They are inputs of the
+// LaneChoice runs many experiments as lanes of one program: hundreds of small runs are compiled once.
+type LaneChoice struct {
+	// Numbers returns the settings that may differ between lanes; settings of parts have dots. They are inputs of the
 	// program.
-	LaneNumbers() []string
-	// LaneCost estimates one run. An error names the setting that keeps the run from being a lane.
-	LaneCost() (LaneCost, error)
-	// OpenLanes compiles a program of up to `most` runs at a time, each with its own values of the named settings.
-	OpenLanes(b xlabridge.Backend, names []string, most int) (Lanes, error)
+	Numbers func() []string
+	// Cost estimates one run. An error names the setting that keeps the run from being a lane.
+	Cost func() (LaneCost, error)
+	// Open compiles a program of up to `most` runs at a time, each with its own values of the named settings.
+	Open func(b xlabridge.Backend, names []string, most int) (Lanes, error)
 }
 
 // Lanes is a program whose lanes are runs.

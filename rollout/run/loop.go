@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -42,7 +43,7 @@ var ErrGone = errors.New("the run was closed, or a round of it failed and its st
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
 	Name    string    // of the program: "generation"
-	Purpose string    // what the program is for, as the cache shows it: About.Purpose
+	Purpose string    // what the program is for, as the cache shows it: Job.Purpose
 	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
 	// Computed: a program of its own computes the first state on the devices. Otherwise the interpreter computes it. It
 	// takes less time for small states, and more time and memory for large ones.
@@ -224,7 +225,7 @@ func (l *Loop) Numbers() (all []float64, err error) {
 }
 
 // Step runs one round. Its results are the numbers of LoopOptions.Metrics.
-func (l *Loop) Step() (Metrics, error) {
+func (l *Loop) Step(context.Context) (Metrics, error) {
 	all, err := l.Numbers()
 	if err != nil {
 		return Metrics{}, err
@@ -237,17 +238,22 @@ func (l *Loop) Step() (Metrics, error) {
 	for i, x := range all {
 		m.Values = append(m.Values, Value{l.options.Metrics[i], x})
 	}
-	m.Done = l.Reached(m.Number)
+	m.Done = l.reached(m.Number)
 	return m, nil
 }
 
-// Reached implements GoalReacher. It knows LoopOptions.Goal.
-func (l *Loop) Reached(metric func(name string) float64) bool {
+// Describe returns what every loop can do: it knows LoopOptions.Goal, and has a program. A kind adds to it.
+func (l *Loop) Describe() *Capabilities {
+	return &Capabilities{Ending: l.ending, Reached: l.reached, Parts: l.Counter, Program: l.Compiled}
+}
+
+// reached reports whether a round has reached LoopOptions.Goal.
+func (l *Loop) reached(metric func(name string) float64) bool {
 	return metric(l.options.Goal.Name) >= l.options.Goal.Number
 }
 
-// Ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.
-func (l *Loop) Ending(last Metrics) string {
+// ending returns the metric of the goal and the number that it has to reach; without a goal, the first metric.
+func (l *Loop) ending(last Metrics) string {
 	goal := l.options.Goal
 	if x, ok := last.Get(goal.Name); ok && !math.IsNaN(goal.Number) {
 		return fmt.Sprintf("%s %.4g, %.4g wanted", words(goal.Name), x, goal.Number)
@@ -257,18 +263,6 @@ func (l *Loop) Ending(last Metrics) string {
 	}
 	return fmt.Sprintf("%s %.4g", words(last.Values[0].Name), last.Values[0].Number)
 }
-
-// Table returns no table.
-func (l *Loop) Table() []string { return nil }
-
-// Files returns no files.
-func (l *Loop) Files(Snapshot, bool) ([]File, error) { return nil, nil }
-
-// Phases returns no phases: a loop does not know the parts of its step. A kind that knows them has a PhaseTimer.
-func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
-
-// Cost returns zero: a loop does not know how many units its program computes.
-func (l *Loop) Cost() graph.Cost { return graph.Cost{} }
 
 // words returns a metric's name as words.
 func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
@@ -282,6 +276,13 @@ func WithCandidates[S any](l *Loop, candidates func(state S) []Candidate) Run {
 type loopWithMembers[S any] struct {
 	*Loop
 	candidates func(state S) []Candidate
+}
+
+// Describe adds the members to what the loop can do.
+func (c loopWithMembers[S]) Describe() *Capabilities {
+	can := c.Loop.Describe()
+	can.Members = c
+	return can
 }
 
 // Candidates returns those of a snapshot.
@@ -524,13 +525,13 @@ func (l *Loop) Close() error {
 
 // WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It
 // returns the seconds that the round took.
-func WarmUp(r Run) (seconds float64, err error) {
+func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
 	before, err := r.Snapshot()
 	if err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	if _, err := r.Step(); err != nil {
+	if _, err := r.Step(ctx); err != nil {
 		return 0, err
 	}
 	seconds = time.Since(start).Seconds()

@@ -9,26 +9,29 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Player is an Experiment whose members play episodes: they can be judged, played, drawn and sampled. An experiment
-// that embeds Playing, or Scene and Aim, is a Player. Its members cannot be made again unless it defines MemberCount
-// and Remake.
-type Player interface {
+// Play says how the members of an experiment play episodes: they can be judged, played, drawn and sampled.
+type Play struct {
 	// Rollout returns how a member plays.
-	Rollout() (*episode.Rollout, error)
-	// Judged returns the number of fresh episodes that judge a member.
-	Judged() int
+	Rollout func() (*episode.Rollout, error)
+	// Judged is the number of fresh episodes that judge a member.
+	Judged int
 	// Goal returns the mean return at which a run in an environment is solved; NaN if there is none.
-	Goal(spec envs.Spec) float64
-	// Sampled returns the number of members whose episodes are written at the end of the run.
-	Sampled() int
-	// MemberCount returns the size of the population that plays after a snapshot; 0: Remake cannot make it.
-	MemberCount(s Snapshot) (int, error)
-	// Remake makes members of that population again, by their numbers from 0, each with the key of its episodes; see
-	// episode.Rollout.Member.
-	Remake(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
+	Goal func(spec envs.Spec) float64
+	// Sampled is the number of members whose episodes are written at the end of the run.
+	Sampled int
+	// Again makes members of the population again; nil: they cannot be made again.
+	Again *Again
 }
 
-// Members is a Run whose members are saved and, if its experiment is a Player, judged. Both methods read only the
+// Again makes members of the population that plays after a snapshot again.
+type Again struct {
+	// Count returns the size of that population.
+	Count func(s Snapshot) (int, error)
+	// Make makes members, by their numbers from 0, each with the key of its episodes; see episode.Rollout.Member.
+	Make func(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
+}
+
+// Members are the members of a run. They are saved and, if they play episodes, judged. Both methods read only the
 // snapshot and what does not change in a run: they may be called while Step runs in another goroutine.
 type Members interface {
 	// Candidates returns the members of a snapshot that may be the best, on the host. The first stands for the whole

@@ -9,7 +9,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// OutOfMemory adds advice to the error of a device without enough memory: the largest value of About.Size that fits, if
+// OutOfMemory adds advice to the error of a device without enough memory: the largest value of Job.Size that fits, if
 // the device says what it has and the program what it needs. The memory of a program grows in proportion to that
 // setting. It returns other errors as they are.
 func OutOfMemory(err error, e Experiment) error {
@@ -17,7 +17,7 @@ func OutOfMemory(err error, e Experiment) error {
 	if !ok {
 		return err
 	}
-	name := e.About().Size
+	name := e.Job().Size
 	f, ok := settings.Lookup(e, name)
 	if !ok {
 		return fmt.Errorf("%w; make the run smaller%s", err, endOthers(full))

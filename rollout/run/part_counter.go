@@ -7,12 +7,6 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Counting is a Run whose programs count the parts of a round that they have begun.
-type Counting interface {
-	// Counter returns the counter of the parts of the next round, or nil. It is called before Step.
-	Counter() *PartCounter
-}
-
 // PartCounter counts the parts of a round, such as tiles, while its program runs. A nil *PartCounter counts nothing.
 type PartCounter struct {
 	name    string // "tiles"

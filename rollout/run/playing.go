@@ -18,15 +18,12 @@ import (
 )
 
 // Scene has the environment and the policy: the settings that a member needs to be played again. An experiment that
-// embeds it has the policy's settings among its own, and the method Title.
+// embeds it has the policy's settings among its own.
 type Scene struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
 	// EnvParam has parameters of the environment by name: a number, or a range such as "0.1..0.3", from which each
 	// episode of each member draws one.
-	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own"`
-	_        struct{}       `wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between"`
-	_        struct{}       `help:"parameter of the environment and its value, walls=0.2, or a range from which each"`
-	_        struct{}       `help:"episode draws, walls=0.1..0.3; repeatable"`
+	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
 	Policy   string         `set:"policy" help:"network of a member"`
 	// Parted are the settings of the parts: "policy.hidden".
 	Parted settings.Values
@@ -35,25 +32,20 @@ type Scene struct {
 // Aim says when a run whose members play is done, and how members are judged.
 type Aim struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string   `set:"target" program:"no" resume:"goal" number:""`
-	_      struct{} `wants:"a mean return, 0 for none, or auto for the environment's"`
-	_      struct{} `help:"mean return that ends the run; 0: none; auto: the environment's"`
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return that ends the run; 0: none; auto: the environment's"`
 	// Judge is the number of fresh episodes that judge a member.
-	Judge int      `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536"`
-	_     struct{} `help:"fresh episodes by which members are judged before one of them is called the best"`
+	Judge int `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
 }
 
-// Playing has the settings of experiments whose members play episodes. An experiment that embeds it is a Player, has
-// the policy's settings among its own, and has the methods Title, Goal, Rollout and Spread.
+// Playing has the settings of experiments whose members play episodes. An experiment that embeds it has the policy's
+// settings among its own, and the methods Plays, Goal, Rollout and Spread.
 type Playing struct {
 	Scene
 	Steps    int `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
 	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	Aim
 	// Sample is the number of members whose trajectories are written at the run's end.
-	Sample int      `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000"`
-	_      struct{} `help:"members of the population whose episodes are written to trajectories.safetensors at the"`
-	_      struct{} `help:"run's end: observations, actions, rewards"`
+	Sample int `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
 }
 
 // Parts returns the policy. An experiment with further parts overrides it.
@@ -62,20 +54,13 @@ func (s *Scene) Parts() []settings.Part { return []settings.Part{policy.Part()} 
 // Own returns the settings of the parts.
 func (s *Scene) Own() *settings.Values { return &s.Parted }
 
-// Title returns the environment's id.
-func (s *Scene) Title() string { return s.Env }
-
-// Sampled returns 0: no episodes are written.
-func (s *Scene) Sampled() int { return 0 }
-
-// MemberCount returns 0: members cannot be made again.
-func (s *Scene) MemberCount(Snapshot) (int, error) { return 0, nil }
-
-// Remake makes no members.
-func (s *Scene) Remake(xlabridge.Backend, Snapshot, []int) ([]Sampled, error) { return nil, nil }
-
-// Judged returns the number of fresh episodes that judge a member.
-func (a *Aim) Judged() int { return a.Judge }
+// Plays completes the job of an experiment that embeds p: with its title, and with how members play, which rollout
+// returns. That is p.Rollout, unless the experiment changes it.
+func (p *Playing) Plays(job Job, rollout func() (*episode.Rollout, error)) *Job {
+	job.Title, job.Suggested, job.Remark = p.Env, p.Suggested, p.Remark
+	job.Play = &Play{Rollout: rollout, Judged: p.Judge, Goal: p.Goal, Sampled: p.Sample}
+	return &job
+}
 
 // stepLimit is the name of the parameter of an environment that ends its episodes.
 const stepLimit = "max-steps"
@@ -122,9 +107,6 @@ func (p *Playing) StepsRemark(setting string) string {
 	return fmt.Sprintf("%s ends an episode at step %d: the later ones of --%s %d are computed and counted for "+
 		"nothing", p.Env, limit, setting, p.Steps)
 }
-
-// Sampled returns the number of members whose trajectories are written.
-func (p *Playing) Sampled() int { return p.Sample }
 
 // Goal returns the mean return at which the run ends; NaN, which no return reaches, if there is none. Rollout has
 // checked the setting.

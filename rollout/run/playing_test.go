@@ -70,9 +70,9 @@ type turns struct {
 	Members int `set:"members" min:"1" max:"100" help:"of them"`
 }
 
-func (x *turns) Last() int64                          { return 3 }
-func (x *turns) Board() []Row                         { return Curves("best_return") }
-func (x *turns) Start(xlabridge.Backend) (Run, error) { return nil, nil }
+func (x *turns) Job() *Job {
+	return x.Plays(Job{Last: 3, Board: func() []Row { return Curves("best_return") }}, x.Rollout)
+}
 
 func newTurns() *turns {
 	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1,
@@ -107,7 +107,7 @@ func TestPlaying(t *testing.T) {
 	} {
 		x := newTurns()
 		c.change(x)
-		err := Check(x, plan.Machine{})
+		err := Check(x, x.Job(), plan.Machine{})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
 			continue
@@ -119,11 +119,11 @@ func TestPlaying(t *testing.T) {
 	x.Parted = settings.Values{"policy.shift": 2}
 	require.Equal(t, "env Guess-v0, policy test-shift, steps 1, episodes 1, members 5, seed 0", Setup(x))
 	require.Equal(t, "turns env Guess-v0, policy test-shift, steps 1, episodes 1, members 5", Purpose("turns", x))
-	require.Equal(t, "Guess-v0", x.Title())
+	require.Equal(t, "Guess-v0", x.Job().Title)
 	x.Devices = 2
 	require.Contains(t, Setup(x), "devices 2")
 	require.Equal(t, []Row{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
-		Plain: true}}, x.Board())
+		Plain: true}}, x.Job().Board())
 }
 
 func TestGoal(t *testing.T) {
@@ -209,11 +209,11 @@ func TestLoopAsRun(t *testing.T) {
 		{6, Value{"nothing", 0}, 0, "turn 3"},
 	} {
 		l := newLoop(LoopOptions{Work: 12, Goal: c.goal, Metrics: []string{"turn", "minus_turn", "ratio"}})
-		require.Equal(t, "nothing was measured", l.Ending(Metrics{}), "case %d", c.number)
+		require.Equal(t, "nothing was measured", l.ending(Metrics{}), "case %d", c.number)
 		done := 0
 		var last Metrics
 		for i := range 3 {
-			m, err := l.Step()
+			m, err := l.Step(t.Context())
 			require.NoError(t, err)
 			ratio := float64(i+1) / float64(i-1)
 			require.Equal(t, []Value{{"turn", float64(i + 1)}, {"minus_turn", -float64(i + 1)}, {"ratio", ratio}},
@@ -223,13 +223,13 @@ func TestLoopAsRun(t *testing.T) {
 			if m.Done && done == 0 {
 				done = i + 1
 			}
-			require.Equal(t, m.Done, l.Reached(m.Number), "30.273")
+			require.Equal(t, m.Done, l.reached(m.Number), "30.273")
 			last = m
 		}
 		require.Equal(t, c.done, done, "case %d", c.number)
-		require.Equal(t, c.ending, l.Ending(last), "case %d", c.number)
+		require.Equal(t, c.ending, l.ending(last), "case %d", c.number)
 	}
-	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step()
+	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step(t.Context())
 	require.EqualError(t, err, "the program count gives 3 numbers, its metrics have 1 names: give each a name")
 
 	r := WithCandidates(newLoop(LoopOptions{Metrics: []string{"a", "b", "c"}}), func(s state) []Candidate {

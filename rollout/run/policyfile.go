@@ -10,39 +10,34 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Redrawing is an Experiment that may draw first parameters (policy.Policy.Init) after its first step, too.
-type Redrawing interface {
-	// Redraws reports whether it does with its settings.
-	Redraws() bool
-}
-
 // KeepPolicyFile sets the settings of a policy that comes from a file to all that the file decides, and to its digest.
 // From then on a change of the file changes nothing in the experiment. It changes nothing in one whose policy comes
-// from no file, or cannot be made.
-func KeepPolicyFile(e Experiment) {
-	p, ok := e.(Player)
-	if _, is := policyMaker(e); !ok || !is {
-		return
+// from no file, or cannot be made. It reports whether it has changed settings.
+func KeepPolicyFile(e Experiment) bool {
+	play := e.Job().Play
+	if _, is := policyMaker(e); play == nil || !is {
+		return false
 	}
-	r, err := p.Rollout()
+	r, err := play.Rollout()
 	if err != nil {
-		return
+		return false
 	}
-	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
+	f, ok := policy.Unwrap(r.Policy).(policy.FromFile)
+	if ok {
 		setPolicy(e, f.SettingsOfFile())
 	}
+	return ok
 }
 
 // KeepEnvironment sets an environment that comes from files to the id of its Spec, which has their digest. It changes
-// nothing in one that is registered, or that cannot be made.
-func KeepEnvironment(e Experiment) {
+// nothing in one that is registered, or that cannot be made. It reports whether it has changed the setting.
+func KeepEnvironment(e Experiment) bool {
 	f, ok := settings.Lookup(e, "env")
 	if !ok || slices.Contains(envs.IDs(), f.Text()) {
-		return
+		return false
 	}
-	if env, err := envs.Make(f.Text()); err == nil {
-		_ = f.Set(env.Spec().ID) // a text
-	}
+	env, err := envs.Make(f.Text())
+	return err == nil && f.Set(env.Spec().ID) == nil
 }
 
 // KeepToOneDevice sets the number of devices to 1 if the environment runs on the host, one batch at a time. It refuses
@@ -65,9 +60,9 @@ func KeepToOneDevice(e Experiment) error {
 }
 
 // LeavePolicyFile changes the settings of a policy that comes from a file so that the file is not needed, for a run
-// that goes on from a checkpoint, which has all parameters. It changes nothing in a Redrawing experiment that redraws.
+// that goes on from a checkpoint, which has all parameters. It changes nothing in one that redraws (Job.Redraws).
 func LeavePolicyFile(e Experiment) {
-	if redraws(e) {
+	if e.Job().Redraws {
 		return
 	}
 	if m, ok := policyMaker(e); ok {
@@ -75,16 +70,16 @@ func LeavePolicyFile(e Experiment) {
 	}
 }
 
-// PolicyCopy is the file of a run's folder with the bytes of the policy's file, if a Redrawing experiment redraws.
+// PolicyCopy is the file of a run's folder with the bytes of the policy's file, if the experiment redraws.
 const PolicyCopy = "policy.copy"
 
 // CopyPolicyFile returns the bytes of PolicyCopy; nil if the run needs none.
 func CopyPolicyFile(e Experiment) []byte {
-	p, ok := e.(Player)
-	if _, is := policyMaker(e); !ok || !is || !redraws(e) {
+	job := e.Job()
+	if _, is := policyMaker(e); job.Play == nil || !is || !job.Redraws {
 		return nil
 	}
-	r, err := p.Rollout()
+	r, err := job.Play.Rollout()
 	if err != nil {
 		return nil
 	}
@@ -96,14 +91,9 @@ func CopyPolicyFile(e Experiment) []byte {
 
 // ReadPolicyCopy reads PolicyCopy in the folder of a run that goes on. Without it the policy's own file is read.
 func ReadPolicyCopy(e Experiment, dir string) {
-	if m, ok := policyMaker(e); ok && redraws(e) {
+	if m, ok := policyMaker(e); ok && e.Job().Redraws {
 		_ = m.ReadCopy(filepath.Join(dir, PolicyCopy)) // Check says what is wrong with the policy's own file
 	}
-}
-
-func redraws(e Experiment) bool {
-	r, ok := e.(Redrawing)
-	return ok && r.Redraws()
 }
 
 // policyMaker returns the settings of an experiment's policy.

@@ -1,10 +1,9 @@
 // Package run is the contract of the kinds of run (evolve, sparse, …). A kind that implements it gets a command with
 // flags, config files, a display, warm-up, profile, checkpoints and exact resume.
 //
-// A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
-// beyond that are optional interfaces: Player, Planned, Laned, Sharing and Suggesting of an Experiment, and Members,
-// Results, Reevaluating, GoalReacher, Mapper, Lending, Profiled and Counting of a Run. Loop is a Run made of a state
-// and a step function.
+// A kind registers a Kind. Its New makes an Experiment, a struct of settings. Its Job says what is run with them, and
+// starts a Run. What a run can do beyond its rounds stands in its Capabilities. Loop is a Run made of a state and a
+// step function.
 package run
 
 import (
@@ -18,8 +17,11 @@ import (
 // Run is a run under way: programs, and a state on the devices. It is not for use by several goroutines at a time,
 // except the methods of Members.
 type Run interface {
-	// Step computes one round: a generation, some steps of SGD.
-	Step() (Metrics, error)
+	// Describe says what the run can do. That is the same for the life of the run.
+	Describe() *Capabilities
+	// Step computes one round: a generation, some steps of SGD. When ctx ends while it waits for other processes, Step
+	// returns its error soon, and the state is that before the round. A call on the devices is not cut.
+	Step(ctx context.Context) (Metrics, error)
 	// Snapshot copies the state to the host. With the settings, it is all that the rest of the run depends on.
 	Snapshot() (Snapshot, error)
 	// Restore sets the state to a snapshot of a run with the same settings, on any number of devices. The steps that
@@ -32,55 +34,51 @@ type Run interface {
 	Close() error
 }
 
-// Snapshot is a run's state on the host. Arrays are known by their names.
-type Snapshot struct {
-	Step   int64
-	Arrays map[string]*graph.Array
-}
-
-// Lending is a Run whose state may be too large to be copied each time.
-type Lending interface {
+// Capabilities is what a run can do beyond its rounds. A nil field means that it does not do that. A kind whose run
+// embeds a Loop changes the capabilities that Loop.Describe returns.
+type Capabilities struct {
+	// Members are saved and, if the members of the experiment play episodes, judged.
+	Members Members
 	// InPlace returns the state as Run.Snapshot does, but large arrays stay where they are: they are valid until the
-	// next Step, Restore or Close.
-	InPlace() (Snapshot, error)
-}
-
-// Results is a Run that sums itself up and has further files.
-type Results interface {
+	// next Step, Restore or Close. It is for a state that may be too large to be copied each time.
+	InPlace func() (Snapshot, error)
 	// Ending sums the run up in a few words after a round: "mean 484 of the 475 wanted".
-	Ending(last Metrics) string
+	Ending func(last Metrics) string
 	// Table returns the lines of a table that is shown at the end; nil: none. It is called once, after the last round.
-	Table() []string
+	Table func() []string
 	// Files returns further files for the run's folder, which belong to the state, of which s is the snapshot. It is
 	// called for each copy of the state to the host, several times a second, so it should be quick and leave out what
 	// takes long. ended means that the run is over. What it returns is not changed afterwards: it may be written while
 	// Step runs.
-	Files(s Snapshot, ended bool) ([]File, error)
+	Files func(s Snapshot, ended bool) ([]File, error)
+	// Reached reports whether the goal was reached, by the metrics of a round as the log has them: a run that is
+	// resumed with another goal may have reached that before. metric returns a metric of the round; NaN if it is not
+	// known.
+	Reached func(metric func(name string) float64) bool
+	// Reevaluate plays what a snapshot of the run has found on fresh episodes, such as all elites of an archive, and
+	// returns numbers for the outcome's JSON. It is called once, after the last round and before Table, unless the run
+	// was interrupted. progress takes the share that is done, 0 … 1. When ctx ends, Reevaluate returns its error soon,
+	// and Table and Files have no part of the numbers.
+	Reevaluate func(ctx context.Context, s Snapshot, progress func(share float64)) ([]Fact, error)
+	// Map returns numbers as rows of a picture that is shown while the run goes on, such as the cells of an archive,
+	// from top to bottom; NaN where there is nothing. nil: there is no picture. It is called between two rounds, about
+	// once a second, and only if someone sees it.
+	Map func(width, height int) ([][]float64, error)
+	// Parts returns the counter of the parts of the next round, or nil. It is called before Step.
+	Parts func() *PartCounter
+	// Cost counts the work of one of what Kind.Unit counts: a generation, a step of SGD. Zero: it is not known.
+	Cost func() graph.Cost
+	// Phases runs each part of a round `repeats` times after a first one, and leaves the state as it was. nil: the
+	// parts cannot be timed.
+	Phases func(repeats int) ([]Phase, error)
+	// Program returns the main program; nil: there is none to show.
+	Program func() *xlabridge.Compiled
 }
 
-// Reevaluating is a Run that judges more than its candidates, such as all elites of an archive.
-type Reevaluating interface {
-	// Reevaluates reports whether the run does so with its settings.
-	Reevaluates() bool
-	// Reevaluate plays what a snapshot of the run has found on fresh episodes, and returns numbers for the outcome's
-	// JSON. It is called once, after the last round and before Results.Table, unless the run was interrupted. progress
-	// takes the share that is done, 0 … 1. When ctx ends, Reevaluate returns its error soon, and Results has no part of
-	// the numbers.
-	Reevaluate(ctx context.Context, s Snapshot, progress func(share float64)) ([]Fact, error)
-}
-
-// GoalReacher is a Run that knows by the metrics of a round, as the log has them, whether its goal was reached then. A
-// run that is resumed with another goal may have reached that before.
-type GoalReacher interface {
-	// Reached reports whether the goal was reached. metric returns a metric of the round; NaN if it is not known.
-	Reached(metric func(name string) float64) bool
-}
-
-// Mapper is a Run of which a picture is shown while it goes on, such as the cells of an archive.
-type Mapper interface {
-	// Map returns numbers as rows of a picture, from top to bottom; NaN where there is nothing. nil: there is no
-	// picture. It is called between two rounds, about once a second, and only if someone sees it.
-	Map(width, height int) ([][]float64, error)
+// Snapshot is a run's state on the host. Arrays are known by their names.
+type Snapshot struct {
+	Step   int64
+	Arrays map[string]*graph.Array
 }
 
 // File is a file for the run's folder. One of Data, Arrays and JSON is its content.
@@ -98,15 +96,4 @@ func Finite(x float64) *float64 {
 		return nil
 	}
 	return &x
-}
-
-// Profiled is a Run whose parts can be timed and counted.
-type Profiled interface {
-	// Phases runs each part of a round `repeats` times after a first one, and leaves the state as it was. nil: the
-	// parts cannot be timed.
-	Phases(repeats int) ([]Phase, error)
-	// Cost counts the work of one of what Kind.Unit counts: a generation, a step of SGD. Zero: it is not known.
-	Cost() graph.Cost
-	// Compiled returns the main program; nil: there is none to show.
-	Compiled() *xlabridge.Compiled
 }

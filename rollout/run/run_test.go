@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -81,7 +82,7 @@ type walkState struct {
 	Turn  *graph.Array
 }
 
-func (w walk) Step() (Metrics, error) {
+func (w walk) Step(context.Context) (Metrics, error) {
 	v, err := w.Numbers()
 	if err != nil {
 		return Metrics{}, err
@@ -119,7 +120,7 @@ func hosted(t *testing.T, s Snapshot) map[string]float64 {
 func steps(t *testing.T, r Run, n int) (values []Metrics) {
 	t.Helper()
 	for range n {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		values = append(values, m)
 	}
@@ -152,7 +153,7 @@ func TestLoop(t *testing.T) {
 			require.Equal(t, rest, steps(t, w, 2))
 			require.NoError(t, w.Restore(start))
 			require.Equal(t, first, steps(t, w, 3))
-			seconds, err := WarmUp(w)
+			seconds, err := WarmUp(t.Context(), w)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, seconds, 0.)
 			require.Equal(t, rest, steps(t, w, 2))
@@ -230,7 +231,7 @@ func TestLoopRefuses(t *testing.T) {
 	nan := Snapshot{Step: 2, Arrays: map[string]*graph.Array{"place.now": graph.Scalar(math.NaN()),
 		"place.step_size": graph.Scalar(math.Inf(1)), "turn": graph.Of(int32(-1))}}
 	require.NoError(t, w.Restore(nan))
-	m, err := w.Step()
+	m, err := w.Step(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3, m.Step)
 	x, ok := m.Get("twice")
@@ -240,13 +241,13 @@ func TestLoopRefuses(t *testing.T) {
 
 	// After Close there is nothing.
 	require.NoError(t, w.Close())
-	_, err = w.Step()
+	_, err = w.Step(t.Context())
 	require.ErrorIs(t, err, ErrGone)
 	_, err = w.Snapshot()
 	require.ErrorIs(t, err, ErrGone)
 	_, err = w.State()
 	require.ErrorIs(t, err, ErrGone)
-	_, err = WarmUp(w)
+	_, err = WarmUp(t.Context(), w)
 	require.ErrorIs(t, err, ErrGone)
 	require.ErrorIs(t, w.Restore(good), ErrGone)
 	require.NoError(t, w.Close(), "a second time")
@@ -266,10 +267,10 @@ func TestLoopThatFails(t *testing.T) {
 	require.NoError(t, err)
 	want := steps(t, w, 2)
 	fire = true
-	_, err = w.Step()
+	_, err = w.Step(t.Context())
 	require.ErrorContains(t, err, "the device caught fire")
 	fire = false
-	_, err = w.Step()
+	_, err = w.Step(t.Context())
 	require.ErrorIs(t, err, ErrGone)
 	_, err = w.Snapshot()
 	require.ErrorIs(t, err, ErrGone)

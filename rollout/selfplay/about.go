@@ -7,14 +7,10 @@ import (
 	"xlarun/rollout/run"
 )
 
-var (
-	_ run.Results  = (*Training)(nil)
-	_ run.Profiled = (*Training)(nil)
-)
-
-// About describes the experiment.
-func (c *Config) About() run.About {
-	a := run.About{
+// Job says what is run.
+func (c *Config) Job() *run.Job {
+	job := &run.Job{
+		Title: c.Title(), Last: int64(c.NumIterations), Board: c.Board, Start: c.Start,
 		Setup: fmt.Sprintf("%s, %s, %d games an iteration, %d simulations (%s), batches of %d, seed %d", c.Title(),
 			c.Network, c.NumEpisodes, c.NumSimulations, c.Search, c.TrainingBatchSize, c.Seed),
 		Purpose: c.Purpose(),
@@ -26,9 +22,15 @@ func (c *Config) About() run.About {
 		Size:  "game-batch-size",
 	}
 	if c.Schedule != "constant" { // with more iterations, the learning rate of each would be another
-		a.Bound = []string{"num-iterations"}
+		job.Bound = []string{"num-iterations"}
 	}
-	return a
+	return job
+}
+
+// Describe says what the run can do.
+func (t *Training) Describe() *run.Capabilities {
+	return &run.Capabilities{Ending: t.Ending, Table: t.Table, Files: t.Files, Cost: t.Cost, Phases: t.Phases,
+		Program: t.Compiled}
 }
 
 // Table returns what the last evaluation proved, if the game has a perfect player.

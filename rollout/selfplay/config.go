@@ -15,94 +15,46 @@ import (
 
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
-	Game     string   `set:"game" oneof:"clique,tictactoe,connectfour,hex,othello" help:"game that is learned"`
-	Vertices int      `set:"vertices" needs:"game=clique" min:"3" max:"32"`
-	_        struct{} `help:"clique: vertices of the complete graph whose edges are coloured"`
-	K        []int    `set:"k" needs:"game=clique" min:"1" max:"32"`
-	_        struct{} `wants:"a size of cliques from 3 on, or one for each colour as in 3,4"`
-	_        struct{} `help:"clique: vertices of the clique that decides, or 3,4: one size for each colour"`
-	Variant  string   `set:"variant" needs:"game=clique" oneof:"maker,avoid,ramsey"`
-	_        struct{} `help:"clique: closing a clique wins (maker) or loses (avoid);"`
-	_        struct{} `help:"ramsey: one player colours all edges without one"`
-	Rotation int      `set:"rotation" advanced:"" min:"0" max:"32" zero:"any colouring"`
-	_        struct{} `needs:"game=clique&variant=ramsey"`
-	_        struct{} `wants:"a divisor of the number of vertices, or 0 for any colouring"`
-	_        struct{} `help:"ramsey: only colourings that stay the same when the"`
-	_        struct{} `help:"vertices are rotated by so many; 0: any colouring"`
-	Network  string   `set:"network" help:"network with the policy and the value"`
+	Game     string `set:"game" oneof:"clique,tictactoe,connectfour,hex,othello" help:"game that is learned"`
+	Vertices int    `set:"vertices" needs:"game=clique" min:"3" max:"32" help:"clique: vertices of the complete graph whose edges are coloured"`
+	K        []int  `set:"k" needs:"game=clique" min:"1" max:"32" wants:"a size of cliques from 3 on, or one for each colour as in 3,4" help:"clique: vertices of the clique that decides, or 3,4: one size for each colour"`
+	Variant  string `set:"variant" needs:"game=clique" oneof:"maker,avoid,ramsey" help:"clique: closing a clique wins (maker) or loses (avoid); ramsey: one player colours all edges without one"`
+	Rotation int    `set:"rotation" advanced:"" min:"0" max:"32" zero:"any colouring" needs:"game=clique&variant=ramsey" wants:"a divisor of the number of vertices, or 0 for any colouring" help:"ramsey: only colourings that stay the same when the vertices are rotated by so many; 0: any colouring"`
+	Network  string `set:"network" help:"network with the policy and the value"`
 
-	NumIterations     int      `set:"num-iterations" program:"no" resume:"goal" min:"1" max:"1000000"`
-	_                 struct{} `help:"iterations of games, training and evaluation"`
-	NumEpisodes       int      `set:"num-episodes" min:"1" max:"1048576" help:"games per iteration"`
-	NumSimulations    int      `set:"num-simulations" min:"1" max:"65536" help:"simulations per search"`
-	GameBatchSize     int      `set:"game-batch-size" min:"1" max:"1048576"`
-	_                 struct{} `help:"games played at the same time on all devices, at most --num-episodes"`
-	TrainingBatchSize int      `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
-	Lanes             int      `set:"lanes" advanced:"" min:"0" max:"65536"`
-	_                 struct{} `zero:"half of the game batch, or as many as have their trees in memory"`
-	_                 struct{} `help:"games that a device plays at the same time; 0 for half of"`
-	_                 struct{} `help:"the game batch, or as many as have their trees in memory"`
+	NumIterations     int `set:"num-iterations" program:"no" resume:"goal" min:"1" max:"1000000" help:"iterations of games, training and evaluation"`
+	NumEpisodes       int `set:"num-episodes" min:"1" max:"1048576" help:"games per iteration"`
+	NumSimulations    int `set:"num-simulations" min:"1" max:"65536" help:"simulations per search"`
+	GameBatchSize     int `set:"game-batch-size" min:"1" max:"1048576" help:"games played at the same time on all devices, at most --num-episodes"`
+	TrainingBatchSize int `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
+	Lanes             int `set:"lanes" advanced:"" min:"0" max:"65536" zero:"half of the game batch, or as many as have their trees in memory" help:"games that a device plays at the same time; 0 for half of the game batch, or as many as have their trees in memory"`
 
-	Search      string          `set:"search" oneof:"gumbel,puct"`
-	_           struct{}        `help:"gumbel: sequential halving; puct: noise at the root"`
-	MaxDepth    int             `set:"max-depth" advanced:"" min:"0" max:"65536"`
-	_           struct{}        `zero:"as many as there are simulations"`
-	_           struct{}        `help:"most moves from the root of a search to a node"`
-	Considered  int             `set:"considered" advanced:"" min:"1" max:"65536"`
-	_           struct{}        `help:"gumbel: most actions tried at the root"`
-	_           struct{}        `needs:"search=gumbel"`
-	Temperature settings.Number `set:"temperature" advanced:"" min:"0" help:"puct: temperature of the first moves"`
-	_           struct{}        `needs:"search=puct&drawn-moves=!0"`
-	DrawnMoves  int             `set:"drawn-moves" advanced:"" min:"0" max:"65536"`
-	_           struct{}        `needs:"search=puct|variant=!ramsey&search=puct|arena-every=!0"`
-	_           struct{}        `help:"first moves of a game that are drawn, not the"`
-	_           struct{}        `help:"most visited (puct; in matches also gumbel)"`
-	RandomMoves int             `set:"random-moves" advanced:"" min:"0" max:"4096"`
-	_           struct{}        `help:"every other game begins with up to so many random moves, which are"`
-	_           struct{}        `help:"not learned from; they show positions that good play does not reach"`
+	Search      string          `set:"search" oneof:"gumbel,puct" help:"gumbel: sequential halving; puct: noise at the root"`
+	MaxDepth    int             `set:"max-depth" advanced:"" min:"0" max:"65536" zero:"as many as there are simulations" help:"most moves from the root of a search to a node"`
+	Considered  int             `set:"considered" advanced:"" min:"1" max:"65536" needs:"search=gumbel" help:"gumbel: most actions tried at the root"`
+	Temperature settings.Number `set:"temperature" advanced:"" min:"0" needs:"search=puct&drawn-moves=!0" help:"puct: temperature of the first moves"`
+	DrawnMoves  int             `set:"drawn-moves" advanced:"" min:"0" max:"65536" needs:"search=puct|variant=!ramsey&search=puct|arena-every=!0" help:"first moves of a game that are drawn, not the most visited (puct; in matches also gumbel)"`
+	RandomMoves int             `set:"random-moves" advanced:"" min:"0" max:"4096" help:"every other game begins with up to so many random moves, which are not learned from; they show positions that good play does not reach"`
 	Reuse       bool            `set:"reuse" advanced:"" help:"the next search goes on from the tree of the last one"`
-	UseTrueMCTX bool            `set:"use-true-mctx" advanced:""`
-	_           struct{}        `help:"search inside the compiled program; false: in Go, position by position"`
+	UseTrueMCTX bool            `set:"use-true-mctx" advanced:"" help:"search inside the compiled program; false: in Go, position by position"`
 
-	Replay            int             `set:"replay" advanced:"" min:"1" max:"4096"`
-	_                 struct{}        `help:"iterations whose games are learned from"`
-	Epochs            settings.Number `set:"epochs" program:"no" above:"0" max:"1e6"`
-	_                 struct{}        `help:"times that a position is learned from; sets the number of steps"`
+	Replay            int             `set:"replay" advanced:"" min:"1" max:"4096" help:"iterations whose games are learned from"`
+	Epochs            settings.Number `set:"epochs" program:"no" above:"0" max:"1e6" help:"times that a position is learned from; sets the number of steps"`
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
-	Schedule          string          `set:"schedule" advanced:"" oneof:"constant,linear,cosine"`
-	_                 struct{}        `help:"course of the learning rate over the"`
-	_                 struct{}        `help:"iterations; linear and cosine end at 0"`
-	L2                settings.Number `set:"l2" advanced:"" min:"0"`
-	_                 struct{}        `help:"weight of the sum of the squared parameters in the loss"`
-	ValueWeight       settings.Number `set:"value-weight" advanced:"" min:"0"`
-	_                 struct{}        `help:"weight of the squared error of the value in the loss"`
-	MaxGradNorm       settings.Number `set:"max-grad-norm" advanced:"" above:"0"`
-	_                 struct{}        `help:"largest norm of a gradient; larger ones are scaled down to it"`
-	Accumulate        int             `set:"accumulate" advanced:"" min:"1" max:"65536"`
-	_                 struct{}        `help:"parts of a training batch; devices share them and compute one at a time"`
-	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto"`
-	_                 struct{}        `help:"dtype of training; parameters stay float32; auto: bf16 where it is"`
-	_                 struct{}        `help:"faster, and config.toml then has what was chosen"`
-	Symmetries        bool            `set:"symmetries" advanced:"" needs:"game=!hex"`
-	_                 struct{}        `help:"show positions to training under random symmetries"`
-	_                 struct{}        `help:"of the game: permuted vertices, turned boards"`
-	OptimizedTraining bool            `set:"optimized-training" advanced:""`
-	_                 struct{}        `help:"compile the training step; false: the"`
-	_                 struct{}        `help:"reference interpreter computes it, to find NaN"`
+	Schedule          string          `set:"schedule" advanced:"" oneof:"constant,linear,cosine" help:"course of the learning rate over the iterations; linear and cosine end at 0"`
+	L2                settings.Number `set:"l2" advanced:"" min:"0" help:"weight of the sum of the squared parameters in the loss"`
+	ValueWeight       settings.Number `set:"value-weight" advanced:"" min:"0" help:"weight of the squared error of the value in the loss"`
+	MaxGradNorm       settings.Number `set:"max-grad-norm" advanced:"" above:"0" help:"largest norm of a gradient; larger ones are scaled down to it"`
+	Accumulate        int             `set:"accumulate" advanced:"" min:"1" max:"65536" help:"parts of a training batch; devices share them and compute one at a time"`
+	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto" help:"dtype of training; parameters stay float32; auto: bf16 where it is faster, and config.toml then has what was chosen"`
+	Symmetries        bool            `set:"symmetries" advanced:"" needs:"game=!hex" help:"show positions to training under random symmetries of the game: permuted vertices, turned boards"`
+	OptimizedTraining bool            `set:"optimized-training" advanced:"" help:"compile the training step; false: the reference interpreter computes it, to find NaN"`
 
-	ArenaEvery int      `set:"arena-every" advanced:"" needs:"variant=!ramsey"`
-	_          struct{} `program:"no" min:"0" max:"1000000" zero:"never"`
-	_          struct{} `help:"iterations between evaluations, the last is one, too; 0: there is none"`
-	ArenaGames int      `set:"arena-games" advanced:"" needs:"variant=!ramsey&arena-every=!0" min:"2" max:"65536"`
-	_          struct{} `wants:"an even number from 2 to 65536: each side begins half of the games"`
-	_          struct{} `help:"games against each opponent of an evaluation"`
-	Pool       int      `set:"pool" advanced:"" needs:"variant=!ramsey&arena-every=!0" program:"no" min:"1" max:"1024"`
-	_          struct{} `help:"older checkpoints that are opponents; the untrained network is one of them"`
+	ArenaEvery int `set:"arena-every" advanced:"" needs:"variant=!ramsey" program:"no" min:"0" max:"1000000" zero:"never" help:"iterations between evaluations, the last is one, too; 0: there is none"`
+	ArenaGames int `set:"arena-games" advanced:"" needs:"variant=!ramsey&arena-every=!0" min:"2" max:"65536" wants:"an even number from 2 to 65536: each side begins half of the games" help:"games against each opponent of an evaluation"`
+	Pool       int `set:"pool" advanced:"" needs:"variant=!ramsey&arena-every=!0" program:"no" min:"1" max:"1024" help:"older checkpoints that are opponents; the untrained network is one of them"`
 
-	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free"`
-	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
-	_      struct{}       `help:"memory for trees, games and batches on all"`
-	_      struct{}       `help:"devices, as 2G or 500MiB (default what is free)"`
+	Memory settings.Bytes `set:"memory" advanced:"" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory for trees, games and batches on all devices, as 2G or 500MiB (default what is free)"`
 	Parted settings.Values
 	run.Common
 }
@@ -131,9 +83,6 @@ func (c *Config) Title() string {
 	}
 	return c.Game
 }
-
-// Last returns the number of iterations.
-func (c *Config) Last() int64 { return int64(c.NumIterations) }
 
 // Purpose says in a few words what the programs are for.
 func (c *Config) Purpose() string {

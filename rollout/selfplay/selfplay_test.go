@@ -83,7 +83,7 @@ func startedOn(t testing.TB, b xlabridge.Backend, c Config) *Training {
 func iterations(t testing.TB, x *Training, n int) (all []run.Metrics) {
 	t.Helper()
 	for range n {
-		m, err := x.Step()
+		m, err := x.Step(t.Context())
 		require.NoError(t, err)
 		m.Timings = nil
 		all = append(all, m)
@@ -148,7 +148,7 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 		require.ErrorContains(t, x.Restore(broken), "restore what the same settings made", name)
 	}
 	require.NoError(t, x.Close())
-	_, err := x.Step()
+	_, err := x.Step(t.Context())
 	require.ErrorIs(t, err, run.ErrGone)
 	require.ErrorIs(t, x.Restore(end), run.ErrGone)
 }

@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -89,7 +90,7 @@ func (g lastGame) score(words int) float64 { return float64(math.Float32frombits
 
 // Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the
 // devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
@@ -238,7 +239,7 @@ func (t *Training) gone() bool {
 }
 
 // Step is one iteration: games, training, and, every ArenaEvery iterations, evaluation.
-func (t *Training) Step() (run.Metrics, error) {
+func (t *Training) Step(context.Context) (run.Metrics, error) {
 	if t.gone() {
 		return run.Metrics{}, run.ErrGone
 	}

@@ -1,11 +1,10 @@
 // Package settings makes flags, file keys, ranges, help and a program's inputs from one tagged struct.
 //
-// A setting is an exported field with a tag. Blank fields after it continue its tag, and its help text:
+// A setting is an exported field with a tag, which may be long:
 //
 //	type OpenES struct {
 //		LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
-//		Pairs        int             `set:"pairs" min:"1" max:"4096" help:"pairs that share a batch:"`
-//		_            struct{}        `help:"more of them take fewer, larger products of matrices"`
+//		Pairs        int             `set:"pairs" min:"1" max:"4096" help:"pairs that share a batch"`
 //	}
 //
 // The value of a field before it is set is the default. Types: bool, int, int64, float64, string, []int, []float64
@@ -138,14 +137,17 @@ func describe(t reflect.Type, outer reflect.StructTag, at []int) (all []descript
 			all = append(all, describe(f.Type, joined(f.Tag, outer), index)...)
 			continue
 		}
+		if f.Name == "_" && f.Tag != "" { // such fields continued a tag in earlier versions
+			panic(fmt.Sprintf("settings: %s has a blank field with the tag %s: write that into the tag of the field "+
+				"before it", t, f.Tag))
+		}
 		name, ok := f.Tag.Lookup("set")
 		if !ok || !f.IsExported() {
 			continue
 		}
-		tag, help := tagOf(t, i)
-		tag = joined(tag, outer)
+		tag := joined(f.Tag, outer)
 		_, advanced := tag.Lookup("advanced")
-		x := Field{Name: name, Help: help, Short: tag.Get("short"), Type: typeName(f.Type),
+		x := Field{Name: name, Help: wrapped(tag.Get("help")), Short: tag.Get("short"), Type: typeName(f.Type),
 			Traced: f.Type == numberType, Advanced: advanced, tag: tag}
 		x.Wants = x.wants()
 		all = append(all, description{x, index})
@@ -161,16 +163,6 @@ func joined(tag, outer reflect.StructTag) reflect.StructTag {
 		tag = reflect.StructTag("needs:" + strconv.Quote(inner+"&"+more) + " " + string(tag))
 	}
 	return tag + " " + outer
-}
-
-// tagOf returns the tag and the help text of a field, with those of the blank fields after it.
-func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
-	tag, help = t.Field(i).Tag, t.Field(i).Tag.Get("help")
-	for i++; i < t.NumField() && t.Field(i).Name == "_"; i++ {
-		tag += " " + t.Field(i).Tag
-		help = strings.TrimSpace(help + " " + t.Field(i).Tag.Get("help"))
-	}
-	return tag, wrapped(help)
 }
 
 // helpWidth is the width of lines of help, in columns.

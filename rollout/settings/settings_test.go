@@ -24,9 +24,7 @@ type common struct {
 type all struct {
 	common
 	Switch bool      `set:"switch"`
-	Count  int       `set:"count" min:"1"`
-	_      struct{}  `max:"64" help:"things"`
-	_      struct{}  `help:"to count"`
+	Count  int       `set:"count" min:"1" max:"64" help:"things to count"`
 	Every  int       `set:"every" min:"3" zero:"never"`
 	Part   float64   `set:"part" min:"0" max:"1"`
 	Rate   float64   `set:"rate" program:"no" above:"0"`
@@ -78,6 +76,13 @@ func TestFields(t *testing.T) {
 			X complex128 `set:"x"`
 		}{})
 	})
+	require.PanicsWithValue(t, "settings: struct { X int \"set:\\\"x\\\"\"; _ struct {} \"help:\\\"more\\\"\" } has "+
+		"a blank field with the tag help:\"more\": write that into the tag of the field before it", func() {
+		Fields(&struct {
+			X int      `set:"x"`
+			_ struct{} `help:"more"`
+		}{})
+	})
 	require.Panics(t, func() { // a bound that is none is a mistake in the program
 		_ = Check(&struct {
 			X int `set:"x" min:"few"`
@@ -117,9 +122,8 @@ func TestAdvanced(t *testing.T) {
 	type more struct {
 		Usual int `set:"usual"`
 		rare  `advanced:""`
-		Other int      `set:"other"`
-		Late  int      `set:"late"`
-		_     struct{} `advanced:"" help:"blank fields continue a tag"`
+		Other int `set:"other"`
+		Late  int `set:"late" advanced:""`
 	}
 	got := map[string]bool{}
 	for _, f := range Fields(&more{}) {

@@ -8,17 +8,12 @@ import (
 	"xlarun/rollout/settings"
 )
 
-var (
-	_ run.Planned  = (*Experiment)(nil)
-	_ run.Results  = (*training)(nil)
-	_ run.Profiled = (*training)(nil)
-)
-
-// About describes the experiment. The programs depend on the sizes of the data, so on its folder.
-func (e *Experiment) About() run.About {
+// Job says what is run. The programs depend on the sizes of the data, so on its folder.
+func (e *Experiment) Job() *run.Job {
 	density, _ := settings.Lookup(e, "density")
 	programs := e.Config.Programs()
-	return run.About{
+	return &run.Job{
+		Title: "sparse", Last: int64(e.Steps), Board: e.Board, Start: e.Start,
 		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %s, %s, seed %d", e.Population, density.Text(),
 			e.Batch, quantity.Count(e.Steps, "step", "steps"), e.DType, e.Seed),
 		Purpose:  e.Purpose(),
@@ -27,9 +22,13 @@ func (e *Experiment) About() run.About {
 			return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
 				"best_test_accuracy", "mean_test_accuracy"}
 		},
-		Check: e.Check, Fetch: e.Fetch, Given: e.Given(), Size: "pop",
+		Check: e.Check, Fetch: e.Fetch, Size: "pop",
+		Plan: &run.PlanChoice{Tune: e.Tune, Given: e.Given(), Choose: e.ChoosePlan},
 	}
 }
 
-// Table returns no table.
-func (t *training) Table() []string { return nil }
+// Describe says what the run can do.
+func (t *training) Describe() *run.Capabilities {
+	return &run.Capabilities{Ending: t.Ending, Files: t.Files, Parts: t.Counter, Cost: t.Cost, Phases: t.Phases,
+		Program: t.Compiled}
+}

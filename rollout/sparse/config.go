@@ -16,32 +16,18 @@ import (
 type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
 	Steps          int       `set:"steps" program:"no" resume:"any" min:"1" max:"1073741823" help:"steps of SGD"`
-	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823"`
-	_              struct{}  `zero:"a quarter of the steps, at most 10000"`
-	_              struct{}  `help:"steps between tests on the test data, of which one more comes after the last of"`
-	_              struct{}  `help:"--steps; a resumed run keeps its interval"`
+	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823" zero:"a quarter of the steps, at most 10000" help:"steps between tests on the test data, of which one more comes after the last of --steps; a resumed run keeps its interval"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
-	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38"`
-	_              struct{}  `help:"learning rate, of the mean cross-entropy of a batch"`
+	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
-	Density        []float64 `set:"density" above:"0" max:"1"`
-	_              struct{}  `help:"part of the connections that are there, a number for each layer; the last holds"`
-	_              struct{}  `help:"for all further ones"`
-	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never"`
-	_              struct{}  `help:"steps between mutations of the topologies; 0 for none"`
-	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1"`
-	_              struct{}  `help:"part of a member's own connections that a mutation replaces"`
-	Shared         float64   `set:"shared" min:"0" max:"1"`
-	_              struct{}  `help:"part of the connections that all members have in common; mutations keep them"`
-	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none"`
-	_              struct{}  `help:"part of the members that a mutation replaces before it: the worst on held-out"`
-	_              struct{}  `help:"examples, by copies of the best; 0: none"`
-	HeldOut        int       `set:"held-out" min:"1" max:"1073741823" needs:"select=!0"`
-	_              struct{}  `help:"examples of the training data that nobody learns from, for --select"`
+	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
+	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
+	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of a member's own connections that a mutation replaces"`
+	Shared         float64   `set:"shared" min:"0" max:"1" help:"part of the connections that all members have in common; mutations keep them"`
+	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none" help:"part of the members that a mutation replaces before it: the worst on held-out examples, by copies of the best; 0: none"`
+	HeldOut        int       `set:"held-out" min:"1" max:"1073741823" needs:"select=!0" help:"examples of the training data that nobody learns from, for --select"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
-	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks"`
-	_              struct{}  `help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks"`
-	_              struct{}  `help:"(dense blocks of gathered inputs), auto"`
+	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
 	// Tune says how the method "auto" is chosen.
 	run.Planning
 }

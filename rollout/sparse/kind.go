@@ -46,12 +46,6 @@ type Experiment struct {
 	Data   Data   // Fetch reads it
 }
 
-// Title returns the last part of the run folder's name.
-func (e *Experiment) Title() string { return "sparse" }
-
-// Last returns the number of steps.
-func (e *Experiment) Last() int64 { return int64(e.Steps) }
-
 // Purpose describes the programs, without layers before the data is read.
 func (e *Experiment) Purpose() string {
 	if e.Data.Train.Len() == 0 {
@@ -106,7 +100,7 @@ func (e *Experiment) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 }
 
 // Start makes the members and compiles the programs.
-func (e *Experiment) Start(b xlabridge.Backend) (run.Run, error) {
+func (e *Experiment) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	p, err := New(b, e.Config, e.Data)
 	if err != nil {
 		return nil, err
@@ -142,7 +136,7 @@ type training struct {
 }
 
 // Step takes the steps of one round, and evaluates the members if a test is due.
-func (t *training) Step() (run.Metrics, error) {
+func (t *training) Step(context.Context) (run.Metrics, error) {
 	every := t.config.TestEvery
 	until := min(t.config.Steps, (t.Steps()/every+1)*every)
 	n, stats, err := t.Train(until - t.Steps())

@@ -19,14 +19,14 @@ func TestResumedWithMoreSteps(t *testing.T) {
 	begin := func(steps, testEvery int) run.Run {
 		c := c
 		c.Steps, c.TestEvery = steps, testEvery
-		r, err := (&Experiment{Config: c, Data: d}).Start(b)
+		r, err := (&Experiment{Config: c, Data: d}).Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, r.Close()) })
 		return r
 	}
 	toEnd := func(r run.Run, steps int64) (rows []run.Metrics, tests []int64, end run.Snapshot) {
 		for {
-			m, err := r.Step()
+			m, err := r.Step(t.Context())
 			require.NoError(t, err)
 			rows = append(rows, m)
 			if _, tested := m.Get("test_loss"); tested {

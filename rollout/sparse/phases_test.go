@@ -31,7 +31,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 				t.Helper()
 				before, err := p.Snapshot()
 				require.NoError(t, err)
-				seconds, err := run.WarmUp(&training{Population: p})
+				seconds, err := run.WarmUp(t.Context(), &training{Population: p})
 				require.NoError(t, err)
 				require.Positive(t, seconds)
 				found, err := p.Phases(2)

@@ -116,15 +116,15 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 	c := tiny()
 	c.LearningRate, c.Method, c.Devices = 1e30, "kernel", 1
 	e := &Experiment{Config: c, Data: stripes(6, 200, 70)}
-	r, err := e.Start(open(t, 1))
+	r, err := e.Start(t.Context(), open(t, 1))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	var m run.Metrics
 	for m.Step < int64(c.Steps) {
-		m, err = r.Step()
+		m, err = r.Step(t.Context())
 		require.NoError(t, err)
 	}
-	require.Contains(t, r.(run.Results).Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
+	require.Contains(t, r.Describe().Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
 		"case 7")
 }
 
@@ -305,7 +305,7 @@ func TestMemoryBudget(t *testing.T) {
 func TestFilesAreOfTheStep(t *testing.T) {
 	c := tiny()
 	c.Method, c.Devices = "kernel", 1
-	r, err := (&Experiment{Config: c, Data: stripes(6, 200, 70)}).Start(open(t, 1))
+	r, err := (&Experiment{Config: c, Data: stripes(6, 200, 70)}).Start(t.Context(), open(t, 1))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	training := r.(*training)
@@ -314,7 +314,7 @@ func TestFilesAreOfTheStep(t *testing.T) {
 		require.NoError(t, err)
 		return files[1].Metadata
 	}
-	_, err = r.Step() // with a test
+	_, err = r.Step(t.Context()) // with a test
 	require.NoError(t, err)
 	require.Equal(t, "3", metadata()["step"])
 	require.NotEmpty(t, metadata()["test_accuracy"])

@@ -32,13 +32,11 @@ type wave struct {
 	Wait  string  `set:"wait"` // of a step
 }
 
-func (w *wave) Title() string    { return "wave" }
-func (w *wave) Last() int64      { return w.Steps }
-func (w *wave) Board() []run.Row { return nil }
-func (w *wave) About() run.About {
-	return run.About{Measures: func() []string { return []string{"loss"} }}
+func (w *wave) Job() *run.Job {
+	return &run.Job{Title: "wave", Last: w.Steps, Board: func() []run.Row { return nil },
+		Start:    func(context.Context, xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil },
+		Measures: func() []string { return []string{"loss"} }}
 }
-func (w *wave) Start(xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil }
 
 // waving is a run of a wave. Its sum depends on all steps.
 type waving struct {
@@ -47,7 +45,7 @@ type waving struct {
 	sum  float64
 }
 
-func (w *waving) Step() (run.Metrics, error) {
+func (w *waving) Step(context.Context) (run.Metrics, error) {
 	d, err := time.ParseDuration(w.Wait)
 	if err != nil {
 		return run.Metrics{}, err
@@ -71,8 +69,9 @@ func (w *waving) Restore(s run.Snapshot) error {
 	w.step, w.sum = s.Step, sum[0]
 	return nil
 }
-func (w *waving) Profile() run.Profile { return run.Profile{} }
-func (w *waving) Close() error         { return nil }
+func (w *waving) Describe() *run.Capabilities { return &run.Capabilities{} }
+func (w *waving) Profile() run.Profile        { return run.Profile{} }
+func (w *waving) Close() error                { return nil }
 
 // waves makes waves.
 type waves struct{}

@@ -58,10 +58,10 @@ func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %d episodes of 500 steps", population, hidden, hidden,
 			episodes),
 		Work: float64(population * 500 * episodes), Unit: "steps",
-		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := cartPole(population, hidden)
 			c.Episodes, c.Devices, c.Tune = episodes, o.Devices, o.Tune
-			return neurobench.OpenPlay(b, c)
+			return neurobench.OpenPlay(ctx, b, c)
 		}}
 }
 
@@ -83,23 +83,23 @@ func generationWorkload(name string, population, hidden int, start startKind) Wo
 
 // generations runs generations of an experiment.
 func generations(c evolve.Config) openRunner {
-	return func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+	return func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 		c := c
 		if c.Devices == 0 {
 			c.Devices = o.Devices
 		}
 		c.Tune = o.Tune
-		e, err := evolve.New(b, c)
+		e, err := evolve.New(ctx, b, c)
 		if err != nil {
 			return nil, err
 		}
-		return steps(e, 0), nil
+		return steps(ctx, e, 0), nil
 	}
 }
 
 // stepper is a run whose steps are timed.
 type stepper interface {
-	Step() (run.Metrics, error)
+	Step(ctx context.Context) (run.Metrics, error)
 	Profile() run.Profile
 	Close() error
 }
@@ -117,10 +117,10 @@ func (s stepped) Plan() string { return s.plan }
 func (s stepped) Scale() float64 { return *s.scale }
 
 // steps times the steps of a run. If per is above 0, times are scaled to per units of work.
-func steps(s stepper, per float64) Runner {
+func steps(ctx context.Context, s stepper, per float64) Runner {
 	scale := 1.
 	r := timed(func() (float64, error) {
-		m, err := s.Step()
+		m, err := s.Step(ctx)
 		if per > 0 && m.Work > 0 {
 			scale = per / m.Work
 		}

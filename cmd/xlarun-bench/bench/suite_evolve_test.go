@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // fixedSteps is a run whose steps take a millisecond and play 500 steps of an environment.
 type fixedSteps struct{}
 
-func (fixedSteps) Step() (run.Metrics, error) {
+func (fixedSteps) Step(context.Context) (run.Metrics, error) {
 	time.Sleep(time.Millisecond)
 	return run.Metrics{Step: 1, Work: 500}, nil
 }
@@ -22,7 +23,7 @@ func (fixedSteps) Close() error         { return nil }
 // 28.440: times for a million steps say how many times those of a run they are, so that processor times can follow.
 func TestStepsAreScaled(t *testing.T) {
 	for per, want := range map[float64]float64{0: 1, million: 2000} {
-		r := steps(fixedSteps{}, per)
+		r := steps(t.Context(), fixedSteps{}, per)
 		seconds, _, err := r.Run(1)
 		require.NoError(t, err)
 		require.Equal(t, want, r.(scaler).Scale())

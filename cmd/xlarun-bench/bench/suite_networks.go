@@ -125,8 +125,8 @@ func spikingWorkloads(Options) (all []Workload) {
 			w.Peers = append(w.Peers, Peer{Name: p.Name, Script: "spiking_jax.py", Other: !p.Same,
 				Args: append([]string{p.Name}, s.Args...)})
 		}
-		w.Open = func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-			r, err := s.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
+		w.Open = func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			r, err := s.Open(ctx, b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
 			if err != nil {
 				return nil, err
 			}
@@ -145,10 +145,10 @@ func dynamicsWorkload(name, dynamics string, peers ...Peer) Workload {
 	return Workload{Name: "dynamics-" + name, Work: members * steps, Unit: "steps", Peers: peers,
 		What: fmt.Sprintf("Forage-L0-v1, %d x spiking:32,16, %d steps of 8 substeps, dynamics %s", members, steps,
 			dynamics),
-		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := neurobench.Experiment("Forage-L0-v1", "spiking:32,16", members, steps,
 				neurobench.Options{Devices: o.Devices, Tune: o.Tune})
-			return neurobench.OpenPlay(b, c.With("policy.dynamics", dynamics))
+			return neurobench.OpenPlay(ctx, b, c.With("policy.dynamics", dynamics))
 		}}
 }
 
@@ -168,8 +168,8 @@ func neuroWorkloads(o Options) (all []Workload) {
 	for _, n := range neurobench.All(o.Size) {
 		all = append(all, Workload{Name: n.Name, What: n.What, Work: n.Work, Unit: "steps",
 			Peers: []Peer{{Name: n.Peer, Script: "neuro_jax.py", Args: n.PeerArgs}},
-			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-				return n.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
+			Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+				return n.Open(ctx, b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
 			}})
 	}
 	return all

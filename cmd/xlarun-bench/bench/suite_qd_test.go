@@ -72,11 +72,11 @@ func archiveOf(t *testing.T, b xlabridge.Backend, env string, seed int64) map[st
 			c.Parted = c.Parted.With(name, value)
 		}
 	}
-	r, err := c.Start(b)
+	r, err := c.Start(t.Context(), b)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	for {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		if m.Step < generations {
 			continue

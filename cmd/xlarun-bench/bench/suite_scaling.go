@@ -15,8 +15,8 @@ import (
 func scalingWorkloads(Options) (all []Workload) {
 	for _, s := range neurobench.Scaling() {
 		all = append(all, Workload{Name: s.Axis + "-" + s.At, Work: s.Work(), Unit: "steps", What: s.What(),
-			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
-				return neurobench.OpenPlay(b, s.Experiment(o.Tune, o.Devices))
+			Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+				return neurobench.OpenPlay(ctx, b, s.Experiment(o.Tune, o.Devices))
 			}})
 	}
 	for _, n := range []int{1 << 10, 1 << 16, 1 << 20} {

@@ -51,7 +51,7 @@ func explicit(w Workload) Workload {
 func ppoWorkload(name, what string, change func(*ppo.Config), script, args string) Workload {
 	return Workload{Name: name, What: what, Work: million, Unit: "steps",
 		Peers: []Peer{{Name: "jax", Script: script, Args: strings.Fields(args)}},
-		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := ppo.DefaultConfig()
 			c.Steps, c.Target = 1<<30, "0"
 			change(&c)
@@ -59,7 +59,7 @@ func ppoWorkload(name, what string, change func(*ppo.Config), script, args strin
 			if err != nil {
 				return nil, err
 			}
-			return steps(t, million), nil
+			return steps(ctx, t, million), nil
 		}}
 }
 
@@ -84,14 +84,14 @@ func selfplayWorkloads(Options) []Workload {
 			fmt.Sprintf("batch 14 %d", n)))
 	}
 	iteration := Workload{Name: "selfplay-iteration", What: "an iteration of 64 games by the defaults, no evaluation",
-		Explicit: true, Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Explicit: true, Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := selfplay.DefaultConfig()
 			c.NumIterations, c.NumEpisodes, c.ArenaEvery = 1_000_000, 64, 0
 			t, err := selfplay.New(b, c)
 			if err != nil {
 				return nil, err
 			}
-			return steps(t, 0), nil
+			return steps(ctx, t, 0), nil
 		}}
 	return append(all, iteration)
 }
@@ -136,7 +136,7 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 	if phase == selfplay.PhaseGames {
 		w.Work, w.Unit = million, "simulations"
 	}
-	w.Open = func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+	w.Open = func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 		c := selfplay.DefaultConfig()
 		c.ArenaEvery, c.Replay, c.Epochs = 0, 1, settings.Num(1)
 		c.Vertices, c.K, c.Search, c.Network = vertices, []int{k}, search, "mlp:64,64"
@@ -148,7 +148,7 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 		if err != nil {
 			return nil, err
 		}
-		m, err := t.Step() // games to learn from
+		m, err := t.Step(ctx) // games to learn from
 		if err != nil {
 			return nil, err
 		}

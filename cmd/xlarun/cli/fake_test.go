@@ -56,16 +56,15 @@ var fakes struct {
 // fakeExperiment has the settings of evolve, and becomes a fakeRun.
 type fakeExperiment struct{ evolve.Config }
 
-func (e *fakeExperiment) About() run.About {
-	a := e.Config.About()
-	a.Purpose = "drift of " + a.Purpose
-	return a
+// Job is that of its Config, except that it becomes a fakeRun, and that members cannot be made again.
+func (e *fakeExperiment) Job() *run.Job {
+	job := e.Config.Job()
+	job.Purpose = "drift of " + job.Purpose
+	job.Start, job.StartAlone, job.Plan.Choose, job.Play.Again = e.start, nil, e.choosePlan, nil
+	return job
 }
 
-// MemberCount says that members cannot be made again, unlike those of its Config.
-func (e *fakeExperiment) MemberCount(run.Snapshot) (int, error) { return 0, nil }
-
-func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
+func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if tune := fakes.shape.tune; tune != nil {
 		tune(e.Config)
 	}
@@ -76,7 +75,7 @@ func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 
-func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
+func (e *fakeExperiment) start(context.Context, xlabridge.Backend) (run.Run, error) {
 	if start := fakes.shape.start; start != nil {
 		if err := start(e.Config); err != nil {
 			return (*fakeRun)(nil), err // as kinds do whose Start returns what a function of their own type returned
@@ -89,9 +88,6 @@ func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
 	return r, nil
 }
 
-// StartAlone takes the place of the method of its Config.
-func (e *fakeExperiment) StartAlone(b xlabridge.Backend) (run.Run, error) { return e.Start(b) }
-
 // fakeRun is a run whose mean return rises by 100 a generation.
 type fakeRun struct {
 	fakeShape
@@ -101,7 +97,7 @@ type fakeRun struct {
 	closed  bool
 }
 
-func (r *fakeRun) Step() (run.Metrics, error) {
+func (r *fakeRun) Step(context.Context) (run.Metrics, error) {
 	r.done++
 	r.stepped++
 	if r.step != nil {
@@ -176,12 +172,13 @@ func (r *fakeRun) Phases(int) ([]run.Phase, error) {
 		{Name: "tell", Seconds: .001, Times: .1}}, nil
 }
 
-func (r *fakeRun) Cost() graph.Cost                             { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
-func (r *fakeRun) Ending(run.Metrics) string                    { return "well blown" }
-func (r *fakeRun) Table() []string                              { return nil }
-func (r *fakeRun) Files(run.Snapshot, bool) ([]run.File, error) { return nil, nil }
-func (r *fakeRun) Compiled() *xlabridge.Compiled                { return nil }
-func (r *fakeRun) Close() error                                 { r.closed = true; return nil }
+func (r *fakeRun) Close() error { r.closed = true; return nil }
+
+func (r *fakeRun) Describe() *run.Capabilities {
+	return &run.Capabilities{Members: r, Phases: r.Phases,
+		Cost:   func() graph.Cost { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} },
+		Ending: func(run.Metrics) string { return "well blown" }}
+}
 
 func must[T any](v T, err error) T {
 	if err != nil {

@@ -44,15 +44,12 @@ func countingKind(step func(n int64) error) run.Kind {
 	}}
 }
 
-func (c *counting) Title() string { return "counting" }
-func (c *counting) About() run.About {
-	return run.About{Setup: "ten figures", Purpose: "counting"}
+func (c *counting) Job() *run.Job {
+	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.Row { return nil },
+		Start: func(context.Context, xlabridge.Backend) (run.Run, error) { return c, nil },
+		Setup: "ten figures", Purpose: "counting"}
 }
-func (c *counting) Ending(run.Metrics) string                { return "" }
-func (c *counting) Table() []string                          { return nil }
-func (c *counting) Last() int64                              { return int64(c.Steps) }
-func (c *counting) Board() []run.Row                         { return nil }
-func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }
+func (c *counting) Describe() *run.Capabilities { return &run.Capabilities{Files: c.Files} }
 func (c *counting) Profile() run.Profile {
 	return run.Profile{Devices: 1, Cache: cache.Off}
 }
@@ -66,7 +63,7 @@ func (c *counting) Snapshot() (run.Snapshot, error) {
 		"rest": graph.Of(make([]float32, 64))}}, nil
 }
 
-func (c *counting) Step() (run.Metrics, error) {
+func (c *counting) Step(context.Context) (run.Metrics, error) {
 	if c.step != nil {
 		if err := c.step(c.at + 1); err != nil {
 			return run.Metrics{}, err

@@ -143,8 +143,8 @@ func (t *task) checkEnds(before *task, c *runfolder.Checkpoint, dir string) erro
 		ends.Work = 0
 	}
 	switch {
-	case c.Step > t.Last():
-		done, end = fmt.Sprintf("is of %s %d", t.Unit, c.Step), fmt.Sprintf("%s %d", t.Unit, t.Last())
+	case c.Step > t.job.Last:
+		done, end = fmt.Sprintf("is of %s %d", t.Unit, c.Step), fmt.Sprintf("%s %d", t.Unit, t.job.Last)
 		if length, ok := t.all()[t.Length]; ok {
 			end = fmt.Sprintf("--%s %s", t.Length, length.Text())
 		}

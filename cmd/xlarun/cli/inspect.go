@@ -17,7 +17,6 @@ import (
 	"xlarun/graph"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/hlo"
 )
@@ -130,27 +129,30 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	if on.Topology != "" && o.phase == "" {
 		fmt.Fprintf(o.app.Out, "compiling for %s; a large program takes minutes\n", on.Topology)
 	}
-	r, err := t.startAlone(b)
+	r, err := t.startAlone(ctx, b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}
 	defer func() { _ = r.Close() }()
-	x, ok := r.(run.Profiled)
-	if !ok || x.Compiled() == nil {
+	var program *xlabridge.Compiled
+	if show := r.Describe().Program; show != nil {
+		program = show()
+	}
+	if program == nil {
 		return fmt.Errorf("runs of %s show no program", t.Name)
 	}
 	if o.dump != "" {
-		if err := dumpProgram(o.app, x.Compiled(), o.dump); err != nil {
+		if err := dumpProgram(o.app, program, o.dump); err != nil {
 			return err
 		}
 	}
 	if o.phase != "" {
-		return o.printPhase(x.Compiled())
+		return o.printPhase(program)
 	}
-	i, err := inspect(t.Purpose(), b, x.Compiled())
+	i, err := inspect(t.Purpose(), b, program)
 	i.Choice = r.Profile().Choice
 	if o.codegen && err == nil {
-		i.Codegen, err = codegenOf(x.Compiled())
+		i.Codegen, err = codegenOf(program)
 	}
 	if c, ok := b.(*xlabridge.Client); ok && o.peer && err == nil {
 		i.Peer, err = inspectPeer(ctx, o.app, t, *c.Topology(), o.python)

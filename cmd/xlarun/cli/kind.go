@@ -118,9 +118,9 @@ func (g *flagValues) checkTune(t *task) error {
 	if wanted != plan.TuneQuick && wanted != plan.TuneFull {
 		return nil
 	}
-	if names := t.About().Given; len(names) > 0 {
+	if p := t.job.Plan; p != nil && len(p.Given) > 0 {
 		return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
-			"leave one of them out", wanted, strings.Join(names, ", "))
+			"leave one of them out", wanted, strings.Join(p.Given, ", "))
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 
 // mayChange reports whether a resumed run of the task may have another value of a setting.
 func (t *task) mayChange(f settings.Field) bool {
-	return f.MayChange() && !slices.Contains(t.About().Bound, f.Name)
+	return f.MayChange() && !slices.Contains(t.Job().Bound, f.Name)
 }
 
 // all returns the settings of a task by name, without those of the session, which may always change.

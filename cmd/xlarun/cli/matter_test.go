@@ -171,12 +171,12 @@ func spikingFile(t *testing.T) string {
 func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) {
 	t.Helper()
 	require.NoError(t, k.fetch(t.Context(), &App{Streams: Streams{Out: io.Discard}}))
-	r, err := k.Start(&xlabridge.Reference{})
+	r, err := k.job.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err, k.text)
 	defer func() { require.NoError(t, r.Close()) }()
 	sum := fnv.New64a()
 	for i := range rounds {
-		m, err := r.Step()
+		m, err := r.Step(t.Context())
 		require.NoError(t, err)
 		for _, v := range m.Values {
 			require.NoError(t, binary.Write(sum, binary.LittleEndian, v.Number))

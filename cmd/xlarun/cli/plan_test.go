@@ -23,11 +23,18 @@ func resolve(args ...string) (*task, error) {
 	return g.resolve(kind, strings.Join(flags.Args(), ""), nil)
 }
 
+// memory returns the setting of a task.
+func memory(t *testing.T, x *task) string {
+	f, ok := settings.Lookup(x.Experiment, "memory")
+	require.True(t, ok)
+	return f.Text()
+}
+
 // The resolved config of a run has the plan that ran.
 func TestConfigRecordsThePlan(t *testing.T) {
 	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
-	require.Equal(t, settings.Bytes(2e9), x.Experiment.(run.Planned).Planned().Memory)
+	require.Equal(t, "2000000000", memory(t, x))
 	text, err := x.configWith(settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512})
 	require.NoError(t, err)
 	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n",
@@ -61,7 +68,7 @@ func TestBadPlanFlags(t *testing.T) {
 	require.ErrorContains(t, err, "2.9 MiB that --memory allows; the largest population that fits is ")
 	x, err := resolve("--memory", "")
 	require.NoError(t, err, "nothing is what is free")
-	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
+	require.Empty(t, memory(t, x))
 }
 
 // 28.346: what did not fit was said of a setting that nobody gave. 30.272: the sentence had two endings.

@@ -115,7 +115,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	if c, ok := b.(*xlabridge.Client); ok && c.Platform() == "cpu" {
 		r.BF16Method, r.Int8Method = cmp.Or(c.BF16Method(), "none"), cmp.Or(c.Int8Method(), "none")
 	}
-	x, err := p.startAlone(b)
+	x, err := p.startAlone(ctx, b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}
@@ -131,14 +131,14 @@ func (p *profiler) measure(ctx context.Context) error {
 	var last run.Metrics
 	perUnit := 0.
 	for i := range 1 + p.repeats {
-		if last.Step >= p.Last() { // a run ends here
+		if last.Step >= p.job.Last { // a run ends here
 			if err := x.Restore(begin); err != nil {
 				return err
 			}
 			last = run.Metrics{}
 		}
 		start := time.Now()
-		m, err := x.Step()
+		m, err := x.Step(ctx)
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", p.Round, i+1, err)
 		}
@@ -160,12 +160,14 @@ func (p *profiler) measure(ctx context.Context) error {
 	if r.Machine, err = machine.Measure(b, p.devices); err != nil {
 		return err
 	}
-	profiled, ok := x.(run.Profiled)
-	if !ok {
+	can := x.Describe()
+	if can.Cost != nil {
+		r.Roofline = rooflineOf(can.Cost(), r.UnitSeconds, r.Machine)
+	}
+	if can.Phases == nil {
 		return nil
 	}
-	r.Roofline = rooflineOf(profiled.Cost(), r.UnitSeconds, r.Machine)
-	phases, err := profiled.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
+	phases, err := can.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
 	r.Phases = phasesOf(phases, r.Machine)
 	return err
 }

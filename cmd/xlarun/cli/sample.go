@@ -62,10 +62,9 @@ func sampleCommand(a *App) *cobra.Command {
 				return err
 			}
 			defer func() { _ = b.Close() }()
-			snapshot := run.Snapshot{Step: c.Step, Arrays: c.Arrays}
-			sampled, err := session.Sample(b, t.Experiment, snapshot, members, func() ([]run.Candidate, error) {
-				return savedMembers(args[0])
-			})
+			seed, snapshot := t.On().Seed, run.Snapshot{Step: c.Step, Arrays: c.Arrays}
+			sampled, err := session.Sample(b, t.job.Play, seed, snapshot, members,
+				func() ([]run.Candidate, error) { return savedMembers(args[0]) })
 			if err != nil {
 				return err
 			}
@@ -76,7 +75,7 @@ func sampleCommand(a *App) *cobra.Command {
 				fmt.Fprintf(a.Out, "the run has %s to sample, %d were asked for\n",
 					quantity.Count(len(sampled), "member", "members"), members)
 			}
-			played, err := session.Play(b, t.Kind, t.Experiment, snapshot, sampled, console.Version())
+			played, err := session.Play(b, t.Kind, t.job.Play, seed, snapshot, sampled, console.Version())
 			if err != nil {
 				return err
 			}
@@ -126,7 +125,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, ok := t.Experiment.(run.Player); !ok {
+	if t.job.Play == nil {
 		return nil, nil, console.BadInput("%s is a run of %s, whose members play no episodes", dir, name)
 	}
 	folder, err := runfolder.Read(dir, runfolder.Options{})

@@ -58,7 +58,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 		screen.Notice(line)
 	}
 	_, live := display.Terminal(a.Out, a.Getenv)
-	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Folder: folder,
+	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
 		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: left,
 		Grace: console.Grace,
@@ -102,12 +102,13 @@ type screen struct {
 
 // open makes the display. The channel that it returns is closed when nobody reads stdout any more.
 func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
-	b := display.Board{Command: t.Name + " " + t.Title(), Setup: run.Setup(t.Experiment), Unit: t.Unit, Last: t.Last(),
-		Picture: t.Picture, Rows: t.Board(), Round: t.Round, Work: t.Work, Start: machine.ProcessStart()}
+	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: run.Setup(t.Experiment), Unit: t.Unit,
+		Last: t.job.Last, Picture: t.Picture, Rows: t.job.Board(), Round: t.Round, Work: t.Work,
+		Start: machine.ProcessStart()}
 	if t.unlimited {
 		b.Last = 0
 	}
-	if t.Title() == t.Name {
+	if t.job.Title == t.Name {
 		b.Command = t.Name
 	}
 	if folder != nil {

@@ -14,23 +14,16 @@ import (
 
 // sessionSettings are the settings of the session: the backend and the checkpoints. No kind of run knows them.
 type sessionSettings struct {
-	Backend string   `set:"backend" help:"what to run on: cpu, cuda, rocm, tpu, reference"`
-	Plugin  string   `set:"plugin" advanced:"" flag:"names code to load"`
-	_       struct{} `help:"PJRT plugin file to use instead of the pinned one"`
+	Backend string `set:"backend" help:"what to run on: cpu, cuda, rocm, tpu, reference"`
+	Plugin  string `set:"plugin" advanced:"" flag:"names code to load" help:"PJRT plugin file to use instead of the pinned one"`
 	console.MemorySettings
-	JIT    bool     `set:"jit" advanced:""`
-	_      struct{} `help:"compile; --jit=false interprets op by op and stops at the first NaN"`
-	Every  string   `set:"checkpoint-every" advanced:"" number:""`
-	_      struct{} `help:"time, or generations, updates, …, between checkpoints"`
-	Keep   int      `set:"keep" advanced:"" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
-	Axis   string   `set:"tensorboard-axis" advanced:"" oneof:"rounds,steps"`
-	_      struct{} `help:"axis in TensorBoard: by round or by step"`
-	For    string   `set:"for" advanced:"" number:""`
-	_      struct{} `help:"time such as 120s after which the run ends; of a resumed one, anew"`
-	Rounds int64    `set:"rounds" advanced:"" min:"0"`
-	_      struct{} `help:"generations, updates, … of the whole run after which it ends"`
-	Work   int64    `set:"total-steps" advanced:"" min:"0"`
-	_      struct{} `help:"steps, as steps/s counts them, after which the run ends"`
+	JIT    bool   `set:"jit" advanced:"" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
+	Every  string `set:"checkpoint-every" advanced:"" number:"" help:"time, or generations, updates, …, between checkpoints"`
+	Keep   int    `set:"keep" advanced:"" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
+	Axis   string `set:"tensorboard-axis" advanced:"" oneof:"rounds,steps" help:"axis in TensorBoard: by round or by step"`
+	For    string `set:"for" advanced:"" number:"" help:"time such as 120s after which the run ends; of a resumed one, anew"`
+	Rounds int64  `set:"rounds" advanced:"" min:"0" help:"generations, updates, … of the whole run after which it ends"`
+	Work   int64  `set:"total-steps" advanced:"" min:"0" help:"steps, as steps/s counts them, after which the run ends"`
 }
 
 func defaultSessionSettings() sessionSettings {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 type task struct {
 	run.Kind
 	run.Experiment
+	job     *run.Job // of these settings
 	session sessionSettings
 	cadence session.Cadence
 	ends    session.Ends
@@ -45,8 +47,8 @@ func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
 // programs returns a text that is equal for tasks that need the same programs.
 func (t *task) programs() string {
 	text := t.Name + " "
-	if p, ok := t.Experiment.(run.Player); ok {
-		text += fmt.Sprintf("judge=%d ", p.Judged())
+	if p := t.job.Play; p != nil {
+		text += fmt.Sprintf("judge=%d ", p.Judged)
 	}
 	return text + run.Programs(t.Experiment)
 }
@@ -250,11 +252,14 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		run.LeavePolicyFile(t.Experiment)
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
 	}
-	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
+	t.job = t.Job()
+	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
-	run.KeepPolicyFile(t.Experiment)
-	run.KeepEnvironment(t.Experiment)
+	kept := run.KeepPolicyFile(t.Experiment)
+	if run.KeepEnvironment(t.Experiment) || kept {
+		t.job = t.Job()
+	}
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
@@ -304,8 +309,7 @@ func fileHead(file *configFile) map[string]any {
 
 // suggest adds the settings that the experiment suggests for its argument, where values has none.
 func (t *task) suggest(values map[string]any) error {
-	e, ok := t.Experiment.(run.Suggesting)
-	if !ok {
+	if t.Job().Suggested == nil {
 		return nil
 	}
 	for _, f := range settings.Fields(t.Experiment) {
@@ -317,7 +321,8 @@ func (t *task) suggest(values map[string]any) error {
 			return err // apply says what is wrong with the others
 		}
 	}
-	suggested := e.Suggested()
+	job := t.Job()
+	suggested := job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
 		if _, given := values[name]; !given {
@@ -326,7 +331,7 @@ func (t *task) suggest(values map[string]any) error {
 		}
 	}
 	if len(words) > 0 {
-		t.notices = append(t.notices, "settings for "+t.Title()+": "+strings.Join(words, " "))
+		t.notices = append(t.notices, "settings for "+job.Title+": "+strings.Join(words, " "))
 	}
 	return nil
 }
@@ -334,7 +339,7 @@ func (t *task) suggest(values map[string]any) error {
 // lift sets the length of a run to the largest one if another end is given. It keeps a length that schedules depend on.
 func (t *task) lift() error {
 	f, ok := settings.Lookup(t.Experiment, t.Length)
-	if !ok || !t.Unbounded || t.ends == (session.Ends{}) || slices.Contains(t.About().Bound, t.Length) {
+	if !ok || !t.Unbounded || t.ends == (session.Ends{}) || slices.Contains(t.Job().Bound, t.Length) {
 		return nil
 	}
 	t.unlimited = true
@@ -446,12 +451,12 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 }
 
 // startAlone starts a run that is measured or looked at. It exchanges nothing with other runs.
-func (t *task) startAlone(b xlabridge.Backend) (run.Run, error) {
-	start := t.Start
-	if s, ok := t.Experiment.(run.Sharing); ok {
-		start = s.StartAlone
+func (t *task) startAlone(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	start := t.job.Start
+	if t.job.StartAlone != nil {
+		start = t.job.StartAlone
 	}
-	r, err := start(b)
+	r, err := start(ctx, b)
 	return r, run.OutOfMemory(err, t.Experiment)
 }
 
@@ -462,5 +467,5 @@ func (t *task) title() string {
 			return '-'
 		}
 		return r
-	}, t.Title())
+	}, t.job.Title)
 }

@@ -21,6 +21,7 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
@@ -74,8 +75,10 @@ func warmupCommand(a *App) *cobra.Command {
 						console.Reference)
 				}
 				// a run with auto later finds the plan that is stored here
-				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto {
-					p.Planned().Tune = plan.TuneQuick
+				if p := t.job.Plan; p != nil && p.Tune == plan.TuneAuto {
+					if err := t.tune(plan.TuneQuick); err != nil {
+						return err
+					}
 				}
 				w.add(t)
 			}
@@ -200,11 +203,10 @@ func (w *warmup) failures() error {
 
 // fetch reads the experiment's data, if it has any.
 func (t *task) fetch(ctx context.Context, a *App) error {
-	fetch := t.About().Fetch
-	if fetch == nil {
+	if t.job.Fetch == nil {
 		return nil
 	}
-	if err := fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
+	if err := t.job.Fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
 		if ctx.Err() != nil {
 			return console.ErrInterrupted
 		}
@@ -236,7 +238,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 		free <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-free }()
-			t.compile(b)
+			t.compile(ctx, b)
 		})
 	}
 	wait.Wait()
@@ -245,7 +247,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 			continue
 		}
 		if t.err == nil && ctx.Err() == nil && t.topology == "" {
-			t.WarmUpSeconds, t.err = run.WarmUp(t.warm)
+			t.WarmUpSeconds, t.err = run.WarmUp(ctx, t.warm)
 		}
 		if t.judge != nil {
 			_ = t.judge.Close()
@@ -258,31 +260,36 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 	return nil
 }
 
+// tune sets how the plan is chosen.
+func (t *task) tune(how string) error {
+	f, _ := settings.Lookup(t.Experiment, "tune")
+	if err := f.Set(how); err != nil {
+		return err
+	}
+	t.job = t.Job()
+	return nil
+}
+
 // choose measures the task's plan.
 func (t *warmupTask) choose(b xlabridge.Backend) {
-	p, ok := t.Experiment.(run.Planned)
-	if !ok {
+	if t.job.Plan == nil {
 		return
 	}
 	var err error
-	if t.Choice, err = p.ChoosePlan(b); err != nil {
+	if t.Choice, err = t.job.Plan.Choose(b); err != nil {
 		t.err = settingError(err, "", nil)
 	}
 }
 
 // compile compiles the programs, by the plan that choose stored, and the program that judges the members. Several tasks
 // compile at a time.
-func (t *warmupTask) compile(b xlabridge.Backend) {
-	tune := new(string)
-	if p, ok := t.Experiment.(run.Planned); ok {
-		tune = &p.Planned().Tune
+func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
+	if p := t.job.Plan; p != nil && p.Tune != plan.TuneOff {
+		if t.err = t.tune(plan.TuneAuto); t.err != nil {
+			return
+		}
 	}
-	wanted := *tune
-	if wanted != plan.TuneOff {
-		*tune = plan.TuneAuto
-	}
-	r, err := t.startAlone(b)
-	*tune = wanted
+	r, err := t.startAlone(ctx, b)
 	if err != nil {
 		t.err = settingError(err, "", nil)
 		return
@@ -308,9 +315,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 			return
 		}
 	}
-	p, plays := t.Experiment.(run.Player)
-	m, judged := r.(run.Members)
-	if !plays || !judged {
+	p, m := t.job.Play, r.Describe().Members
+	if p == nil || m == nil {
 		return
 	}
 	s, err := r.Snapshot()

@@ -9,10 +9,8 @@ import (
 
 // MemorySettings say how much of a GPU's memory is taken. DeviceMemoryOptions.Check has their ranges.
 type MemorySettings struct {
-	Fraction    float64  `set:"memory-fraction" advanced:""`
-	_           struct{} `help:"part of a GPU's memory that is used, such as 0.5; 0 for the plugin's default, 0.75"`
-	Preallocate bool     `set:"preallocate" advanced:""`
-	_           struct{} `help:"take that part of a GPU's memory at the start, not as it is needed"`
+	Fraction    float64 `set:"memory-fraction" advanced:"" help:"part of a GPU's memory that is used, such as 0.5; 0 for the plugin's default, 0.75"`
+	Preallocate bool    `set:"preallocate" advanced:"" help:"take that part of a GPU's memory at the start, not as it is needed"`
 }
 
 // DefaultMemory returns the plugin's defaults.

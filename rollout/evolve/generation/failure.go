@@ -40,15 +40,15 @@ func BeforeFailure(s run.Snapshot, prefix string) (run.Snapshot, error) {
 	return before, err
 }
 
-// NewAllFailed returns the error of a generation with a summary. player makes the first failed member again, from the
+// NewAllFailed returns the error of a generation with a summary. play makes the first failed member again, from the
 // snapshot before the generation, and the cause is looked for in its episodes; first is its name.
-func NewAllFailed(b xlabridge.Backend, s Summary, first string, player run.Player, before run.Snapshot) *AllFailed {
+func NewAllFailed(b xlabridge.Backend, s Summary, first string, play *run.Play, before run.Snapshot) *AllFailed {
 	e := &AllFailed{Members: s.Failed, First: first, Step: s.FailedStep}
-	made, err := player.Remake(b, before, []int{s.FirstFailed})
+	made, err := play.Again.Make(b, before, []int{s.FirstFailed})
 	if err != nil {
 		return e
 	}
-	rollout, err := player.Rollout()
+	rollout, err := play.Rollout()
 	if err != nil {
 		return e
 	}

@@ -4,11 +4,9 @@ import "math"
 
 // PatienceSettings say when a run ends that no longer improves.
 type PatienceSettings struct {
-	Patience int      `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823"`
-	_        struct{} `help:"generations without a better best_ever after which the run ends; 0 to go on"`
+	Patience int `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better best_ever after which the run ends; 0 to go on"`
 	// MinImprovement is the least rise of best_ever that counts as an improvement.
-	MinImprovement float64  `set:"min-improvement" needs:"patience=!0" program:"no" resume:"goal" min:"0"`
-	_              struct{} `help:"what best_ever has to rise by, at least, to count as better for --patience"`
+	MinImprovement float64 `set:"min-improvement" needs:"patience=!0" program:"no" resume:"goal" min:"0" help:"what best_ever has to rise by, at least, to count as better for --patience"`
 }
 
 // Patience counts the generations since a run improved.

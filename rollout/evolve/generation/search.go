@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"xlarun/envs"
 	"xlarun/internal/quantity"
@@ -22,30 +21,22 @@ import (
 // otherwise.
 type Search struct {
 	run.Playing
-	Strategy    string   `set:"strategy" help:"algorithm that makes the next population"`
-	Population  int      `set:"pop" short:"p" help:"members of the population"`
-	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
-	_           struct{} `help:"generations at most"`
+	Strategy    string `set:"strategy" help:"algorithm that makes the next population"`
+	Population  int    `set:"pop" short:"p" help:"members of the population"`
+	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
 	// HallOfFame is the number of places in the hall of fame, or "auto"; see Hall.
-	HallOfFame string   `set:"hall-of-fame" advanced:"" number:"" wants:"a number of members from 0 to 1000, or auto"`
-	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
-	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
+	HallOfFame string `set:"hall-of-fame" advanced:"" number:"" wants:"a number of members from 0 to 1000, or auto" help:"members that are kept as the best of the whole run, from the best of each generation, and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
-	run.Layout            // its Tile is a multiple of GroupSize; the next two settings belong to the layout, too
-	EpisodeBatch int      `set:"episode-batch" advanced:"" min:"1" max:"1048576" zero:"the default"`
-	_            struct{} `help:"episodes of a member that run side by side, a divisor of --episodes; 0 to choose"`
-	VectorWidth  int      `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default"`
-	_            struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
-	// checked caches the last check of this Search or a copy of it; nil: no cache.
-	checked *atomic.Pointer[Setup]
+	run.Layout         // its Tile is a multiple of GroupSize; the next two settings belong to the layout, too
+	EpisodeBatch int   `set:"episode-batch" advanced:"" min:"1" max:"1048576" zero:"the default" help:"episodes of a member that run side by side, a divisor of --episodes; 0 to choose"`
+	VectorWidth  int   `set:"vector-width" advanced:"" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
+	made         *made // see Once
 }
 
 // MigrationSettings are the settings of searches whose best members travel to other searches.
 type MigrationSettings struct {
-	MigrateEvery int      `set:"migrate-every" program:"no" min:"0" max:"1073741823"`
-	_            struct{} `help:"generations from one migration to the next; 0: nobody migrates"`
-	Migrants     int      `set:"migrants" min:"1" max:"4096"`
-	_            struct{} `help:"members that leave an island in a migration, and arrive at most"`
+	MigrateEvery int `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
+	Migrants     int `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
 }
 
 // DefaultMigration sends 5 members every 10 generations.
@@ -57,8 +48,7 @@ func DefaultMigration() MigrationSettings {
 func DefaultSearch() Search {
 	return Search{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
 		Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
-		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
-		checked: new(atomic.Pointer[Setup])}
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults()}
 }
 
 const (
@@ -75,14 +65,14 @@ func (c *Search) Parts() []settings.Part { return []settings.Part{strategy.Part(
 
 // With returns the search with one more setting of a part: With("strategy.sigma", .2).
 func (c Search) With(name string, value any) Search {
-	c.Parted = c.Parted.With(name, value)
+	c.Parted, c.made = c.Parted.With(name, value), nil
 	return c
 }
 
 // Clone returns a copy that shares no map with c.
 func (c *Search) Clone() Search {
 	clone := *c
-	clone.Parted, clone.EnvParam = maps.Clone(c.Parted), maps.Clone(c.EnvParam)
+	clone.Parted, clone.EnvParam, clone.made = maps.Clone(c.Parted), maps.Clone(c.EnvParam), nil
 	return clone
 }
 
@@ -96,9 +86,6 @@ func (c *Search) NormalizedRollout() (*episode.Rollout, error) {
 	r.Policy, r.Head, err = policy.MakeNormalizing(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action)
 	return r, err
 }
-
-// Last returns the number of generations.
-func (c *Search) Last() int64 { return int64(c.Generations) }
 
 // Setup describes the run.
 func (c *Search) Setup() string {

@@ -17,15 +17,23 @@ func check(c *Search, on plan.Machine) error {
 	return err
 }
 
-// The cached check of a config does not apply after a change of the config, nor on another machine.
+// What the check of a config has made is kept where it says so, and belongs to no other machine, config or options.
 func TestChecksFollowTheConfig(t *testing.T) {
 	c := DefaultSearch()
 	small := plan.Machine{Devices: 1, Free: 1 << 16}
-	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
-	kept := c.checked.Load()
-	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
-	require.Same(t, kept, c.checked.Load(), "case 1: what did not change is not made again")
-	require.ErrorContains(t, check(&c, small), "256 members of 386 parameters", "case 2: a smaller machine")
+	once := c.Once()
+	require.NoError(t, check(&once, plan.Machine{Devices: 2}))
+	kept := once.made.setup
+	require.NoError(t, check(&once, plan.Machine{Devices: 2}))
+	require.Same(t, kept, once.made.setup, "case 1: what was made is not made again")
+	require.ErrorContains(t, check(&once, small), "256 members of 386 parameters", "case 2: a smaller machine")
+	other, clone := once.With("strategy.sigma", .2), once.Clone()
+	require.Nil(t, other.made)
+	require.Nil(t, clone.made)
+	normalized, err := once.NewSetup(Options{NormalizeObservations: true}, plan.Machine{Devices: 2})
+	require.NoError(t, err)
+	require.True(t, normalized.Options.NormalizeObservations)
+	require.NotSame(t, kept, once.made.setup)
 	c.Population = 257
 	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
 	c.Population, c.Policy = 256, "mlp:8"
@@ -53,7 +61,7 @@ func TestChecksFollowTheConfig(t *testing.T) {
 	delete(c.EnvParam, "gravitas")
 	var all sync.WaitGroup
 	for range 4 { // case 9: several may check one config
-		all.Go(func() { assert.NoError(t, check(&c, plan.Machine{Devices: 1})) })
+		all.Go(func() { assert.NoError(t, check(&once, plan.Machine{Devices: 1})) })
 	}
 	all.Wait()
 }

@@ -3,7 +3,6 @@ package generation
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,17 +79,41 @@ func (c *Search) NewSetup(o Options, on plan.Machine) (*Setup, error) {
 	return x, x.Fit()
 }
 
-// named returns the Setup without a layout, for any machine with a number of devices (0: unknown). The search caches
-// it, so that the start of a run does not repeat the check before.
+// made is what the checks of a Search have made.
+type made struct {
+	sync.Mutex
+	setup *Setup // nil: nothing yet
+}
+
+// Once returns a copy whose strategy and policy are made once, so that the start of a run does not repeat the check
+// before. Nobody changes its settings: With and Clone return searches that are made anew.
+func (c *Search) Once() Search {
+	once := c.Clone()
+	once.made = &made{}
+	return once
+}
+
+// named returns the Setup without a layout, for any machine with a number of devices (0: unknown).
 func (c *Search) named(o Options, devices int) (*Setup, error) {
-	search := c.Clone()
-	search.checked = nil
-	if c.checked != nil {
-		if k := c.checked.Load(); k != nil && k.Options == o && reflect.DeepEqual(k.Search, search) {
-			return k.clone(), c.CheckDevices(devices)
-		}
+	if c.made == nil {
+		return c.make(o, devices)
 	}
-	x := &Setup{Search: search, Options: o}
+	c.made.Lock()
+	defer c.made.Unlock()
+	if k := c.made.setup; k != nil && k.Options == o {
+		return k.clone(), c.CheckDevices(devices)
+	}
+	x, err := c.make(o, devices)
+	if err != nil {
+		return nil, err
+	}
+	c.made.setup = x
+	return x.clone(), nil
+}
+
+// make is named, made anew.
+func (c *Search) make(o Options, devices int) (*Setup, error) {
+	x := &Setup{Search: c.Clone(), Options: o}
 	var err error
 	if x.Strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
 		return nil, err
@@ -130,10 +153,7 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 		return nil, err
 	}
 	x.Count()
-	if c.checked != nil {
-		c.checked.Store(x)
-	}
-	return x.clone(), nil
+	return x, nil
 }
 
 // checkGenome refuses a policy without parameters and, for strategies that search among vectors, one whose genome is no

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -49,9 +50,19 @@ type Process struct {
 // welcomeTime is how long a host that joins waits for the others to answer.
 const welcomeTime = 300 * time.Millisecond
 
+// Pause waits for a time, or until ctx ends, whose error it then returns.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // Join connects a host after a number of generations with the other hosts of a run. The error is *IdentityError if they
 // compute another run.
-func Join(id string, identity Identity, generation int64, open Open) (*Process, error) {
+func Join(ctx context.Context, id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
 		host: New(id, identity, generation)}
 	early := make(chan struct{})
@@ -67,10 +78,11 @@ func Join(id string, identity Identity, generation int64, open Open) (*Process, 
 	close(early)
 	p.bus.Send(p.host.Hello())
 	p.running.Go(p.beat)
-	time.Sleep(welcomeTime)
-	p.mu.Lock()
-	err = p.err
-	p.mu.Unlock()
+	if err = Pause(ctx, welcomeTime); err == nil {
+		p.mu.Lock()
+		err = p.err
+		p.mu.Unlock()
+	}
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -153,7 +165,7 @@ func (p *Process) Presence() Presence {
 // one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within
 // the limit, and the server knows that the same run has reached the same goal. Before that time the hosts may be the
 // first ones of a run that repeats it.
-func (p *Process) WaitFor(hosts int, goal string, limit time.Duration) error {
+func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, limit time.Duration) error {
 	count, lastJoin := 0, time.Now()
 	for {
 		p.mu.Lock()
@@ -172,7 +184,7 @@ func (p *Process) WaitFor(hosts int, goal string, limit time.Duration) error {
 			}
 			lastJoin = time.Now()
 		}
-		if err := p.wait(min(limit, BeatEvery)); err != nil {
+		if err := p.wait(ctx, min(limit, BeatEvery)); err != nil {
 			return err
 		}
 	}
@@ -182,12 +194,14 @@ func (p *Process) WaitFor(hosts int, goal string, limit time.Duration) error {
 var ErrClosed = errors.New("the host has left the run")
 
 // wait waits for a message.
-func (p *Process) wait(limit time.Duration) error {
+func (p *Process) wait(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-p.end:
 		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-p.changed:
 	case <-timer.C:
 	}
@@ -197,7 +211,8 @@ func (p *Process) wait(limit time.Duration) error {
 // Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
 // computes `limit` chunks at a time. It returns the rows in order, or a state of another host that has got further:
 // the caller restores it and calls Jump.
-func (p *Process) Round(chunks, limit int, w Worker) (rows [][]byte, state *Checkpoint, err error) {
+func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (rows [][]byte, state *Checkpoint,
+	err error) {
 	for {
 		p.mu.Lock()
 		p.host.Resize(chunks)
@@ -223,7 +238,7 @@ func (p *Process) Round(chunks, limit int, w Worker) (rows [][]byte, state *Chec
 			}
 		default:
 			began := time.Now()
-			if err := p.wait(a.Wait); err != nil {
+			if err := p.wait(ctx, a.Wait); err != nil {
 				return nil, nil, err
 			}
 			p.mu.Lock()

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestHostsWithoutTheirServer(t *testing.T) {
 	bus := &quietBus{connected: true}
 	var receive func(Message)
 	identity := Identity{}
-	p, err := Join("a", identity, 0, func(_ string, f func(Message)) (Bus, error) {
+	p, err := Join(t.Context(), "a", identity, 0, func(_ string, f func(Message)) (Bus, error) {
 		receive = f
 		return bus, nil
 	})
@@ -67,4 +68,17 @@ func TestHostsWithoutTheirServer(t *testing.T) {
 	require.Equal(t, Presence{[]string{"a"}, true, false}, p.Presence())
 	later(AliveFor + time.Second)
 	require.Equal(t, Presence{[]string{"a"}, true, true}, p.Presence(), "now it has left")
+}
+
+// Waits for other hosts end with their context.
+func TestWaitsEndWithTheirContext(t *testing.T) {
+	quiet := func(string, func(Message)) (Bus, error) { return &quietBus{connected: true}, nil }
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Join(over, "a", Identity{}, 0, quiet)
+	require.ErrorIs(t, err, context.Canceled)
+	p, err := Join(t.Context(), "a", Identity{}, 0, quiet)
+	require.NoError(t, err)
+	defer p.Close()
+	require.ErrorIs(t, p.WaitFor(over, 2, "goal", time.Hour), context.Canceled)
 }

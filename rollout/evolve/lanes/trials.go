@@ -44,7 +44,7 @@ func Numbers(c *generation.Search) (names []string) {
 	return names
 }
 
-// Open implements run.Laned: searches are lanes of one program. To the byte, a lane has the results of a run of its own
+// Open makes a run.Lanes: searches are lanes of one program. To the byte, a lane has the results of a run of its own
 // with the same --tile on one device; a test checks it for all strategies. The program is compiled by the first Run.
 func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patience generation.PatienceSettings,
 	names []string, most int) (run.Lanes, error) {
@@ -133,7 +133,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 	for i := range lanes {
 		lanes[i] = lane{bestEver: math.Inf(-1), patience: generation.NewPatience()}
 	}
-	for step, running := int64(0), len(batch); running > 0 && step < t.search.Last(); {
+	for step, running := int64(0), len(batch); running > 0 && step < int64(t.search.Generations); {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -151,7 +151,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 			m, s := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver)
 			m.Done = generation.Reached(t.lanes.Search.Strategy, m.Number, t.target)
 			m.Stalled = l.patience.Update(s.Best, step, t.patience)
-			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= t.search.Last() {
+			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= int64(t.search.Generations) {
 				l.ended = true
 				running--
 			}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ func (f *folder) entry(island string, generation int64) string {
 }
 
 // open makes the island's folder, and checks that the island can write there.
-func (f *folder) open() error {
+func (f *folder) open(context.Context) error {
 	own := filepath.Dir(f.entry(f.island, 0))
 	if err := os.MkdirAll(own, 0o777); err != nil {
 		return err

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -49,7 +50,7 @@ func Join(server string, open hosts.Open, island string) *Pool {
 }
 
 // open joins the others. The error is a *settings.Error if another process has the island's name.
-func (m *messages) open() (err error) {
+func (m *messages) open(ctx context.Context) (err error) {
 	m.id = fmt.Sprintf("%s/%08x", m.island, rand.Uint32())
 	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbour{}, hosts.Fragments{}, false
 	early := make(chan struct{})
@@ -61,7 +62,9 @@ func (m *messages) open() (err error) {
 	}
 	close(early)
 	m.bus.Send(hosts.Message{Kind: hosts.Hello, From: m.id})
-	time.Sleep(settle)
+	if err := hosts.Pause(ctx, settle); err != nil {
+		return err
+	}
 	m.ended.Go(m.beat)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -66,7 +66,7 @@ func (e *end) Close() {
 func onWire(t *testing.T, w *wire, island string) *Pool {
 	p := Join("nats://here/x", w.open, island)
 	p.Members = "one network"
-	require.NoError(t, p.Open())
+	require.NoError(t, p.Open(t.Context()))
 	return p
 }
 
@@ -103,7 +103,7 @@ func TestIslandsExchangeMessages(t *testing.T) {
 
 		twin := Join("nats://here/x", w.open, "b")
 		var wrong *settings.Error
-		require.ErrorAs(t, twin.Open(), &wrong)
+		require.ErrorAs(t, twin.Open(t.Context()), &wrong)
 		require.ErrorContains(t, wrong, "a name of its own")
 		require.NoError(t, twin.Close())
 

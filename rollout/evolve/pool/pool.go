@@ -2,6 +2,7 @@
 package pool
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type Pool struct {
 // medium carries entries between islands.
 type medium interface {
 	// open takes the island's name until close. The error is a *settings.Error if another run has the name.
-	open() error
+	open(ctx context.Context) error
 	close() error
 	// vacant returns an error if other islands would take members of an earlier run for those of this one.
 	vacant() error
@@ -75,7 +76,7 @@ func newPool(m medium, island string) *Pool {
 
 // Open checks that the island can leave members, and takes its name until Close. The error is a *settings.Error if
 // another run has the name.
-func (p *Pool) Open() error { return p.medium.open() }
+func (p *Pool) Open(ctx context.Context) error { return p.medium.open(ctx) }
 
 // Close gives the island's name back.
 func (p *Pool) Close() error { return p.medium.close() }

@@ -12,16 +12,16 @@ import (
 func TestOneRunHasAName(t *testing.T) {
 	dir := t.TempDir()
 	first, second, other := New(dir, "a"), New(dir, "a"), New(dir, "b")
-	require.NoError(t, first.Open())
+	require.NoError(t, first.Open(t.Context()))
 	var wrong *settings.Error
-	require.ErrorAs(t, second.Open(), &wrong)
+	require.ErrorAs(t, second.Open(t.Context()), &wrong)
 	require.Equal(t, "island", wrong.Key)
 	require.ErrorContains(t, wrong, "a name of its own: another run, which is under way, is this island")
 	require.NoError(t, second.Close())
-	require.NoError(t, other.Open())
+	require.NoError(t, other.Open(t.Context()))
 	require.NoError(t, other.Close())
 	require.NoError(t, first.Close())
-	require.NoError(t, second.Open(), "the name is free again")
+	require.NoError(t, second.Open(t.Context()), "the name is free again")
 	require.NoError(t, second.Close())
 	require.NoError(t, New(dir, "c").Close(), "a pool that was never open")
 }

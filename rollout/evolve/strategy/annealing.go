@@ -21,8 +21,7 @@ func init() {
 type SimulatedAnnealing struct {
 	climber
 	Temperature settings.Number `set:"temperature" above:"0" help:"loss of fitness that is accepted seldom, at first"`
-	Decay       settings.Number `set:"temperature-decay" above:"0" max:"1"`
-	_           struct{}        `help:"factor of the temperature from one generation to the next"`
+	Decay       settings.Number `set:"temperature-decay" above:"0" max:"1" help:"factor of the temperature from one generation to the next"`
 }
 
 // coldest is the part of the first temperature at which it stays.

@@ -27,10 +27,7 @@ type CMAES struct {
 	steady
 	normal[CMAESState]
 	Sigma      settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
-	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000"`
-	_          struct{}        `zero:"as many as change a tenth of the covariance"`
-	_          struct{}        `help:"generations from one eigendecomposition to the next; 0 for as many as change a"`
-	_          struct{}        `help:"tenth of the covariance"`
+	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000" zero:"as many as change a tenth of the covariance" help:"generations from one eigendecomposition to the next; 0 for as many as change a tenth of the covariance"`
 }
 
 // CMAESState is the state of CMAES.

@@ -23,14 +23,10 @@ func init() {
 type DE struct {
 	single
 	Vectors
-	Sigma         settings.Number `set:"sigma" above:"0"`
-	_             struct{}        `help:"standard deviation of the first members around the start"`
-	CrossoverRate settings.Number `set:"crossover-rate" min:"0" max:"1"`
-	_             struct{}        `help:"probability that a parameter is the trial's own"`
-	Weight        settings.Number `set:"differential-weight" min:"0" max:"2"`
-	_             struct{}        `help:"weight of the difference of two members"`
-	Base          string          `set:"base" oneof:"best,random"`
-	_             struct{}        `help:"member to which the difference is added: the best, or any other"`
+	Sigma         settings.Number `set:"sigma" above:"0" help:"standard deviation of the first members around the start"`
+	CrossoverRate settings.Number `set:"crossover-rate" min:"0" max:"1" help:"probability that a parameter is the trial's own"`
+	Weight        settings.Number `set:"differential-weight" min:"0" max:"2" help:"weight of the difference of two members"`
+	Base          string          `set:"base" oneof:"best,random" help:"member to which the difference is added: the best, or any other"`
 }
 
 // Values of DE.Base.

@@ -31,8 +31,7 @@ type Eggroll struct {
 	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
 	Rank         int             `set:"rank" min:"1" max:"4096" help:"rank of the noise of a matrix"`
-	Optimizer    string          `set:"optimizer" oneof:"adam,sgd"`
-	_            struct{}        `help:"optimizer of the mean: adam, or sgd, which has no state (for large members)"`
+	Optimizer    string          `set:"optimizer" oneof:"adam,sgd" help:"optimizer of the mean: adam, or sgd, which has no state (for large members)"`
 	Shaped
 }
 

@@ -23,11 +23,8 @@ type GESMRGA struct {
 	elitist
 	ranked
 	Sigma  settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
-	Meta   settings.Number `set:"meta" min:"1"`
-	_      struct{}        `help:"largest factor of a group's standard deviation against the one that it inherits"`
-	Groups int             `set:"groups" min:"1" max:"16777216" zero:"the root of the population"`
-	_      struct{}        `help:"groups of children with one standard deviation, fewer than the population has"`
-	_      struct{}        `help:"members; 0 for the root of the population"`
+	Meta   settings.Number `set:"meta" min:"1" help:"largest factor of a group's standard deviation against the one that it inherits"`
+	Groups int             `set:"groups" min:"1" max:"16777216" zero:"the root of the population" help:"groups of children with one standard deviation, fewer than the population has members; 0 for the root of the population"`
 }
 
 // GESMRGAState is the state of GESMRGA.

@@ -21,8 +21,7 @@ type MR15GA struct {
 	single
 	Vectors
 	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of a child's noise at first"`
-	Share settings.Number `set:"success-share" min:"0" max:"1"`
-	_     struct{}        `help:"share of children that are better than their parents, above which sigma rises"`
+	Share settings.Number `set:"success-share" min:"0" max:"1" help:"share of children that are better than their parents, above which sigma rises"`
 }
 
 // MR15GAState is the state of MR15GA.

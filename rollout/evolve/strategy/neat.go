@@ -50,67 +50,40 @@ type NEAT struct {
 
 // NEATMutation are the settings of NEAT's mutations.
 type NEATMutation struct {
-	WeightRate     settings.Number `set:"weight-rate" min:"0" max:"1"`
-	_              struct{}        `help:"probability that a child's weights and biases change"`
-	ReplaceRate    settings.Number `set:"replace-rate" min:"0" max:"1"`
-	_              struct{}        `help:"part of them that is drawn again; the others are moved"`
-	Power          settings.Number `set:"weight-power" min:"0"`
-	_              struct{}        `help:"a weight moves by a uniform number within ± this"`
-	Range          settings.Number `set:"weight-range" above:"0"`
-	_              struct{}        `help:"new weights are uniform within ± this"`
+	WeightRate     settings.Number `set:"weight-rate" min:"0" max:"1" help:"probability that a child's weights and biases change"`
+	ReplaceRate    settings.Number `set:"replace-rate" min:"0" max:"1" help:"part of them that is drawn again; the others are moved"`
+	Power          settings.Number `set:"weight-power" min:"0" help:"a weight moves by a uniform number within ± this"`
+	Range          settings.Number `set:"weight-range" above:"0" help:"new weights are uniform within ± this"`
 	Limit          settings.Number `set:"weight-limit" above:"0" help:"weights stay within ± this"`
-	NodeRate       settings.Number `set:"node-rate" min:"0" max:"1"`
-	_              struct{}        `help:"probability that a child gets a node in the middle of a connection"`
-	ConnectionRate settings.Number `set:"connection-rate" min:"0" max:"1"`
-	_              struct{}        `help:"probability that a child gets a connection"`
-	ToggleRate     settings.Number `set:"toggle-rate" min:"0" max:"1"`
-	_              struct{}        `help:"probability that one of a child's connections is switched on or off"`
-	FunctionRate   settings.Number `set:"function-rate" min:"0" max:"1"`
-	_              struct{}        `help:"probability that one hidden node gets another activation and aggregation"`
+	NodeRate       settings.Number `set:"node-rate" min:"0" max:"1" help:"probability that a child gets a node in the middle of a connection"`
+	ConnectionRate settings.Number `set:"connection-rate" min:"0" max:"1" help:"probability that a child gets a connection"`
+	ToggleRate     settings.Number `set:"toggle-rate" min:"0" max:"1" help:"probability that one of a child's connections is switched on or off"`
+	FunctionRate   settings.Number `set:"function-rate" min:"0" max:"1" help:"probability that one hidden node gets another activation and aggregation"`
 }
 
 // NEATMating are the settings of who has children.
 type NEATMating struct {
-	CrossoverRate    settings.Number `set:"crossover-rate" min:"0" max:"1"`
-	_                struct{}        `help:"part of the children that have two parents"`
-	AverageRate      settings.Number `set:"average-rate" min:"0" max:"1"`
-	_                struct{}        `help:"part of these whose common weights and biases are means of the parents'"`
-	InterspeciesRate settings.Number `set:"interspecies-rate" min:"0" max:"1"`
-	_                struct{}        `help:"part of these whose second parent is of any species"`
-	DisableRate      settings.Number `set:"disable-rate" min:"0" max:"1"`
-	_                struct{}        `help:"probability that a connection is off if it is off in a parent"`
-	Survival         settings.Number `set:"survival-rate" above:"0" max:"1"`
-	_                struct{}        `help:"best part of each species that has children"`
-	Elites           settings.Number `set:"elites" min:"0" max:"1024"`
-	_                struct{}        `help:"best members of a species that stay as they are"`
-	EliteSize        settings.Number `set:"elite-size" min:"0" max:"16777216"`
-	_                struct{}        `help:"a species has elites if it has more members than this"`
+	CrossoverRate    settings.Number `set:"crossover-rate" min:"0" max:"1" help:"part of the children that have two parents"`
+	AverageRate      settings.Number `set:"average-rate" min:"0" max:"1" help:"part of these whose common weights and biases are means of the parents'"`
+	InterspeciesRate settings.Number `set:"interspecies-rate" min:"0" max:"1" help:"part of these whose second parent is of any species"`
+	DisableRate      settings.Number `set:"disable-rate" min:"0" max:"1" help:"probability that a connection is off if it is off in a parent"`
+	Survival         settings.Number `set:"survival-rate" above:"0" max:"1" help:"best part of each species that has children"`
+	Elites           settings.Number `set:"elites" min:"0" max:"1024" help:"best members of a species that stay as they are"`
+	EliteSize        settings.Number `set:"elite-size" min:"0" max:"16777216" help:"a species has elites if it has more members than this"`
 }
 
 // NEATSpeciation are the settings of species.
 type NEATSpeciation struct {
-	MaxSpecies       int             `set:"max-species" min:"1" max:"1024"`
-	_                struct{}        `help:"room for species; if it is used up, members join the nearest one"`
-	Threshold        settings.Number `set:"compatibility-threshold" min:"0"`
-	_                struct{}        `help:"distance from its representative up to which a member belongs to a species"`
-	TargetSpecies    int             `set:"target-species" min:"0" max:"1024"`
-	_                struct{}        `help:"number of species that the threshold moves to; 0: it stays"`
-	ThresholdStep    settings.Number `set:"threshold-step" min:"0" needs:"target-species=!0"`
-	_                struct{}        `help:"what the threshold moves by in a generation"`
-	Excess           settings.Number `set:"excess-weight" min:"0"`
-	_                struct{}        `help:"weight of excess connections in the distance"`
-	Disjoint         settings.Number `set:"disjoint-weight" min:"0"`
-	_                struct{}        `help:"weight of disjoint connections in the distance"`
-	WeightDifference settings.Number `set:"difference-weight" min:"0"`
-	_                struct{}        `help:"weight of the mean difference of matching connections' weights"`
-	Small            settings.Number `set:"small-genome" min:"0" max:"1048576"`
-	_                struct{}        `help:"the distance counts all genes of genomes of fewer connections than this,"`
-	_                struct{}        `help:"and the part of them in larger ones"`
-	Stagnation       settings.Number `set:"stagnation" min:"1" max:"16777216"`
-	_                struct{}        `help:"generations without a better best after which a species has no children"`
-	Refocus          settings.Number `set:"refocus" min:"1" max:"16777216"`
-	_                struct{}        `help:"each time after so many generations without a better best of all, only the"`
-	_                struct{}        `help:"best two species have children"`
+	MaxSpecies       int             `set:"max-species" min:"1" max:"1024" help:"room for species; if it is used up, members join the nearest one"`
+	Threshold        settings.Number `set:"compatibility-threshold" min:"0" help:"distance from its representative up to which a member belongs to a species"`
+	TargetSpecies    int             `set:"target-species" min:"0" max:"1024" help:"number of species that the threshold moves to; 0: it stays"`
+	ThresholdStep    settings.Number `set:"threshold-step" min:"0" needs:"target-species=!0" help:"what the threshold moves by in a generation"`
+	Excess           settings.Number `set:"excess-weight" min:"0" help:"weight of excess connections in the distance"`
+	Disjoint         settings.Number `set:"disjoint-weight" min:"0" help:"weight of disjoint connections in the distance"`
+	WeightDifference settings.Number `set:"difference-weight" min:"0" help:"weight of the mean difference of matching connections' weights"`
+	Small            settings.Number `set:"small-genome" min:"0" max:"1048576" help:"the distance counts all genes of genomes of fewer connections than this, and the part of them in larger ones"`
+	Stagnation       settings.Number `set:"stagnation" min:"1" max:"16777216" help:"generations without a better best after which a species has no children"`
+	Refocus          settings.Number `set:"refocus" min:"1" max:"16777216" help:"each time after so many generations without a better best of all, only the best two species have children"`
 }
 
 // NEATState is the state of NEAT.

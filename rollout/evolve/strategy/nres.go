@@ -22,8 +22,7 @@ type NRES struct{ unrolled }
 type unrolled struct {
 	gaussian
 	Shaped
-	Generations int      `set:"unrolls" min:"1" max:"1000000"`
-	_           struct{} `help:"generations of one history of noise: parts of an episode in the paper"`
+	Generations int `set:"unrolls" min:"1" max:"1000000" help:"generations of one history of noise: parts of an episode in the paper"`
 }
 
 // UnrolledState is the state of NRES and PES.

@@ -21,12 +21,9 @@ type PGPE struct {
 	antithetic
 	normal[PGPEState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimiser"`
-	Sigma           settings.Number `set:"sigma" above:"0"`
-	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
+	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
 	StdLearningRate settings.Number `set:"std-learning-rate" above:"0" help:"step size of the standard deviations"`
-	Optimizer       string          `set:"optimizer" oneof:"adam,clipup"`
-	_               struct{}        `help:"optimiser of the mean: adam, or clipup, whose steps are of the length of"`
-	_               struct{}        `help:"the learning rate with momentum, max-speed at most"`
+	Optimizer       string          `set:"optimizer" oneof:"adam,clipup" help:"optimiser of the mean: adam, or clipup, whose steps are of the length of the learning rate with momentum, max-speed at most"`
 	MaxSpeed        settings.Number `set:"max-speed" above:"0" needs:"optimizer=clipup" help:"longest step of clipup"`
 	Shaped
 }

@@ -22,8 +22,7 @@ func init() {
 type SAMRGA struct {
 	elitist
 	Sigma    settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
-	Meta     settings.Number `set:"meta" min:"1"`
-	_        struct{}        `help:"largest factor of a child's standard deviation against its parent's"`
+	Meta     settings.Number `set:"meta" min:"1" help:"largest factor of a child's standard deviation against its parent's"`
 	SigmaMin settings.Number `set:"sigma-min" min:"0" help:"smallest standard deviation"`
 	SigmaMax settings.Number `set:"sigma-max" above:"0" help:"largest standard deviation"`
 }

@@ -8,11 +8,8 @@ import (
 
 // Shaped are the settings of strategies that follow a gradient: how fitness is transformed before.
 type Shaped struct {
-	Shaping     string   `set:"shaping" oneof:"ranks,z-score,raw"`
-	_           struct{} `help:"what the gradient is of: centred ranks, fitness less its mean over its standard"`
-	_           struct{} `help:"deviation (z-score), or fitness itself (raw)"`
-	WeightDecay float64  `float32:"" set:"weight-decay" min:"0"`
-	_           struct{} `help:"fitness that a member loses for each unit of its parameters' squares"`
+	Shaping     string  `set:"shaping" oneof:"ranks,z-score,raw" help:"what the gradient is of: centred ranks, fitness less its mean over its standard deviation (z-score), or fitness itself (raw)"`
+	WeightDecay float64 `float32:"" set:"weight-decay" min:"0" help:"fitness that a member loses for each unit of its parameters' squares"`
 }
 
 // Values of Shaped.Shaping.

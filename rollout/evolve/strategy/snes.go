@@ -21,11 +21,8 @@ type SNES struct {
 	steady
 	normal[SNESState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
-	Sigma           settings.Number `set:"sigma" above:"0" max:"1e8"`
-	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
-	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0"`
-	_               struct{}        `zero:"(3 + log n) / (5 √n) of n parameters"`
-	_               struct{}        `help:"step size of the standard deviations; 0 for the paper's"`
+	Sigma           settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of every parameter's noise at first"`
+	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0" zero:"(3 + log n) / (5 √n) of n parameters" help:"step size of the standard deviations; 0 for the paper's"`
 }
 
 // SNESState is the state of SNES.

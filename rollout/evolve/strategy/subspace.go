@@ -12,8 +12,7 @@ type subspaceSearch struct {
 	antithetic
 	normal[SubspaceState]
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
-	Sigma        settings.Number `set:"sigma" above:"0"`
-	_            struct{}        `help:"length of a member's noise, about: over all parameters, not of each"`
+	Sigma        settings.Number `set:"sigma" above:"0" help:"length of a member's noise, about: over all parameters, not of each"`
 	Subspace     int             `set:"subspace" min:"1" max:"64" help:"dimensions of the subspace"`
 	Shaped
 }

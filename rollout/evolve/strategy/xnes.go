@@ -26,12 +26,8 @@ type XNES struct {
 	normal[XNESState]
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
 	Sigma             settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
-	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0"`
-	_                 struct{}        `zero:"(9 + 3 log n) / (5 n √n) of n parameters"`
-	_                 struct{}        `help:"step size of sigma; 0 for the paper's, of the number of parameters"`
-	ShapeLearningRate float64         `float32:"" set:"shape-learning-rate" above:"0"`
-	_                 struct{}        `zero:"(9 + 3 log n) / (5 n √n) of n parameters"`
-	_                 struct{}        `help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
+	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of sigma; 0 for the paper's, of the number of parameters"`
+	ShapeLearningRate float64         `float32:"" set:"shape-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
 }
 
 // XNESState is the state of XNES.

@@ -9,50 +9,27 @@ import (
 // Settings are the settings of neurons: the ranges of genes, and the dynamics. Times are in ms, potentials in mV. A
 // policy embeds them, so that its Numbers are inputs of a program. Start from Defaults.
 type Settings struct {
-	Dynamics      string          `set:"dynamics"`
-	_             struct{}        `help:"model of the neurons: fast (LIF), fast:alif, fast:cubalif; or"`
-	_             struct{}        `help:"mechanistic:MODEL with lif, expif, adex, izhikevich or hh, and"`
-	_             struct{}        `help:"with synapses :current, :shunt or :conductance, as in"`
-	_             struct{}        `help:"mechanistic:adex:conductance (default: currents without dynamics)"`
+	Dynamics      string          `set:"dynamics" help:"model of the neurons: fast (LIF), fast:alif, fast:cubalif; or mechanistic:MODEL with lif, expif, adex, izhikevich or hh, and with synapses :current, :shunt or :conductance, as in mechanistic:adex:conductance (default: currents without dynamics)"`
 	DT            settings.Number `set:"dt" above:"0" help:"ms of the network's time per substep"`
-	Surrogate     string          `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through"`
-	_             struct{}        `help:"what replaces the derivative of a spike in gradients"`
+	Surrogate     string          `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through" help:"what replaces the derivative of a spike in gradients"`
 	Recurrent     bool            `set:"recurrent" help:"whether each layer's spikes are also its own input"`
-	Delay         int             `set:"delay" min:"0" max:"1024"`
-	_             struct{}        `help:"most substeps that a spike takes to arrive; each"`
-	_             struct{}        `help:"neuron has its own number, a gene; 0: no delays"`
+	Delay         int             `set:"delay" min:"0" max:"1024" help:"most substeps that a spike takes to arrive; each neuron has its own number, a gene; 0: no delays"`
 	WeightScale   settings.Number `set:"weight-scale" above:"0" help:"mV that a weight's gene of 1 stands for"`
 	Rest          settings.Number `set:"rest" help:"potential of neurons without input, in mV"`
-	Reset         settings.Number `set:"reset"`
-	_             struct{}        `help:"potential of neurons after a spike, in mV; the fast dynamics use rest"`
-	Refractory    float64         `set:"refractory" min:"0"`
-	_             struct{}        `help:"ms after a spike for which the potential"`
-	_             struct{}        `help:"stays; the fast dynamics and hh use 0"`
-	ReversalE     settings.Number `set:"reversal-excitatory" needs:"dynamics=*:shunt|*:conductance"`
-	_             struct{}        `help:"reversal potential of excitatory conductances, in mV"`
-	ReversalI     settings.Number `set:"reversal-inhibitory" needs:"dynamics=*:shunt|*:conductance"`
-	_             struct{}        `help:"reversal potential of inhibitory conductances, in mV"`
-	TauMin        settings.Number `set:"tau-min" above:"0"`
-	_             struct{}        `help:"smallest time constant of a membrane, in ms; at least dt"`
+	Reset         settings.Number `set:"reset" help:"potential of neurons after a spike, in mV; the fast dynamics use rest"`
+	Refractory    float64         `set:"refractory" min:"0" help:"ms after a spike for which the potential stays; the fast dynamics and hh use 0"`
+	ReversalE     settings.Number `set:"reversal-excitatory" needs:"dynamics=*:shunt|*:conductance" help:"reversal potential of excitatory conductances, in mV"`
+	ReversalI     settings.Number `set:"reversal-inhibitory" needs:"dynamics=*:shunt|*:conductance" help:"reversal potential of inhibitory conductances, in mV"`
+	TauMin        settings.Number `set:"tau-min" above:"0" help:"smallest time constant of a membrane, in ms; at least dt"`
 	TauMax        settings.Number `set:"tau-max" above:"0" help:"largest time constant of a membrane, in ms"`
-	SynapseMin    settings.Number `set:"synapse-min" above:"0"`
-	_             struct{}        `needs:"dynamics=fast:cubalif|*:current|*:conductance"`
-	_             struct{}        `help:"smallest time constant of a synapse, in ms; at least dt"`
-	SynapseMax    settings.Number `set:"synapse-max" above:"0" help:"largest time constant of a synapse, in ms"`
-	_             struct{}        `needs:"dynamics=fast:cubalif|*:current|*:conductance"`
-	AdaptationMin settings.Number `set:"adaptation-min" above:"0"`
-	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
-	_             struct{}        `help:"smallest time constant of an adaptation, in ms; at least dt"`
-	AdaptationMax settings.Number `set:"adaptation-max" above:"0" help:"largest time constant of an adaptation, in ms"`
-	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
-	ThresholdMin  settings.Number `set:"threshold-min" above:"0"`
-	_             struct{}        `help:"smallest distance from rest to the threshold, in mV"`
-	ThresholdMax  settings.Number `set:"threshold-max" above:"0"`
-	_             struct{}        `help:"largest distance from rest to the threshold, in mV"`
-	JumpMin       settings.Number `set:"jump-min" above:"0" help:"smallest step of the adaptation at a spike, in mV"`
-	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
-	JumpMax       settings.Number `set:"jump-max" above:"0" help:"largest step of the adaptation at a spike, in mV"`
-	_             struct{}        `needs:"dynamics=fast:alif|*:adex*|*:izhikevich*"`
+	SynapseMin    settings.Number `set:"synapse-min" above:"0" needs:"dynamics=fast:cubalif|*:current|*:conductance" help:"smallest time constant of a synapse, in ms; at least dt"`
+	SynapseMax    settings.Number `set:"synapse-max" above:"0" needs:"dynamics=fast:cubalif|*:current|*:conductance" help:"largest time constant of a synapse, in ms"`
+	AdaptationMin settings.Number `set:"adaptation-min" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"smallest time constant of an adaptation, in ms; at least dt"`
+	AdaptationMax settings.Number `set:"adaptation-max" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"largest time constant of an adaptation, in ms"`
+	ThresholdMin  settings.Number `set:"threshold-min" above:"0" help:"smallest distance from rest to the threshold, in mV"`
+	ThresholdMax  settings.Number `set:"threshold-max" above:"0" help:"largest distance from rest to the threshold, in mV"`
+	JumpMin       settings.Number `set:"jump-min" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"smallest step of the adaptation at a spike, in mV"`
+	JumpMax       settings.Number `set:"jump-max" above:"0" needs:"dynamics=fast:alif|*:adex*|*:izhikevich*" help:"largest step of the adaptation at a spike, in mV"`
 }
 
 // Defaults are a membrane of about 20 ms that rests 15 mV below its threshold, synapses of about 5 ms and adaptation of

@@ -105,8 +105,8 @@ func (s *session) checkpoint() error {
 
 // snapshot returns the run's state, and whether it is lent: the state itself, and no copy.
 func (s *session) snapshot() (snapshot run.Snapshot, lent bool, err error) {
-	if l, ok := s.run.(run.Lending); ok {
-		snapshot, err = l.InPlace()
+	if s.can.InPlace != nil {
+		snapshot, err = s.can.InPlace()
 		if err != nil || bytesOf(snapshot.Arrays) >= lentState {
 			return snapshot, true, err
 		}

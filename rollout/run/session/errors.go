@@ -17,6 +17,9 @@ func (e InterruptedError) Unwrap() error { return e.Err }
 // ErrInterrupted is the error of a phase that an interrupt ended. Options.Open returns it if ctx ends.
 var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 
+// ended reports whether err only says that ctx has ended: what was waited for was left, and nothing is wrong.
+func ended(ctx context.Context, err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+
 // sentence joins errors to one line, in which each line of them stands once.
 type sentence []error
 

@@ -14,7 +14,7 @@ import (
 // judgeFame judges the hall of fame of a state on the same fresh episodes as the candidates, with the same program. It
 // sorts the members by mean return; equal ones stay in the order of their fitness.
 func (s *session) judgeFame(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
-	famed, err := s.run.(run.Members).Fame(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	famed, err := s.can.Members.Fame(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 	}
 	if !stop && s.Pictures != nil && s.rounds > 0 {
 		var metrics []string
-		for _, r := range s.Experiment.Board() {
+		for _, r := range s.Job.Board() {
 			if r.Curve != "" {
 				metrics = append(metrics, r.Curve)
 			}

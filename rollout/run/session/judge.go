@@ -41,7 +41,7 @@ type Judge struct {
 
 // NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
 // best, if the environment can be drawn. purpose is the experiment's.
-func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate,
+func NewJudge(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
 	draw bool) (*Judge, error) {
 	r, err := p.Rollout()
 	if err != nil {
@@ -49,7 +49,7 @@ func NewJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	}
 	j := &Judge{env: r.Env, policy: r.Policy}
 	example := candidates[0].Params
-	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged(), largeMember, purpose)
+	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged, largeMember, purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,12 @@ func (j *Judge) Close() error {
 	return err
 }
 
-// player returns the experiment if its members are judged, else nil.
-func (s *session) player() run.Player {
-	p, ok := s.Experiment.(run.Player)
-	if _, has := s.run.(run.Members); !ok || !has {
+// player returns how members play if they are judged, else nil.
+func (s *session) player() *run.Play {
+	if s.can == nil || s.can.Members == nil {
 		return nil
 	}
-	return p
+	return s.Job.Play
 }
 
 // result judges the members of the held state, and writes the centre, the best member with its picture and the hall of
@@ -157,14 +156,13 @@ func (s *session) result(ended bool, within time.Duration) error {
 
 // reevaluate plays what the run has found on fresh episodes, if the run does that, until ctx ends.
 func (s *session) reevaluate(ctx context.Context) error {
-	r, ok := s.run.(run.Reevaluating)
-	if !ok || !r.Reevaluates() || s.held == nil {
+	if s.can.Reevaluate == nil || s.held == nil {
 		return nil
 	}
 	const phase = "fresh episodes of all that was found"
 	s.Observer.Phase(phase)
 	last := time.Now()
-	facts, err := r.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
+	facts, err := s.can.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
 		if time.Since(last) >= progressAfter {
 			last = time.Now()
 			s.Observer.Phase(fmt.Sprintf("%s: %.0f %% done", phase, 100*share))
@@ -180,7 +178,7 @@ func (s *session) reevaluate(ctx context.Context) error {
 
 // candidates returns those of a state.
 func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error) {
-	return s.run.(run.Members).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	return s.can.Members.Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 }
 
 // judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,

@@ -90,16 +90,25 @@ func TestLentStateLeavesTheSameFiles(t *testing.T) {
 // lending is a halving whose state is lent.
 type lending struct{ *halved }
 
-func (l lending) InPlace() (run.Snapshot, error) { return l.StateInPlace() }
+func (l lending) Describe() *run.Capabilities {
+	can := l.halved.Describe()
+	can.InPlace = l.StateInPlace
+	return can
+}
+
 func (l lending) Snapshot() (run.Snapshot, error) {
 	return run.Snapshot{}, errors.New("the state was copied")
 }
 
 type lendingExperiment struct{ *halving }
 
-func (e lendingExperiment) Start(b xlabridge.Backend) (run.Run, error) {
-	h, err := newHalved(b, e.halving)
-	return lending{h}, err
+func (e lendingExperiment) Job() *run.Job {
+	job := e.halving.Job()
+	job.Start = func(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+		h, err := newHalved(b, e.halving)
+		return lending{h}, err
+	}
+	return job
 }
 
 // 28.41: an interrupt inside of a round of a run whose state is lent leaves the last checkpoint, and says which.

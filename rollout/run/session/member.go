@@ -35,7 +35,7 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 	env, steps := "", 0
 	var params []episode.EnvParam
 	var network policy.Policy
-	if p, ok := s.Experiment.(run.Player); ok {
+	if p := s.Job.Play; p != nil {
 		if r, err := p.Rollout(); err == nil {
 			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
@@ -90,13 +90,12 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 
 // furtherFiles returns the kind's further files of a state, and measures how long that takes.
 func (s *session) furtherFiles(of run.Snapshot, ended bool) ([]run.File, error) {
-	f, ok := s.run.(run.Results)
-	if !ok || s.Folder == nil {
+	if s.can.Files == nil || s.Folder == nil {
 		return nil, nil
 	}
 	start := time.Now()
 	defer func() { s.filing = time.Since(start) }()
-	return f.Files(of, ended)
+	return s.can.Files(of, ended)
 }
 
 // merged returns files, with those of newer instead of files of the same name.

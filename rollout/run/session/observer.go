@@ -42,7 +42,7 @@ type News struct {
 	Profile         *run.Profile
 	Memory          int64       // bytes that the process uses; 0: not known
 	Phases          []run.Phase // how long the parts of a round take; nil: not measured
-	// Map returns the picture of a run.Mapper; nil: there is none. It is not called after News has returned.
+	// Map returns the picture of a run; nil: there is none. It is not called after News has returned.
 	Map func(width, height int) ([][]float64, error)
 }
 

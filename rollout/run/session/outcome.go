@@ -230,7 +230,7 @@ func (s *session) endedBy() string {
 		return "goal"
 	case s.last.Stalled:
 		return "patience"
-	case s.last.Step >= s.Experiment.Last():
+	case s.last.Step >= s.Job.Last:
 		return "last"
 	case s.endedAt != "":
 		return s.endedAt

@@ -92,11 +92,11 @@ const estimateSpeed = 20e9
 // estimateRound returns how long a round of a new run will take, from the operations that its program counts; 0 if that
 // is not known. A kind counts a step of its unit; that is a round if the two are the same.
 func estimateRound(r run.Run, kind run.Kind, b xlabridge.Backend) (cost graph.Cost, takes time.Duration) {
-	p, ok := r.(run.Profiled)
-	if !ok || b.Backend() != "cpu" || kind.Round != kind.Unit {
+	count := r.Describe().Cost
+	if count == nil || b.Backend() != "cpu" || kind.Round != kind.Unit {
 		return cost, 0
 	}
-	cost = p.Cost()
+	cost = count()
 	seconds := cost.FLOPs / estimateSpeed / float64(max(1, r.Profile().Devices))
 	return cost, time.Duration(min(seconds, 1e9) * float64(time.Second))
 }

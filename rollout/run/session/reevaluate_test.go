@@ -21,9 +21,13 @@ type replaying struct {
 	err error
 }
 
-func (r *replaying) Start(b xlabridge.Backend) (run.Run, error) {
-	h, err := newHalved(b, &r.halving)
-	return &replayed{halved: h, err: r.err}, err
+func (r *replaying) Job() *run.Job {
+	job := r.halving.Job()
+	job.Start = func(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+		h, err := newHalved(b, &r.halving)
+		return &replayed{halved: h, err: r.err}, err
+	}
+	return job
 }
 
 type replayed struct {
@@ -32,7 +36,11 @@ type replayed struct {
 	err error
 }
 
-func (*replayed) Reevaluates() bool { return true }
+func (r *replayed) Describe() *run.Capabilities {
+	can := r.halved.Describe()
+	can.Reevaluate, can.Table = r.Reevaluate, r.Table
+	return can
+}
 
 func (r *replayed) Reevaluate(_ context.Context, s run.Snapshot, _ func(float64)) ([]run.Fact, error) {
 	r.at = s.Step
@@ -41,7 +49,7 @@ func (r *replayed) Reevaluate(_ context.Context, s run.Snapshot, _ func(float64)
 
 func (r *replayed) Table() []string { return []string{fmt.Sprintf("played again after step %d", r.at)} }
 
-// A run.Reevaluating plays its last state again: its table knows the result, and the JSON has its numbers.
+// A run that reevaluates plays its last state again: its table knows the result, and the JSON has its numbers.
 func TestReevaluating(t *testing.T) {
 	start := func(ctx context.Context, r *replaying) (*session.Outcome, error) {
 		o := options(&r.halving, &watch{})

@@ -16,16 +16,14 @@ import (
 const TrajectoriesName = "trajectories.safetensors"
 
 // Sample chooses n members of the population that plays after a state. The seed and the step alone decide which. If
-// the experiment, a run.Player, cannot make its members again, Sample takes the first of those that saved returns.
-func Sample(b xlabridge.Backend, e run.Experiment, s run.Snapshot, n int,
+// members cannot be made again, Sample takes the first of those that saved returns.
+func Sample(b xlabridge.Backend, p *run.Play, seed int64, s run.Snapshot, n int,
 	saved func() ([]run.Candidate, error)) ([]run.Sampled, error) {
-	seed := e.On().Seed
-	p := e.(run.Player)
-	all, err := p.MemberCount(s)
-	if err != nil {
-		return nil, err
-	}
-	if all > 0 {
+	if p.Again != nil {
+		all, err := p.Again.Count(s)
+		if err != nil {
+			return nil, err
+		}
 		draw := rand.New(rand.NewPCG(uint64(seed), uint64(s.Step)))
 		chosen := map[int]bool{}
 		var numbers []int
@@ -35,7 +33,7 @@ func Sample(b xlabridge.Backend, e run.Experiment, s run.Snapshot, n int,
 			}
 		}
 		slices.Sort(numbers)
-		return p.Remake(b, s, numbers)
+		return p.Again.Make(b, s, numbers)
 	}
 	candidates, err := saved()
 	var members []run.Sampled
@@ -61,11 +59,11 @@ type Episode struct {
 	EndedBy string // "terminated", "truncated" or "steps"
 }
 
-// Play plays an episode of each member of an experiment, a run.Player: the first, if a member plays several. There is
-// at least one member. version is the version of the program.
-func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, members []run.Sampled,
+// Play plays an episode of each member: the first, if a member plays several. There is at least one member. version is
+// the version of the program.
+func Play(b xlabridge.Backend, kind run.Kind, p *run.Play, seed int64, s run.Snapshot, members []run.Sampled,
 	version string) (*Trajectories, error) {
-	r, err := e.(run.Player).Rollout()
+	r, err := p.Rollout()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +75,7 @@ func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, 
 	t := &Trajectories{Arrays: map[string]*graph.Array{}, Metadata: map[string]string{
 		"format": "xlarun trajectories", "format_version": "1", "kind": kind.Name,
 		kind.Unit: strconv.FormatInt(s.Step, 10), "env": r.Env.Spec().ID,
-		"seed": strconv.FormatInt(e.On().Seed, 10), "members": strconv.Itoa(len(members)), "xlarun": version}}
+		"seed": strconv.FormatInt(seed, 10), "members": strconv.Itoa(len(members)), "xlarun": version}}
 	episode.DescribeParams(t.Metadata, r.Given)
 	for i, m := range members {
 		key := m.Key
@@ -107,13 +105,14 @@ func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, 
 
 // writeTrajectories writes the episodes of a few members after the last state, if the experiment asks for it.
 func (s *session) writeTrajectories() error {
-	p, ok := s.Experiment.(run.Player)
-	if !ok || p.Sampled() == 0 || s.Folder == nil {
+	p := s.Job.Play
+	if p == nil || p.Sampled == 0 || s.Folder == nil {
 		return nil
 	}
+	seed := s.Experiment.On().Seed
 	snapshot := run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}
-	members, err := Sample(s.backend, s.Experiment, snapshot, p.Sampled(), func() ([]run.Candidate, error) {
-		if m, ok := s.run.(run.Members); ok {
+	members, err := Sample(s.backend, p, seed, snapshot, p.Sampled, func() ([]run.Candidate, error) {
+		if m := s.can.Members; m != nil {
 			return m.Candidates(snapshot)
 		}
 		return nil, nil
@@ -121,7 +120,7 @@ func (s *session) writeTrajectories() error {
 	if err != nil || len(members) == 0 {
 		return err
 	}
-	t, err := Play(s.backend, s.Kind, s.Experiment, snapshot, members, s.Version)
+	t, err := Play(s.backend, s.Kind, p, seed, snapshot, members, s.Version)
 	if err != nil {
 		return err
 	}

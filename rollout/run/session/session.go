@@ -21,6 +21,9 @@ type Options struct {
 	Kind run.Kind
 	// Experiment has settings that run.Check accepts.
 	Experiment run.Experiment
+	// Job is that of the experiment; nil: Experiment.Job. A caller that has checked a Job gives it, so that what the
+	// check has made is not made again.
+	Job *run.Job
 	// Open opens the backend. The session closes it.
 	Open func(ctx context.Context, p run.Progress) (xlabridge.Backend, error)
 
@@ -90,9 +93,9 @@ const (
 	phasesShare = 50
 )
 
-// lentState is the size in bytes from which the state of a run.Lending is not copied. Checkpoints and members are
-// written from where it is, and an interrupt inside of a round leaves the last checkpoint: there would be no time to
-// write a newer one. Tests change it.
+// lentState is the size in bytes from which the state of a run that lends it (Capabilities.InPlace) is not copied.
+// Checkpoints and members are written from where it is, and an interrupt inside of a round leaves the last checkpoint:
+// there would be no time to write a newer one. Tests change it.
 var lentState = 64 << 20
 
 // Keys of a checkpoint's Info.
@@ -113,6 +116,7 @@ type session struct {
 
 	// Only work uses these.
 	run          run.Run
+	can          *run.Capabilities // of the run
 	judge        *Judge
 	filing       time.Duration // that the kind's further files took the last time
 	began        time.Time     // the first round of this process
@@ -162,7 +166,7 @@ type state struct {
 	centreAt  int64      // the step of the centre that was written last
 	ending    string     // the run's own summary
 	table     []string   // the run's own table at its end
-	facts     []run.Fact // of run.Reevaluating
+	facts     []run.Fact // of Capabilities.Reevaluate
 	ended     bool       // finish runs: work writes nothing more
 }
 
@@ -192,6 +196,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		o.Observer = silent{}
 	}
 	run.KeepPolicyFile(o.Experiment)
+	if o.Job == nil {
+		o.Job = o.Experiment.Job()
+	}
 	s := &session{Options: o, state: state{values: map[string]float64{}}}
 	if s.Folder != nil {
 		s.shown = s.Folder.Dir()

@@ -34,12 +34,15 @@ type halving struct {
 	files func() // called by Files
 }
 
-func (h *halving) Title() string    { return "halving" }
-func (h *halving) Last() int64      { return int64(h.Steps) }
-func (h *halving) Board() []run.Row { return run.Curves("value") }
+func (h *halving) Job() *run.Job {
+	return &run.Job{Title: "halving", Last: int64(h.Steps), Start: h.Start,
+		Board: func() []run.Row { return run.Curves("value") }}
+}
 
 // Start returns a nil *halved with its error, as kinds do whose Start returns what another function returned.
-func (h *halving) Start(b xlabridge.Backend) (run.Run, error) { return newHalved(b, h) }
+func (h *halving) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
+	return newHalved(b, h)
+}
 
 type halved struct {
 	*run.Loop
@@ -64,15 +67,21 @@ func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
 	return &halved{l, h.step, h.fails, h.files}, nil
 }
 
-func (h *halved) Step() (run.Metrics, error) {
+func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	if h.step != nil {
 		h.step(h.Steps() + 1)
 	}
-	m, err := h.Loop.Step()
+	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
 		m.Failed = func() error { return errors.New("no member has a result") }
 	}
 	return m, err
+}
+
+func (h *halved) Describe() *run.Capabilities {
+	can := h.Loop.Describe()
+	can.Files = h.Files
+	return can
 }
 
 // Files returns the step of the state.

@@ -31,7 +31,11 @@ func (s *session) work(ctx context.Context) (err error) {
 
 func (s *session) workInPhases(ctx context.Context) error {
 	for _, phase := range []func(context.Context) error{s.prepare, s.fetch, s.open, s.start, s.restore, s.loop, s.end} {
-		if err := phase(ctx); err != nil {
+		err := phase(ctx)
+		if ended(ctx, err) {
+			return ErrInterrupted
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -39,20 +43,19 @@ func (s *session) workInPhases(ctx context.Context) error {
 }
 
 // prepare checks what lies outside of the settings, before anything that takes time.
-func (s *session) prepare(context.Context) error {
-	if prepare := s.Experiment.About().Prepare; prepare != nil {
-		return prepare(s.Resume != nil)
+func (s *session) prepare(ctx context.Context) error {
+	if s.Job.Prepare != nil {
+		return s.Job.Prepare(ctx, s.Resume != nil)
 	}
 	return nil
 }
 
 // fetch downloads the data that the experiment needs.
 func (s *session) fetch(ctx context.Context) error {
-	fetch := s.Experiment.About().Fetch
-	if fetch == nil {
+	if s.Job.Fetch == nil {
 		return nil
 	}
-	err := fetch(ctx, opening{s.Observer})
+	err := s.Job.Fetch(ctx, opening{s.Observer})
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted
 	}
@@ -70,19 +73,17 @@ func (s *session) open(ctx context.Context) error {
 }
 
 // start compiles the run.
-func (s *session) start(context.Context) error {
+func (s *session) start(ctx context.Context) error {
 	phase := "tracing and compiling"
-	if p, ok := s.Experiment.(run.Planned); ok {
-		if tune := p.Planned().Tune; tune == plan.TuneQuick || tune == plan.TuneFull {
-			phase = "measuring plans, then " + phase
-		}
+	if p := s.Job.Plan; p != nil && (p.Tune == plan.TuneQuick || p.Tune == plan.TuneFull) {
+		phase = "measuring plans, then " + phase
 	}
 	s.Observer.Phase(phase)
-	r, err := s.Experiment.Start(s.backend)
+	r, err := s.Job.Start(ctx, s.backend)
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return run.OutOfMemory(err, s.Experiment)
 	}
-	s.run = r
+	s.run, s.can = r, r.Describe()
 	s.returnMemory()
 	return nil
 }
@@ -111,8 +112,10 @@ func (s *session) restore(context.Context) error {
 	if reason := s.profile.PlanNotice(); reason != "" {
 		s.Observer.Notice(reason)
 	}
-	if r, ok := s.Experiment.(run.Remarking); ok && r.Remark() != "" {
-		s.Observer.Notice(r.Remark())
+	if s.Job.Remark != nil {
+		if remark := s.Job.Remark(); remark != "" {
+			s.Observer.Notice(remark)
+		}
 	}
 	var cost graph.Cost
 	cost, s.expected = estimateRound(s.run, s.Kind, s.backend)
@@ -150,7 +153,7 @@ func (s *session) resumeLogs() error {
 	from := *s.Resume
 	from.Config = s.text
 	held := &from
-	if _, ok := s.run.(run.Lending); ok && bytesOf(from.Arrays) >= lentState {
+	if s.can.InPlace != nil && bytesOf(from.Arrays) >= lentState {
 		from.Arrays, held = nil, nil // the run has them
 		s.update(func(*state) { s.Resume = &from })
 	}
@@ -167,8 +170,8 @@ func (s *session) resumeLogs() error {
 	if err := s.lastRow(); err != nil {
 		return err
 	}
-	if r, ok := s.run.(run.GoalReacher); ok && from.Info[InfoDone] == "" { // the goal is another one now
-		reached := r.Reached(func(name string) float64 {
+	if s.can.Reached != nil && from.Info[InfoDone] == "" { // the goal is another one now
+		reached := s.can.Reached(func(name string) float64 {
 			if x, ok := s.values[name]; ok {
 				return x
 			}
@@ -217,14 +220,17 @@ func (s *session) loop(ctx context.Context) error {
 	for !s.over() && ctx.Err() == nil {
 		started := time.Now()
 		var counter *run.PartCounter
-		if r, ok := s.run.(run.Counting); ok {
-			counter = r.Counter()
+		if s.can.Parts != nil {
+			counter = s.can.Parts()
 		}
 		end := watchRound(s.Observer.Progress, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), counter, s.expected)
 		s.handBack()
-		m, err := s.run.Step()
+		m, err := s.run.Step(ctx)
 		end()
 		s.expected = time.Since(started)
+		if ended(ctx, err) { // the state is that before the round
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment))
 		}
@@ -249,7 +255,7 @@ func (s *session) loop(ctx context.Context) error {
 
 // over reports whether no round is left to do.
 func (s *session) over() bool {
-	return s.last.Step >= s.Experiment.Last() || s.last.Done || s.last.Stalled || s.reachedEnd()
+	return s.last.Step >= s.Job.Last || s.last.Done || s.last.Stalled || s.reachedEnd()
 }
 
 // reachedEnd reports whether the run has reached one of Options.Ends. A time lets it have one round, at least.
@@ -299,8 +305,8 @@ func (s *session) end(ctx context.Context) error {
 		}
 		interrupted = ctx.Err() != nil
 	}
-	if r, ok := s.run.(run.Results); ok {
-		lines := r.Table()
+	if s.can.Table != nil {
+		lines := s.can.Table()
 		s.update(func(x *state) { x.table = lines })
 	}
 	if interrupted {
@@ -381,8 +387,8 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		if ok = !x.ended; !ok {
 			return
 		}
-		if r, ok := s.run.(run.Results); ok {
-			x.ending = r.Ending(m)
+		if s.can.Ending != nil {
+			x.ending = s.can.Ending(m)
 		}
 		for _, earlier := range m.Earlier {
 			x.round++
@@ -396,7 +402,7 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		news = s.news(m, seconds, now)
 		if x.logger != nil {
 			x.logger.Log(s.row(m, seconds, now))
-			if m.Step >= s.Experiment.Last() || m.Done || m.Stalled || m.Failed != nil {
+			if m.Step >= s.Job.Last || m.Done || m.Stalled || m.Failed != nil {
 				x.logger.End() // before the last checkpoint
 			}
 		}
@@ -425,12 +431,8 @@ func (x *state) add(m run.Metrics, seconds float64) {
 func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
 	shown := m
 	shown.Values = slices.Concat(m.Values, m.Timings)
-	n := News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
-		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases}
-	if mapper, ok := s.run.(run.Mapper); ok {
-		n.Map = mapper.Map
-	}
-	return n
+	return News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
+		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases, Map: s.can.Map}
 }
 
 // row returns what the logs get of a round.
@@ -468,12 +470,11 @@ func (s *session) phasesDue() time.Duration {
 
 // timePhases times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
 func (s *session) timePhases() {
-	p, ok := s.run.(run.Profiled)
-	if !ok || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
-		s.last.Step >= s.Experiment.Last() {
+	if s.can.Phases == nil || s.phases != nil || !s.TimePhases || s.lent || time.Since(s.Start) < s.phasesDue() ||
+		s.last.Step >= s.Job.Last {
 		return
 	}
-	phases, err := p.Phases(1)
+	phases, err := s.can.Phases(1)
 	if err != nil || phases == nil {
 		phases = []run.Phase{} // they are not timed again
 	}

@@ -10,9 +10,7 @@ func init() { MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []i
 
 // MLPSettings are the settings of the network "mlp".
 type MLPSettings struct {
-	Hidden []int    `set:"hidden" args:"" min:"1" max:"65536"`
-	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 65536 between commas"`
-	_      struct{} `help:"sizes of the hidden layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"65536" wants:"the hidden layers' sizes, whole numbers from 1 to 65536 between commas" help:"sizes of the hidden layers"`
 }
 
 // Make returns an MLP.

@@ -27,7 +27,7 @@ type Row struct {
 	Kind     string
 	Settings map[string]string
 	// Open compiles the program in place of Kind; nil: Kind does.
-	Open func(b xlabridge.Backend, tune string) (plan string, err error)
+	Open func(ctx context.Context, b xlabridge.Backend, tune string) (plan string, err error)
 	// Program is the name of the program; "": the first.
 	Program string
 	// Turns chooses the loop of which a step is counted, by its number of steps; 0: the whole program.
@@ -119,7 +119,7 @@ func Measure(ctx context.Context, r Row, on topology.Topology, o Options) (Resul
 	var device OnDevice
 	period := 1
 	if r.Open != nil {
-		out.Plan, err = r.Open(b, o.Tune)
+		out.Plan, err = r.Open(ctx, b, o.Tune)
 	} else {
 		out.Plan, err = r.start(ctx, b, o.Tune, func(x run.Run) error {
 			if params, ok := x.Profile().Fact("parameters").(int); ok && r.Period != nil {
@@ -129,7 +129,7 @@ func Measure(ctx context.Context, r Row, on topology.Topology, o Options) (Resul
 				return nil
 			}
 			var err error
-			device, err = runRound(b, x)
+			device, err = runRound(ctx, b, x)
 			return err
 		})
 	}
@@ -158,10 +158,10 @@ func (silent) Download(int64, int64) {}
 func (silent) Notice(string)         {}
 
 // runRound runs two rounds and times the second one.
-func runRound(b *xlabridge.Client, x run.Run) (out OnDevice, err error) {
+func runRound(ctx context.Context, b *xlabridge.Client, x run.Run) (out OnDevice, err error) {
 	for range 2 {
 		start := time.Now()
-		if _, err := x.Step(); err != nil {
+		if _, err := x.Step(ctx); err != nil {
 			return out, err
 		}
 		out.Round = time.Since(start).Seconds()
@@ -181,15 +181,18 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 	if err := r.set(e); err != nil {
 		return "", err
 	}
-	if p, ok := e.(run.Planned); ok {
-		p.Planned().Tune = tune
-	}
-	if fetch := e.About().Fetch; fetch != nil {
-		if err := fetch(ctx, silent{}); err != nil {
+	if f, ok := settings.Lookup(e, "tune"); ok {
+		if err := f.Set(tune); err != nil {
 			return "", err
 		}
 	}
-	x, err := e.Start(b)
+	job := e.Job()
+	if job.Fetch != nil {
+		if err := job.Fetch(ctx, silent{}); err != nil {
+			return "", err
+		}
+	}
+	x, err := job.Start(ctx, b)
 	if err != nil {
 		return "", run.OutOfMemory(err, e)
 	}
@@ -308,11 +311,11 @@ func play(name string, population, hidden int) Row {
 	return Row{Name: name, Program: "play", Turns: 500, Script: "gymnax_rollout.py",
 		Args: fmt.Sprintf("%d 500 %d", population, hidden),
 		What: fmt.Sprintf("a step of %d x mlp:%d,%d on CartPole-v1", population, hidden, hidden),
-		Open: func(b xlabridge.Backend, tune string) (string, error) {
+		Open: func(ctx context.Context, b xlabridge.Backend, tune string) (string, error) {
 			c := evolve.DefaultConfig()
 			c.Env, c.Strategy, c.Steps, c.Population = "CartPole-v1", "openes", 500, population
 			c.Policy, c.Tune, c.Devices = fmt.Sprintf("mlp:%d,%d", hidden, hidden), tune, 1
-			p, err := neurobench.OpenPlay(b, c)
+			p, err := neurobench.OpenPlay(ctx, b, c)
 			if err != nil {
 				return "", err
 			}

@@ -66,7 +66,7 @@ func TestWhatProgramsAreCompiledWith(t *testing.T) {
 			few.Labels[1] = 1
 			s.Data = sparse.Data{Train: few, Test: few}
 		}
-		x, err := e.Start(r)
+		x, err := e.Job().Start(t.Context(), r)
 		require.NoError(t, err, k.Name)
 		require.NoError(t, x.Close())
 	}

@@ -1,6 +1,7 @@
 package neurobench
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -21,7 +22,10 @@ func generations(name string, n, members int) Workload {
 		Name: name, What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n,
 			members), Peer: "evosax",
 		PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)}, Work: float64(members),
-		Open: func(b xlabridge.Backend, o Options) (Runner, error) { return openFunction(b, o, name, n, members) },
+
+		Open: func(_ context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+			return openFunction(b, o, name, n, members)
+		},
 	}
 }
 

@@ -91,7 +91,7 @@ func TestGenerationsDescend(t *testing.T) {
 		n, members int
 	}{{"cmaes", 10, 200}, {"openes", 300, 258}} { // tiles that are not full
 		w := generations(c.strategy, c.n, c.members)
-		r, err := w.Open(b, Options{})
+		r, err := w.Open(t.Context(), b, Options{})
 		require.NoError(t, err)
 		seconds, first, err := r.Run(1)
 		require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestGenerationsDescend(t *testing.T) {
 func TestPlay(t *testing.T) {
 	b := xlatest.OpenCPU(t, 2)
 	mean := func(b xlabridge.Backend, devices int) float64 {
-		p, err := OpenPlay(b, Experiment("CartPole-v1", "mlp:5", 37, 50, Options{devices, plan.TuneOff}))
+		p, err := OpenPlay(t.Context(), b, Experiment("CartPole-v1", "mlp:5", 37, 50, Options{devices, plan.TuneOff}))
 		require.NoError(t, err)
 		_, mean, err := p.Run(2)
 		require.NoError(t, err)

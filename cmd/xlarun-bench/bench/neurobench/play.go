@@ -1,6 +1,7 @@
 package neurobench
 
 import (
+	"context"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -25,13 +26,14 @@ type played struct {
 }
 
 // OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is.
-func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
-	return OpenPlayOf(b, c, policy.Policy.Init)
+func OpenPlay(ctx context.Context, b xlabridge.Backend, c evolve.Config) (*Play, error) {
+	return OpenPlayOf(ctx, b, c, policy.Policy.Init)
 }
 
 // OpenPlayOf is OpenPlay with members that init draws.
-func OpenPlayOf(b xlabridge.Backend, c evolve.Config, init func(p policy.Policy, key random.Key) any) (*Play, error) {
-	e, err := evolve.New(b, c)
+func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
+	init func(p policy.Policy, key random.Key) any) (*Play, error) {
+	e, err := evolve.New(ctx, b, c)
 	if err != nil {
 		return nil, err
 	}

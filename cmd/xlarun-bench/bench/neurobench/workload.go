@@ -3,6 +3,7 @@
 package neurobench
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -20,7 +21,7 @@ type Workload struct {
 	PeerArgs   []string // of neuro_jax.py
 	// Environment steps of all members in a run; without an environment, evaluations of members.
 	Work float64
-	Open func(b xlabridge.Backend, o Options) (Runner, error)
+	Open func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error)
 }
 
 // Options say how a workload of ours is run.
@@ -132,8 +133,8 @@ func play(name, peer, env, policy string, population, steps int, peerArgs ...str
 		Name: name, What: fmt.Sprintf("%s, %d x %s, %d steps", env, population, policy, steps), Peer: peer,
 		PeerArgs: append(peerArgs, strconv.Itoa(population), strconv.Itoa(steps), policy),
 		Work:     float64(population) * float64(steps),
-		Open: func(b xlabridge.Backend, o Options) (Runner, error) {
-			return OpenPlay(b, Experiment(env, policy, population, steps, o))
+		Open: func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+			return OpenPlay(ctx, b, Experiment(env, policy, population, steps, o))
 		},
 	}
 }

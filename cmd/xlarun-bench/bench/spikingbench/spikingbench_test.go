@@ -22,7 +22,7 @@ func TestWorkloadsAreThePeers(t *testing.T) {
 		require.NoError(t, err)
 		for name, want := range theirs {
 			w := named(t, name)
-			r, err := w.Open(b, neurobench.Options{Devices: devices})
+			r, err := w.Open(t.Context(), b, neurobench.Options{Devices: devices})
 			require.NoError(t, err, name)
 			seconds, got, err := r.Run(2)
 			require.NoError(t, err, name)

@@ -1,6 +1,8 @@
 package faulty
 
 import (
+	"context"
+
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -17,11 +19,10 @@ type Kind struct {
 	Fault string `set:"fault" help:"mistake"`
 }
 
-// Title is the kind.
-func (*Kind) Title() string { return "faulty" }
-
-// Last is the last round.
-func (*Kind) Last() int64 { return 1 }
+// Job is a round.
+func (k *Kind) Job() *run.Job {
+	return &run.Job{Title: "faulty", Last: 1, Board: k.Board, Start: k.Start}
+}
 
 // Board has no rows.
 func (k *Kind) Board() []run.Row {
@@ -30,7 +31,7 @@ func (k *Kind) Board() []run.Row {
 }
 
 // Start compiles a round, and what the first one begins with.
-func (k *Kind) Start(b xlabridge.Backend) (run.Run, error) {
+func (k *Kind) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	fault(k.Fault).in("Start")
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "round", Computed: true}, graph.Scalar(0), graph.None{},
 		func(s *graph.Array, _ graph.None) (*graph.Array, graph.None) {
@@ -46,7 +47,7 @@ type counting struct {
 }
 
 // Step takes a round.
-func (c counting) Step() (run.Metrics, error) {
+func (c counting) Step(ctx context.Context) (run.Metrics, error) {
 	fault(c.kind.Fault).in("Step")
-	return c.Loop.Step()
+	return c.Loop.Step(ctx)
 }

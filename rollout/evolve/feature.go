@@ -1,0 +1,127 @@
+package evolve
+
+import (
+	"context"
+
+	"xlarun/graph"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// feature is a part of a run beside its search. A run has its features in the order of the table, and calls them one
+// after the other. What a feature does not need it has from idle.
+type feature interface {
+	// begin comes before each generation. If the round that it returns is not nil, others have computed it.
+	begin(ctx context.Context, e *Evolution) (done *run.Metrics, err error)
+	// after comes after each generation. It may change the metrics, and replace the search.
+	after(e *Evolution, m *run.Metrics) error
+	// shape returns the settings of the search that the feature wants, from those of the run or of the feature before.
+	shape(c Config) (Config, error)
+	// replaced comes after the search was replaced by one whose members may have other shapes.
+	replaced(e *Evolution) error
+	// save adds the feature's state to a snapshot. load takes it from there, before the search is restored, and reports
+	// whether the feature wants another search now.
+	save(arrays map[string]*graph.Array)
+	load(s run.Snapshot) (other bool, err error)
+	// files returns further files, and ending the end of the sentence that sums the run up.
+	files(e *Evolution) ([]run.File, error)
+	ending() string
+	close() error
+}
+
+// idle is a feature that does nothing.
+type idle struct{}
+
+func (idle) begin(context.Context, *Evolution) (*run.Metrics, error) { return nil, nil }
+func (idle) after(*Evolution, *run.Metrics) error                    { return nil }
+func (idle) shape(c Config) (Config, error)                          { return c, nil }
+func (idle) replaced(*Evolution) error                               { return nil }
+func (idle) save(map[string]*graph.Array)                            {}
+func (idle) load(run.Snapshot) (bool, error)                         { return false, nil }
+func (idle) files(*Evolution) ([]run.File, error)                    { return nil, nil }
+func (idle) ending() string                                          { return "" }
+func (idle) close() error                                            { return nil }
+
+// part is a row of the table of features.
+type part struct {
+	setting string // that turns the feature on
+	on      func(c *Config) bool
+	prefix  string // of its arrays in a snapshot; "": it has none
+	shares  bool   // it exchanges data with other processes
+	// open is nil for what is a part of the program, or of how that is started.
+	open func(ctx context.Context, e *Evolution) (feature, error)
+}
+
+// parts are all features, in the order in which a run calls them.
+var parts = []part{
+	{setting: "exam-target", on: func(c *Config) bool { return c.ExamTarget != 0 }, open: openExam},
+	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix,
+		open: openPatience},
+	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, open: openRestarts},
+	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: roomPrefix, open: openGrowth},
+	{setting: "island", on: func(c *Config) bool { return c.Island != "" }, prefix: poolPrefix, shares: true,
+		open: openIsland},
+	{setting: "join", on: (*Config).hosted, shares: true, open: openHosts},
+	{setting: "normalize-observations", on: func(c *Config) bool { return c.NormalizeObservations }},
+}
+
+// conflict says that two features do not work together: what the first one's setting wants instead, and why.
+type conflict struct{ setting, other, wants string }
+
+// lane stands for a search that is one of many in a program, as the other of a conflict.
+const lane = "lane"
+
+// conflicts are all of them. Everything else works together.
+var conflicts = []conflict{
+	{"restarts", "island", "none: an island starts once"},
+	{"normalize-observations", "island", "false: each island would normalise observations by statistics of its own, " +
+		"and a member that travels would see another world"},
+	{"grow", "join", "no --join with it: hosts compute one program"},
+	{"restarts", lane, "none: lanes start once"},
+	{"grow", lane, "false: lanes have one program"},
+	{"exam-target", lane, "0: lanes hold no exams"},
+	{"join", lane, "none: lanes run in one process"},
+	{"island", lane, "none: lanes share no folder"},
+}
+
+// checkTogether refuses features that do not work together, or not in a lane.
+func (c *Config) checkTogether(asLane bool) error {
+	on := map[string]bool{lane: asLane}
+	for _, p := range parts {
+		on[p.setting] = p.on(c)
+	}
+	for _, x := range conflicts {
+		if on[x.setting] && on[x.other] {
+			f, _ := settings.Lookup(c, x.setting)
+			return settings.Wrong(x.setting, f.Value(), "%s", x.wants)
+		}
+	}
+	return nil
+}
+
+// openFeatures opens the features of a run's settings. A run that is alone has none that share.
+func (e *Evolution) openFeatures(ctx context.Context, alone bool) error {
+	for _, p := range parts {
+		if p.open == nil || !p.on(&e.config) || alone && p.shares {
+			continue
+		}
+		f, err := p.open(ctx, e)
+		if err != nil {
+			return err
+		}
+		e.features = append(e.features, f)
+	}
+	return nil
+}
+
+// others returns the prefixes of the arrays in a snapshot that belong to the features of a run. Those of patience may
+// be in any snapshot.
+func (c *Config) others() []string {
+	prefixes := []string{patiencePrefix}
+	for _, p := range parts {
+		if p.prefix != "" && p.on(c) {
+			prefixes = append(prefixes, p.prefix)
+		}
+	}
+	return prefixes
+}
