@@ -1,6 +1,8 @@
 package envs
 
 import (
+	"reflect"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -118,10 +120,16 @@ func (e *erased) Observe(state, p any) *graph.Array { return e.observe(state, p)
 func (e *erased) Parts() Parts[any, any] { return e.parts() }
 
 // unerase returns v as what e takes. The error's text names e, and then in.
+//
+//go:noinline
 func unerase[T any](e described, in, what string, v any) T {
 	t, ok := v.(T)
 	if !ok {
-		refuse(e.Spec().ID+in, "got %T as %s, want %T: pass what this environment gave", v, what, t)
+		refuseType(e, in, what, v, reflect.TypeFor[T]())
 	}
 	return t
+}
+
+func refuseType(e described, in, what string, got any, want reflect.Type) {
+	refuse(e.Spec().ID+in, "got %T as %s, want %s: pass what this environment gave", got, what, want)
 }

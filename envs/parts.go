@@ -98,6 +98,7 @@ type Game[S, P any] interface {
 // Parts are the optional interfaces of an Env; nil: it does not have this one. An environment has a part if it has its
 // methods; a Wrapper returns its parts.
 type Parts[S, P any] struct {
+	_             [0]func() // no comparison: the compiler would make one for each environment
 	Drawer        Drawer
 	Describer     Describer[S, P]
 	StepDescriber StepDescriber[S, P]
