@@ -42,7 +42,7 @@ var rooms = []room{
 	{"xlabridge/topology", []string{"third_party"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"xlabridge/hlo", []string{"internal/protobuf"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/internal/riegeli", []string{}, []string{"google.golang.org/protobuf/encoding/protowire",
-		"github.com/klauspost/compress/snappy"}},
+		"github.com/golang/snappy"}},
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
 	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},

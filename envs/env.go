@@ -1,6 +1,8 @@
 package envs
 
 import (
+	"reflect"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -69,47 +71,65 @@ func Erase[S, P any](e Env[S, P]) Environment {
 	if e, ok := e.(Environment); ok {
 		return e
 	}
-	return &erased[S, P]{e}
+	return &erased{
+		env:    e,
+		params: func() any { return e.DefaultParams() },
+		reset: func(key random.Key, p any) (any, *graph.Array) {
+			return e.Reset(key, unerase[P](e, ": Reset", "parameters", p))
+		},
+		step: func(key random.Key, state any, action *graph.Array,
+			p any) (next any, obs, reward, terminated, truncated *graph.Array) {
+			return e.Step(key, unerase[S](e, ": Step", "state", state), action,
+				unerase[P](e, ": Step", "parameters", p))
+		},
+		observe: func(state, p any) *graph.Array {
+			return e.Observe(unerase[S](e, ": Observe", "state", state), unerase[P](e, ": Observe", "parameters", p))
+		},
+		parts: func() Parts[any, any] { return eraseParts(e, PartsOf(e)) },
+	}
 }
 
-// erased has methods of pointers, here and in through: for values the compiler makes each method twice.
-type erased[S, P any] struct{ env Env[S, P] }
-
-func (e *erased[S, P]) unwrap() any        { return e.env }
-func (e *erased[S, P]) Spec() Spec         { return e.env.Spec() }
-func (e *erased[S, P]) DefaultParams() any { return e.env.DefaultParams() }
-
-func (e *erased[S, P]) Reset(key random.Key, p any) (any, *graph.Array) {
-	return e.env.Reset(key, unerase[P](e.Spec().ID+": Reset", "parameters", p))
+// erased is not generic: the compiler would make each of its methods twice for each environment.
+type erased struct {
+	env    described
+	params func() any
+	reset  func(key random.Key, p any) (any, *graph.Array)
+	step   func(key random.Key, state any, action *graph.Array,
+		p any) (next any, obs, reward, terminated, truncated *graph.Array)
+	observe func(state, p any) *graph.Array
+	parts   func() Parts[any, any]
 }
 
-func (e *erased[S, P]) Step(key random.Key, state any, action *graph.Array,
+// described is an Env of any type.
+type described interface{ Spec() Spec }
+
+func (e *erased) unwrap() any        { return e.env }
+func (e *erased) Spec() Spec         { return e.env.Spec() }
+func (e *erased) DefaultParams() any { return e.params() }
+
+func (e *erased) Reset(key random.Key, p any) (any, *graph.Array) { return e.reset(key, p) }
+
+func (e *erased) Step(key random.Key, state any, action *graph.Array,
 	p any) (next any, obs, reward, terminated, truncated *graph.Array) {
-	op := e.Spec().ID + ": Step"
-	return e.env.Step(key, unerase[S](op, "state", state), action, unerase[P](op, "parameters", p))
+	return e.step(key, state, action, p)
 }
 
-func (e *erased[S, P]) Observe(state, p any) *graph.Array {
-	op := e.Spec().ID + ": Observe"
-	return e.env.Observe(unerase[S](op, "state", state), unerase[P](op, "parameters", p))
-}
+func (e *erased) Observe(state, p any) *graph.Array { return e.observe(state, p) }
 
 // Parts implements Wrapper.
-func (e *erased[S, P]) Parts() Parts[any, any] {
-	id := e.Spec().ID
-	inner := PartsOf(e.env)
-	parts := Through(inner,
-		func(state any) S { return unerase[S](id, "state", state) },
-		func(p any) P { return unerase[P](id, "parameters", p) })
-	parts.Drawer = inner.Drawer // it takes a state of any type and returns errors
-	parts.Resizer = inner.Resizer
-	return parts
-}
+func (e *erased) Parts() Parts[any, any] { return e.parts() }
 
-func unerase[T any](op, what string, v any) T {
+// unerase returns v as what e takes. The error's text names e, and then in.
+//
+//go:noinline
+func unerase[T any](e described, in, what string, v any) T {
 	t, ok := v.(T)
 	if !ok {
-		refuse(op, "got %T as %s, want %T: pass what this environment gave", v, what, t)
+		refuseType(e, in, what, v, reflect.TypeFor[T]())
 	}
 	return t
+}
+
+func refuseType(e described, in, what string, got any, want reflect.Type) {
+	refuse(e.Spec().ID+in, "got %T as %s, want %s: pass what this environment gave", got, what, want)
 }

@@ -98,6 +98,7 @@ type Game[S, P any] interface {
 // Parts are the optional interfaces of an Env; nil: it does not have this one. An environment has a part if it has its
 // methods; a Wrapper returns its parts.
 type Parts[S, P any] struct {
+	_             [0]func() // no comparison: the compiler would make one for each environment
 	Drawer        Drawer
 	Describer     Describer[S, P]
 	StepDescriber StepDescriber[S, P]
@@ -116,7 +117,7 @@ type Wrapper[S, P any] interface {
 
 // PartsOf returns the parts of e.
 func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
-	if w, ok := e.(Wrapper[S, P]); ok {
+	if w, ok := e.(interface{ Parts() Parts[S, P] }); ok { // a Wrapper
 		return w.Parts()
 	}
 	p.Drawer, _ = e.(Drawer)
@@ -221,4 +222,72 @@ func (t *through[T, Q, S, P]) Player(s T, p Q) *graph.Array {
 
 func (t *through[T, Q, S, P]) Rewards(s T, p Q) *graph.Array {
 	return t.inner.Game.Rewards(t.state(s), t.params(p))
+}
+
+// erasedParts are the parts of an environment whose types are hidden. Like erased it is not generic.
+type erasedParts struct {
+	part         func(part int, state, p any) *graph.Array
+	describeStep func(state, next any, reward *graph.Array, p any) *graph.Array
+}
+
+// The methods of parts that take a state and parameters.
+const (
+	describe = iota
+	objectives
+	legal
+	player
+	rewards
+)
+
+// eraseParts hides the types of the parts of e.
+func eraseParts[S, P any](e described, inner Parts[S, P]) Parts[any, any] {
+	t := &erasedParts{
+		part: func(part int, state, p any) *graph.Array {
+			s, params := unerase[S](e, "", "state", state), unerase[P](e, "", "parameters", p)
+			switch part {
+			case describe:
+				return inner.Describer.Describe(s, params)
+			case objectives:
+				return inner.Scorer.Objectives(s, params)
+			case legal:
+				return inner.Masker.Legal(s, params)
+			case player:
+				return inner.Game.Player(s, params)
+			default:
+				return inner.Game.Rewards(s, params)
+			}
+		},
+		describeStep: func(state, next any, reward *graph.Array, p any) *graph.Array {
+			return inner.StepDescriber.DescribeStep(unerase[S](e, "", "state", state), unerase[S](e, "", "state", next),
+				reward, unerase[P](e, "", "parameters", p))
+		},
+	}
+	// A Drawer takes a state of any type and returns errors.
+	parts := Parts[any, any]{Drawer: inner.Drawer, Resizer: inner.Resizer}
+	if inner.Describer != nil {
+		parts.Describer = t
+	}
+	if inner.StepDescriber != nil {
+		parts.StepDescriber = t
+	}
+	if inner.Scorer != nil {
+		parts.Scorer = t
+	}
+	if inner.Masker != nil {
+		parts.Masker = t
+	}
+	if inner.Game != nil {
+		parts.Game = t
+	}
+	return parts
+}
+
+func (t *erasedParts) Describe(s, p any) *graph.Array   { return t.part(describe, s, p) }
+func (t *erasedParts) Objectives(s, p any) *graph.Array { return t.part(objectives, s, p) }
+func (t *erasedParts) Legal(s, p any) *graph.Array      { return t.part(legal, s, p) }
+func (t *erasedParts) Player(s, p any) *graph.Array     { return t.part(player, s, p) }
+func (t *erasedParts) Rewards(s, p any) *graph.Array    { return t.part(rewards, s, p) }
+
+func (t *erasedParts) DescribeStep(s, next any, reward *graph.Array, p any) *graph.Array {
+	return t.describeStep(s, next, reward, p)
 }

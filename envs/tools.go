@@ -3,6 +3,8 @@ package envs
 import "xlarun/graph"
 
 // Steps is an int32 scalar: a step limit among the parameters, the steps played in a state.
+//
+//go:noinline
 func Steps(n int) *graph.Array { return graph.Scalar(n, graph.Int32) }
 
 // Tick counts a step and reports whether the limit is reached.

@@ -70,6 +70,8 @@ func (a *Array) DType() DType { return a.shape.DType }
 func (a *Array) Dims() []int { return a.shape.Dims }
 
 // Dim is the size of one axis; negative axes count from the end.
+//
+//go:noinline
 func (a *Array) Dim(axis int) int { return a.shape.Dims[checkAxis("Dim", axis, a.Rank())] }
 
 // Rank is the number of axes.

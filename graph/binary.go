@@ -9,12 +9,18 @@ func binaryCall(name string, x, y any) *Array {
 }
 
 // Add is x + y; for bools, or.
+//
+//go:noinline
 func Add(x, y any) *Array { return binaryCall("add", x, y) }
 
 // Sub is x - y.
+//
+//go:noinline
 func Sub(x, y any) *Array { return binaryCall("sub", x, y) }
 
 // Mul is x * y; for bools, and.
+//
+//go:noinline
 func Mul(x, y any) *Array { return binaryCall("mul", x, y) }
 
 // Div is x / y; integers are divided as float32 numbers (see FloorDiv and Quo for integer quotients).

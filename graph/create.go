@@ -4,6 +4,8 @@ import "slices"
 
 // Full is an array of one value. A Go number that the dtype does not hold is an error: an integer of an integer or a
 // float dtype, and any number beyond the range. Other numbers are rounded, as 0.1 is.
+//
+//go:noinline
 func Full(s Shape, value any) *Array { return full("Full", s, value) }
 
 // full is Full under the name of the function that was called.
@@ -21,15 +23,23 @@ func full(name string, s Shape, value any) *Array {
 }
 
 // Zeros is an array of zeros.
+//
+//go:noinline
 func Zeros(s Shape) *Array { return Full(s, 0) }
 
 // Ones is an array of ones.
+//
+//go:noinline
 func Ones(s Shape) *Array { return Full(s, 1) }
 
 // ZerosLike has x's shape.
+//
+//go:noinline
 func ZerosLike(x *Array) *Array { return Zeros(x.shape) }
 
 // OnesLike has x's shape.
+//
+//go:noinline
 func OnesLike(x *Array) *Array { return Ones(x.shape) }
 
 // FullLike has x's shape.

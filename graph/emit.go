@@ -32,6 +32,7 @@ func emitModule(name string, g *Graph, donated map[int]int, replicas int) string
 	return e.Module(name, replicas, strings.Join(params, ", "), types(g.Results))
 }
 
+//go:noinline
 func mlirType(s Shape) string { return stablehlo.Type(s.DType, s.Dims...) }
 
 func types(arrays []*Array) string {

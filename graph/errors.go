@@ -31,6 +31,8 @@ func (e *Error) ErrorCode() string { return "bad_function" }
 
 // throw leaves the op at hand with an *Error. Every public entry point that returns an error turns it back into one
 // (see catch); op functions themselves have no error result, so that formulas read as formulas.
+//
+//go:noinline
 func throw(op, format string, args ...any) { throwAt("", op, format, args...) }
 
 // throwAt is throw with the user's line, where it is known better than by the stack.
@@ -43,6 +45,8 @@ func throwAt(where, op, format string, args ...any) {
 
 // Throw is for packages that add functions in the style of graph's own (layers, environments): it leaves the traced
 // function with an error that names the user's source line. Trace, Eval and Jit return it as an error.
+//
+//go:noinline
 func Throw(op, format string, args ...any) { throwAt("", op, format, args...) }
 
 // Try runs f and returns the *Error that it was left with, if any. Use it around op calls outside of any trace;

@@ -236,6 +236,7 @@ type call struct {
 	bodies []*Graph
 }
 
+//go:noinline
 func (c *call) fail(format string, args ...any) {
 	throw(c.op.Name, format, args...)
 }
@@ -321,4 +322,5 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 	return n.Outs
 }
 
+//go:noinline
 func apply1(op *Op, attrs any, inputs ...*Array) *Array { return apply(op, attrs, inputs)[0] }

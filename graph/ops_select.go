@@ -86,21 +86,33 @@ func compare(name, dir string, x, y any) *Array {
 }
 
 // Eq returns whether x == y, element by element.
+//
+//go:noinline
 func Eq(x, y any) *Array { return compare("Eq", "EQ", x, y) }
 
 // Ne returns whether x != y, element by element.
+//
+//go:noinline
 func Ne(x, y any) *Array { return compare("Ne", "NE", x, y) }
 
 // Lt returns whether x < y, element by element.
+//
+//go:noinline
 func Lt(x, y any) *Array { return compare("Lt", "LT", x, y) }
 
 // Le returns whether x <= y, element by element.
+//
+//go:noinline
 func Le(x, y any) *Array { return compare("Le", "LE", x, y) }
 
 // Gt returns whether x > y, element by element.
+//
+//go:noinline
 func Gt(x, y any) *Array { return compare("Gt", "GT", x, y) }
 
 // Ge returns whether x >= y, element by element.
+//
+//go:noinline
 func Ge(x, y any) *Array { return compare("Ge", "GE", x, y) }
 
 var _ = register(&Op{
@@ -141,6 +153,8 @@ var _ = register(&Op{
 })
 
 // Select is yes where cond holds, else no; all three broadcast. Both sides are computed; see Cond for a branch.
+//
+//go:noinline
 func Select(cond, yes, no any) *Array { return selectAs("Select", cond, yes, no) }
 
 // selectAs is Select under the name of the function that was called.

@@ -50,6 +50,7 @@ func dtypeName(d DType) string {
 	return d.String()
 }
 
+//go:noinline
 func isFloat(d DType) bool    { return d == Float32 || d == Float64 || d == Float16 || d == BFloat16 }
 func isComplex(d DType) bool  { return d == Complex64 }
 func isSigned(d DType) bool   { return d == Int8 || d == Int16 || d == Int32 || d == Int64 }
@@ -117,6 +118,7 @@ func (s Shape) insert(at, n int) Shape {
 }
 func (s Shape) remove(at ...int) Shape { return Shape{s.DType, dropAxes(s.Dims, at)} }
 
+//go:noinline
 func product(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -134,6 +136,8 @@ func joinInts(v []int, sep string) string {
 }
 
 // dropAxes is dims without the given axes.
+//
+//go:noinline
 func dropAxes(dims, axes []int) []int {
 	out := make([]int, 0, len(dims))
 	for i, d := range dims {

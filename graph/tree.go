@@ -97,17 +97,22 @@ func as[T any](v any) T {
 }
 
 // MapTree applies f to every leaf of a tree.
-func MapTree[T any](f func(*Array) *Array, v T) T {
+func MapTree[T any](f func(*Array) *Array, v T) T { return as[T](mapTree(f, v)) }
+
+// mapTree is MapTree for trees of any type. It and mapTree2 are compiled once, and not for each type.
+func mapTree(f func(*Array) *Array, v any) any {
 	leaves, t := Flatten(v)
 	out := make([]*Array, len(leaves))
 	for i, l := range leaves {
 		out[i] = f(l)
 	}
-	return unflattenAs[T](t, out)
+	return t.Unflatten(out)
 }
 
 // MapTree2 applies f to the leaves of two trees of the same structure.
-func MapTree2[T any](f func(a, b *Array) *Array, v, w T) T {
+func MapTree2[T any](f func(a, b *Array) *Array, v, w T) T { return as[T](mapTree2(f, v, w)) }
+
+func mapTree2(f func(a, b *Array) *Array, v, w any) any {
 	a, t := Flatten(v)
 	b, u := Flatten(w)
 	mustMatch("MapTree2", "first", t, "second", u)
@@ -115,7 +120,7 @@ func MapTree2[T any](f func(a, b *Array) *Array, v, w T) T {
 	for i := range a {
 		out[i] = f(a[i], b[i])
 	}
-	return unflattenAs[T](t, out)
+	return t.Unflatten(out)
 }
 
 // mustMatch throws unless two trees have the same leaves in the same places, and the same static values.

@@ -3,9 +3,6 @@
 package xlabridge
 
 import (
-	"bytes"
-	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -72,43 +69,4 @@ func submessages(message []byte, number protowire.Number) (all [][]byte) {
 		}
 	}
 	return all
-}
-
-const (
-	cudaMachine = elf.Machine(190) // EM_CUDA of the ELF registry
-	flagsAt     = 48               // e_flags in the header of a 64-bit ELF file
-)
-
-// checkCubins looks for NVIDIA's machine code in a program's records. Each piece must be whole and for the device's
-// compute capability, such as 90. A program that only calls libraries has none.
-func checkCubins(payload []byte, capability int) error {
-	records, err := riegeli.Records(payload)
-	if err != nil {
-		return err
-	}
-	for _, record := range records {
-		for at := 0; ; at++ {
-			next := bytes.Index(record[at:], []byte(elf.ELFMAG))
-			if next < 0 {
-				break
-			}
-			at += next
-			code := record[at:]
-			file, err := elf.NewFile(bytes.NewReader(code))
-			if err != nil || file.Machine != cudaMachine {
-				continue // other bytes that look like the beginning
-			}
-			for _, s := range file.Sections {
-				if s.Type != elf.SHT_NOBITS && s.Offset+s.FileSize > uint64(len(code)) {
-					return fmt.Errorf("its machine code ends within %s", s.Name)
-				}
-			}
-			// The architecture is in the lowest byte of the flags, and in the second one from CUDA 13 on.
-			flags := binary.LittleEndian.Uint32(code[flagsAt:])
-			if capability != 0 && int(flags&0xff) != capability && int(flags>>8&0xff) != capability {
-				return fmt.Errorf("its machine code is not for compute capability %d.%d", capability/10, capability%10)
-			}
-		}
-	}
-	return nil
 }

@@ -67,7 +67,16 @@ type LoopOptions struct {
 // and inputs that stay the same, it computes the next state, with the same structure and shapes, and results for the
 // host. NewLoop refuses a state with two leaves of the same LeafName.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
-	step func(S, I) (S, R)) (loop *Loop, err error) {
+	step func(S, I) (S, R)) (*Loop, error) {
+	return newLoop(b, o, state, inputs, func(state, inputs any) (next, results any) {
+		next, results = step(state.(S), inputs.(I))
+		return next, results
+	})
+}
+
+// newLoop is NewLoop for trees of any type. It is compiled once, and not for each type.
+func newLoop(b xlabridge.Backend, o LoopOptions, state, inputs any,
+	step func(state, inputs any) (next, results any)) (loop *Loop, err error) {
 	defer func() {
 		if err != nil {
 			o.Counter.Close()
@@ -83,8 +92,8 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	l.inputPacking = packingOf(inputs, o.Packed)
 	p, err := graph.TraceArgs(o.Name, []any{l.packing.Abstract(), l.inputPacking.Abstract()}, graph.TraceOptions{
 		Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
-		state := l.packing.Unpack(args[0].([]*graph.Array)).(S)
-		next, results := step(state, l.inputPacking.Unpack(args[1].([]*graph.Array)).(I))
+		next, results := step(l.packing.Unpack(args[0].([]*graph.Array)),
+			l.inputPacking.Unpack(args[1].([]*graph.Array)))
 		return []any{l.packing.Pack(next), results}
 	})
 	if err != nil {

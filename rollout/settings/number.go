@@ -21,6 +21,8 @@ type Number struct {
 func Num(value float64) Number { return Number{Value: value} }
 
 // Array returns the number as a float32 scalar: the program's input after Bind, else a constant.
+//
+//go:noinline
 func (n Number) Array() *graph.Array {
 	if n.traced != nil {
 		return n.traced

@@ -1,5 +1,6 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("arch=x86-64-v3")
+#pragma GCC optimize(2, "no-tree-vrp")  // as fast as with 3, and compiles in half of the time
 #define NAME xb_conv_avx2
 #define W 8
 #define MOST 5

@@ -17,16 +17,18 @@ enum { LONGEST = 1 << 16 };
 static void eight(const float *x, int64_t n, const int32_t *restrict index, int64_t count, float *restrict columns,
                   float *restrict y) {
   to_columns(x, n, n, columns);
-  const __m256i last = _mm256_set1_epi32((int32_t)(n - 1));
+  const signed_lanes first = {0}, last = first + (int32_t)(n - 1);
   int64_t i = 0;
   for (; i + LANES <= count; i += LANES) {
     int32_t at[LANES];
-    __m256i k = _mm256_loadu_si256((const __m256i *)(index + i));
-    _mm256_storeu_si256((__m256i *)at, _mm256_min_epi32(_mm256_max_epi32(k, _mm256_setzero_si256()), last));
-    __m256 r[LANES];
-    for (int l = 0; l < LANES; l++) r[l] = _mm256_loadu_ps(columns + (int64_t)at[l] * LANES);
+    signed_lanes k;
+    memcpy(&k, index + i, sizeof k);
+    k = __builtin_ia32_pminsd256(__builtin_ia32_pmaxsd256(k, first), last);
+    memcpy(at, &k, sizeof k);
+    lanes r[LANES];
+    for (int l = 0; l < LANES; l++) r[l] = *(const lanes_at *)(columns + (int64_t)at[l] * LANES);
     transpose8x8(r);
-    for (int l = 0; l < LANES; l++) _mm256_storeu_ps(y + l * count + i, r[l]);
+    for (int l = 0; l < LANES; l++) *(lanes_at *)(y + l * count + i) = r[l];
   }
   for (; i < count; i++) {
     int64_t at = index[i] < 0 ? 0 : index[i] >= n ? n - 1 : index[i];

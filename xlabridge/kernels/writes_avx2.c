@@ -8,15 +8,14 @@
 // BLOCK updates at a time are transposed.
 enum { BLOCK = 64 };
 
-#define BITS(F, a, b) _mm256_castsi256_ps(F(_mm256_castps_si256(a), _mm256_castps_si256(b)))
+#define ORDER_OF(F) (lanes) F((signed_lanes)a, (signed_lanes)b)
 
 // As FLOAT_ORDER: of the minima of both orders all bits.
-static inline __m256 least(__m256 a, __m256 b) { return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a)); }
-
-static inline __m256 most(__m256 a, __m256 b) {
-  const __m256 sign = _mm256_set1_ps(-0.f);
-  return _mm256_xor_ps(least(_mm256_xor_ps(a, sign), _mm256_xor_ps(b, sign)), sign);
+static inline lanes least(lanes a, lanes b) {
+  return (lanes)((words_of_lanes)__builtin_ia32_minps256(a, b) | (words_of_lanes)__builtin_ia32_minps256(b, a));
 }
+
+static inline lanes most(lanes a, lanes b) { return -least(-a, -b); }
 
 #define COLUMNS(NAME, VALUE) \
   static void NAME(void *restrict to, int64_t n, int64_t to_stride, const void *restrict from, int64_t count, \
@@ -29,25 +28,25 @@ static inline __m256 most(__m256 a, __m256 b) {
       for (int64_t j = 0; j < part; j++) { \
         if ((uint32_t)index[i + j] >= n) continue; \
         float *place = x + (int64_t)index[i + j] * LANES; \
-        __m256 a = _mm256_loadu_ps(place), b = _mm256_loadu_ps(y + j * LANES); \
+        lanes a = *(lanes_at *)place, b = *(lanes_at *)(y + j * LANES); \
         (void)a; \
-        _mm256_storeu_ps(place, VALUE); \
+        *(lanes_at *)place = VALUE; \
       } \
     } \
     to_rows(x, n, to, to_stride); \
   }
 
 COLUMNS(set, b)
-COLUMNS(sum_f32, _mm256_add_ps(a, b))
-COLUMNS(prod_f32, _mm256_mul_ps(a, b))
+COLUMNS(sum_f32, a + b)
+COLUMNS(prod_f32, a *b)
 COLUMNS(max_f32, most(a, b))
 COLUMNS(min_f32, least(a, b))
-COLUMNS(sum_32, BITS(_mm256_add_epi32, a, b))
-COLUMNS(prod_32, BITS(_mm256_mullo_epi32, a, b))
-COLUMNS(max_s32, BITS(_mm256_max_epi32, a, b))
-COLUMNS(min_s32, BITS(_mm256_min_epi32, a, b))
-COLUMNS(max_u32, BITS(_mm256_max_epu32, a, b))
-COLUMNS(min_u32, BITS(_mm256_min_epu32, a, b))
+COLUMNS(sum_32, (lanes)((words_of_lanes)a + (words_of_lanes)b))
+COLUMNS(prod_32, (lanes)((words_of_lanes)a * (words_of_lanes)b))
+COLUMNS(max_s32, ORDER_OF(__builtin_ia32_pmaxsd256))
+COLUMNS(min_s32, ORDER_OF(__builtin_ia32_pminsd256))
+COLUMNS(max_u32, ORDER_OF(__builtin_ia32_pmaxud256))
+COLUMNS(min_u32, ORDER_OF(__builtin_ia32_pminud256))
 
 xb_columns *xb_columns_avx2(int64_t kind, int dtype, int64_t width) {
   if (kind == SET) return width == sizeof(float) ? set : NULL;

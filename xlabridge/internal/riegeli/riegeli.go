@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/klauspost/compress/snappy"
+	"github.com/golang/snappy"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 

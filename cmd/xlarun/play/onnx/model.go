@@ -105,6 +105,8 @@ type model struct {
 }
 
 // node adds a node with one output and returns its name.
+//
+//go:noinline
 func (b *model) node(op string, inputs []string, attributes ...attribute) string {
 	return b.nodes(op, 1, inputs, attributes...)[0]
 }
