@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
@@ -64,6 +65,7 @@ func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key)
 // TestScores holds what the doc comment says of play at random and by hand: a greedy policy is far ahead of a random
 // one, and where there are decoys, one that eats them too is paid more and does worse.
 func TestScores(t *testing.T) {
+	long.Only(t)
 	b := xlatest.OpenCPU(t, 0)
 	env, err := envs.Make("Gather-v1")
 	require.NoError(t, err)

@@ -644,9 +644,9 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 // What a network scores follows from the network and the iteration, not from how often the run was evaluated before.
 func TestScoresDoNotDependOnEarlierEvaluations(t *testing.T) {
 	scores := func(every int) (all []float64) {
-		c := small()
-		c.ArenaEvery, c.NumIterations = every, 2
-		x := started(t, c, 1)
+		c := shortRun() // the programs of TestAShortRunLearns
+		c.ArenaEvery, c.NumIterations, c.Epochs = every, 2, settings.Num(1)
+		x := started(t, c, 2)
 		last := iterations(t, x, 2)[1]
 		for _, name := range []string{"loss", "score_random", "score_search", "score_untrained"} {
 			s, ok := last.Get(name)
